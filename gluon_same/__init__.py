@@ -1,0 +1,14 @@
+"""TensorFlow-exact SAME padding for every Gluon convolution and pooling layer.
+
+- :mod:`gluon_same.nn`: ``mxnet.gluon.nn`` with ``padding='same'``.
+- :mod:`gluon_same.functional`: the same on arrays and symbols.
+- :mod:`gluon_same.geometry`: the arithmetic, on plain integers.
+- :func:`gluon_same.specialize`: fix the input sizes of a net to have its cheapest form.
+"""
+
+from . import _compat  # noqa: F401  must come before the first import of mxnet
+from . import functional, geometry, nn
+from .specialize import specialize
+
+__version__ = "0.1.0"
+__all__ = ["functional", "geometry", "nn", "specialize"]

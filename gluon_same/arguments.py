@@ -1,0 +1,141 @@
+"""A user's arguments, checked and brought into one form.
+
+Every function names the argument and the value it refuses, and says what is allowed.
+"""
+
+import operator
+from typing import Any, NamedTuple, Optional, Tuple, Union
+
+from . import geometry
+
+LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+WORDS = ("same", "same_lower", "valid", "causal")
+
+Ints = Tuple[int, ...]
+Pairs = Tuple[Tuple[int, int], ...]
+#: What the lowering takes: a SAME word, or one (before, after) for each axis.
+Padding = Union[str, Pairs]
+
+
+class Window(NamedTuple):
+    """A window on one axis: its span in elements, its step, and how it is padded.
+
+    ``padding`` is a SAME word or a pair ``(before, after)``.
+    """
+
+    span: int
+    stride: int
+    padding: Any
+
+    def at(self, size: Optional[int]) -> Optional[Tuple[int, int]]:
+        """Padding at an input size, or at every size for None; None where that depends on it."""
+        if isinstance(self.padding, tuple):
+            return self.padding
+        if size is None:
+            return geometry.constant_padding(self.span, self.stride, mode=self.padding)
+        return geometry.same_padding(size, self.span, self.stride, mode=self.padding)
+
+    def mirrored(self) -> "Window":
+        """The same window as seen from the other end of the axis."""
+        swapped = {"same": "same_lower", "same_lower": "same"}
+        if isinstance(self.padding, tuple):
+            return self._replace(padding=self.padding[::-1])
+        return self._replace(padding=swapped[self.padding])
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """``value`` as an int of at least ``least``; NumPy's integers are welcome."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"{name}={value!r} is not a whole number: give an int of {least} or more"
+        ) from None
+    if number < least:
+        raise ValueError(f"{name}={value!r} is out of range: it must be {least} or more")
+    return number
+
+
+def per_axis(name: str, value: Any, ndim: int, least: int = 1) -> Ints:
+    """One int for each of ``ndim`` axes, from an int or a sequence of ``ndim`` ints."""
+    if not isinstance(value, (tuple, list)):
+        return (whole(name, value, least),) * ndim
+    if len(value) != ndim:
+        raise ValueError(
+            f"{name}={value!r} has {len(value)} entries: give an int or {ndim}, one for each axis"
+        )
+    return tuple(whole(name, v, least) for v in value)
+
+
+def is_plain(padding: Any) -> bool:
+    """Whether ``padding`` is stock Gluon's: an int, or a sequence of ints."""
+    if isinstance(padding, (tuple, list)):
+        return not any(isinstance(p, (tuple, list)) for p in padding)
+    return not isinstance(padding, str)
+
+
+def normalize_padding(name: str, padding: Any, spans: Ints, causal: bool = False) -> Padding:
+    """A padding argument as a SAME word or as pairs, one for each axis.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for errors.
+    padding : int, str, tuple of int or tuple of (int, int)
+    spans : tuple of int
+        Elements that a window spans along each axis.
+    causal : bool
+        Whether ``'causal'`` makes sense here: a convolution over one axis.
+    """
+    ndim = len(spans)
+    if isinstance(padding, str):
+        word = padding.lower()
+        if word not in WORDS:
+            raise ValueError(
+                f"{name}={padding!r} is unknown: use one of {WORDS}, an int, {ndim} ints, or {ndim} "
+                "pairs (before, after)"
+            )
+        if word == "causal":
+            if not causal:
+                raise ValueError(
+                    f"{name}={padding!r} is for Conv1D alone: a causal window looks back along one "
+                    "axis. Use 'same' or pairs (before, after)"
+                )
+            return ((spans[0] - 1, 0),)
+        return ((0, 0),) * ndim if word == "valid" else word
+    if is_plain(padding):
+        return tuple((p, p) for p in per_axis(name, padding, ndim, least=0))
+    if len(padding) != ndim or any(
+        not isinstance(p, (tuple, list)) or len(p) != 2 for p in padding
+    ):
+        raise ValueError(
+            f"{name}={padding!r} does not fit: give {ndim} pairs (before, after), one for each axis"
+        )
+    return tuple((whole(name, b, 0), whole(name, a, 0)) for b, a in padding)
+
+
+def check_layout(layout: Optional[str], ndim: int) -> str:
+    """``layout`` if it is one that MXNet has for ``ndim`` axes; channels first for None."""
+    allowed = LAYOUTS[ndim]
+    if layout is None:
+        return allowed[0]
+    if layout not in allowed:
+        raise ValueError(f"layout={layout!r} does not fit {ndim} axes: use one of {allowed}")
+    return layout
+
+
+def check_rank(shape: Tuple[int, ...], layout: str, what: str = "data") -> None:
+    """Refuse data whose rank is not the layout's, or that has an axis of no elements."""
+    if len(shape) != len(layout):
+        raise ValueError(
+            f"{what} of shape {shape} has {len(shape)} axes: give {len(layout)}, in layout {layout}"
+        )
+    if min(shape) < 1:
+        raise ValueError(f"{what} of shape {shape} has an axis of no elements: give at least one")
+
+
+def spatial(values: Tuple, layout: str) -> Tuple:
+    """The entries of ``values`` that belong to the spatial axes of ``layout``."""
+    return tuple(v for v, axis in zip(values, layout) if axis not in "NC")

@@ -1,0 +1,433 @@
+"""Convolution and pooling with SAME padding, for people who write their own ``hybrid_forward``.
+
+``F`` is ``mx.nd`` or ``mx.sym``, data are arrays or symbols to match, of classic or of NumPy mode.
+Arrays show their size and get the cheapest operators for it. A symbol's graph serves every input
+size, unless ``in_size`` fixes it: then the graph is for that size alone, and it is the caller's task
+to feed no other.
+"""
+
+from functools import lru_cache
+from typing import Any, Optional, Sequence, Tuple, Union
+
+import mxnet as mx
+import numpy as np
+
+from . import arguments, geometry, lowering, resize
+from .arguments import Window, check_layout, per_axis, spatial
+
+__all__ = ["convolution", "deconvolution", "pooling"]
+
+IntOrInts = Union[int, Sequence[int]]
+Size = Optional[Sequence[Optional[int]]]
+
+
+def convolution(
+    F: Any,
+    data: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    kernel: IntOrInts,
+    num_filter: int,
+    stride: IntOrInts = 1,
+    dilate: IntOrInts = 1,
+    pad: Any = "same",
+    num_group: int = 1,
+    layout: Optional[str] = None,
+    in_size: Size = None,
+    in_channels: Optional[int] = None,
+    dtype: Any = None,
+    name: Optional[str] = None,
+) -> Any:
+    """Convolution over one, two or three axes.
+
+    Parameters
+    ----------
+    F : mx.nd or mx.sym
+    data : NDArray or Symbol
+        Shape (batch, channels, [depth, [height,]] width) in the default layout.
+    weight : NDArray or Symbol
+        Shape (num_filter, channels / num_group, *kernel) in the default layout.
+    bias : NDArray or Symbol, optional
+        Shape (num_filter,).
+    kernel, stride, dilate : int or tuple of int
+        The window, in elements. A symbol's number of axes is told by a tuple or by ``layout``.
+    num_filter, num_group : int
+    pad : str, int, tuple of int or tuple of (int, int)
+        ``'same'``, ``'same_lower'``, ``'valid'``, ``'causal'`` (one axis only), elements at both
+        ends of each axis, or ``(before, after)`` for each axis.
+    layout : str, optional
+        As ``mx.sym.Convolution``'s; channels first by default.
+    in_size : tuple of int or None, optional
+        Spatial size of a symbol, where it is known. Not used for arrays, which show theirs.
+    in_channels, dtype : optional
+        What is known of a symbol: channels of the data help to choose the cheaper of two forms, and
+        ``'float32'`` to have the quickest any-size form for strided windows. Neither changes a
+        number.
+    name : str, optional
+        Name of the ``Convolution`` node.
+
+    Returns
+    -------
+    NDArray or Symbol
+        Along each axis ``ceil(in / stride)`` elements for the SAME words, otherwise
+        ``floor((in + before + after - dilate * (kernel - 1) - 1) / stride) + 1``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit, or an array that is too small for its window.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x, w = mx.nd.ones((1, 3, 416, 416)), mx.nd.ones((16, 3, 3, 3))
+    >>> convolution(mx.nd, x, w, kernel=3, num_filter=16, stride=2).shape
+    (1, 16, 208, 208)
+    """
+    data, weight, bias, restore = _classic(data, weight, bias)
+    layout, sizes = _look(F, data, kernel, layout, in_size)
+    ndim = len(sizes)
+    kernel = per_axis("kernel", kernel, ndim)
+    stride = per_axis("stride", stride, ndim)
+    dilate = per_axis("dilate", dilate, ndim)
+    num_filter = arguments.whole("num_filter", num_filter, 1)
+    if F is mx.nd:
+        in_channels = data.shape[layout.index("C")]
+    windows = _windows(kernel, stride, dilate, _hashable(pad), ndim == 1)
+    _check_fit(windows, sizes, data)
+    plan = _plan_convolution(windows, sizes, num_filter, in_channels)
+    data = _prepare(F, data, plan, layout, resize.ZEROS, np.dtype(dtype).name if dtype else None)
+    inputs = [data, weight] if bias is None else [data, weight, bias]
+    out = F.Convolution(
+        *inputs,
+        kernel=kernel,
+        stride=stride,
+        dilate=dilate,
+        pad=tuple(axis.own for axis in plan.axes),
+        num_filter=num_filter,
+        num_group=num_group,
+        no_bias=bias is None,
+        layout=layout,
+        name=name,
+    )
+    return restore(_crop(F, out, plan.axes, layout))
+
+
+def deconvolution(
+    F: Any,
+    data: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    kernel: IntOrInts,
+    num_filter: int,
+    stride: IntOrInts = 1,
+    dilate: IntOrInts = 1,
+    pad: Any = "same",
+    adj: IntOrInts = 0,
+    num_group: int = 1,
+    layout: Optional[str] = None,
+    in_size: Size = None,
+    name: Optional[str] = None,
+) -> Any:
+    """Transposed convolution over one, two or three axes, as the gradient of :func:`convolution`.
+
+    Parameters
+    ----------
+    F, data, bias, kernel, stride, dilate, num_filter, num_group, layout, name
+        As for :func:`convolution`; ``name`` is that of the ``Deconvolution`` node.
+    weight : NDArray or Symbol
+        Shape (channels, num_filter / num_group, *kernel) in the default layout.
+    pad : str, int, tuple of int or tuple of (int, int)
+        ``'same'``, ``'same_lower'``, ``'valid'``, or the elements to cut off the full transposed
+        convolution: as many at both ends, or ``(before, after)`` for each axis.
+    adj : int or tuple of int
+        Elements to add at the end, less than the stride. Not with the SAME words, which have one
+        size only.
+    in_size : ignored
+        No padding of a transposed convolution depends on the input size.
+
+    Returns
+    -------
+    NDArray or Symbol
+        Along each axis ``in * stride`` elements for the SAME words, otherwise
+        ``(in - 1) * stride + dilate * (kernel - 1) + 1 - before - after + adj``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x, w = mx.nd.ones((1, 8, 13, 13)), mx.nd.ones((8, 4, 3, 3))
+    >>> deconvolution(mx.nd, x, w, kernel=3, num_filter=4, stride=2).shape
+    (1, 4, 26, 26)
+    """
+    data, weight, bias, restore = _classic(data, weight, bias)
+    layout, sizes = _look(F, data, kernel, layout, in_size)
+    ndim = len(sizes)
+    kernel = per_axis("kernel", kernel, ndim)
+    stride = per_axis("stride", stride, ndim)
+    dilate = per_axis("dilate", dilate, ndim)
+    adj = per_axis("adj", adj, ndim, least=0)
+    axes = _plan_deconvolution(kernel, stride, dilate, _hashable(pad), adj)
+    inputs = [data, weight] if bias is None else [data, weight, bias]
+    out = F.Deconvolution(
+        *inputs,
+        kernel=kernel,
+        stride=stride,
+        dilate=dilate,
+        pad=tuple(axis.own for axis in axes),
+        adj=tuple(axis.adj for axis in axes),
+        num_filter=arguments.whole("num_filter", num_filter, 1),
+        num_group=num_group,
+        no_bias=bias is None,
+        layout=layout,
+        name=name,
+    )
+    return restore(_crop(F, out, axes, layout))
+
+
+def pooling(
+    F: Any,
+    data: Any,
+    *,
+    kernel: IntOrInts,
+    pool_type: str = "max",
+    stride: IntOrInts = 1,
+    pad: Any = "same",
+    count_include_pad: Optional[bool] = None,
+    layout: Optional[str] = None,
+    in_size: Size = None,
+    name: Optional[str] = None,
+) -> Any:
+    """Max, average or sum pooling over one, two or three axes.
+
+    Parameters
+    ----------
+    F, data, stride, layout, in_size, name
+        As for :func:`convolution`; ``name`` is that of the ``Pooling`` node.
+    kernel : int or tuple of int
+        The window, in elements.
+    pool_type : {'max', 'avg', 'sum'}
+    pad : str, int, tuple of int or tuple of (int, int)
+        As for :func:`convolution`, but ``'causal'``; each amount is less than the kernel. A maximum
+        is never one of the padding.
+    count_include_pad : bool, optional
+        Whether an average divides by the whole window (True) or by its elements that exist (False).
+        None is False for the SAME words, as TensorFlow does, and otherwise True, as MXNet does.
+
+    Returns
+    -------
+    NDArray or Symbol
+        Sizes as for :func:`convolution`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit, or an array that is too small for its window.
+
+    Notes
+    -----
+    Where several elements of a window are the maximum, the gradient goes to one of them; which one
+    may differ between arrays and the graph for every size, which may run on the reversed input.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x = mx.nd.arange(25).reshape((1, 1, 5, 5))
+    >>> pooling(mx.nd, x, kernel=2)[0, 0, -1].asnumpy()
+    array([21., 22., 23., 24., 24.], dtype=float32)
+    """
+    if pool_type not in ("max", "avg", "sum"):
+        raise ValueError(f"pool_type={pool_type!r} is unknown: use one of 'max', 'avg', 'sum'")
+    data, _, _, restore = _classic(data)
+    layout, sizes = _look(F, data, kernel, layout, in_size)
+    kernel = per_axis("kernel", kernel, len(sizes))
+    stride = per_axis("stride", stride, len(sizes))
+    windows = _windows(kernel, stride, (1,) * len(sizes), _hashable(pad), False)
+    if count_include_pad is None:
+        count_include_pad = isinstance(windows[0].padding, tuple)
+    _check_fit(windows, sizes, data)
+    plan = _plan_pooling(windows, sizes, pool_type != "avg" or not count_include_pad)
+
+    def pool(x, **kwargs):
+        return F.Pooling(
+            x,
+            kernel=kernel,
+            stride=stride,
+            pad=tuple(axis.own for axis in plan.axes),
+            pool_type=pool_type,
+            pooling_convention="full" if plan.full else "valid",
+            count_include_pad=bool(count_include_pad),
+            layout=layout,
+            **kwargs,
+        )
+
+    fill = resize.EDGE if pool_type == "max" else resize.ZEROS
+    out = pool(_prepare(F, data, plan, layout, fill), name=name)
+    if pool_type == "avg" and not count_include_pad and plan.extends:
+        # Zeros that were joined to the input count as elements: divide by the share that is real.
+        ones = F.ones_like(_one_map(F, data, layout))
+        out = F.broadcast_div(out, pool(_prepare(F, ones, plan, layout, resize.ZEROS)))
+    return restore(_crop(F, out, plan.axes, layout, plan.flip))
+
+
+@lru_cache(maxsize=4096)
+def _windows(kernel, stride, dilate, pad, causal) -> Tuple[Window, ...]:
+    spans = tuple(map(geometry.effective_kernel, kernel, dilate))
+    padding = arguments.normalize_padding("pad", pad, spans, causal)
+    paddings = (padding,) * len(spans) if isinstance(padding, str) else padding
+    return tuple(map(Window, spans, stride, paddings))
+
+
+@lru_cache(maxsize=4096)
+def _plan_convolution(windows, sizes, num_filter, in_channels):
+    heavy = False
+    if in_channels and None not in sizes:
+        outputs, inputs = num_filter, in_channels
+        for window, size in zip(windows, sizes):
+            outputs *= lowering.kept(window, size, window.at(size))
+            inputs *= size
+        heavy = outputs >= lowering.OUTPUT_HEAVY * inputs
+    return lowering.plan_convolution(windows, sizes, heavy)
+
+
+@lru_cache(maxsize=4096)
+def _plan_pooling(windows, sizes, full_serves):
+    for window in windows:
+        if isinstance(window.padding, tuple) and max(window.padding) >= window.span:
+            raise ValueError(
+                f"pad={window.padding} holds whole windows of kernel={window.span}: each amount must "
+                "be less than the kernel"
+            )
+    return lowering.plan_pooling(windows, sizes, full_serves)
+
+
+@lru_cache(maxsize=4096)
+def _plan_deconvolution(kernel, stride, dilate, pad, adj):
+    spans = tuple(map(geometry.effective_kernel, kernel, dilate))
+    padding = arguments.normalize_padding("pad", pad, spans)
+    if isinstance(padding, str):
+        if any(adj):
+            raise ValueError(
+                f"adj={adj} does not go with pad={pad!r}, whose size is in * stride: leave it 0"
+            )
+        same = [
+            geometry.transposed_padding(span, s, mode=padding) for span, s in zip(spans, stride)
+        ]
+        padding, adj = zip(*same)
+    elif any(a >= s for a, s in zip(adj, stride)):
+        raise ValueError(f"adj={adj} must be less than stride={stride} on every axis")
+    return lowering.plan_deconvolution(stride, padding, adj)
+
+
+def _classic(data, *others):
+    """Classic arrays or symbols, and what brings a result back to the mode of ``data``."""
+    if not isinstance(data, (mx.nd.NDArray, mx.sym.Symbol)):
+        raise TypeError(f"data={data!r} is neither an NDArray nor a Symbol")
+    others = [_to_classic(x) for x in others] + [None] * (2 - len(others))
+    if _is_numpy(data):
+        return (_to_classic(data), *others, _to_numpy)
+    return (data, *others, _identity)
+
+
+def _is_numpy(x):
+    return hasattr(x, "as_nd_ndarray") and type(x).__module__.startswith(
+        ("mxnet.numpy", "mxnet.symbol.numpy")
+    )
+
+
+def _to_classic(x):
+    return x.as_nd_ndarray() if x is not None and _is_numpy(x) else x
+
+
+def _to_numpy(x):
+    return x.as_np_ndarray()
+
+
+def _identity(x):
+    return x
+
+
+def _look(F, data, kernel, layout, in_size):
+    """Layout, and the spatial size, None where it is not known."""
+    if F is mx.nd:
+        ndim = data.ndim - 2
+        if layout is not None:
+            ndim = len(layout) - 2
+        elif isinstance(kernel, (tuple, list)):
+            ndim = len(kernel)
+    elif layout is not None:
+        ndim = len(layout) - 2
+    elif isinstance(kernel, (tuple, list)):
+        ndim = len(kernel)
+    else:
+        raise TypeError(
+            f"kernel={kernel!r} leaves the number of axes of a symbol open: give a tuple or a layout"
+        )
+    if ndim not in arguments.LAYOUTS:
+        raise ValueError(f"{ndim} spatial axes are not supported: use 1, 2 or 3")
+    layout = check_layout(layout, ndim)
+    if F is mx.nd:
+        arguments.check_rank(data.shape, layout)
+        return layout, spatial(data.shape, layout)
+    if in_size is None:
+        return layout, (None,) * ndim
+    if len(in_size) != ndim:
+        raise ValueError(f"in_size={in_size!r} does not fit {ndim} axes: give {ndim} entries")
+    sizes = tuple(None if s is None else arguments.whole("in_size", s, 1) for s in in_size)
+    return layout, sizes
+
+
+def _hashable(pad):
+    if isinstance(pad, (list, tuple)):
+        return tuple(_hashable(p) for p in pad)
+    return pad
+
+
+def _check_fit(windows, sizes, data):
+    for window, size in zip(windows, sizes):
+        if size is not None and lowering.kept(window, size, window.at(size)) < 1:
+            raise ValueError(
+                f"data of spatial size {sizes} padded by {window.padding} is smaller than a window "
+                f"of {window.span} elements: use more padding, a smaller kernel or a larger input"
+            )
+
+
+def _prepare(F, data, plan, layout, fill, dtype=None):
+    """The input as the operator wants it: put right by its size, reversed and lengthened."""
+    data = resize.shift(F, data, plan.shift, layout, fill, dtype)
+    data = _slice(F, data, layout, [(0, 0, flip) for flip in plan.flip])
+    return resize.extend(F, data, [(a.front, a.tail) for a in plan.axes], layout, fill)
+
+
+def _crop(F, out, axes, layout, flip=()):
+    flip = flip or (False,) * len(axes)
+    return _slice(F, out, layout, [(a.lead, a.trail, f) for a, f in zip(axes, flip)])
+
+
+def _slice(F, x, layout, cuts):
+    """Drop ``lead`` and ``trail`` elements of the spatial axes, and reverse some, by one slice."""
+    if not any(any(cut) for cut in cuts):
+        return x
+    cuts = iter(cuts)
+    begin, end, step = zip(*[(None, None, 1) if a in "NC" else _range(*next(cuts)) for a in layout])
+    if all(s == 1 for s in step):
+        return F.slice(x, begin=begin, end=end)
+    return F.slice(x, begin=begin, end=end, step=step)
+
+
+def _range(lead, trail, flip):
+    if flip:
+        return (-trail - 1 if trail else None), (lead - 1 if lead else None), -1
+    return (lead or None), (-trail if trail else None), 1
+
+
+def _one_map(F, x, layout):
+    """One channel of one sample, for what is alike in all of them."""
+    end = tuple(1 if axis in "NC" else None for axis in layout)
+    return F.slice(x, begin=(None,) * len(layout), end=end)

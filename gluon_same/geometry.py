@@ -1,0 +1,247 @@
+"""The arithmetic of windows on one axis, in plain integers.
+
+Nothing here knows a framework, and nothing is imported. A *window* of ``kernel`` taps, ``dilation``
+apart, moves over an axis of ``in_size`` elements in steps of ``stride``; *padding* is a pair
+``(before, after)`` of the elements added at the two ends of the axis.
+
+The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
+
+    k_eff  = dilation * (kernel - 1) + 1
+    out    = ceil(in / stride)
+    total  = max((out - 1) * stride + k_eff - in, 0)
+    before = total // 2                      # the odd element goes to the end
+    after  = total - before
+
+``'same_lower'`` (ONNX' ``SAME_LOWER``) puts the odd element at the start.
+"""
+
+MODES = ("same", "same_lower", "valid")
+
+
+def effective_kernel(kernel, dilation=1):
+    """Elements that one window spans, ``dilation * (kernel - 1) + 1``.
+
+    Parameters
+    ----------
+    kernel, dilation : int
+        Taps of the window and the distance between them; at least 1.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not a whole number, or is below 1.
+
+    Examples
+    --------
+    >>> effective_kernel(3, dilation=2)
+    5
+    """
+    _check(kernel=kernel, dilation=dilation)
+    return dilation * (kernel - 1) + 1
+
+
+def output_size(in_size, kernel, stride=1, dilation=1, mode="same"):
+    """Number of windows along an axis.
+
+    Parameters
+    ----------
+    in_size : int
+        Elements along the axis; at least 1.
+    kernel, stride, dilation : int
+        The window; at least 1.
+    mode : {'same', 'same_lower', 'valid'} or (int, int)
+        A padding word, or the padding ``(before, after)`` itself.
+
+    Returns
+    -------
+    int
+        ``ceil(in_size / stride)`` for the SAME words, otherwise
+        ``floor((in_size + before + after - k_eff) / stride) + 1``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not a whole number or out of range, if the word is unknown, or if the
+        window is larger than the padded axis.
+
+    Examples
+    --------
+    >>> output_size(416, 3, stride=2), output_size(13, 2), output_size(13, 2, mode='valid')
+    (208, 13, 12)
+    """
+    before, after = padding_of(mode, in_size, kernel, stride, dilation)
+    slack = in_size + before + after - effective_kernel(kernel, dilation)
+    if mode in ("same", "same_lower"):
+        return ceil_div(in_size, stride)
+    if slack < 0:
+        raise ValueError(
+            f"kernel={kernel} with dilation={dilation} spans more than the {in_size} elements of the "
+            f"axis padded by {(before, after)}: use a smaller kernel, more padding or a larger input"
+        )
+    return slack // stride + 1
+
+
+def same_padding(in_size, kernel, stride=1, dilation=1, mode="same"):
+    """Padding that gives ``ceil(in_size / stride)`` windows, as TensorFlow places them.
+
+    Parameters
+    ----------
+    in_size, kernel, stride, dilation : int
+        Elements along the axis, and the window; at least 1.
+    mode : {'same', 'same_lower'}
+        Which end takes the odd element: the end of the axis, or its start.
+
+    Returns
+    -------
+    (before, after) : tuple of int
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a size is not a whole number or is below 1, or if the mode is unknown.
+
+    Examples
+    --------
+    >>> same_padding(13, 2), same_padding(13, 2, mode='same_lower'), same_padding(416, 3, stride=2)
+    ((0, 1), (1, 0), (0, 1))
+    """
+    _check(in_size=in_size, stride=stride)
+    span = effective_kernel(kernel, dilation)
+    if mode not in ("same", "same_lower"):
+        raise ValueError(f"mode={mode!r} is not a SAME padding: use 'same' or 'same_lower'")
+    total = max((ceil_div(in_size, stride) - 1) * stride + span - in_size, 0)
+    return _split(total, mode)
+
+
+def padding_of(mode, in_size, kernel, stride=1, dilation=1):
+    """Padding ``(before, after)`` that a word, or a pair, stands for at one input size.
+
+    Parameters
+    ----------
+    mode : {'same', 'same_lower', 'valid'} or (int, int)
+    in_size, kernel, stride, dilation : int
+
+    Returns
+    -------
+    (before, after) : tuple of int
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`same_padding`.
+
+    Examples
+    --------
+    >>> padding_of('valid', 13, 2), padding_of((2, 0), 13, 3)
+    ((0, 0), (2, 0))
+    """
+    if mode in ("same", "same_lower"):
+        return same_padding(in_size, kernel, stride, dilation, mode)
+    _check(in_size=in_size, kernel=kernel, stride=stride, dilation=dilation)
+    if mode == "valid":
+        return 0, 0
+    if isinstance(mode, str) or len(mode) != 2 or min(mode) < 0:
+        raise ValueError(f"mode={mode!r} is unknown: use one of {MODES} or a pair (before, after)")
+    return tuple(mode)
+
+
+def constant_padding(kernel, stride=1, dilation=1, mode="same"):
+    """The one padding that is SAME at *every* input size, where there is one.
+
+    ``before`` depends on the input size only through ``in_size % stride``. Where it is the same for
+    every residue, padding by it and by ``k_eff - 1 - before`` gives ``floor((in - 1) / stride) + 1
+    = ceil(in / stride)`` windows in the right places, whatever the input size.
+
+    Parameters
+    ----------
+    kernel, stride, dilation : int
+        The window; at least 1.
+    mode : {'same', 'same_lower'}
+
+    Returns
+    -------
+    (before, after) : tuple of int, or None
+        None if the padding depends on the input size.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`same_padding`.
+
+    Examples
+    --------
+    >>> constant_padding(2), constant_padding(4, stride=2), constant_padding(3, stride=2)
+    ((0, 1), (1, 2), None)
+    """
+    # An axis of r elements, r in 1..stride, holds one window: it stands for its residue class.
+    befores = {same_padding(r, kernel, stride, dilation, mode)[0] for r in range(1, stride + 1)}
+    if len(befores) > 1:
+        return None
+    before = befores.pop()
+    return before, effective_kernel(kernel, dilation) - 1 - before
+
+
+def largest_before(kernel, dilation=1, mode="same"):
+    """The most that :func:`same_padding` puts before an axis, over all strides and input sizes.
+
+    Examples
+    --------
+    >>> largest_before(4), largest_before(4, mode='same_lower')
+    (1, 2)
+    """
+    return _split(effective_kernel(kernel, dilation) - 1, mode)[0]
+
+
+def transposed_padding(kernel, stride=1, dilation=1, mode="same"):
+    """What a transposed convolution cuts off, and adds, to give ``in_size * stride`` elements.
+
+    The full transposed convolution gives ``(in - 1) * stride + k_eff`` elements. SAME cuts
+    ``total = max(k_eff - stride, 0)`` of them as the forward convolution pads, and adds
+    ``max(stride - k_eff, 0)`` zeros at the end; the input size plays no part.
+
+    Parameters
+    ----------
+    kernel, stride, dilation : int
+        The window; at least 1.
+    mode : {'same', 'same_lower'}
+
+    Returns
+    -------
+    (before, after), extra : (tuple of int, int)
+        Elements cut at the two ends, and elements added at the end.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`same_padding`.
+
+    Examples
+    --------
+    >>> transposed_padding(3, stride=2), transposed_padding(1, stride=2)
+    (((0, 1), 0), ((0, 0), 1))
+    """
+    # One output window of the transposed convolution is an axis of `stride` elements going forward.
+    padding = same_padding(stride, kernel, stride, dilation, mode)
+    return padding, max(stride - effective_kernel(kernel, dilation), 0)
+
+
+def ceil_div(a, b):
+    """``ceil(a / b)`` in whole numbers, for ``b`` above 0."""
+    return -(-a // b)
+
+
+def _split(total, mode):
+    before = total // 2 if mode == "same" else ceil_div(total, 2)
+    return before, total - before
+
+
+def _check(**sizes):
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name}={value!r} is not a whole number: give an int of 1 or more")
+        if value < 1:
+            raise ValueError(f"{name}={value} is out of range: it must be 1 or more")

@@ -1,0 +1,114 @@
+"""What all blocks with windows share: the ``padding`` argument, checks, and ``repr``."""
+
+import inspect
+from functools import lru_cache
+from typing import Any
+
+from mxnet.ndarray import NDArray
+
+from .. import arguments
+from ..arguments import per_axis, whole
+from ..geometry import effective_kernel
+
+
+class Windowed:
+    """Mixin for a stock Gluon block, to be placed before it, that gives ``padding`` more meanings.
+
+    The signature is the stock block's. ``padding`` may be
+
+    - an int or a tuple of ints: the stock block itself, bit for bit;
+    - ``'same'``: TensorFlow's and Keras' padding, ``out = ceil(in / stride)``, the odd element at
+      the end; ``'same_lower'``: the odd element at the start; ``'valid'``: none; any letter case;
+    - ``'causal'`` (Conv1D alone): ``dilation * (kernel - 1)`` elements, all before the axis;
+    - a tuple of pairs ``(before, after)``, one for each axis.
+
+    Raises
+    ------
+    TypeError, ValueError
+        At construction, for an argument that does not fit; the message names it, its value, and what
+        is allowed. When called, for data of the wrong rank or with an axis of no elements.
+    """
+
+    #: The argument that holds the window, and those with one int (or one for each axis) and the
+    #: least they may be.
+    _window = "kernel_size"
+    _ints = {"strides": 1}
+    _counts = {}
+    _causal = False
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__init__" not in vars(cls) and _stock(cls) is not None:
+            cls.__signature__ = _signature(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        call = _signature(type(self)).bind(*args, **kwargs)
+        call.apply_defaults()
+        padding = self._check(call.arguments)
+        try:
+            super().__init__(*call.args, **call.kwargs)
+        except AssertionError as error:  # stock's way to refuse an argument
+            raise ValueError(str(error)) from None
+        self._padding = padding
+        self._in_shape = None
+        if padding is not None:
+            self._kwargs["pad"] = _Shown(padding)
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        if self._padding is not None and isinstance(x, NDArray):
+            arguments.check_rank(x.shape, self._kwargs["layout"], f"data for {self.name}")
+        return super().forward(x, *args)
+
+    @property
+    def _in_size(self):
+        shape = self._in_shape
+        return shape if shape is None else arguments.spatial(shape, self._kwargs["layout"])
+
+    def _check(self, given):
+        """Check the arguments in place; the padding that is ours to serve, None for stock's."""
+        ndim = _ndim(type(self))
+        given["layout"] = arguments.check_layout(given["layout"], ndim)
+        for name, least in {self._window: 1, **self._ints}.items():
+            if given[name] is not None:
+                given[name] = per_axis(name, given[name], ndim, least)
+        for name, least in self._counts.items():
+            given[name] = whole(name, given[name], least)
+        kernel = given[self._window]
+        spans = tuple(map(effective_kernel, kernel, given.get("dilation", (1,) * ndim)))
+        padding = arguments.normalize_padding("padding", given["padding"], spans, self._causal)
+        if arguments.is_plain(given["padding"]):
+            given["padding"] = tuple(before for before, _ in padding)
+            return None
+        word, given["padding"] = given["padding"], 0
+        return word.lower() if isinstance(word, str) else padding
+
+
+class _Shown:
+    """A padding as stock's ``__repr__`` is to print it."""
+
+    def __init__(self, padding):
+        self.padding = padding
+
+    def __str__(self):
+        return repr(self.padding)
+
+    __repr__ = __str__
+
+
+def _stock(cls):
+    return next((base for base in cls.__mro__ if base.__module__.startswith("mxnet.gluon")), None)
+
+
+@lru_cache(maxsize=None)
+def _signature(cls):
+    signature = inspect.signature(_stock(cls).__init__)
+    parameters = [
+        p.replace(default=None) if p.name == "count_include_pad" else p
+        for p in signature.parameters.values()
+        if p.name != "self"
+    ]
+    return signature.replace(parameters=parameters)
+
+
+def _ndim(cls):
+    return len(_signature(cls).parameters["layout"].default) - 2

@@ -1,0 +1,276 @@
+"""Convolution layers whose ``padding`` may be SAME."""
+
+from typing import Any
+
+from mxnet.gluon import nn as stock
+
+from .. import functional
+from .base import Windowed
+
+
+class _Convolution(Windowed):
+    _ints = {"strides": 1, "dilation": 1}
+    _counts = {"channels": 1, "groups": 1, "in_channels": 0}
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+        if self._padding is None:
+            return super().hybrid_forward(F, x, weight, bias)
+        out = self._convolve(F, x, weight, bias)
+        return out if self.act is None else self.act(out)
+
+    def _convolve(self, F, x, weight, bias):
+        known = self._kwargs
+        shape = self._in_shape
+        return functional.convolution(
+            F,
+            x,
+            weight,
+            bias,
+            kernel=known["kernel"],
+            num_filter=known["num_filter"],
+            stride=known["stride"],
+            dilate=known["dilate"],
+            pad=self._padding,
+            num_group=known["num_group"],
+            layout=known["layout"],
+            in_size=self._in_size,
+            in_channels=shape and shape[known["layout"].index("C")],
+            dtype=self.weight.dtype,
+            name="fwd",
+        )
+
+
+class _Transposed(_Convolution):
+    _ints = {"strides": 1, "dilation": 1, "output_padding": 0}
+
+    def _check(self, given):
+        padding = super()._check(given)
+        if padding in ("same", "same_lower") and any(given["output_padding"]):
+            raise ValueError(
+                f"output_padding={given['output_padding']} does not go with padding={padding!r}, "
+                "whose size is in * strides: leave it 0"
+            )
+        return padding
+
+    def _convolve(self, F, x, weight, bias):
+        known = self._kwargs
+        return functional.deconvolution(
+            F,
+            x,
+            weight,
+            bias,
+            kernel=known["kernel"],
+            num_filter=known["num_filter"],
+            stride=known["stride"],
+            dilate=known["dilate"],
+            pad=self._padding,
+            adj=known["adj"],
+            num_group=known["num_group"],
+            layout=known["layout"],
+            name="fwd",
+        )
+
+
+class Conv1D(_Convolution, stock.Conv1D):
+    """1-D convolution; :class:`mxnet.gluon.nn.Conv1D` with more kinds of ``padding``.
+
+    Parameters
+    ----------
+    channels, kernel_size, strides, dilation, groups, layout, activation, use_bias, \
+weight_initializer, bias_initializer, in_channels, prefix, params
+        As the stock block's, in its order and with its defaults.
+    padding : int, str, tuple of int or tuple of (int, int)
+        ``'same'``, ``'same_lower'``, ``'valid'``, ``'causal'``, elements at both ends, or
+        ``((before, after),)``.
+
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, width).
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_width), where out_width is
+          ``ceil(width / strides)`` for the SAME words and ``'causal'``, and otherwise
+          ``floor((width + before + after - dilation * (kernel_size - 1) - 1) / strides) + 1``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit, naming it and what is allowed.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = Conv1D(8, 3, strides=2, padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 4, 15))).shape
+    (1, 8, 8)
+    """
+
+    _causal = True
+
+
+class Conv2D(_Convolution, stock.Conv2D):
+    """2-D convolution; :class:`mxnet.gluon.nn.Conv2D` with more kinds of ``padding``.
+
+    Parameters
+    ----------
+    channels, kernel_size, strides, dilation, groups, layout, activation, use_bias, \
+weight_initializer, bias_initializer, in_channels, prefix, params
+        As the stock block's, in its order and with its defaults.
+    padding : int, str, tuple of int or tuple of (int, int)
+        ``'same'``, ``'same_lower'``, ``'valid'``, elements at both ends of each axis, or
+        ``((top, bottom), (left, right))``.
+
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_height, out_width), sizes as for
+          :class:`Conv1D`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit, naming it and what is allowed.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = Conv2D(16, (4, 1), padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 3, 100, 20))).shape
+    (1, 16, 100, 20)
+    """
+
+
+class Conv3D(_Convolution, stock.Conv3D):
+    """3-D convolution; :class:`mxnet.gluon.nn.Conv3D` with more kinds of ``padding``.
+
+    Parameters
+    ----------
+    channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias, \
+weight_initializer, bias_initializer, in_channels, prefix, params
+        As :class:`Conv2D`'s, for three axes.
+
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, depth, height, width) for layout NCDHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_depth, out_height, out_width), sizes as for
+          :class:`Conv1D`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit, naming it and what is allowed.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = Conv3D(2, 3, strides=(1, 2, 2), padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 3, 8, 15, 16))).shape
+    (1, 2, 8, 8, 8)
+    """
+
+
+class Conv1DTranspose(_Transposed, stock.Conv1DTranspose):
+    """1-D transposed convolution; the stock block with more kinds of ``padding``.
+
+    Parameters
+    ----------
+    channels, kernel_size, strides, output_padding, dilation, groups, layout, activation, \
+use_bias, weight_initializer, bias_initializer, in_channels, prefix, params
+        As the stock block's, in its order and with its defaults.
+    padding : int, str, tuple of int or tuple of (int, int)
+        ``'same'``, ``'same_lower'``, ``'valid'``, or the elements to cut off the full result: as many
+        at both ends, or ``((before, after),)``.
+
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, width).
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_width), where out_width is ``width * strides``
+          for the SAME words, as ``tf.nn.conv1d_transpose(padding='SAME')``, and otherwise ``(width -
+          1) * strides + dilation * (kernel_size - 1) + 1 - before - after + output_padding``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit, naming it and what is allowed.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = Conv1DTranspose(8, 3, strides=2, padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 4, 15))).shape
+    (1, 8, 30)
+    """
+
+
+class Conv2DTranspose(_Transposed, stock.Conv2DTranspose):
+    """2-D transposed convolution; the stock block with more kinds of ``padding``.
+
+    Parameters
+    ----------
+    channels, kernel_size, strides, padding, output_padding, dilation, groups, layout, activation, \
+use_bias, weight_initializer, bias_initializer, in_channels, prefix, params
+        As :class:`Conv1DTranspose`'s, for two axes.
+
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_height, out_width), sizes as for
+          :class:`Conv1DTranspose`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit, naming it and what is allowed.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = Conv2DTranspose(8, 3, strides=2, padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 4, 7, 7))).shape
+    (1, 8, 14, 14)
+    """
+
+
+class Conv3DTranspose(_Transposed, stock.Conv3DTranspose):
+    """3-D transposed convolution; the stock block with more kinds of ``padding``.
+
+    Parameters
+    ----------
+    channels, kernel_size, strides, padding, output_padding, dilation, groups, layout, activation, \
+use_bias, weight_initializer, bias_initializer, in_channels, prefix, params
+        As :class:`Conv1DTranspose`'s, for three axes. MXNet has no dilation here.
+
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, depth, height, width) for layout NCDHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_depth, out_height, out_width), sizes as for
+          :class:`Conv1DTranspose`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit, naming it and what is allowed.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = Conv3DTranspose(2, 2, strides=2, padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 3, 4, 5, 6))).shape
+    (1, 2, 8, 10, 12)
+    """

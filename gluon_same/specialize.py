@@ -1,0 +1,248 @@
+"""Fixing the input sizes of a net, for the cheapest graph that serves them."""
+
+import threading
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Sequence
+
+import mxnet as mx
+from mxnet.gluon import Block, HybridBlock
+
+from .arguments import spatial, whole
+from .nn.base import Windowed
+
+__all__ = ["specialize"]
+
+
+def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
+    """Fix the input sizes of a net's blocks, in place.
+
+    Hybridized and exported graphs then use the cheapest operators for those sizes instead of the
+    graph that serves every size. The sizes of all layers come from one pass over shapes; no data is
+    computed, and no parameter, gradient or running average is touched.
+
+    Parameters
+    ----------
+    net : Block
+        A net that holds blocks of :mod:`gluon_same.nn`; or one such block.
+    *input_shapes : tuple of int
+        Shape of each input, the batch first. The batch size stays free. Without any, the net serves
+        every size again.
+
+    Returns
+    -------
+    Block
+        ``net`` itself.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``net`` is no block or a shape is not made of whole numbers above 0, or if the shapes do
+        not fit the net.
+
+    Notes
+    -----
+    A specialised block that is fed another size raises a ValueError. Graphs exported from it, or
+    traced as a part of a larger net, hold a check of their own and make MXNet raise an error at a
+    node named ``..._specialized_to_...``. A block that the net calls at several sizes keeps the form
+    for every size.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> from gluon_same import nn, specialize
+    >>> net = nn.Conv2D(8, 3, strides=2, padding='same')
+    >>> net.initialize()
+    >>> specialize(net, (1, 3, 224, 224))(mx.nd.ones((5, 3, 224, 224))).shape
+    (5, 8, 112, 112)
+    """
+    if not isinstance(net, Block):
+        raise TypeError(f"net={net!r} is not a Gluon Block")
+    blocks = _release(net)
+    if not input_shapes:
+        return net
+    shapes = [tuple(whole("input shape", n, 1) for n in shape) for shape in input_shapes]
+    seen = _shapes_seen(net, blocks, shapes)
+    for block in blocks:
+        if isinstance(block, Windowed) and len(seen.get(block, ())) == 1:
+            ((shape,),) = seen[block]
+            block._in_shape = shape
+    for block in blocks:
+        if isinstance(block, HybridBlock) and len(seen.get(block, ())) == 1 and _holds_fixed(block):
+            (signature,) = seen[block]
+            block._expected = tuple(_expectation(block, shape) for shape in signature)
+            block.__class__ = _guarded(type(block))
+    return net
+
+
+def _release(net):
+    """All blocks of a net, freed of their sizes and of the graphs made for them."""
+    blocks = []
+
+    def visit(block):
+        if block in blocks:
+            return
+        blocks.append(block)
+        if isinstance(block, _Guard):
+            block.__class__ = type(block)._unguarded
+            del block._expected
+        if isinstance(block, Windowed):
+            block._in_shape = None
+        if isinstance(block, HybridBlock):
+            block._clear_cached_op()
+
+    net.apply(visit)
+    return blocks
+
+
+def _shapes_seen(net, blocks, shapes):
+    """For each block, the set of its calls: a tuple of the shapes of its inputs."""
+    calls = []
+    handles = [
+        block.register_forward_pre_hook(lambda b, args: calls.append((b, _flat(args))))
+        for block in blocks
+    ]
+    names = [f"data{i}" for i in range(len(shapes))]
+    inputs = [mx.sym.var(name) for name in names]
+    if mx.util.is_np_array():
+        inputs = [x.as_np_ndarray() for x in inputs]
+    try:
+        net(*inputs)
+        symbols = [x for _, args in calls for x in args]
+        found = _infer(symbols, dict(zip(names, shapes)))
+    except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
+        raise ValueError(
+            f"{net.name} could not be traced with inputs of shape {shapes}: give the shapes of all "
+            f"its inputs, and make blocks whose code needs arrays HybridBlocks. {error}"
+        ) from error
+    finally:
+        for handle in handles:
+            handle.detach()
+    found = iter(found)
+    seen = {}
+    for block, args in calls:
+        seen.setdefault(block, set()).add(tuple(next(found) for _ in args))
+    return seen
+
+
+def _infer(symbols, shapes):
+    group = mx.sym.Group([_classic(x) for x in symbols])
+    _, found, _ = group.infer_shape_partial(**shapes)
+    if any(not shape or min(shape) < 1 for shape in found):
+        raise ValueError("Some shapes do not follow from those of the inputs.")
+    return found
+
+
+def _flat(args):
+    if isinstance(args, (list, tuple)):
+        return [x for arg in args for x in _flat(arg)]
+    return [args] if isinstance(args, (mx.sym.Symbol, mx.nd.NDArray)) else []
+
+
+def _classic(symbol):
+    return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
+
+
+def _holds_fixed(block):
+    if isinstance(block, Windowed) and block._padding is not None and block._in_shape is not None:
+        return True
+    return any(_holds_fixed(child) for child in block._children.values())
+
+
+def _expectation(block, shape):
+    """A shape with None where any number goes: the batch, and the channels of a single layer."""
+    if isinstance(block, Windowed):
+        layout = block._kwargs["layout"]
+        sizes = iter(spatial(shape, layout))
+        return tuple(None if axis in "NC" else next(sizes) for axis in layout)
+    return (None, *shape[1:])
+
+
+_tracing = threading.local()
+
+
+@contextmanager
+def _inside():
+    before = getattr(_tracing, "checked", False)
+    _tracing.checked = True
+    try:
+        yield
+    finally:
+        _tracing.checked = before
+
+
+class _Guard:
+    """Mixin of a specialised block: no input of another size gets through."""
+
+    def forward(self, *args: Any) -> Any:
+        given = _flat(args)
+        if any(isinstance(x, mx.sym.Symbol) for x in given):
+            if getattr(_tracing, "checked", False):
+                return super().forward(*args)
+            checked = iter([_check_in_graph(self, *pair) for pair in zip(given, self._expected)])
+            with _inside():
+                return super().forward(*_replace(args, checked))
+        for x, expected in zip(given, self._expected):
+            if len(x.shape) != len(expected) or any(
+                want not in (None, has) for want, has in zip(expected, x.shape)
+            ):
+                wanted = ", ".join("any" if n is None else str(n) for n in expected)
+                raise ValueError(
+                    f"{self.name} is specialised to inputs of shape ({wanted}) and was given "
+                    f"{x.shape}: call gluon_same.specialize(net, new shape), or "
+                    "gluon_same.specialize(net) to have a net that serves every size"
+                )
+        return super().forward(*args)
+
+    def _get_graph(self, *args: Any) -> Any:
+        # Calls of this block's own graph come through `forward` above: it needs no check inside.
+        with _inside():
+            return super()._get_graph(*args)
+
+    def export(self, *args: Any, **kwargs: Any) -> Any:
+        graph = self._cached_graph
+        if graph:
+            inputs, out = graph
+            checked = {
+                x.name: _check_in_graph(self, x, expected)
+                for x, expected in zip(inputs, self._expected)
+            }
+            self._cached_graph = inputs, out(**checked)
+        try:
+            return super().export(*args, **kwargs)
+        finally:
+            self._cached_graph = graph
+
+
+def _check_in_graph(block, x, expected):
+    # A dimension n splits into (n, 1) only if it is n. So reshapes that change nothing check one axis
+    # after the other, each merging what the last one split, and the error names the node where the
+    # size differs. (All axes at once would make more dimensions than oneDNN takes.)
+    sizes = "x".join("any" if n is None else str(n) for n in expected)
+    y = _classic(x)
+    merged = []
+    for axis, n in enumerate(expected):
+        if n is not None:
+            rest = [0] * (len(expected) - axis - 1)
+            name = f"{block.name}_specialized_to_{sizes}_axis{axis}"
+            y = mx.sym.reshape(y, shape=[*merged, -4, n, 1, *rest], name=name)
+            merged = [0] * axis + [-3]
+        else:
+            merged = [*merged, 0]
+    y = mx.sym.reshape(y, shape=merged)
+    return y if x is _classic(x) else y.as_np_ndarray()
+
+
+def _replace(args, symbols):
+    if isinstance(args, (list, tuple)):
+        return type(args)(_replace(arg, symbols) for arg in args)
+    return next(symbols) if isinstance(args, mx.sym.Symbol) else args
+
+
+@lru_cache(maxsize=None)
+def _guarded(cls):
+    return type(
+        cls.__name__,
+        (_Guard, cls),
+        {"__module__": cls.__module__, "__doc__": cls.__doc__, "_unguarded": cls},
+    )
