@@ -6,8 +6,12 @@
 - :func:`gluon_same.specialize`: fix the input sizes of a net to have its cheapest form.
 """
 
-from . import _compat  # noqa: F401  must come before the first import of mxnet
-from . import functional, geometry, nn
+from . import (
+    _compat,  # noqa: F401  must come before the first import of mxnet
+    functional,
+    geometry,
+    nn,
+)
 from .specialize import specialize
 
 __version__ = "0.1.0"

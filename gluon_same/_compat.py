@@ -25,7 +25,6 @@ _ALIASES = {
 _PACKAGES = {
     "libgomp.so": ("libgomp1", "libgomp"),
     "libquadmath.so": ("libquadmath0", "libquadmath"),
-    "libgfortran.so": ("libgfortran5", "libgfortran"),
 }
 
 

@@ -18,7 +18,7 @@ Padding = Union[str, Pairs]
 
 
 class Window(NamedTuple):
-    """A window on one axis: its span in elements, its step, and how it is padded.
+    """A window on one axis: its span in elements, its step, how it is padded, and its taps.
 
     ``padding`` is a SAME word or a pair ``(before, after)``.
     """
@@ -26,6 +26,7 @@ class Window(NamedTuple):
     span: int
     stride: int
     padding: Any
+    taps: int = 1
 
     def at(self, size: Optional[int]) -> Optional[Tuple[int, int]]:
         """Padding at an input size, or at every size for None; None where that depends on it."""
@@ -107,9 +108,7 @@ def normalize_padding(name: str, padding: Any, spans: Ints, causal: bool = False
         return ((0, 0),) * ndim if word == "valid" else word
     if is_plain(padding):
         return tuple((p, p) for p in per_axis(name, padding, ndim, least=0))
-    if len(padding) != ndim or any(
-        not isinstance(p, (tuple, list)) or len(p) != 2 for p in padding
-    ):
+    if len(padding) != ndim or any(not isinstance(p, (tuple, list)) or len(p) != 2 for p in padding):
         raise ValueError(
             f"{name}={padding!r} does not fit: give {ndim} pairs (before, after), one for each axis"
         )

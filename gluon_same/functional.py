@@ -13,12 +13,12 @@ import mxnet as mx
 import numpy as np
 
 from . import arguments, geometry, lowering, resize
-from .arguments import Window, check_layout, per_axis, spatial
+from .arguments import Window, per_axis
+from .arrays import Size, classic, cut, look, one_map
 
 __all__ = ["convolution", "deconvolution", "pooling"]
 
 IntOrInts = Union[int, Sequence[int]]
-Size = Optional[Sequence[Optional[int]]]
 
 
 def convolution(
@@ -85,8 +85,8 @@ def convolution(
     >>> convolution(mx.nd, x, w, kernel=3, num_filter=16, stride=2).shape
     (1, 16, 208, 208)
     """
-    data, weight, bias, restore = _classic(data, weight, bias)
-    layout, sizes = _look(F, data, kernel, layout, in_size)
+    data, weight, bias, restore = classic(data, weight, bias)
+    layout, sizes = look(F, data, kernel, layout, in_size)
     ndim = len(sizes)
     kernel = per_axis("kernel", kernel, ndim)
     stride = per_axis("stride", stride, ndim)
@@ -95,8 +95,8 @@ def convolution(
     if F is mx.nd:
         in_channels = data.shape[layout.index("C")]
     windows = _windows(kernel, stride, dilate, _hashable(pad), ndim == 1)
-    _check_fit(windows, sizes, data)
-    plan = _plan_convolution(windows, sizes, num_filter, in_channels)
+    _check_fit(windows, sizes)
+    plan = lowering.plan_convolution(windows, sizes, in_channels, num_filter, num_group)
     data = _prepare(F, data, plan, layout, resize.ZEROS, np.dtype(dtype).name if dtype else None)
     inputs = [data, weight] if bias is None else [data, weight, bias]
     out = F.Convolution(
@@ -111,7 +111,7 @@ def convolution(
         layout=layout,
         name=name,
     )
-    return restore(_crop(F, out, plan.axes, layout))
+    return restore(_finish(F, out, plan.axes, layout))
 
 
 def deconvolution(
@@ -166,14 +166,14 @@ def deconvolution(
     >>> deconvolution(mx.nd, x, w, kernel=3, num_filter=4, stride=2).shape
     (1, 4, 26, 26)
     """
-    data, weight, bias, restore = _classic(data, weight, bias)
-    layout, sizes = _look(F, data, kernel, layout, in_size)
+    data, weight, bias, restore = classic(data, weight, bias)
+    layout, sizes = look(F, data, kernel, layout, in_size)
     ndim = len(sizes)
     kernel = per_axis("kernel", kernel, ndim)
     stride = per_axis("stride", stride, ndim)
     dilate = per_axis("dilate", dilate, ndim)
     adj = per_axis("adj", adj, ndim, least=0)
-    axes = _plan_deconvolution(kernel, stride, dilate, _hashable(pad), adj)
+    axes = lowering.plan_deconvolution(*_transposed(kernel, stride, dilate, _hashable(pad), adj))
     inputs = [data, weight] if bias is None else [data, weight, bias]
     out = F.Deconvolution(
         *inputs,
@@ -188,7 +188,7 @@ def deconvolution(
         layout=layout,
         name=name,
     )
-    return restore(_crop(F, out, axes, layout))
+    return restore(_finish(F, out, axes, layout))
 
 
 def pooling(
@@ -244,15 +244,16 @@ def pooling(
     """
     if pool_type not in ("max", "avg", "sum"):
         raise ValueError(f"pool_type={pool_type!r} is unknown: use one of 'max', 'avg', 'sum'")
-    data, _, _, restore = _classic(data)
-    layout, sizes = _look(F, data, kernel, layout, in_size)
+    data, restore = classic(data)
+    layout, sizes = look(F, data, kernel, layout, in_size)
     kernel = per_axis("kernel", kernel, len(sizes))
     stride = per_axis("stride", stride, len(sizes))
-    windows = _windows(kernel, stride, (1,) * len(sizes), _hashable(pad), False)
+    windows = _windows(kernel, stride, (1,) * len(sizes), _hashable(pad))
+    _check_amounts(windows)
     if count_include_pad is None:
         count_include_pad = isinstance(windows[0].padding, tuple)
-    _check_fit(windows, sizes, data)
-    plan = _plan_pooling(windows, sizes, pool_type != "avg" or not count_include_pad)
+    _check_fit(windows, sizes)
+    plan = lowering.plan_pooling(windows, sizes, pool_type == "avg", bool(count_include_pad))
 
     def pool(x, **kwargs):
         return F.Pooling(
@@ -271,44 +272,21 @@ def pooling(
     out = pool(_prepare(F, data, plan, layout, fill), name=name)
     if pool_type == "avg" and not count_include_pad and plan.extends:
         # Zeros that were joined to the input count as elements: divide by the share that is real.
-        ones = F.ones_like(_one_map(F, data, layout))
+        ones = F.ones_like(one_map(F, data, layout))
         out = F.broadcast_div(out, pool(_prepare(F, ones, plan, layout, resize.ZEROS)))
-    return restore(_crop(F, out, plan.axes, layout, plan.flip))
+    return restore(_finish(F, out, plan.axes, layout, plan.flip))
 
 
 @lru_cache(maxsize=4096)
-def _windows(kernel, stride, dilate, pad, causal) -> Tuple[Window, ...]:
+def _windows(kernel, stride, dilate, pad, causal=False) -> Tuple[Window, ...]:
     spans = tuple(map(geometry.effective_kernel, kernel, dilate))
     padding = arguments.normalize_padding("pad", pad, spans, causal)
     paddings = (padding,) * len(spans) if isinstance(padding, str) else padding
-    return tuple(map(Window, spans, stride, paddings))
+    return tuple(map(Window, spans, stride, paddings, kernel))
 
 
 @lru_cache(maxsize=4096)
-def _plan_convolution(windows, sizes, num_filter, in_channels):
-    heavy = False
-    if in_channels and None not in sizes:
-        outputs, inputs = num_filter, in_channels
-        for window, size in zip(windows, sizes):
-            outputs *= lowering.kept(window, size, window.at(size))
-            inputs *= size
-        heavy = outputs >= lowering.OUTPUT_HEAVY * inputs
-    return lowering.plan_convolution(windows, sizes, heavy)
-
-
-@lru_cache(maxsize=4096)
-def _plan_pooling(windows, sizes, full_serves):
-    for window in windows:
-        if isinstance(window.padding, tuple) and max(window.padding) >= window.span:
-            raise ValueError(
-                f"pad={window.padding} holds whole windows of kernel={window.span}: each amount must "
-                "be less than the kernel"
-            )
-    return lowering.plan_pooling(windows, sizes, full_serves)
-
-
-@lru_cache(maxsize=4096)
-def _plan_deconvolution(kernel, stride, dilate, pad, adj):
+def _transposed(kernel, stride, dilate, pad, adj):
     spans = tuple(map(geometry.effective_kernel, kernel, dilate))
     padding = arguments.normalize_padding("pad", pad, spans)
     if isinstance(padding, str):
@@ -316,80 +294,23 @@ def _plan_deconvolution(kernel, stride, dilate, pad, adj):
             raise ValueError(
                 f"adj={adj} does not go with pad={pad!r}, whose size is in * stride: leave it 0"
             )
-        same = [
-            geometry.transposed_padding(span, s, mode=padding) for span, s in zip(spans, stride)
-        ]
+        same = [geometry.transposed_padding(k, s, mode=padding) for k, s in zip(spans, stride)]
         padding, adj = zip(*same)
     elif any(a >= s for a, s in zip(adj, stride)):
         raise ValueError(f"adj={adj} must be less than stride={stride} on every axis")
-    return lowering.plan_deconvolution(stride, padding, adj)
+    return stride, padding, adj
 
 
-def _classic(data, *others):
-    """Classic arrays or symbols, and what brings a result back to the mode of ``data``."""
-    if not isinstance(data, (mx.nd.NDArray, mx.sym.Symbol)):
-        raise TypeError(f"data={data!r} is neither an NDArray nor a Symbol")
-    others = [_to_classic(x) for x in others] + [None] * (2 - len(others))
-    if _is_numpy(data):
-        return (_to_classic(data), *others, _to_numpy)
-    return (data, *others, _identity)
+def _check_amounts(windows):
+    for window in windows:
+        if isinstance(window.padding, tuple) and max(window.padding) >= window.span:
+            raise ValueError(
+                f"pad={window.padding} holds whole windows of kernel={window.span}: each amount must "
+                "be less than the kernel"
+            )
 
 
-def _is_numpy(x):
-    return hasattr(x, "as_nd_ndarray") and type(x).__module__.startswith(
-        ("mxnet.numpy", "mxnet.symbol.numpy")
-    )
-
-
-def _to_classic(x):
-    return x.as_nd_ndarray() if x is not None and _is_numpy(x) else x
-
-
-def _to_numpy(x):
-    return x.as_np_ndarray()
-
-
-def _identity(x):
-    return x
-
-
-def _look(F, data, kernel, layout, in_size):
-    """Layout, and the spatial size, None where it is not known."""
-    if F is mx.nd:
-        ndim = data.ndim - 2
-        if layout is not None:
-            ndim = len(layout) - 2
-        elif isinstance(kernel, (tuple, list)):
-            ndim = len(kernel)
-    elif layout is not None:
-        ndim = len(layout) - 2
-    elif isinstance(kernel, (tuple, list)):
-        ndim = len(kernel)
-    else:
-        raise TypeError(
-            f"kernel={kernel!r} leaves the number of axes of a symbol open: give a tuple or a layout"
-        )
-    if ndim not in arguments.LAYOUTS:
-        raise ValueError(f"{ndim} spatial axes are not supported: use 1, 2 or 3")
-    layout = check_layout(layout, ndim)
-    if F is mx.nd:
-        arguments.check_rank(data.shape, layout)
-        return layout, spatial(data.shape, layout)
-    if in_size is None:
-        return layout, (None,) * ndim
-    if len(in_size) != ndim:
-        raise ValueError(f"in_size={in_size!r} does not fit {ndim} axes: give {ndim} entries")
-    sizes = tuple(None if s is None else arguments.whole("in_size", s, 1) for s in in_size)
-    return layout, sizes
-
-
-def _hashable(pad):
-    if isinstance(pad, (list, tuple)):
-        return tuple(_hashable(p) for p in pad)
-    return pad
-
-
-def _check_fit(windows, sizes, data):
+def _check_fit(windows, sizes):
     for window, size in zip(windows, sizes):
         if size is not None and lowering.kept(window, size, window.at(size)) < 1:
             raise ValueError(
@@ -398,36 +319,17 @@ def _check_fit(windows, sizes, data):
             )
 
 
+def _hashable(pad):
+    return tuple(map(_hashable, pad)) if isinstance(pad, (list, tuple)) else pad
+
+
 def _prepare(F, data, plan, layout, fill, dtype=None):
     """The input as the operator wants it: put right by its size, reversed and lengthened."""
-    data = resize.shift(F, data, plan.shift, layout, fill, dtype)
-    data = _slice(F, data, layout, [(0, 0, flip) for flip in plan.flip])
-    return resize.extend(F, data, [(a.front, a.tail) for a in plan.axes], layout, fill)
+    data = resize.shift(F, data, plan.shift, layout, fill, dtype, plan.deep)
+    data = cut(F, data, layout, [(0, 0, flip) for flip in plan.flip])
+    return resize.extend(F, data, [(a.front, a.tail) for a in plan.axes], layout, fill, plan.deep)
 
 
-def _crop(F, out, axes, layout, flip=()):
-    flip = flip or (False,) * len(axes)
-    return _slice(F, out, layout, [(a.lead, a.trail, f) for a, f in zip(axes, flip)])
-
-
-def _slice(F, x, layout, cuts):
-    """Drop ``lead`` and ``trail`` elements of the spatial axes, and reverse some, by one slice."""
-    if not any(any(cut) for cut in cuts):
-        return x
-    cuts = iter(cuts)
-    begin, end, step = zip(*[(None, None, 1) if a in "NC" else _range(*next(cuts)) for a in layout])
-    if all(s == 1 for s in step):
-        return F.slice(x, begin=begin, end=end)
-    return F.slice(x, begin=begin, end=end, step=step)
-
-
-def _range(lead, trail, flip):
-    if flip:
-        return (-trail - 1 if trail else None), (lead - 1 if lead else None), -1
-    return (lead or None), (-trail if trail else None), 1
-
-
-def _one_map(F, x, layout):
-    """One channel of one sample, for what is alike in all of them."""
-    end = tuple(1 if axis in "NC" else None for axis in layout)
-    return F.slice(x, begin=(None,) * len(layout), end=end)
+def _finish(F, out, axes, layout, flip=(False, False, False)):
+    """What is wanted of the operator's output."""
+    return cut(F, out, layout, [(a.lead, a.trail, f) for a, f in zip(axes, flip)])

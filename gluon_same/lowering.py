@@ -21,18 +21,23 @@ When the input size is not known and ``before`` depends on it, the *input* is pu
     The input is padded by the size that the graph sees when it runs; see :mod:`.resize`.
 """
 
-from typing import NamedTuple, Optional, Sequence, Tuple
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple, Optional, Tuple
 
 from .arguments import Window
 from .geometry import ceil_div
 
-Sizes = Sequence[Optional[int]]
+Sizes = Tuple[Optional[int], ...]
 
-#: Outputs per input element from which lengthening the input is cheaper than cropping the output.
-#: Measured (AVX-512, 2 cores), crop against extend, both over the plain operator: 3 > 32 channels
-#: with stride 2, ratio 2.7: 2.4 against 1.3; 3 > 64 with 7x7/2, ratio 5: 1.36 against 1.11;
-#: 64 > 128 with 3x3/2, ratio 0.5: 1.08 against 1.13.
-OUTPUT_HEAVY = 2
+#: Multiplications and additions that take as long as copying one element.
+MACS_PER_COPY = 64
+
+#: Output channels from which a shifted input is padded by one ``Pad`` and not by joining blocks to it.
+#: ``Pad`` is slower an element, but deep layers have small maps, where the number of operators counts.
+#: Measured over ``F.pad`` first, 3x3/2: 256 > 512 at 14: 1.08 by Pad and 1.21 by joining; 64 > 128 at
+#: 56: 1.09 and 1.08; 3 > 32 at 224: 1.35 and 1.00.
+DEEP = 128
 
 
 class Axis(NamedTuple):
@@ -60,6 +65,7 @@ class Plan(NamedTuple):
     shift: Tuple[Optional[Window], ...]  # windows whose input is put right by its size
     flip: Tuple[bool, ...] = ()
     full: bool = False
+    deep: bool = False
 
     @property
     def extends(self) -> bool:
@@ -73,36 +79,60 @@ class DeconvolutionAxis(NamedTuple):
     trail: int = 0
 
 
-def plan_convolution(windows: Sequence[Window], sizes: Sizes, output_heavy: bool = False) -> Plan:
+@lru_cache(maxsize=4096)
+def plan_convolution(
+    windows: Tuple[Window, ...],
+    sizes: Sizes,
+    in_channels: Optional[int],
+    channels: int,
+    groups: int = 1,
+) -> Plan:
     """Lower the windows of a convolution.
 
     Parameters
     ----------
-    windows : sequence of Window
+    windows : tuple of Window
         One for each axis.
-    sizes : sequence of int or None
+    sizes : tuple of int or None
         The input sizes, None where the graph must serve every size.
-    output_heavy : bool
-        Whether an output is so much larger than the input that cropping it costs more than
-        lengthening the input (see ``OUTPUT_HEAVY``).
+    in_channels : int or None
+        Channels of the input, None if they are not known.
+    channels, groups : int
+        Channels of the output, and the groups that they are convolved in.
     """
-    axes, shift = [], []
-    for window, size in zip(windows, sizes):
-        padding = window.at(size)
-        shift.append(window if padding is None else None)
-        axes.append(_convolution_axis(window, size, padding or (0, 0), output_heavy))
-    return Plan(tuple(axes), tuple(shift))
+    paddings = [window.at(size) for window, size in zip(windows, sizes)]
+    shift = tuple(w if p is None else None for w, p in zip(windows, paddings))
+    paddings = [padding or (0, 0) for padding in paddings]
+    crops = [_crop(*axis) for axis in zip(windows, sizes, paddings)]
+    extends = [_extend(padding) for padding in paddings]
+    axes = [e if c is None or c.cropped > 1 else c for c, e in zip(crops, extends)]
+    if in_channels and None not in sizes:
+        macs = in_channels // groups * prod(window.taps for window in windows)
+        inputs = in_channels * prod(sizes)
+        wanted = channels * prod(map(kept, windows, sizes, paddings))
+        computed = channels * prod(map(_computed, windows, sizes, axes))
+        # Cropping computes windows that are not wanted and copies the output; extending copies the
+        # input, about twice. Measured (AVX-512, 2 cores) as milliseconds that crop and extend add to
+        # the plain operator: 3 > 32 channels, 3x3/2 at 224: 0.42, 0.09; 512 > 512, 2x2 at 13: 0.29,
+        # 0.08; 128 > 128, 2x2 at 56: 0.33, 0.59; 64 > 128, 3x3/2 at 56: 0.14, 0.16.
+        if wanted + (computed - wanted) * macs / MACS_PER_COPY > 2 * inputs:
+            axes = [e if a.cropped else a for a, e in zip(axes, extends)]
+    return Plan(tuple(axes), shift, deep=channels >= DEEP)
 
 
-def _convolution_axis(window, size, padding, output_heavy):
-    crop = _crop(window, size, padding)
-    if crop is None or crop.cropped > 1 or (crop.cropped and output_heavy):
-        return _extend(padding)
-    return crop
+@lru_cache(maxsize=4096)
+def plan_pooling(
+    windows: Tuple[Window, ...], sizes: Sizes, average: bool, count_include_pad: bool
+) -> Plan:
+    """Lower the windows of a pooling.
 
-
-def plan_pooling(windows: Sequence[Window], sizes: Sizes, full_serves: bool) -> Plan:
-    """Lower the windows of a pooling; ``full_serves`` says whether ``'full'`` keeps its numbers."""
+    Parameters
+    ----------
+    windows, sizes
+        As for :func:`plan_convolution`.
+    average : bool
+        Whether it is an average, and then whether that divides by the whole window.
+    """
     paddings, shift, flip, seen = [], [], [], []
     for window, size in zip(windows, sizes):
         padding = window.at(size)
@@ -111,21 +141,26 @@ def plan_pooling(windows: Sequence[Window], sizes: Sizes, full_serves: bool) -> 
         shift.append(window if padding is None and mirrored is None else None)
         paddings.append(padding or mirrored or (0, 0))
         seen.append(window.mirrored() if mirrored else window)
+    shift, flip = tuple(shift), tuple(flip)
 
     def lower(rule):
-        return [rule(*axis) for axis in zip(seen, sizes, paddings)]
+        return tuple(rule(*axis) for axis in zip(seen, sizes, paddings))
 
-    crops = lower(_pooling_crop)
+    crops, fulls = lower(_pooling_crop), lower(_full)
     plain = all(crop is not None and not crop.cropped for crop in crops)
-    fulls = lower(_full) if full_serves and not plain else [None]
-    if all(fulls):
-        return Plan(tuple(fulls), tuple(shift), tuple(flip), full=True)
-    axes = [crop or _extend(padding) for crop, padding in zip(crops, paddings)]
-    return Plan(tuple(axes), tuple(shift), tuple(flip))
+    # 'full' makes an average of the whole window divide by less at the end, and takes other averages
+    # off oneDNN where it rounds up, which is 2 to 4 times slower than a crop.
+    if plain or (average and all(crops)):
+        return Plan(crops, shift, flip)
+    if all(fulls) and not (average and count_include_pad):
+        return Plan(fulls, shift, flip, full=True)
+    axes = tuple(crop or _extend(padding) for crop, padding in zip(crops, paddings))
+    return Plan(axes, shift, flip)
 
 
+@lru_cache(maxsize=4096)
 def plan_deconvolution(
-    strides: Sequence[int], paddings: Sequence[Tuple[int, int]], adjs: Sequence[int]
+    strides: Tuple[int, ...], paddings: Tuple[Tuple[int, int], ...], adjs: Tuple[int, ...]
 ) -> Tuple[DeconvolutionAxis, ...]:
     """Lower a transposed convolution that cuts ``(before, after)`` off and adds ``adj``."""
     axes = []
@@ -142,6 +177,10 @@ def plan_deconvolution(
 def kept(window: Window, size: int, padding: Tuple[int, int]) -> int:
     """Outputs along an axis of ``size`` elements."""
     return (size + sum(padding) - window.span) // window.stride + 1
+
+
+def _computed(window, size, axis):
+    return kept(window, size, (axis.own + axis.front, axis.own + axis.tail))
 
 
 def _crop(window, size, padding):

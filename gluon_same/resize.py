@@ -4,6 +4,7 @@ All of it is written in operators that ship with MXNet and have CPU and GPU kern
 axes: oneDNN joins those several times faster than ``Pad`` copies, and ``Crop`` takes no others.
 """
 
+from functools import partial
 from typing import Any, Callable, Optional, Sequence, Tuple
 
 from .arguments import Window
@@ -21,7 +22,14 @@ _LEAST_FRONT = 2
 _ALL = (None,) * 4
 
 
-def extend(F: Any, x: Any, amounts: Sequence[Tuple[int, int]], layout: str, fill: str = ZEROS):
+def extend(
+    F: Any,
+    x: Any,
+    amounts: Sequence[Tuple[int, int]],
+    layout: str,
+    fill: str = ZEROS,
+    deep: bool = False,
+):
     """Lengthen the spatial axes of ``x`` by ``(front, tail)`` elements each.
 
     Parameters
@@ -32,10 +40,12 @@ def extend(F: Any, x: Any, amounts: Sequence[Tuple[int, int]], layout: str, fill
     amounts : sequence of (int, int)
     layout : str
     fill : {'zeros', 'edge'}
+    deep : bool
+        Whether the fewest operators are best, for small maps.
     """
     needed = [a if any(a) else None for a in amounts]
-
-    return _on_planes(F, x, needed, layout, lambda plane, pair: _join_all(F, plane, pair, fill))
+    lengthen = _lengthening(fill, deep)
+    return _on_planes(F, x, needed, layout, lambda plane, pair: lengthen(F, plane, pair))
 
 
 def shift(
@@ -45,6 +55,7 @@ def shift(
     layout: str,
     fill: str = ZEROS,
     dtype: Optional[str] = None,
+    deep: bool = False,
 ):
     """Pad ``x`` for SAME windows by the size it has when the graph runs.
 
@@ -54,7 +65,7 @@ def shift(
 
     Parameters
     ----------
-    F, x, layout, fill
+    F, x, layout, fill, deep
         As for :func:`extend`.
     windows : sequence of Window or None
         One for each spatial axis, padded by a SAME word; None leaves the axis alone.
@@ -62,6 +73,7 @@ def shift(
         The dtype of ``x`` where it is known. ``Crop``, the cheapest way, is for float32 alone.
     """
     pad = _pad_by_crop if dtype == "float32" else _pad_by_reversal
+    lengthen = _lengthening(fill, deep)
 
     def prepare(plane, pair):
         # With gaps between the windows the input may reach beyond the last one: cut that off first,
@@ -69,26 +81,31 @@ def shift(
         gaps = [w if w is not None and w.span < w.stride else None for w in pair]
         if any(gaps):
             plane = F.slice_like(plane, _reference(F, plane, gaps, _covered), axes=(2, 3))
-        return pad(F, plane, pair, fill)
+        return pad(F, plane, pair, lengthen)
 
     return _on_planes(F, x, windows, layout, prepare)
 
 
-def _pad_by_crop(F, plane, windows, fill):
-    # With n elements, padded by (p, p + 1), and T elements wanted, the centre starts at
-    # (n + 2p + 1 - T) // 2 = p - (T - n) // 2, so that (T - n) // 2 = before are left. By (p, p) it
-    # leaves ceil((T - n) / 2), which is SAME_LOWER's.
-    wanted = _reference(F, plane, windows, _spanned)
-
+def _pad_by_crop(F, plane, windows, lengthen):
+    # With n elements, padded by (p, p + 1 + e), and T + e wanted, the centre starts at
+    # (n + 2p + 1 - T) // 2 = p - (T - n) // 2, so that (T - n) // 2 = before are left. With p + e at
+    # the end it leaves ceil((T - n) / 2), which is SAME_LOWER's. T is a multiple of the stride but for
+    # span - stride. Let e fill that up: less than a stride more makes no further window.
     def amounts(window):
-        p = max(_LEAST_FRONT, largest_before(window.span, mode=window.padding))
-        return p, p + (window.padding == "same")
+        front = max(_LEAST_FRONT, largest_before(window.span, mode=window.padding))
+        return front, front + (window.padding == "same") + -window.span % window.stride
 
-    plane = _join_all(F, plane, [w and amounts(w) for w in windows], fill)
-    return F.Crop(plane, wanted, center_crop=True, num_args=2)
+    def wanted(F, strip, axis, window):
+        # Every stride-th element from where as many are left as there are strides in T + e.
+        span, stride = window.span, window.stride
+        begin = sum(amounts(window)) + stride - span - -span % stride
+        return F.repeat(_every(F, strip, axis, stride, begin), repeats=stride, axis=axis)
+
+    plane = lengthen(F, plane, [w and amounts(w) for w in windows])
+    return F.Crop(plane, _reference(F, plane, windows, wanted), center_crop=True, num_args=2)
 
 
-def _pad_by_reversal(F, plane, windows, fill):
+def _pad_by_reversal(F, plane, windows, lengthen):
     # `before` elements at the front, by operators that add at will but cut only at the end: reverse,
     # lengthen, cut, and reverse.
     wanted = _reference(F, plane, windows, _padded)
@@ -98,7 +115,7 @@ def _pad_by_reversal(F, plane, windows, fill):
         return _most_after(window), largest_before(window.span, mode=window.padding)
 
     plane = F.slice(plane, begin=_ALL, end=_ALL, step=step)
-    plane = _join_all(F, plane, [w and amounts(w) for w in windows], fill)
+    plane = lengthen(F, plane, [w and amounts(w) for w in windows])
     plane = F.slice_like(plane, wanted, axes=(2, 3))
     return F.slice(plane, begin=_ALL, end=_ALL, step=step)
 
@@ -151,11 +168,18 @@ def _every(F, x, axis, step, begin=0):
 
 
 def _grow(F, x, axis, by):
-    if by <= 0:
-        return F.slice_axis(x, axis=axis, begin=0, end=by) if by else x
-    width = [0] * 8
-    width[2 * axis + 1] = by
-    return F.Pad(x, mode="constant", pad_width=tuple(width))
+    if by < 0:
+        return F.slice_axis(x, axis=axis, begin=0, end=by)
+    return _pad_all(F, x, [(0, by) if a == axis else None for a in (2, 3)]) if by else x
+
+
+def _lengthening(fill, deep):
+    return _pad_all if deep and fill == ZEROS else partial(_join_all, fill=fill)
+
+
+def _pad_all(F, plane, amounts):
+    width = [n for pair in amounts for n in pair or (0, 0)]
+    return F.Pad(plane, mode="constant", pad_width=(0, 0, 0, 0, *width))
 
 
 def _join_all(F, plane, amounts, fill):
@@ -195,9 +219,15 @@ def _on_planes(F: Any, x: Any, specs: Sequence, layout: str, change: Callable):
     if len(specs) == 2:
         return change(x, tuple(specs))
     if any(specs[1:]):  # channels and depth as one axis
-        plane = change(F.reshape(x, shape=(0, -3, 0, 0)), tuple(specs[1:]))
+        plane = _settled(F, change(F.reshape(x, shape=(0, -3, 0, 0)), tuple(specs[1:])))
         x = F.reshape_like(plane, x, lhs_begin=1, lhs_end=2, rhs_begin=1, rhs_end=3)
     if specs[0]:  # height and width as one axis
-        plane = change(F.reshape(x, shape=(0, 0, 0, -3)), (specs[0], None))
+        plane = _settled(F, change(F.reshape(x, shape=(0, 0, 0, -3)), (specs[0], None)))
         x = F.reshape_like(plane, x, lhs_begin=3, lhs_end=4, rhs_begin=3, rhs_end=5)
     return x
+
+
+def _settled(F, plane):
+    # oneDNN may join blocks of one element into memory with two axes swapped. `reshape` knows, and
+    # writes it in order; `reshape_like` shares it as it is, and what follows reads wrong numbers.
+    return F.reshape(plane, shape=(0, 0, 0, 0))

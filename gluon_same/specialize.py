@@ -204,8 +204,7 @@ class _Guard:
         if graph:
             inputs, out = graph
             checked = {
-                x.name: _check_in_graph(self, x, expected)
-                for x, expected in zip(inputs, self._expected)
+                x.name: _check_in_graph(self, x, expected) for x, expected in zip(inputs, self._expected)
             }
             self._cached_graph = inputs, out(**checked)
         try:

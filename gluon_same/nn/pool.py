@@ -19,9 +19,7 @@ class _Pooling(Windowed):
                 "the size: leave it False"
             )
         kernel = given[self._window]
-        amounts = (
-            padding if isinstance(padding, tuple) else [(p, p) for p in given["padding"] or ()]
-        )
+        amounts = padding if isinstance(padding, tuple) else [(p, p) for p in given["padding"] or ()]
         if any(max(pair) >= k for pair, k in zip(amounts, kernel)):
             raise ValueError(
                 f"padding={padding or given['padding']} holds whole windows of pool_size={kernel}: "

@@ -1,0 +1,92 @@
+"""Arrays and symbols: what is known of them, their two modes, and slices of their spatial axes."""
+
+from typing import Any, Optional, Sequence, Tuple
+
+import mxnet as mx
+
+from . import arguments
+
+Size = Optional[Sequence[Optional[int]]]
+
+
+def classic(data: Any, *others: Any) -> Tuple:
+    """``data`` and the others in classic mode, and what brings a result to the mode of ``data``."""
+    if not isinstance(data, (mx.nd.NDArray, mx.sym.Symbol)):
+        raise TypeError(f"data={data!r} is neither an NDArray nor a Symbol")
+    restore = _to_numpy if _is_numpy(data) else _as_it_is
+    return (*(x.as_nd_ndarray() if _is_numpy(x) else x for x in (data, *others)), restore)
+
+
+def look(F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size) -> Tuple[str, Tuple]:
+    """The layout, and the spatial sizes, None where they are not known.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If nothing tells the number of axes, or if what tells it disagrees.
+    """
+    if layout is not None:
+        ndim = len(layout) - 2
+    elif isinstance(kernel, (tuple, list)):
+        ndim = len(kernel)
+    elif F is mx.nd:
+        ndim = data.ndim - 2
+    else:
+        raise TypeError(
+            f"kernel={kernel!r} leaves the number of axes of a symbol open: give a tuple or a layout"
+        )
+    if ndim not in arguments.LAYOUTS:
+        raise ValueError(f"{ndim} spatial axes are not supported: use 1, 2 or 3")
+    layout = arguments.check_layout(layout, ndim)
+    if F is mx.nd:
+        arguments.check_rank(data.shape, layout)
+        return layout, arguments.spatial(data.shape, layout)
+    if in_size is None:
+        return layout, (None,) * ndim
+    if len(in_size) != ndim:
+        raise ValueError(f"in_size={in_size!r} does not fit {ndim} axes: give {ndim} entries")
+    return layout, tuple(None if s is None else arguments.whole("in_size", s, 1) for s in in_size)
+
+
+def cut(F: Any, x: Any, layout: str, cuts: Sequence[Tuple[int, int, bool]]) -> Any:
+    """Drop ``lead`` and ``trail`` elements of each spatial axis, then reverse some, in one slice.
+
+    Parameters
+    ----------
+    F, x, layout
+        Where, what, and the order of its axes.
+    cuts : sequence of (int, int, bool)
+        ``(lead, trail, reverse)`` for each spatial axis.
+    """
+    if not any(any(c) for c in cuts):
+        return x
+    cuts = iter(cuts)
+    begin, end, step = zip(*[(None, None, 1) if a in "NC" else _range(*next(cuts)) for a in layout])
+    if all(s == 1 for s in step):
+        return F.slice(x, begin=begin, end=end)
+    return F.slice(x, begin=begin, end=end, step=step)
+
+
+def one_map(F: Any, x: Any, layout: str) -> Any:
+    """One channel of one sample, for what is alike in all of them."""
+    end = tuple(1 if axis in "NC" else None for axis in layout)
+    return F.slice(x, begin=(None,) * len(layout), end=end)
+
+
+def _range(lead, trail, reverse):
+    if reverse:
+        return (-trail - 1 if trail else None), (lead - 1 if lead else None), -1
+    return (lead or None), (-trail if trail else None), 1
+
+
+def _is_numpy(x):
+    # MXNet 1.6 on has both; the module tells them apart without a copy.
+    return type(x).__module__.startswith(("mxnet.numpy", "mxnet.symbol.numpy"))
+
+
+def _to_numpy(x):
+    return x.as_np_ndarray()
+
+
+def _as_it_is(x):
+    return x

@@ -1,0 +1,29 @@
+"""Settings for the whole suite. gluon_same comes first: it readies NumPy for MXNet."""
+
+import gluon_same  # noqa: F401  isort: skip
+
+import os
+
+import hypothesis
+import mxnet as mx
+import numpy as np
+import pytest
+
+hypothesis.settings.register_profile(
+    "suite", deadline=None, derandomize=True, print_blob=True, max_examples=200
+)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    np.random.seed(0)
+    mx.random.seed(0)
+
+
+@pytest.fixture
+def numpy_mode():
+    mx.npx.set_np()
+    yield
+    mx.npx.reset_np()

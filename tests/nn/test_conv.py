@@ -1,0 +1,182 @@
+import mxnet as mx
+import numpy as np
+import pytest
+
+import reference
+from gluon_same import nn, specialize
+
+X = dict(rtol=1e-4, atol=1e-4)
+
+
+def layer(kind, *args, **kwargs):
+    net = kind(*args, **kwargs)
+    net.initialize(mx.init.Normal(1.0))
+    return net
+
+
+@pytest.mark.parametrize("word", ["same", "SAME", "Same"])
+def test_words_in_any_letter_case(word):
+    net = layer(nn.Conv2D, 2, 4, padding=word)
+    assert net(mx.nd.ones((1, 3, 9, 8))).shape == (1, 2, 9, 8)
+    assert "padding='same'" in repr(net)
+
+
+def test_repr_shows_the_padding():
+    assert repr(nn.Conv2D(8, 3, padding="same", in_channels=3)) == (
+        "Conv2D(3 -> 8, kernel_size=(3, 3), stride=(1, 1), padding='same')"
+    )
+    assert "padding='causal'" in repr(nn.Conv1D(8, 3, padding="causal"))
+    assert "padding=((0, 1), (2, 3))" in repr(nn.Conv2D(8, 4, padding=((0, 1), (2, 3))))
+
+
+def test_valid_is_no_padding():
+    net = layer(nn.Conv2D, 2, 3, padding="valid")
+    assert net(mx.nd.ones((1, 3, 9, 8))).shape == (1, 2, 7, 6)
+
+
+@pytest.mark.parametrize("stride, dilation", [(1, 1), (2, 1), (1, 3), (3, 2)])
+def test_causal_never_looks_ahead(stride, dilation):
+    net = layer(nn.Conv1D, 2, 3, stride, "causal", dilation)
+    x = mx.nd.random.normal(shape=(1, 3, 16))
+    want = reference.convolution(
+        x.asnumpy(), net_weight(net, x), (stride,), (dilation,), [(2 * dilation, 0)]
+    )
+    for run in (lambda: None, net.hybridize, lambda: specialize(net, x.shape)):
+        run()
+        np.testing.assert_allclose(net(x).asnumpy(), want, **X)
+    specialize(net)
+    later = x.copy()
+    later[:, :, 9:] = 7
+    seen = 1 + 8 // stride
+    np.testing.assert_array_equal(net(x).asnumpy()[:, :, :seen], net(later).asnumpy()[:, :, :seen])
+
+
+def net_weight(net, x):
+    net(x)
+    return net.weight.data().asnumpy()
+
+
+@pytest.mark.parametrize("groups, channels", [(1, 4), (2, 4), (4, 4), (4, 8)])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_groups_and_depthwise_with_deferred_in_channels(groups, channels, stride):
+    net = layer(nn.Conv2D, channels, 4, stride, "same", groups=groups, use_bias=False)
+    net.hybridize()
+    x = mx.nd.random.normal(shape=(2, 4, 7, 8))
+    weight = net_weight(net, x)
+    assert weight.shape == (channels, 4 // groups, 4, 4)
+    pads = reference.same_pads((7, 8), (4, 4), (stride,) * 2, (1, 1))
+    want = reference.convolution(x.asnumpy(), weight, (stride,) * 2, (1, 1), pads, groups)
+    np.testing.assert_allclose(net(x).asnumpy(), want, **X)
+
+
+def test_activation_comes_last():
+    net = layer(nn.Conv2D, 2, 2, padding="same", activation="relu")
+    x = mx.nd.random.normal(shape=(1, 3, 5, 5))
+    plain = nn.Conv2D(2, 2, padding="same", params=net.params)
+    np.testing.assert_array_equal(net(x).asnumpy(), plain(x).relu().asnumpy())
+    assert "Activation(relu)" in repr(net)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("mode", ["same", "same_lower"])
+def test_float64_keeps_its_precision_in_every_graph(stride, mode):
+    net = layer(nn.Conv2D, 2, 3, stride, mode, in_channels=2, use_bias=False)
+    net.cast("float64")
+    net.hybridize()
+    net(mx.nd.ones((1, 2, 9, 9), dtype="float64"))
+    for size in [(8, 9), (7, 10)]:
+        x = mx.nd.random.normal(shape=(1, 2, *size), dtype="float64")
+        pads = reference.same_pads(size, (3, 3), (stride,) * 2, (1, 1), mode)
+        weight = net.weight.data().asnumpy()
+        want = reference.convolution(x.asnumpy(), weight, (stride,) * 2, (1, 1), pads)
+        got = net(x)
+        assert got.dtype == np.float64
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-12, atol=1e-12)
+
+
+def test_summary_works(capsys):
+    net = nn.HybridSequential()
+    net.add(layer(nn.Conv2D, 4, 4, padding="same"), nn.MaxPool2D(2, 1, padding="same"))
+    net.summary(mx.nd.ones((1, 3, 13, 13)))
+    assert capsys.readouterr().out.count("(1, 4, 13, 13)") >= 2
+
+
+@pytest.mark.parametrize("kind, ndim", [(nn.Conv1DTranspose, 1), (nn.Conv2DTranspose, 2)])
+def test_transposed_pairs_cut_the_full_result(kind, ndim):
+    pairs = ((2, 0), (0, 1))[:ndim]
+    net = layer(kind, 2, 4, 2, pairs, output_padding=1, use_bias=False)
+    x = mx.nd.random.normal(shape=(1, 3, 5, 6)[: ndim + 2])
+    want = reference.deconvolution(
+        x.asnumpy(), net_weight(net, x), (2,) * ndim, (1,) * ndim, pairs, (1,) * ndim
+    )
+    np.testing.assert_allclose(net(x).asnumpy(), want, **X)
+
+
+def test_nans_and_infinities_pass_as_in_the_stock_operator():
+    x = mx.nd.random.normal(shape=(1, 1, 6, 6))
+    x[0, 0, 2, 2], x[0, 0, 5, 5] = np.nan, np.inf
+    for stride in (1, 2):
+        net = layer(nn.Conv2D, 1, 2, stride, "same")
+        want = net(x).asnumpy()
+        assert np.isnan(want).any() and np.isinf(want).any() and np.isfinite(want).any()
+        net.hybridize()
+        np.testing.assert_array_equal(net(x).asnumpy(), want)
+
+
+@pytest.mark.parametrize(
+    "make, error, words",
+    [
+        (lambda: nn.Conv2D(8, 3, padding="sam"), ValueError, "padding='sam'"),
+        (lambda: nn.Conv2D(8, 3, padding=-1), ValueError, "padding=-1"),
+        (lambda: nn.Conv2D(8, 3, padding=1.5), TypeError, "padding=1.5"),
+        (lambda: nn.Conv2D(8, 3, padding=None), TypeError, "padding=None"),
+        (lambda: nn.Conv2D(8, 3, padding=(1,)), ValueError, r"padding=\(1,\)"),
+        (lambda: nn.Conv2D(8, 3, padding=((1, 1),)), ValueError, "2 pairs"),
+        (lambda: nn.Conv2D(8, 3, padding=((1, 1), (1, 1, 1))), ValueError, "2 pairs"),
+        (lambda: nn.Conv2D(8, 3, padding=((1, 1), 1)), ValueError, "2 pairs"),
+        (lambda: nn.Conv2D(8, 3, padding=((1, 1), (1, -1))), ValueError, "padding=-1"),
+        (lambda: nn.Conv2D(8, 3, padding="causal"), ValueError, "Conv1D alone"),
+        (lambda: nn.Conv1DTranspose(8, 3, padding="causal"), ValueError, "Conv1D alone"),
+        (lambda: nn.Conv2D(8, (3, 3, 3)), ValueError, r"kernel_size=\(3, 3, 3\)"),
+        (lambda: nn.Conv2D(8, 0), ValueError, "kernel_size=0"),
+        (lambda: nn.Conv2D(8, (3, 2.5)), TypeError, "kernel_size=2.5"),
+        (lambda: nn.Conv2D(8, 3, 0), ValueError, "strides=0"),
+        (lambda: nn.Conv2D(8, 3, dilation=(1, 0)), ValueError, "dilation=0"),
+        (lambda: nn.Conv2D(0, 3), ValueError, "channels=0"),
+        (lambda: nn.Conv2D(8, 3, groups=0), ValueError, "groups=0"),
+        (lambda: nn.Conv2D(8, 3, layout="NCW"), ValueError, "layout='NCW'"),
+        (lambda: nn.Conv1D(8, 3, layout="NWC"), ValueError, "NCW"),
+        (
+            lambda: nn.Conv2DTranspose(8, 3, 2, "same", output_padding=1),
+            ValueError,
+            "output_padding",
+        ),
+        (lambda: nn.Conv2D(8), TypeError, "kernel_size"),
+    ],
+)
+def test_bad_arguments_are_refused_at_construction(make, error, words):
+    with pytest.raises(error, match=words):
+        make()
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize("shape", [(1, 3, 8), (1, 3, 8, 8, 8), (3,)])
+def test_data_of_another_rank_are_refused(shape, hybridize):
+    net = layer(nn.Conv2D, 8, 3, padding="same", in_channels=3)
+    net.hybridize(hybridize)
+    with pytest.raises(ValueError, match="NCHW"):
+        net(mx.nd.ones(shape))
+
+
+def test_empty_axes_are_refused(numpy_mode):
+    net = layer(nn.Conv2D, 8, 3, padding="same", in_channels=3)
+    for hybridize in (False, True):
+        net.hybridize(hybridize)
+        with pytest.raises(ValueError, match="no elements"):
+            net(mx.np.ones((1, 3, 0, 8)))
+
+
+def test_a_window_that_does_not_fit_is_refused():
+    net = layer(nn.Conv2D, 8, 5, padding=((1, 0), (0, 1)), in_channels=3)
+    with pytest.raises(ValueError, match="smaller than a window"):
+        net(mx.nd.ones((1, 3, 3, 8)))

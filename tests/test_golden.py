@@ -1,0 +1,307 @@
+"""TensorFlow's own numbers, kept in golden/golden.npz, from arrays, from symbols and from blocks."""
+
+import json
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+import gluon_same  # isort: skip  before mxnet: brings back the NumPy names that it needs
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+# What the file must hold, so that no part of it can go missing unseen.
+COUNTS = {
+    ("convolution", 1): 56,
+    ("convolution", 2): 36,
+    ("convolution", 3): 22,
+    ("dilated", 1): 12,
+    ("dilated", 2): 20,
+    ("dilated", 3): 12,
+    ("grouped", 1): 14,
+    ("grouped", 2): 40,
+    ("grouped", 3): 12,
+    ("transposed", 1): 24,
+    ("transposed", 2): 32,
+    ("transposed", 3): 18,
+    ("max", 1): 58,
+    ("max", 2): 46,
+    ("max", 3): 20,
+    ("avg", 1): 26,
+    ("avg", 2): 46,
+    ("avg", 3): 20,
+}
+GRADIENT_COUNTS = {
+    "convolution": 14,
+    "dilated": 5,
+    "grouped": 9,
+    "transposed": 9,
+    "max": 16,
+    "avg": 13,
+}
+BLOCKS = {"transposed": "Conv{}DTranspose", "max": "MaxPool{}D", "avg": "AvgPool{}D"}
+CLOSE = 1e-5  # of the largest number of an output
+UNSEEN = 14  # larger than any size in the file: graphs are traced at a size that they never meet again
+
+
+def load():
+    with np.load(str(Path(__file__).parent / "golden" / "golden.npz")) as file:
+        arrays = {name: file[name] for name in file.files}
+    cases = json.loads(str(arrays.pop("cases")))
+    for number, case in enumerate(cases):
+        case["number"] = number
+    return arrays, cases, json.loads(str(arrays.pop("worked")))
+
+
+GOLDEN, CASES, WORKED = load()
+
+
+def ndim_of(case):
+    return len(case["kernel"])
+
+
+def group(kind, ndim):
+    return [c for c in CASES if (c["kind"], ndim_of(c)) == (kind, ndim)]
+
+
+def by_window(cases):
+    """Lists of the cases that differ in size only, and so can share a graph."""
+
+    def window(case):
+        return [case[key] for key in ("kernel", "stride", "dilation", "groups", "weight")]
+
+    cases = sorted(cases, key=lambda case: json.dumps(window(case)))
+    return [list(same) for _, same in groupby(cases, key=window)]
+
+
+def shared(name, shape):
+    return mx.nd.array(GOLDEN["{} {}".format(name, "x".join(map(str, shape)))])
+
+
+def data_of(case):
+    return shared("data", case["in"])
+
+
+def weights_of(case):
+    return [shared("weight", case["weight"])] if case["weight"] else []
+
+
+def apply(F, case, *inputs):
+    """The operation of a case, by gluon_same.functional."""
+    window = {"kernel": tuple(case["kernel"]), "stride": tuple(case["stride"])}
+    if case["kind"] in ("max", "avg"):
+        return gluon_same.functional.pooling(F, *inputs, pool_type=case["kind"], **window)
+    window["dilate"] = tuple(case["dilation"])
+    if case["kind"] == "transposed":
+        return gluon_same.functional.deconvolution(F, *inputs, num_filter=case["weight"][1], **window)
+    window["num_group"] = case["groups"]
+    return gluon_same.functional.convolution(F, *inputs, num_filter=case["weight"][0], **window)
+
+
+def run_on_arrays(case, weights, data):
+    return apply(mx.nd, case, data, *weights)
+
+
+def graph_of(case):
+    """A hybridized block of the operation's graph for every size; its inputs are data and weight."""
+    names = ["data", "weight"] if case["weight"] else ["data"]
+    inputs = [mx.sym.var(name, dtype="float32") for name in names]
+    graph = mx.gluon.SymbolBlock(apply(mx.sym, case, *inputs), inputs)
+    graph.hybridize()
+    graph(unseen(case), *weights_of(case))
+    return graph
+
+
+def layer_of(case):
+    """The hybridized layer with the weight of a case, traced already."""
+    make = getattr(gluon_same.nn, BLOCKS.get(case["kind"], "Conv{}D").format(ndim_of(case)))
+    window = {"strides": tuple(case["stride"]), "padding": "same"}
+    if case["weight"] is None:
+        layer = make(tuple(case["kernel"]), **window)
+    else:
+        if case["kind"] != "transposed":
+            window.update(dilation=tuple(case["dilation"]), groups=case["groups"])
+        channels = case["weight"][1 if case["kind"] == "transposed" else 0]
+        layer = make(
+            channels, tuple(case["kernel"]), use_bias=False, in_channels=case["in"][1], **window
+        )
+        layer.initialize()
+        layer.weight.set_data(weights_of(case)[0])
+    layer.hybridize()
+    layer(unseen(case))
+    return layer
+
+
+def unseen(case):
+    return mx.nd.zeros((1, case["in"][1]) + (UNSEEN,) * ndim_of(case))
+
+
+def refused(case):
+    """The known limit of graphs for every size: one element under an even pooling with stride 2.
+
+    Where every axis has stride 1, or an even window and stride 2, the operator rounds up, and MXNet
+    refuses an axis that is shorter, padded alike at both ends, than the window.
+    """
+    axes = list(zip(case["kernel"], case["stride"], case["in"][2:]))
+    rounds_up = all(s == 1 or (s == 2 and k % 2 == 0) for k, s, _ in axes)
+    return case["kind"] in ("max", "avg") and rounds_up and any(s == 2 and n == 1 for _, s, n in axes)
+
+
+def faults(case, got, name="out"):
+    """What is wrong with a result, in a list that is empty where nothing is."""
+    want = GOLDEN["{} {}".format(name, case["number"])]
+    got = got.asnumpy()
+    if got.shape != want.shape:
+        return [f"{name}: shape {got.shape} instead of {want.shape} for {case}"]
+    apart = float(np.abs(got - want).max())
+    if apart <= CLOSE * max(float(np.abs(want).max()), 1.0):  # False for NaN, too
+        return []
+    at = tuple(int(i) for i in np.unravel_index(np.abs(got - want).argmax(), want.shape))
+    return [f"{name}: {got[at]} instead of {want[at]} at {at} for {case}"]
+
+
+def faults_of_any_size(case, run, *inputs):
+    if refused(case):
+        with pytest.raises(mx.base.MXNetError, match="exceeds input"):
+            run(*inputs).asnumpy()
+        return []
+    return faults(case, run(*inputs))
+
+
+def gradient_faults(case, run, weights):
+    """What is wrong with the gradients of ``run(data)``, which uses the ``weights`` (at most one)."""
+    data = data_of(case)
+    for array in (data, *weights):
+        array.attach_grad()
+    with mx.autograd.record():
+        out = run(data)
+    out.backward(shared("cotangent", case["out"]))
+    found = faults(case, data.grad, "data gradient")
+    for weight in weights:
+        found += faults(case, weight.grad, "weight gradient")
+    return found
+
+
+def test_the_file_holds_every_group():
+    found = {}
+    for case in CASES:
+        key = case["kind"], ndim_of(case)
+        found[key] = found.get(key, 0) + 1
+    assert found == COUNTS
+
+
+def test_the_file_holds_gradients_of_every_kind():
+    found = {kind: sum(c["kind"] == kind and c["gradient"] for c in CASES) for kind in GRADIENT_COUNTS}
+    assert found == GRADIENT_COUNTS
+    assert {n.rsplit(" ", 1)[0] for n in GOLDEN if "gradient" in n} == {
+        "data gradient",
+        "weight gradient",
+    }
+
+
+@pytest.mark.parametrize("kind, ndim", COUNTS)
+def test_the_cases_reach_the_corners(kind, ndim):
+    axes = [
+        (k, s, d, n)
+        for c in group(kind, ndim)
+        for k, s, d, n in zip(c["kernel"], c["stride"], c["dilation"], c["in"][2:])
+    ]
+    strides = {s for _, s, _, _ in axes}
+    if kind == "dilated":
+        assert strides == {1} and {d for _, _, d, _ in axes} >= {2, 3}
+    else:
+        assert strides == {1, 2, 3, 4}
+        assert {k for k, s, _, _ in axes if s == 4} >= {1, 2, 3}, "windows with gaps between them"
+    assert any(n < d * (k - 1) + 1 for k, _, d, n in axes), "an axis shorter than its window"
+    assert {n % 2 for _, _, _, n in axes} == {0, 1}
+    assert max(n for _, _, _, n in axes) < UNSEEN
+    assert all(len(same) > 1 for same in by_window(group(kind, ndim)))
+
+
+@pytest.mark.parametrize("kind, ndim", COUNTS)
+def test_arrays_equal_tensorflow(kind, ndim):
+    found = []
+    for case in group(kind, ndim):
+        found += faults(case, run_on_arrays(case, weights_of(case), data_of(case)))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("kind, ndim", COUNTS)
+def test_one_symbol_for_all_sizes_equals_tensorflow(kind, ndim):
+    found = []
+    for cases in by_window(group(kind, ndim)):
+        graph = graph_of(cases[0])
+        for case in cases:
+            found += faults_of_any_size(case, graph, data_of(case), *weights_of(case))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("kind, ndim", COUNTS)
+def test_one_hybridized_layer_for_all_sizes_equals_tensorflow(kind, ndim):
+    found = []
+    for cases in by_window(group(kind, ndim)):
+        layer = layer_of(cases[0])
+        for case in cases:
+            found += faults_of_any_size(case, layer, data_of(case))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("kind", GRADIENT_COUNTS)
+def test_gradients_of_arrays_equal_tensorflow(kind):
+    found = []
+    for case in (c for c in CASES if c["kind"] == kind and c["gradient"]):
+        weights = weights_of(case)
+        found += gradient_faults(case, partial(run_on_arrays, case, weights), weights)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("kind", GRADIENT_COUNTS)
+def test_gradients_of_a_hybridized_layer_for_all_sizes_equal_tensorflow(kind):
+    found = []
+    for case in (c for c in CASES if c["kind"] == kind and c["gradient"] and not refused(c)):
+        layer = layer_of(case)
+        found += gradient_faults(case, layer, [layer.weight.data()] if case["weight"] else [])
+    assert not found, "\n".join(found)
+
+
+def test_the_limit_of_pooling_for_all_sizes_is_met_by_every_kind():
+    beyond = {(case["kind"], ndim_of(case)) for case in CASES if refused(case)}
+    assert beyond == {(kind, ndim) for kind in ("max", "avg") for ndim in (1, 2, 3)}
+
+
+@pytest.mark.parametrize("worked", WORKED, ids=lambda w: "{kind}-{sizes[0]}".format(**w))
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_worked_examples_have_the_sizes_of_keras(worked, hybridized):
+    window = {"strides": tuple(worked["stride"]), "padding": "same"}
+    if worked["kind"] == "convolution":
+        layer = gluon_same.nn.Conv2D(1, tuple(worked["kernel"]), in_channels=1, **window)
+        layer.initialize()
+    else:
+        layer = getattr(gluon_same.nn, BLOCKS[worked["kind"]].format(2))(
+            tuple(worked["kernel"]), **window
+        )
+    if hybridized:
+        layer.hybridize()
+    x = mx.nd.ones((1, 1, *worked["sizes"][0]))
+    found = [list(x.shape[2:])]
+    for _ in worked["sizes"][1:]:
+        x = layer(x)
+        found.append(list(x.shape[2:]))
+    assert found == worked["sizes"]
+
+
+def test_the_worked_examples_are_those_asked_about():
+    sizes = [worked["sizes"] for worked in WORKED]
+    assert sizes[:2] == [[[100, 20], [100, 20]], [[30, 30], [15, 15]]]
+    assert sizes[2] == sizes[3] == [[n, n] for n in (28, 14, 7, 4)]
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_counting_pooled_by_two_with_stride_one(hybridized):
+    layer = gluon_same.nn.MaxPool2D(2, strides=1, padding="same")
+    if hybridized:
+        layer.hybridize()
+    pooled = layer(mx.nd.arange(25).reshape((1, 1, 5, 5)))[0, 0].asnumpy()
+    np.testing.assert_array_equal(pooled, GOLDEN["counting max 2x2"])
+    np.testing.assert_array_equal(pooled[-1], [21, 22, 23, 24, 24])

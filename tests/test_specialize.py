@@ -1,0 +1,265 @@
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet import autograd, gluon
+
+from gluon_same import functional, nn, specialize
+
+
+def make_net(**kwargs):
+    net = nn.HybridSequential(**kwargs)
+    with net.name_scope():
+        net.add(
+            nn.Conv2D(8, 3, strides=2, padding="same"),
+            nn.BatchNorm(),
+            nn.Activation("relu"),
+            nn.MaxPool2D(3, 2, padding="same"),
+            nn.Dropout(0.5),
+            nn.Conv2D(4, 2, padding="same"),
+            nn.MaxPool2D(2, 1, padding="same"),
+        )
+    net.initialize(mx.init.Xavier())
+    return net
+
+
+SHAPE, OTHER = (2, 3, 32, 33), (2, 3, 33, 32)
+
+
+@pytest.fixture
+def net():
+    return make_net()
+
+
+def same(a, b):
+    np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_returns_the_net_and_gives_its_numbers(net):
+    x = mx.nd.random.normal(shape=SHAPE)
+    want = net(x)
+    assert specialize(net, SHAPE) is net
+    same(net(x), want)
+    net.hybridize()
+    same(net(x), want)
+    same(net(x[:1]), want[:1])  # the batch stays free
+
+
+def test_a_net_that_has_not_run_yet_can_be_specialised(net):
+    specialize(net, SHAPE).hybridize()
+    assert net(mx.nd.ones(SHAPE)).shape == (2, 4, 8, 9)
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize("other", [OTHER, (2, 3, 31, 33), (2, 3, 32, 34), (2, 3, 64, 66)])
+def test_another_size_is_refused(net, hybridize, other):
+    specialize(net, SHAPE)
+    net.hybridize(hybridize)
+    net(mx.nd.ones(SHAPE))
+    with pytest.raises(ValueError, match=r"specialised to .*32, 33.*specialize\(net\)"):
+        net(mx.nd.ones(other))
+
+
+def test_another_size_is_refused_by_a_layer_of_the_net(net):
+    specialize(net, SHAPE)
+    with pytest.raises(ValueError, match="specialised"):
+        net[0](mx.nd.ones(OTHER))
+
+
+def test_specialize_without_shapes_undoes_it(net):
+    kinds = [type(block) for block in net]
+    x, other = mx.nd.random.normal(shape=SHAPE), mx.nd.random.normal(shape=OTHER)
+    want = net(other)
+    specialize(net, SHAPE).hybridize()
+    net(x)
+    assert [type(block) for block in net] != kinds
+    assert specialize(net) is net
+    assert [type(block) for block in net] == kinds and type(net) is nn.HybridSequential
+    same(net(other), want)
+
+
+def test_specialising_again_takes_the_new_size(net):
+    net.hybridize()
+    specialize(net, SHAPE)
+    net(mx.nd.ones(SHAPE))
+    specialize(net, OTHER)
+    assert net(mx.nd.ones(OTHER)).shape == (2, 4, 9, 8)
+    with pytest.raises(ValueError, match="specialised"):
+        net(mx.nd.ones(SHAPE))
+
+
+def test_exported_graphs_refuse_another_size(net, tmp_path):
+    specialize(net, SHAPE).hybridize()
+    x = mx.nd.random.normal(shape=SHAPE)
+    want = net(x)
+    net.export(str(tmp_path / "net"))
+    block = gluon.SymbolBlock.imports(
+        str(tmp_path / "net-symbol.json"), ["data"], str(tmp_path / "net-0000.params")
+    )
+    same(block(x), want)
+    for other in (OTHER, (2, 3, 32, 34), (2, 3, 16, 66)):
+        with pytest.raises(mx.MXNetError, match="specialized_to_anyx3x32x33"):
+            block(mx.nd.ones(other)).wait_to_read()
+    same(net(x), want)  # the net's own graph is as it was
+
+
+def test_a_hybridized_net_around_it_refuses_another_size(net):
+    outer = nn.HybridSequential()
+    outer.add(specialize(net, SHAPE), nn.Flatten())
+    outer.hybridize()
+    assert outer(mx.nd.ones(SHAPE)).shape == (2, 288)
+    with pytest.raises(mx.MXNetError, match="specialized_to_anyx3x32x33"):
+        outer(mx.nd.ones(OTHER)).wait_to_read()
+
+
+def test_no_training_state_is_touched(net):
+    net(mx.nd.ones(SHAPE))
+    trainer = gluon.Trainer(net.collect_params(), "sgd")
+    with autograd.record():
+        loss = net(mx.nd.random.normal(shape=SHAPE)).sum()
+    loss.backward()
+    before = {k: p.data().asnumpy().copy() for k, p in net.collect_params().items()}
+    gradients = {
+        k: p.grad().asnumpy().copy() for k, p in net.collect_params().items() if p.grad_req != "null"
+    }
+    specialize(net, SHAPE)
+    for k, p in net.collect_params().items():
+        np.testing.assert_array_equal(p.data().asnumpy(), before[k])
+        if k in gradients:
+            np.testing.assert_array_equal(p.grad().asnumpy(), gradients[k])
+    trainer.step(1)
+    assert any((p.data().asnumpy() != before[k]).any() for k, p in net.collect_params().items())
+
+
+def test_gradients_of_a_specialised_net_are_those_of_the_net():
+    # In training mode: in prediction mode MXNet's own max pooling has no gradient to speak of.
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(8, 3, strides=2, padding="same", in_channels=3),
+        nn.BatchNorm(),
+        nn.MaxPool2D(3, 2, padding="same"),
+        nn.Conv2D(4, 2, padding="same"),
+        nn.AvgPool2D(3, 2, padding="same"),
+    )
+    net.initialize(mx.init.Xavier())
+    x = mx.nd.random.normal(shape=SHAPE)
+    found = []
+    for run in (lambda: None, net.hybridize, lambda: specialize(net, SHAPE)):
+        run()
+        x.attach_grad()
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        found.append([x.grad.asnumpy().copy(), net[0].weight.grad().asnumpy().copy()])
+    for eager, hybridized, specialised in zip(*found):
+        np.testing.assert_allclose(hybridized, eager, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(specialised, eager, rtol=1e-4, atol=1e-5)
+
+
+def test_a_block_called_at_two_sizes_serves_every_size():
+    class Twice(nn.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            with self.name_scope():
+                self.shared = nn.Conv2D(3, 3, 2, padding="same", in_channels=3)
+
+        def hybrid_forward(self, F, x):
+            return self.shared(self.shared(x))
+
+    net = Twice()
+    net.initialize()
+    x = mx.nd.random.normal(shape=(1, 3, 30, 31))
+    want = net(x)
+    specialize(net, x.shape).hybridize()
+    same(net(x), want)
+    other = mx.nd.random.normal(shape=(1, 3, 9, 12))
+    same(net(other), net.shared(net.shared(other)))
+
+
+def test_a_net_of_plain_blocks_can_be_specialised():
+    net = nn.Sequential()
+    net.add(nn.Conv2D(2, 3, 2, padding="same"), nn.MaxPool2D(2, padding="same"))
+    net.initialize()
+    x = mx.nd.ones((1, 3, 11, 12))
+    want = net(x)
+    same(specialize(net, x.shape)(x), want)
+    with pytest.raises(ValueError, match="specialised"):
+        net(mx.nd.ones((1, 3, 12, 12)))
+
+
+def test_layers_behind_a_specialised_size_that_layers_before_it_hide():
+    # Global pooling makes the Dense layer's input alike for every size; the net refuses all the same.
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(2, 3, 2, padding="same"), nn.GlobalAvgPool2D(), nn.Dense(2))
+    net.initialize()
+    specialize(net, (1, 3, 12, 12)).hybridize()
+    net(mx.nd.ones((1, 3, 12, 12)))
+    with pytest.raises(ValueError, match="specialised"):
+        net(mx.nd.ones((1, 3, 11, 11)))
+
+
+def test_several_inputs():
+    class Sum(nn.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            with self.name_scope():
+                self.a = nn.Conv2D(2, 3, 2, padding="same")
+                self.b = nn.MaxPool2D(2, 2, padding="same")
+
+        def hybrid_forward(self, F, x, y):
+            return F.broadcast_add(self.a(x), self.b(y))
+
+    net = Sum()
+    net.initialize()
+    shapes = [(1, 3, 9, 8), (1, 1, 10, 7)]
+    arrays = [mx.nd.random.normal(shape=s) for s in shapes]
+    want = net(*arrays)
+    specialize(net, *shapes).hybridize()
+    same(net(*arrays), want)
+    with pytest.raises(ValueError, match=r"any, 1, 10, 7"):
+        net(arrays[0], mx.nd.ones((1, 1, 9, 7)))
+
+
+def test_numpy_mode(numpy_mode):
+    net = make_net()
+    x = mx.np.random.normal(size=SHAPE)
+    want = net(x)
+    specialize(net, SHAPE).hybridize()
+    assert isinstance(net(x), mx.np.ndarray)
+    same(net(x), want)
+    with pytest.raises(ValueError, match="specialised"):
+        net(mx.np.ones(OTHER))
+
+
+def test_functional_in_size_fixes_a_symbol():
+    data, weight = mx.sym.var("data"), mx.sym.var("weight")
+    fixed = functional.convolution(
+        mx.sym, data, weight, kernel=3, num_filter=2, stride=2, in_size=(8, 9), layout="NCHW"
+    )
+    x, w = mx.nd.random.normal(shape=(1, 3, 8, 9)), mx.nd.random.normal(shape=(2, 3, 3, 3))
+    same(
+        fixed.eval(data=x, weight=w)[0],
+        functional.convolution(mx.nd, x, w, kernel=3, num_filter=2, stride=2),
+    )
+    assert "Crop" not in fixed.tojson()
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: specialize("net", (1, 3, 8, 8)), TypeError, "net='net'"),
+        (lambda: specialize(make_net(), (1, 3, 0, 8)), ValueError, "input shape=0"),
+        (lambda: specialize(make_net(), (1, 3, 8.5, 8)), TypeError, "input shape=8.5"),
+        (lambda: specialize(make_net(), (1, 3, 8)), ValueError, "could not be traced"),
+        (lambda: specialize(make_net(), SHAPE, SHAPE), ValueError, "could not be traced"),
+    ],
+)
+def test_errors_name_the_argument_and_its_value(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_a_failed_trace_leaves_the_net_as_it_was(net):
+    with pytest.raises(ValueError, match="could not be traced"):
+        specialize(net, (1, 3, 8))
+    assert net(mx.nd.ones(SHAPE)).shape == (2, 4, 8, 9)
+    assert not net._forward_pre_hooks and not net[0]._forward_pre_hooks
