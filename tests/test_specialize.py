@@ -117,6 +117,7 @@ def test_no_training_state_is_touched(net):
     with autograd.record():
         loss = net(mx.nd.random.normal(shape=SHAPE)).sum()
     loss.backward()
+    mx.nd.waitall()
     before = {k: p.data().asnumpy().copy() for k, p in net.collect_params().items()}
     gradients = {
         k: p.grad().asnumpy().copy() for k, p in net.collect_params().items() if p.grad_req != "null"

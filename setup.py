@@ -1,0 +1,47 @@
+"""Packaging of gluon_same: the metadata lives here, settings of tools in pyproject.toml."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+VERSION = re.search(
+    r'^__version__ = "(.+)"$', (HERE / "gluon_same" / "__init__.py").read_text(), re.MULTILINE
+).group(1)
+
+setup(
+    name="gluon-same",
+    version=VERSION,
+    description="TensorFlow-exact SAME padding for MXNet Gluon, in one graph for every input size",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    packages=find_packages(include=["gluon_same", "gluon_same.*"]),
+    package_data={"gluon_same": ["py.typed", "data/*"]},
+    python_requires=">=3.8",
+    install_requires=[
+        "mxnet>=1.6,<2",
+        # MXNet 1.x uses aliases that NumPy 1.24 removed; from Python 3.12 on there is no older NumPy,
+        # and gluon_same puts the aliases back.
+        "numpy<1.24; python_version < '3.12'",
+        "numpy>=1.26,<2; python_version >= '3.12'",
+        # MXNet 1.x imports distutils, which Python 3.12 dropped and setuptools brings back.
+        "setuptools; python_version >= '3.12'",
+    ],
+    extras_require={
+        "test": ["pytest>=7", "hypothesis>=6"],
+        "lint": ["ruff>=0.6"],
+    },
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "License :: OSI Approved :: Apache Software License",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(8, 14)),
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
+)
