@@ -1,0 +1,305 @@
+"""Run a photograph through TinyDarkNet, the backbone of YOLOv3-tiny, with padding='same' throughout.
+
+Shows what each layer does to the picture's size, and that one net, hybridized or exported, serves
+several input sizes with the numbers of the same net padded by hand. Needs no network; takes seconds.
+"""
+
+import argparse
+import math
+import os
+import statistics
+import tempfile
+import time
+import warnings
+import zlib
+from contextlib import contextmanager
+from typing import Any
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock, SymbolBlock
+from mxnet.gluon import nn as stock
+
+from . import __version__, nn
+from .geometry import ceil_div, same_padding
+
+SUMMARY = "run a photograph through a net with padding='same', and check and time it"
+PHOTO = os.path.join(os.path.dirname(__file__), "data", "astronaut.jpg")
+SIZES = (416, 320, 417)
+CHANNELS = (16, 32, 64, 128, 256, 512)
+TOLERANCE = 1e-4  #: Largest difference that passes, as a share of the output's largest number.
+ROUNDS = 7
+LOWEST = -3e38  #: Padding that is never the maximum.
+
+
+def build_net() -> nn.HybridSequential:
+    """TinyDarkNet: six convolutions, five poolings that halve the map, and one that keeps its size.
+
+    Returns
+    -------
+    HybridSequential
+        Not initialised. Maps (batch, 3, height, width) to (batch, 512, ceil(height / 32),
+        ceil(width / 32)).
+    """
+    net = nn.HybridSequential(prefix="tinydarknet_")
+    with net.name_scope():
+        for channels in CHANNELS:
+            net.add(nn.Conv2D(channels, 3, padding="same", use_bias=False))
+            net.add(nn.BatchNorm(), nn.LeakyReLU(0.1))
+            net.add(nn.MaxPool2D(2, strides=1 if channels == 512 else 2, padding="same"))
+    return net
+
+
+class Pad(HybridBlock):
+    """Pad height and width by ``before`` and ``after`` elements of ``value``, with ``F.pad``."""
+
+    def __init__(self, before: int, after: int, value: float):
+        super().__init__()
+        self._width = (0, 0, 0, 0, before, after, before, after)
+        self._value = value
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return F.pad(x, mode="constant", pad_width=self._width, constant_value=self._value)
+
+
+def build_padded_net(size: int, throughout: bool) -> stock.HybridSequential:
+    """TinyDarkNet in stock Gluon, with ``F.pad`` written for one input size.
+
+    Parameters
+    ----------
+    size : int
+        Height and width of the input, the only ones that the net is right for.
+    throughout : bool
+        Whether ``F.pad`` goes before the convolutions too, where stock's ``padding=1`` would do.
+
+    Returns
+    -------
+    HybridSequential
+        Not initialised. Its parameters are those of :func:`build_net`, in the same order.
+    """
+    net = stock.HybridSequential(prefix="padded_")
+    with net.name_scope():
+        for channels in CHANNELS:
+            if throughout:
+                net.add(Pad(1, 1, 0))
+            net.add(stock.Conv2D(channels, 3, padding=0 if throughout else 1, use_bias=False))
+            net.add(stock.BatchNorm(), stock.LeakyReLU(0.1))
+            strides = 1 if channels == 512 else 2
+            if strides == 1 or size % 2:
+                net.add(Pad(0, 1, LOWEST))
+            net.add(stock.MaxPool2D(2, strides=strides))
+            size = ceil_div(size, strides)
+    return net
+
+
+def read_image(path: str) -> mx.nd.NDArray:
+    """Read a JPEG or PNG with MXNet's own decoder.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    NDArray
+        Shape (height, width, 3), uint8, red first.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is empty, cut short, damaged, or no image that MXNet decodes.
+    """
+    with open(path, "rb") as file:
+        data = file.read()
+    if not data:
+        raise ValueError("the file is empty")
+    if not _is_whole(data):
+        raise ValueError("the image is cut short or damaged")
+    try:
+        with _decoder_muted():
+            image = mx.image.imdecode(data)
+            image.wait_to_read()
+            return image
+    except mx.MXNetError:
+        raise ValueError("not an image that MXNet can decode; use a JPEG or a PNG") from None
+
+
+def _is_whole(data):
+    # The decoder fills what is missing with grey or black, and often says nothing.
+    if data.startswith(b"\xff\xd8"):
+        at = 2  # step over the JPEG's headers: a thumbnail in them has an end of its own
+        while data[at : at + 1] == b"\xff" and data[at + 1 : at + 2] != b"\xda":
+            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+        return b"\xff\xd9" in data[at:]
+    if data.startswith(b"\x89PNG"):
+        at, kind = 8, b""
+        while kind != b"IEND":
+            kind, end = data[at + 4 : at + 8], at + 8 + int.from_bytes(data[at : at + 4], "big")
+            checksum = data[end : end + 4]
+            if len(checksum) < 4 or zlib.crc32(data[at + 4 : end]) != int.from_bytes(checksum, "big"):
+                return False
+            at = end + 4
+    return True
+
+
+@contextmanager
+def _decoder_muted():
+    # libpng writes its complaints straight to the process's standard error.
+    try:
+        kept = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options on its parser."""
+
+    def image(path):
+        try:
+            return path, read_image(path)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            return parser.exit(2, f"{parser.prog}: --image {path!r}: {reason}\n")
+
+    parser.add_argument(
+        "--image",
+        type=image,
+        default=PHOTO,
+        metavar="PATH",
+        help="a JPEG or PNG of any size (default: a portrait by NASA that comes with the package)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the tables.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        With ``image``, the photograph's path and what :func:`read_image` made of it.
+
+    Returns
+    -------
+    int
+        0, or 1 if a difference exceeds ``TOLERANCE``.
+    """
+    path, image = args.image
+    _say(f"gluon_same {__version__} on MXNet {mx.__version__}")
+    _say(f"Photograph: {os.path.basename(path)}, {image.shape[1]}x{image.shape[0]}")
+    _say("Net:        TinyDarkNet, the backbone of YOLOv3-tiny, with random weights;")
+    _say("            every layer has padding='same', which means what it means in Keras")
+    x = _picture(image, SIZES[0])
+    mx.random.seed(0)
+    net = build_net()
+    net.initialize(mx.init.Xavier())
+    _print_layers(net, x)
+    hybrid = _with_weights_of(net, build_net(), x, hybridize=True)
+    loaded = _export_and_load(hybrid)
+    ways = {"eager": net, "hybridized": hybrid, "exported, loaded": loaded}
+    _say("\nTimes are medians in milliseconds, beside those of the same net written with")
+    _say("F.pad: only where stock Gluon needs it, or before every layer that SAME pads.")
+    _say("In brackets, the time of padding='same' divided by theirs: below 1 is quicker.")
+    worst = max(_print_size(ways, _picture(image, size)) for size in SIZES)
+    verdict = "passed" if worst <= TOLERANCE else "FAILED"
+    _say(f"\nCheck {verdict}: results differ by at most {worst:.1e} of the output's largest number")
+    _say(f"(allowed, for rounding: {TOLERANCE:.0e}).")
+    return 0 if worst <= TOLERANCE else 1
+
+
+def _print_layers(net, x):
+    _say(f"\n{'layer':<26}{'window':<9}{'SAME pads':<12}{'input':<14}output")
+    for layer in net:
+        before, x = x, layer(x)
+        if not isinstance(layer, (nn.Conv2D, nn.MaxPool2D)):
+            continue
+        (kernel, _), (stride, _) = layer._kwargs["kernel"], layer._kwargs["stride"]
+        start, end = same_padding(before.shape[2], kernel, stride)
+        pads = f"{start} and {end}" if end else "none"
+        name = f"conv {x.shape[1]}, BN, leaky 0.1" if isinstance(layer, nn.Conv2D) else "max pool"
+        sizes = [f"{y.shape[1]}x{_map(y)}" for y in (before, x)]
+        _say(f"{name:<26}{f'{kernel}x{kernel} /{stride}':<9}{pads:<12}{sizes[0]:<14}{sizes[1]}")
+    small, large = (_map(stock.MaxPool2D(kernel, stride, p)(before)) for p in (0, 1))
+    _say(f"\nThe last pool keeps {_map(before)}. Stock Gluon pads both ends alike and makes {small}")
+    _say(f"(padding=0) or {large} (padding=1) of it.")
+
+
+def _print_size(ways, x):
+    """Print the rows of one input size; the largest difference as a share of the largest output."""
+    nets = dict(ways)
+    for throughout in (False, True):
+        for hybridize in (False, True):
+            padded = build_padded_net(x.shape[2], throughout)
+            nets[throughout, hybridize] = _with_weights_of(ways["eager"], padded, x, hybridize)
+    results = {name: net(x).asnumpy() for name, net in nets.items()}
+    expected = results["eager"]
+    differences = {name: _difference(result, expected) for name, result in results.items()}
+    times = _times(nets, x)
+    title = f"{_map(x)} to {_map(expected)}"
+    _say(f"\n{title:<18}{'difference':<12}{'time':<8}{'F.pad where needed':<22}F.pad throughout")
+    for name in ways:
+        by_hand = [times[throughout, name != "eager"] for throughout in (False, True)]
+        needed, throughout = [f"{t:.1f} ({times[name] / t:.2f})" for t in by_hand]
+        _say(f"{name:<18}{differences[name]:<12.1e}{times[name]:<8.1f}{needed:<22}{throughout}")
+    _say(f"{'with F.pad':<18}{max(differences[name] for name in nets if name not in ways):.1e}")
+    worst = max(differences.values())
+    return worst if math.isinf(worst) else worst / (abs(expected).max() or 1)
+
+
+def _picture(image, size):
+    x = mx.image.imresize(image, size, size).astype("float32") / 255
+    return x.transpose((2, 0, 1)).expand_dims(0)
+
+
+def _with_weights_of(source, net, x, hybridize):
+    net.initialize()
+    if hybridize:
+        net.hybridize()
+    net(x)  # settles the shapes
+    for have, want in zip(source.collect_params().values(), net.collect_params().values()):
+        want.set_data(have.data())
+    return net
+
+
+def _export_and_load(net):
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about data, which has no weights, having none
+        stem = os.path.join(folder, "net")
+        net.export(stem)
+        return SymbolBlock.imports(f"{stem}-symbol.json", ["data"], f"{stem}-0000.params")
+
+
+def _difference(result, expected):
+    if result.shape != expected.shape:
+        return math.inf
+    largest = float(abs(result - expected).max())
+    return math.inf if math.isnan(largest) else largest
+
+
+def _times(nets, x):
+    """Median times in milliseconds, with the nets taking turns, so that all see the same machine."""
+    times = {name: [] for name in nets}
+    for _ in range(ROUNDS):
+        for name, net in nets.items():
+            mx.nd.waitall()
+            start = time.perf_counter()
+            net(x)
+            mx.nd.waitall()
+            times[name].append(1000 * (time.perf_counter() - start))
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def _map(x):
+    return f"{x.shape[2]}x{x.shape[3]}"
+
+
+def _say(line):
+    print(line, flush=True)
