@@ -25,6 +25,10 @@ def look(F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size) -
     TypeError, ValueError
         If nothing tells the number of axes, or if what tells it disagrees.
     """
+    if F is not (mx.nd if isinstance(data, mx.nd.NDArray) else mx.sym):
+        raise TypeError(
+            f"F={F!r} does not go with {type(data)}: mx.nd is for arrays, mx.sym for symbols"
+        )
     if layout is not None:
         ndim = len(layout) - 2
     elif isinstance(kernel, (tuple, list)):

@@ -320,7 +320,9 @@ def _check_fit(windows, sizes):
 
 
 def _hashable(pad):
-    return tuple(map(_hashable, pad)) if isinstance(pad, (list, tuple)) else pad
+    if isinstance(pad, (list, tuple)):
+        return tuple(map(_hashable, pad))
+    return pad if isinstance(pad, str) else arguments.whole("pad", pad, 0)
 
 
 def _prepare(F, data, plan, layout, fill, dtype=None):

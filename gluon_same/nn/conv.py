@@ -15,13 +15,8 @@ class _Convolution(Windowed):
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         if self._padding is None:
             return super().hybrid_forward(F, x, weight, bias)
-        out = self._convolve(F, x, weight, bias)
-        return out if self.act is None else self.act(out)
-
-    def _convolve(self, F, x, weight, bias):
         known = self._kwargs
-        shape = self._in_shape
-        return functional.convolution(
+        out = self._convolve(
             F,
             x,
             weight,
@@ -34,10 +29,14 @@ class _Convolution(Windowed):
             num_group=known["num_group"],
             layout=known["layout"],
             in_size=self._in_size,
-            in_channels=shape and shape[known["layout"].index("C")],
-            dtype=self.weight.dtype,
             name="fwd",
         )
+        return out if self.act is None else self.act(out)
+
+    def _convolve(self, *args, **kwargs):
+        shape = self._in_shape
+        in_channels = shape and shape[self._kwargs["layout"].index("C")]
+        return functional.convolution(*args, in_channels=in_channels, dtype=self.weight.dtype, **kwargs)
 
 
 class _Transposed(_Convolution):
@@ -52,23 +51,8 @@ class _Transposed(_Convolution):
             )
         return padding
 
-    def _convolve(self, F, x, weight, bias):
-        known = self._kwargs
-        return functional.deconvolution(
-            F,
-            x,
-            weight,
-            bias,
-            kernel=known["kernel"],
-            num_filter=known["num_filter"],
-            stride=known["stride"],
-            dilate=known["dilate"],
-            pad=self._padding,
-            adj=known["adj"],
-            num_group=known["num_group"],
-            layout=known["layout"],
-            name="fwd",
-        )
+    def _convolve(self, *args, **kwargs):
+        return functional.deconvolution(*args, adj=self._kwargs["adj"], **kwargs)
 
 
 class Conv1D(_Convolution, stock.Conv1D):
