@@ -30,7 +30,11 @@ setup(
         "setuptools; python_version >= '3.12'",
     ],
     extras_require={
-        "test": ["pytest>=7", "hypothesis>=6"],
+        "test": [
+            "pytest>=7",
+            "hypothesis>=6",
+            "opencv-python-headless>=4.9,<4.12",  # 4.12 needs NumPy 2
+        ],
         "lint": ["ruff>=0.6"],
     },
     classifiers=[

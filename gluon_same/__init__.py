@@ -3,6 +3,7 @@
 - :mod:`gluon_same.nn`: ``mxnet.gluon.nn`` with ``padding='same'``.
 - :mod:`gluon_same.functional`: the same on arrays and symbols.
 - :mod:`gluon_same.geometry`: the arithmetic, on plain integers.
+- :mod:`gluon_same.model_zoo`: whole nets on these blocks.
 - :func:`gluon_same.specialize`: fix the input sizes of a net to have its cheapest form.
 """
 
@@ -10,9 +11,10 @@ from . import (
     _compat,  # noqa: F401  must come before the first import of mxnet
     functional,
     geometry,
+    model_zoo,
     nn,
 )
 from .specialize import specialize
 
 __version__ = "0.1.0"
-__all__ = ["functional", "geometry", "nn", "specialize"]
+__all__ = ["functional", "geometry", "model_zoo", "nn", "specialize"]

@@ -59,6 +59,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         return 1
 
 
+def _report_unraisable(unraisable):
+    # Ctrl-C may stop MXNet in the making of an array, whose end then complains of what it lacks.
+    if not (isinstance(unraisable.exc_value, AttributeError) and "handle" in str(unraisable.exc_value)):
+        sys.__unraisablehook__(unraisable)
+
+
 def _parser():
     parser = _Parser(
         prog=PROGRAM,
@@ -75,4 +81,5 @@ def _parser():
 
 
 if __name__ == "__main__":
+    sys.unraisablehook = _report_unraisable
     sys.exit(main())

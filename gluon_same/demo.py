@@ -21,11 +21,12 @@ from mxnet.gluon import nn as stock
 
 from . import __version__, nn
 from .geometry import ceil_div, same_padding
+from .model_zoo import darknet, tiny_darknet
 
 SUMMARY = "run a photograph through a net with padding='same', and check and time it"
 PHOTO = os.path.join(os.path.dirname(__file__), "data", "astronaut.jpg")
 SIZES = (416, 320, 417)
-CHANNELS = (16, 32, 64, 128, 256, 512)
+CHANNELS = darknet.CHANNELS[:-1]  #: Of the convolutions up to the pool that keeps its size.
 TOLERANCE = 1e-4  #: Largest difference that passes, as a share of the output's largest number.
 ROUNDS = 7
 LOWEST = -3e38  #: Padding that is never the maximum.
@@ -34,19 +35,15 @@ LOWEST = -3e38  #: Padding that is never the maximum.
 def build_net() -> nn.HybridSequential:
     """TinyDarkNet: six convolutions, five poolings that halve the map, and one that keeps its size.
 
+    The zoo's net without its last convolution, which no padding but stock's own is needed for.
+
     Returns
     -------
     HybridSequential
         Not initialised. Maps (batch, 3, height, width) to (batch, 512, ceil(height / 32),
         ceil(width / 32)).
     """
-    net = nn.HybridSequential(prefix="tinydarknet_")
-    with net.name_scope():
-        for channels in CHANNELS:
-            net.add(nn.Conv2D(channels, 3, padding="same", use_bias=False))
-            net.add(nn.BatchNorm(), nn.LeakyReLU(0.1))
-            net.add(nn.MaxPool2D(2, strides=1 if channels == 512 else 2, padding="same"))
-    return net
+    return tiny_darknet().features[:-3]
 
 
 class Pad(HybridBlock):
@@ -82,7 +79,7 @@ def build_padded_net(size: int, throughout: bool) -> stock.HybridSequential:
             if throughout:
                 net.add(Pad(1, 1, 0))
             net.add(stock.Conv2D(channels, 3, padding=0 if throughout else 1, use_bias=False))
-            net.add(stock.BatchNorm(), stock.LeakyReLU(0.1))
+            net.add(stock.BatchNorm(epsilon=darknet.EPSILON), stock.LeakyReLU(darknet.SLOPE))
             strides = 1 if channels == 512 else 2
             if strides == 1 or size % 2:
                 net.add(Pad(0, 1, LOWEST))

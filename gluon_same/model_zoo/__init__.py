@@ -1,0 +1,22 @@
+"""Whole nets with ``padding='same'``, in the manner of ``mxnet.gluon.model_zoo``.
+
+Each net is a class and a lower-case function that makes one: ``yolov3_tiny(classes=20)``. No weights
+ship with them; :func:`load_darknet_weights` reads Darknet's files.
+"""
+
+from .darknet import TinyDarkNet, tiny_darknet
+from .keras_nets import ConvAutoencoder, KerasCNN, conv_autoencoder, keras_cnn
+from .weights import load_darknet_weights
+from .yolo import YOLOv3Tiny, yolov3_tiny
+
+__all__ = [
+    "ConvAutoencoder",
+    "KerasCNN",
+    "TinyDarkNet",
+    "YOLOv3Tiny",
+    "conv_autoencoder",
+    "keras_cnn",
+    "load_darknet_weights",
+    "tiny_darknet",
+    "yolov3_tiny",
+]

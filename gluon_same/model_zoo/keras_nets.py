@@ -1,0 +1,242 @@
+"""Two Keras models, layer for layer, for channels-first data."""
+
+from typing import Any, Sequence, Tuple, Union
+
+from .. import nn
+from ..arguments import per_axis, whole
+from .base import Net, make
+
+
+class KerasCNN(Net):
+    """The head of a Keras model for images of 32x32x3 whose batch normalisation has ``axis=1``.
+
+    3x3 ``'valid'`` convolution to 64 channels, ``BatchNormalization(axis=1)``, ReLU, dropout of 0.3,
+    3x3 ``'same'`` convolution to 64 channels, ``BatchNormalization(axis=1)``, ReLU, and a 2x2
+    ``'same'`` max pool of stride 2. In Keras, whose data are channels-last, axis 1 is that of the 30
+    rows; here, it is axis 2. So each of the two has 4 * 30 parameters, as ``model.summary()`` shows in
+    Keras: 1,792 + 120 + 36,928 + 120 = 38,960, of which 38,840 are trained. Epsilon and momentum are
+    Keras' too.
+
+    Parameters
+    ----------
+    prefix, params
+        As :class:`mxnet.gluon.HybridBlock`'s.
+
+
+    Inputs:
+        - **data**: shape (batch_size, 3, 32, 32).
+
+    Outputs:
+        - **out**: shape (batch_size, 64, 15, 15).
+
+    Raises
+    ------
+    ValueError
+        When called, for data of another shape.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> net = KerasCNN()
+    >>> net.initialize()
+    >>> net(mx.nd.zeros((2, 3, 32, 32))).shape
+    (2, 64, 15, 15)
+    """
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.features = nn.HybridSequential(prefix="")
+            with self.features.name_scope():
+                self.features.add(
+                    nn.Conv2D(64, 3, padding="valid", in_channels=3),
+                    _normalize_rows(30),
+                    nn.Activation("relu"),
+                    nn.Dropout(0.3),
+                    nn.Conv2D(64, 3, padding="same", in_channels=64),
+                    _normalize_rows(30),
+                    nn.Activation("relu"),
+                    nn.MaxPool2D(2, 2, padding="same"),
+                )
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return self.features(x)
+
+    def _check_input(self, shape):
+        if shape[1:] != (3, 32, 32):
+            raise ValueError(
+                f"data for {self.name} of shape {shape} does not fit: give (batch, 3, 32, 32), for the "
+                "net has parameters for each row"
+            )
+
+
+def _normalize_rows(rows):
+    return nn.BatchNorm(axis=2, epsilon=1e-3, momentum=0.99, in_channels=rows)
+
+
+def keras_cnn(ctx: Any = None, **kwargs: Any) -> KerasCNN:
+    """Make a :class:`KerasCNN`.
+
+    Parameters
+    ----------
+    ctx : Context or list of Context, optional
+        Where to initialise the parameters, with Gluon's default initializer. None leaves that to
+        ``net.initialize``.
+    **kwargs
+        Of the class.
+
+    Returns
+    -------
+    KerasCNN
+
+    Raises
+    ------
+    TypeError
+        For ``pretrained``, since no weights ship, or an argument that the class does not have.
+
+    Examples
+    --------
+    >>> len(keras_cnn().features)
+    8
+    """
+    return make(KerasCNN, ctx, kwargs)
+
+
+class ConvAutoencoder(Net):
+    """The convolutional autoencoder of the Keras blog: 28x28 to 4x4x8 and back.
+
+    The encoder has three 3x3 ``'same'`` convolutions, each with a ReLU and a 2x2 ``'same'`` max pool:
+    28, 14, 7, 4. The decoder mirrors it with nearest-neighbour upsampling: 4, 8, 16. There one
+    ``'valid'`` convolution makes 14 of 16, so that the last upsampling ends at 28; a convolution with
+    a sigmoid gives the image. With the default arguments it has the blog's 4,385 parameters.
+
+    Parameters
+    ----------
+    channels : sequence of three ints, default (16, 8, 8)
+        Channels of the encoder's convolutions; the decoder has them in reverse.
+    in_channels : int, default 1
+        Channels of the images.
+    size : int or (int, int), default 28
+        Height and width of the images, multiples of 4 from 8 on. Multiples of 8, such as the 8x8 of
+        scikit-learn's digits, come back at their own size without a ``'valid'`` convolution: along
+        such an axis it is ``'same'``.
+    prefix, params
+        As :class:`mxnet.gluon.HybridBlock`'s.
+
+    Attributes
+    ----------
+    encoder, decoder : HybridSequential
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, height, width), of which height and width are
+          ``size`` or differ from it by multiples of 8. Values from 0 to 1, which the sigmoid can reach.
+
+    Outputs:
+        - **out**: the shape of the data.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit; when called, for data of another shape.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> net = ConvAutoencoder()
+    >>> net.initialize()
+    >>> x = mx.nd.zeros((2, 1, 28, 28))
+    >>> net.encoder(x).shape, net(x).shape
+    ((2, 8, 4, 4), (2, 1, 28, 28))
+    """
+
+    def __init__(
+        self,
+        channels: Sequence[int] = (16, 8, 8),
+        in_channels: int = 1,
+        size: Union[int, Tuple[int, int]] = 28,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self._size = _check_size(size)
+        self._in_channels = whole("in_channels", in_channels, 1)
+        first, second, third = per_axis("channels", channels, 3)
+        # 8 * m - 4 elements become m in the encoder and 4 * m in the decoder, and are to be
+        # 4 * m - 2 before the last upsampling: a window of 3 without padding does that.
+        narrow = tuple((0, 0) if n % 8 else (1, 1) for n in self._size)
+        with self.name_scope():
+            self.encoder = nn.HybridSequential(prefix="encoder_")
+            with self.encoder.name_scope():
+                for inputs, outputs in ((self._in_channels, first), (first, second), (second, third)):
+                    self.encoder.add(_convolution(inputs, outputs), nn.MaxPool2D(2, padding="same"))
+            self.decoder = nn.HybridSequential(prefix="decoder_")
+            with self.decoder.name_scope():
+                self.decoder.add(
+                    _convolution(third, third),
+                    Upsample2(),
+                    _convolution(third, second),
+                    Upsample2(),
+                    _convolution(second, first, narrow),
+                    Upsample2(),
+                    _convolution(first, self._in_channels, activation="sigmoid"),
+                )
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return self.decoder(self.encoder(x))
+
+    def _check_input(self, shape):
+        fits = all((n - size) % 8 == 0 for n, size in zip(shape[2:], self._size))
+        if shape[1] != self._in_channels or not fits:
+            height, width = self._size
+            raise ValueError(
+                f"data for {self.name} of shape {shape} does not fit: give (batch, {self._in_channels}, "
+                f"{height}, {width}), or a height and width that differ from these by multiples of 8"
+            )
+
+
+class Upsample2(nn.HybridBlock):
+    """Repeat every row and every column of (batch, channels, height, width)."""
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return F.UpSampling(x, scale=2, sample_type="nearest")
+
+
+def conv_autoencoder(ctx: Any = None, **kwargs: Any) -> ConvAutoencoder:
+    """Make a :class:`ConvAutoencoder`.
+
+    Parameters
+    ----------
+    ctx : Context or list of Context, optional
+        Where to initialise the parameters, with Gluon's default initializer. None leaves that to
+        ``net.initialize``.
+    **kwargs
+        Of the class.
+
+    Returns
+    -------
+    ConvAutoencoder
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit, or ``pretrained``, since no weights ship.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> conv_autoencoder(ctx=mx.cpu(), size=8)(mx.nd.zeros((5, 1, 8, 8))).shape
+    (5, 1, 8, 8)
+    """
+    return make(ConvAutoencoder, ctx, kwargs)
+
+
+def _convolution(inputs, outputs, padding="same", activation="relu"):
+    return nn.Conv2D(outputs, 3, padding=padding, activation=activation, in_channels=inputs)
+
+
+def _check_size(size):
+    height, width = per_axis("size", size, 2, least=8)
+    if height % 4 or width % 4:
+        raise ValueError(
+            f"size={size!r} does not come back as it was: give multiples of 4 from 8 on, such as 28"
+        )
+    return height, width
