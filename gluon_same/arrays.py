@@ -71,12 +71,6 @@ def cut(F: Any, x: Any, layout: str, cuts: Sequence[Tuple[int, int, bool]]) -> A
     return F.slice(x, begin=begin, end=end, step=step)
 
 
-def one_map(F: Any, x: Any, layout: str) -> Any:
-    """One channel of one sample, for what is alike in all of them."""
-    end = tuple(1 if axis in "NC" else None for axis in layout)
-    return F.slice(x, begin=(None,) * len(layout), end=end)
-
-
 def _range(lead, trail, reverse):
     if reverse:
         return (-trail - 1 if trail else None), (lead - 1 if lead else None), -1

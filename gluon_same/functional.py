@@ -14,7 +14,7 @@ import numpy as np
 
 from . import arguments, geometry, lowering, resize
 from .arguments import Window, per_axis
-from .arrays import Size, classic, cut, look, one_map
+from .arrays import Size, classic, cut, look
 
 __all__ = ["convolution", "deconvolution", "pooling"]
 
@@ -272,7 +272,7 @@ def pooling(
     out = pool(_prepare(F, data, plan, layout, fill), name=name)
     if pool_type == "avg" and not count_include_pad and plan.extends:
         # Zeros that were joined to the input count as elements: divide by the share that is real.
-        ones = F.ones_like(one_map(F, data, layout))
+        ones = F.ones_like(resize.one_channel(F, data, layout.index("C")))
         out = F.broadcast_div(out, pool(_prepare(F, ones, plan, layout, resize.ZEROS)))
     return restore(_finish(F, out, plan.axes, layout, plan.flip))
 

@@ -23,8 +23,3 @@ def test_cut_drops_and_then_reverses(layout):
 def test_cutting_nothing_is_free():
     x = mx.nd.ones((1, 2, 3))
     assert arrays.cut(mx.nd, x, "NCW", [(0, 0, False)]) is x
-
-
-def test_one_map_is_one_channel_of_one_sample():
-    assert arrays.one_map(mx.nd, mx.nd.ones((2, 3, 4, 5)), "NCHW").shape == (1, 1, 4, 5)
-    assert arrays.one_map(mx.nd, mx.nd.ones((2, 4, 5, 3)), "NHWC").shape == (1, 4, 5, 1)

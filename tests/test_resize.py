@@ -58,3 +58,9 @@ def test_shift_pads_by_the_size_it_sees(layout, mode, dtype):
                 want = np.take(want, range(min(reach, want.shape[i])), axis=i)
                 got = np.take(got, range(want.shape[i]), axis=i)
             np.testing.assert_array_equal(got, want)
+
+
+def test_one_channel_is_the_first_of_the_first_sample():
+    x = data("NCHW", 4)
+    np.testing.assert_array_equal(resize.one_channel(mx.nd, x, 1).asnumpy(), x.asnumpy()[:1, :1])
+    assert resize.one_channel(mx.nd, data("NHWC", 4), 3).shape == (1, 5, 6, 1)
