@@ -98,18 +98,22 @@ def _release(net):
 def _shapes_seen(net, blocks, shapes):
     """For each block, the set of its calls: a tuple of the shapes of its inputs."""
     calls = []
-    handles = [
-        block.register_forward_pre_hook(lambda b, args: calls.append((b, _flat(args))))
-        for block in blocks
-    ]
     names = [f"data{i}" for i in range(len(shapes))]
+    known = dict(zip(names, shapes))
+
+    def see(block, args):
+        args = _flat(args)
+        if isinstance(block, Windowed):  # so that its graph is the one for this size
+            (block._in_shape,) = _infer(args, known)
+        calls.append((block, args))
+
+    handles = [block.register_forward_pre_hook(see) for block in blocks]
     inputs = [mx.sym.var(name) for name in names]
     if mx.util.is_np_array():
         inputs = [x.as_np_ndarray() for x in inputs]
     try:
         net(*inputs)
-        symbols = [x for _, args in calls for x in args]
-        found = _infer(symbols, dict(zip(names, shapes)))
+        found = _infer([x for _, args in calls for x in args], known)
     except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
         raise ValueError(
             f"{net.name} could not be traced with inputs of shape {shapes}: give the shapes of all "
@@ -118,6 +122,9 @@ def _shapes_seen(net, blocks, shapes):
     finally:
         for handle in handles:
             handle.detach()
+        for block in blocks:
+            if isinstance(block, Windowed):
+                block._in_shape = None
     found = iter(found)
     seen = {}
     for block, args in calls:

@@ -198,6 +198,15 @@ def test_layers_behind_a_specialised_size_that_layers_before_it_hide():
         net(mx.nd.ones((1, 3, 11, 11)))
 
 
+def test_maps_of_a_single_element():
+    net = nn.HybridSequential()
+    net.add(nn.MaxPool2D(2, padding="same"), nn.MaxPool2D(2, padding="same"))
+    x = mx.nd.random.normal(shape=(1, 3, 2, 3))
+    want = net(x)
+    specialize(net, x.shape).hybridize()
+    same(net(x), want)
+
+
 def test_several_inputs():
     class Sum(nn.HybridBlock):
         def __init__(self, **kwargs):
