@@ -70,6 +70,14 @@ def per_axis(name: str, value: Any, ndim: int, least: int = 1) -> Ints:
     return tuple(whole(name, v, least) for v in value)
 
 
+def groups(channels: Any, count: Any, names: Tuple[str, str] = ("num_filter", "num_group")) -> Ints:
+    """Channels and the number of groups they come in, as ints that fit."""
+    channels, count = whole(names[0], channels, 1), whole(names[1], count, 1)
+    if channels % count:
+        raise ValueError(f"{names[0]}={channels} is not a multiple of {names[1]}={count}")
+    return channels, count
+
+
 def is_plain(padding: Any) -> bool:
     """Whether ``padding`` is stock Gluon's: an int, or a sequence of ints."""
     if isinstance(padding, (tuple, list)):

@@ -91,7 +91,7 @@ def convolution(
     kernel = per_axis("kernel", kernel, ndim)
     stride = per_axis("stride", stride, ndim)
     dilate = per_axis("dilate", dilate, ndim)
-    num_filter = arguments.whole("num_filter", num_filter, 1)
+    num_filter, num_group = arguments.groups(num_filter, num_group)
     if F is mx.nd:
         in_channels = data.shape[layout.index("C")]
     windows = _windows(kernel, stride, dilate, _hashable(pad), ndim == 1)
@@ -173,7 +173,14 @@ def deconvolution(
     stride = per_axis("stride", stride, ndim)
     dilate = per_axis("dilate", dilate, ndim)
     adj = per_axis("adj", adj, ndim, least=0)
-    axes = lowering.plan_deconvolution(*_transposed(kernel, stride, dilate, _hashable(pad), adj))
+    num_filter, num_group = arguments.groups(num_filter, num_group)
+    if ndim == 3 and any(d > 1 for d in dilate):
+        raise ValueError(f"dilate={dilate} is not for 3 axes: MXNet has no such operator, leave it 1")
+    known = _transposed(kernel, stride, dilate, _hashable(pad), adj)
+    for size, k, d, s, cuts, extra in zip(sizes, kernel, dilate, *known):
+        if size is not None and (size - 1) * s + d * (k - 1) + 1 - sum(cuts) + extra < 1:
+            raise ValueError(f"pad={pad!r} cuts off all that data of spatial size {sizes} give")
+    axes = lowering.plan_deconvolution(*known)
     inputs = [data, weight] if bias is None else [data, weight, bias]
     out = F.Deconvolution(
         *inputs,
@@ -182,7 +189,7 @@ def deconvolution(
         dilate=dilate,
         pad=tuple(axis.own for axis in axes),
         adj=tuple(axis.adj for axis in axes),
-        num_filter=arguments.whole("num_filter", num_filter, 1),
+        num_filter=num_filter,
         num_group=num_group,
         no_bias=bias is None,
         layout=layout,

@@ -117,6 +117,10 @@ def plan_convolution(
         # 0.08; 128 > 128, 2x2 at 56: 0.33, 0.59; 64 > 128, 3x3/2 at 56: 0.14, 0.16.
         if wanted + (computed - wanted) * macs / MACS_PER_COPY > 2 * inputs:
             axes = [e if a.cropped else a for a, e in zip(axes, extends)]
+    if len(windows) == 3 and windows[0].stride > 1 and any(paddings[0]):
+        # oneDNN's 3-D convolutions give wrong gradients of the weight at some sizes, where they pad
+        # the depth themselves and step over it: 3x3x3/2 of 16 channels at depth 3, for one.
+        axes[0] = Axis(0, *paddings[0])
     return Plan(tuple(axes), shift, deep=channels >= DEEP)
 
 

@@ -44,8 +44,11 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
     -----
     A specialised block that is fed another size raises a ValueError. Graphs exported from it, or
     traced as a part of a larger net, hold a check of their own and make MXNet raise an error at a
-    node named ``..._specialized_to_...``. A block that the net calls at several sizes keeps the form
-    for every size.
+    node named ``..._specialized_to_...``. A block that the net calls at several sizes, or whose size
+    follows from the batch, keeps the form for every size. A net whose code takes another branch later
+    than in the pass over shapes (in training mode, say) must not change sizes there. Call
+    ``hybridize`` again on a hybridized net around a net that was specialised, or freed, after its
+    first call.
 
     Examples
     --------
@@ -61,8 +64,12 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
     blocks = _release(net)
     if not input_shapes:
         return net
+    for shape in input_shapes:
+        if not isinstance(shape, (tuple, list)) or not shape:
+            raise TypeError(f"input shape={shape!r} is not a shape: give a tuple of ints for each input")
     shapes = [tuple(whole("input shape", n, 1) for n in shape) for shape in input_shapes]
     seen = _shapes_seen(net, blocks, shapes)
+    token = object()
     for block in blocks:
         if isinstance(block, Windowed) and len(seen.get(block, ())) == 1:
             ((shape,),) = seen[block]
@@ -71,6 +78,7 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
         if isinstance(block, HybridBlock) and len(seen.get(block, ())) == 1 and _holds_fixed(block):
             (signature,) = seen[block]
             block._expected = tuple(_expectation(block, shape) for shape in signature)
+            block._specialization = token
             block.__class__ = _guarded(type(block))
     return net
 
@@ -85,7 +93,7 @@ def _release(net):
         blocks.append(block)
         if isinstance(block, _Guard):
             block.__class__ = type(block)._unguarded
-            del block._expected
+            del block._expected, block._specialization
         if isinstance(block, Windowed):
             block._in_shape = None
         if isinstance(block, HybridBlock):
@@ -113,7 +121,9 @@ def _shapes_seen(net, blocks, shapes):
         inputs = [x.as_np_ndarray() for x in inputs]
     try:
         net(*inputs)
-        found = _infer([x for _, args in calls for x in args], known)
+        symbols = [x for _, args in calls for x in args]
+        found = _infer(symbols, known)
+        others = _at_another_batch(symbols, known) or found
     except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
         raise ValueError(
             f"{net.name} could not be traced with inputs of shape {shapes}: give the shapes of all "
@@ -125,16 +135,28 @@ def _shapes_seen(net, blocks, shapes):
         for block in blocks:
             if isinstance(block, Windowed):
                 block._in_shape = None
-    found = iter(found)
+    pairs = iter(zip(found, others))
     seen = {}
     for block, args in calls:
-        seen.setdefault(block, set()).add(tuple(next(found) for _ in args))
+        shapes = [next(pairs) for _ in args]
+        seen.setdefault(block, set()).add(tuple(shape for shape, _ in shapes))
+        if any(shape[1:] != other[1:] for shape, other in shapes):
+            # The batch reaches other axes: what they are is not settled.
+            seen[block].add(tuple(other for _, other in shapes))
     return seen
+
+
+def _at_another_batch(symbols, known):
+    try:
+        return _infer(symbols, {name: (n + 1, *rest) for name, (n, *rest) in known.items()})
+    except (mx.MXNetError, ValueError):
+        return None  # a net for one batch size alone
 
 
 def _infer(symbols, shapes):
     group = mx.sym.Group([_classic(x) for x in symbols])
-    _, found, _ = group.infer_shape_partial(**shapes)
+    there = set(group.list_arguments())
+    _, found, _ = group.infer_shape_partial(**{k: v for k, v in shapes.items() if k in there})
     if any(not shape or min(shape) < 1 for shape in found):
         raise ValueError("Some shapes do not follow from those of the inputs.")
     return found
@@ -169,13 +191,14 @@ _tracing = threading.local()
 
 
 @contextmanager
-def _inside():
-    before = getattr(_tracing, "checked", False)
-    _tracing.checked = True
+def _inside(token):
+    # What the outermost block of one call of `specialize` was checked for holds for those inside it.
+    before = getattr(_tracing, "token", None)
+    _tracing.token = token
     try:
         yield
     finally:
-        _tracing.checked = before
+        _tracing.token = before
 
 
 class _Guard:
@@ -183,11 +206,16 @@ class _Guard:
 
     def forward(self, *args: Any) -> Any:
         given = _flat(args)
+        if len(given) != len(self._expected):
+            raise ValueError(
+                f"{self.name} is specialised to {len(self._expected)} inputs and was given "
+                f"{len(given)}: call gluon_same.specialize with the shapes of all that it is given"
+            )
         if any(isinstance(x, mx.sym.Symbol) for x in given):
-            if getattr(_tracing, "checked", False):
+            if getattr(_tracing, "token", None) is self._specialization:
                 return super().forward(*args)
             checked = iter([_check_in_graph(self, *pair) for pair in zip(given, self._expected)])
-            with _inside():
+            with _inside(self._specialization):
                 return super().forward(*_replace(args, checked))
         for x, expected in zip(given, self._expected):
             if len(x.shape) != len(expected) or any(
@@ -203,8 +231,14 @@ class _Guard:
 
     def _get_graph(self, *args: Any) -> Any:
         # Calls of this block's own graph come through `forward` above: it needs no check inside.
-        with _inside():
+        with _inside(self._specialization):
             return super()._get_graph(*args)
+
+    def save(self, prefix: str) -> None:
+        raise ValueError(
+            f"{self.name} is specialised, which Block.save does not keep: use export, or "
+            "save_parameters, or call gluon_same.specialize(net) first"
+        )
 
     def export(self, *args: Any, **kwargs: Any) -> Any:
         graph = self._cached_graph

@@ -19,7 +19,7 @@ def random_chain(choose, ndim):
     # MXNet's own 3-D convolutions give a wrong gradient of the weight on tiny maps in blocks, and its
     # 1-D convolutions none at all behind a BatchNorm in blocks; its transposed convolutions refuse one
     # channel beside blocks: no such nets.
-    many = [3, 4, 16, 32] if ndim < 3 else [2, 3, 4]
+    many = [3, 8, 16, 24, 32] if ndim < 3 else [2, 3, 4]
     channels = first = choose.choice(many)
     net, made_of = nn.HybridSequential(), []
     for _ in range(choose.randint(1, 4)):

@@ -106,6 +106,16 @@ S = mx.sym.var("x")
             ValueError,
             "smaller than a window",
         ),
+        (
+            lambda: G.convolution(mx.nd, X, W, kernel=3, num_filter=2, num_group=0),
+            ValueError,
+            "num_group=0",
+        ),
+        (
+            lambda: G.deconvolution(mx.nd, X, W, kernel=3, num_filter=3, pad=((9, 5), (0, 0))),
+            ValueError,
+            "cuts off all",
+        ),
         (lambda: G.pooling(mx.sym, X, kernel=2), TypeError, "mx.nd is for arrays"),
         (lambda: G.pooling(mx.nd, S, kernel=2), TypeError, "mx.nd is for arrays"),
         (lambda: G.pooling(mx.nd, X, kernel=2, pad={1}), TypeError, r"pad=\{1\}"),

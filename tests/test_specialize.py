@@ -253,12 +253,70 @@ def test_functional_in_size_fixes_a_symbol():
     assert "Crop" not in fixed.tojson()
 
 
+@pytest.mark.parametrize("outside_in", [False, True])
+def test_a_layer_specialised_for_another_net_is_checked_in_this_one(outside_in):
+    trunk = nn.Conv2D(2, 3, 2, padding="same", in_channels=3)
+    trunk.initialize()
+    net, other = nn.HybridSequential(), nn.HybridSequential()
+    net.add(trunk)
+    other.add(trunk, nn.GlobalAvgPool2D())
+    specialize(net, (1, 3, 32, 32))
+    specialize(net[0] if outside_in else other, (1, 3, 33, 33))
+    net.hybridize()
+    with pytest.raises((ValueError, mx.MXNetError), match="speciali"):
+        net(mx.nd.ones((1, 3, 32, 32))).wait_to_read()
+
+
+def test_inputs_that_were_not_specialised_are_refused():
+    class Optional(nn.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            with self.name_scope():
+                self.conv = nn.Conv2D(2, 3, 2, padding="same", in_channels=3)
+
+        def hybrid_forward(self, F, x, y=None):
+            return self.conv(x) if y is None else self.conv(x) + self.conv(y)
+
+    net = Optional()
+    net.initialize()
+    specialize(net, (1, 3, 8, 8)).hybridize()
+    with pytest.raises(ValueError, match="1 inputs and was given 2"):
+        net(mx.nd.ones((1, 3, 8, 8)), mx.nd.ones((1, 3, 7, 7)))
+
+
+def test_a_size_that_follows_from_the_batch_is_not_fixed():
+    class Folded(nn.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            with self.name_scope():
+                self.conv = nn.Conv2D(2, 3, 2, padding="same", in_channels=3)
+
+        def hybrid_forward(self, F, x):
+            return self.conv(F.reshape(F.transpose(x, (1, 0, 2, 3)), shape=(1, 3, -1, 8)))
+
+    net = Folded()
+    net.initialize()
+    inputs = [mx.nd.random.normal(shape=(n, 3, 5, 8)) for n in (1, 2, 3)]
+    wants = [net(x) for x in inputs]
+    specialize(net, (2, 3, 5, 8)).hybridize()
+    for x, want in zip(inputs, wants):
+        same(net(x), want)
+
+
+def test_saving_the_graph_of_a_specialised_net_is_refused(net, tmp_path):
+    specialize(net, SHAPE).hybridize()
+    net(mx.nd.ones(SHAPE))
+    with pytest.raises(ValueError, match="export"):
+        net.save(str(tmp_path / "net"))
+
+
 @pytest.mark.parametrize(
     "call, error, words",
     [
         (lambda: specialize("net", (1, 3, 8, 8)), TypeError, "net='net'"),
         (lambda: specialize(make_net(), (1, 3, 0, 8)), ValueError, "input shape=0"),
         (lambda: specialize(make_net(), (1, 3, 8.5, 8)), TypeError, "input shape=8.5"),
+        (lambda: specialize(make_net(), 1, 3, 8, 8), TypeError, "input shape=1"),
         (lambda: specialize(make_net(), (1, 3, 8)), ValueError, "could not be traced"),
         (lambda: specialize(make_net(), SHAPE, SHAPE), ValueError, "could not be traced"),
     ],

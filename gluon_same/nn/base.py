@@ -38,7 +38,10 @@ class Windowed:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if "__init__" not in vars(cls) and _stock(cls) is not None:
+        if "__init__" in vars(cls):
+            _, *own = inspect.signature(cls.__init__).parameters.values()
+            cls.__signature__ = inspect.Signature(own)
+        elif _stock(cls) is not None and not hasattr(cls, "__signature__"):
             cls.__signature__ = _signature(cls)
 
     def __init__(self, *args: Any, **kwargs: Any):

@@ -5,12 +5,20 @@ from typing import Any
 from mxnet.gluon import nn as stock
 
 from .. import functional
+from ..arguments import groups
 from .base import Windowed
 
 
 class _Convolution(Windowed):
     _ints = {"strides": 1, "dilation": 1}
     _counts = {"channels": 1, "groups": 1, "in_channels": 0}
+
+    def _check(self, given):
+        padding = super()._check(given)
+        groups(given["channels"], given["groups"], ("channels", "groups"))
+        if given["in_channels"]:
+            groups(given["in_channels"], given["groups"], ("in_channels", "groups"))
+        return padding
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         if self._padding is None:
@@ -44,6 +52,15 @@ class _Transposed(_Convolution):
 
     def _check(self, given):
         padding = super()._check(given)
+        if len(given["dilation"]) == 3 and max(given["dilation"]) > 1:
+            raise ValueError(
+                f"dilation={given['dilation']} is not for Conv3DTranspose: MXNet has no such operator, "
+                "leave it 1"
+            )
+        if any(extra >= s for extra, s in zip(given["output_padding"], given["strides"])):
+            raise ValueError(
+                f"output_padding={given['output_padding']} must be less than strides={given['strides']}"
+            )
         if padding in ("same", "same_lower") and any(given["output_padding"]):
             raise ValueError(
                 f"output_padding={given['output_padding']} does not go with padding={padding!r}, "

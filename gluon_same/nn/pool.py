@@ -48,6 +48,10 @@ class _Pooling(Windowed):
 class _AvgPooling(_Pooling):
     def _check(self, given):
         padding = super()._check(given)
+        if given["count_include_pad"] not in (None, True, False):
+            raise TypeError(
+                f"count_include_pad={given['count_include_pad']!r} is none of None, True and False"
+            )
         if given["count_include_pad"] is None:
             given["count_include_pad"] = padding not in ("same", "same_lower")
         return padding

@@ -1,6 +1,9 @@
+import inspect
+
 import mxnet as mx
 import numpy as np
 import pytest
+from mxnet import autograd
 
 import reference
 from gluon_same import nn, specialize
@@ -152,6 +155,10 @@ def test_nans_and_infinities_pass_as_in_the_stock_operator():
             "output_padding",
         ),
         (lambda: nn.Conv2D(8), TypeError, "kernel_size"),
+        (lambda: nn.Conv2D(3, 3, groups=2), ValueError, "channels=3"),
+        (lambda: nn.Conv2D(4, 3, groups=2, in_channels=3), ValueError, "in_channels=3"),
+        (lambda: nn.Conv2DTranspose(4, 3, output_padding=3), ValueError, "output_padding"),
+        (lambda: nn.Conv3DTranspose(4, 3, padding="same", dilation=2), ValueError, "dilation"),
     ],
 )
 def test_bad_arguments_are_refused_at_construction(make, error, words):
@@ -180,3 +187,42 @@ def test_a_window_that_does_not_fit_is_refused():
     net = layer(nn.Conv2D, 8, 5, padding=((1, 0), (0, 1)), in_channels=3)
     with pytest.raises(ValueError, match="smaller than a window"):
         net(mx.nd.ones((1, 3, 3, 8)))
+
+
+def test_a_users_subclass_keeps_its_own_signature():
+    class Mine(nn.Conv2D):
+        def __init__(self, channels, **kwargs):
+            super().__init__(channels, 3, padding="same", **kwargs)
+
+    assert list(inspect.signature(Mine).parameters) == ["channels", "kwargs"]
+    assert layer(Mine, 4)(mx.nd.ones((1, 3, 5, 6))).shape == (1, 4, 5, 6)
+
+
+@pytest.mark.parametrize("kernel, stride, depth", [(3, 2, 3), (4, 2, 4), (5, 3, 5), (3, 3, 4)])
+@pytest.mark.parametrize("mode", ["same", "same_lower"])
+def test_gradients_of_strided_3d_convolutions_with_many_filters(kernel, stride, depth, mode):
+    # Where oneDNN pads the depth itself, its gradient of the weight is wrong at these sizes.
+    net = layer(nn.Conv3D, 16, kernel, stride, mode, in_channels=16, use_bias=False)
+    x = mx.nd.random.normal(shape=(2, 16, depth, 7, 6))
+    pads = reference.same_pads((depth, 7, 6), (kernel,) * 3, (stride,) * 3, (1,) * 3, mode)
+    weight = net.weight.data().copy()
+    weight.attach_grad()
+    padded = mx.nd.array(np.pad(x.asnumpy(), [(0, 0), (0, 0), *pads]))
+    with autograd.record():
+        y = mx.nd.Convolution(
+            padded,
+            weight,
+            kernel=(kernel,) * 3,
+            stride=(stride,) * 3,
+            num_filter=16,
+            no_bias=True,
+        )
+    head = mx.nd.random.normal(shape=y.shape)
+    y.backward(head)
+    want = weight.grad.asnumpy()
+    for run in (lambda: None, net.hybridize, lambda: specialize(net, x.shape)):
+        run()
+        with autograd.record():
+            out = net(x)
+        out.backward(head)
+        np.testing.assert_allclose(net.weight.grad().asnumpy(), want, rtol=1e-3, atol=1e-2)

@@ -129,6 +129,7 @@ def test_gradients_of_padded_edges_come_back_to_the_edge():
         (lambda: nn.MaxPool2D(2, 0), ValueError, "strides=0"),
         (lambda: nn.MaxPool2D(2, padding=2), ValueError, "less than the window"),
         (lambda: nn.MaxPool1D(2, padding=((2, 0),)), ValueError, "less than the window"),
+        (lambda: nn.AvgPool2D(2, count_include_pad="no"), TypeError, "count_include_pad='no'"),
         (lambda: nn.AvgPool3D(2, layout="NCHW"), ValueError, "layout='NCHW'"),
     ],
 )
