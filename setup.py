@@ -10,6 +10,12 @@ VERSION = re.search(
     r'^__version__ = "(.+)"$', (HERE / "gluon_same" / "__init__.py").read_text(), re.MULTILINE
 ).group(1)
 
+# MXNet's exporter imports what later versions of onnx dropped; onnx 1.13 has no wheels for 3.12.
+ONNX = [
+    "onnx==1.13.1; python_version < '3.12'",
+    "onnx==1.18.0; python_version >= '3.12'",
+]
+
 setup(
     name="gluon-same",
     version=VERSION,
@@ -30,7 +36,11 @@ setup(
         "setuptools; python_version >= '3.12'",
     ],
     extras_require={
+        "onnx": ["mxnet>=1.9.1,<2", *ONNX],
         "test": [
+            *ONNX,
+            "onnxruntime",
+            "scipy",  # for the entropy calibration of MXNet's quantization
             "pytest>=7",
             "hypothesis>=6",
             "opencv-python-headless>=4.9,<4.12",  # 4.12 needs NumPy 2

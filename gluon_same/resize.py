@@ -140,7 +140,7 @@ def _reference(F, plane, windows, size_of):
 def one_channel(F: Any, x: Any, axis: int) -> Any:
     """The first channel of the first sample, for what is alike in all of them.
 
-    By ``slice_axis``: a ``slice`` of oneDNN's blocks of channels crashes the process in training.
+    By ``slice_axis``: a ``slice`` that cuts oneDNN's blocks of channels crashes the process.
     """
     x = F.slice_axis(x, axis=axis, begin=0, end=1)
     return F.slice_axis(x, axis=0, begin=0, end=1)

@@ -1,0 +1,135 @@
+"""The pass over an exported ONNX graph that gives marked operators their padding."""
+
+from contextlib import contextmanager
+from typing import Any, Dict, Sequence
+
+import mxnet as mx
+
+#: The operator set that MXNet's exporter writes, and the file format of its time.
+OPSET, IR = 13, 7
+
+_AXES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
+
+
+def require_onnx() -> Any:
+    """The onnx package, if it is there and MXNet has an exporter for it."""
+    try:
+        import onnx
+        import onnx.mapping  # noqa: F401  the exporter's tables of dtypes, dropped in 1.19
+    except ImportError as error:
+        raise ImportError(
+            f"Exporting to ONNX needs the onnx package, older than 1.19 ({error}): "
+            "pip install 'gluon-same[onnx]'"
+        ) from error
+    if not hasattr(mx, "onnx"):
+        raise ImportError(
+            f"MXNet {mx.__version__} cannot write current ONNX: pip install 'mxnet>=1.9.1,<2'"
+        )
+    return onnx
+
+
+@contextmanager
+def checked_as_written():
+    """Have the exporter check its graph against the operator set that it writes, not the newest."""
+    from onnx import checker
+
+    before = dict(checker.DEFAULT_CONTEXT.opset_imports)
+    checker.DEFAULT_CONTEXT.opset_imports = {"": OPSET}
+    try:
+        yield
+    finally:
+        checker.DEFAULT_CONTEXT.opset_imports = before
+
+
+def finish(
+    path: str,
+    marks: Dict[str, Any],
+    weights: Dict[str, mx.nd.NDArray],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    dynamic: bool,
+) -> None:
+    """Bring an exported file into its final form, in place.
+
+    Parameters
+    ----------
+    path : str
+    marks : dict of str to Mark
+        For each marked block the name of its slice, and what becomes of it.
+    weights : dict of str to NDArray
+        Parameters that the graph has as inputs so far.
+    inputs, outputs : list of str
+        The net's, in its order.
+    dynamic : bool
+        Whether the inputs' batch and spatial sizes are free.
+    """
+    import onnx
+    from onnx import checker, numpy_helper, shape_inference
+
+    model = onnx.load(path)
+    graph = model.graph
+    _fold(graph, marks)
+    for name, value in weights.items():
+        graph.initializer.append(numpy_helper.from_array(value.asnumpy(), name))
+    _drop_unused(graph)
+    # The exporter lists the inputs as the graph meets them, with the weights among them, which keeps
+    # runtimes from folding those; and the outputs likewise.
+    _order(graph.input, inputs)
+    _order(graph.output, outputs)
+    for node in graph.node:
+        node.name = node.name or node.output[0]
+    if dynamic:
+        for value in graph.input:
+            _free(value, f"{value.name}_" if len(graph.input) > 1 else "")
+    model.producer_name = "MXNet"
+    model.producer_version = mx.__version__
+    model.ir_version = IR
+    model.opset_import[0].version = OPSET
+    if dynamic:  # the exporter knows nothing of the outputs' sizes then
+        found = shape_inference.infer_shapes(model).graph.output
+        del graph.output[:]
+        graph.output.extend(found)
+    checker.check_model(model, full_check=True)
+    onnx.save(model, path)
+
+
+def _fold(graph, marks):
+    from onnx import helper
+
+    nodes = {node.output[0]: node for node in graph.node}
+    dropped = []
+    for name, (operator, attributes) in marks.items():
+        node = nodes[operator]
+        kept = [a for a in node.attribute if a.name not in ("pads", "auto_pad", "output_padding")]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+        node.attribute.extend(helper.make_attribute(*item) for item in attributes.items())
+        dropped.append(nodes[name])
+        node.output[0] = node.name = name
+    left = [node for node in graph.node if not any(node is gone for gone in dropped)]
+    del graph.node[:]
+    graph.node.extend(left)
+
+
+def _drop_unused(graph):
+    used = {name for node in graph.node for name in node.input}
+    used.update(value.name for value in graph.output)
+    weights = [tensor for tensor in graph.initializer if tensor.name in used]
+    del graph.initializer[:]
+    graph.initializer.extend(weights)
+
+
+def _order(values, names):
+    """Keep the values of these names, in this order."""
+    found = {value.name: value for value in values}
+    found = [found[name] for name in dict.fromkeys(names) if name in found]
+    del values[:]
+    values.extend(found)
+
+
+def _free(value, prefix):
+    dims = value.type.tensor_type.shape.dim
+    names = ("batch", None, *_AXES.get(len(dims) - 2, ()))
+    for dim, name in zip(dims, names):
+        if name is not None:
+            dim.dim_param = prefix + name

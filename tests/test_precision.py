@@ -1,0 +1,166 @@
+"""MXNet's own graph passes on nets with SAME blocks: fusion, int8, bfloat16."""
+
+import json
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet.contrib import amp, quantization
+from mxnet.contrib.amp import lists
+from mxnet.gluon.data import ArrayDataset, DataLoader
+
+from gluon_same import nn, specialize
+
+
+def convolution(channels, kernel=3, strides=1):
+    block = nn.HybridSequential()
+    block.add(
+        nn.Conv2D(channels, kernel, strides, "same", use_bias=False),
+        nn.BatchNorm(momentum=0),
+        nn.LeakyReLU(0.1),
+    )
+    return block
+
+
+def make_net(first=1, *stem):
+    """TinyDarkNet in small, untrained: as unsure of its classes as can be.
+
+    ``first`` is the stride of its first layer, after the stem.
+    """
+    net = nn.HybridSequential()
+    net.add(*stem)
+    for channels in (16, 32, 64):
+        net.add(convolution(channels, 3, first), nn.MaxPool2D(2, 2, padding="same"))
+        first = 1
+    net.add(convolution(64), nn.MaxPool2D(2, 1, padding="same"), convolution(64))
+    net.add(nn.Conv2D(10, 1), nn.GlobalAvgPool2D(), nn.Flatten())
+    net.add(nn.BatchNorm(momentum=0))  # centres the classes, so that images fall into all of them
+    net.initialize(mx.init.Xavier(magnitude=3))
+    net(images(1))
+    with mx.autograd.record():  # the averages of one batch, for want of training
+        out = net(images(64))
+    out.backward()  # which is when MXNet updates them
+    net.hybridize()
+    net(images(1))
+    return net
+
+
+def images(count, size=(64, 64)):
+    """Blots of colour: noise whose neighbours are alike."""
+    coarse = mx.nd.random.uniform(shape=(count, 3, 8, 8))
+    return mx.nd.contrib.BilinearResize2D(coarse, height=size[0], width=size[1])
+
+
+def nodes(symbol):
+    return json.loads(symbol.tojson(remove_amp_cast=False))["nodes"]
+
+
+def operators(symbol):
+    return [node["op"] for node in nodes(symbol) if node["op"] != "null"]
+
+
+def compare(what, got, want, record):
+    """Report, and return, the share of equal classes and the mean error relative to the mean."""
+    got, want = got.astype("float32").asnumpy(), want.asnumpy()
+    agreement = float((got.argmax(axis=1) == want.argmax(axis=1)).mean())
+    error = float(abs(got - want).mean() / abs(want).mean())
+    assert len(set(want.argmax(axis=1))) > 3  # or agreement would say nothing
+    record(f"{what}, top-1 agreement", agreement)
+    record(f"{what}, mean error", error)
+    print(f"{what}: top-1 agreement {agreement:.3f}, mean relative error {error:.4f}")
+    return agreement, error
+
+
+def fused(symbol):
+    """The operators inside each fused convolution."""
+    return [
+        [inner["op"] for inner in node["subgraphs"][0]["nodes"] if inner["op"] != "null"]
+        for node in nodes(symbol)
+        if node["op"] == "_sg_mkldnn_conv"
+    ]
+
+
+BLOCK = ["Convolution", "BatchNorm", "LeakyReLU"]
+
+
+@pytest.mark.parametrize("fuse", ["get_backend_symbol", "optimize_for"])
+@pytest.mark.parametrize("first", [1, 2])
+def test_convolution_normalisation_and_activation_are_fused(fuse, first):
+    net = make_net(first)
+    symbol = getattr(net(mx.sym.var("data")), fuse)("MKLDNN")
+    assert fused(symbol) == [BLOCK] * 5 + [["Convolution"]]
+    assert operators(symbol).count("BatchNorm") == 1  # of the classes
+    assert not {"Convolution", "LeakyReLU"} & set(operators(symbol))
+
+
+def test_the_fused_net_gives_its_numbers():
+    net = make_net(2)
+    arrays = [images(2), images(2, (40, 51)), images(1, (33, 32))]
+    wants = [net(x) for x in arrays]
+    net.optimize_for(arrays[0], backend="MKLDNN")
+    for x, want in zip(arrays, wants):
+        np.testing.assert_allclose(net(x).asnumpy(), want.asnumpy(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("first", [1, 2])
+@pytest.mark.parametrize("dtype", ["auto", "int8"])
+@pytest.mark.parametrize("mode", ["naive", "entropy"])
+@pytest.mark.filterwarnings("ignore")  # MXNet's own, of what it will drop
+def test_int8(first, dtype, mode, record_property):
+    net = make_net(first)
+    calibration = DataLoader(ArrayDataset(images(32), mx.nd.zeros(32)), batch_size=16)
+    quantized = quantization.quantize_net(
+        net,
+        quantized_dtype=dtype,
+        calib_mode=mode,
+        calib_data=calibration,
+        num_calib_examples=32,
+        ctx=mx.cpu(),
+    )
+    x = images(128)
+    found = compare(f"int8 {dtype} {mode}, first stride {first}", quantized(x), net(x), record_property)
+    assert found[0] >= 0.8 and found[1] <= 0.2
+    found = [node for node in nodes(quantized(mx.sym.var("data"))) if node["op"] == "_sg_mkldnn_conv"]
+    assert len(found) == 6 and all(node["attrs"].get("quantized") == "true" for node in found)
+
+
+def to_bfloat16(net, **kwargs):
+    return amp.convert_hybrid_block(net, target_dtype="bfloat16", ctx=mx.cpu(), **kwargs)
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_bfloat16(first, record_property):
+    net = make_net(first)
+    converted = to_bfloat16(net)
+    assert operators(converted(mx.sym.var("data"))).count("amp_cast") > 1
+    for size in [(64, 64), (48, 52)]:
+        x = images(64, size)
+        found = compare(
+            f"bfloat16 at {size}, first stride {first}", converted(x), net(x), record_property
+        )
+        assert found[0] >= 0.9 and found[1] <= 0.08
+
+
+def strided():
+    """A net whose second convolution is strided: what it reads is in bfloat16 already."""
+    return make_net(2, convolution(8))
+
+
+def test_bfloat16_of_a_strided_convolution_for_every_size(record_property):
+    # MXNet takes Concat for an operator of one dtype; what is joined to the input here has another.
+    net = strided()
+    with pytest.raises(mx.MXNetError, match="Non-uniform data type in Concat"):
+        to_bfloat16(net)(images(1)).wait_to_read()
+    converted = to_bfloat16(net, fp32_ops=[*lists.symbol_bf16.FP32_FUNCS, "Concat"])
+    for size in [(64, 64), (50, 43)]:
+        x = images(64, size)
+        found = compare(f"bfloat16, strided, at {size}", converted(x), net(x), record_property)
+        assert found[0] >= 0.9 and found[1] <= 0.08
+
+
+def test_bfloat16_of_a_specialised_net(record_property):
+    x = images(64)
+    net = specialize(strided(), x.shape)
+    net(x)
+    found = compare("bfloat16, specialised", to_bfloat16(net)(x), net(x), record_property)
+    assert found[0] >= 0.9 and found[1] <= 0.08
