@@ -40,6 +40,7 @@ setup(
         "test": [
             *ONNX,
             "onnxruntime",
+            "scikit-learn",  # for its handwritten digits
             "scipy",  # for the entropy calibration of MXNet's quantization
             "pytest>=7",
             "hypothesis>=6",
