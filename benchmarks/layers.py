@@ -25,11 +25,11 @@ import sys
 import time
 from typing import NamedTuple
 
-import mxnet as mx  # noqa: I001  after gluon_same, which readies NumPy for it
+import gluon_same  # isort: skip  first: it readies NumPy for MXNet
+import mxnet as mx
 from mxnet.gluon import HybridBlock
 from mxnet.gluon import nn as stock
 
-import gluon_same
 from gluon_same import geometry, nn
 
 CONTENDERS = ("limit", "every size", "specialised", "eager", "F.pad")

@@ -12,8 +12,8 @@ With ``--kvstore dist_sync``, MXNet's launcher starts this program on every mach
 parameter servers keep the weights. All workers draw the same batches and each takes its share of
 every one, so that the sum of their gradients, which is what the servers apply, is the gradient of the
 joint batch: the weights are those of one process, but for rounding. Rounding decides between maxima
-of a window that are nearly equal, so in float32 the weights drift apart after some dozen batches,
-at like losses; in float64 they do not.
+of a window that are nearly equal, so the weights may drift apart after some dozen batches, at like
+losses: in float32 they do, in float64 seldom.
 """
 
 import argparse
