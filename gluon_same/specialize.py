@@ -207,7 +207,7 @@ class _Guard:
     def forward(self, *args: Any) -> Any:
         given = _flat(args)
         if len(given) != len(self._expected):
-            raise ValueError(
+            raise TypeError(  # as Python does, and as what tries with fewer inputs expects
                 f"{self.name} is specialised to {len(self._expected)} inputs and was given "
                 f"{len(given)}: call gluon_same.specialize with the shapes of all that it is given"
             )

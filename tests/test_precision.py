@@ -102,14 +102,9 @@ def test_the_fused_net_gives_its_numbers():
         np.testing.assert_allclose(net(x).asnumpy(), want.asnumpy(), rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("first", [1, 2])
-@pytest.mark.parametrize("dtype", ["auto", "int8"])
-@pytest.mark.parametrize("mode", ["naive", "entropy"])
-@pytest.mark.filterwarnings("ignore")  # MXNet's own, of what it will drop
-def test_int8(first, dtype, mode, record_property):
-    net = make_net(first)
+def to_int8(net, dtype="auto", mode="naive"):
     calibration = DataLoader(ArrayDataset(images(32), mx.nd.zeros(32)), batch_size=16)
-    quantized = quantization.quantize_net(
+    return quantization.quantize_net(
         net,
         quantized_dtype=dtype,
         calib_mode=mode,
@@ -117,11 +112,33 @@ def test_int8(first, dtype, mode, record_property):
         num_calib_examples=32,
         ctx=mx.cpu(),
     )
+
+
+def assert_int8(quantized, net, what, record):
     x = images(128)
-    found = compare(f"int8 {dtype} {mode}, first stride {first}", quantized(x), net(x), record_property)
+    found = compare(f"int8 {what}", quantized(x), net(x), record)
     assert found[0] >= 0.8 and found[1] <= 0.2
     found = [node for node in nodes(quantized(mx.sym.var("data"))) if node["op"] == "_sg_mkldnn_conv"]
     assert len(found) == 6 and all(node["attrs"].get("quantized") == "true" for node in found)
+
+
+@pytest.mark.parametrize("first", [1, 2])
+@pytest.mark.parametrize("dtype", ["auto", "int8"])
+@pytest.mark.parametrize("mode", ["naive", "entropy"])
+@pytest.mark.filterwarnings("ignore")  # MXNet's own, of what it will drop
+def test_int8(first, dtype, mode, record_property):
+    net = make_net(first)
+    quantized = to_int8(net, dtype, mode)
+    assert_int8(quantized, net, f"{dtype} {mode}, first stride {first}", record_property)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_int8_of_a_specialised_net(record_property):
+    # MXNet feeds the net what the loader gives, labels and all, and drops the last input as long as
+    # that is a TypeError.
+    net = make_net(2)
+    quantized = to_int8(specialize(net, (1, 3, 64, 64)))
+    assert_int8(quantized, net, "specialised", record_property)
 
 
 def to_bfloat16(net, **kwargs):
