@@ -27,3 +27,9 @@ def numpy_mode():
     mx.npx.set_np()
     yield
     mx.npx.reset_np()
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Of an ONNX file that is not there yet."""
+    return str(tmp_path / "net.onnx")

@@ -4,6 +4,7 @@ from typing import Any, Sequence, Tuple, Union
 
 from .. import nn
 from ..arguments import per_axis, whole
+from ..arrays import classic
 from .base import Net, make
 
 
@@ -13,7 +14,7 @@ class KerasCNN(Net):
     3x3 ``'valid'`` convolution to 64 channels, ``BatchNormalization(axis=1)``, ReLU, dropout of 0.3,
     3x3 ``'same'`` convolution to 64 channels, ``BatchNormalization(axis=1)``, ReLU, and a 2x2
     ``'same'`` max pool of stride 2. In Keras, whose data are channels-last, axis 1 is that of the 30
-    rows; here, it is axis 2. So each of the two has 4 * 30 parameters, as ``model.summary()`` shows in
+    rows, which is axis 2 here. So each of the two has 4 * 30 parameters, as ``model.summary()`` shows in
     Keras: 1,792 + 120 + 36,928 + 120 = 38,960, of which 38,840 are trained. Epsilon and momentum are
     Keras' too.
 
@@ -50,11 +51,11 @@ class KerasCNN(Net):
             with self.features.name_scope():
                 self.features.add(
                     nn.Conv2D(64, 3, padding="valid", in_channels=3),
-                    _normalize_rows(30),
+                    _RowNorm(30),
                     nn.Activation("relu"),
                     nn.Dropout(0.3),
                     nn.Conv2D(64, 3, padding="same", in_channels=64),
-                    _normalize_rows(30),
+                    _RowNorm(30),
                     nn.Activation("relu"),
                     nn.MaxPool2D(2, 2, padding="same"),
                 )
@@ -70,8 +71,21 @@ class KerasCNN(Net):
             )
 
 
-def _normalize_rows(rows):
-    return nn.BatchNorm(axis=2, epsilon=1e-3, momentum=0.99, in_channels=rows)
+class _RowNorm(nn.BatchNorm):
+    """Batch normalisation of each row, which is Keras' axis 1 of channels-last images.
+
+    By way of the channels' axis: MXNet's own gradients along another one fail ("Check failed:
+    !is_view") where a convolution left its result in oneDNN's blocks, and ONNX knows no other.
+    """
+
+    def __init__(self, rows: int):
+        super().__init__(axis=1, epsilon=1e-3, momentum=0.99, in_channels=rows)
+
+    def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        x, restore = classic(x)
+        rows = restore(F.transpose(x, axes=(0, 2, 1, 3)))
+        out, restore = classic(super().hybrid_forward(F, rows, *args, **kwargs))
+        return restore(F.transpose(out, axes=(0, 2, 1, 3)))
 
 
 def keras_cnn(ctx: Any = None, **kwargs: Any) -> KerasCNN:

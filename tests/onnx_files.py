@@ -1,0 +1,37 @@
+"""Exported files in onnxruntime, which computes them by its own code."""
+
+import mxnet as mx
+import numpy as np
+import onnx
+import onnxruntime
+
+
+def operators(path):
+    return [node.op_type for node in onnx.load(path).graph.node]
+
+
+def reader(path):
+    """The file as a function of arrays, after the checks that anyone can make."""
+    onnx.checker.check_model(path, full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    def run(*arrays):
+        names = [value.name for value in session.get_inputs()]
+        return session.run(None, {n: a.asnumpy() for n, a in zip(names, arrays)})[0]
+
+    return run
+
+
+def close(got, want):
+    assert got.shape == want.shape
+    want = want.asnumpy()
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * max(1, abs(want).max()))
+
+
+def ready(net, *arrays):
+    net.initialize(mx.init.Normal(0.5))
+    net(*arrays)
+    return net
