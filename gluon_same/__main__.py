@@ -7,12 +7,12 @@ from typing import Optional, Sequence
 
 import mxnet as mx
 
-from . import __version__, demo
+from . import __version__, demo, pad
 
 PROGRAM = "python -m gluon_same"
 
 #: Each command is a module with ``SUMMARY``, ``add_arguments(parser)`` and ``run(args) -> int``.
-COMMANDS = {"demo": demo}
+COMMANDS = {"demo": demo, "pad": pad}
 
 
 class _Parser(argparse.ArgumentParser):

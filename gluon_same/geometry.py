@@ -1,8 +1,9 @@
 """The arithmetic of windows on one axis, in plain integers.
 
-Nothing here knows a framework, and nothing is imported. A *window* of ``kernel`` taps, ``dilation``
-apart, moves over an axis of ``in_size`` elements in steps of ``stride``; *padding* is a pair
-``(before, after)`` of the elements added at the two ends of the axis.
+Nothing here knows a framework, and nothing is imported (but when :func:`explain` is called, which
+draws). A *window* of ``kernel`` taps, ``dilation`` apart, moves over an axis of ``in_size`` elements
+in steps of ``stride``; *padding* is a pair ``(before, after)`` of the elements added at the two ends
+of the axis.
 
 The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
 
@@ -227,6 +228,58 @@ def transposed_padding(kernel, stride=1, dilation=1, mode="same"):
     # One output window of the transposed convolution is an axis of `stride` elements going forward.
     padding = same_padding(stride, kernel, stride, dilation, mode)
     return padding, max(stride - effective_kernel(kernel, dilation), 0)
+
+
+def explain(in_size, kernel, stride=1, dilation=1, mode="same", *, operator=None, transposed=False):
+    """A picture of the windows over an axis: text when printed, a figure in a notebook.
+
+    Parameters
+    ----------
+    in_size, kernel, stride, dilation : int
+        Elements along the axis, and the window; at least 1.
+    mode : {'same', 'same_lower', 'valid'} or (int, int)
+        Which windows are wanted: a padding word, or the padding ``(before, after)`` itself; for a
+        transposed convolution, a word, or what is cut off.
+    operator : (int, int), optional
+        What an operator pads the ends by instead. Of the windows that this gives, those that were
+        not wanted are marked.
+    transposed : bool
+        Whether the windows are those of a transposed convolution, over its output.
+
+    Returns
+    -------
+    Picture
+        With ``str()``, ``text(legend=False)``, and the numbers as attributes; see
+        :class:`gluon_same.picture.Picture`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`output_size`.
+
+    Examples
+    --------
+    >>> explain(5, 3, stride=2)
+            0       4
+          . o o o o o .
+        0 #=#=#
+        1     #=#=#
+        2         #=#=#
+    <BLANKLINE>
+    o element   . padding
+    #=# window
+    """
+    from .picture import Picture
+
+    extra = 0
+    if transposed and mode in ("same", "same_lower"):
+        _check(in_size=in_size)
+        padding, extra = transposed_padding(kernel, stride, dilation, mode)
+    else:
+        padding = padding_of(mode, in_size, kernel, stride, dilation)
+    if operator is not None:
+        operator = padding_of(operator, in_size, kernel, stride, dilation)
+    return Picture(in_size, kernel, stride, dilation, padding, operator, extra, transposed)
 
 
 def ceil_div(a, b):

@@ -1,0 +1,166 @@
+"""The pictures of :mod:`.picture` as a figure, in SVG."""
+
+from typing import List, Sequence, Tuple
+from xml.sax.saxutils import escape
+
+from .picture import ELEMENT, PADDING, SURPLUS, Picture
+
+CELL, ROW, LEFT, TOP, MARGIN = 16, 15, 46, 26, 14
+GAP = 2 * CELL  #: Width of what is left out of a long axis.
+
+#: Of Okabe and Ito, told apart by colour-blind eyes; dropped windows are outlined, not filled, too.
+BLUE, VERMILION, INK, GREY, PAPER = "#0072B2", "#D55E00", "#24292f", "#6e7781", "#ffffff"
+CELLS = {
+    ELEMENT: ("#dcebf5", "#8aa9bf", ""),
+    PADDING: (PAPER, GREY, "2 2"),
+    SURPLUS: ("#fbe3d3", GREY, "2 2"),
+}
+FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
+
+
+def draw(panels: Sequence[Tuple[str, Picture]], title: str = "", desc: str = "") -> str:
+    """An SVG document of one or more pictures, one below the other.
+
+    Parameters
+    ----------
+    panels : sequence of (str, Picture)
+        Each with a heading, which may be empty.
+    title, desc : str
+        For readers who do not see the figure; the title also stands above it.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from gluon_same.geometry import explain
+    >>> figure = draw([('height', explain(13, 2))], 'A window that SAME pads at the end')
+    >>> figure.splitlines()[0][:38]
+    '<svg xmlns="http://www.w3.org/2000/svg'
+    """
+    body: List[str] = []
+    width, y = 0, MARGIN
+    if title:
+        y += 16
+        body.append(_text(MARGIN, y, title, size=15, weight="600"))
+        width = 8.2 * len(title)
+        y += 8
+    for heading, picture in panels:
+        if heading:
+            y += 18
+            body.append(_text(MARGIN, y, heading, size=13))
+            width = max(width, 7 * len(heading))
+        right, y = _panel(body, picture, y)
+        y += 6
+        width = max(width, right)
+    right, y = _legend(body, [picture for _, picture in panels], y + 8)
+    width, height = int(max(width, right)) + 2 * MARGIN, int(y) + MARGIN
+    name = title or "Windows over a padded axis"
+    told = desc or "; ".join(_told(heading, picture) for heading, picture in panels)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title desc" '
+            f'font-family="{FONT}">',
+            f'<title id="title">{escape(name)}</title>',
+            f'<desc id="desc">{escape(told)}</desc>',
+            # A ground of its own: the page may be light or dark.
+            f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def _panel(body, picture, top):
+    left, right = picture.columns()
+    at = {position: LEFT + i * CELL for i, position in enumerate(left)}
+    start = LEFT + len(left) * CELL + GAP
+    at.update((position, start + i * CELL) for i, position in enumerate(right))
+    end = max(at.values()) + CELL
+    y = top + TOP
+    for position in sorted({0, picture.size - 1} & set(at)):
+        body.append(_text(at[position] + CELL / 2, y - 6, position, anchor="middle", fill=GREY))
+    for position, x in at.items():
+        fill, stroke, dash = CELLS[picture.cell(position)]
+        body.append(_cell(x, y, CELL, CELL, fill, stroke, dash))
+    if right:
+        body.append(_text(start - GAP / 2, y + 12, "\N{HORIZONTAL ELLIPSIS}", anchor="middle"))
+    y += CELL + 6
+    for row in picture.rows():
+        if row is None:
+            body.append(_text(LEFT - 8, y + 9, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GREY))
+        else:
+            _window(body, row, at, y)
+        y += ROW
+    return end, y
+
+
+def _window(body, row, at, y):
+    colour = BLUE if row.kept else VERMILION
+    body.append(_text(LEFT - 8, y + 10, row.label if row.kept else "\u00d7", anchor="end", fill=colour))
+    covered = [x for position, x in at.items() if row.start <= position < row.stop]
+    if not covered:
+        return
+    x, end = min(covered) + CELL / 2, max(covered) + CELL / 2
+    dash = "" if row.kept else ' stroke-dasharray="3 2"'
+    body.append(
+        f'<line x1="{x:g}" y1="{y + 6}" x2="{end:g}" y2="{y + 6}" stroke="{colour}" '
+        f'stroke-width="2"{dash}/>'
+    )
+    for position, x in at.items():
+        if position in row.taps:
+            fill = colour if row.kept else PAPER
+            body.append(_cell(x + 2, y, CELL - 4, 12, fill, colour, "" if row.kept else "3 2"))
+
+
+def _legend(body, pictures, y):
+    fills = {mark: CELLS[mark] for mark in CELLS}
+    items = {}
+    for picture in pictures:
+        cells, windows = picture.meanings()
+        for mark, what in cells:
+            items[what] = fills[mark]
+        for mark, what in windows:
+            kept = mark[0] == "#"
+            colour = BLUE if kept else VERMILION
+            items[what] = (colour if kept else PAPER, colour, "" if kept else "3 2")
+    x, right = MARGIN, 0
+    for what, (fill, stroke, dash) in items.items():
+        step = 24 + 6.6 * len(what) + 14
+        if x + step > 620 and x > MARGIN:
+            x, y = MARGIN, y + 20
+        body.append(_cell(x, y, 12, 12, fill, stroke, dash))
+        body.append(_text(x + 18, y + 10, what))
+        x += step
+        right = max(right, x - 14)
+    return right, y + 14
+
+
+def _told(heading, picture):
+    name = f"{heading}: " if heading else ""
+    kind = "input elements" if picture.transposed else "windows"
+    ends = "cut off" if picture.transposed else "of padding"
+    told = (
+        f"{name}{picture.size} elements, {picture.before} {ends} before and {picture.after} after, "
+        f"{picture.out} {kind} of {picture.kernel} taps"
+    )
+    dropped = picture.dropped
+    return told + (f", and {dropped} computed and dropped" if dropped else "")
+
+
+def _cell(x, y, width, height, fill, stroke, dash):
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    return (
+        f'<rect x="{x + 0.5:g}" y="{y + 0.5:g}" width="{width - 1}" height="{height - 1}" '
+        f'fill="{fill}" stroke="{stroke}"{dashed}/>'
+    )
+
+
+def _text(x, y, words, size=12, anchor="start", fill=INK, weight=""):
+    weight = f' font-weight="{weight}"' if weight else ""
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" fill="{fill}"{weight}>'
+        f"{escape(str(words))}</text>"
+    )
