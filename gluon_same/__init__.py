@@ -5,6 +5,7 @@
 - :mod:`gluon_same.geometry`: the arithmetic, on plain integers.
 - :mod:`gluon_same.model_zoo`: whole nets on these blocks.
 - :func:`gluon_same.specialize`: fix the input sizes of a net to have its cheapest form.
+- :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
 """
 
 from . import (
@@ -15,6 +16,7 @@ from . import (
     nn,
 )
 from .specialize import specialize
+from .summary import summary
 
 __version__ = "0.1.0"
-__all__ = ["functional", "geometry", "model_zoo", "nn", "specialize"]
+__all__ = ["functional", "geometry", "model_zoo", "nn", "specialize", "summary"]
