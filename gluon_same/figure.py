@@ -3,7 +3,7 @@
 from typing import List, Sequence, Tuple
 from xml.sax.saxutils import escape
 
-from .picture import ELEMENT, PADDING, SURPLUS, Picture
+from .picture import ELEMENT, PADDING, SURPLUS, TAP, Picture
 
 CELL, ROW, LEFT, TOP, MARGIN = 16, 15, 46, 26, 14
 GAP = 2 * CELL  #: Width of what is left out of a long axis.
@@ -18,8 +18,10 @@ CELLS = {
 FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
 
 
-def draw(panels: Sequence[Tuple[str, Picture]], title: str = "", desc: str = "") -> str:
-    """An SVG document of one or more pictures, one below the other.
+def draw(
+    panels: Sequence[Tuple[str, Picture]], title: str = "", desc: str = "", beside: bool = False
+) -> str:
+    """An SVG document of one or more pictures.
 
     Parameters
     ----------
@@ -27,6 +29,8 @@ def draw(panels: Sequence[Tuple[str, Picture]], title: str = "", desc: str = "")
         Each with a heading, which may be empty.
     title, desc : str
         For readers who do not see the figure; the title also stands above it.
+    beside : bool
+        Whether the pictures stand side by side, and not one below the other.
 
     Returns
     -------
@@ -44,17 +48,19 @@ def draw(panels: Sequence[Tuple[str, Picture]], title: str = "", desc: str = "")
     if title:
         y += 16
         body.append(_text(MARGIN, y, title, size=15, weight="600"))
-        width = 8.2 * len(title)
+        width = 9.2 * len(title)
         y += 8
+    x, top, bottom = 0, y, y
     for heading, picture in panels:
+        y = top if beside else bottom
         if heading:
             y += 18
-            body.append(_text(MARGIN, y, heading, size=13))
-            width = max(width, 7 * len(heading))
-        right, y = _panel(body, picture, y)
-        y += 6
-        width = max(width, right)
-    right, y = _legend(body, [picture for _, picture in panels], y + 8)
+            body.append(_text(x + MARGIN, y, heading, size=13))
+        right, y = _panel(body, picture, x, y)
+        right = max(right, x + MARGIN + 7.4 * len(heading))
+        width, bottom = max(width, right), max(bottom, y + 6)
+        x = right + 2 * MARGIN if beside else 0
+    right, y = _legend(body, [picture for _, picture in panels], bottom + 8)
     width, height = int(max(width, right)) + 2 * MARGIN, int(y) + MARGIN
     name = title or "Windows over a padded axis"
     told = desc or "; ".join(_told(heading, picture) for heading, picture in panels)
@@ -73,36 +79,34 @@ def draw(panels: Sequence[Tuple[str, Picture]], title: str = "", desc: str = "")
     )
 
 
-def _panel(body, picture, top):
+def _panel(body, picture, x, top):
     left, right = picture.columns()
-    at = {position: LEFT + i * CELL for i, position in enumerate(left)}
-    start = LEFT + len(left) * CELL + GAP
+    at = {position: x + LEFT + i * CELL for i, position in enumerate(left)}
+    start = x + LEFT + len(left) * CELL + GAP
     at.update((position, start + i * CELL) for i, position in enumerate(right))
-    end = max(at.values()) + CELL
     y = top + TOP
     for position in sorted({0, picture.size - 1} & set(at)):
         body.append(_text(at[position] + CELL / 2, y - 6, position, anchor="middle", fill=GREY))
-    for position, x in at.items():
-        fill, stroke, dash = CELLS[picture.cell(position)]
-        body.append(_cell(x, y, CELL, CELL, fill, stroke, dash))
+    for position, cell in at.items():
+        body.append(_cell(cell, y, CELL, CELL, *CELLS[picture.cell(position)]))
     if right:
         body.append(_text(start - GAP / 2, y + 12, "\N{HORIZONTAL ELLIPSIS}", anchor="middle"))
     y += CELL + 6
     for row in picture.rows():
+        label = x + LEFT - 8
         if row is None:
-            body.append(_text(LEFT - 8, y + 9, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GREY))
+            body.append(_text(label, y + 9, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GREY))
         else:
-            _window(body, row, at, y)
+            _window(body, row, at, label, y)
         y += ROW
-    return end, y
+    return max(at.values()) + CELL, y
 
 
-def _window(body, row, at, y):
+def _window(body, row, at, label, y):
     colour = BLUE if row.kept else VERMILION
-    body.append(_text(LEFT - 8, y + 10, row.label if row.kept else "\u00d7", anchor="end", fill=colour))
+    name = row.label if row.kept else "\N{MULTIPLICATION SIGN}"
+    body.append(_text(label, y + 10, name, anchor="end", fill=colour))
     covered = [x for position, x in at.items() if row.start <= position < row.stop]
-    if not covered:
-        return
     x, end = min(covered) + CELL / 2, max(covered) + CELL / 2
     dash = "" if row.kept else ' stroke-dasharray="3 2"'
     body.append(
@@ -116,14 +120,13 @@ def _window(body, row, at, y):
 
 
 def _legend(body, pictures, y):
-    fills = {mark: CELLS[mark] for mark in CELLS}
     items = {}
     for picture in pictures:
         cells, windows = picture.meanings()
         for mark, what in cells:
-            items[what] = fills[mark]
+            items[what] = CELLS[mark]
         for mark, what in windows:
-            kept = mark[0] == "#"
+            kept = mark[0] == TAP
             colour = BLUE if kept else VERMILION
             items[what] = (colour if kept else PAPER, colour, "" if kept else "3 2")
     x, right = MARGIN, 0

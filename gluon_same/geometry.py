@@ -189,6 +189,16 @@ def constant_padding(kernel, stride=1, dilation=1, mode="same"):
 def largest_before(kernel, dilation=1, mode="same"):
     """The most that :func:`same_padding` puts before an axis, over all strides and input sizes.
 
+    Parameters
+    ----------
+    kernel, dilation : int
+        The window; at least 1.
+    mode : {'same', 'same_lower'}
+
+    Returns
+    -------
+    int
+
     Examples
     --------
     >>> largest_before(4), largest_before(4, mode='same_lower')
@@ -283,7 +293,22 @@ def explain(in_size, kernel, stride=1, dilation=1, mode="same", *, operator=None
 
 
 def ceil_div(a, b):
-    """``ceil(a / b)`` in whole numbers, for ``b`` above 0."""
+    """``ceil(a / b)`` in whole numbers.
+
+    Parameters
+    ----------
+    a, b : int
+        ``b`` is above 0.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> ceil_div(7, 2)
+    4
+    """
     return -(-a // b)
 
 

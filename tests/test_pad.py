@@ -72,6 +72,13 @@ def test_the_pool_that_keeps_13x13(capsys):
     assert "    x x-x\n    0   #=#\n" in out
 
 
+def test_the_readme_shows_what_it_prints(capsys):
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        block = file.read().split("```text\n$ python -m gluon_same ")[1].split("```")[0]
+    command, shown = block.split("\n", 1)
+    assert said(command.split()[1:], capsys) == shown
+
+
 def test_axes_that_differ_are_drawn_each(capsys):
     out = said(["--size", "100x20", "--kernel", "4x1"], capsys)
     assert "height: 100 -> 100, 1 of padding before, 2 after" in out

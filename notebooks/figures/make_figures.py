@@ -1,0 +1,39 @@
+"""Draw the figures that the README shows, into the folder of this script.
+
+Run it after a change of :mod:`gluon_same.figure`; the tests compare the files with what it draws.
+"""
+
+import os
+from typing import Dict
+
+from gluon_same.figure import draw
+from gluon_same.geometry import explain
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def figures() -> Dict[str, str]:
+    """Each figure's file name and its SVG."""
+    pool = [
+        ("padding=0: 5 makes 4", explain(5, 2, mode="valid")),
+        ("padding=1: 5 makes 6", explain(5, 2, mode=(1, 1))),
+        ("padding='same': 5 stays 5", explain(5, 2, operator=(1, 1))),
+    ]
+    title = "A 2-wide pool of stride 1: stock Gluon twice, and SAME"
+    told = (
+        "Over an axis of 5 elements stock Gluon makes 4 windows without padding and 6 with one element "
+        "at each end. With padding='same' there is one element at the end alone: the operator makes 6 "
+        "windows and the first is dropped, which leaves the 5 that TensorFlow has."
+    )
+    return {"same-pool.svg": draw(pool, title, told, beside=True)}
+
+
+def main() -> None:
+    """Write the files."""
+    for name, svg in figures().items():
+        with open(os.path.join(HERE, name), "w", encoding="utf-8") as file:
+            file.write(svg)
+
+
+if __name__ == "__main__":
+    main()
