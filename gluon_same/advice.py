@@ -87,7 +87,7 @@ def advise(case: Case) -> List[Advice]:
     gluon_same: nn.MaxPool2D(2, strides=1, padding='same')
     TensorFlow: padding='SAME'
     ONNX: pads=[0, 0, 1, 1]; for every size, auto_pad='SAME_UPPER'
-    PyTorch: F.pad(x, (0, 1, 0, 1), value=-inf), then padding=0
+    PyTorch: F.pad(x, (0, 1, 0, 1), value=float('-inf')), then padding=0
     stock Gluon: no padding= gives it: 0 makes 12x12, 1 makes 14x14. Pad first, by F.pad(x, \
 mode='constant', pad_width=(0, 0, 0, 0, 0, 1, 0, 1), constant_value=-3e38)
     """
@@ -129,7 +129,7 @@ def _tensorflow(case):
     upper = case._replace(mode="same")
     if case.mode == "same_lower" and case.pads != upper.pads:
         pad = [[0, 0], *map(list, case.pads), [0, 0]]
-        fill = ", constant_values=-inf" if _is_max(case) else ""
+        fill = ", constant_values=float('-inf')" if _is_max(case) else ""
         say = f"tf.pad(x, {pad}{fill}), then padding='VALID'"
         return Advice("TensorFlow", say + _counted(case) + note, {"padding": "VALID", "tf.pad": pad})
     if case.mode == "same_lower":
@@ -143,7 +143,7 @@ def _onnx(case):
     if case.mode == "valid":
         say += ", which is the default"
     elif max(case.dilation) > 1 or any(s > span for s, span in zip(case.stride, case.spans)):
-        say += ". Not auto_pad: onnxruntime places dilated windows, and strides beyond them, wrongly"
+        say += ". Not auto_pad, which onnxruntime has wrong for dilated windows and for larger strides"
     else:
         word = "SAME_UPPER" if case.mode == "same" else "SAME_LOWER"
         say += f"; for every size, auto_pad={word!r}"
@@ -165,7 +165,7 @@ def _torch(case):
         arguments["ceil_mode"] = True
     else:
         pad = tuple(n for pair in reversed(case.pads) for n in pair)
-        fill = ", value=-inf" if _is_max(case) else ""
+        fill = ", value=float('-inf')" if _is_max(case) else ""
         say = f"F.pad(x, {pad}{fill}), then padding=0"
         if _has_same(case):
             say = f"padding='same', or {say}"

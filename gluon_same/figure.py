@@ -67,10 +67,10 @@ def draw(
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title desc" '
+            f'viewBox="0 0 {width} {height}" role="img" '
             f'font-family="{FONT}">',
-            f'<title id="title">{escape(name)}</title>',
-            f'<desc id="desc">{escape(told)}</desc>',
+            f"<title>{escape(name)}</title>",
+            f"<desc>{escape(told)}</desc>",
             # A ground of its own: the page may be light or dark.
             f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
             *body,

@@ -61,7 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--filters", type=channels, default=64, metavar="N", help="channels of the output (default: 64)"
     )
     parser.add_argument("--svg", metavar="FILE", help="write the picture as a figure, too")
-    parser.add_argument("--json", action="store_true", help="print everything for programs")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print all of it for programs (its keys: gluon_same.report.Report.facts)",
+    )
     parser.set_defaults(refuse=parser.error, program=parser.prog)
 
 

@@ -158,8 +158,12 @@ class Report:
         lines = [f"What gluon_same does with it{channels}"]
         if this == every:
             return lines + _entry("every size", "; ".join(this.words)) + _entry("it costs", this.cost())
-        for name, form in (("this size", this), ("every size", every)):
-            lines += _entry(name, "; ".join(form.words)) + _entry("", form.cost())
+        forms = (
+            ("this size", "eager or specialised", this),
+            ("every size", "hybridized or exported", every),
+        )
+        for name, where, form in forms:
+            lines += _entry(name, f"({where}) {'; '.join(form.words)}") + _entry("", form.cost())
         return lines
 
     def _drawn(self):

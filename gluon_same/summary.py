@@ -1,23 +1,17 @@
 """A net's layers, their windows and paddings, sizes and parameters, without running it."""
 
 import re
-from contextlib import suppress
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-import mxnet as mx
 from mxnet.gluon import Block
-from mxnet.gluon import nn as stock
 
 from .arguments import whole
-from .nn.base import Windowed
-from .specialize import _classic, _flat, _infer
+from .calls import Shapes, trace
 
 __all__ = ["summary"]
 
 Shape = Tuple[Optional[int], ...]
 
-#: Stock blocks that hold an Activation as a part of themselves.
-_ACTIVATED = (stock.Dense, stock.Conv2D.__base__)
 _TITLES = ("Layer (type)", "Window", "Padding", "Input", "Output", "Param #")
 
 
@@ -50,9 +44,11 @@ class Summary:
         Of the net; each parameter counts once.
     unused_params : int
         Those in the total that belong to no row: their layer was not called.
+    unknown : list of str
+        Parameters that do not count, for nothing tells their shape.
     """
 
-    def __init__(self, net, rows, shapes, outputs, sizes):
+    def __init__(self, net, rows, shapes, outputs, sizes, unknown):
         self.name: str = net.name
         self.rows: List[Row] = rows
         self.input_shapes: Tuple[Shape, ...] = tuple(shapes)
@@ -60,6 +56,7 @@ class Summary:
         self.total_params: int = sum(size for _, size in sizes)
         self.trainable_params: int = sum(size for p, size in sizes if _trains(p))
         self.non_trainable_params: int = self.total_params - self.trainable_params
+        self.unknown: List[str] = unknown
         self.unused_params: int = self.total_params - sum(row.params for row in rows)
 
     def __str__(self) -> str:
@@ -78,6 +75,8 @@ class Summary:
         ]
         if self.unused_params:
             below.append(f"Of layers that were not called: {self.unused_params:,}")
+        if self.unknown:
+            below.append(f"Not counted, for their shapes are not known: {', '.join(self.unknown)}")
         return "\n".join(
             [f"{self.name}: {inputs} -> {outputs}", "-" * rule, lines[0], "=" * rule, *lines[1:]]
             + ["=" * rule, *below, "-" * rule]
@@ -147,8 +146,8 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     shapes = [tuple(whole("input shape", n, 1) for n in shape) for shape in input_shapes]
     known = {f"data{i}": shape for i, shape in enumerate(shapes)}
     try:
-        calls, outputs = _trace(net, known)
-        inferred = _Shapes(net, [x for _, *pair in calls for xs in pair for x in xs] + outputs, known)
+        calls, outputs = trace(net, known)
+        inferred = Shapes(net, [x for _, *pair in calls for xs in pair for x in xs] + outputs, known)
     except Exception as error:  # whatever a block's code raises when it meets a symbol
         raise ValueError(_why(net, shapes, error)) from error
     counted, rows = set(), []
@@ -169,88 +168,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
         )
         counted.update(own)
     sizes = [(p, inferred.size(p)) for p in net.collect_params().values()]
-    return Summary(net, rows, shapes, inferred.of(outputs), sizes)
-
-
-def _trace(net, known):
-    """The calls of layers, each with the symbols it was given and gave, and the net's outputs."""
-    calls, running, fixed, handles, blocks = [], [], [], [], []
-    net.apply(blocks.append)
-
-    def enter(block, args):
-        # A layer is as eager calls have it: in the form for the size it is given.
-        if isinstance(block, Windowed) and block._in_shape is None:
-            with suppress(ValueError):  # its size does not follow: in the form for every size, then
-                (block._in_shape,) = _infer(_flat(args), known)
-                fixed.append(block)
-        if _is_layer(block) and not (isinstance(block, stock.Activation) and _is_activated(running)):
-            calls.append([block, _flat(args), None])
-        running.append(block)
-
-    def leave(block, _, out):
-        running.pop()
-        if fixed and fixed[-1] is block:
-            fixed.pop()._in_shape = None
-        call = next((c for c in reversed(calls) if c[0] is block and c[2] is None), None)
-        if call is not None:
-            call[2] = _flat([out])
-
-    inputs = [mx.sym.var(name) for name in known]
-    if mx.util.is_np_array():
-        inputs = [x.as_np_ndarray() for x in inputs]
-    try:
-        for block in dict.fromkeys(blocks):
-            handles.append(block.register_forward_pre_hook(enter))
-            handles.append(block.register_forward_hook(leave))
-        out = _flat([net(*inputs)])
-    finally:
-        for handle in handles:
-            handle.detach()
-        for block in fixed:
-            block._in_shape = None
-    return calls, out
-
-
-class _Shapes:
-    """The shapes of symbols and parameters, from those of the inputs."""
-
-    def __init__(self, net, symbols, known):
-        group = mx.sym.Group([_classic(x) for x in symbols])
-        there = set(group.list_inputs())
-        args, outs, states = group.infer_shape_partial(**{k: v for k, v in known.items() if k in there})
-        self._found = dict(zip(group.list_arguments() + group.list_auxiliary_states(), args + states))
-        self._outputs = {}
-        outs = iter(outs)
-        for x in symbols:
-            shapes = [next(outs) for _ in x.list_outputs()]
-            self._outputs[id(x)] = tuple(tuple(n if n > 0 else None for n in shape) for shape in shapes)
-        self._symbols = symbols  # kept, so that no other symbol takes an id
-        for parameter in net.collect_params().values():
-            # BatchNorm's inference takes any number of channels, whatever its parameters have.
-            has, wants = parameter.shape or (), self._found.get(parameter.name) or ()
-            if any(0 < n != m > 0 for n, m in zip(has, wants)):
-                raise ValueError(f"{parameter.name} of shape {has} would have to be of shape {wants}.")
-
-    def of(self, symbols):
-        return tuple(shape for x in symbols for shape in self._outputs[id(x)])
-
-    def size(self, parameter):
-        """Elements of a parameter; 0 where its shape is not known."""
-        shape = self._found.get(parameter.name) or parameter.shape or ()
-        size = 1 if shape else 0
-        for n in shape:
-            size *= max(n, 0)
-        return size
-
-
-def _is_layer(block):
-    if block._reg_params or isinstance(block, _ACTIVATED):
-        return True
-    return not block._children and not isinstance(block, (stock.Sequential, stock.HybridSequential))
-
-
-def _is_activated(running):
-    return bool(running) and isinstance(running[-1], _ACTIVATED)
+    return Summary(net, rows, shapes, inferred.of(outputs), sizes, sorted(inferred.unknown))
 
 
 def _window(block):

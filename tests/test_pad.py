@@ -62,7 +62,7 @@ def test_the_pool_that_keeps_13x13(capsys):
     assert told(out, "gluon_same") == "nn.MaxPool2D(2, strides=1, padding='same')"
     assert told(out, "TensorFlow") == "padding='SAME'"
     assert told(out, "ONNX") == "pads=[0, 0, 1, 1]; for every size, auto_pad='SAME_UPPER'"
-    assert told(out, "PyTorch") == "F.pad(x, (0, 1, 0, 1), value=-inf), then padding=0"
+    assert told(out, "PyTorch") == "F.pad(x, (0, 1, 0, 1), value=float('-inf')), then padding=0"
     assert told(out, "stock Gluon").startswith(
         "no padding= gives it: 0 makes 12x12, 1 makes 14x14. Pad first, by F.pad("
     )

@@ -209,19 +209,28 @@ def test_frozen_parameters_are_not_trainable():
     assert totals(summary(net, (2, 3, 9, 7))) == (56, 8, 48)
 
 
+class HalfUsed(HybridBlock):
+    def __init__(self, in_units):
+        super().__init__(prefix="half_")
+        with self.name_scope():
+            self.used = nn.Dense(2, in_units=3)
+            self.unused = nn.Dense(2, in_units=in_units, prefix="unused_")
+
+    def hybrid_forward(self, F, x):
+        return self.used(x)
+
+
 def test_layers_that_are_not_called_are_told():
-    class Lazy(HybridBlock):
-        def __init__(self):
-            super().__init__()
-            with self.name_scope():
-                self.used, self.unused = nn.Dense(2, in_units=3), nn.Dense(2, in_units=5)
-
-        def hybrid_forward(self, F, x):
-            return self.used(x)
-
-    found = summary(Lazy(), (1, 3))
-    assert (found.total_params, found.unused_params) == (20, 12)
+    found = summary(HalfUsed(in_units=5), (1, 3))
+    assert (found.total_params, found.unused_params, found.unknown) == (20, 12, [])
     assert "Of layers that were not called: 12" in str(found)
+
+
+def test_parameters_whose_shape_nothing_tells_are_named_and_not_counted():
+    found = summary(HalfUsed(in_units=0), (1, 3))
+    assert found.unknown == ["half_unused_weight"]
+    assert found.total_params == 8 + 2
+    assert "Not counted, for their shapes are not known: half_unused_weight" in str(found)
 
 
 def test_several_inputs_and_outputs():
@@ -273,9 +282,20 @@ def test_an_exported_net_is_one_layer(tmp_path):
 
 
 def test_numpy_mode(numpy_mode):
-    found = summary(small_net(), (2, 3, 9, 7))
+    net = small_net()
+    net.add(Scaled())
+    found = summary(net, (2, 3, 9, 7))
     assert found.rows[0].output_shapes == ((2, 4, 5, 4),)
-    assert found.total_params == 56
+    assert (found.total_params, found.unknown) == (57, [])
+
+
+class Scaled(HybridBlock):
+    def __init__(self):
+        super().__init__()
+        self.scale = self.params.get("scale", shape=())
+
+    def hybrid_forward(self, F, x, scale):
+        return x * scale
 
 
 def test_nets_whose_sizes_do_not_fit_are_told_in_one_line():
