@@ -123,9 +123,7 @@ def _gluon_same(case):
 
 def _tensorflow(case):
     word = "VALID" if case.mode == "valid" else "SAME"
-    note = ""
-    if max(case.stride) > 1 and max(case.dilation) > 1:
-        note = f". Keras' layers refuse strides with dilation; tf.nn.conv{case.ndim}d takes both"
+    note = _refused_by_keras(case)
     upper = case._replace(mode="same")
     if case.mode == "same_lower" and case.pads != upper.pads:
         pad = [[0, 0], *map(list, case.pads), [0, 0]]
@@ -135,6 +133,12 @@ def _tensorflow(case):
     if case.mode == "same_lower":
         note = " (at this size the odd element is at neither end)" + note
     return Advice("TensorFlow", f"padding={word!r}{note}", {"padding": word})
+
+
+def _refused_by_keras(case, suffix=""):
+    if max(case.stride) == 1 or max(case.dilation) == 1:
+        return ""
+    return f". Keras' layers refuse strides with dilation; tf.nn.conv{case.ndim}d{suffix} takes both"
 
 
 def _onnx(case):
@@ -209,8 +213,10 @@ def _outcome(case, amounts):
 
 def _tensorflow_transposed(case):
     name = "TensorFlow"
-    if case.mode == "same":
-        return Advice(name, "padding='SAME', or 'same' in Keras", {"padding": "SAME", "slice": None})
+    upper = case._replace(mode="same")
+    if case.mode != "valid" and (case.pads, case.extra) == (upper.pads, upper.extra):
+        say = "padding='SAME'" + _refused_by_keras(case, "_transpose")
+        return Advice(name, say, {"padding": "SAME", "slice": None})
     full = [max(span, s) + (n - 1) * s for n, s, span in zip(case.sizes, case.stride, case.spans)]
     if full == list(case.out):
         return Advice(name, "padding='VALID'", {"padding": "VALID", "slice": None})

@@ -3,9 +3,7 @@
 import importlib.util
 import os
 
-import gluon_same
-
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(gluon_same.__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = os.path.join(ROOT, "notebooks", "figures")
 
 

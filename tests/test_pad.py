@@ -73,7 +73,8 @@ def test_the_pool_that_keeps_13x13(capsys):
 
 
 def test_the_readme_shows_what_it_prints(capsys):
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(os.path.dirname(here), "README.md"), encoding="utf-8") as file:
         block = file.read().split("```text\n$ python -m gluon_same ")[1].split("```")[0]
     command, shown = block.split("\n", 1)
     assert said(command.split()[1:], capsys) == shown
@@ -99,6 +100,17 @@ def test_axes_that_differ_are_drawn_each(capsys):
         ("--size 9 --kernel 3 --mode same_lower", "TensorFlow", "padding='SAME' (at this size"),
         ("--size 9x9 --kernel 3 --dilation 2", "ONNX", "pads=[2, 2, 2, 2]. Not auto_pad"),
         ("--size 9x9 --kernel 3 --dilation 2 --stride 2", "TensorFlow", "Keras' layers refuse"),
+        (
+            "--size 7x7 --kernel 4 --stride 2 --op transpose --mode same_lower",
+            "TensorFlow",
+            "padding='SAME'",
+        ),
+        ("--size 7 --kernel 3 --op transpose --mode same_lower", "TensorFlow", "padding='SAME'"),
+        (
+            "--size 7 --kernel 3 --stride 2 --op transpose --mode same_lower",
+            "TensorFlow",
+            "padding='VALID' makes 15; keep y[:, 1:15]",
+        ),
         ("--size 7x7 --kernel 3 --stride 2 --op transpose", "PyTorch", "padding=0, then keep"),
         ("--size 7 --kernel 1 --stride 2 --op transpose", "ONNX", "pads=[0, 0], output_padding=[1]"),
         (
