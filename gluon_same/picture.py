@@ -9,6 +9,8 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from . import geometry
 
+__all__ = ["Picture"]
+
 #: Cells and windows that are drawn before the middle is left out: 34 cells fit 80 columns.
 MOST_CELLS, MOST_WINDOWS, END_WINDOWS = 34, 9, 4
 LABEL, WIDTH = 6, 80  #: Columns before the first cell (more for long numbers), and in all.

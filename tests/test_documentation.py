@@ -63,9 +63,7 @@ def test_a_docstring_has_its_sections(name):
         above for above, line in zip(doc.splitlines(), doc.splitlines()[1:]) if set(line) == {"-"}
     }
     wanted = {"Examples", "Parameters"}
-    if name.endswith(".Row"):
-        wanted = set()
-    elif inspect.isroutine(PUBLIC[name]):
+    if inspect.isroutine(PUBLIC[name]):
         gives = inspect.signature(PUBLIC[name]).return_annotation is not None
         wanted |= {"Returns"} if gives else set()
     assert wanted <= sections
@@ -77,7 +75,7 @@ def test_an_example_is_collected(name, request):
     assert "gluon_same" in request.config.getini("testpaths")
     module = importlib.import_module(PUBLIC[name].__module__)
     tests = doctest.DocTestFinder(recurse=False).find(PUBLIC[name], name, module)
-    assert name.endswith(".Row") or any(test.examples for test in tests)
+    assert any(test.examples for test in tests)
 
 
 def test_examples_are_not_skipped():
