@@ -5,6 +5,8 @@ from xml.sax.saxutils import escape
 
 from .picture import ELEMENT, PADDING, SURPLUS, TAP, Picture
 
+__all__ = ["draw"]
+
 CELL, ROW, LEFT, TOP, MARGIN = 16, 15, 46, 26, 14
 GAP = 2 * CELL  #: Width of what is left out of a long axis.
 

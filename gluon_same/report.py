@@ -8,6 +8,8 @@ from .advice import AXES, Advice, Case, advise, times
 from .cost import Lowering, lowerings, operator_padding
 from .picture import Picture
 
+__all__ = ["Report"]
+
 WIDTH = 80
 
 

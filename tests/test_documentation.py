@@ -3,44 +3,31 @@
 import doctest
 import importlib
 import inspect
+import pkgutil
 
 import pytest
 
 import gluon_same
-
-#: What a user imports from. ``geometry`` has no ``__all__``: all its functions are public.
-MODULES = (
-    "",
-    ".functional",
-    ".geometry",
-    ".model_zoo",
-    ".nn",
-    ".onnx",
-    ".picture",
-    ".figure",
-    ".report",
-)
+from gluon_same import geometry
 
 
 def public():
-    """Each public class and function of ours, by its full name."""
+    """Each class and function of ours that a module's ``__all__`` lists, by its full name."""
     found = {}
-    for suffix in MODULES:
-        module = importlib.import_module("gluon_same" + suffix)
-        for name in getattr(
-            module, "__all__", [n for n in vars(module) if n[0].isupper() or n.islower()]
-        ):
-            value = getattr(module, name)
-            own = getattr(value, "__module__", "").startswith("gluon_same")
-            here = hasattr(module, "__all__") or getattr(value, "__module__", "") == module.__name__
-            if (
-                own
-                and here
-                and not name.startswith("_")
-                and (inspect.isroutine(value) or inspect.isclass(value))
-            ):
+    for name in [
+        "gluon_same",
+        *(m.name for m in pkgutil.walk_packages(gluon_same.__path__, "gluon_same.")),
+    ]:
+        if name.endswith("__main__"):
+            continue
+        module = importlib.import_module(name)
+        names = getattr(module, "__all__", ())
+        if module is geometry:  # imports nothing, so that all it has is its own
+            names = [name for name in vars(module) if name.islower() and name[0] != "_"]
+        for value in (getattr(module, name) for name in names):
+            if inspect.isroutine(value) or inspect.isclass(value):
                 found[f"{value.__module__}.{value.__qualname__}"] = value
-    return found
+    return {name: value for name, value in found.items() if name.startswith("gluon_same.")}
 
 
 PUBLIC = public()
