@@ -279,7 +279,7 @@ def explain(in_size, kernel, stride=1, dilation=1, mode="same", *, operator=None
     o element   . padding
     #=# window
     """
-    from .picture import Picture
+    from .pad.picture import Picture
 
     extra = 0
     if transposed and mode in ("same", "same_lower"):

@@ -51,11 +51,11 @@ class KerasCNN(Net):
             with self.features.name_scope():
                 self.features.add(
                     nn.Conv2D(64, 3, padding="valid", in_channels=3),
-                    _RowNorm(30),
+                    RowNorm(30),
                     nn.Activation("relu"),
                     nn.Dropout(0.3),
                     nn.Conv2D(64, 3, padding="same", in_channels=64),
-                    _RowNorm(30),
+                    RowNorm(30),
                     nn.Activation("relu"),
                     nn.MaxPool2D(2, 2, padding="same"),
                 )
@@ -71,7 +71,7 @@ class KerasCNN(Net):
             )
 
 
-class _RowNorm(nn.BatchNorm):
+class RowNorm(nn.BatchNorm):
     """Batch normalisation of each row, which is Keras' axis 1 of channels-last images.
 
     By way of the channels' axis: MXNet's own gradients along another one fail ("Check failed:

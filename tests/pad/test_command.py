@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -73,9 +74,8 @@ def test_the_pool_that_keeps_13x13(capsys):
 
 
 def test_the_readme_shows_what_it_prints(capsys):
-    here = os.path.dirname(os.path.abspath(__file__))
-    with open(os.path.join(os.path.dirname(here), "README.md"), encoding="utf-8") as file:
-        block = file.read().split("```text\n$ python -m gluon_same ")[1].split("```")[0]
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    block = readme.split("```text\n$ python -m gluon_same ")[1].split("```")[0]
     command, shown = block.split("\n", 1)
     assert said(command.split()[1:], capsys) == shown
 

@@ -1,4 +1,4 @@
-"""How gluon_same serves a window, and what that costs, told from the plans of :mod:`.lowering`.
+"""How gluon_same serves a window, and what that costs, told from the plans of :mod:`..lowering`.
 
 Costs are counted, not timed: windows that are computed and dropped, elements that are copied, and the
 operators of the graph itself. Times are measured by ``benchmarks/layers.py``.
@@ -11,9 +11,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import mxnet as mx
 
-from . import functional, lowering
+from .. import functional, lowering
+from ..arguments import Window
 from .advice import AXES, Case
-from .arguments import Window
 
 
 class Lowering(NamedTuple):
@@ -163,7 +163,7 @@ def _by_axis(words):
 
 
 def _operators(case, sizes):
-    """The operators of the graph that :mod:`.functional` builds, which is the one that is run."""
+    """The operators of the graph that :mod:`..functional` builds, which is the one that is run."""
     F, x, weight = mx.sym, mx.sym.var("data"), mx.sym.var("weight")
     window = {"kernel": case.kernel, "stride": case.stride, "pad": case.mode, "in_size": sizes}
     if case.op == "pool":

@@ -8,9 +8,9 @@ import pytest
 
 import reference
 from gluon_same import nn
-from gluon_same.advice import Case, advise
-from gluon_same.cost import lowerings, operator_padding, plan
 from gluon_same.geometry import explain
+from gluon_same.pad.advice import Case, advise
+from gluon_same.pad.cost import lowerings, operator_padding, plan
 
 CHANNELS, FILTERS = 2, 3
 

@@ -1,11 +1,11 @@
 """What TensorFlow, ONNX, PyTorch and stock Gluon have to be told to place the same windows.
 
-All of it follows from :mod:`.geometry`; nothing of these frameworks is imported.
+All of it follows from :mod:`..geometry`; nothing of these frameworks is imported.
 """
 
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from . import geometry, lowering
+from .. import geometry, lowering
 
 OPS = ("conv", "pool", "transpose")
 AXES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}

@@ -11,8 +11,8 @@ import stat
 import sys
 import tempfile
 
+from ..geometry import MODES
 from .advice import OPS, Case, times
-from .geometry import MODES
 from .report import Report
 
 SUMMARY = "say what padding a layer needs, what each framework is told, and what it costs"
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print all of it for programs (its keys: gluon_same.report.Report.facts)",
+        help="print all of it for programs (its keys: gluon_same.pad.report.Report.facts)",
     )
     parser.set_defaults(refuse=parser.error, program=parser.prog)
 

@@ -7,7 +7,7 @@ and last of many windows.
 
 from typing import List, NamedTuple, Optional, Tuple
 
-from . import geometry
+from .. import geometry
 
 __all__ = ["Picture"]
 
