@@ -6,13 +6,13 @@ size, unless ``in_size`` fixes it: then the graph is for that size alone, and it
 to feed no other.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 import numpy as np
 
-from . import arguments, geometry, lowering, resize
+from . import arguments, geometry, large, lowering, resize
 from .arguments import Window, per_axis
 from .arrays import Size, classic, cut, look
 
@@ -209,6 +209,8 @@ def pooling(
     count_include_pad: Optional[bool] = None,
     layout: Optional[str] = None,
     in_size: Size = None,
+    in_channels: Optional[int] = None,
+    dtype: Any = None,
     name: Optional[str] = None,
 ) -> Any:
     """Max, average or sum pooling over one, two or three axes.
@@ -226,6 +228,9 @@ def pooling(
     count_include_pad : bool, optional
         Whether an average divides by the whole window (True) or by its elements that exist (False).
         None is False for the SAME words, as TensorFlow does, and otherwise True, as MXNet does.
+    in_channels, dtype : optional
+        What is known of a symbol. With ``in_size``, and ``'float32'``, it keeps off a kernel for large
+        planes that is 10 to 100 times slower.
 
     Returns
     -------
@@ -260,28 +265,48 @@ def pooling(
     if count_include_pad is None:
         count_include_pad = isinstance(windows[0].padding, tuple)
     _check_fit(windows, sizes)
-    plan = lowering.plan_pooling(windows, sizes, pool_type == "avg", bool(count_include_pad))
+    how = {"pool_type": pool_type, "count_include_pad": bool(count_include_pad)}
+    ones = F.ones
+    if F is mx.nd:
+        in_channels, dtype = data.shape[layout.index("C")], data.dtype
+        ones = partial(mx.nd.ones, ctx=data.context)
+        if data.context.device_type != "cpu":
+            in_channels = None
+    # oneDNN, whose kernels these are, serves float32 alone, and channels first.
+    known = in_channels and None not in sizes and not layout.endswith("C")
+    known = known and dtype is not None and np.dtype(dtype) == np.float32
+    if not (known and lowering.is_slow(windows, sizes)):
+        return restore(_pool(F, data, windows, sizes, layout, how, name))
+
+    def small(x, windows, sizes):
+        return _pool(F, x, windows, sizes, arguments.LAYOUTS[len(sizes)][0], how, None)
+
+    return restore(large.pool(F, data, windows, sizes, in_channels, ones, small))
+
+
+def _pool(F, data, windows, sizes, layout, how, name):
+    average, counts_all = how["pool_type"] == "avg", how["count_include_pad"]
+    plan = lowering.plan_pooling(windows, sizes, average, counts_all)
 
     def pool(x, **kwargs):
         return F.Pooling(
             x,
-            kernel=kernel,
-            stride=stride,
+            kernel=tuple(window.span for window in windows),
+            stride=tuple(window.stride for window in windows),
             pad=tuple(axis.own for axis in plan.axes),
-            pool_type=pool_type,
             pooling_convention="full" if plan.full else "valid",
-            count_include_pad=bool(count_include_pad),
             layout=layout,
+            **how,
             **kwargs,
         )
 
-    fill = resize.EDGE if pool_type == "max" else resize.ZEROS
+    fill = resize.EDGE if how["pool_type"] == "max" else resize.ZEROS
     out = pool(_prepare(F, data, plan, layout, fill), name=name)
-    if pool_type == "avg" and not count_include_pad and plan.extends:
+    if average and not counts_all and plan.extends:
         # Zeros that were joined to the input count as elements: divide by the share that is real.
         ones = F.ones_like(resize.one_channel(F, data, layout.index("C")))
         out = F.broadcast_div(out, pool(_prepare(F, ones, plan, layout, resize.ZEROS)))
-    return restore(_finish(F, out, plan.axes, layout, plan.flip))
+    return _finish(F, out, plan.axes, layout, plan.flip)
 
 
 @lru_cache(maxsize=4096)

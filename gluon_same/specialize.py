@@ -46,9 +46,9 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
     traced as a part of a larger net, hold a check of their own and make MXNet raise an error at a
     node named ``..._specialized_to_...``. A block that the net calls at several sizes, or whose size
     follows from the batch, keeps the form for every size. A net whose code takes another branch later
-    than in the pass over shapes (in training mode, say) must not change sizes there. Call
-    ``hybridize`` again on a hybridized net around a net that was specialised, or freed, after its
-    first call.
+    than in the pass over shapes (in training mode, say) must not change sizes there. Poolings are for
+    float32 unless the net was cast before (``net.cast('float64')``). Call ``hybridize`` again on a
+    hybridized net around a net that was specialised, or freed, after its first call.
 
     Examples
     --------

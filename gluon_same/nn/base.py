@@ -67,6 +67,11 @@ class Windowed:
         shape = self._in_shape
         return shape if shape is None else arguments.spatial(shape, self._kwargs["layout"])
 
+    @property
+    def _channels_seen(self):
+        shape = self._in_shape
+        return shape if shape is None else shape[self._kwargs["layout"].index("C")]
+
     def _check(self, given):
         """Check the arguments in place; the padding that is ours to serve, None for stock's."""
         ndim = _ndim(type(self))

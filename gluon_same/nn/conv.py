@@ -42,9 +42,8 @@ class _Convolution(Windowed):
         return out if self.act is None else self.act(out)
 
     def _convolve(self, *args, **kwargs):
-        shape = self._in_shape
-        in_channels = shape and shape[self._kwargs["layout"].index("C")]
-        return functional.convolution(*args, in_channels=in_channels, dtype=self.weight.dtype, **kwargs)
+        known = {"in_channels": self._channels_seen, "dtype": self.weight.dtype}
+        return functional.convolution(*args, **known, **kwargs)
 
 
 class _Transposed(_Convolution):

@@ -10,6 +10,11 @@ from .base import Windowed
 
 class _Pooling(Windowed):
     _window = "pool_size"
+    _dtype = "float32"  # of the data, as far as a block without parameters knows
+
+    def cast(self, dtype: Any) -> None:
+        super().cast(dtype)
+        self._dtype = dtype
 
     def _check(self, given):
         padding = super()._check(given)
@@ -41,6 +46,8 @@ class _Pooling(Windowed):
             count_include_pad=known.get("count_include_pad"),
             layout=known["layout"],
             in_size=self._in_size,
+            in_channels=self._channels_seen,
+            dtype=self._dtype,
             name="fwd",
         )
 

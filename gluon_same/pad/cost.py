@@ -21,7 +21,7 @@ class Lowering(NamedTuple):
 
     ``computed`` counts outputs, at the size asked about and in one channel, those that are dropped
     among them. ``copied`` counts elements for each channel; it is None where the input is padded by
-    its size when the graph runs, or reversed.
+    its size when the graph runs, reversed, or pooled in pieces.
     """
 
     words: List[str]
@@ -110,6 +110,11 @@ def _lowered(case, sizes):
         longer = [n + axis.front + axis.tail for n, axis in zip(case.sizes, planned.axes)]
         copied = prod(longer) if planned.extends else 0
         copied += prod(case.out) if any(axis.cropped for axis in planned.axes) else 0
+    if case.op == "pool" and None not in sizes and lowering.is_slow(windows, sizes):
+        sentences.append(
+            "by views and pieces of the data that oneDNN pools quickly, where there are such"
+        )
+        copied = None
     operators = _operators(case, sizes)
     return Lowering(sentences, facts, operators, prod(computed), prod(case.out), copied)
 
@@ -169,7 +174,15 @@ def _operators(case, sizes):
     if case.op == "pool":
         kind = "avg" if case.average else "max"
         count = not _is_same(case)
-        graph = functional.pooling(F, x, pool_type=kind, count_include_pad=count, **window)
+        graph = functional.pooling(
+            F,
+            x,
+            pool_type=kind,
+            count_include_pad=count,
+            in_channels=case.channels,
+            dtype="float32",
+            **window,
+        )
     elif case.op == "transpose":
         graph = functional.deconvolution(
             F, x, weight, dilate=case.dilation, num_filter=case.filters, **window

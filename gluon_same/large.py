@@ -1,0 +1,110 @@
+"""Pooling of planes that oneDNN's quick kernel does not take, in views and pieces that it does.
+
+On memory in plain order oneDNN pools quickly only planes of two rows or more that fit the cache with
+their result (see :func:`.lowering.is_slow`), and others 10 to 100 times slower. With the channels of a
+position together, which is how its convolutions leave their results, it is quick at any size; but
+nobody can ask an array for its order.
+"""
+
+from typing import Any, Callable, Sequence, Tuple
+
+from . import lowering
+from .arguments import Window
+
+Pool = Callable[[Any, Tuple[Window, ...], Tuple[int, ...]], Any]
+
+_ALONE = Window(1, 1, (0, 0), 1)  # each element for itself
+
+
+def pool(
+    F: Any,
+    x: Any,
+    windows: Sequence[Window],
+    sizes: Sequence[int],
+    channels: int,
+    ones: Callable[[Tuple[int, ...]], Any],
+    small: Pool,
+) -> Any:
+    """Pool ``x``, of whatever size.
+
+    Parameters
+    ----------
+    F : mx.nd or mx.sym
+    x : NDArray or Symbol
+        Channels first.
+    windows, sizes : sequence of Window, sequence of int
+        One for each spatial axis.
+    channels : int
+    ones : callable
+        Makes a tensor of ones, of the dtype of ``x``, of a shape.
+    small : callable
+        ``small(x, windows, sizes)`` pools by MXNet's operator over one, two or three axes.
+
+    Returns
+    -------
+    NDArray or Symbol
+        What ``small`` makes of the whole, but for the rounding of averages over three axes.
+    """
+    windows, sizes = tuple(windows), tuple(sizes)
+
+    def again(x, windows, sizes, channels=channels):
+        return pool(F, x, windows, sizes, channels, ones, small)
+
+    if not lowering.is_slow(windows, sizes):
+        return small(x, windows, sizes)
+    if len(sizes) == 1:
+        if channels % 2 or channels < 2 * lowering.FEWEST:
+            return small(x, windows, sizes)
+        x = F.reshape(x, shape=(0, -4, -1, 2, 0))  # two channels as the rows of one
+        x = again(x, (_ALONE, *windows), (2, *sizes), channels // 2)
+        return F.reshape(x, shape=(0, -3, 0))
+    if len(sizes) == 3:
+        # Maxima, sums, and averages over what exists may be taken over one axis after the other.
+        plane = F.reshape(x, shape=(0, -3, 0, 0))
+        plane = again(plane, windows[1:], sizes[1:], channels * sizes[0])
+        height, width = map(_kept, windows[1:], sizes[1:])
+        x = F.reshape(plane, shape=(0, channels, sizes[0], -1))
+        x = again(x, (windows[0], _ALONE), (sizes[0], height * width))
+        return F.reshape(x, shape=(0, 0, 0, height, width))
+    if channels % lowering.BLOCK == 0:
+        # A convolution that changes nothing, and leaves the channels of a position together.
+        kernel = {"kernel": (1, 1), "num_filter": channels, "num_group": channels}
+        x = F.Convolution(x, ones((channels, 1, 1, 1)), no_bias=True, **kernel)
+        return small(x, windows, sizes)
+    if channels < lowering.FEWEST or not lowering.in_bands(windows, sizes):
+        return small(x, windows, sizes)
+    return _in_bands(F, x, windows, sizes, small, again)
+
+
+def _in_bands(F, x, windows, sizes, small, again):
+    """Pool the axis of the most windows part by part, and join the results."""
+    kept = tuple(map(_kept, windows, sizes))
+    axis = kept.index(max(kept))
+    window, size = windows[axis], sizes[axis]
+    before, _ = window.at(size)
+    count = lowering.bands(windows, sizes, axis)
+    if count == 1:
+        return small(x, windows, sizes)
+    results = []
+    for i in range(count):
+        first, last = kept[axis] * i // count, kept[axis] * (i + 1) // count - 1
+        begin, end = first * window.stride - before, last * window.stride - before + window.span
+        inside = max(begin, 0), min(end, size)
+        part = window._replace(padding=(inside[0] - begin, end - inside[1]))
+        piece = F.slice_axis(x, axis=2 + axis, begin=inside[0], end=inside[1])
+        results.append(
+            again(
+                piece,
+                tuple(part if a == axis else w for a, w in enumerate(_fixed(windows, sizes))),
+                tuple(inside[1] - inside[0] if a == axis else n for a, n in enumerate(sizes)),
+            )
+        )
+    return F.concat(*results, dim=2 + axis)
+
+
+def _fixed(windows, sizes):
+    return [window._replace(padding=window.at(size)) for window, size in zip(windows, sizes)]
+
+
+def _kept(window, size):
+    return lowering.kept(window, size, window.at(size))
