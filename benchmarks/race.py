@@ -8,15 +8,18 @@ A *job* is a dict of plain values that names what to make. A *maker* takes a job
 which computes and waits, and ``outputs``, which gives the last results as NumPy arrays.
 """
 
+import argparse
+import contextlib
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Tuple
 
 import numpy as np
 
@@ -57,7 +60,8 @@ class Contender:
         return answer["value"]
 
     def stop(self) -> None:
-        self._process.stdin.close()
+        with contextlib.suppress(OSError):  # it may have ended by itself
+            self._process.stdin.close()
         self._process.wait()
 
 
@@ -130,9 +134,39 @@ def race(contenders: List[Contender], seconds: float = 3.0, turns: int = 12) -> 
     return {name: statistics.median(t) for name, t in times.items()}
 
 
-def relative_error(got: np.ndarray, want: np.ndarray) -> float:
-    """Largest difference over the largest magnitude wanted; infinite if the shapes differ."""
-    return float(abs(got - want).max() / abs(want).max()) if got.shape == want.shape else np.inf
+def relative_error(got: List[np.ndarray], want: List[np.ndarray]) -> float:
+    """Largest difference over the largest magnitude, of all outputs; infinite if shapes differ."""
+    if [x.shape for x in got] != [x.shape for x in want]:
+        return np.inf
+    return float(np.max([abs(x - y).max() / abs(y).max() for x, y in zip(got, want)]))
+
+
+def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Declare the options that all races have; ``names`` are the contenders'."""
+
+    def python(text):
+        name, _, path = text.partition("=")
+        if name not in names or shutil.which(path) is None:
+            known = ", ".join(sorted(names))
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not NAME=PATH, of an interpreter, with a NAME among {known}"
+            )
+        return name, path
+
+    def writable(text):
+        if not os.path.isdir(os.path.dirname(os.path.abspath(text))):
+            raise argparse.ArgumentTypeError(f"{text!r} is in a folder that does not exist")
+        return text
+
+    def seconds(text):
+        if not 0 < float(text) < 3600:
+            raise argparse.ArgumentTypeError(f"{text!r} is not above 0 and below 3600")
+        return float(text)
+
+    parser.add_argument("--python", type=python, action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--seconds", type=seconds, default=3.0, help="of runs, for each contender")
+    parser.add_argument("--json", type=writable, metavar="FILE", help="write the medians, in seconds")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
 
 
 def processor() -> str:

@@ -17,6 +17,7 @@ losses: in float32 they do, in float64 seldom.
 """
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -168,12 +169,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     Returns
     -------
     int
-        0
+        0, or 1 if the loss is no number in the end.
     """
     parser = argparse.ArgumentParser(description="Train the convolutional autoencoder on digits.")
     parser.add_argument("--epochs", type=_at_least(1), default=6)
     parser.add_argument("--batch-size", type=_at_least(1), default=32, help="of all workers together")
-    parser.add_argument("--learning-rate", type=float, default=0.003)
+    parser.add_argument("--learning-rate", type=_above_zero, default=0.003)
     parser.add_argument("--seed", type=_at_least(0), default=0)
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     parser.add_argument("--eager", action="store_true", help="do not hybridize the net")
@@ -182,6 +183,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     args = parser.parse_args(arguments)
     if args.kvstore == "dist_sync" and "DMLC_ROLE" not in os.environ:
         parser.error("--kvstore dist_sync is for processes that MXNet's launcher starts")
+    if args.save and not os.path.isdir(os.path.dirname(os.path.abspath(args.save))):
+        parser.error(f"--save {args.save!r} is in a folder that does not exist")
     try:
         trained = train(
             load_images(args.dtype),
@@ -196,9 +199,18 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     print(f"final loss {trained.losses[-1]:.4f}", flush=True)
+    if not math.isfinite(trained.losses[-1]):
+        return 1
     if args.save:
         trained.net.save_parameters(args.save + (f".{trained.worker}" if trained.worker else ""))
     return 0
+
+
+def _above_zero(text):
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0 and finite")
+    return value
 
 
 def _at_least(least):

@@ -139,6 +139,8 @@ def _shapes_seen(net, blocks, shapes):
     seen = {}
     for block, args in calls:
         shapes = [next(pairs) for _ in args]
+        if hasattr(block, "_check_input"):  # a net of the zoo, which takes not every size
+            block._check_input(shapes[0][0])
         seen.setdefault(block, set()).add(tuple(shape for shape, _ in shapes))
         if any(shape[1:] != other[1:] for shape, other in shapes):
             # The batch reaches other axes: what they are is not settled.

@@ -11,7 +11,7 @@ def operators(path):
 
 
 def reader(path):
-    """The file as a function of arrays, after the checks that anyone can make."""
+    """The file as a function from arrays to its outputs, after the checks that anyone can make."""
     onnx.checker.check_model(path, full_check=True)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -20,15 +20,18 @@ def reader(path):
 
     def run(*arrays):
         names = [value.name for value in session.get_inputs()]
-        return session.run(None, {n: a.asnumpy() for n, a in zip(names, arrays)})[0]
+        return session.run(None, {n: a.asnumpy() for n, a in zip(names, arrays)})
 
     return run
 
 
 def close(got, want):
-    assert got.shape == want.shape
-    want = want.asnumpy()
-    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * max(1, abs(want).max()))
+    """Compare all outputs of a file with all of a net."""
+    want = want if isinstance(want, (tuple, list)) else [want]
+    assert [x.shape for x in got] == [x.shape for x in want]
+    for one, other in zip(got, want):
+        other = other.asnumpy()
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * max(1, abs(other).max()))
 
 
 def ready(net, *arrays):

@@ -4,11 +4,11 @@ import os
 import sys
 
 import mxnet as mx
+import onnx
 import pytest
 
-from gluon_same import functional, nn
+from gluon_same import functional, model_zoo, nn
 from gluon_same.onnx import export_model
-from onnx_files import ready
 
 
 def lambda_net():
@@ -32,6 +32,10 @@ def suppressing_net():
     return nn.HybridLambda(lambda F, x: F.contrib.box_nms(x, id_index=0), prefix="boxes_")
 
 
+def of(function):
+    return nn.HybridLambda(function, prefix="it_")
+
+
 class Strided(nn.HybridBlock):
     def hybrid_forward(self, F, x):
         return functional.pooling(F, x, kernel=(3, 2), stride=2, pool_type="avg")
@@ -48,12 +52,30 @@ SHAPE = (1, 3, 9, 10)
         (lambda: Strided(prefix="mine_"), r"mine \(Strided\).*functional"),
         (suppressing_net, r"boxes \(HybridLambda\).*box_nms.*force_suppress"),
         (lambda: nn.AvgPool2D(3, 2, 1, ceil_mode=True), r"\(AvgPool2D\).*count_include_pad=False"),
+        (lambda: nn.PReLU(in_channels=3), r"\(PReLU\).*LeakyReLU"),
+        (lambda: of(lambda F, x: F.LRN(x, nsize=3)), "LRN .*Give knorm"),
+        (lambda: of(lambda F, x: F.mean(x, axis=1, exclude=True)), "mean .*in place of exclude"),
+        (
+            lambda: of(lambda F, x: F.Pooling(x, kernel=(2, 2), pool_type="lp", p_value=3)),
+            "Pooling .*p_value=2",
+        ),
+        (
+            lambda: of(
+                lambda F, x: F.contrib.BilinearResize2D(x, height=7, width=8, align_corners=False)
+            ),
+            "BilinearResize2D .*align_corners=True",
+        ),
+        # What no rule knows of, the check finds.
+        (lambda: nn.MaxPool2D(2, 3, 0, ceil_mode=True), "give outputs of shapes"),
+        (model_zoo.TinyDarkNet, "tinydarknet.*smaller than the stride"),
     ],
 )
 def test_what_cannot_be_exported_is_named_and_no_file_is_touched(make, words, tmp_path):
     path = tmp_path / "net.onnx"
     path.write_bytes(b"of before")
-    net = ready(make(), mx.nd.ones(SHAPE))
+    net = make()
+    net.initialize(mx.init.Normal(0.5))
+    net(mx.nd.ones((1, 3, 32, 32)))
     with pytest.raises(ValueError, match=words):
         export_model(net, SHAPE, path)
     assert path.read_bytes() == b"of before"
@@ -83,6 +105,22 @@ def test_errors_name_the_argument_and_its_value(call, error, words, path):
     with pytest.raises(error, match=words):
         call(path)
     assert not os.path.exists(path)
+
+
+def test_the_dtype_is_that_of_the_parameters(path):
+    net = initialized(nn.Conv2D(2, 3, in_channels=3))
+    net.cast("float64")
+    with pytest.raises(ValueError, match="could not be checked.*check=False"):
+        export_model(net, SHAPE, path)  # onnxruntime has no such convolution
+    export_model(net, SHAPE, path, check=False)
+    assert onnx.load(path).graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+
+
+def test_without_onnxruntime(monkeypatch, path):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ImportError, match="onnxruntime.*check=False"):
+        export_model(nn.MaxPool2D(), SHAPE, path)
+    export_model(nn.MaxPool2D(), SHAPE, path, check=False)
 
 
 def test_without_the_onnx_package(monkeypatch, path):

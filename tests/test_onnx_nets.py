@@ -52,7 +52,7 @@ def test_a_detector(dynamic, path):
     run = reader(path)
     for shape in [x.shape, (1, 3, 48, 32), (3, 3, 16, 80)][: 3 if dynamic else 1]:
         x = mx.nd.random.normal(shape=shape)
-        close(run(x), net(x)[0])
+        close(run(x), net(x))
     graph = onnx.load(path).graph
     free = [[d.dim_param for d in v.type.tensor_type.shape.dim] for v in graph.input]
     assert free == [["batch", "", "height", "width"] if dynamic else [""] * 4]
@@ -79,7 +79,7 @@ def test_nets_of_the_zoo(make, shape, other, path):
     assert operators(path).count("Slice") == slices and "Pad" not in operators(path)
     for each in [shape, other] if other else [shape]:
         x = mx.nd.random.uniform(shape=each)
-        close(reader(path)(x), net(x)[0] if other else net(x))
+        close(reader(path)(x), net(x))
 
 
 def test_the_detector_with_its_boxes_is_refused_by_name(path):
@@ -102,6 +102,37 @@ def test_a_classifier_with_stock_layers(path):
     x = mx.nd.random.normal(shape=(2, 3, 16, 16))
     ready(net, x)
     export_model(net, x.shape, path)
+    close(reader(path)(x), net(x))
+
+
+@pytest.mark.parametrize(
+    "function, count",
+    [
+        (lambda F, x: F.split(x, num_outputs=2, axis=1), 2),
+        (lambda F, x: [x * 2, x], 2),
+        (lambda F, x: [x * 2] * 2, 2),
+        (lambda F, x: F.split(x, num_outputs=2, axis=1)[1], 1),
+        (lambda F, x: F.topk(x, k=2, ret_typ="both"), 2),
+    ],
+)
+def test_every_output_is_there_and_in_order(function, count, path):
+    net, x = nn.HybridLambda(function), mx.nd.random.normal(shape=(2, 4, 9, 12))
+    export_model(net, x.shape, path)
+    assert len(onnx.load(path).graph.output) == count
+    close(reader(path)(x), net(x))
+
+
+def test_global_pools(path):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, 2, "same"), nn.GlobalAvgPool2D(), nn.GlobalMaxPool2D(), nn.Dense(3))
+    x = mx.nd.random.normal(shape=(2, 3, 9, 12))
+    export_model(ready(net, x), x.shape, path)
+    close(reader(path)(x), net(x))
+
+
+def test_names_that_are_not_ascii(path):
+    net, x = nn.Conv2D(4, 3, 1, "same", prefix="schicht_ü_"), mx.nd.random.normal(shape=(2, 3, 9, 12))
+    export_model(ready(net, x), x.shape, path)
     close(reader(path)(x), net(x))
 
 
@@ -169,7 +200,7 @@ def test_the_net_is_left_as_it_was(path):
     x = mx.nd.random.normal(shape=(1, 3, 64, 64))
     specialize(net.second, (1, 16, 8, 8))
     net.hybridize()
-    want = net(x)[0]
+    want = net(x)
     values = {name: p.data().asnumpy() for name, p in net.collect_params().items()}
     graph, kind, keys = net._cached_graph, type(net.second), sorted(vars(net.head))
     for shape in [x.shape, (1, 3)]:
@@ -184,4 +215,4 @@ def test_the_net_is_left_as_it_was(path):
         for name, p in net.collect_params().items():
             np.testing.assert_array_equal(p.data().asnumpy(), values[name])
     close(reader(path)(x), want)
-    close(net(x)[0].asnumpy(), want)
+    close([out.asnumpy() for out in net(x)], want)

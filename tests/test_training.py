@@ -72,6 +72,8 @@ def test_the_seed_decides_the_run(images):
 @pytest.mark.parametrize(
     "arguments, message",
     [
+        (["--learning-rate", "nan"], "'nan' is not above 0"),
+        (["--save", "/no/such/file"], "--save '/no/such/file' is in a folder that does not exist"),
         (["--epochs", "0"], "--epochs: '0' is less than 1"),
         (["--batch-size", "1798"], "batch_size=1798 does not fit: give 1 .* to 1797"),
         (["--kvstore", "dist_sync"], "MXNet's launcher"),

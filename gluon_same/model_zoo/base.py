@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, Tuple, Type
 
+import mxnet as mx
 from mxnet.gluon import HybridBlock
 from mxnet.ndarray import NDArray
 
@@ -18,7 +19,10 @@ class Net(HybridBlock):
         return super().forward(x, *args)
 
     def _check_input(self, shape: Tuple[int, ...]) -> None:
-        """Raise a ValueError for a shape of four axes that does not fit."""
+        """Raise a ValueError for a shape of four axes that does not fit.
+
+        What traces the net by symbols, and knows their shapes, calls it too.
+        """
 
 
 def check_extent(name: str, shape: Tuple[int, ...], least: int) -> None:
@@ -38,6 +42,9 @@ def make(cls: Type[HybridBlock], ctx: Any, kwargs: Dict[str, Any]) -> HybridBloc
             "leave it out, and read weights with net.load_parameters(path) or, for Darknet's files, "
             "gluon_same.model_zoo.load_darknet_weights(net, path)"
         )
+    contexts = ctx if isinstance(ctx, (tuple, list)) else [ctx]
+    if ctx is not None and not all(isinstance(c, mx.Context) for c in contexts):
+        raise TypeError(f"ctx={ctx!r} is no context: give mx.cpu(), mx.gpu(0), or a list of such")
     net = cls(**kwargs)
     if ctx is not None:
         net.initialize(ctx=ctx)

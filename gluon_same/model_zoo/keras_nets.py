@@ -211,7 +211,8 @@ class Upsample2(nn.HybridBlock):
     """Repeat every row and every column of (batch, channels, height, width)."""
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        return F.UpSampling(x, scale=2, sample_type="nearest")
+        x, restore = classic(x)
+        return restore(F.UpSampling(x, scale=2, sample_type="nearest"))
 
 
 def conv_autoencoder(ctx: Any = None, **kwargs: Any) -> ConvAutoencoder:

@@ -206,10 +206,10 @@ def _skip_header(path, file):
         )
     major, minor, revision = struct.unpack("<3i", header)
     # Darknet has only had versions 0.1 and 0.2. Anything else would be read as numbers all the same.
-    if not (major == 0 and 0 <= minor < 1000 and 0 <= revision < 1000):
+    if not (major == 0 and 1 <= minor < 1000 and 0 <= revision < 1000):
         raise ValueError(
             f"{path} has no Darknet header: it begins with {header!r}, which would be version "
-            f"{major}.{minor}.{revision}, and 0.1 and 0.2 are known"
+            f"{major}.{minor}.{revision}, and 0.1 and later of the kind are known"
         )
     seen = 8 if major * 10 + minor >= 2 else 4
     found = len(file.read(seen))
@@ -249,4 +249,5 @@ def _assign(piece, value, ctx):
         except RuntimeError:
             ctx = ctx or mx.current_context()
         parameter.initialize(init=mx.init.Zero(), ctx=ctx)
-    parameter.set_data(value)
+    # As an array: a value from NumPy does not fit memory that oneDNN has laid out for a convolution.
+    parameter.set_data((mx.np if mx.util.is_np_array() else mx.nd).array(value))

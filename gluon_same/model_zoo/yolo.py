@@ -145,7 +145,7 @@ class YOLOv3Tiny(Net):
         self._nms = {
             "overlap_thresh": _check_share("nms_thresh", nms_thresh),
             "valid_thresh": _check_share("valid_thresh", valid_thresh),
-            "topk": nms_topk if nms_topk == -1 else whole("nms_topk", nms_topk, 1),
+            "topk": -1 if nms_topk == -1 else whole("nms_topk", nms_topk, 1),
         }
         self._post_nms = whole("post_nms", post_nms, 1)
         with self.name_scope():
@@ -248,7 +248,7 @@ def _rows(F, boxes, scores, classes):
 
 def _check_anchors(anchors):
     try:
-        pairs = tuple((float(width), float(height)) for width, height in anchors)
+        pairs = tuple((_number(width), _number(height)) for width, height in anchors)
     except (TypeError, ValueError):
         pairs = ()
     if len(pairs) != 6 or not all(0 < n < math.inf for pair in pairs for n in pair):
@@ -259,10 +259,17 @@ def _check_anchors(anchors):
     return pairs
 
 
+def _number(value):
+    """``value`` as a float; a TypeError for text and for truth values, which float() takes."""
+    if isinstance(value, (str, bytes, bool)):
+        raise TypeError
+    return float(value)
+
+
 def _check_share(name, value):
     try:
-        fits = 0 <= float(value) <= 1
-    except (TypeError, ValueError):
+        fits = 0 <= _number(value) <= 1
+    except TypeError:
         raise TypeError(f"{name}={value!r} is not a number: give one from 0 to 1") from None
     if not fits:
         raise ValueError(f"{name}={value!r} is out of range: give a number from 0 to 1")

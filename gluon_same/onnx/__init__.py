@@ -12,10 +12,12 @@ import tempfile
 from typing import Sequence, Union
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import Block
 
 from .. import arguments
 from . import graph
+from .check import compare
 from .trace import Trace
 
 __all__ = ["export_model"]
@@ -32,7 +34,8 @@ def export_model(
     path: Union[str, "os.PathLike[str]"],
     *,
     dynamic: bool = False,
-    dtype: Union[str, Sequence[str]] = "float32",
+    dtype: Union[None, str, Sequence[str]] = None,
+    check: bool = True,
 ) -> str:
     """Write a net as an ONNX file (operator set 13).
 
@@ -49,8 +52,13 @@ def export_model(
     dynamic : bool
         Whether batch and spatial sizes (axis 0, and axes from 2 on) of every input stay free. The
         shapes given are then one example.
-    dtype : str, or a list of them
-        dtype of the inputs.
+    dtype : str, or a list of them, optional
+        dtype of the inputs; that of the net's parameters by default. onnxruntime itself has no
+        convolution of float64.
+    check : bool
+        Whether to run the file in onnxruntime, with random data, and refuse it if its numbers are not
+        those of the net. A net that MXNet runs on GPUs alone (convolution of channels-last data) cannot
+        be checked on a CPU.
 
     Returns
     -------
@@ -60,10 +68,11 @@ def export_model(
     Raises
     ------
     ImportError
-        If onnx is not installed, or MXNet is older than 1.9 and cannot write current ONNX.
+        If onnx is not installed, or onnxruntime where it is to check, or if MXNet is older than 1.9
+        and cannot write current ONNX.
     TypeError, ValueError
         If an argument does not fit; if the net has parameters without values; if it, or one of its
-        operators, cannot be exported: the message names the block.
+        operators, cannot be exported: the message names the block; or if the file gives other numbers.
     OSError
         If the file cannot be written.
 
@@ -92,9 +101,7 @@ def export_model(
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
     shapes = _as_shapes(input_shapes)
-    dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
-    if len(dtypes) != len(shapes):
-        raise ValueError(f"dtype={dtype!r} does not fit {len(shapes)} inputs: give one for each")
+    dtypes = _as_dtypes(dtype, net, len(shapes))
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
@@ -127,9 +134,11 @@ def export_model(
                     part,
                     **kwargs,
                 )
+            graph.finish(part, trace.marks, large, names, trace.outputs(symbol), dynamic)
         except Exception as error:  # of any kind: the exporter asserts, looks up and evaluates
             raise ValueError(trace.explain(error)) from error
-        graph.finish(part, trace.marks, large, names, trace.outputs(symbol), dynamic)
+        if check:
+            compare(net, part, trace.shapes, dtypes)
         os.replace(part, path)
     return path
 
@@ -138,7 +147,21 @@ def _free(shape):
     return tuple(n if axis == 1 else None for axis, n in enumerate(shape))
 
 
+def _as_dtypes(dtype, net, count):
+    if dtype is None:
+        dtype = next((np.dtype(p.dtype).name for p in net.collect_params().values()), "float32")
+    dtypes = list(dtype) if isinstance(dtype, (tuple, list)) else [dtype] * count
+    if len(dtypes) != count:
+        raise ValueError(f"dtype={dtype!r} does not fit {count} inputs: give one for each")
+    try:
+        return [np.dtype(each).name for each in dtypes]
+    except TypeError:
+        raise TypeError(f"dtype={dtype!r} is no dtype: give 'float32', or one for each input") from None
+
+
 def _as_shapes(input_shapes):
+    if not isinstance(input_shapes, (tuple, list)):
+        raise TypeError(f"input_shapes={input_shapes!r} is no shape: give a tuple of ints for each")
     shapes = list(input_shapes)
     if shapes and not isinstance(shapes[0], (tuple, list)):
         shapes = [shapes]

@@ -76,6 +76,8 @@ def finish(
     # runtimes from folding those; and the outputs likewise.
     _order(graph.input, inputs)
     _order(graph.output, outputs)
+    if [value.name for value in graph.output] != list(outputs):
+        raise ValueError(f"The exporter lost outputs: {list(outputs)} are wanted")
     for node in graph.node:
         node.name = node.name or node.output[0]
     if dynamic:

@@ -62,7 +62,7 @@ class Trace:
                     stack.enter_context(self._marking(block))
             try:
                 outputs = _flat([self.net(*inputs)])
-                group = mx.sym.Group([classic(x)[0] for x in outputs])
+                group = mx.sym.Group(_named([classic(x)[0] for x in outputs], self.shapes))
                 self._shapes_of(group)
             except Exception as error:  # whatever a block's code raises when it meets a symbol
                 raise ValueError(
@@ -81,14 +81,11 @@ class Trace:
                     f"{self._owner(node)} cannot be exported: its operator {node['op']} "
                     f"({node['name']}) would compute something else in ONNX. {why}"
                 )
-        return mx.sym.load_json(json.dumps(content))
+        return mx.sym.load_json(json.dumps(content, ensure_ascii=False))
 
     def outputs(self, symbol: mx.sym.Symbol) -> List[str]:
         """What the exporter calls the outputs, in the net's order."""
-        return [
-            name[: -len("_output")] if name.endswith("_output") else name
-            for name in symbol.list_outputs()
-        ]
+        return [name[: -len("_output")] for name in symbol.list_outputs()]
 
     def parameters(self, symbol: mx.sym.Symbol) -> Dict[str, mx.nd.NDArray]:
         """Values of the parameters in a graph."""
@@ -131,7 +128,12 @@ class Trace:
 
     @contextmanager
     def _watched(self, block):
-        enter = block.register_forward_pre_hook(lambda *_: self._running.append(block))
+        def entered(_, inputs):
+            self._running.append(block)
+            if hasattr(block, "_check_input"):  # a net of the zoo, which takes not every size
+                block._check_input(self._shapes_of(classic(inputs[0])[0])[0])
+
+        enter = block.register_forward_pre_hook(entered)
         leave = block.register_forward_hook(lambda *_: self._running.pop())
         try:
             yield
@@ -270,14 +272,44 @@ def _title(block):
     return f"{block.name} ({type(block).__name__})"
 
 
+def _named(outputs, inputs):
+    """The outputs, each a node of its own: the exporter loses those that are not."""
+    names = [name for x in outputs for name in x.list_outputs()]
+    plain = len(names) == len(outputs) == len(set(names))
+    if plain and all(name.endswith("_output") and name not in inputs for name in names):
+        return outputs
+    return [mx.sym.identity(part) for x in outputs for part in x]
+
+
+_TRUE = ("True", "true", "1")
+
+
 def _why_different(operator, attributes):
     """What MXNet's exporter gets wrong of an operator without saying so, and what to do instead."""
-    given = {"count_include_pad": "True", "id_index": "-1", "force_suppress": "False", **attributes}
-    true = ("True", "true", "1")
-    averages = operator == "Pooling" and given.get("pool_type") == "avg"
-    if averages and given.get("pooling_convention") == "full" and given["count_include_pad"] in true:
+
+    def given(name, default=""):
+        return attributes.get(name, default)
+
+    averages = (
+        operator == "Pooling" and given("pool_type") == "avg" and given("global_pool") not in _TRUE
+    )
+    if (
+        averages
+        and given("pooling_convention") == "full"
+        and given("count_include_pad", "True") in _TRUE
+    ):
         return "Average pooling with ceil_mode=True needs count_include_pad=False"
-    by_class = given["id_index"] != "-1" and given["force_suppress"] not in true
+    if operator == "Pooling" and given("pool_type") == "lp" and given("p_value", "2") != "2":
+        return "Pooling of type 'lp' needs p_value=2"
+    by_class = given("id_index", "-1") != "-1" and given("force_suppress") not in _TRUE
     if operator == "_contrib_box_nms" and by_class:
         return "box_nms needs force_suppress=True: boxes of all classes compete there"
+    if operator == "LeakyReLU" and given("act_type") == "prelu":
+        return "Its slopes would lie along the last axis: use LeakyReLU with one slope"
+    if operator == "LRN" and "knorm" not in attributes:
+        return "Give knorm, even where it is the default, 2"
+    if given("exclude") in _TRUE:
+        return "Give the axes themselves in place of exclude=True"
+    if operator == "_contrib_BilinearResize2D" and given("align_corners", "True") not in _TRUE:
+        return "BilinearResize2D needs align_corners=True"
     return None

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from mxnet import autograd, gluon
 
-from gluon_same import nn
+from gluon_same import nn, specialize
 from gluon_same.model_zoo import ConvAutoencoder, KerasCNN, conv_autoencoder, keras_cnn
 
 
@@ -170,3 +170,26 @@ def test_pretrained_is_refused(make):
 def test_all_layers_pad_by_gluon_same():
     windows = [b for b in [*ConvAutoencoder().encoder, *KerasCNN().features] if hasattr(b, "_padding")]
     assert len(windows) == 9 and all(isinstance(b, (nn.Conv2D, nn.MaxPool2D)) for b in windows)
+
+
+def test_the_autoencoder_in_numpy_mode(numpy_mode):
+    net = ConvAutoencoder()
+    net.initialize(mx.init.Xavier())
+    x = mx.np.random.uniform(size=(2, 1, 28, 28))
+    want = net(x).asnumpy()
+    net.hybridize()
+    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-5)
+
+
+def test_keras_cnn_in_numpy_mode(numpy_mode):
+    net = KerasCNN()
+    net.initialize(mx.init.Xavier())
+    x = mx.np.random.uniform(size=(2, 3, 32, 32))
+    want = net(x).asnumpy()
+    net.hybridize()
+    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_specialize_refuses_what_the_net_refuses(cnn):
+    with pytest.raises(ValueError, match="for each row"):
+        specialize(cnn, (1, 3, 48, 48))

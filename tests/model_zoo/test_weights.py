@@ -3,7 +3,7 @@ import struct
 import mxnet as mx
 import numpy as np
 import pytest
-from darknet_files import file_of, header, random_weights, yolov3_tiny_shapes
+from darknet_files import features_shapes, file_of, header, random_weights, yolov3_tiny_shapes
 
 from gluon_same import nn, specialize
 from gluon_same.model_zoo import load_darknet_weights, tiny_darknet, yolov3_tiny
@@ -102,6 +102,21 @@ def test_reads_the_whole_detector(tmp_path):
     other = yolov3_tiny(classes=3)
     with pytest.raises(ValueError, match="coarse_conv1|fine_conv"):
         load_darknet_weights(other, path)
+
+
+def test_reads_into_a_net_that_has_run(tmp_path):
+    # oneDNN has then laid the weights of its convolutions out in its own way.
+    layers = random_weights(features_shapes())
+    path = tmp_path / "features.weights"
+    path.write_bytes(file_of(layers))
+    x = mx.nd.random.uniform(shape=(1, 3, 32, 32))
+    net, fresh = tiny_darknet(ctx=mx.cpu()), tiny_darknet()
+    for _ in range(2):
+        net(x)[1].wait_to_read()
+        load_darknet_weights(net, path)
+    load_darknet_weights(fresh, path)
+    for got, want in zip(net(x), fresh(x)):
+        np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
 
 
 def test_first_layer_may_know_its_channels(path):

@@ -1,0 +1,88 @@
+"""A comparison of an exported file, run by onnxruntime, with the net that it came from."""
+
+from typing import Any, Dict, Sequence
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import Block, SymbolBlock
+
+from ..arrays import classic
+from ..specialize import _flat
+
+#: Of the largest magnitude of an output; rounding of deep nets stays well below.
+TOLERANCE = 1e-3
+
+
+def compare(net: Block, path: str, shapes: Dict[str, Sequence[int]], dtypes: Sequence[str]) -> None:
+    """Refuse a file whose numbers, for random data, are not those of the net.
+
+    Parameters
+    ----------
+    net : Block
+    path : str
+    shapes : dict of str to tuple of int
+        Shape of each input.
+    dtypes : list of str
+        Of the inputs.
+
+    Raises
+    ------
+    ImportError
+        If onnxruntime is not installed.
+    ValueError
+        If the numbers differ, or one of the two could not be run.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ImportError(
+            f"The check of an exported file needs onnxruntime ({error}): pip install "
+            "'gluon-same[onnx]', or give check=False"
+        ) from error
+    random = np.random.RandomState(0)
+    data = {
+        name: random.uniform(0, 2, shape).astype(dtype)
+        for (name, shape), dtype in zip(shapes.items(), dtypes)
+    }
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        got = session.run(None, data)
+        want = _outputs(net, data)
+    except Exception as error:  # of any kind that the two know
+        raise ValueError(
+            f"{net.name} was exported and could not be checked: {_in_a_line(error)}. check=False leaves "
+            "the check out"
+        ) from error
+    if [x.shape for x in got] != [x.shape for x in want]:
+        shapes = " and ".join(str([x.shape for x in each]) for each in (got, want))
+        raise ValueError(
+            f"{net.name} cannot be exported: onnxruntime and MXNet give outputs of shapes {shapes}"
+        )
+    for i, (one, other) in enumerate(zip(got, want)):
+        scale = np.abs(other[np.isfinite(other)]).max(initial=0)
+        if not np.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE * scale, equal_nan=True):
+            off = np.nanmax(np.abs(one.astype(float) - other))
+            raise ValueError(
+                f"{net.name} cannot be exported: its output {i}, which reaches {scale:.3g}, would "
+                f"differ by {off:.3g} in onnxruntime. Of a net that draws random numbers, or "
+                "whose outputs jump, that may be: check=False leaves the check out"
+            )
+
+
+def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Any:
+    # By a block of its own, so that the net's cached graphs stay as they are.
+    inputs = [mx.sym.var(name) for name in data]
+    given = [x.as_np_ndarray() for x in inputs] if mx.util.is_np_array() else inputs
+    outputs = [classic(x)[0] for x in _flat([net(*given)])]
+    parameters = net.collect_params()
+    contexts = [c for p in parameters.values() for c in p.list_ctx()] or [mx.cpu()]
+    arrays = [mx.nd.array(x, ctx=contexts[0], dtype=x.dtype) for x in data.values()]
+    with mx.util.np_array(False):
+        found = SymbolBlock(outputs, inputs, params=parameters)(*arrays)
+        return [x.asnumpy() for x in _flat([found])]
+
+
+def _in_a_line(error):
+    return " ".join(str(error).split())[:300]
