@@ -1,205 +1,237 @@
-"""Time SAME layers against the stock operator and against ``F.pad`` first, in one run.
+"""Time SAME layers against every other way to have them, in one run.
 
-    python benchmarks/layers.py [--filter conv] [--json FILE] [--repeats 40] [--memory]
+    python benchmarks/layers.py [--filter conv] [--only NAME ...] [--seconds 0.3] [--json FILE]
+        [--python PyTorch=PATH] [--python TensorFlow=PATH] [--memory]
 
-Each row is one layer. Its contenders are hybridized with ``static_alloc`` and ``static_shape`` (but
-for *eager*), are checked to give the same numbers, and then run in turn, so that a machine whose
-speed drifts slows all of them alike. The table shows medians in milliseconds and, in brackets, the
-ratio to *limit*: the stock layer with symmetric padding ``k // 2``, which gives other numbers where
-SAME is not symmetric, and costs what MXNet's kernel costs.
+Each row is one layer, or a few in a chain. All contenders have the same weights, are checked to give
+the same numbers, and then take turns, each in a process of its own (see ``race.py``), so that a machine
+whose speed drifts slows all of them alike. The table shows medians in milliseconds and, in brackets, the
+ratio to *limit*: the stock layer with symmetric padding ``k // 2``, which gives other numbers where SAME
+is not symmetric, and costs what MXNet's kernel costs.
 
-- *every size*: our layer, one graph for every input size;
-- *specialised*: our layer after ``gluon_same.specialize``;
-- *eager*: our layer, not hybridized;
-- *F.pad*: ``F.pad`` by the SAME amounts of this input size, then the stock operator.
+- *every size*: our layers, one graph for every input size;
+- *specialised*: our layers after ``gluon_same.specialize``;
+- *eager*: our layers, not hybridized;
+- *F.pad*: ``F.pad`` by the SAME amounts of this input size, then the stock operator;
+- *recipe*: the stock operator with padding ``k // 2``, then a crop, as published for stride 1;
+- *PyTorch*: ``F.pad``, where it takes any, and the functions of ``torch.nn.functional``, eager;
+- *TensorFlow*: ``padding='SAME'`` in a ``tf.function``, on channels-last data, which is its own layout;
+- *onnxruntime*: ``auto_pad=SAME_UPPER``.
 
-``--memory`` shows the peak memory of processes that run one contender each, instead of times.
+MXNet's are hybridized with ``static_alloc`` and ``static_shape``. The last three may have environments
+of their own, named by ``--python``; what is not installed is left out:
+
+    pip install '.[test]'
+    python -m venv torch; torch/bin/pip install torch numpy
+    python -m venv tensorflow; tensorflow/bin/pip install tensorflow-cpu==2.15.1
+
+``--memory`` shows the peak memory of processes that run one row of one contender, instead of times.
 """
 
 import argparse
 import json
+import os
 import resource
-import statistics
 import subprocess
 import sys
-import time
-from typing import NamedTuple
+import tempfile
+from typing import NamedTuple, Tuple
 
-import gluon_same  # isort: skip  first: it readies NumPy for MXNet
-import mxnet as mx
-from mxnet.gluon import HybridBlock
-from mxnet.gluon import nn as stock
+import numpy as np
+import race
+from layer_makers import MAKERS
 
-from gluon_same import geometry, nn
-
-CONTENDERS = ("limit", "every size", "specialised", "eager", "F.pad")
+TOLERANCE = 1e-3
 
 
 class Row(NamedTuple):
-    kind: str  # conv, max or avg
+    layers: Tuple[dict, ...]
     channels: int
-    filters: int
-    kernel: int
-    stride: int
-    size: int
-    batch: int = 1
+    size: Tuple[int, ...]
+    name: str
+    backward: bool = False
 
-    def __str__(self):
-        channels = f"{self.channels}>{self.filters}" if self.kind == "conv" else str(self.channels)
-        batch = f" x{self.batch}" if self.batch > 1 else ""
-        return f"{self.kind} {self.kernel}/{self.stride} {channels} @{self.size}{batch}"
-
-    @property
-    def shape(self):
-        return (self.batch, self.channels, self.size, self.size)
+    def named(self, batch):
+        return self.name + (f" x{batch}" if batch > 1 else "") + (" train" if self.backward else "")
 
 
+def window(op, kernel, stride, filters=None, groups=1, ndim=2):
+    kernel = (kernel,) * ndim if isinstance(kernel, int) else kernel
+    return dict(op=op, kernel=kernel, stride=(stride,) * ndim, filters=filters, groups=groups)
+
+
+def row(op, kernel, stride, channels, size, filters=None, groups=1, ndim=2):
+    size = (size,) * ndim if isinstance(size, int) else size
+    layer = window(op, kernel, stride, filters, groups, ndim)
+    through = f"{channels}>{filters}" if filters else channels
+    kind = "depthwise" if groups > 1 else op
+    return Row(
+        (layer,), channels, size, f"{kind} {kernel}/{stride} {through} @{'x'.join(map(str, size))}"
+    )
+
+
+def chain(name, channels, size, *layers):
+    forward = Row(layers, channels, (size, size), f"{name} @{size}")
+    return [forward, forward._replace(backward=True)]
+
+
+BN, RELU = {"op": "bn"}, {"op": "relu"}
 ROWS = [
-    Row("conv", 64, 64, 3, 1, 56),
-    Row("conv", 64, 64, 2, 1, 56),
-    Row("conv", 64, 64, 4, 1, 56),
-    Row("conv", 512, 512, 2, 1, 13),
-    Row("conv", 512, 512, 3, 1, 13),
-    Row("max", 64, 64, 3, 1, 56),
-    Row("max", 64, 64, 2, 1, 56),
-    Row("max", 512, 512, 2, 1, 13),
-    Row("avg", 64, 64, 2, 1, 56),
-    Row("conv", 3, 32, 3, 2, 224),
-    Row("conv", 3, 64, 7, 2, 224),
-    Row("conv", 64, 128, 3, 2, 56),
-    Row("conv", 256, 512, 3, 2, 14),
-    Row("conv", 128, 128, 4, 2, 28),
-    Row("conv", 64, 128, 3, 2, 56, batch=8),
-    Row("max", 64, 64, 3, 2, 112),
-    Row("max", 64, 64, 2, 2, 111),
-    Row("max", 64, 64, 3, 2, 56, batch=8),
-    Row("avg", 64, 64, 3, 2, 112),
-    Row("avg", 64, 64, 2, 2, 112),
+    row("conv", 3, 2, 3, 224, 32),
+    row("conv", 7, 2, 3, 224, 64),
+    row("conv", 4, 1, 3, 128, 32),
+    row("conv", 4, 1, 3, 224, 64),
+    row("conv", 2, 1, 64, 56, 64),
+    row("conv", 3, 1, 64, 56, 64),
+    row("conv", 3, 2, 64, 56, 128),
+    row("conv", 4, 1, 32, (100, 20), 32),
+    row("conv", 2, 1, 256, 13, 256),
+    row("conv", 4, 2, 128, 28, 128),
+    *[row("conv", k, 2, c, 112, c, groups=c) for k in (3, 5) for c in (32, 64, 96)],
+    row("conv", 3, 2, 64, (400,), 64, ndim=1),
+    row("conv", 2, 1, 16, (8, 28, 28), 16, ndim=3),
+    row("max", 2, 1, 512, 13),
+    row("max", 2, 1, 64, 56),
+    row("max", 2, 1, 64, 112),
+    row("max", 3, 1, 64, 112),
+    row("max", 3, 2, 64, 112),
+    row("max", 3, 2, 64, 111),
+    row("max", 2, 2, 64, 111),
+    row("max", 2, 2, 16, 224),
+    row("max", 5, 1, 256, 26),
+    row("max", 13, 1, 512, 13),
+    row("max", 2, 1, 64, (2000,), ndim=1),
+    row("max", 2, 1, 16, (8, 28, 28), ndim=3),
+    row("avg", 2, 1, 64, 56),
+    row("avg", 3, 2, 64, 112),
+    row("avg", 2, 2, 64, 111),
+    row("avg", 3, 1, 256, 28),
+    row("avg", 3, 2, 64, (2000,), ndim=1),
+    row("avg", 3, 2, 16, (8, 28, 28), ndim=3),
+    *chain("conv 2 > max 2", 32, 112, window("conv", 2, 1, 32), window("max", 2, 1)),
+    *chain(
+        "conv 3 > bn > relu > max 2 > conv 3",
+        32,
+        112,
+        window("conv", 3, 1, 32),
+        BN,
+        RELU,
+        window("max", 2, 2),
+        window("conv", 3, 1, 64),
+    ),
 ]
+JOBS = [(row, batch) for row in ROWS for batch in (1, 8)]
 
 
-class PadFirst(HybridBlock):
-    """``F.pad`` by what SAME asks for at one input size, then the stock operator."""
-
-    def __init__(self, row, layer, **kwargs):
-        super().__init__(**kwargs)
-        self.layer = layer
-        before, after = geometry.same_padding(row.size, row.kernel, row.stride)
-        self.width = (0, 0, 0, 0, before, after, before, after)
-        # Not the lowest float: oneDNN's pooling of it is as fast, and so is any other constant.
-        self.constant = -3e38 if row.kind == "max" else 0.0
-
-    def hybrid_forward(self, F, x):
-        if any(self.width):
-            x = F.pad(x, mode="constant", pad_width=self.width, constant_value=self.constant)
-        return self.layer(x)
+def make_job(row, batch, folder):
+    """Seeded data and weights, written to a folder."""
+    random = np.random.RandomState(0)
+    arrays, channels = [random.normal(size=(batch, row.channels, *row.size))], row.channels
+    for layer in row.layers:
+        if layer["op"] == "conv":
+            shape = (layer["filters"], channels // layer["groups"], *layer["kernel"])
+            arrays.append(random.normal(size=shape) / np.sqrt(np.prod(shape[1:])))
+            channels = layer["filters"]
+    path = os.path.join(folder, "arrays.npz")
+    np.savez(path, *[array.astype(np.float32) for array in arrays])
+    return {"layers": row.layers, "arrays": path, "backward": row.backward}
 
 
-def make_layer(row, module, padding):
-    """A layer of ``module``, initialised alike for all contenders of a row."""
-    if row.kind == "conv":
-        layer = module.Conv2D(
-            row.filters, row.kernel, row.stride, padding, use_bias=False, in_channels=row.channels
-        )
-    else:
-        pool = {"max": module.MaxPool2D, "avg": module.AvgPool2D}[row.kind]
-        layer = pool(row.kernel, row.stride, padding)
-    mx.random.seed(0)
-    layer.initialize(mx.init.Xavier())
-    return layer
+def comparable(row, name):
+    """Whether a contender is to give the numbers of the others."""
+    if name == "limit":
+        return False
+    if name == "recipe":  # is for stride 1
+        return all(max(layer.get("stride", (1,))) == 1 for layer in row.layers)
+    # Averages after F.pad divide by the whole window: other numbers at the borders.
+    return not (name == "F.pad" and any(layer["op"] == "avg" for layer in row.layers))
 
 
-def make(row, contender):
-    """One contender of a row, ready to be called."""
-    if contender == "limit":
-        net = make_layer(row, stock, row.kernel // 2)
-    elif contender == "F.pad":
-        net = PadFirst(row, make_layer(row, stock, 0))
-    else:
-        net = make_layer(row, nn, "same")
-    if contender == "specialised":
-        gluon_same.specialize(net, row.shape)
-    if contender != "eager":
-        net.hybridize(static_alloc=True, static_shape=True)
-    return net
-
-
-def check(row, nets, x):
-    """Refuse to time contenders that do not give the same numbers."""
-    outputs = {name: net(x) for name, net in nets.items()}
-    want = outputs["every size"]
-    scale = want.abs().max().asscalar()
+def measure(row, batch, contenders, seconds):
+    """Median seconds of each contender that can run the row."""
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = race.prepare(contenders, make_job(row, batch, folder))
     for name, got in outputs.items():
-        # Average pooling after F.pad divides by the whole window: another number at the borders.
-        if name == "limit" or (name == "F.pad" and row.kind == "avg"):
-            continue
-        if got.shape != want.shape or (got - want).abs().max().asscalar() > 1e-4 * scale:
-            raise SystemExit(f"{row}: {name} does not give the numbers of the others")
+        error = race.relative_error(got, outputs["every size"]) if comparable(row, name) else 0
+        if not error < TOLERANCE:
+            raise SystemExit(f"{row.named(batch)}: {name} gives other numbers, off by {error:.1e}")
+    fits = [
+        c for c in contenders if c.name in outputs and (c.name != "recipe" or comparable(row, c.name))
+    ]
+    return race.race(fits, seconds, turns=6)
 
 
-def measure(row, repeats):
-    """Median seconds of each contender."""
-    x = mx.nd.random.normal(shape=row.shape)
-    nets = {name: make(row, name) for name in CONTENDERS}
-    check(row, nets, x)
-    times = {name: [] for name in nets}
-    for _ in range(repeats):
-        for name, net in nets.items():
-            start = time.perf_counter()
-            net(x).wait_to_read()
-            times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(t) for name, t in times.items()}
+def peak_memory(row, batch, name, python):
+    """Peak megabytes of a process of its own that runs one contender; None if it cannot."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = json.dumps(make_job(row, batch, folder))
+        command = [python, __file__, "--serve", name, "--alone", job]
+        done = subprocess.run(command, capture_output=True)
+    return float(done.stdout.split()[-1]) if done.returncode == 0 else None
 
 
-def peak_memory(row, contender):
-    """Peak megabytes of a process of its own that runs one contender."""
-    command = [sys.executable, __file__, "--one", contender, "--filter", str(row)]
-    return float(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-
-
-def run_one(row, contender):
-    net, x = make(row, contender), mx.nd.random.normal(shape=row.shape)
+def run_alone(name, job):
+    run, _ = MAKERS[name](job)
     for _ in range(5):
-        net(x).wait_to_read()
+        run()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
-def geometric_mean(values):
-    return statistics.geometric_mean(list(values))
+def show_row(label, result, names, scale):
+    limit = result["limit"]
+    cells = [
+        f"{result[n] * scale:9.3f} ({result[n] / limit:5.2f})" if n in result else "" for n in names
+    ]
+    print(f"{label:<44}" + "".join(f"{cell:>19}" for cell in cells), flush=True)
+
+
+def show_means(results, names):
+    """Geometric means of the ratios to the limit, and of ours to each of the others."""
+    for title, base in [("over limit", "limit"), *[(f"{n} over", n) for n in names[1:4]]]:
+        cells = []
+        for name in names:
+            pair = (name, base) if base == "limit" else (base, name)
+            ratios = [r[pair[0]] / r[pair[1]] for r in results.values() if name in r and base in r]
+            mean = np.exp(np.mean(np.log(ratios))) if ratios else None
+            cells.append(f"{mean:.2f} (to {max(ratios):.2f})" if ratios else "")
+        print(f"{'geometric mean, ' + title:<44}" + "".join(f"{cell:>19}" for cell in cells))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    race.add_arguments(parser, MAKERS)
     parser.add_argument("--filter", default="", help="run the rows whose name holds this")
-    parser.add_argument("--repeats", type=int, default=40)
-    parser.add_argument("--json", metavar="FILE", help="write the medians, in seconds, to a file")
+    parser.add_argument("--only", nargs="+", choices=MAKERS, default=list(MAKERS), help="contenders")
+    parser.add_argument("--batch", type=int, choices=(1, 8), help="run the rows of this batch alone")
     parser.add_argument("--memory", action="store_true", help="show peak memory instead of times")
-    parser.add_argument("--one", choices=CONTENDERS, help=argparse.SUPPRESS)
+    parser.add_argument("--alone", type=json.loads, help=argparse.SUPPRESS)
+    parser.set_defaults(seconds=0.3)
     args = parser.parse_args()
-    rows = [row for row in ROWS if args.filter in str(row)]
-    if args.one:
-        (row,) = [row for row in ROWS if str(row) == args.filter]
-        run_one(row, args.one)
+    if args.alone:
+        run_alone(args.serve, args.alone)
         return
-    unit = "peak MiB" if args.memory else "ms"
-    print(f"{unit:<24}" + "".join(f"{name:>17}" for name in CONTENDERS))
+    if args.serve:
+        race.serve(MAKERS[args.serve])
+        return
+    chosen = dict(args.python)
+    names = [n for n in MAKERS if n in args.only or n in ("limit", "every size")]
+    pythons = {name: chosen.get(name, sys.executable) for name in names}
+    jobs = [(r, b) for r, b in JOBS if args.filter in r.named(b) and args.batch in (None, b)]
+    contenders = [] if args.memory else race.start(__file__, pythons)
+    print(race.processor())
+    print(f"{'peak MiB' if args.memory else 'ms':<44}" + "".join(f"{name:>19}" for name in names))
     results = {}
-    for row in rows:
+    for row, batch in jobs:
         if args.memory:
-            result = {name: peak_memory(row, name) for name in CONTENDERS}
+            peaks = {name: peak_memory(row, batch, name, pythons[name]) for name in names}
+            found = {name: peak for name, peak in peaks.items() if peak}
         else:
-            result = measure(row, args.repeats)
-        results[str(row)] = result
-        scale = 1 if args.memory else 1e3
-        cells = [
-            f"{result[name] * scale:10.3f} ({result[name] / result['limit']:4.2f})"
-            for name in CONTENDERS
-        ]
-        print(f"{row!s:<24}" + "".join(f"{cell:>17}" for cell in cells), flush=True)
-    means = [geometric_mean(r[name] / r["limit"] for r in results.values()) for name in CONTENDERS]
-    print(f"{'geometric mean':<24}" + "".join(f"{f'({mean:4.2f})':>17}" for mean in means))
-    against = geometric_mean(r["every size"] / r["F.pad"] for r in results.values())
-    print(f"every size against F.pad, geometric mean: {against:.2f}")
+            found = measure(row, batch, contenders, args.seconds)
+        results[row.named(batch)] = found
+        show_row(row.named(batch), found, names, 1 if args.memory else 1e3)
+    show_means(results, names)
+    for contender in contenders:
+        contender.stop()
     if args.json:
         with open(args.json, "w") as file:
             json.dump(results, file, indent=1)

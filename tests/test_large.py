@@ -126,6 +126,10 @@ def test_so_are_fewer_channels_than_the_quick_kernel_takes(small_cache):
     assert operators(graph_of(3, (9, 9), (2, 2))) == ["Pooling"]
 
 
+def test_the_size_of_the_cache_is_plausible():
+    assert 2**18 <= lowering.QUICK * 64 <= 2**26
+
+
 def test_a_band_fits():
     windows, sizes = (Window(5, 2, "same", 5), Window(3, 1, (0, 0), 3)), (300, 200)
     assert lowering.is_slow(windows, sizes)

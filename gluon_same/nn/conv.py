@@ -42,8 +42,8 @@ class _Convolution(Windowed):
         return out if self.act is None else self.act(out)
 
     def _convolve(self, *args, **kwargs):
-        known = {"in_channels": self._channels_seen, "dtype": self.weight.dtype}
-        return functional.convolution(*args, **known, **kwargs)
+        channels = self._channels_seen or self._in_channels or None
+        return functional.convolution(*args, in_channels=channels, dtype=self.weight.dtype, **kwargs)
 
 
 class _Transposed(_Convolution):
