@@ -71,6 +71,32 @@ def cut(F: Any, x: Any, layout: str, cuts: Sequence[Tuple[int, int, bool]]) -> A
     return F.slice(x, begin=begin, end=end, step=step)
 
 
+def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
+    """A symbol equal to ``x`` that MXNet refuses to bind to any other shape.
+
+    Parameters
+    ----------
+    x : Symbol
+        In classic mode.
+    expected : sequence of int or None
+        The size of each axis, None for those that may have any.
+    name : str
+        What the error is to show: the node where the size differs has it at the start of its name.
+    """
+    # A dimension n splits into (n, 1) only if it is n. So reshapes that change nothing check one axis
+    # after the other, each merging what the last one split, and the error names the node where the
+    # size differs. (All axes at once would make more dimensions than oneDNN takes.)
+    merged = []
+    for axis, n in enumerate(expected):
+        if n is not None:
+            rest = [0] * (len(expected) - axis - 1)
+            x = mx.sym.reshape(x, shape=[*merged, -4, n, 1, *rest], name=f"{name}_axis{axis}")
+            merged = [0] * axis + [-3]
+        else:
+            merged = [*merged, 0]
+    return mx.sym.reshape(x, shape=merged)
+
+
 def _range(lead, trail, reverse):
     if reverse:
         return (-trail - 1 if trail else None), (lead - 1 if lead else None), -1

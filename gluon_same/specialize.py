@@ -9,6 +9,7 @@ import mxnet as mx
 from mxnet.gluon import Block, HybridBlock
 
 from .arguments import spatial, whole
+from .arrays import fix_shape
 from .nn.base import Windowed
 
 __all__ = ["specialize"]
@@ -257,21 +258,8 @@ class _Guard:
 
 
 def _check_in_graph(block, x, expected):
-    # A dimension n splits into (n, 1) only if it is n. So reshapes that change nothing check one axis
-    # after the other, each merging what the last one split, and the error names the node where the
-    # size differs. (All axes at once would make more dimensions than oneDNN takes.)
     sizes = "x".join("any" if n is None else str(n) for n in expected)
-    y = _classic(x)
-    merged = []
-    for axis, n in enumerate(expected):
-        if n is not None:
-            rest = [0] * (len(expected) - axis - 1)
-            name = f"{block.name}_specialized_to_{sizes}_axis{axis}"
-            y = mx.sym.reshape(y, shape=[*merged, -4, n, 1, *rest], name=name)
-            merged = [0] * axis + [-3]
-        else:
-            merged = [*merged, 0]
-    y = mx.sym.reshape(y, shape=merged)
+    y = fix_shape(_classic(x), expected, f"{block.name}_specialized_to_{sizes}")
     return y if x is _classic(x) else y.as_np_ndarray()
 
 
