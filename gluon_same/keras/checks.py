@@ -1,0 +1,139 @@
+"""Keras' arguments, checked and brought into the form of :mod:`gluon_same.functional`'s."""
+
+from typing import Any, Dict, Optional, Sequence, Tuple
+
+from ..arguments import LAYOUTS, per_axis
+
+DATA_FORMATS = ("channels_last", "channels_first")
+PADDINGS = ("valid", "same")
+
+
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """``value`` in lower case, if it is one of the words allowed."""
+    word = value.lower() if isinstance(value, str) else value
+    if word not in allowed:
+        raise ValueError(
+            f"The `{name}` argument must be one of {tuple(allowed)}. Received: {name}={value!r}"
+        )
+    return word
+
+
+def data_format(value: Optional[str]) -> str:
+    """The format told, or Keras' own default."""
+    return one_of("data_format", value or DATA_FORMATS[0], DATA_FORMATS)
+
+
+def layout(ndim: int, data_format: str) -> str:
+    """MXNet's name of a format, for so many spatial axes."""
+    return LAYOUTS[ndim][DATA_FORMATS[::-1].index(data_format)]
+
+
+def rank(shape: Optional[Tuple], ndim: Optional[int] = None) -> int:
+    """The number of spatial axes of inputs of this shape, which should be ``ndim``."""
+    if shape is not None:
+        if len(shape) - 2 not in LAYOUTS or ndim not in (None, len(shape) - 2):
+            wanted = "3, 4 or 5" if ndim is None else ndim + 2
+            raise ValueError(f"`inputs` must have {wanted} axes. Received: inputs.shape={shape}")
+        return len(shape) - 2
+    if ndim is None:
+        raise ValueError(
+            "The number of axes of `inputs` is not known. Give the variable a shape, 0 for sizes that "
+            "are open, as in mx.sym.var('inputs', shape=(0, 0, 0, 3)), or one size for each axis"
+        )
+    return ndim
+
+
+def kernel_rank(name: str, shape: Tuple) -> int:
+    """The number of spatial axes of a kernel of this shape."""
+    if len(shape) - 2 not in LAYOUTS or min(shape) < 1:
+        raise ValueError(f"`{name}` must have 3, 4 or 5 axes. Received: {name}.shape={shape}")
+    return len(shape) - 2
+
+
+def window(
+    ndim: int, strides: Any, padding: Any, dilation_rate: Any = None, paddings: Sequence[str] = PADDINGS
+) -> Dict[str, Any]:
+    """The arguments of a window, under the names of MXNet's operators."""
+    how = {
+        "stride": per_axis("strides", strides, ndim),
+        "pad": one_of("padding", padding, paddings),
+    }
+    if dilation_rate is not None:
+        how["dilate"] = per_axis("dilation_rate", dilation_rate, ndim)
+    return how
+
+
+def transposed_window(
+    kernel: Tuple[int, ...], strides: Any, padding: Any, output_padding: Any, dilation_rate: Any
+) -> Dict[str, Any]:
+    """The arguments of a transposed window, whose padding is what to cut off."""
+    ndim = len(kernel)
+    how = window(ndim, strides, padding, dilation_rate)
+    if ndim == 3 and max(how["dilate"]) > 1:
+        raise ValueError(
+            "`dilation_rate > 1` is not supported by transposed convolutions over 3 axes: MXNet has no "
+            f"such operator. Received: dilation_rate={dilation_rate}"
+        )
+    extras = (None,) * ndim
+    if output_padding is not None:
+        extras = per_axis("output_padding", output_padding, ndim, least=0)
+        if any(extra >= s for extra, s in zip(extras, how["stride"])):
+            raise ValueError(
+                "The `output_padding` argument must be less than `strides`. Received: "
+                f"output_padding={output_padding}, strides={strides}"
+            )
+    axes = zip(kernel, how["stride"], extras, how["dilate"])
+    pads = [conv_transpose_padding(k, s, how["pad"], extra, d) for k, s, extra, d in axes]
+    how["pad"], how["adj"] = zip(*pads)
+    return how
+
+
+def conv_transpose_padding(
+    kernel: int,
+    stride: int = 1,
+    padding: str = "valid",
+    output_padding: Optional[int] = None,
+    dilation_rate: int = 1,
+) -> Tuple[Tuple[int, int], int]:
+    """What a transposed convolution cuts off on one axis, and adds, to have Keras' output size.
+
+    The full transposed convolution of ``n`` elements has ``(n - 1) * stride + k_eff``, of which Keras
+    keeps ``(n - 1) * stride + tail``. The tail is, with and without an output padding,
+
+    ============  ==============================  ====================
+    padding       output_padding given            None
+    ============  ==============================  ====================
+    ``'valid'``   ``k_eff + output_padding``      ``max(k_eff, stride)``
+    ``'same'``    ``k_eff % 2 + output_padding``  ``stride``
+    ============  ==============================  ====================
+
+    Parameters
+    ----------
+    kernel, stride, dilation_rate : int
+        At least 1.
+    padding : {'valid', 'same'}
+    output_padding : int, optional
+        Less than the stride.
+
+    Returns
+    -------
+    (before, after), extra : (tuple of int, int)
+        Elements cut at the two ends, and elements added at the end.
+
+    Examples
+    --------
+    >>> conv_transpose_padding(3, 2, 'same'), conv_transpose_padding(3, 2, 'same', output_padding=0)
+    (((0, 1), 0), ((1, 1), 0))
+    """
+    span = dilation_rate * (kernel - 1) + 1
+    if padding == "valid":
+        tail = max(span, stride) if output_padding is None else span + output_padding
+    else:
+        tail = stride if output_padding is None else span % 2 + output_padding
+    return cut_to(tail, span)
+
+
+def cut_to(tail: int, span: int) -> Tuple[Tuple[int, int], int]:
+    """Cut ``span`` down to ``tail`` elements, the odd one at the end, or else what to add to it."""
+    surplus = max(span - tail, 0)
+    return (surplus // 2, surplus - surplus // 2), max(tail - span, 0)

@@ -1,0 +1,146 @@
+"""Putting keras-mxnet right: its convolutions and poolings by :mod:`gluon_same.keras`.
+
+One line does it, before models are built::
+
+    import gluon_same.keras.mxnet_backend as same; same.install()
+
+From then on, every convolution (also depthwise, separable and transposed) and every pooling that
+keras-mxnet 2.2.4.3 builds has TensorFlow's numbers and sizes, at sizes that are open, too
+(``Input((None, None, 3))``). Models that are built already keep the graph they have.
+
+:data:`REPLACED` names everything that is replaced, and :func:`uninstall` puts it all back.
+"""
+
+import collections
+import collections.abc
+import importlib
+from contextlib import contextmanager
+from importlib import metadata
+from typing import Iterator
+
+from . import replacements
+
+__all__ = ["REPLACED", "install", "installed", "is_installed", "uninstall"]
+
+VERSION = "2.2.4.3"
+
+#: Functions of the backend, each replaced where it is defined and where ``keras.backend`` shows it.
+_FUNCTIONS = (
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv2d_transpose",
+    "conv3d_transpose",
+    "depthwise_conv2d",
+    "separable_conv1d",
+    "separable_conv2d",
+    "pool2d",
+    "pool3d",
+)
+_METHODS = {
+    "keras.backend.mxnet_backend.KerasSymbol._get_shape": replacements.get_shape,
+    "keras.layers.convolutional.Conv2DTranspose.call": replacements.call_transposed,
+    "keras.layers.convolutional.Conv3DTranspose.call": replacements.call_transposed,
+    "keras.layers.convolutional.DepthwiseConv2D.compute_output_shape": (
+        replacements.depthwise_output_shape
+    ),
+}
+_MODULES = ("keras.backend", "keras.backend.mxnet_backend")
+
+#: The full names of all that :func:`install` replaces.
+REPLACED = (*(f"{module}.{name}" for module in _MODULES for name in _FUNCTIONS), *_METHODS)
+
+_originals = {}
+
+
+def install() -> None:
+    """Replace what :data:`REPLACED` names. Doing it again changes nothing.
+
+    On Python 3.10 and later, keras-mxnet does not import by itself, for it looks for ``Iterable`` in
+    ``collections``. It does here: the name is there for the time of the import.
+
+    Raises
+    ------
+    ImportError
+        If keras-mxnet is not installed, in another version, or hidden by another Keras.
+    RuntimeError
+        If Keras runs on another backend than MXNet.
+    """
+    if _originals:
+        return
+    keras = _import_keras()
+    if keras.backend.backend() != "mxnet":
+        raise RuntimeError(
+            f"Keras runs on the backend {keras.backend.backend()!r}: set KERAS_BACKEND=mxnet in the "
+            "environment before Keras is imported"
+        )
+    wrap = keras.backend.mxnet_backend.keras_mxnet_symbol
+    for name in _FUNCTIONS:
+        function = wrap(getattr(replacements, name))
+        for module in _MODULES:
+            _replace(f"{module}.{name}", function)
+    for name, method in _METHODS.items():
+        _replace(name, method)
+
+
+def uninstall() -> None:
+    """Put back everything that :func:`install` replaced."""
+    while _originals:
+        name, original = _originals.popitem()
+        owner, attribute = _locate(name)
+        setattr(owner, attribute, original)
+
+
+def is_installed() -> bool:
+    """Whether the replacements are in place."""
+    return bool(_originals)
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """A context with the replacements in place, which leaves everything as it was found."""
+    before = is_installed()
+    install()
+    try:
+        yield
+    finally:
+        if not before:
+            uninstall()
+
+
+def _import_keras():
+    advice = f"gluon_same.keras.mxnet_backend wants it: pip install 'keras-mxnet=={VERSION}'"
+    try:
+        found = metadata.version("keras-mxnet")
+    except metadata.PackageNotFoundError:
+        raise ImportError(f"keras-mxnet is not installed. {advice}") from None
+    if found != VERSION:
+        raise ImportError(f"keras-mxnet {found} is installed, not {VERSION}. {advice}")
+    lent = not hasattr(collections, "Iterable")
+    if lent:
+        collections.Iterable = collections.abc.Iterable
+    try:
+        keras = importlib.import_module("keras")
+    finally:
+        if lent:
+            del collections.Iterable
+    # Another Keras may be installed over it, in the same folder.
+    if keras.__version__ != VERSION:
+        raise ImportError(f"Keras {keras.__version__} is imported, not keras-mxnet {VERSION}. {advice}")
+    return keras
+
+
+def _replace(name, value):
+    owner, attribute = _locate(name)
+    _originals[name] = vars(owner)[attribute]
+    setattr(owner, attribute, value)
+
+
+def _locate(name):
+    """The module or class of a full name, and the name in it."""
+    path, attribute = name.rsplit(".", 1)
+    try:
+        return importlib.import_module(path), attribute
+    except ImportError:
+        owner, part = _locate(path)
+        return getattr(owner, part), attribute

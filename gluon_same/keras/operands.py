@@ -1,0 +1,109 @@
+"""What a Keras operation is given: arrays and symbols, and what is known of their shapes."""
+
+from ast import literal_eval
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+
+import mxnet as mx
+
+from .. import arrays
+
+Shape = Tuple[Optional[int], ...]
+
+#: Two sizes to try for an axis that a variable leaves open. They are even numbers of many divisors, so
+#: that maps which are halved and doubled again on their way through a net still meet at one size.
+PROBES = (10080, 20160)
+
+
+class Operand(NamedTuple):
+    """An array or a symbol of classic mode; its shape, None for what is not known; its dtype."""
+
+    value: Any
+    shape: Optional[Shape]
+    dtype: Optional[str] = None
+
+    @property
+    def F(self) -> Any:
+        return mx.nd if isinstance(self.value, mx.nd.NDArray) else mx.sym
+
+    def transpose(self, axes: Tuple[int, ...]) -> "Operand":
+        """The axes in another order."""
+        value = self.F.transpose(self.value, axes=axes)
+        return self._replace(value=value, shape=self.shape and tuple(self.shape[a] for a in axes))
+
+
+def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]:
+    """``inputs`` and kernels as operands, and what brings a result to the mode of ``inputs``.
+
+    Raises
+    ------
+    TypeError
+        If one is neither an array nor a symbol, or they are not all of one kind.
+    ValueError
+        If nothing tells the shape of a kernel.
+    """
+    if not isinstance(inputs, (mx.nd.NDArray, mx.sym.Symbol)):
+        raise TypeError(f"inputs of {type(inputs)} are neither an NDArray nor a Symbol")
+    kind = mx.nd.NDArray if isinstance(inputs, mx.nd.NDArray) else mx.sym.Symbol
+    for name, kernel in kernels.items():
+        if not isinstance(kernel, kind):
+            raise TypeError(f"{name} of {type(kernel)} does not go with inputs of {type(inputs)}")
+    *values, restore = arrays.classic(inputs, *kernels.values())
+    inputs, *rest = map(operand, values)
+    for name, kernel in zip(kernels, rest):
+        if kernel.shape is None or None in kernel.shape:
+            raise ValueError(
+                f"The shape of `{name}` is not known. Give it to the variable, as in "
+                f"mx.sym.var({name!r}, shape=(3, 3, 16, 32)). Received: shape={kernel.shape}"
+            )
+    return inputs, rest, restore
+
+
+def operand(value: Any) -> Operand:
+    """An operand of an array or a symbol in classic mode."""
+    if isinstance(value, mx.nd.NDArray):
+        return Operand(value, value.shape)
+    return Operand(value, infer_shape(value), infer_dtype(value))
+
+
+def infer_shape(symbol: Any) -> Optional[Shape]:
+    """The shape that follows from the shapes of a symbol's variables.
+
+    MXNet's own partial inference goes wrong where it computes with a size that is not known, or stops
+    with an error. So each open size is given a number, twice: what comes out alike is known.
+
+    Returns
+    -------
+    tuple of int or None, or None
+        None for each axis whose size is open, and None where not even the number of axes is known.
+    """
+    declared = _declared_shapes(symbol)
+    # A variable of which only the number of axes is known, like the labels that Keras makes, follows
+    # the others' sizes; only if that does not do, it is given sizes, too.
+    for everywhere in (False, True):
+        try:
+            shapes = [_infer_at(symbol, declared, size, everywhere) for size in PROBES]
+        except mx.MXNetError:
+            continue
+        return tuple(n if n == m and n > 0 else None for n, m in zip(*shapes)) or None
+    return None
+
+
+def infer_dtype(symbol: Any) -> Optional[str]:
+    """The dtype that follows from the variables' own, None if it is open."""
+    (dtype,) = symbol.infer_type_partial()[1]
+    return dtype and dtype.__name__
+
+
+def _declared_shapes(symbol):
+    attributes = symbol.attr_dict()
+    shapes = {name: attributes.get(name, {}).get("__shape__") for name in symbol.list_inputs()}
+    return {name: literal_eval(shape) for name, shape in shapes.items() if shape}
+
+
+def _infer_at(symbol, declared, size, everywhere):
+    given = {}
+    for name, shape in declared.items():
+        if everywhere or any(n > 0 for n in shape):
+            given[name] = tuple(n if n > 0 else size for n in shape)
+    _, (shape,), _ = symbol.infer_shape_partial(**given)
+    return shape

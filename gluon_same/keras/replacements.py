@@ -1,0 +1,218 @@
+"""What :mod:`.mxnet_backend` puts in place of keras-mxnet's own functions, under their signatures.
+
+``x`` and kernels are keras-mxnet's ``KerasSymbol``. For channels-last data its kernels have Keras'
+layout, and for channels-first data MXNet's own. Keras is imported when it is called for: by then
+keras-mxnet has been.
+"""
+
+from typing import Any, Optional, Sequence
+
+from . import checks, operations
+from .operands import infer_shape, operand
+
+CONV1D_PADDINGS = (*checks.PADDINGS, "causal")
+
+
+def conv1d(x, kernel, strides=1, padding="valid", data_format=None, dilation_rate=1):
+    return _convolution(x, kernel, 1, strides, padding, data_format, dilation_rate, CONV1D_PADDINGS)
+
+
+def conv2d(x, kernel, strides=(1, 1), padding="valid", data_format=None, dilation_rate=(1, 1)):
+    return _convolution(x, kernel, 2, strides, padding, data_format, dilation_rate)
+
+
+def conv3d(x, kernel, strides=(1, 1, 1), padding="valid", data_format=None, dilation_rate=(1, 1, 1)):
+    return _convolution(x, kernel, 3, strides, padding, data_format, dilation_rate)
+
+
+def depthwise_conv2d(
+    x, depthwise_kernel, strides=(1, 1), padding="valid", data_format=None, dilation_rate=(1, 1)
+):
+    data_format = _data_format(data_format)
+    how = checks.window(2, strides, padding, dilation_rate)
+    weight = _kernel(depthwise_kernel, data_format, (-2, -1))
+    name = _name("depthwise")
+    return _symbol(x, operations.depthwise(_operand(x, 2), weight, data_format, how, name))
+
+
+def separable_conv1d(
+    x,
+    depthwise_kernel,
+    pointwise_kernel,
+    strides=1,
+    padding="valid",
+    data_format=None,
+    dilation_rate=1,
+):
+    kernels = depthwise_kernel, pointwise_kernel
+    return _separable(x, kernels, 1, strides, padding, data_format, dilation_rate)
+
+
+def separable_conv2d(
+    x,
+    depthwise_kernel,
+    pointwise_kernel,
+    strides=(1, 1),
+    padding="valid",
+    data_format=None,
+    dilation_rate=(1, 1),
+):
+    kernels = depthwise_kernel, pointwise_kernel
+    return _separable(x, kernels, 2, strides, padding, data_format, dilation_rate)
+
+
+def conv2d_transpose(
+    x,
+    kernel,
+    output_shape,
+    strides=(1, 1),
+    padding="valid",
+    data_format=None,
+    dilation_rate=(1, 1),
+):
+    return _transposed_to(x, kernel, output_shape, 2, strides, padding, data_format, dilation_rate)
+
+
+def conv3d_transpose(x, kernel, output_shape, strides=(1, 1, 1), padding="valid", data_format=None):
+    return _transposed_to(x, kernel, output_shape, 3, strides, padding, data_format, 1)
+
+
+def pool2d(x, pool_size, strides=(1, 1), padding="valid", data_format=None, pool_mode="max"):
+    return _pool(x, pool_size, 2, strides, padding, data_format, pool_mode)
+
+
+def pool3d(x, pool_size, strides=(1, 1, 1), padding="valid", data_format=None, pool_mode="max"):
+    return _pool(x, pool_size, 3, strides, padding, data_format, pool_mode)
+
+
+def call_transposed(self: Any, inputs: Any) -> Any:
+    """``Conv2DTranspose.call`` and ``Conv3DTranspose.call``, for sizes that are open, too.
+
+    Keras' own tells ``K.conv2d_transpose`` the output size, which an open size leaves unknown: the
+    output padding says as much.
+    """
+    from keras import backend as K
+
+    def transposed(x, kernel):
+        weight = _kernel(kernel, self.data_format, (-1, -2))
+        how = checks.transposed_window(
+            weight.shape[2:], self.strides, self.padding, self.output_padding, self.dilation_rate
+        )
+        data, name = _operand(x, len(weight.shape) - 2), _name("conv_transpose")
+        return _symbol(x, operations.transposed(data, weight, self.data_format, how, name))
+
+    outputs = K.keras_mxnet_symbol(transposed)(inputs, self.kernel)
+    if self.use_bias:
+        outputs = K.bias_add(outputs, self.bias, data_format=self.data_format)
+    return outputs if self.activation is None else self.activation(outputs)
+
+
+def depthwise_output_shape(self: Any, input_shape: Sequence[Optional[int]]) -> tuple:
+    """``DepthwiseConv2D.compute_output_shape``, which forgets the dilation."""
+    from keras.utils.conv_utils import conv_output_length
+
+    first = self.data_format == "channels_first"
+    batch, *sizes = input_shape
+    channels = sizes.pop(0 if first else -1)
+    axes = zip(sizes, self.kernel_size, self.strides, self.dilation_rate)
+    sizes = [conv_output_length(n, k, self.padding, s, d) for n, k, s, d in axes]
+    channels *= self.depth_multiplier
+    return (batch, channels, *sizes) if first else (batch, *sizes, channels)
+
+
+def get_shape(self: Any) -> tuple:
+    """``KerasSymbol._get_shape``, where MXNet's partial inference stops at a size that is open."""
+    if hasattr(self, "_keras_shape"):
+        return self._keras_shape
+    shape = infer_shape(self.symbol)
+    return () if shape is None else tuple(0 if n is None else n for n in shape)
+
+
+def _convolution(
+    x, kernel, ndim, strides, padding, data_format, dilation_rate, paddings=checks.PADDINGS
+):
+    data_format = _data_format(data_format)
+    how = checks.window(ndim, strides, padding, dilation_rate, paddings)
+    weight = _kernel(kernel, data_format, (-1, -2))
+    return _symbol(x, operations.convolution(_operand(x, ndim), weight, data_format, how, _name("conv")))
+
+
+def _separable(x, kernels, ndim, strides, padding, data_format, dilation_rate):
+    data_format = _data_format(data_format)
+    how = checks.window(ndim, strides, padding, dilation_rate)
+    weights = [_kernel(k, data_format, order) for k, order in zip(kernels, ((-2, -1), (-1, -2)))]
+    data, name = _operand(x, ndim), _name("separable")
+    return _symbol(x, operations.separable(data, *weights, data_format, how, name))
+
+
+def _transposed_to(x, kernel, output_shape, ndim, strides, padding, data_format, dilation_rate):
+    data_format = _data_format(data_format)
+    weight, data = _kernel(kernel, data_format, (-1, -2)), _operand(x, ndim)
+    wanted, sizes = (
+        shape[2:] if data_format == "channels_first" else shape[1:-1]
+        for shape in (tuple(output_shape), data.shape or (None,) * (ndim + 2))
+    )
+    how = checks.transposed_window(weight.shape[2:], strides, padding, None, dilation_rate)
+    axes = zip(wanted, sizes, weight.shape[2:], how["stride"], how["dilate"])
+    how["pad"], how["adj"] = zip(*(_cut_to(*axis, padding) for axis in axes))
+    return _symbol(x, operations.transposed(data, weight, data_format, how, _name("conv_transpose")))
+
+
+def _cut_to(wanted, size, kernel, stride, dilation, padding):
+    """What the transposed convolution of ``size`` elements cuts off to have the size that is wanted."""
+    span = dilation * (kernel - 1) + 1
+    if not wanted or not size:
+        raise ValueError(
+            "The `output_shape` argument and the shape of `x` must hold every spatial size. Received: "
+            f"{wanted} for {size} elements of `x`"
+        )
+    tail = wanted - (size - 1) * stride
+    least = span if padding == "valid" else 1
+    if not least <= tail < least + stride:
+        raise ValueError(
+            f"The `output_shape` argument does not fit: a convolution with padding={padding!r}, kernel "
+            f"{kernel} and stride {stride} does not give {size} elements. Received: {wanted}"
+        )
+    return checks.cut_to(tail, span)
+
+
+def _pool(x, pool_size, ndim, strides, padding, data_format, pool_mode):
+    data_format = _data_format(data_format)
+    checks.one_of("pool_mode", pool_mode, ("max", "avg"))
+    pool_size = checks.per_axis("pool_size", pool_size, ndim)
+    how = checks.window(ndim, strides, padding)
+    data, name = _operand(x, ndim), _name(f"{pool_mode}_pool")
+    return _symbol(x, operations.pooling(data, pool_size, pool_mode, data_format, how, name))
+
+
+def _data_format(data_format):
+    from keras import backend as K
+
+    return checks.data_format(K.image_data_format() if data_format is None else data_format)
+
+
+def _name(what):
+    from keras.backend import mxnet_backend
+
+    return mxnet_backend._prepare_name(None, what)
+
+
+def _operand(x, ndim):
+    # Not by `x.shape`: `_keras_shape`, where Keras writes what it expects, is wrong in places (the
+    # channels of ConvLSTM2D's first state).
+    found = operand(x.symbol)
+    checks.rank(found.shape, ndim)
+    return found
+
+
+def _kernel(kernel, data_format, order):
+    """A kernel in MXNet's layout, whose first axes are those at ``order`` in Keras'."""
+    weight = operand(kernel.symbol)
+    if data_format == "channels_first":
+        return weight
+    ndim = len(weight.shape)
+    return weight.transpose((*(a % ndim for a in order), *range(ndim - 2)))
+
+
+def _symbol(x, symbol):
+    return type(x)(symbol)
