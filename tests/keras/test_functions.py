@@ -1,10 +1,7 @@
 """Functions with Keras' signatures, on arrays and symbols, against the slow reference."""
 
-import gluon_same.keras  # isort: skip  before mxnet: brings back the NumPy names that it needs
-
 import mxnet as mx
 import numpy as np
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 

@@ -1,0 +1,277 @@
+"""The layers and models that keras.npz holds TensorFlow's numbers of, for any Keras 2 to build.
+
+Nothing is imported but NumPy: make_keras_golden.py builds them with TensorFlow's Keras, the tests and
+the table of keras-mxnet's errors with keras-mxnet. Data and weights are the same on all sides, for they
+are drawn by their shapes alone.
+"""
+
+from zlib import crc32
+
+import numpy as np
+
+#: (name, class, arguments, shape of the input without its batch, channels last). Where keras-mxnet
+#: 2.2.4.3 does not give Keras' numbers as it comes, the name is in WRONG.
+LAYERS = [
+    ("conv 3/1", "Conv2D", dict(filters=4, kernel_size=3, padding="same"), (8, 9, 3)),
+    ("conv 2/1", "Conv2D", dict(filters=4, kernel_size=2, padding="same"), (8, 9, 3)),
+    ("conv 4x1", "Conv2D", dict(filters=4, kernel_size=(4, 1), padding="same"), (8, 9, 3)),
+    ("conv 3/2 even", "Conv2D", dict(filters=4, kernel_size=3, strides=2, padding="same"), (8, 8, 3)),
+    ("conv 3/2 odd", "Conv2D", dict(filters=4, kernel_size=3, strides=2, padding="same"), (9, 9, 3)),
+    ("conv 1/2", "Conv2D", dict(filters=4, kernel_size=1, strides=2, padding="same"), (8, 9, 3)),
+    (
+        "conv 3 dilated",
+        "Conv2D",
+        dict(filters=4, kernel_size=3, dilation_rate=2, padding="same"),
+        (8, 9, 3),
+    ),
+    (
+        "conv 2 dilated",
+        "Conv2D",
+        dict(filters=4, kernel_size=2, dilation_rate=3, padding="same"),
+        (8, 9, 3),
+    ),
+    ("conv valid", "Conv2D", dict(filters=4, kernel_size=3, strides=2), (8, 9, 3)),
+    ("conv1d 3/2", "Conv1D", dict(filters=4, kernel_size=3, strides=2, padding="same"), (10, 3)),
+    ("conv1d 4/1", "Conv1D", dict(filters=4, kernel_size=4, padding="same"), (11, 3)),
+    (
+        "conv1d causal",
+        "Conv1D",
+        dict(filters=4, kernel_size=3, dilation_rate=2, padding="causal"),
+        (10, 3),
+    ),
+    ("conv1d causal/2", "Conv1D", dict(filters=4, kernel_size=3, strides=2, padding="causal"), (10, 3)),
+    ("conv3d 2/1", "Conv3D", dict(filters=2, kernel_size=2, padding="same"), (4, 5, 4, 2)),
+    ("conv3d 3/2", "Conv3D", dict(filters=2, kernel_size=3, strides=2, padding="same"), (4, 5, 4, 2)),
+    ("depthwise 3/1", "DepthwiseConv2D", dict(kernel_size=3, padding="same"), (8, 9, 3)),
+    ("depthwise 3/2", "DepthwiseConv2D", dict(kernel_size=3, strides=2, padding="same"), (8, 8, 3)),
+    (
+        "depthwise x2",
+        "DepthwiseConv2D",
+        dict(kernel_size=3, depth_multiplier=2, padding="same"),
+        (8, 9, 3),
+    ),
+    ("depthwise dilated", "DepthwiseConv2D", dict(kernel_size=3, dilation_rate=2), (8, 9, 3)),
+    (
+        "separable 3/2",
+        "SeparableConv2D",
+        dict(filters=4, kernel_size=3, strides=2, padding="same"),
+        (8, 9, 3),
+    ),
+    (
+        "separable x2",
+        "SeparableConv2D",
+        dict(filters=4, kernel_size=2, depth_multiplier=2, padding="same"),
+        (8, 9, 3),
+    ),
+    ("separable1d 3", "SeparableConv1D", dict(filters=4, kernel_size=3, padding="same"), (10, 3)),
+    (
+        "separable1d 4/2",
+        "SeparableConv1D",
+        dict(filters=4, kernel_size=4, strides=2, padding="same"),
+        (11, 3),
+    ),
+    (
+        "transpose 3/2",
+        "Conv2DTranspose",
+        dict(filters=4, kernel_size=3, strides=2, padding="same"),
+        (4, 5, 3),
+    ),
+    (
+        "transpose 2/2",
+        "Conv2DTranspose",
+        dict(filters=4, kernel_size=2, strides=2, padding="same"),
+        (4, 5, 3),
+    ),
+    (
+        "transpose 4/2",
+        "Conv2DTranspose",
+        dict(filters=4, kernel_size=4, strides=2, padding="same"),
+        (4, 5, 3),
+    ),
+    ("transpose 3/1", "Conv2DTranspose", dict(filters=4, kernel_size=3, padding="same"), (4, 5, 3)),
+    ("transpose valid", "Conv2DTranspose", dict(filters=4, kernel_size=3, strides=2), (4, 5, 3)),
+    ("transpose 1/2 valid", "Conv2DTranspose", dict(filters=4, kernel_size=1, strides=2), (4, 5, 3)),
+    (
+        "transpose 3/2 +0",
+        "Conv2DTranspose",
+        dict(filters=4, kernel_size=3, strides=2, padding="same", output_padding=0),
+        (4, 5, 3),
+    ),
+    (
+        "transpose 5/3 +1",
+        "Conv2DTranspose",
+        dict(filters=4, kernel_size=5, strides=3, padding="same", output_padding=1),
+        (4, 5, 3),
+    ),
+    (
+        "transpose 4/3 +2",
+        "Conv2DTranspose",
+        dict(filters=4, kernel_size=4, strides=3, padding="same", output_padding=2),
+        (4, 5, 3),
+    ),
+    (
+        "transpose valid +1",
+        "Conv2DTranspose",
+        dict(filters=4, kernel_size=3, strides=2, output_padding=1),
+        (4, 5, 3),
+    ),
+    (
+        "transpose3d 3/2",
+        "Conv3DTranspose",
+        dict(filters=2, kernel_size=3, strides=2, padding="same"),
+        (2, 3, 2, 2),
+    ),
+    ("max 2/1", "MaxPooling2D", dict(pool_size=2, strides=1, padding="same"), (8, 9, 3)),
+    ("max 2/2 odd", "MaxPooling2D", dict(pool_size=2, padding="same"), (7, 9, 3)),
+    ("max 3/2 even", "MaxPooling2D", dict(pool_size=3, strides=2, padding="same"), (8, 8, 3)),
+    ("max 3/2, 20 channels", "MaxPooling2D", dict(pool_size=3, strides=2, padding="same"), (8, 9, 20)),
+    ("max 3/1", "MaxPooling2D", dict(pool_size=3, strides=1, padding="same"), (8, 9, 3)),
+    ("max valid", "MaxPooling2D", dict(pool_size=3, strides=2), (8, 9, 3)),
+    ("max1d 2/1", "MaxPooling1D", dict(pool_size=2, strides=1, padding="same"), (10, 3)),
+    ("max1d 3/2", "MaxPooling1D", dict(pool_size=3, strides=2, padding="same"), (10, 3)),
+    ("max3d 2/1", "MaxPooling3D", dict(pool_size=2, strides=1, padding="same"), (4, 5, 4, 2)),
+    ("max3d 3/2", "MaxPooling3D", dict(pool_size=3, strides=2, padding="same"), (4, 5, 4, 2)),
+    ("average 2/1", "AveragePooling2D", dict(pool_size=2, strides=1, padding="same"), (8, 9, 3)),
+    ("average 2/2 odd", "AveragePooling2D", dict(pool_size=2, padding="same"), (7, 9, 3)),
+    ("average 3/1", "AveragePooling2D", dict(pool_size=3, strides=1, padding="same"), (8, 9, 3)),
+    ("average 3/2 even", "AveragePooling2D", dict(pool_size=3, strides=2, padding="same"), (8, 8, 3)),
+    ("average1d 3/2", "AveragePooling1D", dict(pool_size=3, strides=2, padding="same"), (10, 3)),
+    ("average3d 2/2", "AveragePooling3D", dict(pool_size=2, padding="same"), (5, 5, 4, 2)),
+]
+
+#: The layers that keras-mxnet 2.2.4.3, as it comes, refuses, or gives other numbers or shapes of.
+WRONG = {
+    *("conv 2/1", "conv 4x1", "conv 3/2 even", "conv 2 dilated"),
+    *("conv1d 3/2", "conv1d 4/1", "conv3d 2/1", "conv3d 3/2"),
+    *("depthwise 3/2", "depthwise x2", "depthwise dilated"),
+    *("separable 3/2", "separable x2", "separable1d 3", "separable1d 4/2"),
+    *("transpose 3/2", "transpose 4/2", "transpose 3/1", "transpose 1/2 valid", "transpose 3/2 +0"),
+    *("transpose 5/3 +1", "transpose 4/3 +2", "transpose valid +1", "transpose3d 3/2"),
+    *("max 2/1", "max 2/2 odd", "max 3/2 even", "max 3/2, 20 channels"),
+    *("max1d 2/1", "max1d 3/2", "max3d 2/1", "max3d 3/2"),
+    *("average 2/1", "average 2/2 odd", "average 3/1", "average 3/2 even"),
+    *("average1d 3/2", "average3d 2/2"),
+}
+
+BATCH = 2
+
+#: Sizes that each model is run at, the first of which it is trained at.
+SIZES = {
+    "convnet": [(16, 12), (15, 13), (9, 16)],
+    "autoencoder": [(12, 8), (28, 28), (11, 9)],
+    "separable": [(16, 12), (15, 13), (8, 11)],
+    "sequence": [(16,), (13,), (10,)],
+    "volume": [(6, 4, 8), (5, 7, 4)],
+}
+CHANNELS = {"convnet": 3, "autoencoder": 1, "separable": 3, "sequence": 3, "volume": 2}
+STEPS, RATE = 3, 0.02
+
+
+def convnet(layer):
+    return [
+        layer("Conv2D", filters=8, kernel_size=3, strides=2, padding="same", activation="relu"),
+        layer("Conv2D", filters=8, kernel_size=4, padding="same"),
+        layer("MaxPooling2D", pool_size=3, strides=2, padding="same"),
+        # Frozen, with a gamma of one: keras-mxnet trains none, and takes every gamma for one.
+        layer("BatchNormalization", trainable=False),
+        layer("Activation", activation="relu"),
+        layer("Conv2D", filters=6, kernel_size=2, padding="same"),
+        layer("AveragePooling2D", pool_size=2, strides=1, padding="same"),
+    ]
+
+
+def autoencoder(layer):
+    coded = []
+    for filters in (8, 4, 4):
+        coded.append(layer("Conv2D", filters=filters, kernel_size=3, activation="relu", padding="same"))
+        coded.append(layer("MaxPooling2D", pool_size=(2, 2), padding="same"))
+    for filters in (4, 8):
+        coded.append(layer("Conv2D", filters=filters, kernel_size=3, activation="relu", padding="same"))
+        coded.append(layer("UpSampling2D", size=(2, 2)))
+    last = layer("Conv2D", filters=1, kernel_size=3, activation="sigmoid", padding="same")
+    return [*coded, last]
+
+
+def separable(layer):
+    return [
+        layer("SeparableConv2D", filters=8, kernel_size=3, depth_multiplier=2, padding="same"),
+        layer("DepthwiseConv2D", kernel_size=3, strides=2, padding="same", activation="relu"),
+        layer("SeparableConv2D", filters=8, kernel_size=2, strides=2, padding="same"),
+        layer("Conv2DTranspose", filters=6, kernel_size=3, strides=2, padding="same"),
+        layer("GlobalAveragePooling2D"),
+        layer("Dense", units=4),
+    ]
+
+
+def sequence(layer):
+    return [
+        layer("Conv1D", filters=6, kernel_size=3, dilation_rate=2, padding="causal", activation="relu"),
+        layer("SeparableConv1D", filters=6, kernel_size=4, strides=2, padding="same"),
+        layer("MaxPooling1D", pool_size=3, strides=2, padding="same"),
+        layer("AveragePooling1D", pool_size=2, strides=1, padding="same"),
+    ]
+
+
+def volume(layer):
+    return [
+        layer("Conv3D", filters=4, kernel_size=3, strides=2, padding="same", activation="relu"),
+        layer("MaxPooling3D", pool_size=2, strides=1, padding="same"),
+        layer("Conv3DTranspose", filters=3, kernel_size=3, strides=2, padding="same"),
+        layer("AveragePooling3D", pool_size=3, strides=2, padding="same"),
+    ]
+
+
+MODELS = {f.__name__: f for f in (convnet, autoencoder, separable, sequence, volume)}
+
+#: Those that have no channels, or whose channels are told otherwise.
+FORMATLESS = {"Dense", "Activation", "BatchNormalization"}
+
+
+def model_of(keras, layers, size, channels, data_format="channels_last"):
+    """A model of layers given as (class, arguments), in a format; entries of ``size`` may be None."""
+    first = data_format == "channels_first"
+    x = inputs = keras.layers.Input((channels, *size) if first else (*size, channels))
+    for kind, arguments in layers:
+        if kind == "BatchNormalization":
+            arguments = dict(arguments, axis=1 if first else -1)
+        elif kind not in FORMATLESS:
+            arguments = dict(arguments, data_format=data_format)
+        x = getattr(keras.layers, kind)(**arguments)(x)
+    return keras.models.Model(inputs, x)
+
+
+def layers_of(name):
+    """The layers of a model, or the one layer of a case, as (class, arguments)."""
+    if name in MODELS:
+        return MODELS[name](lambda kind, **arguments: (kind, arguments))
+    return [next((kind, arguments) for n, kind, arguments, _ in LAYERS if n == name)]
+
+
+def shape_of(name):
+    return next(shape for n, _, _, shape in LAYERS if n == name)
+
+
+def whole(shape, key):
+    """Whole numbers from -4 to 4, the same for a shape and a key each time."""
+    generator = np.random.RandomState(crc32(repr((tuple(shape), key)).encode()))
+    return generator.randint(-4, 5, shape).astype("float32")
+
+
+def data(shape, key="data"):
+    return whole((BATCH, *shape), key)
+
+
+def weights(model):
+    """Weights for each layer of a channels-last model, whole numbers over a power of two."""
+    return [
+        [_weight(array.shape, layer, number, turn) for turn, array in enumerate(layer.get_weights())]
+        for number, layer in enumerate(model.layers)
+    ]
+
+
+def _weight(shape, layer, number, turn):
+    # Small enough for deep nets. Biases and variances are positive, so that nets with ReLU do not die.
+    if type(layer).__name__ == "BatchNormalization" and turn == 0:
+        return np.ones(shape, "float32")
+    drawn = whole(shape, f"weight {number}")
+    return np.abs(drawn) / 8 + 0.125 if len(shape) == 1 else drawn / 16

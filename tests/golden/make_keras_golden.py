@@ -1,0 +1,65 @@
+"""Make keras.npz: what TensorFlow's Keras computes in the layers and models of keras_cases.py.
+
+It wants an environment of its own, as make_golden.py does::
+
+    python3.11 -m venv /tmp/tf && /tmp/tf/bin/pip install tensorflow-cpu==2.15.1
+    /tmp/tf/bin/python tests/golden/make_keras_golden.py
+"""
+
+import os
+from pathlib import Path
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"  # as in make_golden.py
+
+import numpy as np
+
+try:
+    import keras_cases as cases
+    import tensorflow as tf
+except ImportError:
+    if __name__ == "__main__":
+        raise
+    tf = None  # pytest, on its way through the tests, imports this file, too
+
+TARGET = Path(__file__).with_name("keras.npz")
+
+
+def built(name, size, channels):
+    model = cases.model_of(tf.keras, cases.layers_of(name), size, channels)
+    for layer, weights in zip(model.layers, cases.weights(model)):
+        layer.set_weights(weights)
+    return model
+
+
+def outputs(name):
+    """The outputs of a model, at each of its sizes, and after it was trained at the first."""
+    channels = cases.CHANNELS[name]
+    model = built(name, (None,) * len(cases.SIZES[name][0]), channels)
+    for size in cases.SIZES[name]:
+        x = cases.data((*size, channels))
+        yield f"{name} {size}", model.predict(x, verbose=0)
+    size = cases.SIZES[name][0]
+    x = cases.data((*size, channels))
+    y = cases.data(model.predict(x, verbose=0).shape[1:], "labels")
+    model.compile(tf.keras.optimizers.SGD(cases.RATE), "mse")
+    losses = [model.train_on_batch(x, y) for _ in range(cases.STEPS)]
+    yield f"{name} losses", np.array(losses, "float32")
+    yield f"{name} trained", model.predict(x, verbose=0)
+
+
+def main():
+    arrays = {"tensorflow": np.array(tf.__version__)}
+    for name, _, _, shape in cases.LAYERS:
+        model = built(name, shape[:-1], shape[-1])
+        arrays[name] = model.predict(cases.data(shape), verbose=0)
+    for name in cases.MODELS:
+        arrays.update(outputs(name))
+    np.savez_compressed(TARGET, **arrays)
+    print(f"{len(arrays)} arrays: {TARGET.stat().st_size / 1024:.0f} KiB")
+    for name in cases.MODELS:
+        print(name, arrays[f"{name} losses"], np.ptp(arrays[f"{name} trained"]))
+
+
+if __name__ == "__main__":
+    main()
