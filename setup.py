@@ -16,6 +16,9 @@ ONNX = [
     "onnx==1.18.0; python_version >= '3.12'",
 ]
 
+# The last keras-mxnet, whose own requirements are pinned nowhere: these have wheels for every Python.
+KERAS = ["keras-mxnet==2.2.4.3"]
+
 setup(
     name="gluon-same",
     version=VERSION,
@@ -36,8 +39,10 @@ setup(
         "setuptools; python_version >= '3.12'",
     ],
     extras_require={
+        "keras": KERAS,
         "onnx": ["mxnet>=1.9.1,<2", *ONNX],
         "test": [
+            *KERAS,
             *ONNX,
             "onnxruntime",
             "scikit-learn",  # for its handwritten digits

@@ -263,15 +263,18 @@ def data(shape, key="data"):
 
 def weights(model):
     """Weights for each layer of a channels-last model, whole numbers over a power of two."""
-    return [
-        [_weight(array.shape, layer, number, turn) for turn, array in enumerate(layer.get_weights())]
+    drawn = [
+        [weight(array.shape, number) for array in layer.get_weights()]
         for number, layer in enumerate(model.layers)
     ]
+    for layer, arrays in zip(model.layers, drawn):
+        if type(layer).__name__ == "BatchNormalization":
+            arrays[0] = np.ones_like(arrays[0])
+    return drawn
 
 
-def _weight(shape, layer, number, turn):
+def weight(shape, number):
+    """A weight of the layer of this number."""
     # Small enough for deep nets. Biases and variances are positive, so that nets with ReLU do not die.
-    if type(layer).__name__ == "BatchNormalization" and turn == 0:
-        return np.ones(shape, "float32")
     drawn = whole(shape, f"weight {number}")
     return np.abs(drawn) / 8 + 0.125 if len(shape) == 1 else drawn / 16

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+
 from golden import keras_cases as cases
 
 with np.load(str(Path(__file__).parents[1] / "golden" / "keras.npz")) as file:

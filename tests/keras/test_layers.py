@@ -1,8 +1,9 @@
 """Each layer of keras-mxnet, as it comes and put right, against TensorFlow's numbers."""
 
 import pytest
-from golden import keras_cases as cases
+
 from gluon_same.keras.operands import infer_shape
+from golden import keras_cases as cases
 from helpers import FORMATS, GOLDEN, predict_case, right
 
 NAMES = [name for name, *_ in cases.LAYERS]

@@ -5,6 +5,7 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
+
 from golden import keras_cases as cases
 from helpers import FORMATS, GOLDEN, built, channels_first, predict, right
 

@@ -1,0 +1,105 @@
+"""Bad input is refused with the argument, the value, and what is allowed."""
+
+import gluon_same  # noqa: F401  isort: skip  before mxnet
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from gluon_same import keras as K
+
+X, KERNEL = mx.nd.ones((1, 8, 8, 4)), mx.nd.ones((3, 3, 4, 6))
+POINT = mx.nd.ones((1, 1, 24, 5))
+
+CALLS = {
+    "conv": lambda **how: K.conv(X, KERNEL, **how),
+    "depthwise_conv": lambda **how: K.depthwise_conv(X, KERNEL, **how),
+    "separable_conv": lambda **how: K.separable_conv(X, KERNEL, POINT, **how),
+    "conv_transpose": lambda **how: K.conv_transpose(X, mx.nd.ones((3, 3, 6, 4)), **how),
+    "max_pool": lambda **how: K.max_pool(X, 2, **how),
+    "average_pool": lambda **how: K.average_pool(X, 2, **how),
+}
+CONVOLUTIONS = [name for name in CALLS if "conv" in name]
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_words(call):
+    for padding in ("full", "causal", 1, None):
+        with pytest.raises(ValueError, match=rf"`padding` argument must be one of.*padding={padding!r}"):
+            call(padding=padding)
+    for data_format in ("NHWC", 1):
+        with pytest.raises(ValueError, match=rf"`data_format` .*one of.*data_format={data_format!r}"):
+            call(data_format=data_format)
+    assert call(padding="SAME", strides=1).shape == call(padding="same", strides=1).shape
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_strides(call):
+    for strides in (0, -1, (1, 0)):
+        with pytest.raises(ValueError, match="strides=.* must be 1 or more"):
+            call(strides=strides)
+    with pytest.raises(ValueError, match=r"strides=\(1, 1, 1\) has 3 entries"):
+        call(strides=(1, 1, 1))
+    with pytest.raises(TypeError, match="strides=1.5 is not a whole number"):
+        call(strides=1.5)
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_dilation(name):
+    with pytest.raises(ValueError, match="dilation_rate=0 is out of range"):
+        CALLS[name](dilation_rate=0)
+    assert CALLS[name](dilation_rate=2, strides=2).shape[0] == 1  # MXNet has both at once
+
+
+def test_dilation_of_a_transposed_convolution_over_three_axes():
+    x, kernel = mx.nd.ones((1, 4, 4, 4, 2)), mx.nd.ones((2, 2, 2, 3, 2))
+    assert K.conv_transpose(x, kernel, strides=2).shape == (1, 8, 8, 8, 3)
+    with pytest.raises(ValueError, match="`dilation_rate > 1` is not supported.*dilation_rate=2"):
+        K.conv_transpose(x, kernel, dilation_rate=2)
+
+
+def test_output_padding():
+    for value in (2, (0, 2)):
+        with pytest.raises(ValueError, match="`output_padding` argument must be less than `strides`"):
+            CALLS["conv_transpose"](strides=2, output_padding=value)
+    with pytest.raises(ValueError, match="output_padding=-1 is out of range"):
+        CALLS["conv_transpose"](output_padding=-1)
+
+
+def test_channels():
+    with pytest.raises(ValueError, match="evenly divisible.*input channels=4, kernel in_channels=3"):
+        K.conv(X, mx.nd.ones((3, 3, 3, 6)))
+    with pytest.raises(ValueError, match="evenly divisible.*filters=5, groups=2"):
+        K.conv(X, mx.nd.ones((3, 3, 2, 5)))
+    with pytest.raises(ValueError, match="that of `kernel`.*input channels=4, kernel in_channels=2"):
+        K.depthwise_conv(X, mx.nd.ones((3, 3, 2, 6)))
+    with pytest.raises(ValueError, match="that of `kernel`.*input channels=4, kernel in_channels=6"):
+        K.conv_transpose(X, KERNEL)
+    with pytest.raises(ValueError, match="that of `depthwise_kernel`.*input channels=4"):
+        K.separable_conv(X, mx.nd.ones((3, 3, 2, 6)), POINT)
+    for wrong in ((1, 1, 12, 5), (2, 1, 24, 5)):
+        with pytest.raises(ValueError, match="`pointwise_kernel` must have 24 input channels"):
+            K.separable_conv(X, KERNEL, mx.nd.ones(wrong))
+
+
+def test_ranks():
+    with pytest.raises(ValueError, match=r"`inputs` must have 5 axes.*\(1, 8, 8, 4\)"):
+        K.conv(X, mx.nd.ones((3, 3, 3, 4, 6)))
+    with pytest.raises(ValueError, match=r"`kernel` must have 3, 4 or 5 axes.*\(4, 6\)"):
+        K.conv(X, mx.nd.ones((4, 6)))
+    with pytest.raises(ValueError, match=r"`inputs` must have 3, 4 or 5 axes.*\(8, 4\)"):
+        K.max_pool(mx.nd.ones((8, 4)), 2)
+    with pytest.raises(ValueError, match=r"`inputs` must have 5 axes"):
+        K.max_pool(X, (2, 2, 2))
+
+
+def test_kinds():
+    with pytest.raises(TypeError, match="inputs of .*numpy.ndarray.* neither an NDArray nor a Symbol"):
+        K.conv(np.ones((1, 8, 8, 4)), KERNEL)
+    with pytest.raises(TypeError, match="kernel of .*Symbol.* does not go with inputs of"):
+        K.conv(X, mx.sym.var("kernel"))
+
+
+def test_inputs_smaller_than_the_window():
+    with pytest.raises(ValueError, match="smaller than a window"):
+        K.conv(mx.nd.ones((1, 2, 2, 4)), KERNEL)
