@@ -16,7 +16,7 @@ ONNX = [
     "onnx==1.18.0; python_version >= '3.12'",
 ]
 
-# The last keras-mxnet, whose own requirements are pinned nowhere: these have wheels for every Python.
+# The last keras-mxnet there is.
 KERAS = ["keras-mxnet==2.2.4.3"]
 
 setup(
