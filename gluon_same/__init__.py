@@ -2,6 +2,7 @@
 
 - :mod:`gluon_same.nn`: ``mxnet.gluon.nn`` with ``padding='same'``.
 - :mod:`gluon_same.functional`: the same on arrays and symbols.
+- :mod:`gluon_same.keras`: with the signatures of a Keras backend (to be imported by name).
 - :mod:`gluon_same.geometry`: the arithmetic, on plain integers.
 - :mod:`gluon_same.model_zoo`: whole nets on these blocks.
 - :func:`gluon_same.specialize`: fix the input sizes of a net to have its cheapest form.

@@ -6,7 +6,8 @@ One line does it, before models are built::
 
 From then on, every convolution (also depthwise, separable and transposed) and every pooling that
 keras-mxnet 2.2.4.3 builds has TensorFlow's numbers and sizes, at sizes that are open, too
-(``Input((None, None, 3))``). Models that are built already keep the graph they have.
+(``Input((None, None, 3))``). It is to stay in place until they are compiled; what is built already
+keeps the graph it has.
 
 :data:`REPLACED` names everything that is replaced, and :func:`uninstall` puts it all back.
 """
@@ -77,6 +78,7 @@ def install() -> None:
     wrap = keras.backend.mxnet_backend.keras_mxnet_symbol
     for name in _FUNCTIONS:
         function = wrap(getattr(replacements, name))
+        function.__doc__ = getattr(keras.backend, name).__doc__
         for module in _MODULES:
             _replace(f"{module}.{name}", function)
     for name, method in _METHODS.items():

@@ -4,6 +4,7 @@ MXNet convolves channels first on the CPU. So channels-last data are transposed 
 and once after it, and a separable convolution stays channels first in between.
 """
 
+from math import prod
 from typing import Any, Dict, Optional, Tuple
 
 import mxnet as mx
@@ -13,10 +14,14 @@ from ..arguments import LAYOUTS
 from .checks import layout
 from .operands import Operand, Shape
 
-#: Channels from which the transposes around max pooling pay. MXNet's max pooling of channels-last data
-#: takes for 64 channels 1.9 times as long as transposing and pooling by 2x2/2, and 6.4 times for 3x3/1;
-#: for 3 channels 0.4. Average pooling of channels-last data takes 0.1 to 1.0, whatever the channels.
+#: Channels from which it may pay to transpose channels-last data, pool, and transpose back. Measured as
+#: the time of MXNet's own channels-last pooling over that: max 2x2/2 of 64 channels at 56: 1.9, 3x3/1:
+#: 6.4; average 2x2/2: 0.2, 3x3/1: 0.8, 5x5/1: 1.6, and of 16 channels: 0.9, 1.6, 2.8. Of 3 channels, and
+#: in 1-D, its own was quicker for both, 0.1 to 0.9.
 MANY = 16
+
+#: Windows that an element is in, from which that holds for averages.
+OVERLAP = 9
 
 How = Dict[str, Any]
 
@@ -92,7 +97,8 @@ def pooling(
     """Max (``'max'``) or average (``'avg'``) pooling."""
     ndim = len(pool_size)
     wide = ndim > 1 and (_channels(x, data_format) or 0) >= MANY
-    transposes = pool_type == "max" and wide and data_format == "channels_last"
+    heavy = pool_type == "max" or prod(pool_size) >= OVERLAP * prod(how["stride"])
+    transposes = wide and heavy and data_format == "channels_last"
     order = "channels_first" if transposes else data_format
     x = _open(x, data_format, how) if transposes else _settle(x, data_format, how)
     out = functional.pooling(
@@ -138,10 +144,12 @@ def _common(x, weight):
 
 
 def _open(x, data_format, how, ndim=None):
-    """The data channels first."""
+    """The data channels first, and their known sizes sure."""
     ndim = len(how["stride"]) if how else ndim
-    x = _settle(x, data_format, how)
-    return x if data_format == "channels_first" else x.transpose((0, ndim + 1, *range(1, ndim + 1)))
+    if data_format == "channels_last":
+        x = x.transpose((0, ndim + 1, *range(1, ndim + 1)))
+    # After the transpose, for there a check costs nothing: at the inputs of a graph it is a copy.
+    return _settle(x, "channels_first", how)
 
 
 def _close(x, data_format):

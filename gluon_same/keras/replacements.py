@@ -208,9 +208,13 @@ def _operand(x, ndim):
 def _kernel(kernel, data_format, order):
     """A kernel in MXNet's layout, whose first axes are those at ``order`` in Keras'."""
     weight = operand(kernel.symbol)
-    if data_format == "channels_first":
-        return weight
     ndim = len(weight.shape)
+    if data_format == "channels_first":
+        if ndim == 4:
+            return weight
+        # Once it has inferred by a 1-D or 3-D kernel, oneDNN keeps it in an order of its own, and MXNet
+        # fails to write new weights over it. What is read through a reshape is left as it is.
+        return weight._replace(value=weight.F.reshape(weight.value, shape=(0,) * ndim))
     return weight.transpose((*(a % ndim for a in order), *range(ndim - 2)))
 
 

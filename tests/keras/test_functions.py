@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import reference
 from gluon_same import keras as K
 
-WAYS = ["array", "numpy array", "symbol of known size", "symbol of open size", "bare symbol"]
+OPEN = ["symbol of open size", "numpy symbol of open size", "bare symbol"]
+WAYS = ["array", "numpy array", "symbol of known size", *OPEN]
 FORMATS = ["channels_last", "channels_first"]
 
 
@@ -56,12 +57,17 @@ def run(function, way, data_format, x, *kernels):
         channels = 1 if data_format == "channels_first" else x.ndim - 1
         sizes = {
             "symbol of known size": [0, *arrays[0].shape[1:]],
-            "symbol of open size": [n if a == channels else 0 for a, n in enumerate(arrays[0].shape)],
             "bare symbol": None,
-        }[way]
+        }.get(way, [n if a == channels else 0 for a, n in enumerate(arrays[0].shape)])
         shapes = [sizes, *(k.shape for k in kernels)]
         names = ["x", "a", "b"][: len(arrays)]
-        out = function(*map(mx.sym.var, names, [None] * 3, shapes), data_format=data_format)
+        symbols = list(map(mx.sym.var, names, [None] * 3, shapes))
+        if way.startswith("numpy"):
+            out = function(*(s.as_np_ndarray() for s in symbols), data_format=data_format)
+            assert isinstance(out, mx.sym.numpy._Symbol)
+            out = out.as_nd_ndarray()
+        else:
+            out = function(*symbols, data_format=data_format)
         arguments = dict(zip(names, map(mx.nd.array, arrays)))
         # Nothing but the variables' own shapes may tell a size before it is bound.
         executor = out.simple_bind(mx.cpu(), **{n: a.shape for n, a in arguments.items()})
@@ -159,7 +165,7 @@ def test_conv_transpose(geometry, padding, data_format, way, given_size):
 @given(geometries(), paddings, formats, ways, st.sampled_from(["max", "avg"]), st.sampled_from([2, 17]))
 def test_pooling(geometry, padding, data_format, way, kind, channels):
     pool_size, strides, _, size = geometry
-    if way in ("symbol of open size", "bare symbol"):  # whose limit is one element under an even pool
+    if way in OPEN:  # whose limit is one element under an even pool
         assume(all(n > 1 or k % 2 or s == 1 for n, k, s in zip(size, pool_size, strides)))
     pads = pads_of(padding, size, pool_size, strides, (1,) * len(size))
     x = np.random.permutation(channels * int(np.prod(size))).reshape((1, channels, *size)) - 100.0

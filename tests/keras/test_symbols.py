@@ -44,7 +44,7 @@ def test_a_graph_of_known_size_refuses_another(data_format):
     pool = K.max_pool(x, 3, 2, "same", data_format)
     for out in (K.conv(x, KERNEL, 2, "same", data_format), pool):
         assert out.infer_shape(x=(2, *shape[1:]))[1][0][0] == 2
-        with pytest.raises(mx.MXNetError, match="x_fixed_to_"):
+        with pytest.raises(mx.MXNetError, match="_fixed_to_any"):
             out.infer_shape(x=wrong)
 
 
@@ -54,7 +54,7 @@ def test_only_axes_that_depend_on_their_size_are_fixed():
         assert K.conv(x, KERNEL, **how).infer_shape(x=(2, 11, 12, 3))[1][0][0] == 2
     out = K.conv(x, KERNEL, (1, 2), "same")
     assert out.infer_shape(x=(2, 11, 9, 3))[1] == [(2, 11, 5, 32)]
-    with pytest.raises(mx.MXNetError, match="fixed_to_anyxanyx9xany"):
+    with pytest.raises(mx.MXNetError, match="fixed_to_anyxanyxanyx9"):
         out.infer_shape(x=(2, 8, 10, 3))
 
 
@@ -78,8 +78,10 @@ def test_channels_last_data_are_transposed_as_little_as_can_be():
     assert transposes_of_data(K.conv_transpose(x, kernel, 2, "same"), kernels=1) == 2
     point = mx.sym.var("point", shape=(1, 1, 32 * 32, 8))
     assert transposes_of_data(K.separable_conv(x, kernel, point, 1, "same"), kernels=2) == 2
-    assert transposes_of_data(K.average_pool(x, 3, 1, "same"), kernels=0) == 0
-    assert transposes_of_data(K.max_pool(x, 3, 1, "same"), kernels=0) == 2  # quicker from 16 channels
+    assert transposes_of_data(K.average_pool(x, 3, 2, "same"), kernels=0) == 0
+    # MXNet's own pooling of channels-last data is slower than this, from 16 channels on.
+    assert transposes_of_data(K.average_pool(x, 3, 1, "same"), kernels=0) == 2
+    assert transposes_of_data(K.max_pool(x, 3, 2, "same"), kernels=0) == 2
     few = mx.sym.var("x", shape=(0, 8, 8, 3))
     assert transposes_of_data(K.max_pool(few, 3, 1, "same"), kernels=0) == 0
 
