@@ -49,7 +49,10 @@ _METHODS = {
 _MODULES = ("keras.backend", "keras.backend.mxnet_backend")
 
 #: The full names of all that :func:`install` replaces.
-REPLACED = (*(f"{module}.{name}" for module in _MODULES for name in _FUNCTIONS), *_METHODS)
+REPLACED = (
+    *(f"{module}.{name}" for module in _MODULES for name in (*_FUNCTIONS, "placeholder")),
+    *_METHODS,
+)
 
 _originals = {}
 
@@ -76,8 +79,9 @@ def install() -> None:
             "environment before Keras is imported"
         )
     wrap = keras.backend.mxnet_backend.keras_mxnet_symbol
-    for name in _FUNCTIONS:
-        function = wrap(getattr(replacements, name))
+    functions = {name: wrap(getattr(replacements, name)) for name in _FUNCTIONS}
+    functions["placeholder"] = replacements.fixing(keras.backend.placeholder)
+    for name, function in functions.items():
         function.__doc__ = getattr(keras.backend, name).__doc__
         for module in _MODULES:
             _replace(f"{module}.{name}", function)

@@ -15,11 +15,15 @@ PROBES = (10080, 20160)
 
 
 class Operand(NamedTuple):
-    """An array or a symbol of classic mode; its shape, None for what is not known; its dtype."""
+    """An array or a symbol of classic mode; its shape, None for what is not known; its dtype.
+
+    The sizes of a symbol are ``sure`` if its graph refuses all others.
+    """
 
     value: Any
     shape: Optional[Shape]
     dtype: Optional[str] = None
+    sure: bool = True
 
     @property
     def F(self) -> Any:
@@ -62,7 +66,12 @@ def operand(value: Any) -> Operand:
     """An operand of an array or a symbol in classic mode."""
     if isinstance(value, mx.nd.NDArray):
         return Operand(value, value.shape)
-    return Operand(value, infer_shape(value), infer_dtype(value))
+    return Operand(value, infer_shape(value), infer_dtype(value), sure=False)
+
+
+def fix(symbol: Any, expected: Shape) -> Any:
+    """A symbol that MXNet refuses to bind to another shape than ``expected``, None for any size."""
+    return arrays.fix_shape(symbol, expected, _fixed_name(symbol.name, expected))
 
 
 def infer_shape(symbol: Any) -> Optional[Shape]:
@@ -76,7 +85,7 @@ def infer_shape(symbol: Any) -> Optional[Shape]:
     tuple of int or None, or None
         None for each axis whose size is open, and None where not even the number of axes is known.
     """
-    declared = _declared_shapes(symbol)
+    declared = _declared_shapes(symbol, symbol.attr_dict())
     # A variable of which only the number of axes is known, like the labels that Keras makes, follows
     # the others' sizes; only if that does not do, it is given sizes, too.
     for everywhere in (False, True):
@@ -94,10 +103,27 @@ def infer_dtype(symbol: Any) -> Optional[str]:
     return dtype and dtype.__name__
 
 
-def _declared_shapes(symbol):
+def inputs_are_fixed(symbol: Any) -> bool:
+    """Whether every size of every variable of open batch size is known, and checked by ``fix``."""
     attributes = symbol.attr_dict()
+    declared = _declared_shapes(symbol, attributes)
+    for name in symbol.list_inputs():
+        batch, *sizes = declared.get(name, (0, 0)) or (1,)
+        if batch < 1 and sizes:
+            fixed = _fixed_name(name, (None, *sizes))
+            # Of an open size, a slice may be known and yet shorter at the end.
+            if min(sizes) < 1 or not any(node.startswith(fixed) for node in attributes):
+                return False
+    return True
+
+
+def _declared_shapes(symbol, attributes):
     shapes = {name: attributes.get(name, {}).get("__shape__") for name in symbol.list_inputs()}
     return {name: literal_eval(shape) for name, shape in shapes.items() if shape}
+
+
+def _fixed_name(name, expected):
+    return f"{name}_fixed_to_" + "x".join("any" if n is None else str(n) for n in expected)
 
 
 def _infer_at(symbol, declared, size, everywhere):

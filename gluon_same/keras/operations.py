@@ -7,12 +7,10 @@ and once after it, and a separable convolution stays channels first in between.
 from math import prod
 from typing import Any, Dict, Optional, Tuple
 
-import mxnet as mx
-
-from .. import arrays, functional
+from .. import functional
 from ..arguments import LAYOUTS
 from .checks import layout
-from .operands import Operand, Shape
+from .operands import Operand, Shape, fix
 
 #: Channels from which it may pay to transpose channels-last data, pool, and transpose back. Measured as
 #: the time of MXNet's own channels-last pooling over that: max 2x2/2 of 64 channels at 56: 1.9, 3x3/1:
@@ -165,15 +163,12 @@ def _settle(x, data_format, how):
     A variable's own shape gives way to the one that is bound, and a strided SAME window made for one
     size is wrong at another. With stride 1, or without padding, the same graph serves every size.
     """
-    if x.F is mx.nd or x.shape is None or how is None or how["pad"] == "valid":
+    if x.sure or x.shape is None or how is None or how["pad"] == "valid":
         return x
     strides = iter(how["stride"])
     axes = layout(len(how["stride"]), data_format)
     expected = [n if a not in "NC" and next(strides) > 1 else None for n, a in zip(x.shape, axes)]
-    if not any(expected):
-        return x
-    sizes = "x".join("any" if n is None else str(n) for n in expected)
-    return x._replace(value=arrays.fix_shape(x.value, expected, f"{x.value.name}_fixed_to_{sizes}"))
+    return x._replace(value=fix(x.value, expected)) if any(expected) else x
 
 
 def _sizes(x: Operand, data_format: str, ndim: int) -> Optional[Shape]:

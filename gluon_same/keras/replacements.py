@@ -5,10 +5,11 @@ layout, and for channels-first data MXNet's own. Keras is imported when it is ca
 keras-mxnet has been.
 """
 
-from typing import Any, Optional, Sequence
+from functools import wraps
+from typing import Any, Callable, Optional, Sequence
 
 from . import checks, operations
-from .operands import infer_shape, operand
+from .operands import fix, infer_shape, inputs_are_fixed, operand
 
 CONV1D_PADDINGS = (*checks.PADDINGS, "causal")
 
@@ -83,6 +84,25 @@ def pool2d(x, pool_size, strides=(1, 1), padding="valid", data_format=None, pool
 
 def pool3d(x, pool_size, strides=(1, 1, 1), padding="valid", data_format=None, pool_mode="max"):
     return _pool(x, pool_size, 3, strides, padding, data_format, pool_mode)
+
+
+def fixing(placeholder: Callable) -> Callable:
+    """``K.placeholder``, whose known sizes MXNet then refuses to bind to others.
+
+    Graphs are made for those sizes, and ``K.function`` and exported models do not check what they are
+    given. Here the check costs a copy of the input, and nothing in all that follows.
+    """
+
+    @wraps(placeholder)
+    def fixed(*args, **kwargs):
+        x = placeholder(*args, **kwargs)
+        batch, *sizes = x._keras_shape
+        if x.get_stype() == "default" and any(sizes):
+            x._name = x.name
+            x._train_sym = x._pred_sym = fix(x.symbol, (None, *sizes))
+        return x
+
+    return fixed
 
 
 def call_transposed(self: Any, inputs: Any) -> Any:
@@ -202,7 +222,7 @@ def _operand(x, ndim):
     # channels of ConvLSTM2D's first state).
     found = operand(x.symbol)
     checks.rank(found.shape, ndim)
-    return found
+    return found._replace(sure=inputs_are_fixed(x.symbol))
 
 
 def _kernel(kernel, data_format, order):

@@ -6,6 +6,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
+from gluon_same.keras import mxnet_backend
 from golden import keras_cases as cases
 from helpers import FORMATS, GOLDEN, built, channels_first, predict, right
 
@@ -144,8 +145,37 @@ def test_exported_model_of_known_size_refuses_another(patched, tmp_path):
     model.predict(data_of("convnet", size))
     block, parameters = exported(model, tmp_path)
     assert right(plain(block, parameters, data_of("convnet", size)), GOLDEN[f"convnet {size}"])
-    with pytest.raises(mx.MXNetError, match="fixed_to_anyxanyx16x12"):
+    with pytest.raises(mx.MXNetError, match="fixed_to_anyx16x12x3"):
         plain(block, parameters, data_of("convnet", (15, 13)))
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["after", "before"])
+def test_function_of_known_size_refuses_another(keras, before):
+    # Keras does not check what its functions are given; with inputs from before it was put right, too.
+    from keras import backend as K
+
+    def image():
+        return keras.layers.Input((8, 8, 3))
+
+    x = image() if before else None
+    with mxnet_backend.installed():
+        x = x if before else image()
+        function = K.function([x], [keras.layers.Conv2D(4, 3, strides=2, padding="same")(x)])
+        assert function([np.ones((2, 8, 8, 3))])[0].shape == (2, 4, 4, 4)
+        with pytest.raises(RuntimeError, match="fixed_to_any"):
+            function([np.ones((2, 9, 9, 3))])
+
+
+def test_slice_of_an_open_size_is_not_taken_for_a_known_one(patched):
+    from keras import backend as K
+
+    x = patched.layers.Input((None, 8, 3))
+    layer = patched.layers.Conv2D(4, 3, strides=2, padding="same")
+    layer.build((None, 6, 8, 3))
+    function = K.function([x], [layer.call(x[:, 0:6])])
+    assert function([np.ones((2, 9, 8, 3))])[0].shape == (2, 3, 4, 4)
+    with pytest.raises(RuntimeError, match="fixed_to_any"):
+        function([np.ones((2, 5, 8, 3))])  # which the slice leaves at 5
 
 
 def test_recurrent_convolution_is_served_too(patched):

@@ -36,10 +36,11 @@ def test_the_number_of_axes_of_a_pooling_must_be_known():
     assert K.max_pool(x, 2).infer_shape(x=(1, 8, 8, 3))[1] == [(1, 4, 4, 3)]
 
 
+@pytest.mark.parametrize("batch", [0, 2])
 @pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
-def test_a_graph_of_known_size_refuses_another(data_format):
+def test_a_graph_of_known_size_refuses_another(data_format, batch):
     last = data_format == "channels_last"
-    shape, wrong = ((0, 8, 9, 3), (2, 9, 9, 3)) if last else ((0, 3, 8, 9), (2, 3, 9, 9))
+    shape, wrong = ((batch, 8, 9, 3), (2, 9, 9, 3)) if last else ((batch, 3, 8, 9), (2, 3, 9, 9))
     x = mx.sym.var("x", shape=shape)
     pool = K.max_pool(x, 3, 2, "same", data_format)
     for out in (K.conv(x, KERNEL, 2, "same", data_format), pool):
