@@ -96,7 +96,7 @@ def fixing(placeholder: Callable) -> Callable:
     @wraps(placeholder)
     def fixed(*args, **kwargs):
         x = placeholder(*args, **kwargs)
-        batch, *sizes = x._keras_shape
+        sizes = x._keras_shape[1:]
         if x.get_stype() == "default" and any(sizes):
             x._name = x.name
             x._train_sym = x._pred_sym = fix(x.symbol, (None, *sizes))
@@ -145,7 +145,9 @@ def get_shape(self: Any) -> tuple:
     if hasattr(self, "_keras_shape"):
         return self._keras_shape
     shape = infer_shape(self.symbol)
-    return () if shape is None else tuple(0 if n is None else n for n in shape)
+    if shape is None:  # what keras-mxnet itself does
+        return self.symbol.infer_shape_partial()[1][0]
+    return tuple(0 if n is None else n for n in shape)
 
 
 def _convolution(

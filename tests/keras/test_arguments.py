@@ -2,6 +2,8 @@
 
 import gluon_same  # noqa: F401  isort: skip  before mxnet
 
+import inspect
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -20,6 +22,25 @@ CALLS = {
     "average_pool": lambda **how: K.average_pool(X, 2, **how),
 }
 CONVOLUTIONS = [name for name in CALLS if "conv" in name]
+
+
+# Of keras/src/backend/tensorflow/nn.py in Keras 3.9.
+TAIL = "strides=1, padding='valid', data_format=None, dilation_rate=1"
+SIGNATURES = {
+    "conv": f"inputs, kernel, {TAIL}",
+    "depthwise_conv": f"inputs, kernel, {TAIL}",
+    "separable_conv": f"inputs, depthwise_kernel, pointwise_kernel, {TAIL}",
+    "conv_transpose": f"inputs, kernel, {TAIL}".replace("'valid',", "'valid', output_padding=None,"),
+    "max_pool": "inputs, pool_size, strides=None, padding='valid', data_format=None",
+    "average_pool": "inputs, pool_size, strides=None, padding='valid', data_format=None",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_signatures_are_those_of_a_keras_backend(name):
+    parameters = inspect.signature(getattr(K, name)).parameters.values()
+    bare = [str(p.replace(annotation=p.empty)) for p in parameters]
+    assert ", ".join(bare) == SIGNATURES[name]
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
