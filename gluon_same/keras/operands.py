@@ -52,14 +52,19 @@ def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]
         if not isinstance(kernel, kind):
             raise TypeError(f"{name} of {type(kernel)} does not go with inputs of {type(inputs)}")
     *values, restore = arrays.classic(inputs, *kernels.values())
-    inputs, *rest = map(operand, values)
-    for name, kernel in zip(kernels, rest):
-        if kernel.shape is None or None in kernel.shape:
-            raise ValueError(
-                f"The shape of `{name}` is not known. Give it to the variable, as in "
-                f"mx.sym.var({name!r}, shape=(3, 3, 16, 32)). Received: shape={kernel.shape}"
-            )
-    return inputs, rest, restore
+    inputs, *rest = values
+    return operand(inputs), [kernel_operand(*named) for named in zip(kernels, rest)], restore
+
+
+def kernel_operand(name: str, value: Any) -> Operand:
+    """An operand whose shape must be known."""
+    found = operand(value)
+    if found.shape is None or None in found.shape:
+        raise ValueError(
+            f"The shape of `{name}` is not known. Give it to the variable, as in "
+            f"mx.sym.var({name!r}, shape=(3, 3, 16, 32)). Received: shape={found.shape}"
+        )
+    return found
 
 
 def operand(value: Any) -> Operand:

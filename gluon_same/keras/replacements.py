@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, Callable, Optional, Sequence
 
 from . import checks, operations
-from .operands import fix, infer_shape, inputs_are_fixed, operand
+from .operands import fix, infer_shape, inputs_are_fixed, kernel_operand, operand
 
 CONV1D_PADDINGS = (*checks.PADDINGS, "causal")
 
@@ -31,7 +31,7 @@ def depthwise_conv2d(
 ):
     data_format = _data_format(data_format)
     how = checks.window(2, strides, padding, dilation_rate)
-    weight = _kernel(depthwise_kernel, data_format, (-2, -1))
+    weight = _kernel(depthwise_kernel, 2, data_format, (-2, -1))
     name = _name("depthwise")
     return _symbol(x, operations.depthwise(_operand(x, 2), weight, data_format, how, name))
 
@@ -114,11 +114,11 @@ def call_transposed(self: Any, inputs: Any) -> Any:
     from keras import backend as K
 
     def transposed(x, kernel):
-        weight = _kernel(kernel, self.data_format, (-1, -2))
+        weight = _kernel(kernel, self.rank, self.data_format, (-1, -2))
         how = checks.transposed_window(
             weight.shape[2:], self.strides, self.padding, self.output_padding, self.dilation_rate
         )
-        data, name = _operand(x, len(weight.shape) - 2), _name("conv_transpose")
+        data, name = _operand(x, self.rank), _name("conv_transpose")
         return _symbol(x, operations.transposed(data, weight, self.data_format, how, name))
 
     outputs = K.keras_mxnet_symbol(transposed)(inputs, self.kernel)
@@ -155,21 +155,22 @@ def _convolution(
 ):
     data_format = _data_format(data_format)
     how = checks.window(ndim, strides, padding, dilation_rate, paddings)
-    weight = _kernel(kernel, data_format, (-1, -2))
+    weight = _kernel(kernel, ndim, data_format, (-1, -2))
     return _symbol(x, operations.convolution(_operand(x, ndim), weight, data_format, how, _name("conv")))
 
 
 def _separable(x, kernels, ndim, strides, padding, data_format, dilation_rate):
     data_format = _data_format(data_format)
     how = checks.window(ndim, strides, padding, dilation_rate)
-    weights = [_kernel(k, data_format, order) for k, order in zip(kernels, ((-2, -1), (-1, -2)))]
+    weights = [_kernel(k, ndim, data_format, order) for k, order in zip(kernels, ((-2, -1), (-1, -2)))]
     data, name = _operand(x, ndim), _name("separable")
     return _symbol(x, operations.separable(data, *weights, data_format, how, name))
 
 
 def _transposed_to(x, kernel, output_shape, ndim, strides, padding, data_format, dilation_rate):
     data_format = _data_format(data_format)
-    weight, data = _kernel(kernel, data_format, (-1, -2)), _operand(x, ndim)
+    padding = checks.one_of("padding", padding, checks.PADDINGS)
+    weight, data = _kernel(kernel, ndim, data_format, (-1, -2)), _operand(x, ndim)
     wanted, sizes = (
         shape[2:] if data_format == "channels_first" else shape[1:-1]
         for shape in (tuple(output_shape), data.shape or (None,) * (ndim + 2))
@@ -227,10 +228,11 @@ def _operand(x, ndim):
     return found._replace(sure=inputs_are_fixed(x.symbol))
 
 
-def _kernel(kernel, data_format, order):
+def _kernel(kernel, rank, data_format, order):
     """A kernel in MXNet's layout, whose first axes are those at ``order`` in Keras'."""
-    weight = operand(kernel.symbol)
-    ndim = len(weight.shape)
+    weight, ndim = kernel_operand("kernel", kernel.symbol), rank + 2
+    if len(weight.shape) != ndim:
+        raise ValueError(f"`kernel` must have {ndim} axes. Received: kernel.shape={weight.shape}")
     if data_format == "channels_first":
         if ndim == 4:
             return weight

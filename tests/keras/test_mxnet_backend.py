@@ -137,6 +137,8 @@ def test_bad_input_is_refused_in_the_words_of_keras(variables):
         K.pool3d(x, (2, 2, 2))
     with pytest.raises(ValueError, match="input channels=3, kernel in_channels=4"):
         K.conv2d(x, K.variable(np.ones((3, 3, 4, 4))))
+    with pytest.raises(ValueError, match=r"`kernel` must have 4 axes.*\(3, 3, 4\)"):
+        K.conv2d(x, K.variable(np.ones((3, 3, 4))))
 
 
 def test_output_shape_of_a_transposed_convolution_must_fit(variables):
@@ -145,7 +147,7 @@ def test_output_shape_of_a_transposed_convolution_must_fit(variables):
     for size in (15, 16):
         out = K.conv2d_transpose(x, kernel, (1, size, size, 4), (2, 2), padding="same")
         assert K.eval(out).shape == (1, size, size, 4)
-    for size, padding in ((14, "same"), (17, "same"), (16, "valid"), (19, "valid")):
+    for size, padding in ((14, "same"), (16, "VALID"), (17, "same"), (16, "valid"), (19, "valid")):
         with pytest.raises(ValueError, match=f"`output_shape` argument does not fit.*{size}"):
             K.conv2d_transpose(x, kernel, (1, size, size, 4), (2, 2), padding=padding)
     with pytest.raises(ValueError, match="must hold every spatial size"):
