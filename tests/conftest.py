@@ -3,11 +3,16 @@
 import gluon_same  # noqa: F401  isort: skip
 
 import os
+import tempfile
 
 import hypothesis
 import mxnet as mx
 import numpy as np
 import pytest
+
+# Keras writes its settings there when it is imported.
+_keras_home = tempfile.TemporaryDirectory()
+os.environ["KERAS_HOME"] = _keras_home.name
 
 hypothesis.settings.register_profile(
     "suite", deadline=None, derandomize=True, print_blob=True, max_examples=200

@@ -15,6 +15,7 @@ keeps the graph it has.
 import collections
 import collections.abc
 import importlib
+import os
 from contextlib import contextmanager
 from importlib import metadata
 from typing import Iterator
@@ -61,7 +62,8 @@ def install() -> None:
     """Replace what :data:`REPLACED` names. Doing it again changes nothing.
 
     On Python 3.10 and later, keras-mxnet does not import by itself, for it looks for ``Iterable`` in
-    ``collections``. It does here: the name is there for the time of the import.
+    ``collections``. It does here: the name is there for the time of the import. Keras runs on MXNet
+    then, unless it was imported before, or KERAS_BACKEND in the environment says otherwise.
 
     Raises
     ------
@@ -69,6 +71,15 @@ def install() -> None:
         If keras-mxnet is not installed, in another version, or hidden by another Keras.
     RuntimeError
         If Keras runs on another backend than MXNet.
+
+    Examples
+    --------
+    >>> from gluon_same.keras import mxnet_backend
+    >>> mxnet_backend.install()
+    >>> from keras.layers import Input, MaxPooling2D
+    >>> MaxPooling2D((2, 2), padding='same')(Input((None, None, 3)))._keras_shape
+    (None, None, None, 3)
+    >>> mxnet_backend.uninstall()
     """
     if _originals:
         return
@@ -90,7 +101,15 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Put back everything that :func:`install` replaced."""
+    """Put back everything that :func:`install` replaced.
+
+    Examples
+    --------
+    >>> from gluon_same.keras import mxnet_backend
+    >>> mxnet_backend.uninstall()
+    >>> mxnet_backend.is_installed()
+    False
+    """
     while _originals:
         name, original = _originals.popitem()
         owner, attribute = _locate(name)
@@ -98,13 +117,37 @@ def uninstall() -> None:
 
 
 def is_installed() -> bool:
-    """Whether the replacements are in place."""
+    """Whether the replacements are in place.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from gluon_same.keras import mxnet_backend
+    >>> mxnet_backend.is_installed()
+    False
+    """
     return bool(_originals)
 
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """A context with the replacements in place, which leaves everything as it was found."""
+    """A context with the replacements in place, which leaves everything as it was found.
+
+    Returns
+    -------
+    context manager
+        Its start raises what :func:`install` raises.
+
+    Examples
+    --------
+    >>> from gluon_same.keras import mxnet_backend
+    >>> with mxnet_backend.installed():
+    ...     mxnet_backend.is_installed()
+    True
+    """
     before = is_installed()
     install()
     try:
@@ -122,18 +165,33 @@ def _import_keras():
         raise ImportError(f"keras-mxnet is not installed. {advice}") from None
     if found != VERSION:
         raise ImportError(f"keras-mxnet {found} is installed, not {VERSION}. {advice}")
-    lent = not hasattr(collections, "Iterable")
-    if lent:
-        collections.Iterable = collections.abc.Iterable
-    try:
+    with _ready_for_keras():
         keras = importlib.import_module("keras")
-    finally:
-        if lent:
-            del collections.Iterable
     # Another Keras may be installed over it, in the same folder.
     if keras.__version__ != VERSION:
         raise ImportError(f"Keras {keras.__version__} is imported, not keras-mxnet {VERSION}. {advice}")
     return keras
+
+
+@contextmanager
+def _ready_for_keras():
+    """What keras-mxnet's import looks for: ``collections.Iterable``, and the name of its backend.
+
+    Without the latter it takes the one of the user's settings, which another Keras may have written.
+    """
+    lent = not hasattr(collections, "Iterable")
+    named = "KERAS_BACKEND" not in os.environ
+    if lent:
+        collections.Iterable = collections.abc.Iterable
+    if named:
+        os.environ["KERAS_BACKEND"] = "mxnet"
+    try:
+        yield
+    finally:
+        if lent:
+            del collections.Iterable
+        if named:
+            del os.environ["KERAS_BACKEND"]
 
 
 def _replace(name, value):

@@ -2,8 +2,6 @@
 
 import gluon_same  # noqa: F401  isort: skip  before mxnet
 
-import os
-import tempfile
 import warnings
 from importlib import metadata
 
@@ -19,14 +17,9 @@ def keras():
         metadata.version("keras-mxnet")
     except metadata.PackageNotFoundError:
         pytest.skip("keras-mxnet is not installed")
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["KERAS_HOME"] = home  # Keras writes its settings there when it is imported
-        try:
-            # Keras warns that it is old, and sets the filters so that one hears it.
-            with warnings.catch_warnings(record=True), mxnet_backend.installed():
-                import keras
-        finally:
-            del os.environ["KERAS_HOME"]
+    # Keras warns that it is old, and sets the filters so that one hears it.
+    with warnings.catch_warnings(record=True), mxnet_backend.installed():
+        import keras
     return keras
 
 

@@ -5,11 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_one_line_works(keras, tmp_path):
+@pytest.mark.parametrize("settings", [None, '{"backend": "tensorflow"}'])
+def test_the_one_line_works(keras, settings, tmp_path):
+    if settings:  # of another Keras, which has been here before
+        (tmp_path / "keras.json").write_text(settings)
     example = README.split("<!-- keras -->")[1].split("```python\n")[1].split("```")[0]
     code = f"""{example}
 import numpy as np
