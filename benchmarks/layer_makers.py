@@ -8,6 +8,7 @@ and ``groups``. Its ``arrays`` file holds the data and then the weights of each 
 from functools import partial
 
 import numpy as np
+
 import race
 
 

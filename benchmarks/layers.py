@@ -38,6 +38,7 @@ import tempfile
 from typing import NamedTuple, Tuple
 
 import numpy as np
+
 import race
 from layer_makers import MAKERS
 

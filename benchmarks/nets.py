@@ -27,6 +27,7 @@ import tempfile
 from functools import partial
 
 import numpy as np
+
 import race
 
 BATCHES = (1, 8)

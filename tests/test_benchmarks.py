@@ -1,0 +1,70 @@
+"""The benchmarks run, refuse contenders that give other numbers, and say what they cannot do."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+import race  # noqa: E402
+
+
+def run(script, *options):
+    path = os.pathsep.join([str(BENCHMARKS.parent), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, str(BENCHMARKS / script), *options],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_layers_race(tmp_path):
+    file = tmp_path / "times.json"
+    names = ["limit", "every size", "specialised", "F.pad"]
+    done = run(
+        *("layers.py", "--filter", "max 2/1 512", "--batch", "1", "--seconds", "0.01"),
+        *("--only", "specialised", "F.pad", "--json", str(file)),
+    )
+    assert done.returncode == 0, done.stderr
+    (times,) = json.loads(file.read_text()).values()
+    assert sorted(times) == sorted(names) and all(0 < t < 10 for t in times.values())
+    assert all(name in done.stdout for name in ["max 2/1 512 @13x13", "geometric mean", *names])
+
+
+@pytest.mark.parametrize("script", ["layers.py", "nets.py"])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--python", "PyTorch"], "'PyTorch' is not NAME=PATH"),
+        (["--python", "Pytorch=" + sys.executable], "with a NAME among"),
+        (["--python", "PyTorch=/no/such"], "is not NAME=PATH"),
+        (["--seconds", "0"], "'0' is not above 0"),
+        (["--json", "/no/such/file"], "is in a folder that does not exist"),
+    ],
+)
+def test_bad_options_are_named(script, options, words):
+    done = run(script, *options)
+    assert done.returncode == 2 and words in done.stderr
+
+
+def test_a_difference_is_seen_in_every_output():
+    one, other = [np.ones(3), np.ones((2, 2))], [np.ones(3), np.full((2, 2), 1.5)]
+    assert race.relative_error(one, one) == 0
+    assert race.relative_error(one, other) == pytest.approx(1 / 3)
+    assert not race.relative_error([np.ones(3), np.full((2, 2), np.nan)], one) < 1
+    assert race.relative_error(one[:1], one) == race.relative_error([np.ones(4), one[1]], one) == np.inf
+
+
+def test_a_contender_that_ends_is_an_error(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("raise SystemExit(3)")
+    contender = race.Contender("it", str(script))
+    with pytest.raises(RuntimeError, match="it: the process ended"):
+        contender.ask(repeats=1)
+    contender.stop()
