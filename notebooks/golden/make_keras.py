@@ -1,0 +1,78 @@
+"""Make keras.npz: what Keras computes with padding='same', for the notebooks to compare with.
+
+TensorFlow lives in an environment of its own, for it wants another NumPy than MXNet does::
+
+    python3.11 -m venv /tmp/tf && /tmp/tf/bin/pip install tensorflow-cpu==2.15.1
+    /tmp/tf/bin/python notebooks/golden/make_keras.py
+
+The file holds, by the name of each case in ``inputs.py``, the layer's output; of the Keras model its
+table (JSON), its numbers of parameters, a sample of its output and the mean of each channel.
+"""
+
+import json
+import os
+from pathlib import Path
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+
+import inputs
+import numpy as np
+import tensorflow as tf
+from tensorflow.keras import layers
+
+TARGET = Path(__file__).with_name("keras.npz")
+
+
+def compute(case):
+    """The output of one layer."""
+    x = tf.constant(inputs.data(case))
+    if case.kind == "conv":
+        layer = layers.Conv2D(1, case.kernel, case.stride, padding="same", use_bias=False)
+        layer.build(x.shape)
+        layer.set_weights([inputs.weight(case)])
+    else:
+        pool = layers.MaxPooling2D if case.kind == "max" else layers.AveragePooling2D
+        layer = pool(case.kernel, case.stride, padding="same")
+    return layer(x).numpy()
+
+
+def keras_cnn():
+    """The model of 38,960 parameters."""
+    return tf.keras.Sequential(
+        [
+            layers.Input((32, 32, 3)),
+            layers.Conv2D(64, 3, padding="valid", name="conv2d"),
+            layers.BatchNormalization(axis=1, name="batch_normalization"),
+            layers.Activation("relu", name="activation"),
+            layers.Dropout(0.3, name="dropout"),
+            layers.Conv2D(64, 3, padding="same", name="conv2d_1"),
+            layers.BatchNormalization(axis=1, name="batch_normalization_1"),
+            layers.Activation("relu", name="activation_1"),
+            layers.MaxPooling2D(2, padding="same", name="max_pooling2d"),
+        ]
+    )
+
+
+def main():
+    found = {name: compute(case) for name, case in inputs.CASES.items()}
+    model = keras_cnn()
+    for name, weights in inputs.keras_cnn_weights().items():
+        model.get_layer(name).set_weights(weights)
+    out = model(inputs.keras_cnn_images(), training=False).numpy()
+    rows = [(x.name, type(x).__name__, x.output_shape[1:], x.count_params()) for x in model.layers]
+    trainable = sum(int(np.prod(w.shape)) for w in model.trainable_weights)
+    found.update(
+        {
+            "keras_cnn rows": json.dumps(rows),
+            "keras_cnn parameters": [model.count_params(), trainable],
+            "keras_cnn shape": out.shape,
+            "keras_cnn sample": out[:, ::2, ::2, ::8],
+            "keras_cnn means": out.mean(axis=(0, 1, 2)),
+            "version": tf.__version__,
+        }
+    )
+    np.savez_compressed(TARGET, **found)
+
+
+if __name__ == "__main__":
+    main()
