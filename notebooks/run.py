@@ -1,0 +1,126 @@
+"""Run the notebooks from top to bottom, each in a new kernel, and write their outputs into them.
+
+    python notebooks/run.py [FILE ...]
+
+Needs ``pip install '.[notebooks]'``. What is written is free of what changes from run to run: times,
+counters, paths, and the steps of progress bars. The tests run the notebooks with the same functions and
+compare the texts; a cell whose text may vary (times, trained numbers) has the tag ``varies``.
+"""
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Iterator, List, Tuple
+
+import nbformat
+import traitlets
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+
+HERE = Path(__file__).resolve().parent
+TIMEOUT = 120  #: Seconds for one cell, and by test_notebooks.py for a notebook.
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+class OwnKernel(AsyncKernelManager):
+    """Starts ipykernel with this interpreter, whatever kernels are registered."""
+
+    @traitlets.default("kernel_spec_manager")
+    def _no_registered_kernels(self):
+        return KernelSpecManager(kernel_dirs=[])
+
+
+def paths() -> List[Path]:
+    """All notebooks, in their order."""
+    return sorted(HERE.glob("[0-9]_*.ipynb"))
+
+
+def execute(path: Path) -> Any:
+    """Run a notebook in a new kernel of this interpreter.
+
+    Returns
+    -------
+    NotebookNode
+        With outputs as they are stored.
+
+    Raises
+    ------
+    nbclient.exceptions.CellExecutionError
+        If a cell raises.
+    RuntimeError
+        If a cell writes to standard error: a warning has no place before a reader.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook,
+        timeout=TIMEOUT,
+        kernel_name="python3",
+        kernel_manager_class=OwnKernel,
+        resources={"metadata": {"path": str(HERE)}},
+    )
+    with tempfile.TemporaryDirectory() as settings:  # not those of the user's own IPython
+        paths = [str(HERE.parent), os.environ.get("PYTHONPATH")]
+        client.execute(
+            env={
+                **os.environ,
+                "IPYTHONDIR": settings,
+                "PYTHONPATH": os.pathsep.join(filter(None, paths)),  # this gluon_same
+            }
+        )
+    return settle(notebook)
+
+
+def settle(notebook: Any) -> Any:
+    """Bring outputs and metadata into the form that is stored, in place."""
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number:02}"
+        tags = cell.metadata.get("tags")
+        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        if cell.cell_type != "code":
+            continue
+        cell.execution_count = None
+        outputs = []
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                if output.name == "stderr":
+                    raise RuntimeError(f"cell {number} wrote to standard error:\n{output.text}")
+                if outputs and outputs[-1].output_type == "stream":
+                    outputs[-1].text += output.text
+                    continue
+            if "execution_count" in output:
+                output.execution_count = None
+            outputs.append(output)
+        for output in outputs:
+            if output.output_type == "stream":  # a progress bar's last state, as a terminal shows it
+                output.text = re.sub(r"[^\n]*\r(?=[^\n])", "", output.text).replace("\r", "")
+        cell.outputs = outputs
+    return notebook
+
+
+def texts(cell: Any) -> Iterator[Tuple[str, str]]:
+    """The outputs of a cell that say something in text, with their kind; of figures, their words."""
+    for output in cell.get("outputs", ()):
+        if output.output_type == "stream":
+            yield output.name, output.text
+        else:
+            kinds = " ".join(sorted(output.data))
+            yield kinds, output.data.get("text/plain", "")
+
+
+def main(names: List[str]) -> int:
+    """Run and write the notebooks named, or all of them."""
+    for path in map(Path, names) if names else paths():
+        before = os.times().elapsed
+        notebook = execute(path)
+        nbformat.write(notebook, path)
+        taken, size = os.times().elapsed - before, path.stat().st_size / 1000
+        print(f"{path.name}: {taken:.0f} s, {size:.0f} kB", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
