@@ -19,6 +19,17 @@ ONNX = [
 # The last keras-mxnet there is.
 KERAS = ["keras-mxnet==2.2.4.3"]
 
+# To run the notebooks without a browser, as the tests do.
+NOTEBOOKS = [
+    "ipykernel",
+    "matplotlib>=3.6",
+    "nbclient>=0.7",
+    "nbformat>=5.2",
+    "onnxruntime",
+    "scikit-learn",  # for its handwritten digits
+    "tqdm",
+]
+
 setup(
     name="gluon-same",
     version=VERSION,
@@ -41,11 +52,11 @@ setup(
     extras_require={
         "keras": KERAS,
         "onnx": ["mxnet>=1.9.1,<2", *ONNX],
+        "notebooks": ["mxnet>=1.9.1,<2", *ONNX, *NOTEBOOKS, "notebook"],
         "test": [
             *KERAS,
             *ONNX,
-            "onnxruntime",
-            "scikit-learn",  # for its handwritten digits
+            *NOTEBOOKS,
             "scipy",  # for the entropy calibration of MXNet's quantization
             "pytest>=7",
             "hypothesis>=6",
