@@ -51,8 +51,12 @@ setup(
     ],
     extras_require={
         "keras": KERAS,
+<<<<<<< Updated upstream
         "onnx": ["mxnet>=1.9.1,<2", *ONNX],
         "notebooks": ["mxnet>=1.9.1,<2", *ONNX, *NOTEBOOKS, "notebook"],
+=======
+        "onnx": ["mxnet>=1.9.1,<2", "onnxruntime", *ONNX],
+>>>>>>> Stashed changes
         "test": [
             *KERAS,
             *ONNX,

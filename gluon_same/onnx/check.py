@@ -1,5 +1,6 @@
 """A comparison of an exported file, run by onnxruntime, with the net that it came from."""
 
+import warnings
 from typing import Any, Dict, Sequence
 
 import mxnet as mx
@@ -79,7 +80,8 @@ def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Any:
     parameters = net.collect_params()
     contexts = [c for p in parameters.values() for c in p.list_ctx()] or [mx.cpu()]
     arrays = [mx.nd.array(x, ctx=contexts[0], dtype=x.dtype) for x in data.values()]
-    with mx.util.np_array(False):
+    with mx.util.np_array(False), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # MXNet's, of types that it infers later
         found = SymbolBlock(outputs, inputs, params=parameters)(*arrays)
         return [x.asnumpy() for x in _flat([found])]
 
