@@ -14,6 +14,7 @@ VERSION = re.search(
 ONNX = [
     "onnx==1.13.1; python_version < '3.12'",
     "onnx==1.18.0; python_version >= '3.12'",
+    "onnxruntime",
 ]
 
 # The last keras-mxnet there is.
@@ -25,7 +26,6 @@ NOTEBOOKS = [
     "matplotlib>=3.6",
     "nbclient>=0.7",
     "nbformat>=5.2",
-    "onnxruntime",
     "scikit-learn",  # for its handwritten digits
     "tqdm",
 ]
@@ -51,12 +51,8 @@ setup(
     ],
     extras_require={
         "keras": KERAS,
-<<<<<<< Updated upstream
         "onnx": ["mxnet>=1.9.1,<2", *ONNX],
         "notebooks": ["mxnet>=1.9.1,<2", *ONNX, *NOTEBOOKS, "notebook"],
-=======
-        "onnx": ["mxnet>=1.9.1,<2", "onnxruntime", *ONNX],
->>>>>>> Stashed changes
         "test": [
             *KERAS,
             *ONNX,
