@@ -198,6 +198,16 @@ def show_means(results, names):
         print(f"{'geometric mean, ' + title:<44}" + "".join(f"{cell:>19}" for cell in cells))
 
 
+def as_markdown(results, names):
+    """Milliseconds of the limit, and the ratios to it, as a table for ``benchmarks/README.md``."""
+    others = [name for name in names if name != "limit"]
+    lines = [f"| layer | limit, ms | {' | '.join(others)} |", "| --- " * (len(others) + 2) + "|"]
+    for label, result in results.items():
+        ratios = [f"{result[n] / result['limit']:.2f}" if n in result else "" for n in others]
+        lines.append(f"| {label} | {result['limit'] * 1e3:.3f} | {' | '.join(ratios)} |")
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     race.add_arguments(parser, MAKERS)
@@ -205,6 +215,9 @@ def main():
     parser.add_argument("--only", nargs="+", choices=MAKERS, default=list(MAKERS), help="contenders")
     parser.add_argument("--batch", type=int, choices=(1, 8), help="run the rows of this batch alone")
     parser.add_argument("--memory", action="store_true", help="show peak memory instead of times")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the table once more, for a README"
+    )
     parser.add_argument("--alone", type=json.loads, help=argparse.SUPPRESS)
     parser.set_defaults(seconds=0.3)
     args = parser.parse_args()
@@ -231,6 +244,8 @@ def main():
         results[row.named(batch)] = found
         show_row(row.named(batch), found, names, 1 if args.memory else 1e3)
     show_means(results, names)
+    if args.markdown:
+        print(as_markdown(results, names))
     for contender in contenders:
         contender.stop()
     if args.json:

@@ -218,7 +218,7 @@ def pooling(
     Parameters
     ----------
     F, data, stride, layout, in_size, name
-        As for :func:`convolution`; ``name`` is that of the ``Pooling`` node.
+        As for :func:`convolution`; ``name`` is that of the ``Pooling`` node, or of what joins several.
     kernel : int or tuple of int
         The window, in elements.
     pool_type : {'max', 'avg', 'sum'}
@@ -278,15 +278,21 @@ def pooling(
     if not (known and lowering.is_slow(windows, sizes)):
         return restore(_pool(F, data, windows, sizes, layout, how, name))
 
-    def small(x, windows, sizes):
-        return _pool(F, x, windows, sizes, arguments.LAYOUTS[len(sizes)][0], how, None)
+    def small(x, windows, sizes, name=None):
+        return _pool(F, x, windows, sizes, arguments.LAYOUTS[len(sizes)][0], how, name)
 
-    return restore(large.pool(F, data, windows, sizes, in_channels, ones, small))
+    return restore(large.pool(F, data, windows, sizes, in_channels, ones, small, name))
 
 
 def _pool(F, data, windows, sizes, layout, how, name):
     average, counts_all = how["pool_type"] == "avg", how["count_include_pad"]
     plan = lowering.plan_pooling(windows, sizes, average, counts_all)
+    masked = average and not counts_all and plan.extends
+    if masked and layout == "NDHWC":
+        # MXNet fails in bound graphs of it: "size of NDArray doesn't match the requested MKLDNN memory".
+        data = F.transpose(data, axes=(0, 4, 1, 2, 3))
+        out = _pool(F, data, windows, sizes, "NCDHW", how, name)
+        return F.transpose(out, axes=(0, 2, 3, 4, 1))
 
     def pool(x, **kwargs):
         return F.Pooling(
@@ -302,7 +308,7 @@ def _pool(F, data, windows, sizes, layout, how, name):
 
     fill = resize.EDGE if how["pool_type"] == "max" else resize.ZEROS
     out = pool(_prepare(F, data, plan, layout, fill), name=name)
-    if average and not counts_all and plan.extends:
+    if masked:
         # Zeros that were joined to the input count as elements: divide by the share that is real.
         ones = F.ones_like(resize.one_channel(F, data, layout.index("C")))
         out = F.broadcast_div(out, pool(_prepare(F, ones, plan, layout, resize.ZEROS)))

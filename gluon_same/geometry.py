@@ -145,7 +145,7 @@ def padding_of(mode, in_size, kernel, stride=1, dilation=1):
     _check(in_size=in_size, kernel=kernel, stride=stride, dilation=dilation)
     if mode == "valid":
         return 0, 0
-    if isinstance(mode, str) or len(mode) != 2 or min(mode) < 0:
+    if not _is_pair(mode):
         raise ValueError(f"mode={mode!r} is unknown: use one of {MODES} or a pair (before, after)")
     return tuple(mode)
 
@@ -260,7 +260,7 @@ def explain(in_size, kernel, stride=1, dilation=1, mode="same", *, operator=None
     -------
     Picture
         With ``str()``, ``text(legend=False)``, and the numbers as attributes; see
-        :class:`gluon_same.picture.Picture`.
+        :class:`gluon_same.pad.picture.Picture`.
 
     Raises
     ------
@@ -287,8 +287,15 @@ def explain(in_size, kernel, stride=1, dilation=1, mode="same", *, operator=None
         padding, extra = transposed_padding(kernel, stride, dilation, mode)
     else:
         padding = padding_of(mode, in_size, kernel, stride, dilation)
-    if operator is not None:
-        operator = padding_of(operator, in_size, kernel, stride, dilation)
+    if operator is not None and (transposed or not _is_pair(operator)):
+        raise ValueError(
+            f"operator={operator!r} is no pair (before, after), or goes with transposed={transposed}"
+        )
+    if (
+        transposed
+        and sum(padding) >= (in_size - 1) * stride + effective_kernel(kernel, dilation) + extra
+    ):
+        raise ValueError(f"mode={mode!r} cuts off all of the transposed convolution: use less")
     return Picture(in_size, kernel, stride, dilation, padding, operator, extra, transposed)
 
 
@@ -310,6 +317,14 @@ def ceil_div(a, b):
     4
     """
     return -(-a // b)
+
+
+def _is_pair(value):
+    return (
+        isinstance(value, (tuple, list))
+        and len(value) == 2
+        and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in value)
+    )
 
 
 def _split(total, mode):

@@ -6,12 +6,12 @@ position together, which is how its convolutions leave their results, it is quic
 nobody can ask an array for its order.
 """
 
-from typing import Any, Callable, Sequence, Tuple
+from typing import Any, Callable, Optional, Sequence, Tuple
 
 from . import lowering
 from .arguments import Window
 
-Pool = Callable[[Any, Tuple[Window, ...], Tuple[int, ...]], Any]
+Pool = Callable[..., Any]
 
 _ALONE = Window(1, 1, (0, 0), 1)  # each element for itself
 
@@ -24,6 +24,7 @@ def pool(
     channels: int,
     ones: Callable[[Tuple[int, ...]], Any],
     small: Pool,
+    name: Optional[str] = None,
 ) -> Any:
     """Pool ``x``, of whatever size.
 
@@ -38,7 +39,9 @@ def pool(
     ones : callable
         Makes a tensor of ones, of the dtype of ``x``, of a shape.
     small : callable
-        ``small(x, windows, sizes)`` pools by MXNet's operator over one, two or three axes.
+        ``small(x, windows, sizes, name)`` pools by MXNet's operator over one, two or three axes.
+    name : str, optional
+        Name of the last node.
 
     Returns
     -------
@@ -51,13 +54,13 @@ def pool(
         return pool(F, x, windows, sizes, channels, ones, small)
 
     if not lowering.is_slow(windows, sizes):
-        return small(x, windows, sizes)
+        return small(x, windows, sizes, name)
     if len(sizes) == 1:
         if channels % 2 or channels < 2 * lowering.FEWEST:
-            return small(x, windows, sizes)
+            return small(x, windows, sizes, name)
         x = F.reshape(x, shape=(0, -4, -1, 2, 0))  # two channels as the rows of one
         x = again(x, (_ALONE, *windows), (2, *sizes), channels // 2)
-        return F.reshape(x, shape=(0, -3, 0))
+        return F.reshape(x, shape=(0, -3, 0), name=name)
     if len(sizes) == 3:
         # Maxima, sums, and averages over what exists may be taken over one axis after the other.
         plane = F.reshape(x, shape=(0, -3, 0, 0))
@@ -65,18 +68,18 @@ def pool(
         height, width = map(_kept, windows[1:], sizes[1:])
         x = F.reshape(plane, shape=(0, channels, sizes[0], -1))
         x = again(x, (windows[0], _ALONE), (sizes[0], height * width))
-        return F.reshape(x, shape=(0, 0, 0, height, width))
+        return F.reshape(x, shape=(0, 0, 0, height, width), name=name)
     if channels % lowering.BLOCK == 0:
         # A convolution that changes nothing, and leaves the channels of a position together.
         kernel = {"kernel": (1, 1), "num_filter": channels, "num_group": channels}
         x = F.Convolution(x, ones((channels, 1, 1, 1)), no_bias=True, **kernel)
-        return small(x, windows, sizes)
+        return small(x, windows, sizes, name)
     if channels < lowering.FEWEST or not lowering.in_bands(windows, sizes):
-        return small(x, windows, sizes)
-    return _in_bands(F, x, windows, sizes, small, again)
+        return small(x, windows, sizes, name)
+    return _in_bands(F, x, windows, sizes, small, again, name)
 
 
-def _in_bands(F, x, windows, sizes, small, again):
+def _in_bands(F, x, windows, sizes, small, again, name):
     """Pool the axis of the most windows part by part, and join the results."""
     kept = tuple(map(_kept, windows, sizes))
     axis = kept.index(max(kept))
@@ -84,7 +87,7 @@ def _in_bands(F, x, windows, sizes, small, again):
     before, _ = window.at(size)
     count = lowering.bands(windows, sizes, axis)
     if count == 1:
-        return small(x, windows, sizes)
+        return small(x, windows, sizes, name)
     results = []
     for i in range(count):
         first, last = kept[axis] * i // count, kept[axis] * (i + 1) // count - 1
@@ -99,7 +102,7 @@ def _in_bands(F, x, windows, sizes, small, again):
                 tuple(inside[1] - inside[0] if a == axis else n for a, n in enumerate(sizes)),
             )
         )
-    return F.concat(*results, dim=2 + axis)
+    return F.concat(*results, dim=2 + axis, name=name)
 
 
 def _fixed(windows, sizes):

@@ -133,26 +133,35 @@ def plan_convolution(
     crops = [_crop(*axis) for axis in zip(windows, sizes, paddings)]
     extends = [_extend(padding) for padding in paddings]
     axes = [e if c is None or c.cropped > 1 else c for c, e in zip(crops, extends)]
-    if in_channels and None in sizes:
-        # Of a large map: cropping copies all that is put out, extending what is put in, about twice.
-        if channels > 2 * in_channels:
-            axes = [e if a.cropped else a for a, e in zip(axes, extends)]
-    elif in_channels:
-        macs = in_channels // groups * prod(window.taps for window in windows)
-        inputs = in_channels * prod(sizes)
-        wanted = channels * prod(map(kept, windows, sizes, paddings))
-        computed = channels * prod(map(_computed, windows, sizes, axes))
-        # Cropping computes windows that are not wanted and copies the output; extending copies the
-        # input, about twice. Measured (AVX-512, 2 cores) as milliseconds that crop and extend add to
-        # the plain operator: 3 > 32 channels, 3x3/2 at 224: 0.42, 0.09; 512 > 512, 2x2 at 13: 0.29,
-        # 0.08; 128 > 128, 2x2 at 56: 0.33, 0.59; 64 > 128, 3x3/2 at 56: 0.14, 0.16.
-        if wanted + (computed - wanted) * macs / MACS_PER_COPY > 2 * inputs:
+    if in_channels and any(axis.cropped for axis in axes):
+        rivals = windows, sizes, paddings, axes
+        if _extending_is_cheaper(*rivals, in_channels, channels, in_channels // groups):
             axes = [e if a.cropped else a for a, e in zip(axes, extends)]
     if len(windows) == 3 and windows[0].stride > 1 and any(paddings[0]):
         # oneDNN's 3-D convolutions give wrong gradients of the weight at some sizes, where they pad
         # the depth themselves and step over it: 3x3x3/2 of 16 channels at depth 3, for one.
         axes[0] = Axis(0, *paddings[0])
     return Plan(tuple(axes), shift, deep=channels >= DEEP)
+
+
+def _extending_is_cheaper(windows, sizes, paddings, axes, in_channels, channels, depth):
+    """Whether to lengthen the input of a convolution where its output could be cropped."""
+    # Cropping copies the output, and leaves plain memory, which what follows copies once more if it is
+    # a convolution, and pools by the slow kernel if it is large. Extending copies the input, about
+    # twice. Measured over the plain operator, 2x2, 64 channels, cropped and extended: at 112, 1.18 and
+    # 1.02, with a pool after it 9.3 and 1.0; between convolutions, at 112, 1.15 and 1.20, at 56, 1.13
+    # and 1.16.
+    if None in sizes:
+        return channels >= in_channels
+    out = list(map(kept, windows, sizes, paddings))
+    if 2 * prod(out) > QUICK:
+        return True
+    # Cropping computes windows that are not wanted, too. Measured (AVX-512, 2 cores) as milliseconds
+    # that crop and extend add to the plain operator: 3 > 32 channels, 3x3/2 at 224: 0.42, 0.09; 512 >
+    # 512, 2x2 at 13: 0.29, 0.08; 128 > 128, 2x2 at 56: 0.33, 0.59; 64 > 128, 3x3/2 at 56: 0.14, 0.16.
+    surplus = channels * (prod(map(_computed, windows, sizes, axes)) - prod(out))
+    macs = depth * prod(window.taps for window in windows)
+    return channels * prod(out) + surplus * macs / MACS_PER_COPY > 2 * in_channels * prod(sizes)
 
 
 @lru_cache(maxsize=4096)

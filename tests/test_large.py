@@ -130,6 +130,22 @@ def test_the_size_of_the_cache_is_plausible():
     assert 2**18 <= lowering.QUICK * 64 <= 2**26
 
 
+@pytest.mark.parametrize("channels", [3, 12, 16])
+@pytest.mark.parametrize("size", [(40,), (9, 9), (4, 5, 6)])
+def test_the_last_node_has_the_name(small_cache, channels, size):
+    graph = functional.pooling(
+        mx.sym,
+        mx.sym.var("data"),
+        kernel=(2,) * len(size),
+        stride=2,
+        in_size=size,
+        in_channels=channels,
+        dtype="float32",
+        name="mine",
+    )
+    assert graph.name == "mine"
+
+
 def test_a_band_fits():
     windows, sizes = (Window(5, 2, "same", 5), Window(3, 1, (0, 0), 3)), (300, 200)
     assert lowering.is_slow(windows, sizes)

@@ -70,7 +70,19 @@ def test_the_input_is_shifted_only_where_the_size_matters():
 def test_few_input_channels_are_lengthened_and_many_cropped():
     windows, sizes = (Window(4, 1, "same", 4),) * 2, (128, 128)
     assert lowering.plan_convolution(windows, sizes, 3, 32).extends
-    assert not lowering.plan_convolution(windows, sizes, 64, 64).extends
+    assert not lowering.plan_convolution(windows, (56, 56), 64, 64).extends
+    assert not lowering.plan_convolution(windows, sizes, None, 64).extends
+
+
+def test_large_maps_are_lengthened_for_the_pool_that_may_follow():
+    windows = (Window(4, 1, "same", 4),) * 2
+    assert lowering.plan_convolution(windows, (128, 128), 64, 64).extends
+
+
+def test_graphs_for_every_size_lengthen_what_has_no_more_channels_than_the_output():
+    windows, sizes = (Window(4, 1, "same", 4),) * 2, (None, None)
+    assert lowering.plan_convolution(windows, sizes, 64, 64).extends
+    assert not lowering.plan_convolution(windows, sizes, 64, 32).extends
     assert not lowering.plan_convolution(windows, sizes, None, 64).extends
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Optional, Sequence, Tuple
 
-from ..arguments import LAYOUTS, per_axis
+from ..arguments import LAYOUTS, per_axis, whole
 
 DATA_FORMATS = ("channels_last", "channels_first")
 PADDINGS = ("valid", "same")
@@ -20,7 +20,7 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
 
 def data_format(value: Optional[str]) -> str:
     """The format told, or Keras' own default."""
-    return one_of("data_format", value or DATA_FORMATS[0], DATA_FORMATS)
+    return one_of("data_format", DATA_FORMATS[0] if value is None else value, DATA_FORMATS)
 
 
 def layout(ndim: int, data_format: str) -> str:
@@ -77,11 +77,6 @@ def transposed_window(
     extras = (None,) * ndim
     if output_padding is not None:
         extras = per_axis("output_padding", output_padding, ndim, least=0)
-        if any(extra >= s for extra, s in zip(extras, how["stride"])):
-            raise ValueError(
-                "The `output_padding` argument must be less than `strides`. Received: "
-                f"output_padding={output_padding}, strides={strides}"
-            )
     axes = zip(kernel, how["stride"], extras, how["dilate"])
     pads = [conv_transpose_padding(k, s, how["pad"], extra, d) for k, s, extra, d in axes]
     how["pad"], how["adj"] = zip(*pads)
@@ -120,11 +115,24 @@ def conv_transpose_padding(
     (before, after), extra : (tuple of int, int)
         Elements cut at the two ends, and elements added at the end.
 
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit.
+
     Examples
     --------
     >>> conv_transpose_padding(3, 2, 'same'), conv_transpose_padding(3, 2, 'same', output_padding=0)
     (((0, 1), 0), ((1, 1), 0))
     """
+    padding = one_of("padding", padding, PADDINGS)
+    given = {"kernel": kernel, "stride": stride, "dilation_rate": dilation_rate}
+    kernel, stride, dilation_rate = (whole(name, value, 1) for name, value in given.items())
+    if output_padding is not None and whole("output_padding", output_padding, 0) >= stride:
+        raise ValueError(
+            "The `output_padding` argument must be less than `strides`. Received: "
+            f"output_padding={output_padding}, strides={stride}"
+        )
     span = dilation_rate * (kernel - 1) + 1
     if padding == "valid":
         tail = max(span, stride) if output_padding is None else span + output_padding

@@ -16,6 +16,7 @@ import collections
 import collections.abc
 import importlib
 import os
+import threading
 from contextlib import contextmanager
 from importlib import metadata
 from typing import Iterator
@@ -38,6 +39,10 @@ _FUNCTIONS = (
     "separable_conv2d",
     "pool2d",
     "pool3d",
+    # What mistakes one open size for another: TimeDistributed and ZeroPadding1D come by these.
+    "reshape",
+    "squeeze",
+    "temporal_padding",
 )
 _METHODS = {
     "keras.backend.mxnet_backend.KerasSymbol._get_shape": replacements.get_shape,
@@ -56,6 +61,10 @@ REPLACED = (
 )
 
 _originals = {}
+
+# Contexts of several threads may overlap: the last to end puts things back.
+_lock = threading.RLock()
+_contexts = []
 
 
 def install() -> None:
@@ -148,13 +157,20 @@ def installed() -> Iterator[None]:
     ...     mxnet_backend.is_installed()
     True
     """
-    before = is_installed()
-    install()
+    with _lock:
+        _contexts.append(_contexts[0] if _contexts else is_installed())
+        try:
+            install()
+        except BaseException:
+            _contexts.pop()
+            raise
     try:
         yield
     finally:
-        if not before:
-            uninstall()
+        with _lock:
+            found = _contexts.pop()
+            if not _contexts and not found:
+                uninstall()
 
 
 def _import_keras():

@@ -4,6 +4,7 @@ from ast import literal_eval
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import mxnet as mx
+import numpy as np
 
 from .. import arrays
 
@@ -43,7 +44,7 @@ def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]
     TypeError
         If one is neither an array nor a symbol, or they are not all of one kind.
     ValueError
-        If nothing tells the shape of a kernel.
+        If nothing tells the shape of a kernel, or arrays are of several dtypes.
     """
     if not isinstance(inputs, (mx.nd.NDArray, mx.sym.Symbol)):
         raise TypeError(f"inputs of {type(inputs)} are neither an NDArray nor a Symbol")
@@ -51,6 +52,13 @@ def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]
     for name, kernel in kernels.items():
         if not isinstance(kernel, kind):
             raise TypeError(f"{name} of {type(kernel)} does not go with inputs of {type(inputs)}")
+    if kind is mx.nd.NDArray:
+        for name, kernel in kernels.items():
+            if kernel.dtype != inputs.dtype:
+                raise ValueError(
+                    f"`{name}` must have the dtype of `inputs`. Received: {np.dtype(kernel.dtype)} and "
+                    f"{np.dtype(inputs.dtype)}"
+                )
     *values, restore = arrays.classic(inputs, *kernels.values())
     inputs, *rest = values
     return operand(inputs), [kernel_operand(*named) for named in zip(kernels, rest)], restore

@@ -8,6 +8,8 @@ keras-mxnet has been.
 from functools import wraps
 from typing import Any, Callable, Optional, Sequence
 
+import mxnet as mx
+
 from . import checks, operations
 from .operands import fix, infer_shape, inputs_are_fixed, kernel_operand, operand
 
@@ -86,6 +88,22 @@ def pool3d(x, pool_size, strides=(1, 1, 1), padding="valid", data_format=None, p
     return _pool(x, pool_size, 3, strides, padding, data_format, pool_mode)
 
 
+def reshape(x, shape):
+    have, wanted = operand(x.symbol).shape, tuple(n or None for n in shape)
+    return _symbol(x, mx.sym.reshape(x.symbol, shape=_reshape_codes(have, wanted)))
+
+
+def squeeze(x, axis):
+    return _symbol(x, mx.sym.squeeze(x.symbol, axis=axis))
+
+
+def temporal_padding(x, padding=(1, 1)):
+    plane = mx.sym.expand_dims(x.symbol, axis=1)  # MXNet pads four axes or five
+    width = (0, 0, 0, 0, *padding, 0, 0)
+    plane = mx.sym.pad(plane, mode="constant", constant_value=0, pad_width=width)
+    return _symbol(x, mx.sym.reshape(plane, shape=(0, -3, 0)))
+
+
 def fixing(placeholder: Callable) -> Callable:
     """``K.placeholder``, whose known sizes MXNet then refuses to bind to others.
 
@@ -150,6 +168,27 @@ def get_shape(self: Any) -> tuple:
     return tuple(0 if n is None else n for n in shape)
 
 
+def _reshape_codes(have, wanted):
+    """A shape as MXNet's reshape takes it, whose 0 is the axis at the same place of what is there.
+
+    Keras' open sizes are that too, but where axes were merged before them, or split, as TimeDistributed
+    does: MXNet has codes for these.
+    """
+    if have is None or None not in wanted[1:]:
+        return tuple(0 if n is None else n for n in wanted)
+    if wanted[0] == -1 and wanted[1:] == have[2:]:
+        return -3, -2
+    if wanted[0] == -1 and wanted[2:] == have[1:] and wanted[1] is not None:
+        return -4, -1, wanted[1], -2
+    known = len(wanted) - wanted[::-1].index(None)  # up to the last open size
+    if wanted[1:known] != have[1:known]:
+        raise ValueError(
+            "The `shape` argument leaves sizes open that are not those of the same axes. Received: "
+            f"shape={wanted}, for a tensor of shape {have}"
+        )
+    return tuple(0 if n is None else n for n in wanted)
+
+
 def _convolution(
     x, kernel, ndim, strides, padding, data_format, dilation_rate, paddings=checks.PADDINGS
 ):
@@ -170,6 +209,11 @@ def _separable(x, kernels, ndim, strides, padding, data_format, dilation_rate):
 def _transposed_to(x, kernel, output_shape, ndim, strides, padding, data_format, dilation_rate):
     data_format = _data_format(data_format)
     padding = checks.one_of("padding", padding, checks.PADDINGS)
+    if not isinstance(output_shape, (tuple, list)) or len(output_shape) != ndim + 2:
+        raise ValueError(
+            f"The `output_shape` argument must have {ndim + 2} sizes. Received: "
+            f"output_shape={output_shape}"
+        )
     weight, data = _kernel(kernel, ndim, data_format, (-1, -2)), _operand(x, ndim)
     wanted, sizes = (
         shape[2:] if data_format == "channels_first" else shape[1:-1]

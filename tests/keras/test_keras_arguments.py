@@ -124,3 +124,41 @@ def test_kinds():
 def test_inputs_smaller_than_the_window():
     with pytest.raises(ValueError, match="smaller than a window"):
         K.conv(mx.nd.ones((1, 2, 2, 4)), KERNEL)
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ((3, 2, "causal"), "`padding` argument must be one of"),
+        ((0,), "kernel=0 is out of range"),
+        ((3, 0), "stride=0 is out of range"),
+        ((3, 2, "same", 5), "`output_padding` argument must be less than `strides`"),
+    ],
+)
+def test_the_padding_of_a_transposed_convolution_is_checked(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        K.conv_transpose_padding(*arguments)
+    assert K.conv_transpose_padding(3, 2, "SAME") == K.conv_transpose_padding(3, 2, "same")
+
+
+def test_arrays_of_several_dtypes_are_refused():
+    x, kernel = mx.nd.ones((1, 8, 8, 3)), mx.nd.ones((3, 3, 3, 4), dtype="float64")
+    with pytest.raises(
+        ValueError, match="`kernel` must have the dtype of `inputs`.*float64 and float32"
+    ):
+        K.conv(x, kernel)
+
+
+@pytest.mark.parametrize("word", ["", 0, "NHWC"])
+def test_an_empty_data_format_is_none(word):
+    with pytest.raises(ValueError, match="`data_format` argument must be one of"):
+        K.max_pool(mx.nd.ones((1, 8, 8, 3)), 2, data_format=word)
+
+
+def test_averages_of_every_size_over_three_axes_can_be_bound():
+    x = mx.sym.var("x", shape=(0, 0, 0, 0, 4))
+    graph = K.average_pool(x, (2, 3, 3), strides=(4, 4, 1), padding="same")
+    data = mx.nd.random.normal(shape=(2, 8, 8, 8, 4))
+    got = graph.bind(mx.cpu(), {"x": data}).forward()[0].asnumpy()
+    want = K.average_pool(data, (2, 3, 3), strides=(4, 4, 1), padding="same").asnumpy()
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)

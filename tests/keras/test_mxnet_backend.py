@@ -150,5 +150,8 @@ def test_output_shape_of_a_transposed_convolution_must_fit(variables):
     for size, padding in ((14, "same"), (16, "VALID"), (17, "same"), (16, "valid"), (19, "valid")):
         with pytest.raises(ValueError, match=f"`output_shape` argument does not fit.*{size}"):
             K.conv2d_transpose(x, kernel, (1, size, size, 4), (2, 2), padding=padding)
+    for shape in (None, (16, 16)):
+        with pytest.raises(ValueError, match="`output_shape` argument must have 4 sizes"):
+            K.conv2d_transpose(x, kernel, shape, (2, 2), padding="same")
     with pytest.raises(ValueError, match="must hold every spatial size"):
         K.conv2d_transpose(x, kernel, (1, None, 16, 4), (2, 2), padding="same")

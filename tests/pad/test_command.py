@@ -149,7 +149,7 @@ def test_channels_choose_the_lowering_and_are_named(capsys):
     shallow = said([*window, "--channels", "3", "--filters", "32"], capsys)
     assert "What gluon_same does with it, 3 > 32 channels" in shallow
     assert "lengthens the input by 1 at the end" in told(shallow, "this size")
-    deep = said(window, capsys)
+    deep = said(["--size", "56x56", *window[2:]], capsys)
     assert "64 > 64 channels" in deep
     assert "drops the first window" in told(deep, "this size")
 
