@@ -184,7 +184,8 @@ def _torch_norm(y, training):
     import torch
 
     zeros, ones = torch.zeros(y.shape[1]), torch.ones(y.shape[1])
-    return torch.nn.functional.batch_norm(y, zeros, ones, ones, zeros, training, eps=1e-5)
+    averages = (None, None) if training else (zeros, ones)
+    return torch.nn.functional.batch_norm(y, *averages, ones, zeros, training, eps=1e-5)
 
 
 def _torch_window(layer, size, weight):
