@@ -56,7 +56,7 @@ def test_bad_options_are_named(script, options, words):
 def test_a_difference_is_seen_in_every_output():
     one, other = [np.ones(3), np.ones((2, 2))], [np.ones(3), np.full((2, 2), 1.5)]
     assert race.relative_error(one, one) == 0
-    assert race.relative_error(one, other) == pytest.approx(1 / 3)
+    assert race.relative_error(one, other) == pytest.approx(1 / 3)  # 0.5 of 1.5 everywhere
     assert not race.relative_error([np.ones(3), np.full((2, 2), np.nan)], one) < 1
     assert race.relative_error(one[:1], one) == race.relative_error([np.ones(4), one[1]], one) == np.inf
 
