@@ -275,7 +275,8 @@ def pooling(
     # oneDNN, whose kernels these are, serves float32 alone, and channels first.
     known = in_channels and None not in sizes and not layout.endswith("C")
     known = known and dtype is not None and np.dtype(dtype) == np.float32
-    if not (known and lowering.is_slow(windows, sizes)):
+    slow = known and lowering.is_slow(windows, sizes)
+    if not slow or (F is mx.sym and large.follows_convolution(data)):
         return restore(_pool(F, data, windows, sizes, layout, how, name))
 
     def small(x, windows, sizes, name=None):

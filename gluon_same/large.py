@@ -2,10 +2,11 @@
 
 On memory in plain order oneDNN pools quickly only planes of two rows or more that fit the cache with
 their result (see :func:`.lowering.is_slow`), and others 10 to 100 times slower. With the channels of a
-position together, which is how its convolutions leave their results, it is quick at any size; but
-nobody can ask an array for its order.
+position together, which is how its convolutions leave their results, it is quick at any size. A graph
+shows what is before; of an array nobody can tell.
 """
 
+import json
 from typing import Any, Callable, Optional, Sequence, Tuple
 
 from . import lowering
@@ -14,6 +15,24 @@ from .arguments import Window
 Pool = Callable[..., Any]
 
 _ALONE = Window(1, 1, (0, 0), 1)  # each element for itself
+
+
+#: Operators whose result lies in memory as their first input does.
+_KEEP_ORDER = {
+    *("BatchNorm", "Activation", "LeakyReLU", "Pooling", "elemwise_add"),
+    *("_npx_batch_norm", "_npx_activation", "_npx_leaky_relu"),
+}
+
+
+def follows_convolution(symbol: Any) -> bool:
+    """Whether a graph shows that the channels of a position lie together: oneDNN left them so."""
+    graph = json.loads(symbol.tojson())
+    node = graph["nodes"][graph["heads"][0][0]]
+    while node["op"] in _KEEP_ORDER:
+        node = graph["nodes"][node["inputs"][0][0]]
+    if node["op"] != "Convolution":
+        return False
+    return int(node["attrs"]["num_filter"]) % lowering.BLOCK == 0
 
 
 def pool(

@@ -102,6 +102,19 @@ def test_many_channels_go_through_a_convolution_that_changes_nothing(small_cache
     assert found == ["_ones", "Convolution", "Pooling"]
 
 
+@pytest.mark.parametrize("channels, through", [(16, ["Pooling"]), (12, ["slice_axis"])])
+def test_what_a_convolution_leaves_together_is_left_to_the_operator(small_cache, channels, through):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(channels, 3, padding="same"), nn.BatchNorm(), nn.LeakyReLU(0.1))
+    net.add(nn.MaxPool2D(2, 2, padding="same"), nn.MaxPool2D(2, 2, padding="same"))
+    net.initialize()
+    specialize(net, (1, 3, 40, 40))
+    found = operators(net(mx.sym.var("data")))
+    start = found.index("LeakyReLU") + 1
+    assert found[start : start + len(through)] == through
+    assert found.count("Convolution") == 1
+
+
 def test_other_channels_go_in_bands(small_cache):
     found = operators(graph_of(12, (9, 9), (2, 2)))
     assert found == ["slice_axis", "Pooling"] * 3 + ["Concat"]
