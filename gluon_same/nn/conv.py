@@ -42,7 +42,10 @@ class _Convolution(Windowed):
         return out if self.act is None else self.act(out)
 
     def _convolve(self, *args, **kwargs):
-        channels = self._channels_seen or self._in_channels or None
+        # A weight has its shape once the net has run, or from the start by `in_channels`.
+        layout = self._kwargs["layout"]
+        per_group = (self.weight.shape or (0,) * len(layout))[layout.index("C")]
+        channels = self._channels_seen or max(per_group, 0) * self._kwargs["num_group"] or None
         return functional.convolution(*args, in_channels=channels, dtype=self.weight.dtype, **kwargs)
 
 
