@@ -9,6 +9,7 @@ import pytest
 
 from gluon_same import functional, model_zoo, nn
 from gluon_same.onnx import export_model
+from gluon_same.onnx.check import compare
 
 
 def lambda_net():
@@ -65,8 +66,6 @@ SHAPE = (1, 3, 9, 10)
             ),
             "BilinearResize2D .*align_corners=True",
         ),
-        # What no rule knows of, the check finds.
-        (lambda: nn.MaxPool2D(2, 3, 0, ceil_mode=True), "give outputs of shapes"),
         (model_zoo.TinyDarkNet, "tinydarknet.*smaller than the stride"),
     ],
 )
@@ -105,6 +104,20 @@ def test_errors_name_the_argument_and_its_value(call, error, words, path):
     with pytest.raises(error, match=words):
         call(path)
     assert not os.path.exists(path)
+
+
+@pytest.mark.parametrize(
+    "other, words",
+    [
+        (nn.AvgPool2D(2), "its output 0, which reaches .* would differ by .*check=False"),
+        (nn.MaxPool2D(3), r"give outputs of shapes \[\(1, 3, 4, 5\)\] and \[\(1, 3, 3, 3\)\]"),
+    ],
+)
+def test_the_check_refuses_a_file_that_gives_something_else(other, words, path):
+    export_model(nn.MaxPool2D(2), SHAPE, path)
+    compare(nn.MaxPool2D(2), path, {"data": SHAPE}, ["float32"])
+    with pytest.raises(ValueError, match=words):
+        compare(other, path, {"data": SHAPE}, ["float32"])
 
 
 def test_the_dtype_is_that_of_the_parameters(path):
