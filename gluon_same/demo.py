@@ -114,7 +114,7 @@ def read_image(path: str) -> mx.nd.NDArray:
     if not _is_whole(data):
         raise ValueError("the image is cut short or damaged")
     try:
-        with _decoder_muted():
+        with muted():
             image = mx.image.imdecode(data)
             image.wait_to_read()
             return image
@@ -141,8 +141,8 @@ def _is_whole(data):
 
 
 @contextmanager
-def _decoder_muted():
-    # libpng writes its complaints straight to the process's standard error.
+def muted():
+    """Nothing on the process's own standard error, past Python, where libraries write."""
     try:
         kept = os.dup(2)
     except OSError:  # it is closed

@@ -10,7 +10,6 @@ import io
 import logging
 import os
 import warnings
-from contextlib import contextmanager
 from random import Random
 from statistics import median
 from time import perf_counter
@@ -21,6 +20,8 @@ import numpy as np
 from IPython import display
 from matplotlib import pyplot as plt
 from PIL import Image
+
+from gluon_same.demo import muted
 
 INK, GREY, PAPER = "#24292f", "#6e7781", "#ffffff"
 BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE = COLOURS = (
@@ -198,18 +199,5 @@ def median_times(ways, rounds=9):
     return {name: median(taken) for name, taken in times.items()}
 
 
-@contextmanager
-def _muted():
-    # MXNet says on the process's own standard error which memory pool it chose, at the first array.
-    kept = os.dup(2)
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-with _muted():
+with muted():  # MXNet says which memory pool it chose, at the first array
     mx.nd.zeros(1).wait_to_read()

@@ -159,7 +159,8 @@ def test_the_last_node_has_the_name(small_cache, channels, size):
     assert graph.name == "mine"
 
 
-def test_a_band_fits():
+def test_a_band_fits(monkeypatch):
+    monkeypatch.setattr(lowering, "QUICK", 16384)
     windows, sizes = (Window(5, 2, "same", 5), Window(3, 1, (0, 0), 3)), (300, 200)
     assert lowering.is_slow(windows, sizes)
     bands = lowering.bands(windows, sizes, 0)

@@ -67,14 +67,22 @@ def test_the_input_is_shifted_only_where_the_size_matters():
         assert bool(plan.shift[0]) == (window.at(None) is None)
 
 
-def test_few_input_channels_are_lengthened_and_many_cropped():
+@pytest.fixture
+def cache_of_one_mib(monkeypatch):
+    lowering.plan_convolution.cache_clear()
+    monkeypatch.setattr(lowering, "QUICK", 16384)
+    yield
+    lowering.plan_convolution.cache_clear()
+
+
+def test_few_input_channels_are_lengthened_and_many_cropped(cache_of_one_mib):
     windows, sizes = (Window(4, 1, "same", 4),) * 2, (128, 128)
     assert lowering.plan_convolution(windows, sizes, 3, 32).extends
     assert not lowering.plan_convolution(windows, (56, 56), 64, 64).extends
     assert not lowering.plan_convolution(windows, sizes, None, 64).extends
 
 
-def test_large_maps_are_lengthened_for_the_pool_that_may_follow():
+def test_large_maps_are_lengthened_for_the_pool_that_may_follow(cache_of_one_mib):
     windows = (Window(4, 1, "same", 4),) * 2
     assert lowering.plan_convolution(windows, (128, 128), 64, 64).extends
 

@@ -82,14 +82,12 @@ def pooling(
     how = {"pool_type": pool_type, "count_include_pad": bool(count_include_pad)}
     ones = F.ones
     if F is mx.nd:
-        in_channels, dtype = data.shape[layout.index("C")], data.dtype
         ones = partial(mx.nd.ones, ctx=data.context)
-        if data.context.device_type != "cpu":
-            in_channels = None
+        dtype = data.dtype
+        in_channels = data.shape[layout.index("C")] if data.context.device_type == "cpu" else None
     # oneDNN, whose kernels these are, serves float32 alone, and channels first.
-    known = in_channels and None not in sizes and not layout.endswith("C")
-    known = known and dtype is not None and np.dtype(dtype) == np.float32
-    slow = known and lowering.is_slow(windows, sizes)
+    served = in_channels and dtype and np.dtype(dtype) == np.float32 and not layout.endswith("C")
+    slow = served and None not in sizes and lowering.is_slow(windows, sizes)
     if not slow or (F is mx.sym and large.follows_convolution(data)):
         return restore(_pool(F, data, windows, sizes, layout, how, name))
 

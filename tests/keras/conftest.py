@@ -3,7 +3,6 @@
 import gluon_same  # noqa: F401  isort: skip  before mxnet
 
 import warnings
-from importlib import metadata
 
 import pytest
 
@@ -13,10 +12,6 @@ from gluon_same.keras import mxnet_backend
 @pytest.fixture(scope="session")
 def keras():
     """The stock keras-mxnet, as it comes."""
-    try:
-        metadata.version("keras-mxnet")
-    except metadata.PackageNotFoundError:
-        pytest.skip("keras-mxnet is not installed")
     # Keras warns that it is old, and sets the filters so that one hears it.
     with warnings.catch_warnings(record=True), mxnet_backend.installed():
         import keras

@@ -164,8 +164,6 @@ def expected_with(case, x, weight, pads):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_onnxruntime_takes_what_it_is_told(case):
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnx")
     x, weight = data_of(case)
     want, advice = expected(case, x, weight), next(a for a in advise(case) if a.framework == "ONNX")
     np.testing.assert_allclose(run_onnx(case, x, weight, **advice.arguments), want, rtol=1e-4, atol=1e-4)
