@@ -19,12 +19,15 @@ When the input size is not known and ``before`` depends on it, the *input* is pu
     which costs more than it gains in deep layers.)
 *shift*
     The input is padded by the size that the graph sees when it runs; see :mod:`.resize`.
+*move*
+    A depthwise convolution pads the input, by whatever its size; see :mod:`.moving`.
 """
 
 from functools import lru_cache
 from math import prod
 from typing import NamedTuple, Optional, Sequence, Tuple
 
+from . import moving
 from .arguments import Window
 from .geometry import ceil_div
 
@@ -33,6 +36,9 @@ Sizes = Tuple[Optional[int], ...]
 #: Multiplications and additions that take as long as copying one element.
 MACS_PER_COPY = 64
 
+#: Elements that are cropped in the time that one is moved, or joined to others along two axes.
+MOVED, JOINED = 0.75, 2
+
 #: Output channels from which a shifted input is padded by one ``Pad`` and not by joining blocks to it.
 #: ``Pad`` is slower an element, but deep layers have small maps, where the number of operators counts.
 #: Measured over ``F.pad`` first, 3x3/2: 256 > 512 at 14: 1.08 by Pad and 1.21 by joining; 64 > 128 at
@@ -40,7 +46,7 @@ MACS_PER_COPY = 64
 DEEP = 256
 
 #: Of a multiple of so many channels oneDNN's convolutions leave those of a position together; of 4, 12,
-#: 20 or 30 they leave plain memory.
+#: 20 or 30 they leave plain memory, and its depthwise ones are 4 times slower.
 BLOCK = 8
 
 #: Channels that oneDNN's quick pooling of plain memory wants at least.
@@ -93,6 +99,7 @@ class Plan(NamedTuple):
     flip: Tuple[bool, ...] = ()
     full: bool = False
     deep: bool = False
+    moves: Tuple[moving.Move, ...] = ()
 
     @property
     def extends(self) -> bool:
@@ -113,6 +120,7 @@ def plan_convolution(
     in_channels: Optional[int],
     channels: int,
     groups: int = 1,
+    quick: bool = False,
 ) -> Plan:
     """Lower the windows of a convolution.
 
@@ -126,6 +134,8 @@ def plan_convolution(
         Channels of the input, None if they are not known.
     channels, groups : int
         Channels of the output, and the groups that they are convolved in.
+    quick : bool
+        Whether oneDNN serves the data: float32, channels first.
     """
     paddings = [window.at(size) for window, size in zip(windows, sizes)]
     shift = tuple(w if p is None else None for w, p in zip(windows, paddings))
@@ -133,10 +143,15 @@ def plan_convolution(
     crops = [_crop(*axis) for axis in zip(windows, sizes, paddings)]
     extends = [_extend(padding) for padding in paddings]
     axes = [e if c is None or c.cropped > 1 else c for c, e in zip(crops, extends)]
-    if in_channels and any(axis.cropped for axis in axes):
-        rivals = windows, sizes, paddings, axes
-        if _extending_is_cheaper(*rivals, in_channels, channels, in_channels // groups):
-            axes = [e if a.cropped else a for a, e in zip(axes, extends)]
+    crops_at = any(axis.cropped for axis in axes)
+    work = windows, sizes, paddings, axes, in_channels, channels, groups
+    if any(shift) or crops_at or axes != crops:
+        moves = _moves(windows, sizes, in_channels) if quick else ()
+        croppable = axes == crops and not any(shift)
+        if moves and not (croppable and _cropping_is_cheaper(*work, than=MOVED)):
+            return Plan(tuple(Axis(move.own) for move in moves), (None,) * len(moves), moves=moves)
+    if in_channels and crops_at and not _cropping_is_cheaper(*work, than=JOINED):
+        axes = [e if a.cropped else a for a, e in zip(axes, extends)]
     if len(windows) == 3 and windows[0].stride > 1 and any(paddings[0]):
         # oneDNN's 3-D convolutions give wrong gradients of the weight at some sizes, where they pad
         # the depth themselves and step over it: 3x3x3/2 of 16 channels at depth 3, for one.
@@ -144,24 +159,31 @@ def plan_convolution(
     return Plan(tuple(axes), shift, deep=channels >= DEEP)
 
 
-def _extending_is_cheaper(windows, sizes, paddings, axes, in_channels, channels, depth):
-    """Whether to lengthen the input of a convolution where its output could be cropped."""
+def _moves(windows, sizes, in_channels):
+    """The moves of a convolution's input, none where oneDNN has no quick kernel for them."""
+    if not in_channels or in_channels % BLOCK or len(windows) > 2:
+        return ()
+    moves = tuple(map(moving.plan, windows, sizes))
+    return moves if prod(move.taps for move in moves) <= MACS_PER_COPY else ()
+
+
+def _cropping_is_cheaper(windows, sizes, paddings, axes, in_channels, channels, groups, than):
+    """Whether to crop the output of a convolution rather than pad its input."""
     # Cropping copies the output, and leaves plain memory, which what follows copies once more if it is
-    # a convolution, and pools by the slow kernel if it is large. Extending copies the input, about
-    # twice. Measured over the plain operator, 2x2, 64 channels, cropped and extended: at 112, 1.18 and
-    # 1.02, with a pool after it 9.3 and 1.0; between convolutions, at 112, 1.15 and 1.20, at 56, 1.13
-    # and 1.16.
+    # a convolution, and pools by the slow kernel if it is large.
     if None in sizes:
-        return channels >= in_channels
+        return channels < in_channels
     out = list(map(kept, windows, sizes, paddings))
     if 2 * prod(out) > QUICK:
-        return True
-    # Cropping computes windows that are not wanted, too. Measured (AVX-512, 2 cores) as milliseconds
-    # that crop and extend add to the plain operator: 3 > 32 channels, 3x3/2 at 224: 0.42, 0.09; 512 >
-    # 512, 2x2 at 13: 0.29, 0.08; 128 > 128, 2x2 at 56: 0.33, 0.59; 64 > 128, 3x3/2 at 56: 0.14, 0.16.
+        return False
+    # It computes windows that are not wanted, too. Measured over the plain operator (AVX-512, 2 cores),
+    # cropped, joined and moved: 2x2, 64 > 64 channels at 56: 1.07, 1.05, 1.03, and 1.13, 1.13, 1.06
+    # behind a convolution; 256 > 256 at 13: 1.06, 1.08, 1.01; 3x3/2, 64 > 128 at 56: 1.15, 1.18, 1.10;
+    # depthwise, 64 at 112: 1.15, 1.70, 1.30; 3 > 32 at 224: 2.1, 1.2, and 3.6 by a slow kernel.
     surplus = channels * (prod(map(_computed, windows, sizes, axes)) - prod(out))
-    macs = depth * prod(window.taps for window in windows)
-    return channels * prod(out) + surplus * macs / MACS_PER_COPY > 2 * in_channels * prod(sizes)
+    macs = in_channels // groups * prod(window.taps for window in windows)
+    cropped = channels * prod(out) + surplus * macs / MACS_PER_COPY
+    return cropped <= than * in_channels * prod(sizes)
 
 
 @lru_cache(maxsize=4096)

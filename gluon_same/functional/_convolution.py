@@ -6,7 +6,7 @@ from typing import Any, Optional
 import mxnet as mx
 import numpy as np
 
-from .. import arguments, geometry, lowering, resize
+from .. import arguments, geometry, lowering, moving, resize
 from ..arguments import per_axis
 from ..arrays import Size, classic, look
 from ._window import IntOrInts, check_fit, finish, hashable, prepare, windows_of
@@ -84,11 +84,15 @@ def convolution(
     dilate = per_axis("dilate", dilate, ndim)
     num_filter, num_group = arguments.groups(num_filter, num_group)
     if F is mx.nd:
-        in_channels = data.shape[layout.index("C")]
+        in_channels, dtype = data.shape[layout.index("C")], data.dtype
     windows = windows_of(kernel, stride, dilate, hashable(pad), ndim == 1)
     check_fit(windows, sizes)
-    plan = lowering.plan_convolution(windows, sizes, in_channels, num_filter, num_group)
-    data = prepare(F, data, plan, layout, resize.ZEROS, np.dtype(dtype).name if dtype else None)
+    dtype = np.dtype(dtype).name if dtype else None
+    quick = dtype == "float32" and not layout.endswith("C")
+    plan = lowering.plan_convolution(windows, sizes, in_channels, num_filter, num_group, quick)
+    if plan.moves:
+        data = moving.move(F, data, plan.moves, in_channels)
+    data = prepare(F, data, plan, layout, resize.ZEROS, dtype)
     inputs = [data, weight] if bias is None else [data, weight, bias]
     out = F.Convolution(
         *inputs,

@@ -74,7 +74,7 @@ def plan(case: Case, sizes: Tuple[Optional[int], ...]) -> lowering.Plan:
     if case.op == "pool":
         return lowering.plan_pooling(windows, sizes, case.average, not _is_same(case))
     channels = case.channels if None not in sizes else None
-    return lowering.plan_convolution(windows, sizes, channels, case.filters)
+    return lowering.plan_convolution(windows, sizes, channels, case.filters, quick=True)
 
 
 def operator_padding(case: Case) -> List[Tuple[int, int]]:
@@ -94,14 +94,16 @@ def _lowered(case, sizes):
     windows = _windows(case)
     flips = planned.flip or (False,) * case.ndim
     computed, facts, words = [], [], []
-    for axis, window, shifted, flip, n, out in zip(
-        planned.axes, windows, planned.shift, flips, case.sizes, case.out
+    moves = planned.moves or (None,) * case.ndim
+    for axis, window, shifted, flip, move, n, out in zip(
+        planned.axes, windows, planned.shift, flips, moves, case.sizes, case.out
     ):
-        # What is padded by its size, or rounded up, has no window too many.
-        exact = shifted is not None or (planned.full and window.stride > 1)
+        # What is padded by its size, moved, or rounded up has no window too many.
+        exact = shifted is not None or move is not None or (planned.full and window.stride > 1)
         computed.append(out if exact else lowering.kept(window, n, _reach(axis)))
-        facts.append({**axis._asdict(), "shift": shifted is not None, "flip": flip})
-        words.append(_words(axis, shifted, flip))
+        taps = move.taps if move else 1
+        facts.append({**axis._asdict(), "shift": shifted is not None, "flip": flip, "move": taps})
+        words.append(_words(axis, shifted, flip, move))
     sentences = _by_axis(words)
     if planned.full and max(case.stride) > 1:
         sentences.append("rounds the number of windows up (pooling_convention='full')")
@@ -110,6 +112,8 @@ def _lowered(case, sizes):
         longer = [n + axis.front + axis.tail for n, axis in zip(case.sizes, planned.axes)]
         copied = prod(longer) if planned.extends else 0
         copied += prod(case.out) if any(axis.cropped for axis in planned.axes) else 0
+        if planned.moves:
+            copied += prod(n + 2 * m.pad - m.taps + 1 for n, m in zip(case.sizes, planned.moves))
     if case.op == "pool" and None not in sizes and lowering.is_slow(windows, sizes):
         sentences.append(
             "by views and pieces of the data that oneDNN pools quickly, where there are such"
@@ -123,8 +127,12 @@ def _reach(axis):
     return axis.own + axis.front, axis.own + axis.tail
 
 
-def _words(axis, shifted, flip):
+def _words(axis, shifted, flip, move):
     parts = []
+    if move is not None and move.taps > 1:
+        parts.append(
+            f"moves the input by a depthwise convolution of {move.taps} taps, padded by {move.pad}"
+        )
     if flip:
         parts.append("reverses the axis, from whose end the padding is the same at every size")
     if shifted is not None:

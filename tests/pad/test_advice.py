@@ -230,12 +230,13 @@ def test_a_shifted_result_of_the_same_size_is_told():
     assert "0 makes 111x111" in say
 
 
-def test_a_shallow_strided_convolution_is_lengthened_and_a_deep_one_cropped():
+def test_a_shallow_strided_convolution_is_lengthened_and_a_deep_one_moved():
     shallow, deep = (
         lowerings(Case((n, n), (3, 3), (2, 2), (1, 1), channels=c, filters=f))[0]
         for n, c, f in ((224, 3, 32), (56, 64, 128))
     )
     assert shallow.words == ["height, width: lengthens the input by 1 at the end"]
     assert (shallow.computed, shallow.copied) == (112**2, 225**2)
-    assert "drops the first window" in deep.words[0]
-    assert (deep.computed, deep.kept, deep.copied) == (29**2, 28**2, 28**2)
+    moves = "height, width: moves the input by a depthwise convolution of 2 taps, padded by 1"
+    assert deep.words == [moves]
+    assert (deep.computed, deep.kept, deep.copied) == (28**2, 28**2, 57**2)
