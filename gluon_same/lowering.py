@@ -39,12 +39,6 @@ MACS_PER_COPY = 64
 #: Elements that are cropped in the time that one is moved, or joined to others along two axes.
 MOVED, JOINED = 0.75, 2
 
-#: Output channels from which a shifted input is padded by one ``Pad`` and not by joining blocks to it.
-#: ``Pad`` is slower an element, but deep layers have small maps, where the number of operators counts.
-#: Measured over ``F.pad`` first, 3x3/2: 256 > 512 at 14: 1.08 by Pad and 1.21 by joining; 64 > 128 at
-#: 56: 1.09 and 1.08; 3 > 32 at 224: 1.35 and 1.00.
-DEEP = 256
-
 #: Of a multiple of so many channels oneDNN's convolutions leave those of a position together; of 4, 12,
 #: 20 or 30 they leave plain memory, and its depthwise ones are 4 times slower.
 BLOCK = 8
@@ -98,7 +92,6 @@ class Plan(NamedTuple):
     shift: Tuple[Optional[Window], ...]  # windows whose input is put right by its size
     flip: Tuple[bool, ...] = ()
     full: bool = False
-    deep: bool = False
     moves: Tuple[moving.Move, ...] = ()
 
     @property
@@ -156,7 +149,7 @@ def plan_convolution(
         # oneDNN's 3-D convolutions give wrong gradients of the weight at some sizes, where they pad
         # the depth themselves and step over it: 3x3x3/2 of 16 channels at depth 3, for one.
         axes[0] = Axis(0, *paddings[0])
-    return Plan(tuple(axes), shift, deep=channels >= DEEP)
+    return Plan(tuple(axes), shift)
 
 
 def _moves(windows, sizes, in_channels):

@@ -4,7 +4,6 @@ All of it is written in operators that ship with MXNet and have CPU and GPU kern
 axes: oneDNN joins those several times faster than ``Pad`` copies, and ``Crop`` takes no others.
 """
 
-from functools import partial
 from typing import Any, Callable, Optional, Sequence, Tuple
 
 from .arguments import Window
@@ -28,7 +27,6 @@ def extend(
     amounts: Sequence[Tuple[int, int]],
     layout: str,
     fill: str = ZEROS,
-    deep: bool = False,
 ):
     """Lengthen the spatial axes of ``x`` by ``(front, tail)`` elements each.
 
@@ -40,12 +38,9 @@ def extend(
     amounts : sequence of (int, int)
     layout : str
     fill : {'zeros', 'edge'}
-    deep : bool
-        Whether the fewest operators are best, for small maps.
     """
     needed = [a if any(a) else None for a in amounts]
-    lengthen = _lengthening(fill, deep)
-    return _on_planes(F, x, needed, layout, lambda plane, pair: lengthen(F, plane, pair))
+    return _on_planes(F, x, needed, layout, lambda plane, pair: _join_all(F, plane, pair, fill))
 
 
 def shift(
@@ -55,7 +50,6 @@ def shift(
     layout: str,
     fill: str = ZEROS,
     dtype: Optional[str] = None,
-    deep: bool = False,
 ):
     """Pad ``x`` for SAME windows by the size it has when the graph runs.
 
@@ -65,7 +59,7 @@ def shift(
 
     Parameters
     ----------
-    F, x, layout, fill, deep
+    F, x, layout, fill
         As for :func:`extend`.
     windows : sequence of Window or None
         One for each spatial axis, padded by a SAME word; None leaves the axis alone.
@@ -73,7 +67,6 @@ def shift(
         The dtype of ``x`` where it is known. ``Crop``, the cheapest way, is for float32 alone.
     """
     pad = _pad_by_crop if dtype == "float32" else _pad_by_reversal
-    lengthen = _lengthening(fill, deep)
 
     def prepare(plane, pair):
         # With gaps between the windows the input may reach beyond the last one: cut that off first,
@@ -81,12 +74,12 @@ def shift(
         gaps = [w if w is not None and w.span < w.stride else None for w in pair]
         if any(gaps):
             plane = F.slice_like(plane, _reference(F, plane, gaps, _covered), axes=(2, 3))
-        return pad(F, plane, pair, lengthen)
+        return pad(F, plane, pair, fill)
 
     return _on_planes(F, x, windows, layout, prepare)
 
 
-def _pad_by_crop(F, plane, windows, lengthen):
+def _pad_by_crop(F, plane, windows, fill):
     # With n elements, padded by (p, p + 1 + e), and T + e wanted, the centre starts at
     # (n + 2p + 1 - T) // 2 = p - (T - n) // 2, so that (T - n) // 2 = before are left. With p + e at
     # the end it leaves ceil((T - n) / 2), which is SAME_LOWER's. T is a multiple of the stride but for
@@ -101,11 +94,11 @@ def _pad_by_crop(F, plane, windows, lengthen):
         begin = sum(amounts(window)) + stride - span - -span % stride
         return F.repeat(_every(F, strip, axis, stride, begin), repeats=stride, axis=axis)
 
-    plane = lengthen(F, plane, [w and amounts(w) for w in windows])
+    plane = _join_all(F, plane, [w and amounts(w) for w in windows], fill)
     return F.Crop(plane, _reference(F, plane, windows, wanted), center_crop=True, num_args=2)
 
 
-def _pad_by_reversal(F, plane, windows, lengthen):
+def _pad_by_reversal(F, plane, windows, fill):
     # `before` elements at the front, by operators that add at will but cut only at the end: reverse,
     # lengthen, cut, and reverse.
     wanted = _reference(F, plane, windows, _padded)
@@ -115,7 +108,7 @@ def _pad_by_reversal(F, plane, windows, lengthen):
         return _most_after(window), largest_before(window.span, mode=window.padding)
 
     plane = F.slice(plane, begin=_ALL, end=_ALL, step=step)
-    plane = lengthen(F, plane, [w and amounts(w) for w in windows])
+    plane = _join_all(F, plane, [w and amounts(w) for w in windows], fill)
     plane = F.slice_like(plane, wanted, axes=(2, 3))
     return F.slice(plane, begin=_ALL, end=_ALL, step=step)
 
@@ -179,16 +172,10 @@ def _every(F, x, axis, step, begin=0):
 def _grow(F, x, axis, by):
     if by < 0:
         return F.slice_axis(x, axis=axis, begin=0, end=by)
-    return _pad_all(F, x, [(0, by) if a == axis else None for a in (2, 3)]) if by else x
-
-
-def _lengthening(fill, deep):
-    return _pad_all if deep and fill == ZEROS else partial(_join_all, fill=fill)
-
-
-def _pad_all(F, plane, amounts):
-    width = [n for pair in amounts for n in pair or (0, 0)]
-    return F.Pad(plane, mode="constant", pad_width=(0, 0, 0, 0, *width))
+    if by == 0:
+        return x
+    width = [n for a in range(4) for n in (0, by if a == axis else 0)]
+    return F.Pad(x, mode="constant", pad_width=tuple(width))
 
 
 def _join_all(F, plane, amounts, fill):
