@@ -88,6 +88,12 @@ def pool(
         x = F.reshape(plane, shape=(0, channels, sizes[0], -1))
         x = again(x, (windows[0], _ALONE), (sizes[0], height * width))
         return F.reshape(x, shape=(0, 0, 0, height, width), name=name)
+    parts = lowering.folds(windows, sizes)
+    if parts:
+        kept = map(_kept, windows, sizes)
+        rows = sizes[0] // parts
+        x = F.reshape(x, shape=(0, channels * parts, rows, sizes[1]))
+        return F.reshape(small(x, windows, (rows, sizes[1])), shape=(0, channels, *kept), name=name)
     if channels % lowering.BLOCK == 0:
         # A convolution that changes nothing, and leaves the channels of a position together.
         kernel = {"kernel": (1, 1), "num_filter": channels, "num_group": channels}

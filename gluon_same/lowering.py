@@ -227,6 +227,16 @@ def is_slow(windows: Sequence[Window], sizes: Sequence[int]) -> bool:
     return len(sizes) == 1 or prod(sizes) + prod(map(_kept_at, windows, sizes)) > QUICK
 
 
+def folds(windows: Sequence[Window], sizes: Sequence[int]) -> int:
+    """Planes of fewer rows that a plane is, so that each is quick; 0 where windows would be cut."""
+    window, size = windows[0], sizes[0]
+    if window.at(size) != (0, 0) or window.span > window.stride or size % window.stride:
+        return 0
+    wanted = range(2, size // window.stride + 1)
+    quick = (n for n in wanted if size % (n * window.stride) == 0)
+    return next((n for n in quick if not is_slow(windows, (size // n, *sizes[1:]))), 0)
+
+
 def bands(windows: Sequence[Window], sizes: Sequence[int], axis: int) -> int:
     """Parts that the windows of an axis are pooled in, so that each part is quick."""
     window, size = windows[axis], sizes[axis]
