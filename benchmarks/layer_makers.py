@@ -69,12 +69,14 @@ def _mxnet_net(job, how, data, weights):
     from gluon_same import nn
 
     net, size, given = stock.HybridSequential(), data.shape[2:], iter(weights)
+    if how == "copied":
+        net.add(stock.HybridLambda(lambda F, x: F.identity(x)))
     for layer in job["layers"]:
         if layer["op"] in ("bn", "relu"):
             net.add(stock.BatchNorm() if layer["op"] == "bn" else stock.Activation("relu"))
             continue
         kernel, stride = layer["kernel"], layer["stride"]
-        plain = how in ("limit", "F.pad", "recipe")
+        plain = how in ("limit", "copied", "F.pad", "recipe")
         padding = "same" if not plain else 0 if how == "F.pad" else tuple(k // 2 for k in kernel)
         if how == "F.pad":
             net.add(_pad_first(layer, size))
@@ -307,6 +309,6 @@ def make_onnxruntime(job):
     return run, lambda: results
 
 
-MXNET = ("limit", "every size", "specialised", "eager", "F.pad", "recipe")
+MXNET = ("limit", "copied", "every size", "specialised", "eager", "F.pad", "recipe")
 MAKERS = {name: partial(make_mxnet, how=name) for name in MXNET}
 MAKERS.update(PyTorch=make_torch, TensorFlow=make_tensorflow, onnxruntime=make_onnxruntime)

@@ -1,14 +1,18 @@
 """Time SAME layers against every other way to have them, in one run.
 
-    python benchmarks/layers.py [--filter conv] [--only NAME ...] [--seconds 0.3] [--json FILE]
-        [--python PyTorch=PATH] [--python TensorFlow=PATH] [--memory]
+    python benchmarks/layers.py [--filter conv] [--only NAME ...] [--seconds 0.3] [--rounds 3]
+        [--json FILE] [--python PyTorch=PATH] [--python TensorFlow=PATH] [--memory]
 
 Each row is one layer, or a few in a chain. All contenders have the same weights, are checked to give
 the same numbers, and then take turns, each in a process of its own (see ``race.py``), so that a machine
-whose speed drifts slows all of them alike. The table shows medians in milliseconds and, in brackets, the
+whose speed drifts slows all of them alike. A process may have better or worse luck with a row than others
+by up to twice, run after run: with ``--rounds`` all of it is run again in new processes, and the median
+shown. The table shows medians in milliseconds and, in brackets, the
 ratio to *limit*: the stock layer with symmetric padding ``k // 2``, which gives other numbers where SAME
 is not symmetric, and costs what MXNet's kernel costs.
 
+- *copied*: the same behind a copy of the input, which is what a way to SAME costs that reads and writes
+  the input once more;
 - *every size*: our layers, one graph for every input size;
 - *specialised*: our layers after ``gluon_same.specialize``;
 - *eager*: our layers, not hybridized;
@@ -32,6 +36,7 @@ import argparse
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -121,6 +126,7 @@ ROWS = [
         window("conv", 3, 1, 64),
     ),
 ]
+BASES = ("limit", "every size", "specialised", "eager")
 JOBS = [(row, batch) for row in ROWS for batch in (1, 8)]
 
 
@@ -140,7 +146,7 @@ def make_job(row, batch, folder):
 
 def comparable(row, name):
     """Whether a contender is to give the numbers of the others."""
-    if name == "limit":
+    if name in ("limit", "copied"):
         return False
     if name == "recipe":  # is for stride 1
         return all(max(layer.get("stride", (1,))) == 1 for layer in row.layers)
@@ -159,7 +165,7 @@ def measure(row, batch, contenders, seconds):
     fits = [
         c for c in contenders if c.name in outputs and (c.name != "recipe" or comparable(row, c.name))
     ]
-    return race.race(fits, seconds, turns=6)
+    return race.race(fits, seconds, turns=20)
 
 
 def peak_memory(row, batch, name, python):
@@ -188,7 +194,7 @@ def show_row(label, result, names, scale):
 
 def show_means(results, names):
     """Geometric means of the ratios to the limit, and of ours to each of the others."""
-    for title, base in [("over limit", "limit"), *[(f"{n} over", n) for n in names[1:4]]]:
+    for title, base in [(f"{n} over" if n != "limit" else "over limit", n) for n in BASES if n in names]:
         cells = []
         for name in names:
             pair = (name, base) if base == "limit" else (base, name)
@@ -208,6 +214,23 @@ def as_markdown(results, names):
     return "\n".join(lines)
 
 
+def run_once(jobs, names, pythons, args):
+    """Measure all rows, in processes of this round."""
+    contenders = [] if args.memory else race.start(__file__, pythons)
+    results = {}
+    for row, batch in jobs:
+        if args.memory:
+            peaks = {name: peak_memory(row, batch, name, pythons[name]) for name in names}
+            found = {name: peak for name, peak in peaks.items() if peak}
+        else:
+            found = measure(row, batch, contenders, args.seconds)
+        results[row.named(batch)] = found
+        show_row(row.named(batch), found, names, 1 if args.memory else 1e3)
+    for contender in contenders:
+        contender.stop()
+    return results
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     race.add_arguments(parser, MAKERS)
@@ -218,6 +241,7 @@ def main():
     parser.add_argument(
         "--markdown", action="store_true", help="print the table once more, for a README"
     )
+    parser.add_argument("--rounds", type=int, choices=range(1, 10), default=1, help="of new processes")
     parser.add_argument("--alone", type=json.loads, help=argparse.SUPPRESS)
     parser.set_defaults(seconds=0.3)
     args = parser.parse_args()
@@ -231,23 +255,20 @@ def main():
     names = [n for n in MAKERS if n in args.only or n in ("limit", "every size")]
     pythons = {name: chosen.get(name, sys.executable) for name in names}
     jobs = [(r, b) for r, b in JOBS if args.filter in r.named(b) and args.batch in (None, b)]
-    contenders = [] if args.memory else race.start(__file__, pythons)
     print(race.processor())
     print(f"{'peak MiB' if args.memory else 'ms':<44}" + "".join(f"{name:>19}" for name in names))
+    rounds = [run_once(jobs, names, pythons, args) for _ in range(args.rounds)]
     results = {}
-    for row, batch in jobs:
-        if args.memory:
-            peaks = {name: peak_memory(row, batch, name, pythons[name]) for name in names}
-            found = {name: peak for name, peak in peaks.items() if peak}
-        else:
-            found = measure(row, batch, contenders, args.seconds)
-        results[row.named(batch)] = found
-        show_row(row.named(batch), found, names, 1 if args.memory else 1e3)
+    for label in rounds[0]:
+        found = {n: [r[label][n] for r in rounds if n in r[label]] for n in names}
+        results[label] = {n: statistics.median(times) for n, times in found.items() if times}
+    if args.rounds > 1:
+        print(f"medians of {args.rounds} rounds")
+        for label, result in results.items():
+            show_row(label, result, names, 1 if args.memory else 1e3)
     show_means(results, names)
     if args.markdown:
         print(as_markdown(results, names))
-    for contender in contenders:
-        contender.stop()
     if args.json:
         with open(args.json, "w") as file:
             json.dump(results, file, indent=1)

@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import json
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -128,7 +129,7 @@ def race(contenders: List[Contender], seconds: float = 3.0, turns: int = 12) -> 
         repeats[contender.name] = max(1, round(seconds / turns / once))
     for turn in range(turns):
         # Whoever follows the same neighbour every time might pay for it every time.
-        for contender in contenders if turn % 2 else reversed(contenders):
+        for contender in random.Random(turn).sample(contenders, len(contenders)):
             time.sleep(PAUSE)
             times[contender.name] += contender.ask(repeats=repeats[contender.name])
     return {name: statistics.median(t) for name, t in times.items()}
