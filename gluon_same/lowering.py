@@ -154,7 +154,7 @@ def plan_convolution(
 
 def _moves(windows, sizes, in_channels):
     """The moves of a convolution's input, none where oneDNN has no quick kernel for them."""
-    if not in_channels or in_channels % BLOCK or len(windows) > 2:
+    if not in_channels or in_channels % BLOCK or len(windows) != 2:
         return ()
     moves = tuple(map(moving.plan, windows, sizes))
     return moves if prod(move.taps for move in moves) <= MACS_PER_COPY else ()

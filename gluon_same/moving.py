@@ -45,13 +45,13 @@ def plan(window: Window, size: Optional[int]) -> Move:
 
 
 def move(F: Any, x: Any, moves: Sequence[Move], channels: int) -> Any:
-    """Move ``x``, of float32 and channels first, along one or two spatial axes.
+    """Move ``x``, of float32 and channels first, along its two spatial axes.
 
     Parameters
     ----------
     F : mx.nd or mx.sym
     x : NDArray or Symbol
-        Shape (batch, channels, [height,] width).
+        Shape (batch, channels, height, width).
     moves : sequence of Move
         One for each spatial axis.
     channels : int
