@@ -5,11 +5,10 @@
 
 Each row is one layer, or a few in a chain. All contenders have the same weights, are checked to give
 the same numbers, and then take turns, each in a process of its own (see ``race.py``), so that a machine
-whose speed drifts slows all of them alike. A process may have better or worse luck with a row than others
-by up to twice, run after run: with ``--rounds`` all of it is run again in new processes, and the median
-shown. The table shows medians in milliseconds and, in brackets, the
-ratio to *limit*: the stock layer with symmetric padding ``k // 2``, which gives other numbers where SAME
-is not symmetric, and costs what MXNet's kernel costs.
+whose speed drifts slows all of them alike. A process may have better luck with a row than others; with
+``--rounds`` all of it is run again in new processes, and the median is shown. The table shows medians in
+milliseconds and, in brackets, the ratio to *limit*: the stock layer with symmetric padding ``k // 2``,
+which gives other numbers where SAME is not symmetric, and costs what MXNet's kernel costs.
 
 - *copied*: the same behind a copy of the input, which is what a way to SAME costs that reads and writes
   the input once more;

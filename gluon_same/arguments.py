@@ -36,6 +36,10 @@ class Window(NamedTuple):
             return geometry.constant_padding(self.span, self.stride, mode=self.padding)
         return geometry.same_padding(size, self.span, self.stride, mode=self.padding)
 
+    def outputs(self, size: int, padding: Optional[Tuple[int, int]] = None) -> int:
+        """Outputs on an axis of a size, padded as the window is or by ``padding``."""
+        return (size + sum(padding or self.at(size)) - self.span) // self.stride + 1
+
     def mirrored(self) -> "Window":
         """The same window as seen from the other end of the axis."""
         swapped = {"same": "same_lower", "same_lower": "same"}

@@ -1,15 +1,13 @@
 """Pooling of planes that oneDNN's quick kernel does not take, in views and pieces that it does.
 
-On memory in plain order oneDNN pools quickly only planes of two rows or more that fit the cache with
-their result (see :func:`.lowering.is_slow`), and others 10 to 100 times slower. With the channels of a
-position together, which is how its convolutions leave their results, it is quick at any size. A graph
-shows what is before; of an array nobody can tell.
+Rules and reasons are in :mod:`.planes`. Where the channels of a position lie together already, none of
+this is wanted: a graph shows what is before, but of an array nobody can tell.
 """
 
 import json
 from typing import Any, Callable, Optional, Sequence, Tuple
 
-from . import lowering
+from . import planes
 from .arguments import Window
 
 Pool = Callable[..., Any]
@@ -32,7 +30,7 @@ def follows_convolution(symbol: Any) -> bool:
         node = graph["nodes"][node["inputs"][0][0]]
     if node["op"] != "Convolution":
         return False
-    return int(node["attrs"]["num_filter"]) % lowering.BLOCK == 0
+    return int(node["attrs"]["num_filter"]) % planes.BLOCK == 0
 
 
 def pool(
@@ -43,6 +41,7 @@ def pool(
     channels: int,
     ones: Callable[[Tuple[int, ...]], Any],
     small: Pool,
+    plain: bool,
     name: Optional[str] = None,
 ) -> Any:
     """Pool ``x``, of whatever size.
@@ -59,6 +58,8 @@ def pool(
         Makes a tensor of ones, of the dtype of ``x``, of a shape.
     small : callable
         ``small(x, windows, sizes, name)`` pools by MXNet's operator over one, two or three axes.
+    plain : bool
+        Whether ``x`` is known to lie in memory in plain order.
     name : str, optional
         Name of the last node.
 
@@ -70,12 +71,12 @@ def pool(
     windows, sizes = tuple(windows), tuple(sizes)
 
     def again(x, windows, sizes, channels=channels):
-        return pool(F, x, windows, sizes, channels, ones, small)
+        return pool(F, x, windows, sizes, channels, ones, small, plain=True)
 
-    if not lowering.is_slow(windows, sizes):
+    if not planes.is_slow(windows, sizes):
         return small(x, windows, sizes, name)
     if len(sizes) == 1:
-        if channels % 2 or channels < 2 * lowering.FEWEST:
+        if channels % 2 or channels < 2 * planes.FEWEST:
             return small(x, windows, sizes, name)
         x = F.reshape(x, shape=(0, -4, -1, 2, 0))  # two channels as the rows of one
         x = again(x, (_ALONE, *windows), (2, *sizes), channels // 2)
@@ -84,33 +85,32 @@ def pool(
         # Maxima, sums, and averages over what exists may be taken over one axis after the other.
         plane = F.reshape(x, shape=(0, -3, 0, 0))
         plane = again(plane, windows[1:], sizes[1:], channels * sizes[0])
-        height, width = map(_kept, windows[1:], sizes[1:])
+        height, width = map(Window.outputs, windows[1:], sizes[1:])
         x = F.reshape(plane, shape=(0, channels, sizes[0], -1))
         x = again(x, (windows[0], _ALONE), (sizes[0], height * width))
         return F.reshape(x, shape=(0, 0, 0, height, width), name=name)
-    parts = lowering.folds(windows, sizes)
-    if parts:
-        kept = map(_kept, windows, sizes)
+    way = planes.way_to_pool(windows, sizes, channels, plain)
+    if way == "rows":
+        parts, kept = planes.folds(windows, sizes), map(Window.outputs, windows, sizes)
         rows = sizes[0] // parts
         x = F.reshape(x, shape=(0, channels * parts, rows, sizes[1]))
         return F.reshape(small(x, windows, (rows, sizes[1])), shape=(0, channels, *kept), name=name)
-    if channels % lowering.BLOCK == 0:
+    if way == "together":
         # A convolution that changes nothing, and leaves the channels of a position together.
         kernel = {"kernel": (1, 1), "num_filter": channels, "num_group": channels}
         x = F.Convolution(x, ones((channels, 1, 1, 1)), no_bias=True, **kernel)
-        return small(x, windows, sizes, name)
-    if channels < lowering.FEWEST or not lowering.in_bands(windows, sizes):
-        return small(x, windows, sizes, name)
-    return _in_bands(F, x, windows, sizes, small, again, name)
+    if way == "bands":
+        return _in_bands(F, x, windows, sizes, small, again, name)
+    return small(x, windows, sizes, name)
 
 
 def _in_bands(F, x, windows, sizes, small, again, name):
     """Pool the axis of the most windows part by part, and join the results."""
-    kept = tuple(map(_kept, windows, sizes))
+    kept = tuple(map(Window.outputs, windows, sizes))
     axis = kept.index(max(kept))
     window, size = windows[axis], sizes[axis]
     before, _ = window.at(size)
-    count = lowering.bands(windows, sizes, axis)
+    count = planes.bands(windows, sizes, axis)
     if count == 1:
         return small(x, windows, sizes, name)
     results = []
@@ -132,7 +132,3 @@ def _in_bands(F, x, windows, sizes, small, again, name):
 
 def _fixed(windows, sizes):
     return [window._replace(padding=window.at(size)) for window, size in zip(windows, sizes)]
-
-
-def _kept(window, size):
-    return lowering.kept(window, size, window.at(size))

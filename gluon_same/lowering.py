@@ -1,5 +1,7 @@
 """Which MXNet operators serve a window: the one place that decides, in plain integers.
 
+(Poolings of large planes have a place of their own, :mod:`.planes`.)
+
 MXNet pads both ends of an axis alike. Windows padded by ``(before, after)`` can still be had:
 
 *crop*
@@ -25,9 +27,9 @@ When the input size is not known and ``before`` depends on it, the *input* is pu
 
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Optional, Tuple
 
-from . import moving
+from . import moving, planes
 from .arguments import Window
 from .geometry import ceil_div
 
@@ -38,33 +40,6 @@ MACS_PER_COPY = 64
 
 #: Elements that are cropped in the time that one is moved, or joined to others along two axes.
 MOVED, JOINED = 0.75, 2
-
-#: Of a multiple of so many channels oneDNN's convolutions leave those of a position together; of 4, 12,
-#: 20 or 30 they leave plain memory, and its depthwise ones are 4 times slower.
-BLOCK = 8
-
-#: Channels that oneDNN's quick pooling of plain memory wants at least.
-FEWEST = 4
-
-
-def _cache_size():
-    """Bytes of the cache next to a core, the second level; half a MiB where Linux does not tell."""
-    try:
-        with open("/sys/devices/system/cpu/cpu0/cache/index2/size") as file:
-            return int(file.read().strip().rstrip("K")) * 1024
-    except (OSError, ValueError):
-        return 2**19
-
-
-#: Elements of a plane and of its result that oneDNN pools quickly in plain memory: with 16 channels of
-#: float32 they fill the cache next to a core. Measured with 1 MiB and 64 channels, in milliseconds, at
-#: stride 1: 80x80: 0.42; 92x92: 29; one axis of 2000: 3.8, and 0.2 as two rows. Pieces that are too
-#: small cost less than one that is too large.
-QUICK = _cache_size() // (16 * 4)
-
-
-#: Pieces to pool a plane in, for graphs that one can still look at. A million elements are well below.
-MOST_PIECES = 128
 
 
 class Axis(NamedTuple):
@@ -154,7 +129,7 @@ def plan_convolution(
 
 def _moves(windows, sizes, in_channels):
     """The moves of a convolution's input, none where oneDNN has no quick kernel for them."""
-    if not in_channels or in_channels % BLOCK or len(windows) != 2:
+    if not in_channels or in_channels % planes.BLOCK or len(windows) != 2:
         return ()
     moves = tuple(map(moving.plan, windows, sizes))
     return moves if prod(move.taps for move in moves) <= MACS_PER_COPY else ()
@@ -166,8 +141,8 @@ def _cropping_is_cheaper(windows, sizes, paddings, axes, in_channels, channels, 
     # a convolution, and pools by the slow kernel if it is large.
     if None in sizes:
         return channels < in_channels
-    out = list(map(kept, windows, sizes, paddings))
-    if 2 * prod(out) > QUICK:
+    out = list(map(Window.outputs, windows, sizes, paddings))
+    if 2 * prod(out) > planes.QUICK:
         return False
     # It computes windows that are not wanted, too. Measured over the plain operator (AVX-512, 2 cores),
     # cropped, joined and moved: 2x2, 64 > 64 channels at 56: 1.07, 1.05, 1.03, and 1.13, 1.13, 1.06
@@ -217,36 +192,6 @@ def plan_pooling(
     return Plan(axes, shift, flip)
 
 
-def in_bands(windows: Sequence[Window], sizes: Sequence[int]) -> bool:
-    """Whether the pieces that are quick are few enough for a graph."""
-    return prod(sizes) + prod(map(_kept_at, windows, sizes)) <= MOST_PIECES * QUICK
-
-
-def is_slow(windows: Sequence[Window], sizes: Sequence[int]) -> bool:
-    """Whether oneDNN pools plain memory of such planes by its slow kernel."""
-    return len(sizes) == 1 or prod(sizes) + prod(map(_kept_at, windows, sizes)) > QUICK
-
-
-def folds(windows: Sequence[Window], sizes: Sequence[int]) -> int:
-    """Planes of fewer rows that a plane is, so that each is quick; 0 where windows would be cut."""
-    window, size = windows[0], sizes[0]
-    if window.at(size) != (0, 0) or window.span > window.stride or size % window.stride:
-        return 0
-    wanted = range(2, size // window.stride + 1)
-    quick = (n for n in wanted if size % (n * window.stride) == 0)
-    return next((n for n in quick if not is_slow(windows, (size // n, *sizes[1:]))), 0)
-
-
-def bands(windows: Sequence[Window], sizes: Sequence[int], axis: int) -> int:
-    """Parts that the windows of an axis are pooled in, so that each part is quick."""
-    window, size = windows[axis], sizes[axis]
-    kept_at = list(map(_kept_at, windows, sizes))
-    across, results = prod(sizes) // size, prod(kept_at) // kept_at[axis]
-    overlap = (window.span - window.stride) * across
-    at_once = max((QUICK - overlap) // (window.stride * across + results), 1)
-    return ceil_div(kept_at[axis], at_once)
-
-
 @lru_cache(maxsize=4096)
 def plan_deconvolution(
     strides: Tuple[int, ...], paddings: Tuple[Tuple[int, int], ...], adjs: Tuple[int, ...]
@@ -263,17 +208,8 @@ def plan_deconvolution(
     return tuple(axes)
 
 
-def kept(window: Window, size: int, padding: Tuple[int, int]) -> int:
-    """Outputs along an axis of ``size`` elements."""
-    return (size + sum(padding) - window.span) // window.stride + 1
-
-
-def _kept_at(window, size):
-    return kept(window, size, window.at(size))
-
-
 def _computed(window, size, axis):
-    return kept(window, size, (axis.own + axis.front, axis.own + axis.tail))
+    return window.outputs(size, (axis.own + axis.front, axis.own + axis.tail))
 
 
 def _crop(window, size, padding):
@@ -281,7 +217,7 @@ def _crop(window, size, padding):
     lead = max(ceil_div(after - before, stride), 0)
     own = before + lead * stride
     if size is not None:
-        trail = kept(window, size, (own, own)) - lead - kept(window, size, padding)
+        trail = window.outputs(size, (own, own)) - lead - window.outputs(size, padding)
     elif stride == 1 or before == after:
         trail = own - after
     else:
@@ -309,7 +245,7 @@ def _full(window, size, padding):
         fits = after - before == stride - 1
     else:
         reach = size + 2 * before - window.span
-        fits = reach >= 0 and ceil_div(reach, stride) + 1 == kept(window, size, padding)
+        fits = reach >= 0 and ceil_div(reach, stride) + 1 == window.outputs(size, padding)
     return Axis(before) if fits and before < window.span else None
 
 

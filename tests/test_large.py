@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gluon_same import functional, lowering, nn, specialize
-from gluon_same.arguments import Window
+from gluon_same import functional, nn, planes, specialize
 
 SIZES = {1: 60, 2: 16, 3: 9}
 
 
 @pytest.fixture
 def small_cache(monkeypatch):
-    monkeypatch.setattr(lowering, "QUICK", 60)
+    monkeypatch.setattr(planes, "QUICK", 60)
 
 
 @st.composite
@@ -62,9 +61,9 @@ def test_views_and_pieces_change_no_number(arguments, after_convolution):
         x = mx.nd.Convolution(
             x, ones, kernel=kernel, num_filter=shape[1], num_group=shape[1], no_bias=True
         )
-    quick, wants = lowering.QUICK, None
+    quick, wants = planes.QUICK, None
     try:
-        for lowering.QUICK in (2**40, 60):
+        for planes.QUICK in (2**40, 60):
             found = pooled(x, weight, **arguments)
             for got, want in zip(found, wants or found):
                 np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
@@ -75,7 +74,7 @@ def test_views_and_pieces_change_no_number(arguments, after_convolution):
         )
         got = graph.bind(mx.cpu(), {"data": x}).forward()[0].asnumpy()
     finally:
-        lowering.QUICK = quick
+        planes.QUICK = quick
     np.testing.assert_allclose(got, wants[0], rtol=1e-4, atol=1e-5)
 
 
@@ -139,8 +138,10 @@ def test_so_are_fewer_channels_than_the_quick_kernel_takes(small_cache):
     assert operators(graph_of(3, (9, 9), (2, 2))) == ["Pooling"]
 
 
-def test_the_size_of_the_cache_is_plausible():
-    assert 2**18 <= lowering.QUICK * 64 <= 2**26
+def test_windows_that_do_not_overlap_go_as_fewer_rows(small_cache):
+    for channels in (3, 16):
+        found = operators(graph_of(channels, (12, 6), (2, 2), stride=2))
+        assert found == ["Reshape", "Pooling", "Reshape"]
 
 
 @pytest.mark.parametrize("channels", [3, 12, 16])
@@ -157,15 +158,6 @@ def test_the_last_node_has_the_name(small_cache, channels, size):
         name="mine",
     )
     assert graph.name == "mine"
-
-
-def test_a_band_fits(monkeypatch):
-    monkeypatch.setattr(lowering, "QUICK", 16384)
-    windows, sizes = (Window(5, 2, "same", 5), Window(3, 1, (0, 0), 3)), (300, 200)
-    assert lowering.is_slow(windows, sizes)
-    bands = lowering.bands(windows, sizes, 0)
-    rows = -(-150 // bands)
-    assert ((rows - 1) * 2 + 5) * 200 + rows * 198 <= lowering.QUICK
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

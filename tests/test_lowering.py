@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from gluon_same import lowering
+from gluon_same import lowering, planes
 from gluon_same.arguments import Window
 
 SPANS, STRIDES, SIZES = range(1, 7), range(1, 5), range(1, 12)
@@ -70,7 +70,7 @@ def test_the_input_is_shifted_only_where_the_size_matters():
 @pytest.fixture
 def cache_of_one_mib(monkeypatch):
     lowering.plan_convolution.cache_clear()
-    monkeypatch.setattr(lowering, "QUICK", 16384)
+    monkeypatch.setattr(planes, "QUICK", 16384)
     yield
     lowering.plan_convolution.cache_clear()
 

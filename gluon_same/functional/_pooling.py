@@ -6,7 +6,7 @@ from typing import Any, Optional
 import mxnet as mx
 import numpy as np
 
-from .. import arguments, large, lowering, resize
+from .. import arguments, large, lowering, planes, resize
 from ..arguments import per_axis
 from ..arrays import Size, classic, look
 from ._window import IntOrInts, check_fit, finish, hashable, prepare, windows_of
@@ -87,14 +87,15 @@ def pooling(
         in_channels = data.shape[layout.index("C")] if data.context.device_type == "cpu" else None
     # oneDNN, whose kernels these are, serves float32 alone, and channels first.
     served = in_channels and dtype and np.dtype(dtype) == np.float32 and not layout.endswith("C")
-    slow = served and None not in sizes and lowering.is_slow(windows, sizes)
+    slow = served and None not in sizes and planes.is_slow(windows, sizes)
     if not slow or (F is mx.sym and large.follows_convolution(data)):
         return restore(_pool(F, data, windows, sizes, layout, how, name))
 
     def small(x, windows, sizes, name=None):
         return _pool(F, x, windows, sizes, arguments.LAYOUTS[len(sizes)][0], how, name)
 
-    return restore(large.pool(F, data, windows, sizes, in_channels, ones, small, name))
+    plain = F is mx.sym  # or it would follow a convolution
+    return restore(large.pool(F, data, windows, sizes, in_channels, ones, small, plain, name))
 
 
 def _pool(F, data, windows, sizes, layout, how, name):

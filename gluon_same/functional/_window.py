@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Sequence, Tuple, Union
 
-from .. import arguments, geometry, lowering, resize
+from .. import arguments, geometry, resize
 from ..arguments import Window
 from ..arrays import cut
 
@@ -20,7 +20,7 @@ def windows_of(kernel, stride, dilate, pad, causal=False) -> Tuple[Window, ...]:
 
 def check_fit(windows, sizes):
     for window, size in zip(windows, sizes):
-        if size is not None and lowering.kept(window, size, window.at(size)) < 1:
+        if size is not None and window.outputs(size) < 1:
             raise ValueError(
                 f"data of spatial size {sizes} padded by {window.padding} is smaller than a window "
                 f"of {window.span} elements: use more padding, a smaller kernel or a larger input"

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 import mxnet as mx
 from mxnet.gluon import Block
 
-from .. import geometry, lowering
+from .. import geometry
 from ..arguments import Window, normalize_padding
 from ..arrays import classic
 from ..nn.base import Windowed
@@ -184,7 +184,7 @@ class Trace:
 
         def place(sizes):
             here = [w.at(n) for w, n in zip(windows, sizes)]
-            out = tuple(map(lowering.kept, windows, sizes, here))
+            out = tuple(map(Window.outputs, windows, sizes, here))
             if min(out) < 1:
                 raise ValueError(f"data of spatial size {sizes} is smaller than a window of {spans}")
             wanted = [w.at(None) for w in windows] if self.dynamic else here

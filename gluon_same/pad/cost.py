@@ -11,7 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import mxnet as mx
 
-from .. import functional, lowering
+from .. import functional, lowering, planes
 from ..arguments import Window
 from .advice import AXES, Case
 
@@ -100,7 +100,7 @@ def _lowered(case, sizes):
     ):
         # What is padded by its size, moved, or rounded up has no window too many.
         exact = shifted is not None or move is not None or (planned.full and window.stride > 1)
-        computed.append(out if exact else lowering.kept(window, n, _reach(axis)))
+        computed.append(out if exact else window.outputs(n, _reach(axis)))
         taps = move.taps if move else 1
         facts.append({**axis._asdict(), "shift": shifted is not None, "flip": flip, "move": taps})
         words.append(_words(axis, shifted, flip, move))
@@ -114,7 +114,7 @@ def _lowered(case, sizes):
         copied += prod(case.out) if any(axis.cropped for axis in planned.axes) else 0
         if planned.moves:
             copied += prod(n + 2 * m.pad - m.taps + 1 for n, m in zip(case.sizes, planned.moves))
-    if case.op == "pool" and None not in sizes and lowering.is_slow(windows, sizes):
+    if case.op == "pool" and None not in sizes and planes.is_slow(windows, sizes):
         sentences.append(
             "by views and pieces of the data that oneDNN pools quickly, where there are such"
         )

@@ -1,0 +1,113 @@
+"""Show what the time of a layer in MXNet is made of: oneDNN's kernels, its reorders, and the rest.
+
+    python benchmarks/breakdown.py [--filter pool] [--batch 8] [--other onnxruntime] [--python NAME=PATH]
+
+For each row of ``layers.py`` of one operator: *limit*, the stock operator with symmetric padding, and
+*specialised*, our layer. oneDNN is asked to log what it runs (``DNNL_VERBOSE=1``).
+
+- *kernel*: its convolutions and poolings;
+- *reorder*: memory brought from plain order into the kernel's and back;
+- *rest*: all other time of the call: MXNet's engine, its own operators, and waiting threads.
+
+The last column is the whole time of another runtime for the same job, from ``layers.py``'s makers. Where
+the stock operator's own kernel and reorders take longer, no lowering in MXNet can be level with it.
+
+Medians over the runs of three processes each, in milliseconds. Times of logged runs are a few
+microseconds longer for each line of the log.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import layers
+
+import race
+from layer_makers import MAKERS
+
+RUNS, WARM = 30, 10
+KINDS = {"convolution": "kernel", "pooling_v2": "kernel", "reorder": "reorder"}
+
+
+def run_alone(name, job):
+    """Print one line for each run, with its milliseconds, among those of oneDNN."""
+    run, _ = MAKERS[name](job)
+    for _ in range(WARM):
+        run()
+    for _ in range(RUNS):
+        print("RUN start", flush=True)
+        start = time.perf_counter()
+        run()
+        print(f"RUN {(time.perf_counter() - start) * 1e3}", flush=True)
+
+
+def parse(log):
+    """For each run, milliseconds by kind: kernel, reorder and total."""
+    runs = []
+    for line in log.splitlines():
+        fields = line.split(",")
+        if line == "RUN start":
+            runs.append({"kernel": 0.0, "reorder": 0.0})
+        elif line.startswith("RUN"):
+            runs[-1]["total"] = float(line.split()[1])
+        elif runs and "total" not in runs[-1] and fields[:2] == ["dnnl_verbose", "exec"]:
+            kind = KINDS.get(fields[3])
+            if kind:
+                runs[-1][kind] += float(fields[-1])
+    return runs
+
+
+def measure(job, name, python):
+    """Median milliseconds by kind, of three processes; None if it cannot run the job."""
+    env = {**os.environ, "OMP_NUM_THREADS": str(race.THREADS), "DNNL_VERBOSE": "1"}
+    command = [python, __file__, "--serve", name, "--alone", json.dumps(job)]
+    runs = []
+    for _ in range(3):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+        if done.returncode:
+            return None
+        runs += parse(done.stdout.decode())
+    found = {kind: statistics.median(run[kind] for run in runs) for kind in runs[0]}
+    found["rest"] = statistics.median(r["total"] - r["kernel"] - r["reorder"] for r in runs)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    race.add_arguments(parser, MAKERS)
+    parser.add_argument("--filter", default="", help="show the rows whose name holds this")
+    parser.add_argument("--batch", type=int, choices=(1, 8), default=8)
+    parser.add_argument("--other", choices=MAKERS, default="onnxruntime", help="to compare with")
+    parser.add_argument("--alone", type=json.loads, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.alone:
+        run_alone(args.serve, args.alone)
+        return
+    pythons = dict(args.python)
+    print(race.processor())
+    parts = ["total", "kernel", "reorder", "rest"]
+    print("| ms | " + " | ".join(f"{n} {p}" for n in ("limit", "specialised") for p in parts), end="")
+    print(f" | {args.other} |\n" + "| --- " * 10 + "|")
+    for row, batch in layers.JOBS:
+        name = row.named(batch)
+        if batch != args.batch or args.filter not in name or len(row.layers) > 1:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            job = layers.make_job(row, batch, folder)
+            found = {
+                who: measure(job, who, pythons.get(who, sys.executable))
+                for who in ("limit", "specialised", args.other)
+            }
+        cells = [f"{found[who][part]:.3f}" for who in ("limit", "specialised") for part in parts]
+        other = found[args.other]
+        cells.append(f"{other['total']:.3f}" if other else "")
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
