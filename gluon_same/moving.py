@@ -9,6 +9,7 @@ that its convolutions and poolings like. It reads a few elements more than it wa
 times: infinities and NaNs spread by as many.
 """
 
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple, Optional, Sequence
 
@@ -85,9 +86,7 @@ def _ones(F, x, moves, taps, channels):
             befores.setdefault(m.window, [0] * (2 + len(taps)))[2 + axis] = scale
     count = prod(taps)
     if F is mx.nd:
-        ones = np.zeros((channels, count), np.float32)
-        ones[:, place] = 1
-        return mx.nd.array(ones, ctx=x.context).reshape((channels, 1, *taps))
+        return _array(channels, taps, place, x.context)
     # By fills, arithmetic with numbers and small matrices, which wake no other thread: what slices or
     # spreads takes 50 us a piece. And by nothing that MXNet's int8 pass makes coarse, as it does Concat.
     row = F.reshape(F.arange(count), shape=(1, count)) - place
@@ -97,6 +96,13 @@ def _ones(F, x, moves, taps, channels):
             before = F.dot(_numbers(F, scales), _before(F, sizes, window))
             row = row - F.dot(F.reshape(before, shape=(1, 1)), F.full((1, count), -1))
     return F.reshape(F.dot(F.ones((channels, 1)), row == 0), shape=(channels, 1, *taps))
+
+
+@lru_cache(maxsize=256)  # to make one takes as long as to move a small input
+def _array(channels, taps, place, context):
+    ones = np.zeros((channels, prod(taps)), np.float32)
+    ones[:, place] = 1
+    return mx.nd.array(ones.reshape(channels, 1, *taps), ctx=context)
 
 
 def _before(F, sizes, window):
