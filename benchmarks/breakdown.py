@@ -1,6 +1,6 @@
 """Show what the time of a layer in MXNet is made of: oneDNN's kernels, its reorders, and the rest.
 
-    python benchmarks/breakdown.py [--filter pool] [--batch 8] [--other onnxruntime] [--python NAME=PATH]
+    python benchmarks/breakdown.py [--filter max] [--batch 8] [--python PyTorch=PATH]
 
 For each row of ``layers.py`` of one operator: *limit*, the stock operator with symmetric padding, and
 *specialised*, our layer. oneDNN is asked to log what it runs (``DNNL_VERBOSE=1``).
@@ -9,10 +9,11 @@ For each row of ``layers.py`` of one operator: *limit*, the stock operator with 
 - *reorder*: memory brought from plain order into the kernel's and back;
 - *rest*: all other time of the call: MXNet's engine, its own operators, and waiting threads.
 
-The last column is the whole time of another runtime for the same job, from ``layers.py``'s makers. Where
-the stock operator's own kernel and reorders take longer, no lowering in MXNet can be level with it.
+The last columns are the whole times of other runtimes for the same job, from ``layers.py``'s makers.
+Where the stock operator's own kernel and reorders take longer, no lowering in MXNet can be level with
+them.
 
-Medians over the runs of three processes each, in milliseconds. Times of logged runs are a few
+Medians over the runs of two processes each, in milliseconds. Times of logged runs are a few
 microseconds longer for each line of the log.
 """
 
@@ -31,6 +32,8 @@ import race
 from layer_makers import MAKERS
 
 RUNS, WARM = 30, 10
+OURS, OTHERS = ("limit", "specialised"), ("PyTorch", "onnxruntime")
+PARTS = ("total", "kernel", "reorder", "rest")
 KINDS = {"convolution": "kernel", "pooling_v2": "kernel", "reorder": "reorder"}
 
 
@@ -63,11 +66,11 @@ def parse(log):
 
 
 def measure(job, name, python):
-    """Median milliseconds by kind, of three processes; None if it cannot run the job."""
-    env = {**os.environ, "OMP_NUM_THREADS": str(race.THREADS), "DNNL_VERBOSE": "1"}
+    """Median milliseconds by kind, of two processes; None if it cannot run the job."""
+    env = {**os.environ, **race.THREADED, "DNNL_VERBOSE": "1"}
     command = [python, __file__, "--serve", name, "--alone", json.dumps(job)]
     runs = []
-    for _ in range(3):
+    for _ in range(2):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
         if done.returncode:
             return None
@@ -82,7 +85,6 @@ def main():
     race.add_arguments(parser, MAKERS)
     parser.add_argument("--filter", default="", help="show the rows whose name holds this")
     parser.add_argument("--batch", type=int, choices=(1, 8), default=8)
-    parser.add_argument("--other", choices=MAKERS, default="onnxruntime", help="to compare with")
     parser.add_argument("--alone", type=json.loads, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.alone:
@@ -90,9 +92,8 @@ def main():
         return
     pythons = dict(args.python)
     print(race.processor())
-    parts = ["total", "kernel", "reorder", "rest"]
-    print("| ms | " + " | ".join(f"{n} {p}" for n in ("limit", "specialised") for p in parts), end="")
-    print(f" | {args.other} |\n" + "| --- " * 10 + "|")
+    columns = [f"{who} {part}" for who in OURS for part in PARTS] + list(OTHERS)
+    print(f"| ms | {' | '.join(columns)} |\n" + "| --- " * (len(columns) + 1) + "|")
     for row, batch in layers.JOBS:
         name = row.named(batch)
         if batch != args.batch or args.filter not in name or len(row.layers) > 1:
@@ -100,12 +101,10 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             job = layers.make_job(row, batch, folder)
             found = {
-                who: measure(job, who, pythons.get(who, sys.executable))
-                for who in ("limit", "specialised", args.other)
+                who: measure(job, who, pythons.get(who, sys.executable)) for who in (*OURS, *OTHERS)
             }
-        cells = [f"{found[who][part]:.3f}" for who in ("limit", "specialised") for part in parts]
-        other = found[args.other]
-        cells.append(f"{other['total']:.3f}" if other else "")
+        cells = [f"{found[who][part]:.3f}" for who in OURS for part in PARTS]
+        cells += [f"{found[who]['total']:.3f}" if found[who] else "" for who in OTHERS]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 

@@ -164,7 +164,7 @@ def measure(row, batch, contenders, seconds):
     fits = [
         c for c in contenders if c.name in outputs and (c.name != "recipe" or comparable(row, c.name))
     ]
-    return race.race(fits, seconds, turns=20)
+    return race.race(fits, seconds, turns=12)
 
 
 def peak_memory(row, batch, name, python):
@@ -203,10 +203,36 @@ def show_means(results, names):
         print(f"{'geometric mean, ' + title:<44}" + "".join(f"{cell:>19}" for cell in cells))
 
 
+FAMILIES = {
+    "convolution": lambda row: row.layers[0]["op"] == "conv" and row.layers[0]["groups"] == 1,
+    "depthwise": lambda row: row.layers[0]["groups"] > 1,
+    "max pooling": lambda row: row.layers[0]["op"] == "max",
+    "average pooling": lambda row: row.layers[0]["op"] == "avg",
+}
+
+
+def family(row):
+    if len(row.layers) > 1:
+        return "chains"
+    return next(name for name, holds in FAMILIES.items() if holds(row))
+
+
 def as_markdown(results, names):
-    """Milliseconds of the limit, and the ratios to it, as a table for ``benchmarks/README.md``."""
+    """Ratios to the limit, for ``benchmarks/README.md``: means of families, and all rows."""
     others = [name for name in names if name != "limit"]
-    lines = [f"| layer | limit, ms | {' | '.join(others)} |", "| --- " * (len(others) + 2) + "|"]
+    members = {"all": list(results)}
+    for row, batch in JOBS:
+        if row.named(batch) in results:
+            members.setdefault(family(row), []).append(row.named(batch))
+    members["all"] = members.pop("all")  # last
+    lines = [f"| geometric mean of (rows) | {' | '.join(others)} |", "| --- " * len(names) + "|"]
+    for title, labels in members.items():
+        cells = []
+        for name in others:
+            ratios = [results[r][name] / results[r]["limit"] for r in labels if name in results[r]]
+            cells.append(f"{np.exp(np.mean(np.log(ratios))):.2f}" if ratios else "")
+        lines.append(f"| {title} ({len(labels)}) | {' | '.join(cells)} |")
+    lines += ["", f"| layer | limit, ms | {' | '.join(others)} |", "| --- " * (len(names) + 1) + "|"]
     for label, result in results.items():
         ratios = [f"{result[n] / result['limit']:.2f}" if n in result else "" for n in others]
         lines.append(f"| {label} | {result['limit'] * 1e3:.3f} | {' | '.join(ratios)} |")
@@ -237,9 +263,7 @@ def main():
     parser.add_argument("--only", nargs="+", choices=MAKERS, default=list(MAKERS), help="contenders")
     parser.add_argument("--batch", type=int, choices=(1, 8), help="run the rows of this batch alone")
     parser.add_argument("--memory", action="store_true", help="show peak memory instead of times")
-    parser.add_argument(
-        "--markdown", action="store_true", help="print the table once more, for a README"
-    )
+    parser.add_argument("--markdown", action="store_true", help="print tables for a README, too")
     parser.add_argument("--rounds", type=int, choices=range(1, 10), default=1, help="of new processes")
     parser.add_argument("--alone", type=json.loads, help=argparse.SUPPRESS)
     parser.set_defaults(seconds=0.3)

@@ -28,6 +28,9 @@ Maker = Callable[[Dict[str, Any]], Tuple[Callable[[], Any], Callable[[], List[np
 
 #: Every contender gets as many threads.
 THREADS = len(os.sched_getaffinity(0))
+#: Bound, for OpenMP's threads that slept share a core after they wake: the first runs after a pause take
+#: twice as long, until Linux moves one, after 50 ms or so.
+THREADED = {"OMP_NUM_THREADS": str(THREADS), "OMP_PROC_BIND": "true"}
 #: Threads of the last contender may spin on for a while.
 PAUSE = 0.01
 
@@ -37,7 +40,7 @@ class Contender:
 
     def __init__(self, name: str, script: str, python: str = sys.executable):
         self.name = name
-        env = {**os.environ, "OMP_NUM_THREADS": str(THREADS), "TF_CPP_MIN_LOG_LEVEL": "2"}
+        env = {**os.environ, **THREADED, "TF_CPP_MIN_LOG_LEVEL": "2"}
         self._process = subprocess.Popen(
             [python, script, "--serve", name],
             stdin=subprocess.PIPE,

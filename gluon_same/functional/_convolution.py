@@ -52,9 +52,8 @@ def convolution(
     in_size : tuple of int or None, optional
         Spatial size of a symbol, where it is known. Not used for arrays, which show theirs.
     in_channels, dtype : optional
-        What is known of a symbol: channels of the data help to choose the cheaper of two forms, and
-        ``'float32'`` to have the quickest any-size form for strided windows. Neither changes a
-        number.
+        What is known of a symbol: channels of the data, and ``'float32'``, help to choose the cheapest
+        form. Neither changes a number.
     name : str, optional
         Name of the ``Convolution`` node.
 
@@ -68,6 +67,12 @@ def convolution(
     ------
     TypeError, ValueError
         For an argument that does not fit, or an array that is too small for its window.
+
+    Notes
+    -----
+    Data of float32, two axes and eight channels or a multiple may be moved by a depthwise convolution,
+    which takes elements next to those of a window zero times: what an infinity or a NaN among those
+    gives is NaN.
 
     Examples
     --------
