@@ -122,10 +122,11 @@ def _most_after(window):
 def _reference(F, plane, windows, size_of):
     # A tensor (1, 1, h, w) that is wanted for its shape alone. Sizes are sums of the sizes of slices
     # of one row and one column, so they follow the input.
-    plane = one_channel(F, plane, axis=1)
+    channel = F.slice_axis(plane, axis=1, begin=0, end=1)  # as `one_channel` says
     strips = []
     for axis, window in zip((2, 3), windows):
-        strip = F.slice_axis(plane, axis=5 - axis, begin=0, end=1)
+        begin, end = zip(*[(None, None) if a == axis else (0, 1) for a in range(4)])
+        strip = F.slice(channel, begin=begin, end=end)
         strips.append(strip if window is None else size_of(F, strip, axis, window))
     return F.BlockGrad(F.broadcast_add(*strips))
 
@@ -163,6 +164,11 @@ def _covered(F, strip, axis, window):
     return _grow(F, F.concat(*phases, dim=axis), axis, span - 2 * stride)
 
 
+def _range(F, x, axis, begin, end):
+    begins = tuple(begin if a == axis else None for a in range(4))
+    return F.slice(x, begin=begins, end=tuple(end if a == axis else None for a in range(4)))
+
+
 def _every(F, x, axis, step, begin=0):
     begins = tuple(begin if a == axis else None for a in range(4))
     steps = tuple(step if a == axis else 1 for a in range(4))
@@ -186,9 +192,10 @@ def _join_all(F, plane, amounts, fill):
 
 
 def _join(F, plane, axis, front, tail, fill):
-    first = F.slice_axis(plane, axis=axis, begin=0, end=1)
+    # By `slice`, which oneDNN serves: `slice_axis` takes 50 us more.
+    first = _range(F, plane, axis, 0, 1)
     if fill == EDGE:
-        last = F.slice_axis(plane, axis=axis, begin=-1, end=None) if tail else None
+        last = _range(F, plane, axis, -1, None) if tail else None
     else:
         first = last = F.zeros_like(first)
 

@@ -93,7 +93,9 @@ def convolution(
     windows = windows_of(kernel, stride, dilate, hashable(pad), ndim == 1)
     check_fit(windows, sizes)
     dtype = np.dtype(dtype).name if dtype else None
-    quick = dtype == "float32" and not layout.endswith("C")
+    # oneDNN, whose kernel moves the data, serves float32 on the CPU, and channels first.
+    on_cpu = F is mx.sym or data.context.device_type == "cpu"
+    quick = dtype == "float32" and not layout.endswith("C") and on_cpu
     plan = lowering.plan_convolution(windows, sizes, in_channels, num_filter, num_group, quick)
     if plan.moves:
         data = moving.move(F, data, plan.moves, in_channels)
