@@ -82,7 +82,8 @@ def measure(job, name, python):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    race.add_arguments(parser, MAKERS)
+    race.add_python(parser, MAKERS)
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--filter", default="", help="show the rows whose name holds this")
     parser.add_argument("--batch", type=int, choices=(1, 8), default=8)
     parser.add_argument("--alone", type=json.loads, help=argparse.SUPPRESS)
@@ -103,6 +104,8 @@ def main():
             found = {
                 who: measure(job, who, pythons.get(who, sys.executable)) for who in (*OURS, *OTHERS)
             }
+        if None in (found[who] for who in OURS):
+            raise SystemExit(f"{name}: MXNet cannot run it; see layers.py --filter '{name}'")
         cells = [f"{found[who][part]:.3f}" for who in OURS for part in PARTS]
         cells += [f"{found[who]['total']:.3f}" if found[who] else "" for who in OTHERS]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)

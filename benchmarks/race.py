@@ -149,8 +149,8 @@ def relative_error(got: List[np.ndarray], want: List[np.ndarray]) -> float:
     return float(np.max(errors))
 
 
-def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Declare the options that all races have; ``names`` are the contenders'."""
+def add_python(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Declare ``--python NAME=PATH``; ``names`` are the contenders'."""
 
     def python(text):
         name, _, path = text.partition("=")
@@ -160,6 +160,12 @@ def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None
                 f"{text!r} is not NAME=PATH, of an interpreter, with a NAME among {known}"
             )
         return name, path
+
+    parser.add_argument("--python", type=python, action="append", default=[], metavar="NAME=PATH")
+
+
+def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Declare the options that all races have; ``names`` are the contenders'."""
 
     def writable(text):
         if not os.path.isdir(os.path.dirname(os.path.abspath(text))):
@@ -171,7 +177,7 @@ def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None
             raise argparse.ArgumentTypeError(f"{text!r} is not above 0 and below 3600")
         return float(text)
 
-    parser.add_argument("--python", type=python, action="append", default=[], metavar="NAME=PATH")
+    add_python(parser, names)
     parser.add_argument("--seconds", type=seconds, default=3.0, help="of runs, for each contender")
     parser.add_argument("--json", type=writable, metavar="FILE", help="write the medians, in seconds")
     parser.add_argument("--serve", help=argparse.SUPPRESS)

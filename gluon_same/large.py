@@ -59,7 +59,7 @@ def pool(
     small : callable
         ``small(x, windows, sizes, name)`` pools by MXNet's operator over one, two or three axes.
     plain : bool
-        Whether ``x`` is known to lie in memory in plain order.
+        Whether ``x`` is taken to lie in memory in plain order.
     name : str, optional
         Name of the last node.
 
@@ -91,7 +91,7 @@ def pool(
         return F.reshape(x, shape=(0, 0, 0, height, width), name=name)
     way = planes.way_to_pool(windows, sizes, channels, plain)
     if way == "rows":
-        parts, kept = planes.folds(windows, sizes), map(Window.outputs, windows, sizes)
+        parts, kept = planes.folds(windows, sizes, channels), map(Window.outputs, windows, sizes)
         rows = sizes[0] // parts
         x = F.reshape(x, shape=(0, channels * parts, rows, sizes[1]))
         return F.reshape(small(x, windows, (rows, sizes[1])), shape=(0, channels, *kept), name=name)

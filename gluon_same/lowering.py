@@ -128,7 +128,7 @@ def plan_convolution(
 
 
 def _moves(windows, sizes, in_channels):
-    """The moves of a convolution's input, none where oneDNN has no quick kernel for them."""
+    """The moves of a convolution's input, none where they would cost more than copies do."""
     if not in_channels or in_channels % planes.BLOCK or len(windows) != 2:
         return ()
     moves = tuple(map(moving.plan, windows, sizes))
@@ -136,7 +136,10 @@ def _moves(windows, sizes, in_channels):
 
 
 def _cropping_is_cheaper(windows, sizes, paddings, axes, in_channels, channels, groups, than):
-    """Whether to crop the output of a convolution rather than pad its input."""
+    """Whether to crop the output of a convolution rather than pad its input.
+
+    Where the sizes are known, ``than`` says what padding an element costs, in elements cropped.
+    """
     # Cropping copies the output, and leaves plain memory, which what follows copies once more if it is
     # a convolution, and pools by the slow kernel if it is large.
     if None in sizes:

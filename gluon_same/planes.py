@@ -58,7 +58,7 @@ def way_to_pool(
     blocks = channels % BLOCK == 0
     if blocks and not plain:
         return "together"
-    if folds(windows, sizes):
+    if folds(windows, sizes, channels):
         return "rows"
     pads = [window.at(size) for window, size in zip(windows, sizes)]
     alike = all(w.stride == 1 and before == after for w, (before, after) in zip(windows, pads))
@@ -68,14 +68,19 @@ def way_to_pool(
     return "together" if blocks else None
 
 
-def folds(windows: Sequence[Window], sizes: Sequence[int]) -> int:
-    """Planes of fewer rows that a plane is, so that each is quick; 0 where windows would be cut."""
+def folds(windows: Sequence[Window], sizes: Sequence[int], channels: int) -> int:
+    """Planes of fewer rows that a plane is, so that each is quick; 0 if there are none.
+
+    Windows that overlap, or that are padded, would be cut.
+    """
     window, size = windows[0], sizes[0]
     if window.at(size) != (0, 0) or window.span > window.stride or size % window.stride:
         return 0
-    wanted = range(2, size // window.stride + 1)
-    quick = (n for n in wanted if size % (n * window.stride) == 0)
-    return next((n for n in quick if not is_slow(windows, (size // n, *sizes[1:]))), 0)
+    for n in range(2, size // 2 + 1):
+        whole = size % (n * window.stride) == 0
+        if whole and n * channels >= FEWEST and not is_slow(windows, (size // n, *sizes[1:])):
+            return n
+    return 0
 
 
 def bands(windows: Sequence[Window], sizes: Sequence[int], axis: int) -> int:

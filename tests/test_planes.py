@@ -50,7 +50,7 @@ def test_ways(window, size, channels, plain, way):
 @pytest.mark.parametrize("span, stride", [(2, 2), (1, 2), (3, 3), (2, 3)])
 def test_fewer_rows_hold_whole_windows_and_fit(span, stride, rows):
     windows = Window(span, stride, "same", span), Window(3, 1, "same", 3)
-    parts = planes.folds(windows, (rows, 100))
+    parts = planes.folds(windows, (rows, 100), 4)
     if rows % stride:
         assert parts == 0
     else:
@@ -59,9 +59,17 @@ def test_fewer_rows_hold_whole_windows_and_fit(span, stride, rows):
 
 
 def test_rows_of_windows_that_overlap_or_are_padded_stay():
-    assert planes.folds(square(3, 2), (224, 224)) == 0
-    assert planes.folds((Window(2, 2, (1, 1), 2),) * 2, (224, 224)) == 0
-    assert planes.folds(square(2, 2), (2, 20000)) == 0  # one row of windows is too large
+    assert planes.folds(square(3, 2), (224, 224), 64) == 0
+    assert planes.folds((Window(2, 2, (1, 1), 2),) * 2, (224, 224), 64) == 0
+    assert planes.folds(square(2, 2), (2, 20000), 64) == 0  # one row of windows is too large
+
+
+def test_no_plane_is_left_with_one_row_or_too_few_channels():
+    alone = Window(1, 1, (0, 0), 1)
+    assert planes.folds((alone, Window(2, 1, "same", 2)), (2, 8000), 64) == 0
+    assert planes.folds((alone, Window(2, 1, "same", 2)), (6, 4000), 64) == 3
+    assert planes.folds(square(2, 2), (116, 116), 1) == 29
+    assert planes.folds(square(2, 2), (116, 116), 2) == 2
 
 
 def test_a_band_fits():

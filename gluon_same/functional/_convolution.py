@@ -53,7 +53,7 @@ def convolution(
         Spatial size of a symbol, where it is known. Not used for arrays, which show theirs.
     in_channels, dtype : optional
         What is known of a symbol: channels of the data, and ``'float32'``, help to choose the cheapest
-        form. Neither changes a number.
+        form. Neither changes a finite number.
     name : str, optional
         Name of the ``Convolution`` node.
 
@@ -93,9 +93,10 @@ def convolution(
     windows = windows_of(kernel, stride, dilate, hashable(pad), ndim == 1)
     check_fit(windows, sizes)
     dtype = np.dtype(dtype).name if dtype else None
-    # oneDNN, whose kernel moves the data, serves float32 on the CPU, and channels first.
-    on_cpu = F is mx.sym or data.context.device_type == "cpu"
-    quick = dtype == "float32" and not layout.endswith("C") and on_cpu
+    # oneDNN, whose kernel moves the data, serves float32 on the CPU, and channels first. A graph does
+    # not say where it will run.
+    elsewhere = F is mx.nd and data.context.device_type != "cpu"
+    quick = dtype == "float32" and not layout.endswith("C") and not elsewhere
     plan = lowering.plan_convolution(windows, sizes, in_channels, num_filter, num_group, quick)
     if plan.moves:
         data = moving.move(F, data, plan.moves, in_channels)

@@ -94,7 +94,7 @@ def pooling(
     def small(x, windows, sizes, name=None):
         return _pool(F, x, windows, sizes, arguments.LAYOUTS[len(sizes)][0], how, name)
 
-    plain = F is mx.sym  # or it would follow a convolution
+    plain = F is mx.sym  # as far as the graph shows
     return restore(large.pool(F, data, windows, sizes, in_channels, ones, small, plain, name))
 
 

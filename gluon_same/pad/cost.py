@@ -73,8 +73,7 @@ def plan(case: Case, sizes: Tuple[Optional[int], ...]) -> lowering.Plan:
     windows = _windows(case)
     if case.op == "pool":
         return lowering.plan_pooling(windows, sizes, case.average, not _is_same(case))
-    channels = case.channels if None not in sizes else None
-    return lowering.plan_convolution(windows, sizes, channels, case.filters, quick=True)
+    return lowering.plan_convolution(windows, sizes, case.channels, case.filters, quick=True)
 
 
 def operator_padding(case: Case) -> List[Tuple[int, int]]:
@@ -82,6 +81,8 @@ def operator_padding(case: Case) -> List[Tuple[int, int]]:
     if case.op == "transpose":
         return list(case.pads)
     planned = plan(case, case.sizes)
+    if planned.moves:
+        return list(case.pads)
     return [
         # Rounding up reaches as far as is asked for.
         (axis.own, pads[1]) if planned.full and stride > 1 else _reach(axis)
@@ -202,7 +203,7 @@ def _operators(case, sizes):
             weight,
             dilate=case.dilation,
             num_filter=case.filters,
-            in_channels=case.channels if None not in sizes else None,
+            in_channels=case.channels,
             dtype="float32",
             **window,
         )
