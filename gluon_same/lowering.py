@@ -147,10 +147,12 @@ def _cropping_is_cheaper(windows, sizes, paddings, axes, in_channels, channels, 
     out = list(map(Window.outputs, windows, sizes, paddings))
     if 2 * prod(out) > planes.QUICK:
         return False
-    # It computes windows that are not wanted, too. Measured over the plain operator (AVX-512, 2 cores),
-    # cropped, joined and moved: 2x2, 64 > 64 channels at 56: 1.07, 1.05, 1.03, and 1.13, 1.13, 1.06
-    # behind a convolution; 256 > 256 at 13: 1.06, 1.08, 1.01; 3x3/2, 64 > 128 at 56: 1.15, 1.18, 1.10;
-    # depthwise, 64 at 112: 1.15, 1.70, 1.30; 3 > 32 at 224: 2.1, 1.2, and 3.6 by a slow kernel.
+    # It computes windows that are not wanted, too. Measured over the plain operator (AVX-512, 2 cores,
+    # batch 8), cropped, joined and moved: 2x2, 64 > 64 channels at 56: 1.16, 1.17, 1.10; 32 > 32 at 112
+    # behind a convolution: 1.25, 1.14, 1.08; 256 > 256 at 13: 1.08, 1.14, 1.06; 3x3/2, 64 > 128 at 56:
+    # 1.13, 1.19, 1.11; depthwise, 64 at 112: 1.16, 1.46, 1.36; 3 > 32 at 224: 2.5, 1.4, and 2.2 by a
+    # slow kernel. At batch 1 moving takes 0.05 to 0.08 ms more than cropping the small ones: a graph
+    # does not know its batch.
     surplus = channels * (prod(map(_computed, windows, sizes, axes)) - prod(out))
     macs = in_channels // groups * prod(window.taps for window in windows)
     cropped = channels * prod(out) + surplus * macs / MACS_PER_COPY

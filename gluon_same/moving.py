@@ -4,8 +4,8 @@ Its weights are zeros and a single one for each channel. It pads both ends alike
 taps enough to see more of one end: which tap is the one says how far the input moves. In a graph for
 every size that tap is computed from the size that the graph sees.
 
-oneDNN runs it several times faster than blocks are joined to an input, and hands memory on in the order
-that its convolutions and poolings like. It reads a few elements more than it wants and takes them zero
+oneDNN runs it in less time than it joins blocks to an input, and hands memory on in the order that its
+convolutions and poolings like. It reads a few elements more than it wants and takes them zero
 times: infinities and NaNs spread by as many.
 """
 

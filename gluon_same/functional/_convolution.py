@@ -83,14 +83,11 @@ def convolution(
     """
     data, weight, bias, restore = classic(data, weight, bias)
     layout, sizes = look(F, data, kernel, layout, in_size)
-    ndim = len(sizes)
-    kernel = per_axis("kernel", kernel, ndim)
-    stride = per_axis("stride", stride, ndim)
-    dilate = per_axis("dilate", dilate, ndim)
+    kernel, stride, dilate = _per_axis(len(sizes), kernel, stride, dilate)
     num_filter, num_group = arguments.groups(num_filter, num_group)
     if F is mx.nd:
         in_channels, dtype = data.shape[layout.index("C")], data.dtype
-    windows = windows_of(kernel, stride, dilate, hashable(pad), ndim == 1)
+    windows = windows_of(kernel, stride, dilate, hashable(pad), len(sizes) == 1)
     check_fit(windows, sizes)
     dtype = np.dtype(dtype).name if dtype else None
     # oneDNN, whose kernel moves the data, serves float32 on the CPU, and channels first. A graph does
@@ -172,9 +169,7 @@ def deconvolution(
     data, weight, bias, restore = classic(data, weight, bias)
     layout, sizes = look(F, data, kernel, layout, in_size)
     ndim = len(sizes)
-    kernel = per_axis("kernel", kernel, ndim)
-    stride = per_axis("stride", stride, ndim)
-    dilate = per_axis("dilate", dilate, ndim)
+    kernel, stride, dilate = _per_axis(ndim, kernel, stride, dilate)
     adj = per_axis("adj", adj, ndim, least=0)
     num_filter, num_group = arguments.groups(num_filter, num_group)
     if ndim == 3 and any(d > 1 for d in dilate):
@@ -199,6 +194,11 @@ def deconvolution(
         name=name,
     )
     return restore(finish(F, out, axes, layout))
+
+
+def _per_axis(ndim, kernel, stride, dilate):
+    given = {"kernel": kernel, "stride": stride, "dilate": dilate}
+    return [per_axis(name, value, ndim) for name, value in given.items()]
 
 
 @lru_cache(maxsize=4096)
