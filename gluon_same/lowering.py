@@ -29,17 +29,11 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple, Optional, Tuple
 
-from . import moving, planes
+from . import costs, moving, planes
 from .arguments import Window
 from .geometry import ceil_div
 
 Sizes = Tuple[Optional[int], ...]
-
-#: Multiplications and additions that take as long as copying one element.
-MACS_PER_COPY = 64
-
-#: Elements that are cropped in the time that one is moved, or joined to others along two axes.
-MOVED, JOINED = 0.75, 2
 
 
 class Axis(NamedTuple):
@@ -68,6 +62,7 @@ class Plan(NamedTuple):
     flip: Tuple[bool, ...] = ()
     full: bool = False
     moves: Tuple[moving.Move, ...] = ()
+    padded: bool = False  # lengthened by one operator, ``Pad``, and not by joining
 
     @property
     def extends(self) -> bool:
@@ -89,6 +84,8 @@ def plan_convolution(
     channels: int,
     groups: int = 1,
     quick: bool = False,
+    batch: Optional[int] = None,
+    trains: bool = True,
 ) -> Plan:
     """Lower the windows of a convolution.
 
@@ -104,6 +101,10 @@ def plan_convolution(
         Channels of the output, and the groups that they are convolved in.
     quick : bool
         Whether oneDNN serves the data: float32, channels first.
+    batch : int or None
+        Samples of the input, None if they are not known. They change what is cheapest, no number.
+    trains : bool
+        Whether gradients may be asked for.
     """
     paddings = [window.at(size) for window, size in zip(windows, sizes)]
     shift = tuple(w if p is None else None for w, p in zip(windows, paddings))
@@ -111,20 +112,23 @@ def plan_convolution(
     crops = [_crop(*axis) for axis in zip(windows, sizes, paddings)]
     extends = [_extend(padding) for padding in paddings]
     axes = [e if c is None or c.cropped > 1 else c for c, e in zip(crops, extends)]
-    crops_at = any(axis.cropped for axis in axes)
-    work = windows, sizes, paddings, axes, in_channels, channels, groups
-    if any(shift) or crops_at or axes != crops:
+    plan = Plan(tuple(axes), shift)
+    if in_channels and (any(shift) or axes != crops or any(axis.cropped for axis in axes)):
+        crop = plan if axes == crops and not any(shift) else None
+        extend = Plan(tuple(e if a.cropped else a for a, e in zip(axes, extends)), shift)
         moves = _moves(windows, sizes, in_channels) if quick else ()
-        croppable = axes == crops and not any(shift)
-        if moves and not (croppable and _cropping_is_cheaper(*work, than=MOVED)):
-            return Plan(tuple(Axis(move.own) for move in moves), (None,) * len(moves), moves=moves)
-    if in_channels and crops_at and not _cropping_is_cheaper(*work, than=JOINED):
-        axes = [e if a.cropped else a for a, e in zip(axes, extends)]
+        move = Plan(tuple(Axis(m.own) for m in moves), (None,) * len(moves), moves=moves)
+        if None not in sizes:
+            work = windows, sizes, paddings, in_channels, channels, groups, batch, trains
+            plan = _cheapest(crop, extend, move, *work)
+        elif crop is None or channels >= in_channels:
+            # An input of few channels is small.
+            plan = move if moves else extend._replace(padded=in_channels < planes.BLOCK)
     if len(windows) == 3 and windows[0].stride > 1 and any(paddings[0]):
         # oneDNN's 3-D convolutions give wrong gradients of the weight at some sizes, where they pad
         # the depth themselves and step over it: 3x3x3/2 of 16 channels at depth 3, for one.
-        axes[0] = Axis(0, *paddings[0])
-    return Plan(tuple(axes), shift)
+        plan = plan._replace(axes=(Axis(0, *paddings[0]), *plan.axes[1:]))
+    return plan
 
 
 def _moves(windows, sizes, in_channels):
@@ -132,31 +136,30 @@ def _moves(windows, sizes, in_channels):
     if not in_channels or in_channels % planes.BLOCK or len(windows) != 2:
         return ()
     moves = tuple(map(moving.plan, windows, sizes))
-    return moves if prod(move.taps for move in moves) <= MACS_PER_COPY else ()
+    return moves if prod(move.taps for move in moves) <= costs.MACS_PER_COPY else ()
 
 
-def _cropping_is_cheaper(windows, sizes, paddings, axes, in_channels, channels, groups, than):
-    """Whether to crop the output of a convolution rather than pad its input.
-
-    Where the sizes are known, ``than`` says what padding an element costs, in elements cropped.
-    """
-    # Cropping copies the output, and leaves plain memory, which what follows copies once more if it is
-    # a convolution, and pools by the slow kernel if it is large.
-    if None in sizes:
-        return channels < in_channels
-    out = list(map(Window.outputs, windows, sizes, paddings))
-    if 2 * prod(out) > planes.QUICK:
-        return False
-    # It computes windows that are not wanted, too. Measured over the plain operator (AVX-512, 2 cores,
-    # batch 8), cropped, joined and moved: 2x2, 64 > 64 channels at 56: 1.16, 1.17, 1.10; 32 > 32 at 112
-    # behind a convolution: 1.25, 1.14, 1.08; 256 > 256 at 13: 1.08, 1.14, 1.06; 3x3/2, 64 > 128 at 56:
-    # 1.13, 1.19, 1.11; depthwise, 64 at 112: 1.16, 1.46, 1.36; 3 > 32 at 224: 2.5, 1.4, and 2.2 by a
-    # slow kernel. At batch 1 moving takes 0.05 to 0.08 ms more than cropping the small ones: a graph
-    # does not know its batch.
-    surplus = channels * (prod(map(_computed, windows, sizes, axes)) - prod(out))
-    macs = in_channels // groups * prod(window.taps for window in windows)
-    cropped = channels * prod(out) + surplus * macs / MACS_PER_COPY
-    return cropped <= than * in_channels * prod(sizes)
+def _cheapest(
+    crop, extend, move, windows, sizes, paddings, in_channels, channels, groups, batch, trains
+):
+    elements = in_channels * prod(sizes)
+    if move.moves:
+        ways = {move: costs.move(elements, batch)}
+    else:
+        ways = {
+            extend._replace(padded=True): costs.pad(elements, batch),
+            extend: costs.join(elements, batch),
+        }
+    out = tuple(map(Window.outputs, windows, sizes, paddings))
+    # A crop leaves plain memory, which a pooling that follows is slow at if it is large.
+    if crop and 2 * prod(out) <= planes.QUICK:
+        own = [axis.own for axis in crop.axes]
+        depthwise = groups == in_channels
+        if not (move.moves and trains and depthwise and costs.trains_slowly(windows, own)):
+            computed = tuple(w.outputs(n, (p, p)) for w, n, p in zip(windows, sizes, own))
+            macs = in_channels // groups * prod(window.taps for window in windows)
+            ways[crop] = costs.crop(out, computed, channels, macs, batch)
+    return min(ways, key=ways.get)
 
 
 @lru_cache(maxsize=4096)
@@ -211,10 +214,6 @@ def plan_deconvolution(
             own = min(before, after)
             axes.append(DeconvolutionAxis(own, adj, before - own, after - own))
     return tuple(axes)
-
-
-def _computed(window, size, axis):
-    return window.outputs(size, (axis.own + axis.front, axis.own + axis.tail))
 
 
 def _crop(window, size, padding):

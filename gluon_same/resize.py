@@ -27,6 +27,7 @@ def extend(
     amounts: Sequence[Tuple[int, int]],
     layout: str,
     fill: str = ZEROS,
+    padded: bool = False,
 ):
     """Lengthen the spatial axes of ``x`` by ``(front, tail)`` elements each.
 
@@ -38,9 +39,17 @@ def extend(
     amounts : sequence of (int, int)
     layout : str
     fill : {'zeros', 'edge'}
+    padded : bool
+        Whether to do it by ``Pad``, one operator that is slow at many elements, or to join.
     """
-    needed = [a if any(a) else None for a in amounts]
-    return _on_planes(F, x, needed, layout, lambda plane, pair: _join_all(F, plane, pair, fill))
+
+    def change(plane, pair):
+        if not padded:
+            return _join_all(F, plane, pair, fill)
+        width = (0, 0, 0, 0, *(pair[0] or (0, 0)), *(pair[1] or (0, 0)))
+        return F.Pad(plane, mode="constant" if fill == ZEROS else "edge", pad_width=width)
+
+    return _on_planes(F, x, [a if any(a) else None for a in amounts], layout, change)
 
 
 def shift(

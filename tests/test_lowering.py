@@ -76,7 +76,7 @@ def cache_of_one_mib(monkeypatch):
 
 
 def test_few_input_channels_are_lengthened_and_many_cropped(cache_of_one_mib):
-    windows, sizes = (Window(4, 1, "same", 4),) * 2, (128, 128)
+    windows, sizes = (Window(4, 1, "same", 4),) * 2, (80, 80)
     assert lowering.plan_convolution(windows, sizes, 3, 32).extends
     assert not lowering.plan_convolution(windows, (56, 56), 64, 64).extends
     assert not lowering.plan_convolution(windows, sizes, None, 64).extends
@@ -92,6 +92,20 @@ def test_graphs_for_every_size_lengthen_what_has_no_more_channels_than_the_outpu
     assert lowering.plan_convolution(windows, sizes, 64, 64).extends
     assert not lowering.plan_convolution(windows, sizes, 64, 32).extends
     assert not lowering.plan_convolution(windows, sizes, None, 64).extends
+
+
+@pytest.mark.parametrize("size, batch, padded", [(128, 1, True), (224, 8, False), (224, None, False)])
+def test_small_inputs_are_padded_by_one_operator_and_large_ones_joined(size, batch, padded):
+    windows = (Window(7, 2, "same", 7),) * 2
+    plan = lowering.plan_convolution(windows, (size, size), 3, 64, batch=batch)
+    assert plan.extends and plan.padded == padded
+
+
+def test_an_input_of_few_channels_is_padded_by_one_operator_at_every_size():
+    windows = (Window(4, 1, "same", 4),) * 2
+    few, many = (lowering.plan_convolution(windows, (None, None), n, 64) for n in (3, 20))
+    assert few.extends and few.padded
+    assert many.extends and not many.padded
 
 
 def test_max_pooling_rounds_up_and_averages_are_cropped():

@@ -137,11 +137,25 @@ def test_inputs_are_moved_where_onednn_is_quick_at_it():
     assert not planned(windows=far).moves  # by too many taps
 
 
-def test_small_results_of_little_work_are_cropped(monkeypatch):
+@pytest.fixture
+def cache_of_one_mib(monkeypatch):
+    lowering.plan_convolution.cache_clear()
     monkeypatch.setattr(planes, "QUICK", 16384)
+    yield
     lowering.plan_convolution.cache_clear()
-    depthwise = dict(sizes=(112, 112), channels=64, groups=64)
-    assert not planned(**depthwise).moves
-    assert planned(**{**depthwise, "windows": (Window(2, 1, "same", 2),) * 2}).moves
-    assert planned(sizes=(56, 56)).moves
-    lowering.plan_convolution.cache_clear()
+
+
+def test_one_sample_is_cropped_and_many_are_moved(cache_of_one_mib):
+    even = dict(windows=(Window(2, 1, "same", 2),) * 2, sizes=(56, 56), channels=64)
+    assert not planned(batch=1, **even).moves
+    assert planned(batch=8, **even).moves and planned(**even).moves
+    large = {**even, "sizes": (112, 112)}  # a crop would leave it to the slow pooling
+    assert planned(batch=1, **large).moves
+
+
+def test_depthwise_convolutions_are_not_cropped_where_that_slows_their_gradients(cache_of_one_mib):
+    depthwise = dict(sizes=(112, 112), channels=64, groups=64, batch=1)
+    assert planned(**depthwise).moves
+    assert not planned(trains=False, **depthwise).moves
+    five = (Window(5, 2, "same", 5),) * 2  # which have no quick gradients to lose
+    assert not planned(windows=five, **depthwise).moves

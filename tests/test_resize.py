@@ -16,13 +16,14 @@ def data(layout, size):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("fill, mode", [("zeros", "constant"), ("edge", "edge")])
-def test_extend_is_numpys_pad(layout, fill, mode):
+@pytest.mark.parametrize("padded", [False, True])
+def test_extend_is_numpys_pad(layout, fill, mode, padded):
     amounts = [(0, 1), (2, 0), (1, 3)][: len(layout) - 2]
     pairs = iter(amounts)
     width = [(0, 0) if axis in "NC" else next(pairs) for axis in layout]
     for size in (1, 4):
         x = data(layout, size)
-        got = resize.extend(mx.nd, x, amounts, layout, fill).asnumpy()
+        got = resize.extend(mx.nd, x, amounts, layout, fill, padded).asnumpy()
         np.testing.assert_array_equal(got, np.pad(x.asnumpy(), width, mode=mode))
 
 

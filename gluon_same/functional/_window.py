@@ -37,7 +37,8 @@ def prepare(F, data, plan, layout, fill, dtype=None):
     """The input as the operator wants it: put right by its size, reversed and lengthened."""
     data = resize.shift(F, data, plan.shift, layout, fill, dtype)
     data = cut(F, data, layout, [(0, 0, flip) for flip in plan.flip])
-    return resize.extend(F, data, [(a.front, a.tail) for a in plan.axes], layout, fill)
+    amounts = [(axis.front, axis.tail) for axis in plan.axes]
+    return resize.extend(F, data, amounts, layout, fill, plan.padded)
 
 
 def finish(F, out, axes, layout, flip=(False, False, False)):

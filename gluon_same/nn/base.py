@@ -67,10 +67,10 @@ class Windowed:
         shape = self._in_shape
         return shape if shape is None else arguments.spatial(shape, self._kwargs["layout"])
 
-    @property
-    def _channels_seen(self):
+    def _seen(self, axis):
+        """Size of axis 'N' or 'C' of the input, where the layer is specialised."""
         shape = self._in_shape
-        return shape if shape is None else shape[self._kwargs["layout"].index("C")]
+        return shape if shape is None else shape[self._kwargs["layout"].index(axis)]
 
     def _check(self, given):
         """Check the arguments in place; the padding that is ours to serve, None for stock's."""

@@ -45,8 +45,9 @@ class _Convolution(Windowed):
         # A weight has its shape once the net has run, or from the start by `in_channels`.
         layout = self._kwargs["layout"]
         per_group = (self.weight.shape or (0,) * len(layout))[layout.index("C")]
-        channels = self._channels_seen or max(per_group, 0) * self._kwargs["num_group"] or None
-        return functional.convolution(*args, in_channels=channels, dtype=self.weight.dtype, **kwargs)
+        channels = self._seen("C") or max(per_group, 0) * self._kwargs["num_group"] or None
+        known = {"in_channels": channels, "batch": self._seen("N"), "dtype": self.weight.dtype}
+        return functional.convolution(*args, **known, **kwargs)
 
 
 class _Transposed(_Convolution):

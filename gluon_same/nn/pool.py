@@ -46,7 +46,7 @@ class _Pooling(Windowed):
             count_include_pad=known.get("count_include_pad"),
             layout=known["layout"],
             in_size=self._in_size,
-            in_channels=self._channels_seen,
+            in_channels=self._seen("C"),
             dtype=self._dtype,
             name="fwd",
         )

@@ -38,10 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
         return read
 
-    def channels(text):
+    def count(text):
         numbers = sizes(10**6)(text)
         if len(numbers) > 1:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number of channels: give one")
+            raise argparse.ArgumentTypeError(f"{text!r} are several numbers: give one")
         return numbers[0]
 
     window = dict(type=sizes(MOST), metavar="KxK")
@@ -55,10 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--op", choices=OPS, default="conv", help="the layer (default: conv)")
     parser.add_argument("--average", action="store_true", help="of --op pool: not the maximum")
     parser.add_argument(
-        "--channels", type=channels, default=64, metavar="N", help="of the input (default: 64)"
+        "--channels", type=count, default=64, metavar="N", help="of the input (default: 64)"
     )
     parser.add_argument(
-        "--filters", type=channels, default=64, metavar="N", help="channels of the output (default: 64)"
+        "--filters", type=count, default=64, metavar="N", help="channels of the output (default: 64)"
+    )
+    parser.add_argument(
+        "--batch", type=count, default=1, metavar="N", help="samples at once (default: 1)"
     )
     parser.add_argument("--svg", metavar="FILE", help="write the picture as a figure, too")
     parser.add_argument(
@@ -124,9 +127,8 @@ def _case(args):
         )
     if args.average and args.op != "pool":
         raise ValueError(f"--average is not for --op {args.op}: it chooses the kind of a pooling")
-    return Case(
-        sizes, kernel, stride, dilation, args.mode, args.op, args.average, args.channels, args.filters
-    )
+    work = args.channels, args.filters, args.batch
+    return Case(sizes, kernel, stride, dilation, args.mode, args.op, args.average, *work)
 
 
 def _write(path, text):

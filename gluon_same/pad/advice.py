@@ -26,6 +26,7 @@ class Case(NamedTuple):
     average: bool = False  # of a pooling
     channels: int = 64  # of the input
     filters: int = 64  # channels of the output
+    batch: int = 1  # samples at once, which tell what is cheapest
 
     @property
     def ndim(self) -> int:

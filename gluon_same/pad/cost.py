@@ -73,7 +73,9 @@ def plan(case: Case, sizes: Tuple[Optional[int], ...]) -> lowering.Plan:
     windows = _windows(case)
     if case.op == "pool":
         return lowering.plan_pooling(windows, sizes, case.average, not _is_same(case))
-    return lowering.plan_convolution(windows, sizes, case.channels, case.filters, quick=True)
+    return lowering.plan_convolution(
+        windows, sizes, case.channels, case.filters, quick=True, batch=case.batch
+    )
 
 
 def operator_padding(case: Case) -> List[Tuple[int, int]]:
@@ -204,6 +206,7 @@ def _operators(case, sizes):
             dilate=case.dilation,
             num_filter=case.filters,
             in_channels=case.channels,
+            batch=case.batch,
             dtype="float32",
             **window,
         )

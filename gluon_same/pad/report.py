@@ -78,8 +78,8 @@ class Report:
         Returns
         -------
         dict
-            ``op``, ``mode``, ``average``, ``channels``, ``filters``, ``input`` and ``output``: what was
-            asked, and the sizes.
+            ``op``, ``mode``, ``average``, ``channels``, ``filters``, ``batch``, ``input`` and
+            ``output``: what was asked, and the sizes.
 
             ``axes``: for each axis ``name``, ``size``, ``kernel``, ``stride``, ``dilation``, ``span``,
             ``output``, ``padding`` [before, after] (of a transposed convolution, what is cut off),
@@ -103,6 +103,7 @@ class Report:
             "average": case.average,
             "channels": case.channels,
             "filters": case.filters,
+            "batch": case.batch,
             "input": list(case.sizes),
             "output": list(self.out),
             "axes": [self._axis(i) for i in range(case.ndim)],
@@ -156,7 +157,8 @@ class Report:
         this, every = self.lowerings
         channels = ""
         if self.case.op == "conv":
-            channels = f", {self.case.channels} > {self.case.filters} channels"
+            case = self.case
+            channels = f", {case.channels} > {case.filters} channels, batch {case.batch}"
         lines = [f"What gluon_same does with it{channels}"]
         if this == every:
             return lines + _entry("every size", "; ".join(this.words)) + _entry("it costs", this.cost())

@@ -1,0 +1,71 @@
+"""What it costs to have a convolution of a known size see SAME windows: rules on plain integers.
+
+Costs are counted in elements copied, and :mod:`.lowering` takes the form of the least. Measured over the
+operator with as much padding at both ends, on two AVX-512 cores, at batch 1 and 8:
+
+==================================  =========  =========  =========  =========
+layer                               crop       pad        join       move
+==================================  =========  =========  =========  =========
+4x4, 3 > 32 channels at 128         2.05 2.69  1.20 1.39  1.74 1.50
+7x7/2, 3 > 64 at 224                1.49 1.15  1.13 1.08  1.29 1.03
+3x3/2, 3 > 32 at 224                1.96 2.75  1.51 2.22  1.60 1.62
+4x4, 32 > 32 at 100x20              1.32 1.30  1.40 1.38  2.08 1.44  1.47 1.12
+2x2, 64 > 64 at 56                  1.26 1.08  1.46 1.21  1.55 1.11  1.32 1.00
+2x2, 256 > 256 at 13                1.38 1.25  1.38 1.36  1.82 1.36  1.53 1.24
+3x3/2, 64 > 128 at 56               1.18 1.12  1.38 1.35  1.50 1.17  1.52 1.12
+depthwise 3x3/2, 32 at 112          1.43 1.20  2.80 1.97  2.23 1.42  1.83 1.39
+the same, trained                   3.37 3.73  1.95 1.90  2.04 1.78  1.42 1.37
+2x2, 64 > 64 at 56, between others  1.03 1.00                        1.18 1.04
+==================================  =========  =========  =========  =========
+"""
+
+from math import prod
+from typing import Optional, Sequence
+
+from .arguments import Window
+
+#: Multiplications and additions that take as long as copying one element.
+MACS_PER_COPY = 64
+
+#: Elements that are copied while an operator is started: 25 us, at two a nanosecond.
+OPERATOR = 50_000
+
+#: Samples of a batch where nothing tells how many there are.
+BATCH = 8
+
+
+def crop(
+    outputs: Sequence[int], computed: Sequence[int], channels: int, macs: int, batch: Optional[int]
+) -> float:
+    """Cost of computing ``computed`` outputs along the axes, by ``macs`` each, and cropping them."""
+    surplus = prod(computed) - prod(outputs)
+    return channels * (prod(outputs) + surplus * macs / MACS_PER_COPY) + _started(1, batch)
+
+
+def pad(elements: int, batch: Optional[int]) -> float:
+    """Cost of lengthening a sample by ``Pad``, which is one slow operator."""
+    return 3 * elements + _started(1, batch)
+
+
+def join(elements: int, batch: Optional[int]) -> float:
+    """Cost of lengthening a sample by slices of zeros and ``concat``, along two axes."""
+    return 2 * elements + _started(8, batch)
+
+
+def move(elements: int, batch: Optional[int]) -> float:
+    """Cost of moving a sample by a depthwise convolution, the making of its weight included."""
+    return 0.75 * elements + _started(4, batch)
+
+
+def _started(operators, batch):
+    return operators * OPERATOR / (batch or BATCH)
+
+
+def trains_slowly(windows: Sequence[Window], own: Sequence[int]) -> bool:
+    """Whether a depthwise convolution that pads by ``own`` falls off oneDNN's quick gradient.
+
+    That of the weight is for kernels of up to three elements, and padding of up to half of them. Beyond
+    it takes 5 to 10 times as long. (Larger kernels have no quick one to fall off.)
+    """
+    small = all(window.span <= 3 for window in windows)
+    return small and any(p > window.span // 2 for window, p in zip(windows, own))
