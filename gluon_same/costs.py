@@ -44,12 +44,12 @@ def crop(
 
 def pad(elements: int, batch: Optional[int]) -> float:
     """Cost of lengthening a sample by ``Pad``, which is one slow operator."""
-    return 3 * elements + _started(1, batch)
+    return 3.5 * elements + _started(1, batch)
 
 
-def join(elements: int, batch: Optional[int]) -> float:
-    """Cost of lengthening a sample by slices of zeros and ``concat``, along two axes."""
-    return 2 * elements + _started(8, batch)
+def join(elements: int, ends: int, batch: Optional[int]) -> float:
+    """Cost of lengthening a sample at some ends of its axes, by slices of zeros and ``concat``."""
+    return 2 * elements + _started(2 * ends, batch)
 
 
 def move(elements: int, batch: Optional[int]) -> float:

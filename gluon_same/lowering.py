@@ -85,7 +85,7 @@ def plan_convolution(
     groups: int = 1,
     quick: bool = False,
     batch: Optional[int] = None,
-    trains: bool = True,
+    trained: bool = True,
 ) -> Plan:
     """Lower the windows of a convolution.
 
@@ -103,7 +103,7 @@ def plan_convolution(
         Whether oneDNN serves the data: float32, channels first.
     batch : int or None
         Samples of the input, None if they are not known. They change what is cheapest, no number.
-    trains : bool
+    trained : bool
         Whether gradients may be asked for.
     """
     paddings = [window.at(size) for window, size in zip(windows, sizes)]
@@ -119,7 +119,7 @@ def plan_convolution(
         moves = _moves(windows, sizes, in_channels) if quick else ()
         move = Plan(tuple(Axis(m.own) for m in moves), (None,) * len(moves), moves=moves)
         if None not in sizes:
-            work = windows, sizes, paddings, in_channels, channels, groups, batch, trains
+            work = windows, sizes, paddings, in_channels, channels, groups, batch, trained
             plan = _cheapest(crop, extend, move, *work)
         elif crop is None or channels >= in_channels:
             # An input of few channels is small.
@@ -140,22 +140,23 @@ def _moves(windows, sizes, in_channels):
 
 
 def _cheapest(
-    crop, extend, move, windows, sizes, paddings, in_channels, channels, groups, batch, trains
+    crop, extend, move, windows, sizes, paddings, in_channels, channels, groups, batch, trained
 ):
     elements = in_channels * prod(sizes)
     if move.moves:
         ways = {move: costs.move(elements, batch)}
     else:
+        ends = sum((axis.front > 0) + (axis.tail > 0) for axis in extend.axes)
         ways = {
             extend._replace(padded=True): costs.pad(elements, batch),
-            extend: costs.join(elements, batch),
+            extend: costs.join(elements, ends, batch),
         }
     out = tuple(map(Window.outputs, windows, sizes, paddings))
     # A crop leaves plain memory, which a pooling that follows is slow at if it is large.
     if crop and 2 * prod(out) <= planes.QUICK:
         own = [axis.own for axis in crop.axes]
         depthwise = groups == in_channels
-        if not (move.moves and trains and depthwise and costs.trains_slowly(windows, own)):
+        if not (move.moves and trained and depthwise and costs.trains_slowly(windows, own)):
             computed = tuple(w.outputs(n, (p, p)) for w, n, p in zip(windows, sizes, own))
             macs = in_channels // groups * prod(window.taps for window in windows)
             ways[crop] = costs.crop(out, computed, channels, macs, batch)

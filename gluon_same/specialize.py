@@ -45,7 +45,9 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
     -----
     A specialised block that is fed another size raises a ValueError. Graphs exported from it, or
     traced as a part of a larger net, hold a check of their own and make MXNet raise an error at a
-    node named ``..._specialized_to_...``. A block that the net calls at several sizes, or whose size
+    node named ``..._specialized_to_...``. The batch size given, and whether the first call records
+    gradients, choose among operators that give the same numbers; a net that records later is traced
+    again. A block that the net calls at several sizes, or whose size
     follows from the batch, keeps the form for every size. A net whose code takes another branch later
     than in the pass over shapes (in training mode, say) must not change sizes there. Poolings are for
     float32 unless the net was cast before (``net.cast('float64')``). Call ``hybridize`` again on a
@@ -207,6 +209,8 @@ def _inside(token):
 class _Guard:
     """Mixin of a specialised block: no input of another size gets through."""
 
+    _recorded = False  # whether its graph was made for a call that wants gradients
+
     def forward(self, *args: Any) -> Any:
         given = _flat(args)
         if len(given) != len(self._expected):
@@ -230,10 +234,14 @@ class _Guard:
                     f"{x.shape}: call gluon_same.specialize(net, new shape), or "
                     "gluon_same.specialize(net) to have a net that serves every size"
                 )
+        if mx.autograd.is_recording() and not self._recorded:
+            self._clear_cached_op()  # it may hold what is cheap to run, and slow to have gradients of
         return super().forward(*args)
 
     def _get_graph(self, *args: Any) -> Any:
         # Calls of this block's own graph come through `forward` above: it needs no check inside.
+        if not self._cached_graph:
+            self._recorded = mx.autograd.is_recording()
         with _inside(self._specialization):
             return super()._get_graph(*args)
 

@@ -156,6 +156,6 @@ def test_one_sample_is_cropped_and_many_are_moved(cache_of_one_mib):
 def test_depthwise_convolutions_are_not_cropped_where_that_slows_their_gradients(cache_of_one_mib):
     depthwise = dict(sizes=(112, 112), channels=64, groups=64, batch=1)
     assert planned(**depthwise).moves
-    assert not planned(trains=False, **depthwise).moves
+    assert not planned(trained=False, **depthwise).moves
     five = (Window(5, 2, "same", 5),) * 2  # which have no quick gradients to lose
     assert not planned(windows=five, **depthwise).moves

@@ -29,6 +29,7 @@ def convolution(
     in_channels: Optional[int] = None,
     batch: Optional[int] = None,
     dtype: Any = None,
+    trained: bool = True,
     name: Optional[str] = None,
 ) -> Any:
     """Convolution over one, two or three axes.
@@ -52,9 +53,10 @@ def convolution(
         As ``mx.sym.Convolution``'s; channels first by default.
     in_size : tuple of int or None, optional
         Spatial size of a symbol, where it is known. Not used for arrays, which show theirs.
-    in_channels, batch, dtype : optional
-        What is known of a symbol: channels of the data, samples, and ``'float32'``, help to choose the
-        cheapest form. None changes a finite number, and a batch of another size is welcome.
+    in_channels, batch, dtype, trained : optional
+        What is known of a symbol: channels of the data, samples, ``'float32'``, and whether gradients
+        will be asked for, help to choose the cheapest form. None changes a finite number, and batches
+        of another size and gradients are welcome.
     name : str, optional
         Name of the ``Convolution`` node.
 
@@ -86,10 +88,9 @@ def convolution(
     layout, sizes = look(F, data, kernel, layout, in_size)
     kernel, stride, dilate = _per_axis(len(sizes), kernel, stride, dilate)
     num_filter, num_group = arguments.groups(num_filter, num_group)
-    trains = True
     if F is mx.nd:
         in_channels, batch = (data.shape[layout.index(axis)] for axis in "CN")
-        dtype, trains = data.dtype, mx.autograd.is_recording()
+        dtype, trained = data.dtype, mx.autograd.is_recording()
     windows = windows_of(kernel, stride, dilate, hashable(pad), len(sizes) == 1)
     check_fit(windows, sizes)
     dtype = np.dtype(dtype).name if dtype else None
@@ -97,7 +98,7 @@ def convolution(
     # not say where it will run.
     elsewhere = F is mx.nd and data.context.device_type != "cpu"
     quick = dtype == "float32" and not layout.endswith("C") and not elsewhere
-    known = in_channels, num_filter, num_group, quick, batch, trains
+    known = in_channels, num_filter, num_group, quick, batch, trained
     plan = lowering.plan_convolution(windows, sizes, *known)
     if plan.moves:
         data = moving.move(F, data, plan.moves, in_channels)

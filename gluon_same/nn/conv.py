@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mxnet import autograd
 from mxnet.gluon import nn as stock
 
 from .. import functional
@@ -46,8 +47,14 @@ class _Convolution(Windowed):
         layout = self._kwargs["layout"]
         per_group = (self.weight.shape or (0,) * len(layout))[layout.index("C")]
         channels = self._seen("C") or max(per_group, 0) * self._kwargs["num_group"] or None
-        known = {"in_channels": channels, "batch": self._seen("N"), "dtype": self.weight.dtype}
-        return functional.convolution(*args, **known, **kwargs)
+        return functional.convolution(
+            *args,
+            in_channels=channels,
+            batch=self._seen("N"),
+            dtype=self.weight.dtype,
+            trained=autograd.is_recording(),
+            **kwargs,
+        )
 
 
 class _Transposed(_Convolution):
