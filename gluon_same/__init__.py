@@ -6,6 +6,7 @@
 - :mod:`gluon_same.geometry`: the arithmetic, on plain integers.
 - :mod:`gluon_same.model_zoo`: whole nets on these blocks.
 - :func:`gluon_same.specialize`: fix the input sizes of a net to have its cheapest form.
+- :func:`gluon_same.adapt`: have a hybridized net do so for each size that it is given.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
 """
 
@@ -16,8 +17,9 @@ from . import (
     model_zoo,
     nn,
 )
+from .adapt import adapt
 from .specialize import specialize
 from .summary import summary
 
 __version__ = "0.1.0"
-__all__ = ["functional", "geometry", "model_zoo", "nn", "specialize", "summary"]
+__all__ = ["adapt", "functional", "geometry", "model_zoo", "nn", "specialize", "summary"]

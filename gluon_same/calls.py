@@ -9,7 +9,7 @@ from mxnet.gluon import Block, Parameter
 from mxnet.gluon import nn as stock
 
 from .nn.base import Windowed
-from .specialize import _classic, _flat, _infer
+from .sizes import as_classic, flat, infer
 
 Shape = Tuple[int, ...]
 
@@ -39,10 +39,10 @@ def trace(net: Block, known: Dict[str, Shape]) -> Tuple[List[Tuple[Block, List, 
         # A layer is as eager calls have it: in the form for the size it is given.
         if isinstance(block, Windowed) and block._in_shape is None:
             with suppress(ValueError):  # its size does not follow: in the form for every size, then
-                (block._in_shape,) = _infer(_flat(args), known)
+                (block._in_shape,) = infer(flat(args), known)
                 fixed.append(block)
         if _is_layer(block) and not (isinstance(block, stock.Activation) and _is_activated(running)):
-            calls.append([block, _flat(args), None])
+            calls.append([block, flat(args), None])
         running.append(block)
 
     def leave(block, _, out):
@@ -51,7 +51,7 @@ def trace(net: Block, known: Dict[str, Shape]) -> Tuple[List[Tuple[Block, List, 
             fixed.pop()._in_shape = None
         call = next((c for c in reversed(calls) if c[0] is block and c[2] is None), None)
         if call is not None:
-            call[2] = _flat([out])
+            call[2] = flat([out])
 
     inputs = [mx.sym.var(name) for name in known]
     if mx.util.is_np_array():
@@ -60,7 +60,7 @@ def trace(net: Block, known: Dict[str, Shape]) -> Tuple[List[Tuple[Block, List, 
         for block in dict.fromkeys(blocks):
             handles.append(block.register_forward_pre_hook(enter))
             handles.append(block.register_forward_hook(leave))
-        out = _flat([net(*inputs)])
+        out = flat([net(*inputs)])
     finally:
         for handle in handles:
             handle.detach()
@@ -86,7 +86,7 @@ class Shapes:
     """
 
     def __init__(self, net: Block, symbols: Sequence[mx.sym.Symbol], known: Dict[str, Shape]):
-        group = mx.sym.Group([_classic(x) for x in symbols])
+        group = mx.sym.Group([as_classic(x) for x in symbols])
         there = set(group.list_inputs())
         args, outs, states = group.infer_shape_partial(**{k: v for k, v in known.items() if k in there})
         self._found = dict(zip(group.list_arguments() + group.list_auxiliary_states(), args + states))

@@ -11,6 +11,7 @@ from mxnet.gluon import Block, HybridBlock
 from .arguments import spatial, whole
 from .arrays import fix_shape
 from .nn.base import Windowed
+from .sizes import as_classic, blocks_of, fix, flat, free
 
 __all__ = ["specialize"]
 
@@ -71,110 +72,26 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
         if not isinstance(shape, (tuple, list)) or not shape:
             raise TypeError(f"input shape={shape!r} is not a shape: give a tuple of ints for each input")
     shapes = [tuple(whole("input shape", n, 1) for n in shape) for shape in input_shapes]
-    seen = _shapes_seen(net, blocks, shapes)
+    seen = fix(net, blocks, shapes)
     token = object()
-    for block in blocks:
-        if isinstance(block, Windowed) and len(seen.get(block, ())) == 1:
-            ((shape,),) = seen[block]
-            block._in_shape = shape
     for block in blocks:
         if isinstance(block, HybridBlock) and len(seen.get(block, ())) == 1 and _holds_fixed(block):
             (signature,) = seen[block]
             block._expected = tuple(_expectation(block, shape) for shape in signature)
             block._specialization = token
-            block.__class__ = _guarded(type(block))
+            block.__class__ = _mixed(_Guard, type(block))
     return net
 
 
 def _release(net):
     """All blocks of a net, freed of their sizes and of the graphs made for them."""
-    blocks = []
-
-    def visit(block):
-        if block in blocks:
-            return
-        blocks.append(block)
-        if isinstance(block, _Guard):
-            block.__class__ = type(block)._unguarded
-            del block._expected, block._specialization
-        if isinstance(block, Windowed):
-            block._in_shape = None
+    blocks = blocks_of(net)
+    free(blocks)
+    for block in blocks:
         if isinstance(block, HybridBlock):
             block._clear_cached_op()
-
-    net.apply(visit)
+        block.__class__ = getattr(type(block), "_plain", type(block))
     return blocks
-
-
-def _shapes_seen(net, blocks, shapes):
-    """For each block, the set of its calls: a tuple of the shapes of its inputs."""
-    calls = []
-    names = [f"data{i}" for i in range(len(shapes))]
-    known = dict(zip(names, shapes))
-
-    def see(block, args):
-        args = _flat(args)
-        if isinstance(block, Windowed):  # so that its graph is the one for this size
-            (block._in_shape,) = _infer(args, known)
-        calls.append((block, args))
-
-    handles = [block.register_forward_pre_hook(see) for block in blocks]
-    inputs = [mx.sym.var(name) for name in names]
-    if mx.util.is_np_array():
-        inputs = [x.as_np_ndarray() for x in inputs]
-    try:
-        net(*inputs)
-        symbols = [x for _, args in calls for x in args]
-        found = _infer(symbols, known)
-        others = _at_another_batch(symbols, known) or found
-    except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
-        raise ValueError(
-            f"{net.name} could not be traced with inputs of shape {shapes}: give the shapes of all "
-            f"its inputs, and make blocks whose code needs arrays HybridBlocks. {error}"
-        ) from error
-    finally:
-        for handle in handles:
-            handle.detach()
-        for block in blocks:
-            if isinstance(block, Windowed):
-                block._in_shape = None
-    pairs = iter(zip(found, others))
-    seen = {}
-    for block, args in calls:
-        shapes = [next(pairs) for _ in args]
-        if hasattr(block, "_check_input"):  # a net of the zoo, which takes not every size
-            block._check_input(shapes[0][0])
-        seen.setdefault(block, set()).add(tuple(shape for shape, _ in shapes))
-        if any(shape[1:] != other[1:] for shape, other in shapes):
-            # The batch reaches other axes: what they are is not settled.
-            seen[block].add(tuple(other for _, other in shapes))
-    return seen
-
-
-def _at_another_batch(symbols, known):
-    try:
-        return _infer(symbols, {name: (n + 1, *rest) for name, (n, *rest) in known.items()})
-    except (mx.MXNetError, ValueError):
-        return None  # a net for one batch size alone
-
-
-def _infer(symbols, shapes):
-    group = mx.sym.Group([_classic(x) for x in symbols])
-    there = set(group.list_arguments())
-    _, found, _ = group.infer_shape_partial(**{k: v for k, v in shapes.items() if k in there})
-    if any(not shape or min(shape) < 1 for shape in found):
-        raise ValueError("Some shapes do not follow from those of the inputs.")
-    return found
-
-
-def _flat(args):
-    if isinstance(args, (list, tuple)):
-        return [x for arg in args for x in _flat(arg)]
-    return [args] if isinstance(args, (mx.sym.Symbol, mx.nd.NDArray)) else []
-
-
-def _classic(symbol):
-    return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
 
 
 def _holds_fixed(block):
@@ -212,7 +129,7 @@ class _Guard:
     _recorded = False  # whether its graph was made for a call that wants gradients
 
     def forward(self, *args: Any) -> Any:
-        given = _flat(args)
+        given = flat(args)
         if len(given) != len(self._expected):
             raise TypeError(  # as Python does, and as what tries with fewer inputs expects
                 f"{self.name} is specialised to {len(self._expected)} inputs and was given "
@@ -267,8 +184,8 @@ class _Guard:
 
 def _check_in_graph(block, x, expected):
     sizes = "x".join("any" if n is None else str(n) for n in expected)
-    y = fix_shape(_classic(x), expected, f"{block.name}_specialized_to_{sizes}")
-    return y if x is _classic(x) else y.as_np_ndarray()
+    y = fix_shape(as_classic(x), expected, f"{block.name}_specialized_to_{sizes}")
+    return y if x is as_classic(x) else y.as_np_ndarray()
 
 
 def _replace(args, symbols):
@@ -278,9 +195,7 @@ def _replace(args, symbols):
 
 
 @lru_cache(maxsize=None)
-def _guarded(cls):
-    return type(
-        cls.__name__,
-        (_Guard, cls),
-        {"__module__": cls.__module__, "__doc__": cls.__doc__, "_unguarded": cls},
-    )
+def _mixed(mixin, cls):
+    """The class that ``cls`` is with a mixin before it; by its attribute ``_plain``, ``cls`` again."""
+    named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_plain": cls}
+    return type(cls.__name__, (mixin, cls), named)

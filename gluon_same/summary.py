@@ -157,7 +157,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
         rows.append(
             Row(
                 _short_name(block, net),
-                _unguarded(type(block)).__name__,
+                _plain_class(type(block)).__name__,
                 *_window(block),
                 inferred.of(args),
                 inferred.of(outs),
@@ -213,8 +213,8 @@ def _short_name(block, net):
     return block.name[len(prefix) :] if block.name.startswith(prefix) else block.name
 
 
-def _unguarded(cls):
-    return getattr(cls, "_unguarded", cls)
+def _plain_class(cls):
+    return getattr(cls, "_plain", cls)
 
 
 def _trains(parameter):

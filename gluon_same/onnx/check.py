@@ -8,7 +8,7 @@ import numpy as np
 from mxnet.gluon import Block, SymbolBlock
 
 from ..arrays import classic
-from ..specialize import _flat
+from ..sizes import flat
 
 #: Of the largest magnitude of an output; rounding of deep nets stays well below.
 TOLERANCE = 1e-3
@@ -76,14 +76,14 @@ def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Any:
     # By a block of its own, so that the net's cached graphs stay as they are.
     inputs = [mx.sym.var(name) for name in data]
     given = [x.as_np_ndarray() for x in inputs] if mx.util.is_np_array() else inputs
-    outputs = [classic(x)[0] for x in _flat([net(*given)])]
+    outputs = [classic(x)[0] for x in flat([net(*given)])]
     parameters = net.collect_params()
     contexts = [c for p in parameters.values() for c in p.list_ctx()] or [mx.cpu()]
     arrays = [mx.nd.array(x, ctx=contexts[0], dtype=x.dtype) for x in data.values()]
     with mx.util.np_array(False), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # MXNet's, of types that it infers later
         found = SymbolBlock(outputs, inputs, params=parameters)(*arrays)
-        return [x.asnumpy() for x in _flat([found])]
+        return [x.asnumpy() for x in flat([found])]
 
 
 def _in_a_line(error):

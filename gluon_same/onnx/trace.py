@@ -15,7 +15,8 @@ from ..arrays import classic
 from ..nn.base import Windowed
 from ..nn.conv import _Convolution, _Transposed
 from ..nn.pool import _Pooling
-from ..specialize import _flat, _Guard
+from ..sizes import flat
+from ..specialize import _Guard
 
 _AUTO_PAD = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER"}
 
@@ -61,7 +62,7 @@ class Trace:
                 if isinstance(block, Windowed) and block._padding is not None:
                     stack.enter_context(self._marking(block))
             try:
-                outputs = _flat([self.net(*inputs)])
+                outputs = flat([self.net(*inputs)])
                 group = mx.sym.Group(_named([classic(x)[0] for x in outputs], self.shapes))
                 self._shapes_of(group)
             except Exception as error:  # whatever a block's code raises when it meets a symbol
