@@ -13,6 +13,7 @@ which gives other numbers where SAME is not symmetric, and costs what MXNet's ke
 - *copied*: the same behind a copy of the input, which is what a way to SAME costs that reads and writes
   the input once more;
 - *every size*: our layers, one graph for every input size;
+- *adapted*: our layers after ``gluon_same.adapt``, which makes a graph for each size;
 - *specialised*: our layers after ``gluon_same.specialize``;
 - *eager*: our layers, not hybridized;
 - *F.pad*: ``F.pad`` by the SAME amounts of this input size, then the stock operator;
