@@ -45,11 +45,10 @@ class Windowed:
             cls.__signature__ = _signature(cls)
 
     def __init__(self, *args: Any, **kwargs: Any):
-        call = _signature(type(self)).bind(*args, **kwargs)
-        call.apply_defaults()
-        padding = self._check(call.arguments)
+        given = _bind(type(self), args, kwargs)
+        padding = self._check(given)
         try:
-            super().__init__(*call.args, **call.kwargs)
+            super().__init__(**given)
         except AssertionError as error:  # stock's way to refuse an argument
             raise ValueError(str(error)) from None
         self._padding = padding
@@ -116,6 +115,22 @@ def _signature(cls):
         if p.name != "self"
     ]
     return signature.replace(parameters=parameters)
+
+
+def _bind(cls, args, kwargs):
+    """All arguments of a call by name: what ``Signature.bind`` does, which takes as long as the rest."""
+    names, defaults = _arguments(cls)
+    given = {**defaults, **dict(zip(names, args)), **kwargs}
+    twice = not kwargs.keys().isdisjoint(names[: len(args)])
+    if twice or len(args) > len(names) or any(name not in given for name in names):
+        _signature(cls).bind(*args, **kwargs)  # raises the TypeError that tells
+    return given
+
+
+@lru_cache(maxsize=None)
+def _arguments(cls):
+    named = [p for p in _signature(cls).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return tuple(p.name for p in named), {p.name: p.default for p in named if p.default is not p.empty}
 
 
 def _ndim(cls):
