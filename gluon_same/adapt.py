@@ -14,7 +14,7 @@ from .specialize import _mixed, _release
 __all__ = ["adapt"]
 
 
-def adapt(net: Block, graphs: int = 8) -> Block:
+def adapt(net: Block, graphs: int = 16) -> Block:
     """Have a hybridized net specialise itself to each input size, when it first sees it, in place.
 
     Each call then runs the cheapest operators for its size, as after
