@@ -1,32 +1,33 @@
-"""A graph of its own for each input size that a net is given."""
+"""A graph of its own for each size of the input that a net is given."""
 
 import copy
 from collections import OrderedDict
 from typing import Any
 
 import mxnet as mx
-from mxnet.gluon import Block, HybridBlock
+from mxnet.gluon import Block, HybridBlock, SymbolBlock
 
 from .arguments import whole
-from .sizes import fixed, flat
-from .specialize import _mixed, _release
+from .nn.base import Windowed
+from .sizes import blocks_of, flat, seeing
+from .specialize import mixed, release
 
 __all__ = ["adapt"]
 
 
 def adapt(net: Block, graphs: int = 16) -> Block:
-    """Have a hybridized net specialise itself to each input size, when it first sees it, in place.
+    """Have a hybridized net specialise itself to each input shape, when it first sees it, in place.
 
     Each call then runs the cheapest operators for its size, as after
-    :func:`~gluon_same.specialize`, and no size is refused. A size that is new costs a trace of the
-    net, milliseconds; with ``static_alloc`` each graph holds memory of its own.
+    :func:`~gluon_same.specialize`, and no size is refused.
 
     Parameters
     ----------
     net : Block
         A net that holds blocks of :mod:`gluon_same.nn`; or one such block.
     graphs : int
-        How many graphs to keep, those used last; training and prediction have one each.
+        How many graphs to keep, those used last: one for each input shape, and another one where
+        gradients are recorded at that shape.
 
     Returns
     -------
@@ -36,14 +37,15 @@ def adapt(net: Block, graphs: int = 16) -> Block:
     Raises
     ------
     TypeError, ValueError
-        If ``net`` is no block or ``graphs`` no whole number above 0. When called: if the net cannot be
-        traced, as :func:`~gluon_same.specialize` says.
+        If ``net`` is no block or ``graphs`` no whole number above 0.
 
     Notes
     -----
-    Graphs exported from the net, and those of a larger hybridized net around it, serve every size by
-    one form, as before; adapt the larger net instead. What is not hybridized needs none of this: eager
-    layers see each size. ``specialize(net)`` undoes it.
+    A shape that is new costs a trace of the net, about a millisecond for each layer. With
+    ``static_alloc`` each graph holds memory of its own. A net whose sizes do not follow from its
+    inputs' (with a recurrent layer, say) runs the graph for every size. That graph is also what the net
+    exports, and what it is in a larger hybridized net: adapt the larger one instead.
+    ``specialize(net)`` undoes it.
 
     Examples
     --------
@@ -58,18 +60,76 @@ def adapt(net: Block, graphs: int = 16) -> Block:
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
     graphs = whole("graphs", graphs, 1)
-    _release(net)
-    _adapt(net, graphs)
+    # All of them, for a net's own code may call any with arrays, and that runs its graph.
+    for block in release(net):
+        windowed = any(isinstance(part, Windowed) for part in blocks_of(block))
+        if windowed and isinstance(block, HybridBlock) and not isinstance(block, SymbolBlock):
+            block.__class__ = mixed(_Adaptive, type(block))
+            block._keep(graphs)
     return net
 
 
-def _adapt(block, graphs):
-    if isinstance(block, HybridBlock):
-        block._graphs = _Latest(graphs)
-        block.__class__ = _mixed(_Adaptive, type(block))
-        return
-    for child in block._children.values():
-        _adapt(child, graphs)
+class _Adaptive:
+    """Mixin of a block that keeps a twin, with the same parameters, for each shape of its inputs."""
+
+    __twins = None
+
+    def _keep(self, graphs):
+        self.__twins = _Latest(graphs)
+
+    # This is where a hybridized block turns to its graph. What the graph is given, shape by shape, is
+    # then known, whatever the net's code did to the inputs.
+    def _call_cached_op(self, *args: Any) -> Any:
+        if self.__twins is None:
+            return super()._call_cached_op(*args)
+        # What is cheapest depends on whether gradients will be asked for.
+        key = mx.autograd.is_recording(), _shapes(args)
+        twin = self.__twins.get(key)
+        if twin is None:
+            twin = self.__specialised(args)
+            out = twin._call_cached_op(*args)
+            self.__twins.put(key, twin)
+            if not self._cached_op:
+                self._build_cache(*args)  # of the graph to export, which this block does not run
+            return out
+        return twin._call_cached_op(*args)
+
+    def __specialised(self, args):
+        arrays = flat(args)
+        names = [f"data{i}" for i in range(len(arrays))] if len(arrays) > 1 else ["data"]  # as Gluon's
+        parts = [block for block in blocks_of(self) if block is not self]
+        twin = self.__twin()
+        if isinstance(twin, Windowed):
+            twin._in_shape = arrays[0].shape
+        try:
+            with seeing(parts, {name: x.shape for name, x in zip(names, arrays)}):
+                twin._get_graph(*args)
+        except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError):
+            return self.__twin()  # which says what is wrong, if anything is
+        return twin
+
+    def __twin(self):
+        twin = copy.copy(self)
+        twin.__class__ = type(self)._gluon_same_plain
+        vars(twin).pop("_Adaptive__twins")
+        twin._clear_cached_op()
+        return twin
+
+    def _clear_cached_op(self) -> None:
+        super()._clear_cached_op()
+        self.__forget()
+
+    def hybridize(self, *args: Any, **kwargs: Any) -> None:
+        self.__forget()
+        super().hybridize(*args, **kwargs)
+
+    def register_op_hook(self, *args: Any, **kwargs: Any) -> None:
+        self.__forget()
+        super().register_op_hook(*args, **kwargs)
+
+    def __forget(self):
+        if self.__twins is not None:
+            self.__twins.clear()
 
 
 class _Latest:
@@ -96,29 +156,7 @@ class _Latest:
         self._held.clear()
 
 
-class _Adaptive:
-    """Mixin of a block that keeps a copy of itself, with the same parameters, for each input size."""
-
-    def forward(self, *args: Any) -> Any:
-        given = flat(args)
-        if not self._active or any(isinstance(x, mx.sym.Symbol) for x in given):
-            return super().forward(*args)
-        # The batch stays free; what is cheapest depends on whether gradients will be asked for.
-        key = (mx.autograd.is_recording(), *(x.shape[1:] for x in given))
-        twin = self._graphs.get(key)
-        if twin is not None:
-            return twin.forward(*args)
-        if not self._cached_op:
-            self._build_cache(*args)  # of the graph to export, which this block itself never runs
-        twin = copy.copy(self)
-        twin.__class__ = type(self)._plain
-        del twin._graphs
-        twin._clear_cached_op()
-        with fixed(self, [x.shape for x in given]):
-            out = twin.forward(*args)
-        self._graphs.put(key, twin)
-        return out
-
-    def _clear_cached_op(self) -> None:
-        super()._clear_cached_op()
-        self._graphs.clear()
+def _shapes(args):
+    if isinstance(args, (list, tuple)):
+        return tuple(map(_shapes, args))
+    return args.shape if isinstance(args, mx.nd.NDArray) else None

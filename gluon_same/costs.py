@@ -18,8 +18,9 @@ the same, trained                   2.88 3.83  1.82 1.99  1.84 1.83  1.56 1.24
 2x2, 64 > 64 at 56, between others  0.92 0.96                        1.07 1.00
 ==================================  =========  =========  =========  =========
 
-The largest term at batch 1 is what an operator takes to start. It is 50 us higher for those that run in
-threads, where OpenMP's threads are more than processors and so do not wait awake.
+What an operator takes to start is much of it for small inputs. It is 50 us more for those that run in
+threads, where OpenMP's threads are more than processors and so do not wait awake. The rules come within
+a tenth of the best of each row.
 """
 
 from math import prod

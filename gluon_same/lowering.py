@@ -9,7 +9,8 @@ MXNet pads both ends of an axis alike. Windows padded by ``(before, after)`` can
     the first ``(own - before) / stride`` outputs and what is left over at the end. With stride 1 and
     an even kernel that is ``own = k // 2`` and a slice of the leading element.
 *extend*
-    Pad both ends by the smaller of the two and lengthen the input at the other end.
+    Pad both ends by the smaller of the two and lengthen the input at the other end: by ``Pad``, or by
+    joining it to zeros.
 *full*
     For pooling: pad both ends by ``before`` and let ``pooling_convention='full'`` round up.
 

@@ -40,14 +40,14 @@ def extend(
     layout : str
     fill : {'zeros', 'edge'}
     padded : bool
-        Whether to do it by ``Pad``, one operator that is slow at many elements, or to join.
+        Whether to add zeros by ``Pad``, one operator that is slow at many elements, or to join.
     """
 
     def change(plane, pair):
         if not padded:
             return _join_all(F, plane, pair, fill)
         width = (0, 0, 0, 0, *(pair[0] or (0, 0)), *(pair[1] or (0, 0)))
-        return F.Pad(plane, mode="constant" if fill == ZEROS else "edge", pad_width=width)
+        return F.Pad(plane, mode="constant", pad_width=width)
 
     return _on_planes(F, x, [a if any(a) else None for a in amounts], layout, change)
 

@@ -1,6 +1,6 @@
 """The sizes that the blocks of a net see, found by tracing it, and their graphs for those sizes."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import mxnet as mx
@@ -21,8 +21,44 @@ def blocks_of(net: Block) -> List[Block]:
     return list(blocks)
 
 
-def fix(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) -> Seen:
-    """Have a net's blocks make graphs for the sizes that they see; those that see one size alone.
+@contextmanager
+def seeing(
+    blocks: Sequence[Block], known: Dict[str, Shape]
+) -> Iterator[List[Tuple[Block, List[mx.sym.Symbol]]]]:
+    """Have blocks make graphs for the sizes that they see, while a net is traced.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    known : dict of str to tuple of int
+        Shapes of the symbols that are the net's inputs, by name.
+
+    Yields
+    ------
+    list
+        Each call, in order: the block, and the symbols it was given.
+    """
+    calls = []
+    before = [(block, block._in_shape) for block in blocks if isinstance(block, Windowed)]
+
+    def see(block, args):
+        args = flat(args)
+        if isinstance(block, Windowed):
+            (block._in_shape,) = infer(args, known)
+        calls.append((block, args))
+
+    handles = [block.register_forward_pre_hook(see) for block in blocks]
+    try:
+        yield calls
+    finally:
+        for handle in handles:
+            handle.detach()
+        for block, shape in before:
+            block._in_shape = shape
+
+
+def shapes_seen(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) -> Tuple[Seen, bool]:
+    """What sizes the blocks of a net see.
 
     Parameters
     ----------
@@ -34,38 +70,41 @@ def fix(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) -> Seen:
 
     Returns
     -------
-    dict
-        What each block saw.
+    dict, bool
+        What each block sees, and whether the net takes other batches, as far as a few tries tell.
 
     Raises
     ------
     ValueError
         If the net cannot be traced.
     """
-    seen = _shapes_seen(net, blocks, shapes)
-    for block in blocks:
-        if isinstance(block, Windowed) and len(seen.get(block, ())) == 1:
-            ((shape,),) = seen[block]
-            block._in_shape = shape
-    return seen
-
-
-def free(blocks: Sequence[Block]) -> None:
-    """Have blocks make graphs for every size again."""
-    for block in blocks:
-        if isinstance(block, Windowed):
-            block._in_shape = None
-
-
-@contextmanager
-def fixed(net: Block, shapes: Sequence[Shape]) -> Iterator[None]:
-    """:func:`fix` a net as long as the context lasts."""
-    blocks = blocks_of(net)
-    fix(net, blocks, shapes)
+    names = [f"data{i}" for i in range(len(shapes))]
+    known = dict(zip(names, shapes))
+    inputs = [mx.sym.var(name) for name in names]
+    if mx.util.is_np_array():
+        inputs = [x.as_np_ndarray() for x in inputs]
     try:
-        yield
-    finally:
-        free(blocks)
+        with seeing(blocks, known) as calls:
+            net(*inputs)
+        symbols = [x for _, args in calls for x in args]
+        found = infer(symbols, known)
+    except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
+        raise ValueError(
+            f"{net.name} could not be traced with inputs of shape {shapes}: give the shapes of all "
+            f"its inputs, and make blocks whose code needs arrays HybridBlocks. {error}"
+        ) from error
+    others = _at_another_batch(symbols, known)
+    pairs = iter(zip(found, others or found))
+    seen = {}
+    for block, args in calls:
+        shapes = [next(pairs) for _ in args]
+        if hasattr(block, "_check_input"):  # a net of the zoo, which takes not every size
+            block._check_input(shapes[0][0])
+        seen.setdefault(block, set()).add(tuple(shape for shape, _ in shapes))
+        if any(shape[1:] != other[1:] for shape, other in shapes):
+            # The batch reaches other axes: what they are is not settled.
+            seen[block].add(tuple(other for _, other in shapes))
+    return seen, others is not None
 
 
 def infer(symbols: Sequence[Any], shapes: Dict[str, Shape]) -> List[Shape]:
@@ -90,50 +129,10 @@ def as_classic(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
     return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
 
 
-def _shapes_seen(net, blocks, shapes):
-    calls = []
-    names = [f"data{i}" for i in range(len(shapes))]
-    known = dict(zip(names, shapes))
-
-    def see(block, args):
-        args = flat(args)
-        if isinstance(block, Windowed):  # so that its graph is the one for this size
-            (block._in_shape,) = infer(args, known)
-        calls.append((block, args))
-
-    handles = [block.register_forward_pre_hook(see) for block in blocks]
-    inputs = [mx.sym.var(name) for name in names]
-    if mx.util.is_np_array():
-        inputs = [x.as_np_ndarray() for x in inputs]
-    try:
-        net(*inputs)
-        symbols = [x for _, args in calls for x in args]
-        found = infer(symbols, known)
-        others = _at_another_batch(symbols, known) or found
-    except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
-        raise ValueError(
-            f"{net.name} could not be traced with inputs of shape {shapes}: give the shapes of all "
-            f"its inputs, and make blocks whose code needs arrays HybridBlocks. {error}"
-        ) from error
-    finally:
-        for handle in handles:
-            handle.detach()
-        free(blocks)
-    pairs = iter(zip(found, others))
-    seen = {}
-    for block, args in calls:
-        shapes = [next(pairs) for _ in args]
-        if hasattr(block, "_check_input"):  # a net of the zoo, which takes not every size
-            block._check_input(shapes[0][0])
-        seen.setdefault(block, set()).add(tuple(shape for shape, _ in shapes))
-        if any(shape[1:] != other[1:] for shape, other in shapes):
-            # The batch reaches other axes: what they are is not settled.
-            seen[block].add(tuple(other for _, other in shapes))
-    return seen
-
-
 def _at_another_batch(symbols: Sequence[Any], known: Dict[str, Shape]) -> Optional[List[Shape]]:
-    try:
-        return infer(symbols, {name: (n + 1, *rest) for name, (n, *rest) in known.items()})
-    except (mx.MXNetError, ValueError):
-        return None  # a net for one batch size alone
+    # A net may take even batches alone, or clips of several frames.
+    for factor, more in ((1, 1), (1, 2), (2, 0), (3, 0)):
+        other = {name: (factor * n + more, *rest) for name, (n, *rest) in known.items()}
+        with suppress(mx.MXNetError, ValueError):
+            return infer(symbols, other)
+    return None

@@ -3,7 +3,7 @@
 import threading
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Sequence
+from typing import Any, List, Sequence
 
 import mxnet as mx
 from mxnet.gluon import Block, HybridBlock
@@ -11,7 +11,7 @@ from mxnet.gluon import Block, HybridBlock
 from .arguments import spatial, whole
 from .arrays import fix_shape
 from .nn.base import Windowed
-from .sizes import as_classic, blocks_of, fix, flat, free
+from .sizes import as_classic, blocks_of, flat, shapes_seen
 
 __all__ = ["specialize"]
 
@@ -46,13 +46,16 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
     -----
     A specialised block that is fed another size raises a ValueError. Graphs exported from it, or
     traced as a part of a larger net, hold a check of their own and make MXNet raise an error at a
-    node named ``..._specialized_to_...``. The batch size given, and whether the first call records
-    gradients, choose among operators that give the same numbers; a net that records later is traced
-    again. A block that the net calls at several sizes, or whose size
-    follows from the batch, keeps the form for every size. A net whose code takes another branch later
-    than in the pass over shapes (in training mode, say) must not change sizes there. Poolings are for
-    float32 unless the net was cast before (``net.cast('float64')``). Call ``hybridize`` again on a
-    hybridized net around a net that was specialised, or freed, after its first call.
+    node named ``..._specialized_to_...``. The batch size given, and whether a call records gradients,
+    choose among operators that give the same numbers: a specialised net that first records later is
+    traced again, and stays as it is for training. (A hybridized net around it is not.)
+
+    A block that the net calls at several sizes, or whose size follows from the batch, keeps the form for
+    every size. A net that cannot be traced with another batch is fixed to the one given. A net whose
+    code takes another branch later than in the pass over shapes (in training mode, or for arrays) must
+    not change sizes there. Poolings are for float32 unless the net was cast before, by
+    ``net.cast('float64')``. Call ``hybridize`` again on a hybridized net around a net that was
+    specialised, or freed, after its first call.
 
     Examples
     --------
@@ -65,32 +68,40 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
     """
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
-    blocks = _release(net)
+    blocks = release(net)
     if not input_shapes:
         return net
     for shape in input_shapes:
         if not isinstance(shape, (tuple, list)) or not shape:
             raise TypeError(f"input shape={shape!r} is not a shape: give a tuple of ints for each input")
     shapes = [tuple(whole("input shape", n, 1) for n in shape) for shape in input_shapes]
-    seen = fix(net, blocks, shapes)
+    seen, free = shapes_seen(net, blocks, shapes)
     token = object()
+    for block in blocks:
+        if isinstance(block, Windowed) and len(seen.get(block, ())) == 1:
+            ((shape,),) = seen[block]
+            block._in_shape = shape
     for block in blocks:
         if isinstance(block, HybridBlock) and len(seen.get(block, ())) == 1 and _holds_fixed(block):
             (signature,) = seen[block]
-            block._expected = tuple(_expectation(block, shape) for shape in signature)
+            block._expected = tuple(_expectation(block, shape, free) for shape in signature)
             block._specialization = token
-            block.__class__ = _mixed(_Guard, type(block))
+            block.__class__ = mixed(_Guard, type(block))
     return net
 
 
-def _release(net):
+def release(net: Block) -> List[Block]:
     """All blocks of a net, freed of their sizes and of the graphs made for them."""
     blocks = blocks_of(net)
-    free(blocks)
     for block in blocks:
+        if isinstance(block, Windowed):
+            block._in_shape = None
         if isinstance(block, HybridBlock):
             block._clear_cached_op()
-        block.__class__ = getattr(type(block), "_plain", type(block))
+        if plain_class(type(block)) is not type(block):
+            block.__class__ = plain_class(type(block))
+            for name in ("_expected", "_specialization", "_recorded", "_Adaptive__twins"):
+                vars(block).pop(name, None)
     return blocks
 
 
@@ -100,13 +111,13 @@ def _holds_fixed(block):
     return any(_holds_fixed(child) for child in block._children.values())
 
 
-def _expectation(block, shape):
+def _expectation(block, shape, free):
     """A shape with None where any number goes: the batch, and the channels of a single layer."""
     if isinstance(block, Windowed):
         layout = block._kwargs["layout"]
         sizes = iter(spatial(shape, layout))
         return tuple(None if axis in "NC" else next(sizes) for axis in layout)
-    return (None, *shape[1:])
+    return (None if free else shape[0], *shape[1:])
 
 
 _tracing = threading.local()
@@ -195,7 +206,12 @@ def _replace(args, symbols):
 
 
 @lru_cache(maxsize=None)
-def _mixed(mixin, cls):
-    """The class that ``cls`` is with a mixin before it; by its attribute ``_plain``, ``cls`` again."""
-    named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_plain": cls}
+def mixed(mixin: type, cls: type) -> type:
+    """The class that ``cls`` is with a mixin before it."""
+    named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_gluon_same_plain": cls}
     return type(cls.__name__, (mixin, cls), named)
+
+
+def plain_class(cls: type) -> type:
+    """The class that :func:`mixed` was given."""
+    return getattr(cls, "_gluon_same_plain", cls)

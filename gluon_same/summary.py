@@ -7,6 +7,7 @@ from mxnet.gluon import Block
 
 from .arguments import whole
 from .calls import Shapes, trace
+from .specialize import plain_class
 
 __all__ = ["summary"]
 
@@ -157,7 +158,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
         rows.append(
             Row(
                 _short_name(block, net),
-                _plain_class(type(block)).__name__,
+                plain_class(type(block)).__name__,
                 *_window(block),
                 inferred.of(args),
                 inferred.of(outs),
@@ -211,10 +212,6 @@ def _cells(row):
 def _short_name(block, net):
     prefix = "" if block is net else net.prefix
     return block.name[len(prefix) :] if block.name.startswith(prefix) else block.name
-
-
-def _plain_class(cls):
-    return getattr(cls, "_plain", cls)
 
 
 def _trains(parameter):

@@ -15,8 +15,10 @@ def data(layout, size):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("fill, mode", [("zeros", "constant"), ("edge", "edge")])
-@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize(
+    "fill, mode, padded",
+    [("zeros", "constant", False), ("zeros", "constant", True), ("edge", "edge", False)],
+)
 def test_extend_is_numpys_pad(layout, fill, mode, padded):
     amounts = [(0, 1), (2, 0), (1, 3)][: len(layout) - 2]
     pairs = iter(amounts)

@@ -53,10 +53,13 @@ def convolution(
         As ``mx.sym.Convolution``'s; channels first by default.
     in_size : tuple of int or None, optional
         Spatial size of a symbol, where it is known. Not used for arrays, which show theirs.
-    in_channels, batch, dtype, trained : optional
-        What is known of a symbol: channels of the data, samples, ``'float32'``, and whether gradients
-        will be asked for, help to choose the cheapest form. None changes a finite number, and batches
-        of another size and gradients are welcome.
+    in_channels, batch : int, optional
+        Channels and samples of a symbol, where they are known. These, ``dtype`` and ``trained`` help to
+        choose the cheapest form. None changes a finite number; a batch of another size is welcome.
+    dtype : str or dtype, optional
+        That of a symbol; float32 has the most forms.
+    trained : bool
+        Whether gradients may be asked for. Of an array that is known.
     name : str, optional
         Name of the ``Convolution`` node.
 
@@ -98,6 +101,7 @@ def convolution(
     # not say where it will run.
     elsewhere = F is mx.nd and data.context.device_type != "cpu"
     quick = dtype == "float32" and not layout.endswith("C") and not elsewhere
+    batch = None if batch is None else arguments.whole("batch", batch, 1)
     known = in_channels, num_filter, num_group, quick, batch, trained
     plan = lowering.plan_convolution(windows, sizes, *known)
     if plan.moves:

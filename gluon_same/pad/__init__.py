@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     def count(text):
         numbers = sizes(10**6)(text)
         if len(numbers) > 1:
-            raise argparse.ArgumentTypeError(f"{text!r} are several numbers: give one")
+            raise argparse.ArgumentTypeError(f"{text!r} has several numbers: give one")
         return numbers[0]
 
     window = dict(type=sizes(MOST), metavar="KxK")

@@ -219,7 +219,7 @@ def test_json_of_a_transposed_convolution_says_what_is_cut_and_added(capsys):
         ("--size 9 --kernel 3 --op pool --dilation 2", "--dilation 2 is not for --op pool"),
         ("--size 9x9x9 --kernel 3 --op transpose --dilation 2", "--dilation 2x2x2 is not for"),
         ("--size 9 --kernel 3 --average", "--average is not for --op conv"),
-        ("--size 9 --kernel 3 --channels 3x3", "'3x3' are several numbers"),
+        ("--size 9 --kernel 3 --channels 3x3", "'3x3' has several numbers"),
         ("--size 9", "--kernel"),
         ("--kernel 3", "--size"),
     ],
