@@ -34,7 +34,11 @@ THREADS = len(os.sched_getaffinity(0))
 THREADED = {"OMP_NUM_THREADS": str(THREADS), "OMP_PROC_BIND": "true"}
 #: Up to 32 MiB of memory are kept when freed. Otherwise glibc gives them back or not by what was freed
 #: before, and pages that are new each time can take as long as a kernel.
-KEPT = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**33)}
+KEPT = {
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+    "MALLOC_TRIM_THRESHOLD_": str(2**33),
+    "MALLOC_ARENA_MAX": "1",  # others are given back whatever the thresholds are
+}
 #: Threads of the last contender may spin on for a while.
 PAUSE = 0.01
 
