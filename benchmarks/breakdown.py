@@ -67,7 +67,7 @@ def parse(log):
 
 def measure(job, name, python):
     """Median milliseconds by kind, of two processes; None if it cannot run the job."""
-    env = {**os.environ, **race.THREADED, "DNNL_VERBOSE": "1"}
+    env = {**os.environ, **race.THREADED, **race.KEPT, "DNNL_VERBOSE": "1"}
     command = [python, __file__, "--serve", name, "--alone", json.dumps(job)]
     runs = []
     for _ in range(2):
