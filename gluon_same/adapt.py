@@ -65,30 +65,28 @@ def adapt(net: Block, graphs: int = 16) -> Block:
         windowed = any(isinstance(part, Windowed) for part in blocks_of(block))
         if windowed and isinstance(block, HybridBlock) and not isinstance(block, SymbolBlock):
             block.__class__ = mixed(_Adaptive, type(block))
-            block._keep(graphs)
+            block._gluon_same_twins = _Latest(graphs)
     return net
 
 
 class _Adaptive:
     """Mixin of a block that keeps a twin, with the same parameters, for each shape of its inputs."""
 
-    __twins = None
-
-    def _keep(self, graphs):
-        self.__twins = _Latest(graphs)
+    _gluon_same_state = ("_gluon_same_twins",)
+    _gluon_same_twins = None
 
     # This is where a hybridized block turns to its graph. What the graph is given, shape by shape, is
     # then known, whatever the net's code did to the inputs.
     def _call_cached_op(self, *args: Any) -> Any:
-        if self.__twins is None:
+        if self._gluon_same_twins is None:
             return super()._call_cached_op(*args)
         # What is cheapest depends on whether gradients will be asked for.
         key = mx.autograd.is_recording(), _shapes(args)
-        twin = self.__twins.get(key)
+        twin = self._gluon_same_twins.get(key)
         if twin is None:
             twin = self.__specialised(args)
             out = twin._call_cached_op(*args)
-            self.__twins.put(key, twin)
+            self._gluon_same_twins.put(key, twin)
             if not self._cached_op:
                 self._build_cache(*args)  # of the graph to export, which this block does not run
             return out
@@ -111,7 +109,7 @@ class _Adaptive:
     def __twin(self):
         twin = copy.copy(self)
         twin.__class__ = type(self)._gluon_same_plain
-        vars(twin).pop("_Adaptive__twins")
+        del twin._gluon_same_twins
         twin._clear_cached_op()
         return twin
 
@@ -128,8 +126,8 @@ class _Adaptive:
         super().register_op_hook(*args, **kwargs)
 
     def __forget(self):
-        if self.__twins is not None:
-            self.__twins.clear()
+        if self._gluon_same_twins is not None:
+            self._gluon_same_twins.clear()
 
 
 class _Latest:

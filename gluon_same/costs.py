@@ -20,7 +20,7 @@ the same, trained                   2.88 3.83  1.82 1.99  1.84 1.83  1.56 1.24
 
 What an operator takes to start is much of it for small inputs. It is 50 us more for those that run in
 threads, where OpenMP's threads are more than processors and so do not wait awake. The rules come within
-a tenth of the best of each row.
+a tenth of the best of each row; depthwise convolutions that may be trained count as trained.
 """
 
 from math import prod

@@ -99,9 +99,9 @@ def release(net: Block) -> List[Block]:
         if isinstance(block, HybridBlock):
             block._clear_cached_op()
         if plain_class(type(block)) is not type(block):
-            block.__class__ = plain_class(type(block))
-            for name in ("_expected", "_specialization", "_recorded", "_Adaptive__twins"):
+            for name in type(block)._gluon_same_state:
                 vars(block).pop(name, None)
+            block.__class__ = plain_class(type(block))
     return blocks
 
 
@@ -137,6 +137,7 @@ def _inside(token):
 class _Guard:
     """Mixin of a specialised block: no input of another size gets through."""
 
+    _gluon_same_state = ("_expected", "_specialization", "_recorded")
     _recorded = False  # whether its graph was made for a call that wants gradients
 
     def forward(self, *args: Any) -> Any:
@@ -207,7 +208,7 @@ def _replace(args, symbols):
 
 @lru_cache(maxsize=None)
 def mixed(mixin: type, cls: type) -> type:
-    """The class that ``cls`` is with a mixin before it."""
+    """The class that ``cls`` is with a mixin before it, which names what it keeps in a block."""
     named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_gluon_same_plain": cls}
     return type(cls.__name__, (mixin, cls), named)
 

@@ -40,7 +40,7 @@ def same(a, b):
 
 
 def twins(net):
-    return net._Adaptive__twins
+    return net._gluon_same_twins
 
 
 def operators(graph):

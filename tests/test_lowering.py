@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from gluon_same import lowering, planes
+from gluon_same import lowering
 from gluon_same.arguments import Window
 
 SPANS, STRIDES, SIZES = range(1, 7), range(1, 5), range(1, 12)
@@ -65,14 +65,6 @@ def test_the_input_is_shifted_only_where_the_size_matters():
         window = Window(span, stride, mode)
         plan = lowering.plan_convolution((window,), (None,), None, 4)
         assert bool(plan.shift[0]) == (window.at(None) is None)
-
-
-@pytest.fixture
-def cache_of_one_mib(monkeypatch):
-    lowering.plan_convolution.cache_clear()
-    monkeypatch.setattr(planes, "QUICK", 16384)
-    yield
-    lowering.plan_convolution.cache_clear()
 
 
 def test_few_input_channels_are_lengthened_and_many_cropped(cache_of_one_mib):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from gluon_same import functional, lowering, moving, nn, planes, specialize
+from gluon_same import functional, lowering, moving, nn, specialize
 from gluon_same.arguments import Window
 
 SPANS, STRIDES, SIZES = range(1, 9), range(1, 6), range(1, 14)
@@ -135,14 +135,6 @@ def test_inputs_are_moved_where_onednn_is_quick_at_it():
     assert not planned(windows=(Window(3, 1, "same", 3),) * 2).moves  # nothing to move
     far = Window(65, 1, (64, 0), 3), Window(1, 1, (0, 0), 1)
     assert not planned(windows=far).moves  # by too many taps
-
-
-@pytest.fixture
-def cache_of_one_mib(monkeypatch):
-    lowering.plan_convolution.cache_clear()
-    monkeypatch.setattr(planes, "QUICK", 16384)
-    yield
-    lowering.plan_convolution.cache_clear()
 
 
 def test_one_sample_is_cropped_and_many_are_moved(cache_of_one_mib):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from mxnet import autograd, gluon
 
-from gluon_same import functional, lowering, nn, planes, specialize
+from gluon_same import functional, nn, specialize
 
 
 def make_net(**kwargs):
@@ -159,9 +159,7 @@ def test_gradients_of_a_specialised_net_are_those_of_the_net():
 
 
 @pytest.mark.parametrize("within", [False, True])
-def test_a_net_that_records_later_is_traced_again_for_its_gradients(within, monkeypatch):
-    monkeypatch.setattr(planes, "QUICK", 16384)
-    lowering.plan_convolution.cache_clear()
+def test_a_net_that_records_later_is_traced_again_for_its_gradients(within, cache_of_one_mib):
     layer = nn.Conv2D(16, 3, 2, "same", groups=16, in_channels=16)
     net = nn.HybridSequential()
     net.add(layer)
@@ -181,7 +179,6 @@ def test_a_net_that_records_later_is_traced_again_for_its_gradients(within, monk
     assert convolutions() == 2  # as the gradient of a crop is slow
     same(net(x), want)
     assert convolutions() == 2
-    lowering.plan_convolution.cache_clear()
 
 
 def test_a_block_called_at_two_sizes_serves_every_size():
