@@ -5,8 +5,9 @@
 - :mod:`gluon_same.keras`: with the signatures of a Keras backend (to be imported by name).
 - :mod:`gluon_same.geometry`: the arithmetic, on plain integers.
 - :mod:`gluon_same.model_zoo`: whole nets on these blocks.
-- :func:`gluon_same.specialize`: fix the input sizes of a net to have its cheapest form.
+- :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
 - :func:`gluon_same.adapt`: have a hybridized net do so for each size that it is given.
+- :mod:`gluon_same.tuning`: what was measured to find the fastest.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
 """
 
@@ -16,10 +17,11 @@ from . import (
     geometry,
     model_zoo,
     nn,
+    tuning,
 )
 from .adapt import adapt
 from .specialize import specialize
 from .summary import summary
 
 __version__ = "0.1.0"
-__all__ = ["adapt", "functional", "geometry", "model_zoo", "nn", "specialize", "summary"]
+__all__ = ["adapt", "functional", "geometry", "model_zoo", "nn", "specialize", "summary", "tuning"]

@@ -11,23 +11,27 @@ from .arguments import whole
 from .nn.base import Windowed
 from .sizes import blocks_of, flat, seeing
 from .specialize import mixed, release
+from .tuning import choose_ways
 
 __all__ = ["adapt"]
 
 
-def adapt(net: Block, graphs: int = 16) -> Block:
+def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
     """Have a hybridized net specialise itself to each input shape, when it first sees it, in place.
 
-    Each call then runs the cheapest operators for its size, as after
-    :func:`~gluon_same.specialize`, and no size is refused.
+    Each call then runs the operators for its size, as after :func:`~gluon_same.specialize`, and no
+    size is refused.
 
     Parameters
     ----------
     net : Block
         A net that holds blocks of :mod:`gluon_same.nn`; or one such block.
     graphs : int
-        How many graphs to keep, those used last: one for each input shape, and another one where
-        gradients are recorded at that shape.
+        How many graphs to keep, those used last: one for each input shape, and with ``tune`` another
+        one where gradients are recorded at that shape.
+    tune : bool
+        Whether to measure, at each new shape, which operators are fastest there; see
+        :func:`~gluon_same.specialize`.
 
     Returns
     -------
@@ -66,22 +70,24 @@ def adapt(net: Block, graphs: int = 16) -> Block:
         if windowed and isinstance(block, HybridBlock) and not isinstance(block, SymbolBlock):
             block.__class__ = mixed(_Adaptive, type(block))
             block._gluon_same_twins = _Latest(graphs)
+            block._gluon_same_tune = bool(tune)
     return net
 
 
 class _Adaptive:
     """Mixin of a block that keeps a twin, with the same parameters, for each shape of its inputs."""
 
-    _gluon_same_state = ("_gluon_same_twins",)
+    _gluon_same_state = ("_gluon_same_twins", "_gluon_same_tune")
     _gluon_same_twins = None
+    _gluon_same_tune = False
 
     # This is where a hybridized block turns to its graph. What the graph is given, shape by shape, is
     # then known, whatever the net's code did to the inputs.
     def _call_cached_op(self, *args: Any) -> Any:
         if self._gluon_same_twins is None:
             return super()._call_cached_op(*args)
-        # What is cheapest depends on whether gradients will be asked for.
-        key = mx.autograd.is_recording(), _shapes(args)
+        # What is fastest depends on whether gradients will be computed.
+        key = self._gluon_same_tune and mx.autograd.is_recording(), _shapes(args)
         twin = self._gluon_same_twins.get(key)
         if twin is None:
             twin = self.__specialised(args)
@@ -96,11 +102,16 @@ class _Adaptive:
         arrays = flat(args)
         names = [f"data{i}" for i in range(len(arrays))] if len(arrays) > 1 else ["data"]  # as Gluon's
         parts = [block for block in blocks_of(self) if block is not self]
-        twin = self.__twin()
-        if isinstance(twin, Windowed):
-            twin._in_shape = arrays[0].shape
+        known = {name: x.shape for name, x in zip(names, arrays)}
+        twin, ways = self.__twin(), {}
         try:
-            with seeing(parts, {name: x.shape for name, x in zip(names, arrays)}):
+            if self._gluon_same_tune:
+                # By this block's own class, which traces as any other where it is given symbols.
+                ways = choose_ways(self, blocks_of(self), known, mx.autograd.is_recording())
+            if isinstance(twin, Windowed):
+                twin._in_shape = arrays[0].shape
+                twin._way = ways.get((self, twin._in_shape))
+            with seeing(parts, known, ways):
                 twin._get_graph(*args)
         except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError):
             return self.__twin()  # which says what is wrong, if anything is

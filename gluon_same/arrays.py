@@ -1,4 +1,4 @@
-"""Arrays and symbols: what is known of them, their two modes, and slices of their spatial axes."""
+"""Arrays and symbols: what is known of them, and their two modes."""
 
 from typing import Any, Optional, Sequence, Tuple
 
@@ -52,25 +52,6 @@ def look(F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size) -
     return layout, tuple(None if s is None else arguments.whole("in_size", s, 1) for s in in_size)
 
 
-def cut(F: Any, x: Any, layout: str, cuts: Sequence[Tuple[int, int, bool]]) -> Any:
-    """Drop ``lead`` and ``trail`` elements of each spatial axis, then reverse some, in one slice.
-
-    Parameters
-    ----------
-    F, x, layout
-        Where, what, and the order of its axes.
-    cuts : sequence of (int, int, bool)
-        ``(lead, trail, reverse)`` for each spatial axis.
-    """
-    if not any(any(c) for c in cuts):
-        return x
-    cuts = iter(cuts)
-    begin, end, step = zip(*[(None, None, 1) if a in "NC" else _range(*next(cuts)) for a in layout])
-    if all(s == 1 for s in step):
-        return F.slice(x, begin=begin, end=end)
-    return F.slice(x, begin=begin, end=end, step=step)
-
-
 def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
     """A symbol equal to ``x`` that MXNet refuses to bind to any other shape.
 
@@ -95,12 +76,6 @@ def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
         else:
             merged = [*merged, 0]
     return mx.sym.reshape(x, shape=merged)
-
-
-def _range(lead, trail, reverse):
-    if reverse:
-        return (-trail - 1 if trail else None), (lead - 1 if lead else None), -1
-    return (lead or None), (-trail if trail else None), 1
 
 
 def _is_numpy(x):

@@ -23,7 +23,9 @@ def blocks_of(net: Block) -> List[Block]:
 
 @contextmanager
 def seeing(
-    blocks: Sequence[Block], known: Dict[str, Shape]
+    blocks: Sequence[Block],
+    known: Dict[str, Shape],
+    ways: Optional[Dict[Tuple[Block, Shape], str]] = None,
 ) -> Iterator[List[Tuple[Block, List[mx.sym.Symbol]]]]:
     """Have blocks make graphs for the sizes that they see, while a net is traced.
 
@@ -32,6 +34,9 @@ def seeing(
     blocks : sequence of Block
     known : dict of str to tuple of int
         Shapes of the symbols that are the net's inputs, by name.
+    ways : dict, optional
+        By block and input shape, the way of :mod:`.lowering` that a layer takes; the portable one
+        where there is none.
 
     Yields
     ------
@@ -39,12 +44,14 @@ def seeing(
         Each call, in order: the block, and the symbols it was given.
     """
     calls = []
-    before = [(block, block._in_shape) for block in blocks if isinstance(block, Windowed)]
+    windowed = [block for block in blocks if isinstance(block, Windowed)]
+    before = [(block, block._in_shape, block._way) for block in windowed]
 
     def see(block, args):
         args = flat(args)
         if isinstance(block, Windowed):
             (block._in_shape,) = infer(args, known)
+            block._way = (ways or {}).get((block, block._in_shape))
         calls.append((block, args))
 
     handles = [block.register_forward_pre_hook(see) for block in blocks]
@@ -53,8 +60,8 @@ def seeing(
     finally:
         for handle in handles:
             handle.detach()
-        for block, shape in before:
-            block._in_shape = shape
+        for block, shape, way in before:
+            block._in_shape, block._way = shape, way
 
 
 def shapes_seen(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) -> Tuple[Seen, bool]:

@@ -1,9 +1,9 @@
-"""Fixing the input sizes of a net, for the cheapest graph that serves them."""
+"""Fixing the input sizes of a net, for a graph of fewer operators, or of the fastest."""
 
 import threading
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, List, Sequence
+from typing import Any, List, Sequence, Union
 
 import mxnet as mx
 from mxnet.gluon import Block, HybridBlock
@@ -12,16 +12,18 @@ from .arguments import spatial, whole
 from .arrays import fix_shape
 from .nn.base import Windowed
 from .sizes import as_classic, blocks_of, flat, shapes_seen
+from .tuning import choose_ways
 
 __all__ = ["specialize"]
 
 
-def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
+def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] = False) -> Block:
     """Fix the input sizes of a net's blocks, in place.
 
-    Hybridized and exported graphs then use the cheapest operators for those sizes instead of the
-    graph that serves every size. The sizes of all layers come from one pass over shapes; no data is
-    computed, and no parameter, gradient or running average is touched.
+    Hybridized and exported graphs then use the fewest operators for those sizes instead of the graph
+    that serves every size: by rules on the sizes alone, the same on every machine; or, with ``tune``,
+    the fastest operators as measured on this one. The sizes of all layers come from one pass over
+    shapes. No parameter, gradient or running average is touched.
 
     Parameters
     ----------
@@ -30,6 +32,12 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
     *input_shapes : tuple of int
         Shape of each input, the batch first. The batch size stays free. Without any, the net serves
         every size again.
+    tune : bool or {'inference', 'training'}
+        Whether to run each layer in its ways, between the layers around it, at these shapes and this
+        batch, and to keep the fastest. True is for inference. Takes seconds, and shows its progress
+        where it takes long; what was measured is remembered (:mod:`gluon_same.tuning`). Gives the same
+        numbers, but that an infinity or a NaN may spread to outputs beside those that TensorFlow has
+        it in, because a tuned convolution may take elements beside its window zero times.
 
     Returns
     -------
@@ -44,18 +52,15 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
 
     Notes
     -----
-    A specialised block that is fed another size raises a ValueError. Graphs exported from it, or
+    A specialized block that is fed another size raises a ValueError. Graphs exported from it, or
     traced as a part of a larger net, hold a check of their own and make MXNet raise an error at a
-    node named ``..._specialized_to_...``. The batch size given, and whether a call records gradients,
-    choose among operators that give the same numbers: a specialised net that first records later is
-    traced again, and stays as it is for training. (A hybridized net around it is not.)
+    node named ``..._specialized_to_...``.
 
     A block that the net calls at several sizes, or whose size follows from the batch, keeps the form for
     every size. A net that cannot be traced with another batch is fixed to the one given. A net whose
     code takes another branch later than in the pass over shapes (in training mode, or for arrays) must
-    not change sizes there. Poolings are for float32 unless the net was cast before, by
-    ``net.cast('float64')``. Call ``hybridize`` again on a hybridized net around a net that was
-    specialised, or freed, after its first call.
+    not change sizes there. Cast a net before it is tuned. Call ``hybridize`` again on a hybridized net
+    around a net that was specialized, or freed, after its first call.
 
     Examples
     --------
@@ -75,12 +80,18 @@ def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
         if not isinstance(shape, (tuple, list)) or not shape:
             raise TypeError(f"input shape={shape!r} is not a shape: give a tuple of ints for each input")
     shapes = [tuple(whole("input shape", n, 1) for n in shape) for shape in input_shapes]
+    if tune not in (False, True, "inference", "training"):
+        raise ValueError(f"tune={tune!r} is unknown: use False, True, 'inference' or 'training'")
     seen, free = shapes_seen(net, blocks, shapes)
     token = object()
     for block in blocks:
         if isinstance(block, Windowed) and len(seen.get(block, ())) == 1:
             ((shape,),) = seen[block]
             block._in_shape = shape
+    if tune:
+        known = {f"data{i}": shape for i, shape in enumerate(shapes)}
+        for (block, shape), way in choose_ways(net, blocks, known, tune == "training").items():
+            block._way = way if block._in_shape == shape else None
     for block in blocks:
         if isinstance(block, HybridBlock) and len(seen.get(block, ())) == 1 and _holds_fixed(block):
             (signature,) = seen[block]
@@ -95,7 +106,7 @@ def release(net: Block) -> List[Block]:
     blocks = blocks_of(net)
     for block in blocks:
         if isinstance(block, Windowed):
-            block._in_shape = None
+            block._in_shape = block._way = None
         if isinstance(block, HybridBlock):
             block._clear_cached_op()
         if plain_class(type(block)) is not type(block):
@@ -137,8 +148,7 @@ def _inside(token):
 class _Guard:
     """Mixin of a specialised block: no input of another size gets through."""
 
-    _gluon_same_state = ("_expected", "_specialization", "_recorded")
-    _recorded = False  # whether its graph was made for a call that wants gradients
+    _gluon_same_state = ("_expected", "_specialization")
 
     def forward(self, *args: Any) -> Any:
         given = flat(args)
@@ -163,14 +173,10 @@ class _Guard:
                     f"{x.shape}: call gluon_same.specialize(net, new shape), or "
                     "gluon_same.specialize(net) to have a net that serves every size"
                 )
-        if mx.autograd.is_recording() and not self._recorded:
-            self._clear_cached_op()  # it may hold what is cheap to run, and slow to have gradients of
         return super().forward(*args)
 
     def _get_graph(self, *args: Any) -> Any:
         # Calls of this block's own graph come through `forward` above: it needs no check inside.
-        if not self._cached_graph:
-            self._recorded = mx.autograd.is_recording()
         with _inside(self._specialization):
             return super()._get_graph(*args)
 

@@ -10,8 +10,6 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from gluon_same import lowering, planes
-
 # Keras writes its settings there when it is imported.
 _keras_home = tempfile.TemporaryDirectory()
 os.environ["KERAS_HOME"] = _keras_home.name
@@ -34,15 +32,6 @@ def numpy_mode():
     mx.npx.set_np()
     yield
     mx.npx.reset_np()
-
-
-@pytest.fixture
-def cache_of_one_mib(monkeypatch):
-    """Rules as on a processor with that much next to a core, whatever runs the tests."""
-    lowering.plan_convolution.cache_clear()
-    monkeypatch.setattr(planes, "QUICK", 16384)
-    yield
-    lowering.plan_convolution.cache_clear()
 
 
 @pytest.fixture

@@ -29,10 +29,10 @@ def run(script, *options):
 
 def test_layers_race(tmp_path):
     file = tmp_path / "times.json"
-    names = ["limit", "every size", "specialised", "F.pad"]
+    names = ["limit", "every size", "specialized", "F.pad"]
     done = run(
         *("layers.py", "--filter", "max 2/1 512", "--batch", "1", "--seconds", "0.01"),
-        *("--only", "specialised", "F.pad", "--json", str(file)),
+        *("--only", "specialized", "F.pad", "--json", str(file)),
     )
     assert done.returncode == 0, done.stderr
     (times,) = json.loads(file.read_text()).values()
@@ -92,13 +92,13 @@ RUN 1.5"""
 
 def test_every_layer_is_of_one_family_and_means_are_of_families():
     assert {layers.family(row) for row, _ in layers.JOBS} == {*layers.FAMILIES, "chains"}
-    names = ["limit", "specialised"]
+    names = ["limit", "specialized"]
     results = {
-        row.named(batch): {"limit": 1.0, "specialised": 4.0 if batch == 1 else 1.0}
+        row.named(batch): {"limit": 1.0, "specialized": 4.0 if batch == 1 else 1.0}
         for row, batch in layers.JOBS
     }
     table = layers.as_markdown(results, names).split("\n\n")[0].splitlines()
-    assert table[2] == "| convolution (24) | 2.00 |" and table[-1] == f"| all ({len(results)}) | 2.00 |"
+    assert table[2] == "| convolution (28) | 2.00 |" and table[-1] == f"| all ({len(results)}) | 2.00 |"
     assert len(table) == 2 + 6
 
 

@@ -3,7 +3,6 @@
 import json
 
 import mxnet as mx
-import numpy as np
 import pytest
 
 import gluon_same
@@ -76,38 +75,6 @@ def test_strided_pooling_whose_residue_does_not_matter_is_one_operator(layer, po
 def test_strided_same_lower_of_odd_kernels_is_one_operator(tmp_path):
     ops = operators(nn.Conv2D(2, 3, 2, padding="same_lower"), (1, 3, 9, 9), tmp_path)
     assert [op for op, _ in ops] == ["Convolution"]
-
-
-@pytest.mark.parametrize(
-    "layer",
-    [
-        nn.Conv2D(2, 2, padding="same"),
-        nn.Conv2D(2, 3, 2, padding="same"),
-        nn.MaxPool2D(3, 2, padding="same"),
-        nn.AvgPool2D(3, 2, padding="same"),
-    ],
-)
-def test_no_graph_of_one_layer_pads_its_data_by_the_pad_operator(layer, tmp_path):
-    ops = operators(layer, (1, 3, 9, 9), tmp_path)
-    assert not [op for op, _ in ops if op == "Pad"]
-
-
-@pytest.mark.parametrize("groups", [1, 2])
-def test_even_kernels_crop_until_their_channels_are_known(groups):
-    def found(layer):
-        graph = json.loads(layer(mx.sym.var("data")).tojson())
-        return [node["op"] for node in graph["nodes"] if node["op"] != "null"]
-
-    layer = nn.Conv2D(8, 2, padding="same", groups=groups, use_bias=False)
-    layer.initialize()
-    assert found(layer) == ["Convolution", "slice"]
-    x = mx.nd.random.normal(shape=(1, 4, 9, 9))
-    want = layer(x).asnumpy()
-    assert found(layer)[-1] == "Convolution"
-    layer.hybridize()
-    np.testing.assert_allclose(layer(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
-    known = nn.Conv2D(8, 2, padding="same", groups=groups, in_channels=4, use_bias=False)
-    assert found(known) == found(layer)
 
 
 @pytest.mark.parametrize("size", [(224, 224), (225, 225)])

@@ -1,5 +1,3 @@
-import json
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -156,29 +154,6 @@ def test_gradients_of_a_specialised_net_are_those_of_the_net():
     for eager, hybridized, specialised in zip(*found):
         np.testing.assert_allclose(hybridized, eager, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(specialised, eager, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("within", [False, True])
-def test_a_net_that_records_later_is_traced_again_for_its_gradients(within, cache_of_one_mib):
-    layer = nn.Conv2D(16, 3, 2, "same", groups=16, in_channels=16)
-    net = nn.HybridSequential()
-    net.add(layer)
-    net = net if within else layer
-    net.initialize(mx.init.Normal(1))
-    x = mx.nd.random.normal(shape=(1, 16, 20, 20))
-    specialize(net, x.shape).hybridize(static_alloc=True)
-
-    def convolutions():
-        nodes = json.loads(net._cached_graph[1].tojson())["nodes"]
-        return sum(node["op"] == "Convolution" for node in nodes)
-
-    want = net(x)
-    assert convolutions() == 1  # and a crop
-    with autograd.record():
-        same(net(x), want)
-    assert convolutions() == 2  # as the gradient of a crop is slow
-    same(net(x), want)
-    assert convolutions() == 2
 
 
 def test_a_block_called_at_two_sizes_serves_every_size():

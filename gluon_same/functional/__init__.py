@@ -1,7 +1,7 @@
 """Convolution and pooling with SAME padding, for people who write their own ``hybrid_forward``.
 
 ``F`` is ``mx.nd`` or ``mx.sym``, data are arrays or symbols to match, of classic or of NumPy mode.
-Arrays show their size and get the cheapest operators for it. A symbol's graph serves every input
+Arrays show their size and get the fewest operators for it. A symbol's graph serves every input
 size, unless ``in_size`` fixes it: then the graph is for that size alone, and it is the caller's task
 to feed no other.
 """

@@ -4,12 +4,11 @@ from functools import lru_cache
 from typing import Any, Optional
 
 import mxnet as mx
-import numpy as np
 
-from .. import arguments, geometry, lowering, moving, resize
-from ..arguments import per_axis
+from .. import arguments, geometry, lowering
+from ..arguments import Window, per_axis
 from ..arrays import Size, classic, look
-from ._window import IntOrInts, check_fit, finish, hashable, prepare, windows_of
+from ._window import IntOrInts, check_fit, choose, hashable, windows_of
 
 
 def convolution(
@@ -27,9 +26,7 @@ def convolution(
     layout: Optional[str] = None,
     in_size: Size = None,
     in_channels: Optional[int] = None,
-    batch: Optional[int] = None,
-    dtype: Any = None,
-    trained: bool = True,
+    way: Optional[str] = None,
     name: Optional[str] = None,
 ) -> Any:
     """Convolution over one, two or three axes.
@@ -53,13 +50,12 @@ def convolution(
         As ``mx.sym.Convolution``'s; channels first by default.
     in_size : tuple of int or None, optional
         Spatial size of a symbol, where it is known. Not used for arrays, which show theirs.
-    in_channels, batch : int, optional
-        Channels and samples of a symbol, where they are known. These, ``dtype`` and ``trained`` help to
-        choose the cheapest form. None changes a finite number; a batch of another size is welcome.
-    dtype : str or dtype, optional
-        That of a symbol; float32 has the most forms.
-    trained : bool
-        Whether gradients may be asked for. Of an array that is known.
+    in_channels : int, optional
+        Channels of a symbol, where they are known. With ``in_size`` they tell whether it is the input
+        or the output that is smaller, and so is the one to copy.
+    way : str, optional
+        One of :func:`gluon_same.lowering.ways_to_convolve`, for float32 on a CPU, channels first. By
+        default the operators follow from the window and the sizes alone.
     name : str, optional
         Name of the ``Convolution`` node.
 
@@ -74,12 +70,6 @@ def convolution(
     TypeError, ValueError
         For an argument that does not fit, or an array that is too small for its window.
 
-    Notes
-    -----
-    Data of float32, two axes and eight channels or a multiple may be moved by a depthwise convolution,
-    which takes elements next to those of a window zero times: what an infinity or a NaN among those
-    gives is NaN.
-
     Examples
     --------
     >>> import mxnet as mx
@@ -92,35 +82,36 @@ def convolution(
     kernel, stride, dilate = _per_axis(len(sizes), kernel, stride, dilate)
     num_filter, num_group = arguments.groups(num_filter, num_group)
     if F is mx.nd:
-        in_channels, batch = (data.shape[layout.index(axis)] for axis in "CN")
-        dtype, trained = data.dtype, mx.autograd.is_recording()
+        in_channels = data.shape[layout.index("C")]
     windows = windows_of(kernel, stride, dilate, hashable(pad), len(sizes) == 1)
     check_fit(windows, sizes)
-    dtype = np.dtype(dtype).name if dtype else None
-    # oneDNN, whose kernel moves the data, serves float32 on the CPU, and channels first. A graph does
-    # not say where it will run.
-    elsewhere = F is mx.nd and data.context.device_type != "cpu"
-    quick = dtype == "float32" and not layout.endswith("C") and not elsewhere
-    batch = None if batch is None else arguments.whole("batch", batch, 1)
-    known = in_channels, num_filter, num_group, quick, batch, trained
-    plan = lowering.plan_convolution(windows, sizes, *known)
-    if plan.moves:
-        data = moving.move(F, data, plan.moves, in_channels)
-    data = prepare(F, data, plan, layout, resize.ZEROS, dtype)
-    inputs = [data, weight] if bias is None else [data, weight, bias]
-    out = F.Convolution(
-        *inputs,
-        kernel=kernel,
-        stride=stride,
-        dilate=dilate,
-        pad=tuple(axis.own for axis in plan.axes),
-        num_filter=num_filter,
-        num_group=num_group,
-        no_bias=bias is None,
-        layout=layout,
-        name=name,
-    )
-    return restore(finish(F, out, plan.axes, layout))
+    # ``Pad`` takes channels first alone.
+    channels = (in_channels, num_filter) if in_channels and not layout.endswith("C") else None
+    depthwise = num_group == num_filter > 1
+    plan = lowering.plan_convolution(windows, sizes, channels, depthwise)
+    if way is not None:
+        plan = choose(way, lowering.ways_to_convolve(windows, sizes, channels))
+    if plan.reversed:
+        first = layout.index(layout.strip("NC")[0])
+        weight = F.reverse(weight, axis=tuple(first + axis for axis in plan.reversed))
+    inputs = [weight] if bias is None else [weight, bias]
+
+    def operate(x, operator):
+        return F.Convolution(
+            x,
+            *inputs,
+            kernel=kernel,
+            stride=stride,
+            dilate=dilate,
+            pad=operator.pad,
+            num_filter=num_filter,
+            num_group=num_group,
+            no_bias=bias is None,
+            layout=layout,
+            name=name,
+        )
+
+    return restore(plan.apply(F, data, layout, operate))
 
 
 def deconvolution(
@@ -183,26 +174,30 @@ def deconvolution(
     num_filter, num_group = arguments.groups(num_filter, num_group)
     if ndim == 3 and any(d > 1 for d in dilate):
         raise ValueError(f"dilate={dilate} is not for 3 axes: MXNet has no such operator, leave it 1")
-    known = _transposed(kernel, stride, dilate, hashable(pad), adj)
-    for size, k, d, s, cuts, extra in zip(sizes, kernel, dilate, *known):
-        if size is not None and (size - 1) * s + d * (k - 1) + 1 - sum(cuts) + extra < 1:
+    windows, cuts, extras = _transposed(kernel, stride, dilate, hashable(pad), adj)
+    for size, window, cut, extra in zip(sizes, windows, cuts, extras):
+        if size is not None and (size - 1) * window.stride + window.span - sum(cut) + extra < 1:
             raise ValueError(f"pad={pad!r} cuts off all that data of spatial size {sizes} give")
-    axes = lowering.plan_deconvolution(*known)
-    inputs = [data, weight] if bias is None else [data, weight, bias]
-    out = F.Deconvolution(
-        *inputs,
-        kernel=kernel,
-        stride=stride,
-        dilate=dilate,
-        pad=tuple(axis.own for axis in axes),
-        adj=tuple(axis.adj for axis in axes),
-        num_filter=num_filter,
-        num_group=num_group,
-        no_bias=bias is None,
-        layout=layout,
-        name=name,
-    )
-    return restore(finish(F, out, axes, layout))
+    inputs = [weight] if bias is None else [weight, bias]
+
+    def operate(x, operator):
+        return F.Deconvolution(
+            x,
+            *inputs,
+            kernel=kernel,
+            stride=stride,
+            dilate=dilate,
+            pad=operator.pad,
+            adj=operator.adj,
+            num_filter=num_filter,
+            num_group=num_group,
+            no_bias=bias is None,
+            layout=layout,
+            name=name,
+        )
+
+    plan = lowering.plan_deconvolution(windows, cuts, extras)
+    return restore(plan.apply(F, data, layout, operate))
 
 
 def _per_axis(ndim, kernel, stride, dilate):
@@ -223,4 +218,4 @@ def _transposed(kernel, stride, dilate, pad, adj):
         padding, adj = zip(*same)
     elif any(a >= s for a, s in zip(adj, stride)):
         raise ValueError(f"adj={adj} must be less than stride={stride} on every axis")
-    return stride, padding, adj
+    return tuple(map(Window, spans, stride, padding, kernel)), tuple(padding), tuple(adj)

@@ -1,15 +1,14 @@
 """Max, average and sum pooling."""
 
-from functools import partial
 from typing import Any, Optional
 
 import mxnet as mx
-import numpy as np
 
-from .. import arguments, large, lowering, planes, resize
+from .. import arguments, lowering
 from ..arguments import per_axis
 from ..arrays import Size, classic, look
-from ._window import IntOrInts, check_fit, finish, hashable, prepare, windows_of
+from ..lowering.steps import one_channel
+from ._window import IntOrInts, check_fit, choose, hashable, windows_of
 
 
 def pooling(
@@ -24,7 +23,7 @@ def pooling(
     layout: Optional[str] = None,
     in_size: Size = None,
     in_channels: Optional[int] = None,
-    dtype: Any = None,
+    way: Optional[str] = None,
     name: Optional[str] = None,
 ) -> Any:
     """Max, average or sum pooling over one, two or three axes.
@@ -32,7 +31,7 @@ def pooling(
     Parameters
     ----------
     F, data, stride, layout, in_size, name
-        As for :func:`convolution`; ``name`` is that of the ``Pooling`` node, or of what joins several.
+        As for :func:`convolution`; ``name`` is that of the ``Pooling`` node.
     kernel : int or tuple of int
         The window, in elements.
     pool_type : {'max', 'avg', 'sum'}
@@ -42,9 +41,11 @@ def pooling(
     count_include_pad : bool, optional
         Whether an average divides by the whole window (True) or by its elements that exist (False).
         None is False for the SAME words, as TensorFlow does, and otherwise True, as MXNet does.
-    in_channels, dtype : optional
-        What is known of a symbol. With ``in_size``, and ``'float32'``, it keeps off a kernel for large
-        planes that is 10 to 100 times slower.
+    in_channels : int, optional
+        Channels of a symbol, where they are known; for ``way`` alone.
+    way : str, optional
+        One of :func:`gluon_same.lowering.ways_to_pool`, for float32 on a CPU, channels first. By
+        default the operators follow from the window and the size alone.
 
     Returns
     -------
@@ -79,54 +80,42 @@ def pooling(
     if count_include_pad is None:
         count_include_pad = isinstance(windows[0].padding, tuple)
     check_fit(windows, sizes)
-    how = {"pool_type": pool_type, "count_include_pad": bool(count_include_pad)}
-    ones = F.ones
-    if F is mx.nd:
-        ones = partial(mx.nd.ones, ctx=data.context)
-        dtype = data.dtype
-        in_channels = data.shape[layout.index("C")] if data.context.device_type == "cpu" else None
-    # oneDNN, whose kernels these are, serves float32 alone, and channels first.
-    served = in_channels and dtype and np.dtype(dtype) == np.float32 and not layout.endswith("C")
-    slow = served and None not in sizes and planes.is_slow(windows, sizes)
-    if not slow or (F is mx.sym and large.follows_convolution(data)):
-        return restore(_pool(F, data, windows, sizes, layout, how, name))
+    whole = bool(count_include_pad)
+    plan = lowering.plan_pooling(windows, sizes, pool_type, whole)
+    if way is not None:
+        channels = data.shape[layout.index("C")] if F is mx.nd else in_channels
+        plan = choose(way, lowering.ways_to_pool(windows, sizes, pool_type, whole, channels))
+        name = name if isinstance(plan, lowering.Plan) else None  # there may be several operators
 
-    def small(x, windows, sizes, name=None):
-        return _pool(F, x, windows, sizes, arguments.LAYOUTS[len(sizes)][0], how, name)
-
-    plain = F is mx.sym  # as far as the graph shows
-    return restore(large.pool(F, data, windows, sizes, in_channels, ones, small, plain, name))
-
-
-def _pool(F, data, windows, sizes, layout, how, name):
-    average, counts_all = how["pool_type"] == "avg", how["count_include_pad"]
-    plan = lowering.plan_pooling(windows, sizes, average, counts_all)
-    masked = average and not counts_all and plan.extends
-    if masked and layout == "NDHWC":
-        # MXNet fails in bound graphs of it: "size of NDArray doesn't match the requested MKLDNN memory".
-        data = F.transpose(data, axes=(0, 4, 1, 2, 3))
-        out = _pool(F, data, windows, sizes, "NCDHW", how, name)
-        return F.transpose(out, axes=(0, 2, 3, 4, 1))
-
-    def pool(x, **kwargs):
+    def operate(x, operator, name=name):
+        axes = len(operator.windows)
         return F.Pooling(
             x,
-            kernel=tuple(window.span for window in windows),
-            stride=tuple(window.stride for window in windows),
-            pad=tuple(axis.own for axis in plan.axes),
-            pooling_convention="full" if plan.full else "valid",
-            layout=layout,
-            **how,
-            **kwargs,
+            kernel=tuple(window.span for window in operator.windows),
+            stride=tuple(window.stride for window in operator.windows),
+            pad=operator.pad,
+            pool_type=pool_type,
+            pooling_convention="full" if operator.full else "valid",
+            count_include_pad=whole,
+            layout=layout if axes == len(sizes) else arguments.LAYOUTS[axes][0],
+            name=name,
         )
 
-    fill = resize.EDGE if how["pool_type"] == "max" else resize.ZEROS
-    out = pool(prepare(F, data, plan, layout, fill), name=name)
-    if masked:
-        # Zeros that were joined to the input count as elements: divide by the share that is real.
-        ones = F.ones_like(resize.one_channel(F, data, layout.index("C")))
-        out = F.broadcast_div(out, pool(prepare(F, ones, plan, layout, resize.ZEROS)))
-    return finish(F, out, plan.axes, layout, plan.flip)
+    if not (plan.pads and pool_type == "avg" and not whole):
+        return restore(plan.apply(F, data, layout, operate))
+    # What was padded before the operator counts as elements there: divide by the share that is real.
+    if layout == "NDHWC":
+        # MXNet fails in bound graphs of it: "size of NDArray doesn't match the requested MKLDNN memory".
+        data, layout = F.transpose(data, axes=(0, 4, 1, 2, 3)), "NCDHW"
+        restore = _channels_last(F, restore)
+    out = plan.apply(F, data, layout, operate)
+    ones = F.ones_like(one_channel(F, data, layout.index("C")))
+    share = plan.apply(F, ones, layout, lambda x, operator: operate(x, operator, None))
+    return restore(F.broadcast_div(out, share))
+
+
+def _channels_last(F, restore):
+    return lambda x: restore(F.transpose(x, axes=(0, 2, 3, 4, 1)))
 
 
 def _check_amounts(windows):

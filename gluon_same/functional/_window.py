@@ -1,11 +1,10 @@
-"""What convolution and pooling share: windows of a call's arguments, and the plan's two ends."""
+"""What convolution and pooling share: the windows of a call's arguments, and where they fit."""
 
 from functools import lru_cache
 from typing import Sequence, Tuple, Union
 
-from .. import arguments, geometry, resize
+from .. import arguments, geometry
 from ..arguments import Window
-from ..arrays import cut
 
 IntOrInts = Union[int, Sequence[int]]
 
@@ -33,14 +32,8 @@ def hashable(pad):
     return pad if isinstance(pad, str) else arguments.whole("pad", pad, 0)
 
 
-def prepare(F, data, plan, layout, fill, dtype=None):
-    """The input as the operator wants it: put right by its size, reversed and lengthened."""
-    data = resize.shift(F, data, plan.shift, layout, fill, dtype)
-    data = cut(F, data, layout, [(0, 0, flip) for flip in plan.flip])
-    amounts = [(axis.front, axis.tail) for axis in plan.axes]
-    return resize.extend(F, data, amounts, layout, fill, plan.padded)
-
-
-def finish(F, out, axes, layout, flip=(False, False, False)):
-    """What is wanted of the operator's output."""
-    return cut(F, out, layout, [(a.lead, a.trail, f) for a, f in zip(axes, flip)])
+def choose(way, ways):
+    """The plan of a name."""
+    if way not in ways:
+        raise ValueError(f"way={way!r} is unknown here: use None or one of {tuple(ways)}")
+    return ways[way]

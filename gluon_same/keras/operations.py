@@ -121,7 +121,6 @@ def _convolve(x, weight, how, groups=1, name=None):
         num_group=groups,
         in_size=_sizes(x, "channels_first", len(weight.shape) - 2),
         in_channels=x.shape and x.shape[1],
-        dtype=x.dtype,
         name=name,
         **_common(x, weight),
         **how,

@@ -52,7 +52,8 @@ class Windowed:
         except AssertionError as error:  # stock's way to refuse an argument
             raise ValueError(str(error)) from None
         self._padding = padding
-        self._in_shape = None
+        self._in_shape = None  # of the input, where the layer is specialized
+        self._way = None  # of `gluon_same.lowering`, where the layer is tuned
         if padding is not None:
             self._kwargs["pad"] = _Shown(padding)
 
@@ -66,10 +67,15 @@ class Windowed:
         shape = self._in_shape
         return shape if shape is None else arguments.spatial(shape, self._kwargs["layout"])
 
-    def _seen(self, axis):
-        """Size of axis 'N' or 'C' of the input, where the layer is specialised."""
+    @property
+    def _seen_channels(self):
         shape = self._in_shape
-        return shape if shape is None else shape[self._kwargs["layout"].index(axis)]
+        return shape if shape is None else shape[self._kwargs["layout"].index("C")]
+
+    def _way_for(self, x):
+        """The way chosen by tuning, where it is for this input: a symbol's graph, or an array."""
+        fits = not isinstance(x, NDArray) or x.shape == self._in_shape
+        return self._way if fits else None
 
     def _check(self, given):
         """Check the arguments in place; the padding that is ours to serve, None for stock's."""

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from mxnet import autograd
+import numpy as np
 from mxnet.gluon import nn as stock
 
 from .. import functional
 from ..arguments import groups
+from ..functional._window import windows_of
+from ..lowering import ways_to_convolve
 from .base import Windowed
 
 
@@ -42,19 +44,20 @@ class _Convolution(Windowed):
         )
         return out if self.act is None else self.act(out)
 
-    def _convolve(self, *args, **kwargs):
-        # A weight has its shape once the net has run, or from the start by `in_channels`.
-        layout = self._kwargs["layout"]
-        per_group = (self.weight.shape or (0,) * len(layout))[layout.index("C")]
-        channels = self._seen("C") or max(per_group, 0) * self._kwargs["num_group"] or None
-        return functional.convolution(
-            *args,
-            in_channels=channels,
-            batch=self._seen("N"),
-            dtype=self.weight.dtype,
-            trained=autograd.is_recording(),
-            **kwargs,
-        )
+    def _convolve(self, F, x, *args, **kwargs):
+        way = self._way_for(x)
+        return functional.convolution(F, x, *args, in_channels=self._seen_channels, way=way, **kwargs)
+
+    def _data_dtype(self):
+        return np.dtype(self.weight.dtype).name
+
+    def _ways(self):
+        known = self._kwargs
+        if self._padding is None or known["layout"].endswith("C"):
+            return ()
+        window = known["kernel"], known["stride"], known["dilate"], self._padding, self._causal
+        channels = self._seen_channels, known["num_filter"]
+        return ways_to_convolve(windows_of(*window), self._in_size, channels)
 
 
 class _Transposed(_Convolution):
@@ -80,6 +83,9 @@ class _Transposed(_Convolution):
 
     def _convolve(self, *args, **kwargs):
         return functional.deconvolution(*args, adj=self._kwargs["adj"], **kwargs)
+
+    def _ways(self):
+        return ()
 
 
 class Conv1D(_Convolution, stock.Conv1D):

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 from mxnet.gluon import nn as stock
 
 from .. import functional
+from ..functional._window import windows_of
+from ..lowering import ways_to_pool
 from .base import Windowed
 
 
@@ -46,10 +49,22 @@ class _Pooling(Windowed):
             count_include_pad=known.get("count_include_pad"),
             layout=known["layout"],
             in_size=self._in_size,
-            in_channels=self._seen("C"),
-            dtype=self._dtype,
+            in_channels=self._seen_channels,
+            way=self._way_for(x),
             name="fwd",
         )
+
+    def _data_dtype(self):
+        return np.dtype(self._dtype).name
+
+    def _ways(self):
+        known = self._kwargs
+        if self._padding is None or known["layout"].endswith("C"):
+            return ()
+        kernel = known["kernel"]
+        windows = windows_of(kernel, known["stride"], (1,) * len(kernel), self._padding)
+        whole = bool(known.get("count_include_pad"))
+        return ways_to_pool(windows, self._in_size, known["pool_type"], whole, self._seen_channels)
 
 
 class _AvgPooling(_Pooling):

@@ -117,7 +117,7 @@ class Trace:
         if not node:
             return f"{self.net.name} could not be exported: {error}"
         hint = ""
-        if node["op"] in ("Crop", "slice"):
+        if node["op"] in ("slice_like", "slice"):
             hint = (
                 ". Graphs that gluon_same.functional builds for every size are not known to it: use "
                 "the blocks of gluon_same.nn there, or give in_size"

@@ -61,7 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--filters", type=count, default=64, metavar="N", help="channels of the output (default: 64)"
     )
     parser.add_argument(
-        "--batch", type=count, default=1, metavar="N", help="samples at once (default: 1)"
+        "--batch", type=count, default=1, metavar="N", help="samples to measure with (default: 1)"
+    )
+    parser.add_argument(
+        "--measure", action="store_true", help="run the layer on this machine in all its ways, too"
     )
     parser.add_argument("--svg", metavar="FILE", help="write the picture as a figure, too")
     parser.add_argument(
@@ -91,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         With status 2 if the options do not fit each other.
     """
     try:
-        report = Report(_case(args))
+        report = Report(_case(args), args.measure)
     except (TypeError, ValueError) as error:
         return args.refuse(str(error))
     if args.svg is not None:

@@ -6,6 +6,7 @@ All of it follows from :mod:`..geometry`; nothing of these frameworks is importe
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from .. import geometry, lowering
+from ..arguments import Window
 
 OPS = ("conv", "pool", "transpose")
 AXES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
@@ -26,7 +27,7 @@ class Case(NamedTuple):
     average: bool = False  # of a pooling
     channels: int = 64  # of the input
     filters: int = 64  # channels of the output
-    batch: int = 1  # samples at once, which tell what is cheapest
+    batch: int = 1  # samples at once, for what is measured
 
     @property
     def ndim(self) -> int:
@@ -35,6 +36,13 @@ class Case(NamedTuple):
     @property
     def spans(self) -> Ints:
         return tuple(map(geometry.effective_kernel, self.kernel, self.dilation))
+
+    @property
+    def windows(self) -> Tuple[Window, ...]:
+        """A window for each axis, padded by the mode where that depends on the size."""
+        padding = (0, 0) if self.mode == "valid" or self.op == "transpose" else self.mode
+        window = zip(self.spans, self.stride, self.kernel)
+        return tuple(Window(span, step, padding, taps) for span, step, taps in window)
 
     @property
     def pads(self) -> Tuple[Tuple[int, int], ...]:
@@ -238,11 +246,11 @@ def _onnx_transposed(case):
 
 
 def _transposed_arguments(case):
-    axes = lowering.plan_deconvolution(case.stride, case.pads, case.extra)
-    own, adj = [a.own for a in axes], [a.adj for a in axes]
+    plan = lowering.plan_deconvolution(case.windows, case.pads, case.extra)
+    own, adj = list(plan.operator.pad), list(plan.operator.adj)
     cut = None
-    if any(a.lead or a.trail for a in axes):
-        cut = [[a.lead, a.lead + n] for a, n in zip(axes, case.out)]
+    if plan.after:
+        cut = [[lead, lead + n] for (lead, _, _), n in zip(plan.after[0].cuts, case.out)]
     say = f"padding={compact(own)}" + (f", output_padding={compact(adj)}" if any(adj) else "")
     if cut:
         part = ", ".join(f"{b}:{e}" if b else f":{e}" for b, e in cut)

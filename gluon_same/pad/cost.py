@@ -1,7 +1,7 @@
-"""How gluon_same serves a window, and what that costs, told from the plans of :mod:`..lowering`.
+"""How gluon_same serves a window, and what that costs, read from the plans of :mod:`..lowering`.
 
 Costs are counted, not timed: windows that are computed and dropped, elements that are copied, and the
-operators of the graph itself. Times are measured by ``benchmarks/layers.py``.
+operators of the graph itself. Times are measured by ``--measure``, and by ``benchmarks/layers.py``.
 """
 
 import json
@@ -11,8 +11,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import mxnet as mx
 
-from .. import functional, lowering, planes
-from ..arguments import Window
+from .. import functional, lowering, nn, tuning
+from ..lowering.steps import Pad, PadBySize
 from .advice import AXES, Case
 
 
@@ -21,7 +21,7 @@ class Lowering(NamedTuple):
 
     ``computed`` counts outputs, at the size asked about and in one channel, those that are dropped
     among them. ``copied`` counts elements for each channel; it is None where the input is padded by
-    its size when the graph runs, reversed, or pooled in pieces.
+    its size when the graph runs.
     """
 
     words: List[str]
@@ -33,6 +33,8 @@ class Lowering(NamedTuple):
 
     def cost(self) -> str:
         """The counted cost in words."""
+        if not self.operators:
+            return "no graph"
         names = ", ".join(f"{n} {op}" if n > 1 else op for op, n in self.operators.items())
         total = sum(self.operators.values())
         parts = [f"{total} operators: {names}" if total > 1 else f"{names} alone"]
@@ -49,7 +51,7 @@ class Lowering(NamedTuple):
 def lowerings(case: Case) -> Tuple[Lowering, Lowering]:
     """How a case is served where its size is known, and in a graph for every size.
 
-    Known sizes are those of eager calls, of specialised nets and of the ONNX export.
+    Known sizes are those of eager calls, of specialized nets and of the ONNX export.
 
     Examples
     --------
@@ -65,108 +67,117 @@ channel'
     if case.op == "transpose":
         lowered = _transposed(case)
         return lowered, lowered
-    return _lowered(case, case.sizes), _lowered(case, (None,) * case.ndim)
+    this = _lowered(case, case.sizes)
+    try:
+        return this, _lowered(case, (None,) * case.ndim)
+    except ValueError as error:  # a graph that is not made
+        return this, Lowering([str(error)], [], {}, this.kept, this.kept, None)
 
 
-def plan(case: Case, sizes: Tuple[Optional[int], ...]) -> lowering.Plan:
-    """The plan of a convolution or a pooling; sizes of None are any size."""
-    windows = _windows(case)
+def measured(case: Case) -> Dict[str, float]:
+    """Seconds of the ways that serve a layer, on this machine, at the case's batch.
+
+    Returns
+    -------
+    dict of str to float
+        That with the fewest operators first; empty where there is one way alone.
+    """
+    if case.op == "transpose":
+        return {}
+    kind = {"conv": "Conv", "pool": "AvgPool" if case.average else "MaxPool"}[case.op]
+    make = getattr(nn, f"{kind}{case.ndim}D")
     if case.op == "pool":
-        return lowering.plan_pooling(windows, sizes, case.average, not _is_same(case))
-    return lowering.plan_convolution(
-        windows, sizes, case.channels, case.filters, quick=True, batch=case.batch
-    )
+        layer = make(case.kernel, case.stride, case.mode)
+    else:
+        layer = make(case.filters, case.kernel, case.stride, case.mode, case.dilation)
+    layer.initialize()
+    return tuning.times_of(layer, (case.batch, case.channels, *case.sizes))
 
 
 def operator_padding(case: Case) -> List[Tuple[int, int]]:
     """For each axis, what the operator sees before and after it at the size asked about."""
     if case.op == "transpose":
         return list(case.pads)
-    planned = plan(case, case.sizes)
-    if planned.moves:
-        return list(case.pads)
+    plan = _plan(case, case.sizes)
     return [
         # Rounding up reaches as far as is asked for.
-        (axis.own, pads[1]) if planned.full and stride > 1 else _reach(axis)
-        for axis, pads, stride in zip(planned.axes, case.pads, case.stride)
+        (axis["own"], pads[1]) if plan.operator.full and stride > 1 else _reach(axis)
+        for axis, pads, stride in zip(_axes(plan), case.pads, case.stride)
     ]
 
 
+def _plan(case, sizes):
+    if case.op == "pool":
+        kind, whole = "avg" if case.average else "max", not _is_same(case)
+        return lowering.plan_pooling(case.windows, sizes, kind, whole)
+    return lowering.plan_convolution(case.windows, sizes, (case.channels, case.filters))
+
+
+def _axes(plan):
+    """What a plan does, axis by axis."""
+    axes = [
+        {"own": own, "front": 0, "tail": 0, "lead": 0, "trail": 0, "reverse": False, "by_size": False}
+        for own in plan.operator.pad
+    ]
+    for step in plan.before:
+        for i, axis in enumerate(axes):
+            if isinstance(step, (Pad, PadBySize)):
+                axis["front"], axis["tail"] = step.amounts[i]
+                axis["by_size"] = isinstance(step, PadBySize) and step.windows[i] is not None
+            else:
+                axis["reverse"] = step.cuts[i][2]
+    for step in plan.after:
+        for axis, (lead, trail, _) in zip(axes, step.cuts):
+            axis["lead"], axis["trail"] = lead, trail
+    return axes
+
+
 def _lowered(case, sizes):
-    planned = plan(case, sizes)
-    windows = _windows(case)
-    flips = planned.flip or (False,) * case.ndim
-    computed, facts, words = [], [], []
-    moves = planned.moves or (None,) * case.ndim
-    for axis, window, shifted, flip, move, n, out in zip(
-        planned.axes, windows, planned.shift, flips, moves, case.sizes, case.out
-    ):
-        # What is padded by its size, moved, or rounded up has no window too many.
-        exact = shifted is not None or move is not None or (planned.full and window.stride > 1)
-        computed.append(out if exact else window.outputs(n, _reach(axis)))
-        taps = move.taps if move else 1
-        facts.append({**axis._asdict(), "shift": shifted is not None, "flip": flip, "move": taps})
-        words.append(_words(axis, shifted, flip, move))
-    sentences = _by_axis(words)
-    if planned.full and max(case.stride) > 1:
+    plan = _plan(case, sizes)
+    axes = _axes(plan)
+    computed = [
+        # What is padded by its size, or rounded up, has no window too many.
+        out
+        if axis["by_size"] or (plan.operator.full and window.stride > 1)
+        else window.outputs(n, _reach(axis))
+        for axis, window, n, out in zip(axes, case.windows, case.sizes, case.out)
+    ]
+    sentences = _by_axis(plan.words())
+    if plan.operator.full:
         sentences.append("rounds the number of windows up (pooling_convention='full')")
-    copied = None
-    if not any(planned.shift) and not any(flips):
-        longer = [n + axis.front + axis.tail for n, axis in zip(case.sizes, planned.axes)]
-        copied = prod(longer) if planned.extends else 0
-        copied += prod(case.out) if any(axis.cropped for axis in planned.axes) else 0
-        if planned.moves:
-            copied += prod(n + 2 * m.pad - m.taps + 1 for n, m in zip(case.sizes, planned.moves))
-    if case.op == "pool" and None not in sizes and planes.is_slow(windows, sizes):
-        sentences.append(
-            "by views and pieces of the data that oneDNN pools quickly, where there are such"
-        )
-        copied = None
-    operators = _operators(case, sizes)
-    return Lowering(sentences, facts, operators, prod(computed), prod(case.out), copied)
+    longer = [n + axis["front"] + axis["tail"] for n, axis in zip(case.sizes, axes)]
+    copied = prod(longer) * len(plan.before) + prod(case.out) * len(plan.after)
+    by_size = any(axis["by_size"] for axis in axes)
+    return Lowering(
+        sentences,
+        axes,
+        _operators(case, sizes),
+        prod(computed),
+        prod(case.out),
+        None if by_size else copied,
+    )
 
 
 def _reach(axis):
-    return axis.own + axis.front, axis.own + axis.tail
-
-
-def _words(axis, shifted, flip, move):
-    parts = []
-    if move is not None and move.taps > 1:
-        parts.append(
-            f"moves the input by a depthwise convolution of {move.taps} taps, padded by {move.pad}"
-        )
-    if flip:
-        parts.append("reverses the axis, from whose end the padding is the same at every size")
-    if shifted is not None:
-        parts.append("pads the input by what its size asks for when the graph runs")
-    if axis.front or axis.tail:
-        ends = [f"{n} at the {end}" for n, end in ((axis.front, "start"), (axis.tail, "end")) if n]
-        parts.append(f"lengthens the input by {' and '.join(ends)}")
-    if axis.own:
-        parts.append(f"pads both ends by {axis.own}")
-    for count, end in ((axis.lead, "first"), (axis.trail, "last")):
-        if count:
-            parts.append(f"drops the {end} window" if count == 1 else f"drops the {end} {count} windows")
-    return "; ".join(parts) or "needs no padding"
+    return axis["own"] + axis["front"], axis["own"] + axis["tail"]
 
 
 def _transposed(case):
-    axes = lowering.plan_deconvolution(case.stride, case.pads, case.extra)
+    plan = lowering.plan_deconvolution(case.windows, case.pads, case.extra)
+    axes = [{**axis, "adj": adj} for axis, adj in zip(_axes(plan), plan.operator.adj)]
     words = []
     for axis in axes:
-        parts = [f"the operator cuts {axis.own} off both ends"] if axis.own else []
-        if axis.adj:
-            parts.append(f"adds {axis.adj} at the end")
-        for count, end in ((axis.lead, "start"), (axis.trail, "end")):
+        parts = [f"the operator cuts {axis['own']} off both ends"] if axis["own"] else []
+        if axis["adj"]:
+            parts.append(f"adds {axis['adj']} at the end")
+        for count, end in ((axis["lead"], "start"), (axis["trail"], "end")):
             if count:
                 parts.append(f"a slice cuts {count} off the {end}")
         words.append("; ".join(parts) or "cuts nothing off")
     kept = prod(case.out)
-    computed = prod(n + axis.lead + axis.trail for n, axis in zip(case.out, axes))
-    facts = [axis._asdict() for axis in axes]
+    computed = prod(n + axis["lead"] + axis["trail"] for n, axis in zip(case.out, axes))
     copied = kept if computed > kept else 0
-    return Lowering(_by_axis(words), facts, _operators(case, case.sizes), computed, kept, copied)
+    return Lowering(_by_axis(words), axes, _operators(case, case.sizes), computed, kept, copied)
 
 
 def _by_axis(words):
@@ -184,39 +195,16 @@ def _operators(case, sizes):
     window = {"kernel": case.kernel, "stride": case.stride, "pad": case.mode, "in_size": sizes}
     if case.op == "pool":
         kind = "avg" if case.average else "max"
-        count = not _is_same(case)
-        graph = functional.pooling(
-            F,
-            x,
-            pool_type=kind,
-            count_include_pad=count,
-            in_channels=case.channels,
-            dtype="float32",
-            **window,
-        )
+        graph = functional.pooling(F, x, pool_type=kind, count_include_pad=not _is_same(case), **window)
     elif case.op == "transpose":
         graph = functional.deconvolution(
             F, x, weight, dilate=case.dilation, num_filter=case.filters, **window
         )
     else:
-        graph = functional.convolution(
-            F,
-            x,
-            weight,
-            dilate=case.dilation,
-            num_filter=case.filters,
-            in_channels=case.channels,
-            batch=case.batch,
-            dtype="float32",
-            **window,
-        )
+        more = {"num_filter": case.filters, "in_channels": case.channels}
+        graph = functional.convolution(F, x, weight, dilate=case.dilation, **more, **window)
     nodes = json.loads(graph.tojson())["nodes"]
     return dict(Counter(node["op"] for node in nodes if node["op"] != "null"))
-
-
-def _windows(case):
-    padding = case.mode if _is_same(case) else (0, 0)
-    return tuple(Window(s, step, padding, k) for s, step, k in zip(case.spans, case.stride, case.kernel))
 
 
 def _is_same(case):

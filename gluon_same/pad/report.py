@@ -1,11 +1,11 @@
 """The answer to "which padding do I need": in text, as a figure, and as data for programs."""
 
 import textwrap
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from . import figure
 from .advice import AXES, Advice, Case, advise, times
-from .cost import Lowering, lowerings, operator_padding
+from .cost import Lowering, lowerings, measured, operator_padding
 from .picture import Picture
 
 __all__ = ["Report"]
@@ -19,6 +19,8 @@ class Report:
     Parameters
     ----------
     case : Case
+    measure : bool
+        Whether to run the layer in all its ways on this machine.
 
     Raises
     ------
@@ -34,8 +36,9 @@ class Report:
     [0, 1]
     """
 
-    def __init__(self, case: Case):
+    def __init__(self, case: Case, measure: bool = False):
         self.case = case
+        self.seconds: Optional[Dict[str, float]] = measured(case) if measure else None
         self.out = case.out
         self.advice: List[Advice] = advise(case)
         self.lowerings: Tuple[Lowering, Lowering] = lowerings(case)
@@ -62,7 +65,8 @@ class Report:
         return f"{', '.join(words)}: {times(case.sizes)} -> {times(self.out)}"
 
     def __str__(self) -> str:
-        return "\n".join([*self._table(), "", *self._told(), "", *self._served(), "", *self._drawn()])
+        parts = [self._table(), self._told(), self._served(), self._measured(), self._drawn()]
+        return "\n\n".join("\n".join(part) for part in parts if part)
 
     __repr__ = __str__
 
@@ -94,6 +98,8 @@ class Report:
             ``lowering``: for ``this_size`` and ``every_size`` the ``words``, the plan's ``axes``, the
             graph's ``operators``, windows ``computed`` and ``kept``, and the elements ``copied`` for
             each channel (null where that depends on the size).
+
+            ``seconds``: of each way that was measured, null where none was asked for.
         """
         case = self.case
         forms = dict(zip(("this_size", "every_size"), self.lowerings))
@@ -109,6 +115,7 @@ class Report:
             "axes": [self._axis(i) for i in range(case.ndim)],
             "tell": {a.framework: {"say": a.say, "arguments": a.arguments} for a in self.advice},
             "lowering": {name: form._asdict() for name, form in forms.items()},
+            "seconds": self.seconds,
         }
 
     def _axis(self, i):
@@ -163,11 +170,23 @@ class Report:
         if this == every:
             return lines + _entry("every size", "; ".join(this.words)) + _entry("it costs", this.cost())
         forms = (
-            ("this size", "eager or specialised", this),
+            ("this size", "eager or specialized", this),
             ("every size", "hybridized or exported", every),
         )
         for name, where, form in forms:
             lines += _entry(name, f"({where}) {'; '.join(form.words)}") + _entry("", form.cost())
+        return lines
+
+    def _measured(self):
+        if self.seconds is None:
+            return []
+        batch, best = self.case.batch, min(self.seconds.values(), default=None)
+        lines = [f"What it takes here, alone, at batch {batch}"]
+        if best is None:
+            return lines + _entry("", "nothing to choose from: one operator serves it")
+        for way, seconds in self.seconds.items():
+            mark = "  < the fastest" if seconds == best else ""
+            lines.append(f"  {way:<14}{seconds * 1e3:9.3f} ms{mark}")
         return lines
 
     def _drawn(self):

@@ -158,7 +158,7 @@ def test_json_holds_the_same_facts(capsys):
     found = facts(POOL, capsys)
     assert set(found) == {
         *("op", "mode", "average", "channels", "filters", "batch", "input", "output"),
-        *("axes", "tell", "lowering"),
+        *("axes", "tell", "lowering", "seconds"),
     }
     assert (found["op"], found["mode"], found["input"], found["output"]) == (
         *("pool", "same"),

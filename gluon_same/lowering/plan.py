@@ -1,0 +1,259 @@
+"""Which operators serve a window: the rules, in plain integers.
+
+They read the window, the size where it is known, and then the numbers of channels: never the machine,
+the batch, the dtype, or what the graph is used for. Windows padded by ``(before, after)`` are had by
+
+*symmetric padding*
+    where ``before == after``: the operator alone;
+*crop*
+    Pad both ends by ``own``, which is ``before`` modulo the stride and at least ``after``, and slice the
+    outputs that were not asked for off. With stride 1 and an even kernel, ``own`` is ``k // 2`` and the
+    slice drops the first row and column;
+*full*
+    For pooling: pad both ends by ``before``, and let ``pooling_convention='full'`` round up;
+*pad*
+    Lengthen the input by ``Pad``.
+
+Where the size is not known and the padding depends on it, a pooling runs on the reversed axis if the
+padding is the same at every size when seen from there: SAME is SAME_LOWER mirrored, which pads both ends
+of 3x3/2 by 1. A depthwise convolution does so, too, and reverses its small weight. To reverse the weight
+of other convolutions costs more than it gains: they are padded by the size that the graph meets. So is
+what reversing does not help.
+"""
+
+from functools import lru_cache
+from math import prod
+from typing import Any, Callable, NamedTuple, Optional, Tuple
+
+from ..arguments import Ints, Pairs, Window
+from ..geometry import ceil_div
+from .steps import Pad, PadBySize, Slice
+
+Sizes = Tuple[Optional[int], ...]
+Windows = Tuple[Window, ...]
+
+#: All operators that a plan made here may hold. Each has a CPU and a GPU kernel.
+OPERATORS = frozenset(
+    ["Convolution", "Deconvolution", "Pooling", "Pad", "Reshape", "slice", "slice_axis", "slice_like"]
+    + ["transpose", "Concat", "_contrib_arange_like", "broadcast_add", "broadcast_div", "ones_like"]
+    + ["reverse"]
+)
+
+#: Steps of a window from which a graph that pads by the size would hold an operator for each.
+MOST_PHASES = 64
+
+
+class Operator(NamedTuple):
+    """MXNet's own operator: its windows, and what it pads both ends of each axis by."""
+
+    windows: Windows
+    pad: Ints
+    full: bool = False  #: whether a pooling rounds the number of windows up
+    adj: Ints = ()  #: elements that a transposed convolution adds at the end
+
+
+class Plan(NamedTuple):
+    """An operator, and the steps before and after it."""
+
+    operator: Operator
+    before: Tuple[Any, ...] = ()
+    after: Tuple[Any, ...] = ()
+
+    @property
+    def reversed(self) -> Ints:
+        """The spatial axes that the operator runs along from the end."""
+        first = self.before[:1]
+        cuts = first[0].cuts if first and isinstance(first[0], Slice) else ()
+        return tuple(axis for axis, (_, _, reverse) in enumerate(cuts) if reverse)
+
+    @property
+    def pads(self) -> bool:
+        """Whether the operator meets elements that are not the input's."""
+        return any(hasattr(step, "amounts") for step in self.before)
+
+    def words(self) -> Tuple[str, ...]:
+        """What is done to each axis, in words."""
+        own = tuple(f"pads both ends by {n}" if n else "" for n in self.operator.pad)
+        said = [step.words() for step in self.before] + [own] + [step.words() for step in self.after]
+        return tuple("; ".join(filter(None, axis)) or "needs no padding" for axis in zip(*said))
+
+    def apply(self, F: Any, x: Any, layout: str, operate: Callable[[Any, Operator], Any]) -> Any:
+        """Apply the plan to data, given what applies the operator."""
+        for step in self.before:
+            x = step.apply(F, x, layout)
+        x = operate(x, self.operator)
+        for step in self.after:
+            x = step.apply(F, x, layout)
+        return x
+
+
+@lru_cache(maxsize=4096)
+def plan_convolution(
+    windows: Windows,
+    sizes: Sizes,
+    channels: Optional[Tuple[int, int]] = None,
+    depthwise: bool = False,
+) -> Plan:
+    """Lower the windows of a convolution.
+
+    Parameters
+    ----------
+    windows : tuple of Window
+        One for each axis.
+    sizes : tuple of int or None
+        The input sizes, None where the graph must serve every size.
+    channels : (int, int), optional
+        Channels of the input and of the output. Where the sizes are known, too, the smaller of the
+        two arrays is the one that is copied.
+    depthwise : bool
+        Whether each channel has a kernel of its own, so that the weight is small.
+    """
+    paddings = tuple(map(Window.at, windows, sizes))
+    if None in paddings:
+        mirrored, seen, reverse = _reversed(windows, sizes)
+        if depthwise and len(windows) < 3 and None not in seen:
+            cuts = tuple(map(crop_axis, mirrored, sizes, seen))
+            if None not in cuts:
+                return _crop(windows, cuts, reverse)
+        return _pad_by_size(windows, paddings)
+    # oneDNN's 3-D convolutions give wrong gradients of the weight at some sizes, where they pad the
+    # depth themselves and step over it: 3x3x3/2 of 16 channels at depth 3, for one.
+    deep = len(windows) == 3 and windows[0].stride > 1 and any(paddings[0])
+    cuts = tuple(map(crop_axis, windows, sizes, paddings))
+    if None not in cuts and not deep:
+        cropped = _crop(windows, cuts)
+        if not cropped.after or not _input_is_smaller(windows, sizes, paddings, channels):
+            return cropped
+    return pad_first(windows, paddings, keep=(0,) if deep else ())
+
+
+@lru_cache(maxsize=4096)
+def plan_pooling(windows: Windows, sizes: Sizes, kind: str, whole: bool) -> Plan:
+    """Lower the windows of a pooling.
+
+    Parameters
+    ----------
+    windows, sizes
+        As for :func:`plan_convolution`.
+    kind : {'max', 'avg', 'sum'}
+    whole : bool
+        Whether an average divides by the whole window, the padding included.
+    """
+    paddings = tuple(map(Window.at, windows, sizes))
+    mirrored, seen, reverse = _reversed(windows, sizes)
+    if None in seen:
+        return _pad_by_size(windows, paddings, edge=kind == "max")
+    cropped = _pool(mirrored, tuple(map(crop_axis, mirrored, sizes, seen)), False, reverse)
+    rounded = _pool(mirrored, tuple(map(_round_axis, mirrored, sizes, seen)), True, reverse)
+    # Rounding up makes an average divide by less than the whole window at the end, and takes every
+    # average off oneDNN, which is 2 to 4 times slower than to crop.
+    ways = [cropped, rounded] if kind == "avg" else [rounded, cropped]
+    if kind == "avg" and whole:
+        ways.remove(rounded)
+    found = next((plan for plan in ways if plan is not None), None)
+    rest = _pad_by_size if any(reverse) else pad_first
+    return found or rest(windows, paddings, edge=kind == "max")
+
+
+@lru_cache(maxsize=4096)
+def plan_deconvolution(windows: Windows, cuts: Pairs, adjs: Ints) -> Plan:
+    """Lower a transposed convolution that cuts ``(before, after)`` off and adds ``adj``."""
+    pad, adj, rest = [], [], []
+    for window, (before, after), extra in zip(windows, cuts, adjs):
+        surplus = before - after
+        if 0 <= surplus < window.stride - extra:
+            pad.append(before)
+            adj.append(extra + surplus)
+            rest.append((0, 0, False))
+        else:
+            own = min(before, after)
+            pad.append(own)
+            adj.append(extra)
+            rest.append((before - own, after - own, False))
+    return Plan(Operator(windows, tuple(pad), adj=tuple(adj)), after=_slice(rest))
+
+
+def pad_first(
+    windows: Windows, paddings: Pairs, edge: bool = False, step: Any = Pad, keep: Ints = ()
+) -> Plan:
+    """The plan that lengthens the input by what is not alike at both ends, or by all for ``keep``."""
+    own = tuple(0 if axis in keep else min(pair) for axis, pair in enumerate(paddings))
+    amounts = tuple((before - p, after - p) for p, (before, after) in zip(own, paddings))
+    return Plan(Operator(windows, own), (step(amounts, edge),))
+
+
+def crop_axis(window: Window, size: Optional[int], padding: Tuple[int, int]) -> Optional[Tuple]:
+    """``(own, lead, trail)`` of a crop; None if what is left over at the end depends on the size."""
+    (before, after), stride = padding, window.stride
+    lead = max(ceil_div(after - before, stride), 0)
+    own = before + lead * stride
+    if size is not None:
+        return own, lead, window.outputs(size, (own, own)) - lead - window.outputs(size, padding)
+    return (own, lead, own - after) if stride == 1 or before == after else None
+
+
+def _round_axis(window, size, padding):
+    """``(own, 0, 0)`` where ``pooling_convention='full'`` gives the windows; a crop at stride 1."""
+    (before, after), stride = padding, window.stride
+    if stride == 1:  # nothing to round: 'full' and 'valid' are one
+        return crop_axis(window, size, padding)
+    if size is None:
+        # ceil((n + 2 before - k) / s) = floor((n + before + after - k) / s) for every n
+        fits = after - before == stride - 1
+    else:
+        reach = size + 2 * before - window.span
+        fits = reach >= 0 and ceil_div(reach, stride) + 1 == window.outputs(size, padding)
+    return (before, 0, 0) if fits else None
+
+
+def _reversed(windows, sizes):
+    """The windows, their paddings, and whether each is seen from the end, where that settles it."""
+    reverse = tuple(window.at(size) is None for window, size in zip(windows, sizes))
+    mirrored = tuple(w.mirrored() if r else w for w, r in zip(windows, reverse))
+    # With gaps between the windows, those counted from one end are not those counted from the other.
+    seen = tuple(
+        None if r and w.span < w.stride else w.at(n) for w, n, r in zip(mirrored, sizes, reverse)
+    )
+    return mirrored, seen, reverse
+
+
+def _crop(windows, cuts, reverse=None):
+    own, lead, trail = zip(*cuts)
+    reverse = reverse or (False,) * len(own)
+    before = _slice((0, 0, r) for r in reverse)
+    return Plan(Operator(windows, own), before, _slice(zip(lead, trail, reverse)))
+
+
+def _pool(windows, cuts, full, reverse):
+    # MXNet's pooling requires padding of less than the kernel.
+    if None in cuts or any(own >= window.span for window, (own, _, _) in zip(windows, cuts)):
+        return None
+    plan = _crop(windows, cuts, reverse)
+    full = full and any(window.stride > 1 for window in windows)
+    return plan._replace(operator=plan.operator._replace(full=full))
+
+
+def _pad_by_size(windows, paddings, edge=False):
+    for window, padding in zip(windows, paddings):
+        if padding is None and window.stride > MOST_PHASES:
+            raise ValueError(
+                f"stride={window.stride} with a window of {window.span} elements has a padding that "
+                f"depends on the input size, which a graph for every size holds up to a stride of "
+                f"{MOST_PHASES}: fix the size, by gluon_same.specialize or in_size"
+            )
+    by_size = tuple(w if p is None else None for w, p in zip(windows, paddings))
+    amounts = tuple(pair or (0, 0) for pair in paddings)
+    return Plan(Operator(windows, (0,) * len(windows)), (PadBySize(by_size, amounts, edge),))
+
+
+def _input_is_smaller(windows, sizes, paddings, channels):
+    # ``Pad`` takes one operator for two axes or three.
+    if channels is None or None in sizes or len(sizes) == 1:
+        return False
+    padded = prod(n + sum(pair) for n, pair in zip(sizes, paddings))
+    return channels[0] * padded < channels[1] * prod(map(Window.outputs, windows, sizes, paddings))
+
+
+def _slice(cuts):
+    cuts = tuple(cuts)
+    return (Slice(cuts),) if any(map(any, cuts)) else ()

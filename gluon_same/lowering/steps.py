@@ -1,0 +1,162 @@
+"""The steps of a plan. Each applies itself to data and says in words what it does to each axis.
+
+All operators have kernels for CPUs and GPUs and for every floating dtype.
+"""
+
+from typing import Any, NamedTuple, Optional, Tuple
+
+from ..arguments import Pairs, Window
+
+#: What a step says of one axis; empty where it leaves the axis alone.
+Words = Tuple[str, ...]
+
+
+class Slice(NamedTuple):
+    """Drop elements at the ends of the axes, and reverse some, by one ``slice``."""
+
+    cuts: Tuple[Tuple[int, int, bool], ...]  #: (leading, trailing, reverse) for each axis
+
+    def apply(self, F: Any, x: Any, layout: str) -> Any:
+        cuts = iter(self.cuts)
+        bounds = [(None, None, 1) if a in "NC" else _bounds(*next(cuts)) for a in layout]
+        begin, end, step = zip(*bounds)
+        steps = {} if set(step) == {1} else {"step": step}
+        return F.slice(x, begin=begin, end=end, **steps)
+
+    def words(self) -> Words:
+        return tuple(
+            "; ".join(
+                [_dropped(n, end) for n, end in ((lead, "first"), (trail, "last")) if n]
+                + (["reverses the axis"] if reverse else [])
+            )
+            for lead, trail, reverse in self.cuts
+        )
+
+
+class Pad(NamedTuple):
+    """Lengthen the axes by ``Pad``: by zeros, or by copies of the outermost elements.
+
+    Copies serve max pooling. Every window that reaches beyond an end also holds the element at that
+    end, so the maximum is the same, and no fill value is required for each dtype.
+    """
+
+    amounts: Pairs
+    edge: bool = False
+
+    def apply(self, F: Any, x: Any, layout: str) -> Any:
+        return _on_planes(F, x, layout, self.amounts, (0, 0), self._pad)
+
+    def _pad(self, F, x, amounts):
+        width = (0, 0, 0, 0, *(n for pair in amounts for n in pair))
+        return F.Pad(x, mode="edge" if self.edge else "constant", pad_width=width)
+
+    def words(self) -> Words:
+        return tuple(_lengthened(*pair) for pair in self.amounts)
+
+
+class PadBySize(NamedTuple):
+    """Lengthen axes by the SAME padding of the size they have when the graph runs.
+
+    Of the sizes along a graph each grows with the one before it, but SAME's ``before`` goes up and down
+    as the size grows. So no operator adds it at the front. The end of an axis can be cut to any size,
+    though: reverse the axis, pad it, cut it to the length it should have, and reverse it again.
+    """
+
+    windows: Tuple[Optional[Window], ...]  #: None for an axis that is padded by ``amounts``
+    amounts: Pairs
+    edge: bool = False
+
+    def apply(self, F: Any, x: Any, layout: str) -> Any:
+        return _on_planes(F, x, layout, list(zip(self.windows, self.amounts)), (None, (0, 0)), self._pad)
+
+    def _pad(self, F, x, axes):
+        reverse = Slice(tuple((0, 0, window is not None) for window, _ in axes))
+        layout = "NCDHW"[: 2 + len(axes)]
+        amounts = [pair if window is None else _generous(window) for window, pair in axes]
+        x = Pad(tuple(amounts), self.edge)._pad(F, reverse.apply(F, x, layout), amounts)
+        lines = [_line(F, x, len(layout), axis, window) for axis, (window, _) in enumerate(axes, 2)]
+        like = lines[0]
+        for line in lines[1:]:
+            like = F.broadcast_add(like, line)
+        moved = tuple(axis for axis, (window, _) in enumerate(axes, 2) if window is not None)
+        return reverse.apply(F, F.slice_like(x, like, axes=moved), layout)
+
+    def words(self) -> Words:
+        by_size = "pads the input by what its size requires when the graph runs"
+        return tuple(
+            _lengthened(*pair) if w is None else by_size for w, pair in zip(self.windows, self.amounts)
+        )
+
+
+def _generous(window):
+    """(front, tail) of a reversed axis: all that may be asked for after it, and before it."""
+    front = window.at(1)[1]
+    # Every phase of the stride is to have an element, whatever the size.
+    return front, max(window.at(1)[0], window.stride - 1 - front)
+
+
+def _line(F, x, ndim, axis, window):
+    """A tensor along an axis, whose other axes are 1: of the length that the axis is to have.
+
+    For a SAME window over ``n`` elements that is ``front + n + before``. It grows with each element by
+    what depends on the element's phase, its place modulo the stride. So it is the sum over the phases of
+    that growth times the elements of the phase, which a ``slice`` with the stride has.
+
+    ``arange_like`` is there for its length. It hands no gradient on.
+    """
+    line = F.contrib.arange_like(x, axis=axis)
+    if window is not None:
+        stride, (front, tail) = window.stride, _generous(window)
+        reach = [n + window.at(n)[0] for n in range(1, stride + 1)]
+        growth = [reach[0] + stride - reach[-1], *(b - a for a, b in zip(reach, reach[1:]))]
+        # The first element is there at any size. Other phases may have none: they are counted one too
+        # high, which the constant makes up for.
+        begins = [front + tail, *(front + tail + phase - stride for phase in range(1, stride))]
+        parts = []
+        for begin, count in zip(begins, growth):
+            if count:
+                parts += [F.slice(line, begin=(begin,), end=(None,), step=(stride,))] * count
+        constant = front + reach[0] - stride
+        if constant > 0:
+            parts.append(F.slice_axis(line, axis=0, begin=0, end=constant))
+        line = F.concat(*parts, dim=0)
+        if constant < 0:
+            line = F.slice_axis(line, axis=0, begin=0, end=constant)
+    return F.reshape(line, shape=(1,) * axis + (-1,) + (1,) * (ndim - axis - 1))
+
+
+def one_channel(F: Any, x: Any, axis: int) -> Any:
+    """The first channel of the first sample, for what is alike in all of them.
+
+    By ``slice_axis``: a ``slice`` that cuts oneDNN's blocks of channels can crash the process.
+    """
+    x = F.slice_axis(x, axis=axis, begin=0, end=1)
+    return F.slice_axis(x, axis=0, begin=0, end=1)
+
+
+def _on_planes(F, x, layout, axes, neutral, change):
+    """``change(F, x, axes)``, whose operators take two or three spatial axes, and channels first."""
+    if layout.endswith("C"):
+        last = len(layout) - 1
+        x = F.transpose(x, axes=(0, last, *range(1, last)))
+        x = _on_planes(F, x, "NC" + layout[1:-1], axes, neutral, change)
+        return F.transpose(x, axes=(0, *range(2, last + 1), 1))
+    if len(axes) > 1:
+        return change(F, x, axes)
+    x = change(F, F.reshape(x, shape=(0, 0, 1, -1)), [neutral, *axes])
+    return F.reshape(x, shape=(0, 0, -3))
+
+
+def _bounds(lead, trail, reverse):
+    if reverse:
+        return (-trail - 1 if trail else None), (lead - 1 if lead else None), -1
+    return (lead or None), (-trail if trail else None), 1
+
+
+def _dropped(count, end):
+    return f"drops the {end} window" if count == 1 else f"drops the {end} {count} windows"
+
+
+def _lengthened(front, tail):
+    ends = [f"{n} at the {end}" for n, end in ((front, "start"), (tail, "end")) if n]
+    return f"lengthens the input by {' and '.join(ends)}" if ends else ""

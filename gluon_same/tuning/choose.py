@@ -1,0 +1,204 @@
+"""The ways of a net's layers, measured between what is around them, and the fastest of each."""
+
+import hashlib
+import json
+import sys
+import time
+from typing import Dict, Sequence, Tuple
+
+import mxnet as mx
+from mxnet.gluon import Block
+
+from ..nn.base import Windowed
+from ..sizes import Shape, as_classic, flat, seeing
+from .store import measured
+from .surroundings import Graph, tagged
+from .timer import stopwatch, timed
+
+#: The shortest way that takes no more than this of the fastest is kept: less is noise.
+TIE = 1.03
+
+#: A way is not measured further whose first run takes longer than this of the fastest, and seconds that
+#: it takes to set up.
+HOPELESS_AT_FIRST, SET_UP = 3.0, 0.02
+
+#: Seconds after which progress is shown.
+PATIENCE = 2.0
+
+#: Ways that are for any dtype and any device.
+EVERYWHERE = ("portable", "crop", "pad")
+
+
+def fastest(times: Dict[str, float]) -> str:
+    """The first way, the shortest being the first, that is as fast as the fastest but for noise."""
+    limit = TIE * min(times.values())
+    return next(name for name, seconds in times.items() if seconds <= limit)
+
+
+def choose_ways(
+    net: Block, blocks: Sequence[Block], known: Dict[str, Shape], training: bool
+) -> Dict[Tuple[Block, Shape], str]:
+    """The fastest way for each call of a layer with several.
+
+    Parameters
+    ----------
+    net : Block
+    blocks : sequence of Block
+        All of the net's.
+    known : dict of str to tuple of int
+        Name and shape of each input.
+    training : bool
+        Whether to measure the gradients, too.
+
+    Returns
+    -------
+    dict
+        By block and input shape. Layers whose portable form is the fastest are not in it.
+    """
+    inputs = [mx.sym.var(name) for name in known]
+    if mx.util.is_np_array():
+        inputs = [x.as_np_ndarray() for x in inputs]
+    same = [block for block in blocks if isinstance(block, Windowed) and block._padding is not None]
+    with seeing(blocks, known), tagged(same) as calls:
+        graph = Graph(mx.sym.Group([as_classic(x) for x in flat([net(*inputs)])]), known)
+    chosen, show, context = {}, _Progress(len(calls)), _context(net)
+    for tag, (block, shape) in enumerate(calls):
+        show(block.name)
+        if (block, shape) not in chosen:
+            times = _times(graph, tag, block, shape, context, training)
+            if times:
+                chosen[block, shape] = fastest(times)
+    show.end()
+    return {call: way for call, way in chosen.items() if way != "portable"}
+
+
+def times_of(block: Block, shape: Sequence[int], training: bool = False) -> Dict[str, float]:
+    """Seconds of each way of a single layer, with nothing around it.
+
+    Parameters
+    ----------
+    block : Block
+        A layer of :mod:`gluon_same.nn`.
+    shape : tuple of int
+        Of its input, the batch first.
+    training : bool
+        Whether to measure the gradients, too.
+
+    Returns
+    -------
+    dict of str to float
+        The shortest first; empty for a layer that has one way alone.
+
+    Examples
+    --------
+    >>> from gluon_same import nn
+    >>> layer = nn.MaxPool2D(2, strides=1, padding='same')
+    >>> 'portable' in times_of(layer, (1, 8, 13, 13))
+    True
+    >>> times_of(nn.Conv2D(8, 3, padding='same'), (1, 8, 9, 9))
+    {}
+    """
+    known: Dict[str, Shape] = {"data": tuple(shape)}
+    with seeing([block], known), tagged([block]) as calls:
+        graph = Graph(as_classic(block(mx.sym.var("data"))), known)
+    return _times(graph, 0, block, calls[0][1], _context(block), training)
+
+
+def _times(graph, tag, block, shape, context, training):
+    """Seconds of each way of a layer, the shortest first; empty where there is one way alone."""
+    block_shape, block_way = block._in_shape, block._way
+    try:
+        block._in_shape = shape
+        ways = block._ways()
+        if context.device_type != "cpu" or block._data_dtype() != "float32":
+            ways = [way for way in ways if way in EVERYWHERE]
+        if len(ways) < 2:
+            return {}
+        symbols = {}
+        around = graph.around(tag, block)
+        for way in ways:
+            block._way = None if way == "portable" else way
+            symbols[way] = around.with_layer(block)
+    finally:
+        block._in_shape, block._way = block_shape, block_way
+    shortest = sorted(symbols, key=lambda way: (_length(symbols[way]), way != "portable"))
+    key = _key(symbols["portable"], around.shapes, block, shape, context, training)
+    if key not in measured:
+        runs, first = {}, {}
+        for way in shortest:
+            try:
+                runs[way] = _runner(symbols[way], around, block, context, training)
+                first[way] = timed(runs[way])
+            except mx.MXNetError:  # a way that MXNet cannot run here is none
+                runs.pop(way, None)
+        limit = HOPELESS_AT_FIRST * min(first.values(), default=0) + SET_UP
+        hopeful = {way: run for way, run in runs.items() if first[way] <= limit}
+        measured[key] = {**first, **(stopwatch(hopeful) if len(runs) > 1 else {})}
+    return {way: measured[key][way] for way in shortest if way in measured[key]}
+
+
+def _runner(symbol, around, block, context, training):
+    """A call that runs a graph once, with gradients if asked for, and waits."""
+    arrays = around.arrays(symbol, block._data_dtype(), context)
+    run_graph = mx.nd.CachedOp(symbol, [("static_alloc", True), ("static_shape", True)])
+    if not training:
+
+        def run():
+            for out in flat([run_graph(*arrays)]):
+                out.wait_to_read()
+
+        return run
+    for name, array in zip(symbol.list_inputs(), arrays):
+        if name not in symbol.list_auxiliary_states():
+            array.attach_grad()
+
+    def run_and_return():
+        with mx.autograd.record():
+            outs = flat([run_graph(*arrays)])
+        mx.autograd.backward(outs)
+        mx.nd.waitall()
+
+    return run_and_return
+
+
+def _length(symbol):
+    return sum(node["op"] != "null" for node in json.loads(symbol.tojson())["nodes"])
+
+
+def _key(symbol, shapes, block, shape, context, training):
+    content = json.loads(symbol.tojson())
+    nodes = [[n["op"], n.get("attrs", {}).items(), n["inputs"]] for n in content["nodes"]]
+    plain = repr([[op, sorted(attrs), inputs] for op, attrs, inputs in nodes]) + repr(
+        sorted(shapes.items())
+    )
+    digest = hashlib.sha256(plain.encode()).hexdigest()[:12]
+    use = "training" if training else "inference"
+    layer = " ".join(str(block).split())
+    return f"{layer} of {shape} {block._data_dtype()} on {context.device_type}, {use}, {digest}"
+
+
+def _context(net):
+    for parameter in net.collect_params().values():
+        try:
+            return parameter.list_ctx()[0]
+        except RuntimeError:  # not initialized
+            continue
+    return mx.current_context()
+
+
+class _Progress:
+    """A line on stderr that says which layer is measured, where it takes long."""
+
+    def __init__(self, count):
+        self._count, self._done, self._start, self._shown = count, 0, time.perf_counter(), False
+
+    def __call__(self, name):
+        self._done += 1
+        if time.perf_counter() - self._start > PATIENCE:
+            self._shown = True
+            text = f"tuning {self._done}/{self._count}: {name}"
+            print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
+
+    def end(self):
+        if self._shown:
+            print(f"\r{'':<60}\r", end="", file=sys.stderr, flush=True)

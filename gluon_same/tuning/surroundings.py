@@ -1,0 +1,215 @@
+"""A layer and the operators around it, cut out of a net's graph."""
+
+import json
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Sequence, Set, Tuple
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import Block
+
+Shape = Tuple[int, ...]
+
+#: Operators that put memory in an order of their own, whatever is before them: surroundings end there.
+ANCHORS = {"Convolution", "Deconvolution", "FullyConnected"}
+
+#: Operators to walk from a layer where there is no anchor.
+REACH = 6
+
+_TAG = "__gluon_same_call__"
+_HOLE = "gluon_same_hole"
+
+
+@contextmanager
+def tagged(blocks: Sequence[Block]) -> Iterator[List[Tuple[Block, Shape]]]:
+    """Tag the operators of each call of some blocks with its number, while a net is traced.
+
+    Yields
+    ------
+    list
+        For each call, the block, and the shape it is specialized to; calls without one are left out.
+    """
+    calls, scopes, handles = [], [], []
+
+    def enter(block, _):
+        scope = None
+        if block._in_shape is not None:
+            scope = mx.AttrScope(**{_TAG: str(len(calls))})
+            calls.append((block, block._in_shape))
+            scope.__enter__()
+        scopes.append(scope)
+
+    def leave(*_):
+        scope = scopes.pop()
+        if scope is not None:
+            scope.__exit__(None, None, None)
+
+    for block in blocks:
+        handles += [block.register_forward_pre_hook(enter), block.register_forward_hook(leave)]
+    try:
+        yield calls
+    finally:
+        for handle in handles:
+            handle.detach()
+        while scopes:
+            leave()
+
+
+class Graph:
+    """A net's graph, whose layers were tagged.
+
+    Parameters
+    ----------
+    symbol : Symbol
+        In classic mode.
+    known : dict of str to tuple of int
+        Name and shape of each input.
+    """
+
+    def __init__(self, symbol: mx.sym.Symbol, known: Dict[str, Shape]):
+        self._content = json.loads(symbol.tojson())
+        self._nodes = self._content["nodes"]
+        self._known = known
+        self._consumers: List[Set[int]] = [set() for _ in self._nodes]
+        for at, node in enumerate(self._nodes):
+            for source in node["inputs"]:
+                self._consumers[source[0]].add(at)
+
+    def around(self, tag: int, block: Block) -> "Surroundings":
+        """What is around the layer with a tag."""
+        own = {i for i, n in enumerate(self._nodes) if n.get("attrs", {}).get(_TAG) == str(tag)}
+        own = {i for i in own if self._nodes[i]["op"] != "null"}
+        parameters = {p.name for p in block.collect_params().values()}
+        data = next(
+            source
+            for i in sorted(own)
+            for source, *_ in self._nodes[i]["inputs"]
+            if source not in own and self._nodes[source]["name"] not in parameters
+        )
+        out = max(own)
+        before = self._before(data)
+        after = self._after(out, own)
+        ends = [i for i in sorted(after) if not self._consumers[i] & after]
+        cut_before = self._edges(before)
+        cut_after = self._edges(after) - {out}
+        shapes = self._shapes(sorted(cut_before | cut_after | ({data} if not before else set())))
+        prefix = self._cut([data], cut_before if before else {data})
+        suffix = self._cut(ends, cut_after, hole=out) if ends else None
+        names = {_edge(i): shape for i, shape in shapes.items()}
+        return Surroundings(prefix, suffix, names)
+
+    def _before(self, data):
+        """The operators whose results the layer's input is made of, back to anchors."""
+        found, front = set(), [data]
+        for _ in range(REACH):
+            front = [i for i in front if self._nodes[i]["op"] != "null" and i not in found]
+            found.update(front)
+            grown = [i for i in front if self._nodes[i]["op"] not in ANCHORS]
+            front = [source for i in grown for source, *_ in self._nodes[i]["inputs"]]
+        return found
+
+    def _after(self, out, own):
+        """The operators that are made of the layer's result, up to anchors."""
+        found, front = set(), [out]
+        for _ in range(REACH):
+            grown = [i for i in front if i == out or self._nodes[i]["op"] not in ANCHORS]
+            front = [i for at in grown for i in self._consumers[at] if i not in found | own]
+            found.update(front)
+        return found
+
+    def _edges(self, kept):
+        """The nodes that some nodes take from without being among them, parameters left out."""
+        sources = {source for i in kept for source, *_ in self._nodes[i]["inputs"]} - kept
+        return {
+            i for i in sources if self._nodes[i]["op"] != "null" or self._nodes[i]["name"] in self._known
+        }
+
+    def _shapes(self, at):
+        if not at:
+            return {}
+        symbol = _load(self._nodes, [[i, 0, 0] for i in at])
+        there = set(symbol.list_inputs())
+        known = {name: shape for name, shape in self._known.items() if name in there}
+        _, shapes, _ = symbol.infer_shape(**known)
+        return dict(zip(at, shapes))
+
+    def _cut(self, heads, edges, hole=None):
+        """The graph of some nodes, with variables in place of the edges."""
+        names = {i: _edge(i) for i in edges}
+        if hole is not None:
+            names[hole] = _HOLE
+        nodes = []
+        for i, node in enumerate(self._nodes):
+            if i in names:
+                nodes.append({"op": "null", "name": names[i], "inputs": []})
+                continue
+            inputs = [[s, 0 if s in names else n, v] for s, n, v in node["inputs"]]
+            nodes.append({**node, "inputs": inputs})
+        return _load(nodes, [[i, 0, 0] for i in heads])
+
+
+class Surroundings:
+    """What is before a layer and after it.
+
+    Parameters
+    ----------
+    before : Symbol
+        The layer's input.
+    after : Symbol or None
+        What is made of the layer's result; None where that is the net's.
+    shapes : dict of str to tuple of int
+        Of the variables at which the surroundings were cut out.
+    """
+
+    def __init__(self, before: mx.sym.Symbol, after: Any, shapes: Dict[str, Shape]):
+        self._before = before
+        self._after = after
+        self.shapes = shapes
+
+    def with_layer(self, block: Block) -> mx.sym.Symbol:
+        """The graph with the layer as it is now."""
+        data = self._before.as_np_ndarray() if mx.util.is_np_array() else self._before
+        out = block(data)
+        out = out.as_nd_ndarray() if mx.util.is_np_array() else out
+        return out if self._after is None else self._after(**{_HOLE: out})
+
+    def arrays(self, symbol: mx.sym.Symbol, dtype: str, context: mx.Context) -> List[mx.nd.NDArray]:
+        """Random values for all inputs of a graph of :meth:`with_layer`."""
+        there = set(symbol.list_inputs())
+        known = {name: shape for name, shape in self.shapes.items() if name in there}
+        arguments, _, states = symbol.infer_shape(**known)
+        shapes = dict(zip(symbol.list_arguments(), arguments))
+        random, arrays = np.random.RandomState(0), []
+        shapes.update(zip(symbol.list_auxiliary_states(), states))
+        for name in symbol.list_inputs():
+            # Variances are to be positive; and weights small, so that nothing overflows.
+            values = np.abs(random.normal(size=shapes[name])) * (1 if name in known else 0.1)
+            arrays.append(mx.nd.array(values, ctx=context, dtype=dtype))
+        return arrays
+
+
+def _load(nodes, heads):
+    """The symbol of some nodes; what the heads do not follow from is left out."""
+    needed, front = set(), [head[0] for head in heads]
+    while front:
+        at = front.pop()
+        if at not in needed:
+            needed.add(at)
+            front += [source for source, *_ in nodes[at]["inputs"]]
+    order = {old: new for new, old in enumerate(sorted(needed))}
+    kept = []
+    for i in sorted(needed):
+        inputs = [[order[s], *rest] for s, *rest in nodes[i]["inputs"]]
+        attributes = {k: v for k, v in nodes[i].get("attrs", {}).items() if k != _TAG}
+        kept.append({**nodes[i], "inputs": inputs, "attrs": attributes})
+    content = {
+        "nodes": kept,
+        "arg_nodes": [i for i, node in enumerate(kept) if node["op"] == "null"],
+        "heads": [[order[head[0]], *head[1:]] for head in heads],
+        "attrs": {"mxnet_version": ["int", 10901]},
+    }
+    return mx.sym.load_json(json.dumps(content))
+
+
+def _edge(at):
+    return f"gluon_same_edge{at}"

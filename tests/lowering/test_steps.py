@@ -1,0 +1,120 @@
+"""The steps of plans, applied to data of every layout."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from gluon_same import geometry
+from gluon_same.arguments import Window
+from gluon_same.lowering.steps import Pad, PadBySize, Slice, one_channel
+from gluon_same.lowering.ways import Join, Move
+
+SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12]
+LAYOUTS = ["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]
+
+
+def data(layout, size):
+    shape = [{"N": 2, "C": 3}.get(axis, size + i) for i, axis in enumerate(layout)]
+    return mx.nd.random.normal(shape=tuple(shape))
+
+
+def spread(layout, values, other):
+    values = iter(values)
+    return [other if axis in "NC" else next(values) for axis in layout]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("edge", [False, True])
+@pytest.mark.parametrize("step", [Pad, Join])
+def test_lengthening_is_numpys_pad(layout, edge, step):
+    if step is Join and (layout.endswith("C") or len(layout) == 5):
+        pytest.skip("joined over one axis or two, channels first")
+    amounts = ((0, 1), (2, 0), (1, 3))[: len(layout) - 2]
+    width = spread(layout, amounts, (0, 0))
+    for size in (1, 4):
+        x = data(layout, size)
+        want = np.pad(x.asnumpy(), width, mode="edge" if edge else "constant")
+        eager = step(amounts, edge).apply(mx.nd, x, layout)
+        np.testing.assert_array_equal(eager.asnumpy(), want)
+        graph = step(amounts, edge).apply(mx.sym, mx.sym.var("x"), layout)
+        np.testing.assert_array_equal(graph.eval(x=x)[0].asnumpy(), want)
+
+
+@pytest.mark.parametrize("amounts", [((0, 1), (2, 0)), ((1, 1), (0, 0)), ((3, 1), (0, 4))])
+def test_moving_is_numpys_pad(amounts):
+    x = mx.nd.random.normal(shape=(2, 8, 5, 6))
+    want = np.pad(x.asnumpy(), [(0, 0), (0, 0), *amounts])
+    np.testing.assert_array_equal(Move(amounts, 8).apply(mx.nd, x, "NCHW").asnumpy(), want)
+    graph = Move(amounts, 8).apply(mx.sym, mx.sym.var("x"), "NCHW")
+    np.testing.assert_array_equal(graph.eval(x=x)[0].asnumpy(), want)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_slices_cut_and_reverse(layout):
+    cuts = ((1, 0, False), (0, 2, True), (1, 1, True))[: len(layout) - 2]
+    x = data(layout, 4)
+    index = spread(layout, [slice(a, -b or None) for a, b, _ in cuts], slice(None))
+    turn = spread(layout, [slice(None, None, -1 if r else 1) for *_, r in cuts], slice(None))
+    got = Slice(cuts).apply(mx.nd, x, layout).asnumpy()
+    np.testing.assert_array_equal(got, x.asnumpy()[tuple(index)][tuple(turn)])
+
+
+@pytest.mark.parametrize("mode", ["same", "same_lower"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_padding_by_size_is_that_of_the_size_seen(layout, mode):
+    axes = [i for i, a in enumerate(layout) if a not in "NC"]
+    for span, stride in [(3, 2), (2, 2), (5, 3), (7, 4), (3, 4), (4, 7), (2, 3), (8, 8), (3, 9)]:
+        window = Window(span, stride, mode)
+        windows = (window, None, window)[: len(axes)]
+        step = PadBySize(windows, ((0, 0), (2, 1), (0, 0))[: len(axes)])
+        symbol = step.apply(mx.sym, mx.sym.var("x"), layout)
+        for size in SIZES:
+            x = data(layout, size)
+            got, want = symbol.eval(x=x)[0].asnumpy(), x.asnumpy()
+            for i, w in zip(axes, windows):
+                n = x.shape[i]
+                before, after = (
+                    (2, 1) if w is None else geometry.same_padding(n, span, stride, mode=mode)
+                )
+                want = np.pad(want, [(before, after) if j == i else (0, 0) for j in range(want.ndim)])
+                if w is None:
+                    continue
+                # As many windows as SAME has, and what they read is in its place.
+                out = -(-n // stride)
+                assert (got.shape[i] - span) // stride + 1 == out
+                reach = min((out - 1) * stride + span, want.shape[i])
+                want, got = (np.take(a, range(reach), axis=i) for a in (want, got))
+            np.testing.assert_array_equal(got, want)
+
+
+def test_padding_by_size_hands_gradients_to_the_input_alone():
+    x, gradient = mx.nd.random.normal(shape=(1, 8, 6, 7)), mx.nd.zeros((1, 8, 6, 7))
+    window = Window(3, 2, "same", 3)
+    symbol = PadBySize((window, window), ((0, 0), (0, 0))).apply(mx.sym, mx.sym.var("x"), "NCHW")
+    bound = symbol.bind(mx.cpu(), {"x": x}, {"x": gradient})
+    bound.forward(is_train=True)
+    head = mx.nd.random.normal(shape=bound.outputs[0].shape)
+    bound.backward(head)
+    np.testing.assert_array_equal(gradient.asnumpy(), head.asnumpy()[:, :, :6, 1:8])
+
+
+def test_one_channel_is_the_first_of_the_first_sample():
+    x = data("NCHW", 4)
+    np.testing.assert_array_equal(one_channel(mx.nd, x, 1).asnumpy(), x.asnumpy()[:1, :1])
+    assert one_channel(mx.nd, data("NHWC", 4), 3).shape == (1, 5, 6, 1)
+
+
+def test_steps_say_what_they_do():
+    assert Slice(((1, 0, False), (0, 2, True))).words() == (
+        "drops the first window",
+        "drops the last 2 windows; reverses the axis",
+    )
+    assert Pad(((0, 1), (0, 0))).words() == ("lengthens the input by 1 at the end", "")
+    assert Join(((2, 1),)).words() == (
+        "lengthens the input by 2 at the start and 1 at the end, by concat",
+    )
+    window = Window(3, 2, "same", 3)
+    assert PadBySize((window, None), ((0, 0), (1, 0))).words() == (
+        "pads the input by what its size requires when the graph runs",
+        "lengthens the input by 1 at the start",
+    )
