@@ -3,7 +3,7 @@
     python benchmarks/breakdown.py [--filter max] [--batch 8] [--python PyTorch=PATH]
 
 For each row of ``layers.py`` of one operator: *limit*, the stock operator with symmetric padding, and
-*specialised*, our layer. oneDNN is asked to log what it runs (``DNNL_VERBOSE=1``).
+*specialized*, our layer. oneDNN is asked to log what it runs (``DNNL_VERBOSE=1``).
 
 - *kernel*: its convolutions and poolings;
 - *reorder*: memory brought from plain order into the kernel's and back;
@@ -32,7 +32,7 @@ import race
 from layer_makers import MAKERS
 
 RUNS, WARM = 30, 10
-OURS, OTHERS = ("limit", "specialised"), ("PyTorch", "onnxruntime")
+OURS, OTHERS = ("limit", "specialized"), ("PyTorch", "onnxruntime")
 PARTS = ("total", "kernel", "reorder", "rest")
 KINDS = {"convolution": "kernel", "pooling_v2": "kernel", "reorder": "reorder"}
 

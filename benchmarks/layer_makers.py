@@ -31,10 +31,10 @@ def make_mxnet(job, how):
     data, weights = load(job)
     net = _mxnet_net(job, how, data, weights)
     x = mx.nd.array(data)
-    if how == "specialised":
+    if how == "specialized":
         gluon_same.specialize(net, x.shape)
-    if how == "adapted":
-        gluon_same.adapt(net)
+    if how == "tuned":
+        gluon_same.specialize(net, x.shape, tune="training" if job["backward"] else "inference")
     if how != "eager":
         net.hybridize(static_alloc=True, static_shape=True)
     if not job["backward"]:
@@ -311,6 +311,6 @@ def make_onnxruntime(job):
     return run, lambda: results
 
 
-MXNET = ("limit", "copied", "every size", "adapted", "specialised", "eager", "F.pad", "recipe")
+MXNET = ("limit", "copied", "every size", "specialized", "tuned", "eager", "F.pad", "recipe")
 MAKERS = {name: partial(make_mxnet, how=name) for name in MXNET}
 MAKERS.update(PyTorch=make_torch, TensorFlow=make_tensorflow, onnxruntime=make_onnxruntime)

@@ -13,8 +13,8 @@ which gives other numbers where SAME is not symmetric, and costs what MXNet's ke
 - *copied*: the same behind a copy of the input, which is what a way to SAME costs that reads and writes
   the input once more;
 - *every size*: our layers, one graph for every input size;
-- *adapted*: our layers after ``gluon_same.adapt``, which makes a graph for each size;
-- *specialised*: our layers after ``gluon_same.specialize``;
+- *specialized*: our layers after ``gluon_same.specialize``;
+- *tuned*: the same with ``tune=True``;
 - *eager*: our layers, not hybridized;
 - *F.pad*: ``F.pad`` by the SAME amounts of this input size, then the stock operator;
 - *recipe*: the stock operator with padding ``k // 2``, then a crop, as published for stride 1;
@@ -85,6 +85,8 @@ BN, RELU = {"op": "bn"}, {"op": "relu"}
 ROWS = [
     row("conv", 3, 2, 3, 224, 32),
     row("conv", 7, 2, 3, 224, 64),
+    row("conv", 3, 2, 3, 299, 32),
+    row("conv", 3, 2, 3, 400, 32),
     row("conv", 4, 1, 3, 128, 32),
     row("conv", 4, 1, 3, 224, 64),
     row("conv", 2, 1, 64, 56, 64),
@@ -102,6 +104,10 @@ ROWS = [
     row("max", 3, 1, 64, 112),
     row("max", 3, 2, 64, 112),
     row("max", 3, 2, 64, 111),
+    row("max", 3, 2, 64, 224),
+    row("max", 2, 2, 64, 224),
+    row("max", 3, 2, 16, 400),
+    row("max", 2, 1, 32, 150),
     row("max", 2, 2, 64, 111),
     row("max", 2, 2, 16, 224),
     row("max", 5, 1, 256, 26),
@@ -111,6 +117,8 @@ ROWS = [
     row("avg", 2, 1, 64, 56),
     row("avg", 3, 2, 64, 112),
     row("avg", 2, 2, 64, 111),
+    row("avg", 2, 2, 64, 224),
+    row("avg", 3, 2, 32, 300),
     row("avg", 3, 1, 256, 28),
     row("avg", 3, 2, 64, (2000,), ndim=1),
     row("avg", 3, 2, 16, (8, 28, 28), ndim=3),
@@ -126,7 +134,7 @@ ROWS = [
         window("conv", 3, 1, 64),
     ),
 ]
-BASES = ("limit", "every size", "specialised", "eager")
+BASES = ("limit", "every size", "specialized", "eager")
 JOBS = [(row, batch) for row in ROWS for batch in (1, 8)]
 
 
