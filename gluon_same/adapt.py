@@ -10,7 +10,7 @@ from mxnet.gluon import Block, HybridBlock, SymbolBlock
 from .arguments import whole
 from .nn.base import Windowed
 from .sizes import blocks_of, flat, seeing
-from .specialize import mixed, release
+from .specialize import Mixin, mixed, release
 from .tuning import choose_ways
 
 __all__ = ["adapt"]
@@ -74,7 +74,7 @@ def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
     return net
 
 
-class _Adaptive:
+class _Adaptive(Mixin):
     """Mixin of a block that keeps a twin, with the same parameters, for each shape of its inputs."""
 
     _gluon_same_state = ("_gluon_same_twins", "_gluon_same_tune")

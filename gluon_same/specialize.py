@@ -2,7 +2,6 @@
 
 import threading
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any, List, Sequence, Union
 
 import mxnet as mx
@@ -131,6 +130,34 @@ def _expectation(block, shape, free):
     return (None if free else shape[0], *shape[1:])
 
 
+class Mixin:
+    """What stands before the class of a block that is specialized or adapted.
+
+    It names what it keeps in a block. Making another block of the class makes a plain one, as slices of
+    a HybridSequential do; pickling and copying keep the class.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls._gluon_same_plain(*args, **kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        kind = next(cls for cls in type(self).__mro__ if cls.__base__ is Mixin)
+        return _revive, (kind, plain_class(type(self))), self.__dict__
+
+
+def mixed(mixin: type, cls: type) -> type:
+    """The class that ``cls`` is with a :class:`Mixin` before it, kept by ``cls`` itself."""
+    name = f"_gluon_same_{mixin.__name__}"
+    if name not in vars(cls):
+        named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_gluon_same_plain": cls}
+        setattr(cls, name, type(cls.__name__, (mixin, cls), named))
+    return vars(cls)[name]
+
+
+def _revive(mixin, cls):
+    return object.__new__(mixed(mixin, cls))
+
+
 _tracing = threading.local()
 
 
@@ -145,7 +172,7 @@ def _inside(token):
         _tracing.token = before
 
 
-class _Guard:
+class _Guard(Mixin):
     """Mixin of a specialised block: no input of another size gets through."""
 
     _gluon_same_state = ("_expected", "_specialization")
@@ -210,13 +237,6 @@ def _replace(args, symbols):
     if isinstance(args, (list, tuple)):
         return type(args)(_replace(arg, symbols) for arg in args)
     return next(symbols) if isinstance(args, mx.sym.Symbol) else args
-
-
-@lru_cache(maxsize=None)
-def mixed(mixin: type, cls: type) -> type:
-    """The class that ``cls`` is with a mixin before it, which names what it keeps in a block."""
-    named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_gluon_same_plain": cls}
-    return type(cls.__name__, (mixin, cls), named)
 
 
 def plain_class(cls: type) -> type:

@@ -1,9 +1,14 @@
+import copy
+import gc
+import pickle
+import weakref
+
 import mxnet as mx
 import numpy as np
 import pytest
 from mxnet import autograd, gluon
 
-from gluon_same import functional, nn, specialize
+from gluon_same import adapt, functional, nn, specialize
 
 
 def make_net(**kwargs):
@@ -331,3 +336,51 @@ def test_a_failed_trace_leaves_the_net_as_it_was(net):
         specialize(net, (1, 3, 8))
     assert net(mx.nd.ones(SHAPE)).shape == (2, 4, 8, 9)
     assert not net._forward_pre_hooks and not net[0]._forward_pre_hooks
+
+
+def test_slices_of_a_specialized_net_are_plain_and_hold_its_layers(net):
+    x = mx.nd.random.normal(shape=SHAPE)
+    specialize(net, SHAPE)
+    head = net[:2]
+    assert type(head) is nn.HybridSequential and list(head) == [net[0], net[1]]
+    same(head(x), net[1](net[0](x)))
+
+
+@pytest.mark.parametrize("prepare", [lambda net: specialize(net, SHAPE), adapt])
+def test_a_net_can_be_pickled_and_copied(net, prepare):
+    x = mx.nd.random.normal(shape=SHAPE)
+    want = net(x)
+    prepare(net)
+    for other in (pickle.loads(pickle.dumps(net)), copy.deepcopy(net)):
+        assert type(other) is type(net) and other is not net
+        same(other(x), want)
+    if prepare is not adapt:
+        with pytest.raises(ValueError, match="speciali"):
+            other(mx.nd.ones(OTHER))
+    assert type(specialize(other)) is nn.HybridSequential
+
+
+def test_no_class_is_kept_alive():
+    def make():
+        class Local(nn.HybridSequential):
+            pass
+
+        net = Local()
+        net.add(nn.MaxPool2D(2, 1, padding="same"))
+        return weakref.ref(Local), specialize(net, (1, 3, 8, 8)), adapt(Local())
+
+    kept, *nets = make()
+    del nets
+    gc.collect()
+    assert kept() is None
+
+
+def test_no_class_of_a_layer_is_kept_alive():
+    class Local(nn.MaxPool2D):
+        pass
+
+    kept = weakref.ref(Local)
+    Local(2, 1, padding="same")(mx.nd.ones((1, 1, 4, 4))).wait_to_read()
+    del Local
+    gc.collect()
+    assert kept() is None

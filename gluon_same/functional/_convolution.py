@@ -4,9 +4,10 @@ from functools import lru_cache
 from typing import Any, Optional
 
 import mxnet as mx
+import numpy as np
 
 from .. import arguments, geometry, lowering
-from ..arguments import Window, per_axis
+from ..arguments import Ints, Window, per_axis
 from ..arrays import Size, classic, look
 from ._window import IntOrInts, check_fit, choose, hashable, windows_of
 
@@ -174,6 +175,8 @@ def deconvolution(
     num_filter, num_group = arguments.groups(num_filter, num_group)
     if ndim == 3 and any(d > 1 for d in dilate):
         raise ValueError(f"dilate={dilate} is not for 3 axes: MXNet has no such operator, leave it 1")
+    if F is mx.nd:
+        check_transposed(data.dtype, kernel, stride, dilate)
     windows, cuts, extras = _transposed(kernel, stride, dilate, hashable(pad), adj)
     for size, window, cut, extra in zip(sizes, windows, cuts, extras):
         if size is not None and (size - 1) * window.stride + window.span - sum(cut) + extra < 1:
@@ -198,6 +201,28 @@ def deconvolution(
 
     plan = lowering.plan_deconvolution(windows, cuts, extras)
     return restore(plan.apply(F, data, layout, operate))
+
+
+def check_transposed(dtype: Any, kernel: Ints, stride: Ints, dilate: Ints) -> None:
+    """Refuse a transposed convolution of float64 that MXNet computes wrong, or fails at late.
+
+    Raises
+    ------
+    ValueError
+        If there are three axes, or if the window is dilated and there are strides.
+    """
+    if np.dtype(dtype) != np.float64:
+        return
+    if len(kernel) == 3:
+        raise ValueError(
+            "a transposed convolution over 3 axes is not for float64: MXNet has no such operator on a "
+            "CPU. Use float32"
+        )
+    if max(stride) > 1 and any(d > 1 and k > 1 for d, k in zip(dilate, kernel)):
+        raise ValueError(
+            f"a transposed convolution with dilate={dilate} and stride={stride} is not for float64: "
+            "MXNet computes wrong numbers. Use float32, or leave one of the two 1"
+        )
 
 
 def _per_axis(ndim, kernel, stride, dilate):

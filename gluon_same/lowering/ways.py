@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 from ..arguments import Ints, Pairs, Window
 from .plan import Operator, Plan, Windows, _crop, crop_axis, pad_first, plan_convolution, plan_pooling
-from .steps import _lengthened, _on_planes
+from .steps import _on_planes
 
 #: oneDNN blocks channels by so many, and its kernel for plain planes takes so many at least.
 BLOCK, FEWEST = 8, 4
@@ -47,9 +47,6 @@ class Join(NamedTuple):
         edge = edge if self.edge else F.zeros_like(edge)
         return [F.broadcast_axis(edge, axis=axis, size=size) if size > 1 else edge]
 
-    def words(self) -> Tuple[str, ...]:
-        return tuple(words and f"{words}, by concat" for words in _pairs(self.amounts))
-
 
 class Move(NamedTuple):
     """Lengthen two axes by a depthwise convolution of zeros and a one for each channel.
@@ -71,9 +68,6 @@ class Move(NamedTuple):
         weight = F.Pad(weight, mode="constant", pad_width=(0, 0, 0, 0, *around))
         return _depthwise(F, x, weight, self.channels, taps, pad)
 
-    def words(self) -> Tuple[str, ...]:
-        return tuple(words and f"{words}, by a depthwise convolution" for words in _pairs(self.amounts))
-
 
 class Together(NamedTuple):
     """Put the channels of a position together in memory, by a convolution that changes nothing."""
@@ -83,9 +77,6 @@ class Together(NamedTuple):
     def apply(self, F: Any, x: Any, layout: str) -> Any:
         weight = _ones(F, x, (self.channels, 1, 1, 1))
         return _depthwise(F, x, weight, self.channels, (1, 1), (0, 0))
-
-    def words(self) -> Tuple[str, ...]:
-        return ("puts the channels of a position together in memory",) * 2
 
 
 class Folded(NamedTuple):
@@ -247,10 +238,6 @@ def _without_repeats(ways):
     for name, plan in ways.items():
         first.setdefault(repr(plan), name)
     return {name: ways[name] for name in first.values()}
-
-
-def _pairs(amounts):
-    return [_lengthened(*pair) for pair in amounts]
 
 
 def _ones(F, x, shape):

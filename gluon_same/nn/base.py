@@ -112,9 +112,13 @@ def _stock(cls):
     return next((base for base in cls.__mro__ if base.__module__.startswith("mxnet.gluon")), None)
 
 
-@lru_cache(maxsize=None)
 def _signature(cls):
-    signature = inspect.signature(_stock(cls).__init__)
+    return _signature_of(_stock(cls))
+
+
+@lru_cache(maxsize=None)  # of the stock blocks, which are few and stay
+def _signature_of(stock):
+    signature = inspect.signature(stock.__init__)
     parameters = [
         p.replace(default=None) if p.name == "count_include_pad" else p
         for p in signature.parameters.values()
@@ -125,7 +129,7 @@ def _signature(cls):
 
 def _bind(cls, args, kwargs):
     """All arguments of a call by name: what ``Signature.bind`` does, which takes as long as the rest."""
-    names, defaults = _arguments(cls)
+    names, defaults = _arguments_of(_stock(cls))
     given = {**defaults, **dict(zip(names, args)), **kwargs}
     twice = not kwargs.keys().isdisjoint(names[: len(args)])
     if twice or len(args) > len(names) or any(name not in given for name in names):
@@ -134,8 +138,8 @@ def _bind(cls, args, kwargs):
 
 
 @lru_cache(maxsize=None)
-def _arguments(cls):
-    named = [p for p in _signature(cls).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+def _arguments_of(stock):
+    named = [p for p in _signature_of(stock).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     return tuple(p.name for p in named), {p.name: p.default for p in named if p.default is not p.empty}
 
 

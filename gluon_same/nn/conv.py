@@ -7,6 +7,7 @@ from mxnet.gluon import nn as stock
 
 from .. import functional
 from ..arguments import groups
+from ..functional._convolution import check_transposed
 from ..functional._window import windows_of
 from ..lowering import ways_to_convolve
 from .base import Windowed
@@ -82,6 +83,8 @@ class _Transposed(_Convolution):
         return padding
 
     def _convolve(self, *args, **kwargs):
+        known = self._kwargs
+        check_transposed(self.weight.dtype, known["kernel"], known["stride"], known["dilate"])
         return functional.deconvolution(*args, adj=self._kwargs["adj"], **kwargs)
 
     def _ways(self):

@@ -1,0 +1,87 @@
+"""What MXNet gets wrong, or crashes at, and our blocks keep away from."""
+
+import threading
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet import autograd
+
+from gluon_same import adapt, functional, nn, specialize
+
+TRANSPOSED = {1: nn.Conv1DTranspose, 2: nn.Conv2DTranspose, 3: nn.Conv3DTranspose}
+
+
+@pytest.mark.parametrize("ndim", [1, 2])
+def test_a_dilated_and_strided_transposed_convolution_is_refused_in_float64(ndim):
+    layer = TRANSPOSED[ndim](1, 2, strides=2, dilation=2, padding="same", use_bias=False)
+    layer.initialize(mx.init.One())
+    x = mx.nd.arange(1, 4).reshape((1, 1, *(1,) * (ndim - 1), 3))
+    assert layer(x).shape[-1] == 6
+    layer.cast("float64")
+    for hybridize in (False, True):
+        layer.hybridize(hybridize)
+        with pytest.raises(ValueError, match=r"stride=.* is not for float64: .* Use float32"):
+            layer(x.astype("float64"))
+
+
+@pytest.mark.parametrize("window", [dict(stride=2), dict(dilate=2), dict(kernel=1, stride=2, dilate=2)])
+def test_other_transposed_convolutions_serve_float64(window):
+    window = {"kernel": 2, **window}
+    x = mx.nd.random.normal(shape=(1, 2, 5, 6), dtype="float64")
+    w = mx.nd.random.normal(shape=(2, 3, window["kernel"], window["kernel"]), dtype="float64")
+    want = functional.deconvolution(
+        mx.nd, x.astype("float32"), w.astype("float32"), num_filter=3, **window
+    )
+    got = functional.deconvolution(mx.nd, x, w, num_filter=3, **window)
+    np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_transposed_convolution_over_three_axes_is_refused_in_float64():
+    layer = nn.Conv3DTranspose(2, 2, strides=2, padding="same", in_channels=2)
+    layer.initialize()
+    layer.cast("float64")
+    with pytest.raises(ValueError, match="over 3 axes is not for float64.*Use float32"):
+        layer(mx.nd.ones((1, 2, 3, 3, 3), dtype="float64"))
+    assert mx.nd.ones((2,)).sum().asscalar() == 2  # the call after it is as ever
+
+
+@pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "tuned", "adapted"])
+@pytest.mark.parametrize("record", [False, True])
+def test_threads_that_each_own_a_net(prepare, record):
+    shape, failures = (1, 8, 9, 8), []
+
+    def work(seed):
+        try:
+            layer = nn.Conv2D(8, 3, strides=2, padding="same", groups=8, in_channels=8)
+            layer.initialize()
+            x = mx.nd.array(np.random.RandomState(seed).normal(size=shape))
+            want = layer(x).asnumpy()
+            if prepare in ("specialized", "tuned"):
+                with lock:  # tracing is for one thread at a time, as in stock Gluon
+                    specialize(layer, shape, tune=prepare == "tuned")
+            if prepare == "adapted":
+                adapt(layer)
+            if prepare != "eager":
+                with lock:
+                    layer.hybridize()
+                    layer(x).wait_to_read()
+            for _ in range(30):
+                if record:
+                    with autograd.record():
+                        out = layer(x)
+                    out.backward()
+                    layer.weight.grad().wait_to_read()
+                else:
+                    out = layer(x)
+                np.testing.assert_allclose(out.asnumpy(), want, rtol=1e-4, atol=1e-5)
+        except Exception as error:
+            failures.append(error)
+
+    lock = threading.Lock()
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[0]
