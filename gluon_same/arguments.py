@@ -6,10 +6,15 @@ Every function names the argument and the value it refuses, and says what is all
 import operator
 from typing import Any, NamedTuple, Optional, Tuple, Union
 
+import numpy as np
+
 from . import geometry
 
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 WORDS = ("same", "same_lower", "valid", "causal")
+
+#: The largest int of MXNet's operators.
+MOST = 2**31 - 1
 
 Ints = Tuple[int, ...]
 Pairs = Tuple[Tuple[int, int], ...]
@@ -58,8 +63,10 @@ def whole(name: str, value: Any, least: int) -> int:
         raise TypeError(
             f"{name}={value!r} is not a whole number: give an int of {least} or more"
         ) from None
-    if number < least:
-        raise ValueError(f"{name}={value!r} is out of range: it must be {least} or more")
+    if not least <= number <= MOST:
+        raise ValueError(
+            f"{name}={value!r} is out of range: it must be {least} or more, and at most {MOST}"
+        )
     return number
 
 
@@ -106,8 +113,9 @@ def normalize_padding(name: str, padding: Any, spans: Ints, causal: bool = False
     if isinstance(padding, str):
         word = padding.lower()
         if word not in WORDS:
+            known = WORDS if causal else WORDS[:-1]
             raise ValueError(
-                f"{name}={padding!r} is unknown: use one of {WORDS}, an int, {ndim} ints, or {ndim} "
+                f"{name}={padding!r} is unknown: use one of {known}, an int, {ndim} ints, or {ndim} "
                 "pairs (before, after)"
             )
         if word == "causal":
@@ -135,6 +143,27 @@ def check_layout(layout: Optional[str], ndim: int) -> str:
     if layout not in allowed:
         raise ValueError(f"layout={layout!r} does not fit {ndim} axes: use one of {allowed}")
     return layout
+
+
+def check_channels(shape: Tuple[int, ...], layout: str, count: int, name: str) -> None:
+    """Refuse data whose channels do not divide into groups."""
+    channels = shape[layout.index("C")]
+    if channels % count:
+        raise ValueError(f"data of {channels} channels do not divide into {name}={count} groups")
+
+
+def check_floating(dtype: Any) -> None:
+    """Refuse data that a pooling does not take; MXNet's bfloat16 is a structured dtype."""
+    if np.dtype(dtype).kind not in "fV":
+        raise TypeError(f"data of {np.dtype(dtype)} cannot be pooled: give a floating dtype")
+
+
+def shape_of(name: str, value: Any) -> Ints:
+    """A shape, from a tuple of ints or from an array that has it."""
+    value = getattr(value, "shape", value)
+    if not isinstance(value, (tuple, list)) or not value:
+        raise TypeError(f"{name}={value!r} is not a shape: give a tuple of ints for each input")
+    return tuple(whole(name, n, 1) for n in value)
 
 
 def check_rank(shape: Tuple[int, ...], layout: str, what: str = "data") -> None:

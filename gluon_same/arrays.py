@@ -10,9 +10,15 @@ Size = Optional[Sequence[Optional[int]]]
 
 
 def classic(data: Any, *others: Any) -> Tuple:
-    """``data`` and the others in classic mode, and what brings a result to the mode of ``data``."""
-    if not isinstance(data, (mx.nd.NDArray, mx.sym.Symbol)):
-        raise TypeError(f"data={data!r} is neither an NDArray nor a Symbol")
+    """Data, weight and bias in classic mode, and what brings a result to the mode of the data."""
+    for name, x in zip(("data", "weight", "bias"), (data, *others)):
+        if name == "bias" and x is None:
+            continue
+        if not isinstance(x, (mx.nd.NDArray, mx.sym.Symbol)):
+            raise TypeError(f"{name} is a {type(x).__name__}, neither an NDArray nor a Symbol")
+        if isinstance(x, mx.nd.NDArray) != isinstance(data, mx.nd.NDArray):
+            kinds = type(x).__name__, type(data).__name__
+            raise TypeError(f"{name} is a {kinds[0]}, and data is a {kinds[1]}: give two of a kind")
     restore = _to_numpy if _is_numpy(data) else _as_it_is
     return (*(x.as_nd_ndarray() if _is_numpy(x) else x for x in (data, *others)), restore)
 
@@ -23,7 +29,7 @@ def look(F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size) -
     Raises
     ------
     TypeError, ValueError
-        If nothing tells the number of axes, or if what tells it disagrees.
+        If what tells the number of axes disagrees.
     """
     if F is not (mx.nd if isinstance(data, mx.nd.NDArray) else mx.sym):
         raise TypeError(
@@ -33,12 +39,8 @@ def look(F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size) -
         ndim = len(layout) - 2
     elif isinstance(kernel, (tuple, list)):
         ndim = len(kernel)
-    elif F is mx.nd:
-        ndim = data.ndim - 2
-    else:
-        raise TypeError(
-            f"kernel={kernel!r} leaves the number of axes of a symbol open: give a tuple or a layout"
-        )
+    else:  # one number is for all axes of an array, and for the two of an image otherwise
+        ndim = data.ndim - 2 if F is mx.nd else 2
     if ndim not in arguments.LAYOUTS:
         raise ValueError(f"{ndim} spatial axes are not supported: use 1, 2 or 3")
     layout = arguments.check_layout(layout, ndim)
@@ -47,6 +49,8 @@ def look(F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size) -
         return layout, arguments.spatial(data.shape, layout)
     if in_size is None:
         return layout, (None,) * ndim
+    if not isinstance(in_size, (tuple, list)):
+        raise TypeError(f"in_size={in_size!r} is not a size for each of {ndim} axes: give a tuple")
     if len(in_size) != ndim:
         raise ValueError(f"in_size={in_size!r} does not fit {ndim} axes: give {ndim} entries")
     return layout, tuple(None if s is None else arguments.whole("in_size", s, 1) for s in in_size)

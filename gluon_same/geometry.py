@@ -74,6 +74,7 @@ def output_size(in_size, kernel, stride=1, dilation=1, mode="same"):
     >>> output_size(416, 3, stride=2), output_size(13, 2), output_size(13, 2, mode='valid')
     (208, 13, 12)
     """
+    mode = _lower(mode)
     before, after = padding_of(mode, in_size, kernel, stride, dilation)
     slack = in_size + before + after - effective_kernel(kernel, dilation)
     if mode in ("same", "same_lower"):
@@ -110,6 +111,7 @@ def same_padding(in_size, kernel, stride=1, dilation=1, mode="same"):
     >>> same_padding(13, 2), same_padding(13, 2, mode='same_lower'), same_padding(416, 3, stride=2)
     ((0, 1), (1, 0), (0, 1))
     """
+    mode = _lower(mode)
     _check(in_size=in_size, stride=stride)
     span = effective_kernel(kernel, dilation)
     if mode not in ("same", "same_lower"):
@@ -140,6 +142,7 @@ def padding_of(mode, in_size, kernel, stride=1, dilation=1):
     >>> padding_of('valid', 13, 2), padding_of((2, 0), 13, 3)
     ((0, 0), (2, 0))
     """
+    mode = _lower(mode)
     if mode in ("same", "same_lower"):
         return same_padding(in_size, kernel, stride, dilation, mode)
     _check(in_size=in_size, kernel=kernel, stride=stride, dilation=dilation)
@@ -178,11 +181,12 @@ def constant_padding(kernel, stride=1, dilation=1, mode="same"):
     >>> constant_padding(2), constant_padding(4, stride=2), constant_padding(3, stride=2)
     ((0, 1), (1, 2), None)
     """
-    # An axis of r elements, r in 1..stride, holds one window: it stands for its residue class.
-    befores = {same_padding(r, kernel, stride, dilation, mode)[0] for r in range(1, stride + 1)}
-    if len(befores) > 1:
+    mode = _lower(mode)
+    # An axis of r elements, r in 1..stride, holds one window: it stands for its residue class. What
+    # is put before it shrinks as r grows.
+    before, last = (same_padding(r, kernel, stride, dilation, mode)[0] for r in (1, stride))
+    if before != last:
         return None
-    before = befores.pop()
     return before, effective_kernel(kernel, dilation) - 1 - before
 
 
@@ -204,6 +208,7 @@ def largest_before(kernel, dilation=1, mode="same"):
     >>> largest_before(4), largest_before(4, mode='same_lower')
     (1, 2)
     """
+    mode = _lower(mode)
     return _split(effective_kernel(kernel, dilation) - 1, mode)[0]
 
 
@@ -235,6 +240,7 @@ def transposed_padding(kernel, stride=1, dilation=1, mode="same"):
     >>> transposed_padding(3, stride=2), transposed_padding(1, stride=2)
     (((0, 1), 0), ((0, 0), 1))
     """
+    mode = _lower(mode)
     # One output window of the transposed convolution is an axis of `stride` elements going forward.
     padding = same_padding(stride, kernel, stride, dilation, mode)
     return padding, max(stride - effective_kernel(kernel, dilation), 0)
@@ -279,6 +285,7 @@ def explain(in_size, kernel, stride=1, dilation=1, mode="same", *, operator=None
     o element   . padding
     #=# window
     """
+    mode = _lower(mode)
     from .pad.picture import Picture
 
     extra = 0
@@ -325,6 +332,10 @@ def _is_pair(value):
         and len(value) == 2
         and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in value)
     )
+
+
+def _lower(mode):
+    return mode.lower() if isinstance(mode, str) else mode
 
 
 def _split(total, mode):

@@ -96,10 +96,7 @@ def shapes_seen(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) ->
         symbols = [x for _, args in calls for x in args]
         found = infer(symbols, known)
     except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
-        raise ValueError(
-            f"{net.name} could not be traced with inputs of shape {shapes}: give the shapes of all "
-            f"its inputs, and make blocks whose code needs arrays HybridBlocks. {error}"
-        ) from error
+        raise ValueError(not_traced(net, shapes, error)) from error
     others = _at_another_batch(symbols, known)
     pairs = iter(zip(found, others or found))
     seen = {}
@@ -112,6 +109,16 @@ def shapes_seen(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) ->
             # The batch reaches other axes: what they are is not settled.
             seen[block].add(tuple(other for _, other in shapes))
     return seen, others is not None
+
+
+def not_traced(net: Block, shapes: Sequence[Shape], error: BaseException) -> str:
+    """What to say of an error that stopped a trace: the cause, and then what may help."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
+    cause = next((line for line in lines if "Error in operator" in line), lines[-1]).rstrip(".")
+    return (
+        f"{cause}. So {net.name} could not be traced with inputs of shape {shapes}: give the shapes of "
+        "all its inputs, and make blocks whose code needs arrays HybridBlocks"
+    )
 
 
 def infer(symbols: Sequence[Any], shapes: Dict[str, Shape]) -> List[Shape]:

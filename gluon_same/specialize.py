@@ -7,7 +7,7 @@ from typing import Any, List, Sequence, Union
 import mxnet as mx
 from mxnet.gluon import Block, HybridBlock
 
-from .arguments import spatial, whole
+from .arguments import shape_of, spatial
 from .arrays import fix_shape
 from .nn.base import Windowed
 from .sizes import as_classic, blocks_of, flat, shapes_seen
@@ -28,9 +28,9 @@ def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] 
     ----------
     net : Block
         A net that holds blocks of :mod:`gluon_same.nn`; or one such block.
-    *input_shapes : tuple of int
-        Shape of each input, the batch first. The batch size stays free. Without any, the net serves
-        every size again.
+    *input_shapes : tuple of int or NDArray
+        Shape of each input, the batch first, or an array that has it. The batch size stays free.
+        Without any, the net serves every size again.
     tune : bool or {'inference', 'training'}
         Whether to run each layer in its ways, between the layers around it, at these shapes and this
         batch, and to keep the fastest. True is for inference. Takes seconds, and shows its progress
@@ -75,10 +75,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] 
     blocks = release(net)
     if not input_shapes:
         return net
-    for shape in input_shapes:
-        if not isinstance(shape, (tuple, list)) or not shape:
-            raise TypeError(f"input shape={shape!r} is not a shape: give a tuple of ints for each input")
-    shapes = [tuple(whole("input shape", n, 1) for n in shape) for shape in input_shapes]
+    shapes = [shape_of("input shape", shape) for shape in input_shapes]
     if tune not in (False, True, "inference", "training"):
         raise ValueError(f"tune={tune!r} is unknown: use False, True, 'inference' or 'training'")
     seen, free = shapes_seen(net, blocks, shapes)

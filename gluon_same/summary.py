@@ -5,8 +5,9 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from mxnet.gluon import Block
 
-from .arguments import whole
+from .arguments import shape_of
 from .calls import Shapes, trace
+from .sizes import not_traced
 from .specialize import plain_class
 
 __all__ = ["summary"]
@@ -98,8 +99,8 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     ----------
     net : Block
         A net of HybridBlocks; what merely strings them together (``nn.Sequential``) may be a Block.
-    *input_shapes : tuple of int
-        Shape of each input, the batch first.
+    *input_shapes : tuple of int or NDArray
+        Shape of each input, the batch first, or an array that has it.
 
     Returns
     -------
@@ -141,10 +142,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
         raise TypeError(f"net={net!r} is not a Gluon Block")
     if not input_shapes:
         raise ValueError("no input shape was given: give one for each input, the batch first")
-    for shape in input_shapes:
-        if not isinstance(shape, (tuple, list)) or not shape:
-            raise TypeError(f"input shape={shape!r} is not a shape: give a tuple of ints for each input")
-    shapes = [tuple(whole("input shape", n, 1) for n in shape) for shape in input_shapes]
+    shapes = [shape_of("input shape", shape) for shape in input_shapes]
     known = {f"data{i}": shape for i, shape in enumerate(shapes)}
     try:
         calls, outputs = trace(net, known)
@@ -226,9 +224,4 @@ def _why(net, shapes, error):
             f"{specialised.group(2).replace('x', ' x ')}, which {shapes} do not give: call "
             "gluon_same.specialize(net, new shape), or gluon_same.specialize(net) for every size"
         )
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
-    told = next((line for line in lines if "Error in operator" in line), lines[-1])
-    return (
-        f"{net.name} could not be traced with inputs of shape {shapes}: give the shapes of all its "
-        f"inputs, and make blocks whose code needs arrays HybridBlocks. {told}"
-    )
+    return not_traced(net, shapes, error)

@@ -76,8 +76,7 @@ S = mx.sym.var("x")
 @pytest.mark.parametrize(
     "call, error, words",
     [
-        (lambda: G.convolution(mx.nd, [1], W, kernel=3, num_filter=2), TypeError, r"data=\[1\]"),
-        (lambda: G.convolution(mx.sym, S, S, kernel=3, num_filter=2), TypeError, "kernel=3"),
+        (lambda: G.convolution(mx.nd, [1], W, kernel=3, num_filter=2), TypeError, "data is a list"),
         (lambda: G.convolution(mx.nd, X, W, kernel=(3,), num_filter=2), ValueError, "layout NCW"),
         (lambda: G.convolution(mx.nd, X, W, kernel=3, num_filter=0), ValueError, "num_filter=0"),
         (lambda: G.convolution(mx.nd, X, W, kernel=0, num_filter=2), ValueError, "kernel=0"),

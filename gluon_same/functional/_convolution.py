@@ -42,7 +42,7 @@ def convolution(
     bias : NDArray or Symbol, optional
         Shape (num_filter,).
     kernel, stride, dilate : int or tuple of int
-        The window, in elements. A symbol's number of axes is told by a tuple or by ``layout``.
+        The window, in elements. For a symbol of one or three axes, give a tuple or ``layout``.
     num_filter, num_group : int
     pad : str, int, tuple of int or tuple of (int, int)
         ``'same'``, ``'same_lower'``, ``'valid'``, ``'causal'`` (one axis only), elements at both
@@ -84,6 +84,9 @@ def convolution(
     num_filter, num_group = arguments.groups(num_filter, num_group)
     if F is mx.nd:
         in_channels = data.shape[layout.index("C")]
+        check_convolved(data, layout, num_group, weight.dtype)
+    elif in_channels is not None:
+        in_channels = arguments.whole("in_channels", in_channels, 1)
     windows = windows_of(kernel, stride, dilate, hashable(pad), len(sizes) == 1)
     check_fit(windows, sizes)
     # ``Pad`` takes channels first alone.
@@ -176,6 +179,7 @@ def deconvolution(
     if ndim == 3 and any(d > 1 for d in dilate):
         raise ValueError(f"dilate={dilate} is not for 3 axes: MXNet has no such operator, leave it 1")
     if F is mx.nd:
+        check_convolved(data, layout, num_group, weight.dtype)
         check_transposed(data.dtype, kernel, stride, dilate)
     windows, cuts, extras = _transposed(kernel, stride, dilate, hashable(pad), adj)
     for size, window, cut, extra in zip(sizes, windows, cuts, extras):
@@ -201,6 +205,26 @@ def deconvolution(
 
     plan = lowering.plan_deconvolution(windows, cuts, extras)
     return restore(plan.apply(F, data, layout, operate))
+
+
+def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str = "num_group") -> None:
+    """Refuse an array that MXNet does not convolve, or with other numbers than one would expect.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the channels do not fit the groups, or the dtype not that of the weight; or if the channels
+        come last, on a CPU.
+    """
+    arguments.check_channels(data.shape, layout, groups, name)
+    given, wanted = np.dtype(data.dtype), np.dtype(dtype)
+    if given != wanted:
+        raise TypeError(f"data of {given} do not go with a weight of {wanted}: cast one of the two")
+    if layout.endswith("C") and data.context.device_type == "cpu":
+        raise ValueError(
+            f"layout={layout!r} is for GPUs alone, where MXNet convolves channels last: use "
+            f"{arguments.LAYOUTS[len(layout) - 2][0]!r}"
+        )
 
 
 def check_transposed(dtype: Any, kernel: Ints, stride: Ints, dilate: Ints) -> None:

@@ -73,6 +73,10 @@ def pooling(
         raise ValueError(f"pool_type={pool_type!r} is unknown: use one of 'max', 'avg', 'sum'")
     data, restore = classic(data)
     layout, sizes = look(F, data, kernel, layout, in_size)
+    if F is mx.nd:
+        arguments.check_floating(data.dtype)
+    elif in_channels is not None:
+        in_channels = arguments.whole("in_channels", in_channels, 1)
     kernel = per_axis("kernel", kernel, len(sizes))
     stride = per_axis("stride", stride, len(sizes))
     windows = windows_of(kernel, stride, (1,) * len(sizes), hashable(pad))

@@ -33,6 +33,7 @@ class Windowed:
     #: least they may be.
     _window = "kernel_size"
     _ints = {"strides": 1}
+    _optional = ()
     _counts = {}
     _causal = False
 
@@ -60,12 +61,16 @@ class Windowed:
     def forward(self, x: Any, *args: Any) -> Any:
         if self._padding is not None and isinstance(x, NDArray):
             arguments.check_rank(x.shape, self._kwargs["layout"], f"data for {self.name}")
+            self._check_data(x)
         return super().forward(x, *args)
 
     @property
     def _in_size(self):
-        shape = self._in_shape
-        return shape if shape is None else arguments.spatial(shape, self._kwargs["layout"])
+        shape, layout = self._in_shape, self._kwargs["layout"]
+        if shape is None:
+            return None
+        arguments.check_rank(shape, layout, f"data for {self.name}")
+        return arguments.spatial(shape, layout)
 
     @property
     def _seen_channels(self):
@@ -82,7 +87,7 @@ class Windowed:
         ndim = _ndim(type(self))
         given["layout"] = arguments.check_layout(given["layout"], ndim)
         for name, least in {self._window: 1, **self._ints}.items():
-            if given[name] is not None:
+            if given[name] is not None or name not in self._optional:
                 given[name] = per_axis(name, given[name], ndim, least)
         for name, least in self._counts.items():
             given[name] = whole(name, given[name], least)
@@ -94,6 +99,20 @@ class Windowed:
             return None
         word, given["padding"] = given["padding"], 0
         return word.lower() if isinstance(word, str) else padding
+
+
+#: What MXNet's operators and other frameworks call an argument, and what Gluon's blocks do.
+_MEANT = {
+    "kernel": ("kernel_size", "pool_size"),
+    "kernel_size": ("pool_size",),
+    "pool_size": ("kernel_size",),
+    "stride": ("strides",),
+    "pad": ("padding",),
+    "dilate": ("dilation",),
+    "num_group": ("groups",),
+    "num_filter": ("channels",),
+    "filters": ("channels",),
+}
 
 
 class _Shown:
@@ -130,6 +149,9 @@ def _signature_of(stock):
 def _bind(cls, args, kwargs):
     """All arguments of a call by name: what ``Signature.bind`` does, which takes as long as the rest."""
     names, defaults = _arguments_of(_stock(cls))
+    for name in kwargs.keys() & _MEANT.keys() - set(names):
+        for meant in set(_MEANT[name]) & set(names):
+            raise TypeError(f"{cls.__name__} has no argument {name!r}: it is {meant!r}")
     given = {**defaults, **dict(zip(names, args)), **kwargs}
     twice = not kwargs.keys().isdisjoint(names[: len(args)])
     if twice or len(args) > len(names) or any(name not in given for name in names):

@@ -2,15 +2,19 @@
 
 from typing import Any
 
+import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn as stock
 
 from .. import functional
 from ..arguments import groups
-from ..functional._convolution import check_transposed
+from ..functional._convolution import check_convolved, check_transposed
 from ..functional._window import windows_of
 from ..lowering import ways_to_convolve
 from .base import Windowed
+
+#: Those of every MXNet; later ones know others.
+_ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
 
 
 class _Convolution(Windowed):
@@ -19,6 +23,11 @@ class _Convolution(Windowed):
 
     def _check(self, given):
         padding = super()._check(given)
+        if given["use_bias"] not in (True, False):
+            raise TypeError(f"use_bias={given['use_bias']!r} is neither True nor False")
+        _check_activation(given["activation"])
+        for name in ("weight_initializer", "bias_initializer"):
+            _check_initializer(name, given[name])
         groups(given["channels"], given["groups"], ("channels", "groups"))
         if given["in_channels"]:
             groups(given["in_channels"], given["groups"], ("in_channels", "groups"))
@@ -49,6 +58,10 @@ class _Convolution(Windowed):
         way = self._way_for(x)
         return functional.convolution(F, x, *args, in_channels=self._seen_channels, way=way, **kwargs)
 
+    def _check_data(self, x):
+        known = self._kwargs
+        check_convolved(x, known["layout"], known["num_group"], self.weight.dtype, "groups")
+
     def _data_dtype(self):
         return np.dtype(self.weight.dtype).name
 
@@ -59,6 +72,28 @@ class _Convolution(Windowed):
         window = known["kernel"], known["stride"], known["dilate"], self._padding, self._causal
         channels = self._seen_channels, known["num_filter"]
         return ways_to_convolve(windows_of(*window), self._in_size, channels)
+
+
+def _check_activation(name):
+    if name in (None, *_ACTIVATIONS):
+        return
+    if not isinstance(name, str):
+        raise TypeError(f"activation={name!r} is not a name: use one of {_ACTIVATIONS}, or None")
+    try:
+        mx.sym.Activation(mx.sym.var("data"), act_type=name)
+    except mx.MXNetError:
+        raise ValueError(f"activation={name!r} is unknown: use one of {_ACTIVATIONS}") from None
+
+
+def _check_initializer(name, value):
+    if value is None or callable(value):
+        return
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r} is no initializer: give one of mx.init, its name, or None")
+    try:
+        mx.init.create(value)
+    except Exception as error:  # which kind it is depends on what is wrong
+        raise ValueError(f"{name}={value!r} is unknown: give one of mx.init, or its name") from error
 
 
 class _Transposed(_Convolution):

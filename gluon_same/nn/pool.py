@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from mxnet.gluon import nn as stock
 
-from .. import functional
+from .. import arguments, functional
 from ..functional._window import windows_of
 from ..lowering import ways_to_pool
 from .base import Windowed
@@ -13,6 +13,7 @@ from .base import Windowed
 
 class _Pooling(Windowed):
     _window = "pool_size"
+    _optional = ("strides",)  # which are the window then
     _dtype = "float32"  # of the data, as far as a block without parameters knows
 
     def cast(self, dtype: Any) -> None:
@@ -53,6 +54,9 @@ class _Pooling(Windowed):
             way=self._way_for(x),
             name="fwd",
         )
+
+    def _check_data(self, x):
+        arguments.check_floating(x.dtype)
 
     def _data_dtype(self):
         return np.dtype(self._dtype).name

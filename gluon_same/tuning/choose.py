@@ -16,7 +16,7 @@ from .surroundings import Graph, tagged
 from .timer import stopwatch, timed
 
 #: The shortest way that takes no more than this of the fastest is kept: less is noise.
-TIE = 1.03
+TIE = 1.05
 
 #: A way is not measured further whose first run takes longer than this of the fastest, and seconds that
 #: it takes to set up.

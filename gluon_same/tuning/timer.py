@@ -6,8 +6,9 @@ from typing import Any, Callable, Dict
 #: Seconds of runs, and the rounds that they are run in.
 SECONDS, LEAST, MOST = 0.4, 3, 30
 
-#: What takes longer than this of the fastest is run no more.
-HOPELESS = 1.3
+#: What takes longer than this of the fastest is run no more; in the first rounds, what takes longer than
+#: that, because a run may have been held up.
+HOPELESS, HOPELESS_EARLY = 1.3, 3.0
 
 
 def stopwatch(runs: Dict[str, Callable[[], Any]]) -> Dict[str, float]:
@@ -32,7 +33,7 @@ def stopwatch(runs: Dict[str, Callable[[], Any]]) -> Dict[str, float]:
     best = {name: timed(run) for name, run in runs.items()}
     spent, rounds = 0.0, 0
     while rounds < LEAST or (rounds < MOST and spent < SECONDS):
-        limit = HOPELESS * min(best.values())
+        limit = (HOPELESS if rounds >= LEAST else HOPELESS_EARLY) * min(best.values())
         for name in [name for name, seconds in best.items() if seconds <= limit]:
             seconds = timed(runs[name])
             spent += seconds

@@ -110,9 +110,6 @@ def test_steps_say_what_they_do():
         "drops the last 2 windows; reverses the axis",
     )
     assert Pad(((0, 1), (0, 0))).words() == ("lengthens the input by 1 at the end", "")
-    assert Join(((2, 1),)).words() == (
-        "lengthens the input by 2 at the start and 1 at the end, by concat",
-    )
     window = Window(3, 2, "same", 3)
     assert PadBySize((window, None), ((0, 0), (1, 0))).words() == (
         "pads the input by what its size requires when the graph runs",

@@ -1,0 +1,125 @@
+"""Arguments that do not fit: which error they raise, and the words that it must have."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from gluon_same import functional, geometry, nn, specialize, summary
+
+X = mx.nd.ones((1, 3, 8, 8))
+W = mx.nd.ones((4, 3, 3, 3))
+HUGE = 10**30
+
+
+def conv(*args, **kwargs):
+    return lambda: nn.Conv2D(*args, **{"padding": "same", **kwargs})
+
+
+def run(layer, x=X, **hybridize):
+    def call():
+        layer.initialize()
+        layer.hybridize(**hybridize)
+        return layer(x)
+
+    return call
+
+
+def convolve(x=X, w=W, bias=None, F=mx.nd, **kwargs):
+    return lambda: functional.convolution(F, x, w, bias, **{"kernel": (3, 3), "num_filter": 4, **kwargs})
+
+
+def pool(x=X, F=mx.nd, **kwargs):
+    return lambda: functional.pooling(F, x, **{"kernel": (2, 2), **kwargs})
+
+
+S, T = mx.sym.var("data"), mx.sym.var("weight")
+
+CASES = [
+    # Layers, at construction.
+    (conv(8, 3, strides=None), TypeError, "strides=None"),
+    (conv(8, HUGE), ValueError, r"kernel_size=10{30} is out of range: .* at most 2147483647"),
+    (conv(HUGE, 3), ValueError, "channels=10{30} is out of range"),
+    (conv(8, 3, strides=HUGE), ValueError, "strides=10{30} is out of range"),
+    (conv(8, 3, groups=3), ValueError, "channels=8 is not a multiple of groups=3"),
+    (conv(8, 3, groups=4, in_channels=6), ValueError, "in_channels=6 is not a multiple of groups=4"),
+    (conv(8, 3, activation="nope"), ValueError, "activation='nope' is unknown: use one of .*'relu'"),
+    (conv(8, 3, activation=5), TypeError, "activation=5 is not a name"),
+    (conv(8, 3, use_bias="yes"), TypeError, "use_bias='yes' is neither True nor False"),
+    (conv(8, 3, weight_initializer="nope"), ValueError, "weight_initializer='nope' is unknown"),
+    (conv(8, 3, bias_initializer=5), TypeError, "bias_initializer=5 is no initializer"),
+    (conv(8, 3, padding="full"), ValueError, r"padding='full' is unknown: use one of \('same', 's"),
+    (conv(8, 3, stride=2), TypeError, "Conv2D has no argument 'stride': it is 'strides'"),
+    (conv(8, 3, dilate=2), TypeError, "'dilate': it is 'dilation'"),
+    (conv(8, 3, num_group=2), TypeError, "'num_group': it is 'groups'"),
+    (lambda: nn.MaxPool2D(2, stride=1), TypeError, "'stride': it is 'strides'"),
+    (lambda: nn.MaxPool2D(2, kernel_size=1), TypeError, "'kernel_size': it is 'pool_size'"),
+    (lambda: nn.MaxPool2D(HUGE, padding="same"), ValueError, "pool_size=10{30}"),
+    # Layers, when called.
+    (run(nn.Conv2D(8, 3, padding="same", groups=2)), ValueError, "3 channels .* groups=2"),
+    (run(nn.Conv2D(8, 3, padding="same", layout="NHWC")), ValueError, "layout='NHWC' .* GPUs alone"),
+    (run(nn.Conv2D(8, 3, padding="same"), X.astype("float64")), TypeError, "float64 .* float32.*cast"),
+    (run(nn.MaxPool2D(2, padding="same"), X.astype("int32")), TypeError, "int32 .*floating"),
+    # Functions.
+    (convolve([[1.0] * 10**5]), TypeError, "^data is a list, neither an NDArray nor a Symbol$"),
+    (convolve(np.ones((1, 3, 8, 8))), TypeError, "data is a ndarray, neither"),
+    (convolve(w=None), TypeError, "weight is a NoneType, neither an NDArray nor a Symbol"),
+    (convolve(w=np.ones((4, 3, 3, 3))), TypeError, "weight is a ndarray, neither"),
+    (convolve(w=T), TypeError, "weight is a Symbol, and data is a NDArray"),
+    (convolve(bias=5), TypeError, "bias is a int, neither"),
+    (convolve(S, T, F=mx.sym, in_size=5), TypeError, "in_size=5 is not a size for each of 2 axes"),
+    (convolve(S, T, F=mx.sym, in_channels="8"), TypeError, "in_channels='8' is not a whole number"),
+    (convolve(S, T, F=mx.sym, in_channels=-8), ValueError, "in_channels=-8 is out of range"),
+    (convolve(num_group=2), ValueError, "3 channels .* num_group=2"),
+    (pool(X.astype("int32")), TypeError, "int32 .*floating"),
+    (pool(S, F=mx.sym, in_channels=0), ValueError, "in_channels=0 is out of range"),
+    (pool(pool_type="lp"), ValueError, "pool_type='lp'"),
+    # Nets.
+    (lambda: specialize(nn.MaxPool2D(2), (1, 3, 10**18, 2)), ValueError, "input shape=10{18} is out of"),
+    (
+        lambda: summary(nn.MaxPool2D(2), (1, 3, HUGE, 2)),
+        ValueError,
+        "input shape=10{30} is out of range",
+    ),
+    # Arithmetic.
+    (lambda: geometry.same_padding(5, 3, mode="full"), ValueError, "mode='full'"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_the_error_says_what_was_given(number):
+    call, error, words = CASES[number]
+    with pytest.raises(error, match=words) as caught:
+        call()
+    assert not isinstance(caught.value, mx.MXNetError) and len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("mode", ["SAME", "Same", "SAME_LOWER", "Valid"])
+def test_geometry_ignores_letter_case_as_layers_do(mode):
+    assert geometry.padding_of(mode, 13, 2) == geometry.padding_of(mode.lower(), 13, 2)
+    assert geometry.output_size(13, 2, mode=mode) == geometry.output_size(13, 2, mode=mode.lower())
+
+
+@pytest.mark.parametrize("tell", [specialize, summary])
+def test_nets_are_told_shapes_by_arrays(tell):
+    net = nn.Conv2D(2, 3, 2, padding="same")
+    net.initialize()
+    tell(net, mx.nd.ones((1, 3, 8, 9)))
+    if tell is specialize:
+        assert net._in_shape == (1, 3, 8, 9)
+
+
+def test_a_net_that_does_not_fit_its_input_is_told_the_cause_first():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(2, 3, padding="same", in_channels=3))
+    for call in (specialize, summary):
+        with pytest.raises(ValueError) as caught:
+            call(net, (1, 3, 8))
+        cause, *_ = str(caught.value).split("could not be traced")
+        assert "data for " in cause and "(1, 3, 8) has 3 axes" in cause
+
+
+@pytest.mark.parametrize("kernel", [2, (2, 2)])
+def test_a_kernel_of_one_number_is_for_the_axes_of_the_data_or_of_images(kernel):
+    want = functional.pooling(mx.nd, X, kernel=kernel)
+    got = functional.pooling(mx.sym, S, kernel=kernel).eval(data=X)[0]
+    np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
