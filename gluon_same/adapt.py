@@ -5,6 +5,7 @@ from collections import OrderedDict
 from typing import Any
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import Block, HybridBlock, SymbolBlock
 
 from .arguments import whole
@@ -87,7 +88,8 @@ class _Adaptive(Mixin):
         if self._gluon_same_twins is None:
             return super()._call_cached_op(*args)
         # What is fastest depends on whether gradients will be computed.
-        key = self._gluon_same_tune and mx.autograd.is_recording(), _shapes(args)
+        tuned_for = [mx.autograd.is_recording(), *(x.dtype for x in flat(args))]
+        key = self._gluon_same_tune and tuple(tuned_for), _shapes(args)
         twin = self._gluon_same_twins.get(key)
         if twin is None:
             twin = self.__specialised(args)
@@ -105,7 +107,7 @@ class _Adaptive(Mixin):
         known = {name: x.shape for name, x in zip(names, arrays)}
         twin, ways = self.__twin(), {}
         try:
-            if self._gluon_same_tune:
+            if self._gluon_same_tune and all(x.dtype == np.float32 for x in arrays):
                 # By this block's own class, which traces as any other where it is given symbols.
                 ways = choose_ways(self, blocks_of(self), known, mx.autograd.is_recording())
             if isinstance(twin, Windowed):

@@ -5,13 +5,14 @@ from contextlib import contextmanager
 from typing import Any, List, Sequence, Union
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import Block, HybridBlock
 
 from .arguments import shape_of, spatial
 from .arrays import fix_shape
 from .nn.base import Windowed
 from .sizes import as_classic, blocks_of, flat, shapes_seen
-from .tuning import choose_ways
+from .tuning import EVERYWHERE, choose_ways
 
 __all__ = ["specialize"]
 
@@ -79,20 +80,21 @@ def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] 
     if tune not in (False, True, "inference", "training"):
         raise ValueError(f"tune={tune!r} is unknown: use False, True, 'inference' or 'training'")
     seen, free = shapes_seen(net, blocks, shapes)
+    ways = {}
+    if tune:
+        known = {f"data{i}": shape for i, shape in enumerate(shapes)}
+        ways = choose_ways(net, blocks, known, tune == "training")
     token = object()
     for block in blocks:
         if isinstance(block, Windowed) and len(seen.get(block, ())) == 1:
             ((shape,),) = seen[block]
-            block._in_shape = shape
-    if tune:
-        known = {f"data{i}": shape for i, shape in enumerate(shapes)}
-        for (block, shape), way in choose_ways(net, blocks, known, tune == "training").items():
-            block._way = way if block._in_shape == shape else None
+            block._in_shape, block._way = shape, ways.get((block, shape))
     for block in blocks:
         if isinstance(block, HybridBlock) and len(seen.get(block, ())) == 1 and _holds_fixed(block):
             (signature,) = seen[block]
             block._expected = tuple(_expectation(block, shape, free) for shape in signature)
             block._specialization = token
+            block._single = not set(ways.values()) <= set(EVERYWHERE)
             block.__class__ = mixed(_Guard, type(block))
     return net
 
@@ -172,7 +174,7 @@ def _inside(token):
 class _Guard(Mixin):
     """Mixin of a specialised block: no input of another size gets through."""
 
-    _gluon_same_state = ("_expected", "_specialization")
+    _gluon_same_state = ("_expected", "_specialization", "_single")
 
     def forward(self, *args: Any) -> Any:
         given = flat(args)
@@ -188,6 +190,11 @@ class _Guard(Mixin):
             with _inside(self._specialization):
                 return super().forward(*_replace(args, checked))
         for x, expected in zip(given, self._expected):
+            if self._single and x.dtype in (np.float16, np.float64):
+                raise ValueError(
+                    f"{self.name} is tuned for float32 and was given {np.dtype(x.dtype)}: cast the net "
+                    "before gluon_same.specialize, or specialize it without tune"
+                )
             if len(x.shape) != len(expected) or any(
                 want not in (None, has) for want, has in zip(expected, x.shape)
             ):

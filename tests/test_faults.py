@@ -1,5 +1,9 @@
 """What MXNet gets wrong, or crashes at, and our blocks keep away from."""
 
+import os
+import subprocess
+import sys
+import textwrap
 import threading
 
 import mxnet as mx
@@ -7,7 +11,10 @@ import numpy as np
 import pytest
 from mxnet import autograd
 
+import gluon_same
 from gluon_same import adapt, functional, nn, specialize
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(gluon_same.__file__)))
 
 TRANSPOSED = {1: nn.Conv1DTranspose, 2: nn.Conv2DTranspose, 3: nn.Conv3DTranspose}
 
@@ -85,3 +92,30 @@ def test_threads_that_each_own_a_net(prepare, record):
     for thread in threads:
         thread.join()
     assert not failures, failures[0]
+
+
+UNDER_AMP = """
+    import gluon_same
+    import mxnet as mx
+    from gluon_same import adapt, nn, specialize
+    from mxnet.contrib import amp
+
+    amp.init(target_dtype="bfloat16")  # for good: hence a process of its own
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(8, 3, padding="same"), nn.Conv2D(8, 2, 2, "same"), nn.AvgPool2D(3, 2, "same"))
+    net.initialize()
+    x = mx.nd.ones((1, 8, 16, 16))
+    shapes = [net(x).shape]
+    net.hybridize()
+    shapes += [net(x).shape, specialize(net, x, tune=True)(x).shape, adapt(net, tune=True)(x).shape]
+    assert set(shapes) == {(1, 8, 4, 4)}, shapes
+"""
+
+
+def test_automatic_mixed_precision_casts_what_meets():
+    path = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-c", textwrap.dedent(UNDER_AMP)]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

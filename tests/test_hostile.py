@@ -123,3 +123,10 @@ def test_a_kernel_of_one_number_is_for_the_axes_of_the_data_or_of_images(kernel)
     want = functional.pooling(mx.nd, X, kernel=kernel)
     got = functional.pooling(mx.sym, S, kernel=kernel).eval(data=X)[0]
     np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
+
+
+def test_what_stock_layers_take_is_taken():
+    for more in ({"use_bias": None}, {"weight_initializer": ""}, {"bias_initializer": "zeros"}):
+        layer = conv(8, 3, **more)()
+        layer.initialize()
+        assert layer(X).shape == (1, 8, 8, 8)

@@ -218,7 +218,9 @@ def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str =
     """
     arguments.check_channels(data.shape, layout, groups, name)
     given, wanted = np.dtype(data.dtype), np.dtype(dtype)
-    if given != wanted:
+    # Automatic mixed precision casts what meets in float32, float16 and bfloat16, a structured dtype.
+    cast = all(each.kind == "V" or each in (np.float16, np.float32) for each in (given, wanted))
+    if given != wanted and not cast:
         raise TypeError(f"data of {given} do not go with a weight of {wanted}: cast one of the two")
     if layout.endswith("C") and data.context.device_type == "cpu":
         raise ValueError(

@@ -4,6 +4,7 @@ import inspect
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from mxnet.ndarray import NDArray
 
 from .. import arguments
@@ -79,7 +80,7 @@ class Windowed:
 
     def _way_for(self, x):
         """The way chosen by tuning, where it is for this input: a symbol's graph, or an array."""
-        fits = not isinstance(x, NDArray) or x.shape == self._in_shape
+        fits = not isinstance(x, NDArray) or (x.shape, x.dtype) == (self._in_shape, np.float32)
         return self._way if fits else None
 
     def _check(self, given):

@@ -23,7 +23,7 @@ class _Convolution(Windowed):
 
     def _check(self, given):
         padding = super()._check(given)
-        if given["use_bias"] not in (True, False):
+        if given["use_bias"] not in (True, False, None):
             raise TypeError(f"use_bias={given['use_bias']!r} is neither True nor False")
         _check_activation(given["activation"])
         for name in ("weight_initializer", "bias_initializer"):
@@ -86,7 +86,7 @@ def _check_activation(name):
 
 
 def _check_initializer(name, value):
-    if value is None or callable(value):
+    if value in (None, "") or callable(value):
         return
     if not isinstance(value, str):
         raise TypeError(f"{name}={value!r} is no initializer: give one of mx.init, its name, or None")

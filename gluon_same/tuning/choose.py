@@ -4,6 +4,7 @@ import hashlib
 import json
 import sys
 import time
+from contextlib import suppress
 from typing import Dict, Sequence, Tuple
 
 import mxnet as mx
@@ -27,6 +28,9 @@ PATIENCE = 2.0
 
 #: Ways that are for any dtype and any device.
 EVERYWHERE = ("portable", "crop", "pad")
+
+
+_FAILURES = (mx.MXNetError, TypeError, ValueError)
 
 
 def fastest(times: Dict[str, float]) -> str:
@@ -60,7 +64,10 @@ def choose_ways(
         inputs = [x.as_np_ndarray() for x in inputs]
     same = [block for block in blocks if isinstance(block, Windowed) and block._padding is not None]
     with seeing(blocks, known), tagged(same) as calls:
-        graph = Graph(mx.sym.Group([as_classic(x) for x in flat([net(*inputs)])]), known)
+        outputs = [as_classic(x) for x in flat([net(*inputs)])]
+    if not outputs:  # the net hands its results on in another way
+        return {}
+    graph = Graph(mx.sym.Group(outputs), known)
     chosen, show, context = {}, _Progress(len(calls)), _context(net)
     for tag, (block, shape) in enumerate(calls):
         show(block.name)
@@ -115,10 +122,15 @@ def _times(graph, tag, block, shape, context, training):
         if len(ways) < 2:
             return {}
         symbols = {}
-        around = graph.around(tag, block)
+        around = graph.around(tag, block, shape)
+        if around is None:
+            return {}
         for way in ways:
             block._way = None if way == "portable" else way
-            symbols[way] = around.with_layer(block)
+            with suppress(*_FAILURES):
+                symbols[way] = around.with_layer(block)
+        if "portable" not in symbols:
+            return {}
     finally:
         block._in_shape, block._way = block_shape, block_way
     shortest = sorted(symbols, key=lambda way: (_length(symbols[way]), way != "portable"))
@@ -129,7 +141,7 @@ def _times(graph, tag, block, shape, context, training):
             try:
                 runs[way] = _runner(symbols[way], around, block, context, training)
                 first[way] = timed(runs[way])
-            except mx.MXNetError:  # a way that MXNet cannot run here is none
+            except _FAILURES:  # a way that MXNet cannot run here is none
                 runs.pop(way, None)
         limit = HOPELESS_AT_FIRST * min(first.values(), default=0) + SET_UP
         hopeful = {way: run for way, run in runs.items() if first[way] <= limit}

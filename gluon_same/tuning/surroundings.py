@@ -2,7 +2,7 @@
 
 import json
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -12,6 +12,9 @@ Shape = Tuple[int, ...]
 
 #: Operators that put memory in an order of their own, whatever is before them: surroundings end there.
 ANCHORS = {"Convolution", "Deconvolution", "FullyConnected"}
+
+#: Words in the names of operators that draw random numbers, which would change the user's.
+RANDOM = ("dropout", "random", "sample", "shuffle", "rnn")
 
 #: Operators to walk from a layer where there is no anchor.
 REACH = 6
@@ -34,6 +37,8 @@ def tagged(blocks: Sequence[Block]) -> Iterator[List[Tuple[Block, Shape]]]:
     def enter(block, _):
         scope = None
         if block._in_shape is not None:
+            for parameter in block.collect_params().values():
+                parameter.var()  # which is kept, and is not to keep the tag
             scope = mx.AttrScope(**{_TAG: str(len(calls))})
             calls.append((block, block._in_shape))
             scope.__enter__()
@@ -75,34 +80,42 @@ class Graph:
             for source in node["inputs"]:
                 self._consumers[source[0]].add(at)
 
-    def around(self, tag: int, block: Block) -> "Surroundings":
-        """What is around the layer with a tag."""
+    def around(self, tag: int, block: Block, shape: Shape) -> Optional["Surroundings"]:
+        """What is around a layer whose input has a shape, by its tag; None if the graph lacks it."""
         own = {i for i, n in enumerate(self._nodes) if n.get("attrs", {}).get(_TAG) == str(tag)}
         own = {i for i in own if self._nodes[i]["op"] != "null"}
+        if not own:
+            return None
         parameters = {p.name for p in block.collect_params().values()}
-        data = next(
+        data, index, *_ = next(
             source
             for i in sorted(own)
-            for source, *_ in self._nodes[i]["inputs"]
-            if source not in own and self._nodes[source]["name"] not in parameters
+            for source in self._nodes[i]["inputs"]
+            if source[0] not in own and self._nodes[source[0]]["name"] not in parameters
         )
         out = max(own)
-        before = self._before(data)
-        after = self._after(out, own)
+        before, after = self._before(data), self._after(out, own)
+        cut_before, cut_after = self._edges(before), self._edges(after) - {out}
+        pairs = (before, cut_before), (after, cut_after)
+        if index or any(self._uses_another_output(*pair) for pair in pairs):
+            # An operator with several results is at the edge: stand alone.
+            before, after, cut_before, cut_after = set(), set(), set(), set()
+        if not before:
+            name = _edge(data)
+            known = {name: shape}
+            prefix = mx.sym.var(name)
+        else:
+            known, prefix = {}, self._cut([data], cut_before)
         ends = [i for i in sorted(after) if not self._consumers[i] & after]
-        cut_before = self._edges(before)
-        cut_after = self._edges(after) - {out}
-        shapes = self._shapes(sorted(cut_before | cut_after | ({data} if not before else set())))
-        prefix = self._cut([data], cut_before if before else {data})
         suffix = self._cut(ends, cut_after, hole=out) if ends else None
-        names = {_edge(i): shape for i, shape in shapes.items()}
-        return Surroundings(prefix, suffix, names)
+        shapes = self._shapes(sorted(cut_before | cut_after))
+        return Surroundings(prefix, suffix, {**known, **{_edge(i): s for i, s in shapes.items()}})
 
     def _before(self, data):
         """The operators whose results the layer's input is made of, back to anchors."""
         found, front = set(), [data]
         for _ in range(REACH):
-            front = [i for i in front if self._nodes[i]["op"] != "null" and i not in found]
+            front = [i for i in front if i not in found and not self._ends_at(i)]
             found.update(front)
             grown = [i for i in front if self._nodes[i]["op"] not in ANCHORS]
             front = [source for i in grown for source, *_ in self._nodes[i]["inputs"]]
@@ -114,8 +127,18 @@ class Graph:
         for _ in range(REACH):
             grown = [i for i in front if i == out or self._nodes[i]["op"] not in ANCHORS]
             front = [i for at in grown for i in self._consumers[at] if i not in found | own]
+            front = [i for i in front if not self._ends_at(i)]
             found.update(front)
         return found
+
+    def _ends_at(self, i):
+        """Whether surroundings end before a node: a variable, or what draws random numbers."""
+        name = self._nodes[i]["op"].lower()
+        return name == "null" or any(word in name for word in RANDOM)
+
+    def _uses_another_output(self, kept, edges):
+        inputs = [source for i in kept for source in self._nodes[i]["inputs"]]
+        return any(source[0] in edges and source[1] for source in inputs)
 
     def _edges(self, kept):
         """The nodes that some nodes take from without being among them, parameters left out."""

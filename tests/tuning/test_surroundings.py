@@ -16,7 +16,7 @@ def around(net, shape, index=0):
     with seeing(blocks, known), tagged(same) as calls:
         graph = Graph(net(mx.sym.var("data")), known)
     block, seen = calls[index]
-    found = graph.around(index, block)
+    found = graph.around(index, block, seen)
     block._in_shape = seen
     symbol = found.with_layer(block)
     block._in_shape = None

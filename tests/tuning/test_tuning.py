@@ -273,3 +273,108 @@ def test_the_command_shows_the_ways_with_their_times(stopwatch, capsys):
     assert json.loads(capsys.readouterr().out)["seconds"]["join"] == 1
     assert main(["pad", "--size", "9", "--kernel", "3", "--measure"]) == 0
     assert "nothing to choose from" in capsys.readouterr().out
+
+
+def test_a_net_is_left_as_it_was_where_tuning_is_interrupted(net, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(choose, "stopwatch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        specialize(net, SHAPE, tune=True)
+    assert all(layer._in_shape is None and layer._way is None for layer in net if hasattr(layer, "_way"))
+    assert type(net) is nn.HybridSequential
+
+
+class Auxiliary(nn.HybridBlock):
+    """A head that is always computed, and handed on in training alone."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.conv, self.pool = nn.Conv2D(8, 3, 2, "same", in_channels=8), nn.MaxPool2D(3, 2, "same")
+
+    def hybrid_forward(self, F, x):
+        y = self.conv(x)
+        aside = self.pool(y)
+        return (y, aside) if mx.autograd.is_training() else y
+
+
+class Split(nn.HybridBlock):
+    """A layer of the second of several results, which differ in size."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.conv, self.pool = (
+                nn.Conv2D(8, 2, padding="same", in_channels=8),
+                nn.MaxPool2D(2, 1, "same"),
+            )
+
+    def hybrid_forward(self, F, x):
+        return self.pool(F.split_v2(self.conv(x), (5,), axis=2)[1])
+
+
+class Named(nn.Block):
+    """A net that hands its results on by name."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2D(8, 3, 2, "same", in_channels=8)
+
+    def forward(self, x):
+        return {"out": self.conv(x)}
+
+
+@pytest.mark.parametrize("make", [Auxiliary, Split, Named])
+def test_unusual_nets_are_tuned_as_far_as_can_be(make, stopwatch):
+    net = make()
+    net.initialize()
+    x = mx.nd.random.normal(shape=SHAPE)
+    want = net(x)
+    stopwatch.fast = ["move", "together"]
+    specialize(net, SHAPE, tune=True)
+    if make is not Named:
+        net.hybridize()
+        same(net(x), want)
+        adapt(net, tune=True).hybridize()
+        same(net(x), want)
+    else:
+        same(net(x)["out"], want["out"])
+
+
+def test_no_tag_is_left_in_a_graph(net, stopwatch, tmp_path):
+    tuning.times_of(net[3], (2, 8, 8, 8))
+    adapt(net, tune=True).hybridize()
+    net(mx.nd.ones(SHAPE))
+    net.export(str(tmp_path / "net"))
+    assert "gluon_same" not in (tmp_path / "net-symbol.json").read_text()
+
+
+@pytest.mark.parametrize("tune", [True, "training"])
+def test_what_draws_random_numbers_is_not_run(tune):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(8, 3, 2, "same"), nn.Dropout(0.5), nn.MaxPool2D(2, 1, "same"), nn.Dropout(0.5))
+    net.initialize()
+    net(mx.nd.ones(SHAPE))
+    mx.random.seed(5)
+    want = mx.nd.random.uniform(shape=(3,)).asnumpy()
+    mx.random.seed(5)
+    specialize(net, SHAPE, tune=tune)
+    np.testing.assert_array_equal(mx.nd.random.uniform(shape=(3,)).asnumpy(), want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_a_tuned_pool_of_another_dtype(dtype, stopwatch):
+    layer = nn.MaxPool2D(3, 2, "same")
+    x = mx.nd.random.normal(shape=SHAPE)
+    want, stopwatch.fast = layer(x), ["together"]
+    adapt(layer, tune=True).hybridize()
+    same(layer(x), want)
+    assert layer(x.astype(dtype)).dtype == np.dtype(dtype)
+    specialize(layer, SHAPE, tune=True)
+    with pytest.raises(ValueError, match=f"tuned for float32 and was given {dtype}"):
+        layer(x.astype(dtype))
+    layer.cast(dtype)
+    specialize(layer, SHAPE, tune=True)
+    assert layer(x.astype(dtype)).dtype == np.dtype(dtype)
