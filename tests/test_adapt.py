@@ -8,22 +8,9 @@ import pytest
 from mxnet import autograd, gluon
 
 from gluon_same import adapt, model_zoo, nn, specialize
+from small_nets import make_net
 
 SHAPES = [(2, 3, 32, 33), (2, 3, 33, 32), (2, 3, 21, 20)]
-
-
-def make_net():
-    net = nn.HybridSequential()
-    with net.name_scope():
-        net.add(
-            nn.Conv2D(8, 3, strides=2, padding="same"),
-            nn.BatchNorm(),
-            nn.MaxPool2D(3, 2, padding="same"),
-            nn.Conv2D(8, 2, padding="same"),
-            nn.AvgPool2D(2, 2, padding="same"),
-        )
-    net.initialize(mx.init.Xavier())
-    return net
 
 
 @pytest.fixture

@@ -100,21 +100,10 @@ def convolution(
         weight = F.reverse(weight, axis=tuple(first + axis for axis in plan.reversed))
     inputs = [weight] if bias is None else [weight, bias]
 
-    def operate(x, operator):
-        return F.Convolution(
-            x,
-            *inputs,
-            kernel=kernel,
-            stride=stride,
-            dilate=dilate,
-            pad=operator.pad,
-            num_filter=num_filter,
-            num_group=num_group,
-            no_bias=bias is None,
-            layout=layout,
-            name=name,
-        )
-
+    window = {"kernel": kernel, "stride": stride, "dilate": dilate, "layout": layout}
+    operate = _operation(
+        F.Convolution, inputs, num_filter=num_filter, num_group=num_group, name=name, **window
+    )
     return restore(plan.apply(F, data, layout, operate))
 
 
@@ -187,24 +176,22 @@ def deconvolution(
             raise ValueError(f"pad={pad!r} cuts off all that data of spatial size {sizes} give")
     inputs = [weight] if bias is None else [weight, bias]
 
-    def operate(x, operator):
-        return F.Deconvolution(
-            x,
-            *inputs,
-            kernel=kernel,
-            stride=stride,
-            dilate=dilate,
-            pad=operator.pad,
-            adj=operator.adj,
-            num_filter=num_filter,
-            num_group=num_group,
-            no_bias=bias is None,
-            layout=layout,
-            name=name,
-        )
-
+    window = {"kernel": kernel, "stride": stride, "dilate": dilate, "layout": layout}
+    operate = _operation(
+        F.Deconvolution, inputs, num_filter=num_filter, num_group=num_group, name=name, **window
+    )
     plan = lowering.plan_deconvolution(windows, cuts, extras)
     return restore(plan.apply(F, data, layout, operate))
+
+
+def _operation(operator, inputs, **known):
+    """What applies an operator to data, with the padding of a plan."""
+
+    def operate(x, own):
+        added = {"adj": own.adj} if own.adj else {}
+        return operator(x, *inputs, pad=own.pad, no_bias=len(inputs) == 1, **added, **known)
+
+    return operate
 
 
 def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str = "num_group") -> None:

@@ -16,14 +16,13 @@ PROBES = (10080, 20160)
 
 
 class Operand(NamedTuple):
-    """An array or a symbol of classic mode; its shape, None for what is not known; its dtype.
+    """An array or a symbol of classic mode, and its shape, None for what is not known.
 
     The sizes of a symbol are ``sure`` if its graph refuses all others.
     """
 
     value: Any
     shape: Optional[Shape]
-    dtype: Optional[str] = None
     sure: bool = True
 
     @property
@@ -79,7 +78,7 @@ def operand(value: Any) -> Operand:
     """An operand of an array or a symbol in classic mode."""
     if isinstance(value, mx.nd.NDArray):
         return Operand(value, value.shape)
-    return Operand(value, infer_shape(value), infer_dtype(value), sure=False)
+    return Operand(value, infer_shape(value), sure=False)
 
 
 def fix(symbol: Any, expected: Shape) -> Any:
@@ -108,12 +107,6 @@ def infer_shape(symbol: Any) -> Optional[Shape]:
             continue
         return tuple(n if n == m and n > 0 else None for n, m in zip(*shapes)) or None
     return None
-
-
-def infer_dtype(symbol: Any) -> Optional[str]:
-    """The dtype that follows from the variables' own, None if it is open."""
-    (dtype,) = symbol.infer_type_partial()[1]
-    return dtype and dtype.__name__
 
 
 def inputs_are_fixed(symbol: Any) -> bool:

@@ -125,7 +125,7 @@ def _convolve(x, weight, how, groups=1, name=None):
         **_common(x, weight),
         **how,
     )
-    return Operand(out, (None, weight.shape[0]) + (None,) * (len(weight.shape) - 2), x.dtype)
+    return Operand(out, (None, weight.shape[0]) + (None,) * (len(weight.shape) - 2))
 
 
 def _depthwise(x, weight, how, name):

@@ -30,6 +30,7 @@ PATIENCE = 2.0
 EVERYWHERE = ("portable", "crop", "pad")
 
 
+#: What a way raises that MXNet cannot build or run here.
 _FAILURES = (mx.MXNetError, TypeError, ValueError)
 
 
@@ -69,13 +70,15 @@ def choose_ways(
         return {}
     graph = Graph(mx.sym.Group(outputs), known)
     chosen, show, context = {}, _Progress(len(calls)), _context(net)
-    for tag, (block, shape) in enumerate(calls):
-        show(block.name)
-        if (block, shape) not in chosen:
-            times = _times(graph, tag, block, shape, context, training)
-            if times:
-                chosen[block, shape] = fastest(times)
-    show.end()
+    try:
+        for tag, (block, shape) in enumerate(calls):
+            show(block.name)
+            if (block, shape) not in chosen:
+                times = _times(graph, tag, block, shape, context, training)
+                if times:
+                    chosen[block, shape] = fastest(times)
+    finally:
+        show.end()
     return {call: way for call, way in chosen.items() if way != "portable"}
 
 

@@ -10,6 +10,7 @@ from gluon_same import adapt, nn, specialize, tuning
 from gluon_same.__main__ import main
 from gluon_same.tuning import choose
 from gluon_same.tuning.timer import LEAST
+from small_nets import make_net
 
 SHAPE = (2, 8, 32, 28)
 
@@ -39,20 +40,6 @@ def stopwatch(monkeypatch):
     watch = Stopwatch()
     monkeypatch.setattr(choose, "stopwatch", watch)
     return watch
-
-
-def make_net():
-    net = nn.HybridSequential()
-    with net.name_scope():
-        net.add(
-            nn.Conv2D(8, 3, strides=2, padding="same", activation="relu"),
-            nn.BatchNorm(),
-            nn.MaxPool2D(3, 2, padding="same"),
-            nn.Conv2D(8, 2, padding="same"),
-            nn.AvgPool2D(2, 2, padding="same"),
-        )
-    net.initialize(mx.init.Xavier())
-    return net
 
 
 @pytest.fixture
