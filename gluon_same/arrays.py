@@ -9,6 +9,29 @@ from . import arguments
 Size = Optional[Sequence[Optional[int]]]
 
 
+class _Movers:
+    """MXNet's operators, of which those that only move elements stay as they were at import.
+
+    ``amp.init('bfloat16')`` replaces them by functions that cast to float32. ``Pad`` requires that.
+    """
+
+    def __init__(self, F: Any) -> None:
+        self._F = F
+        for name in ("slice", "slice_axis", "slice_like", "reshape", "transpose"):
+            setattr(self, name, getattr(F, name))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._F, name)
+
+
+_MOVERS = {F: _Movers(F) for F in (mx.nd, mx.sym)}
+
+
+def movers(F: Any) -> Any:
+    """``F`` with operators that keep the dtype of what they slice, reshape and transpose."""
+    return _MOVERS[F]
+
+
 def classic(data: Any, *others: Any) -> Tuple:
     """Data, weight and bias in classic mode, and what brings a result to the mode of the data."""
     for name, x in zip(("data", "weight", "bias"), (data, *others)):

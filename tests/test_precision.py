@@ -1,6 +1,8 @@
 """MXNet's own graph passes on nets with SAME blocks: fusion, int8, bfloat16."""
 
 import json
+import subprocess
+import sys
 
 import mxnet as mx
 import numpy as np
@@ -192,3 +194,50 @@ def test_bfloat16_of_a_specialised_net(record_property):
     net(x)
     found = compare("bfloat16, specialised", to_bfloat16(net)(x), net(x), record_property)
     assert found[0] >= 0.9 and found[1] <= 0.08
+
+
+AMP = """
+import gluon_same, mxnet as mx
+from gluon_same import nn
+from mxnet.contrib import amp
+
+
+def make():
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(8, 2, padding="same"),
+        nn.Conv2D(8, 3, 2, "same"),
+        nn.Conv2D(8, 3, 2, "same", groups=8),
+        nn.MaxPool2D(2, 1, padding="same"),
+        nn.MaxPool2D(3, 2, padding="same"),
+        nn.AvgPool2D(2, 1, padding="same"),
+        nn.Conv2D(4, 4, padding="same"),
+    )
+    net.initialize()
+    return net
+
+
+mx.random.seed(1)
+x = mx.nd.random.uniform(shape=(2, 3, 19, 24))
+exact = make()
+want = exact(x).asnumpy()
+
+amp.init("bfloat16")
+net = make()
+net(x)
+for old, new in zip(exact.collect_params().values(), net.collect_params().values()):
+    new.set_data(old.data())
+{make}
+for layer in net:
+    x = layer(x)
+    assert x.dtype == amp.amp.bfloat16, (layer, x.dtype)
+error = abs(mx.nd.amp_cast(x, dtype="float32").asnumpy() - want).max() / abs(want).max()
+assert error < 0.03, error
+"""
+
+
+@pytest.mark.parametrize("make", ["", "net.hybridize()", "gluon_same.specialize(net, x.shape)"])
+def test_mixed_precision_keeps_bfloat16_between_layers(make):
+    script = AMP.format(make=make)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
