@@ -1,6 +1,7 @@
 """Reading the weights of Darknet's own files."""
 
 import os
+import stat
 import struct
 from typing import Any, List, NamedTuple, Tuple, Union
 
@@ -165,6 +166,8 @@ def _classic(symbol):
 
 def _read(path, pieces):
     """The numbers of each piece, if the file has the right size for all of them."""
+    if stat.S_ISFIFO(os.stat(path).st_mode):  # whose size is not known, and which may never end
+        raise ValueError(f"{path} is a pipe: give the path of a file")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         at = start = _skip_header(path, file)
@@ -230,6 +233,12 @@ def _check_values(path, pieces, values):
             raise ValueError(
                 f"{path} has {piece.role} in layer {piece.layer} that are not finite: it is damaged or "
                 "of another net"
+            )
+        dtype = np.dtype(piece.parameter.dtype)
+        if dtype.kind == "f" and abs(value).max() > np.finfo(dtype).max:
+            raise ValueError(
+                f"{path} has {piece.role} of {abs(value).max():.3g} in layer {piece.layer}, which "
+                f"{dtype} does not hold: cast the net to float32 first"
             )
         if piece.role == "running variance" and (value < 0).any():
             raise ValueError(

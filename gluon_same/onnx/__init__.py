@@ -103,6 +103,8 @@ def export_model(
     shapes = _as_shapes(input_shapes)
     dtypes = _as_dtypes(dtype, net, len(shapes))
     path = os.fspath(path)
+    if not path or os.path.isdir(path):
+        raise ValueError(f"path={path!r} is not the name of a file: give one, such as 'net.onnx'")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"path={path!r} is in a folder that does not exist: make {folder!r}")

@@ -1,3 +1,4 @@
+import os
 import struct
 
 import mxnet as mx
@@ -175,6 +176,21 @@ def test_a_missing_file_and_a_directory_are_an_os_error(tmp_path):
         load_darknet_weights(net, tmp_path / "missing")
     with pytest.raises(IsADirectoryError):
         load_darknet_weights(net, tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_pipe_is_refused_and_not_waited_for(path):
+    os.mkfifo(str(path))
+    with pytest.raises(ValueError, match="is a pipe"):
+        load_darknet_weights(make_net(), path)
+
+
+def test_numbers_beyond_the_dtype_of_the_net_are_refused(path):
+    path.write_bytes(struct.pack("<3iq3f", 0, 2, 0, 0, 0.5, 3, 1e38))
+    net = nn.Conv2D(1, 1, in_channels=2)
+    net.cast("float16")
+    with pytest.raises(ValueError, match=r"weights of 1e\+38 .* float16 does not hold"):
+        load_darknet_weights(net, path)
 
 
 def sequence(*blocks):
