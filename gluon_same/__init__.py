@@ -19,9 +19,9 @@ from . import (
     nn,
     tuning,
 )
-from .adapt import adapt
-from .specialize import specialize
-from .summary import summary
+from .tracing.adapt import adapt
+from .tracing.specialize import specialize
+from .tracing.summary import summary
 
 __version__ = "0.1.0"
 __all__ = ["adapt", "functional", "geometry", "model_zoo", "nn", "specialize", "summary", "tuning"]

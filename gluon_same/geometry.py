@@ -266,7 +266,7 @@ def explain(in_size, kernel, stride=1, dilation=1, mode="same", *, operator=None
     -------
     Picture
         With ``str()``, ``text(legend=False)``, and the numbers as attributes; see
-        :class:`gluon_same.pad.picture.Picture`.
+        :class:`gluon_same.picture.text.Picture`.
 
     Raises
     ------
@@ -286,7 +286,7 @@ def explain(in_size, kernel, stride=1, dilation=1, mode="same", *, operator=None
     #=# window
     """
     mode = _lower(mode)
-    from .pad.picture import Picture
+    from .picture.text import Picture
 
     extra = 0
     if transposed and mode in ("same", "same_lower"):

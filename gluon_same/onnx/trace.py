@@ -11,12 +11,12 @@ from mxnet.gluon import Block
 
 from .. import geometry
 from ..arguments import Window, normalize_padding
-from ..arrays import classic
 from ..nn.base import Windowed
 from ..nn.conv import _Convolution, _Transposed
 from ..nn.pool import _Pooling
-from ..sizes import flat
-from ..specialize import _Guard
+from ..symbols import classic
+from ..tracing.sizes import flat
+from ..tracing.specialize import _Guard
 
 _AUTO_PAD = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER"}
 

@@ -11,7 +11,7 @@ import mxnet as mx
 from mxnet.gluon import Block
 
 from ..nn.base import Windowed
-from ..sizes import Shape, as_classic, flat, seeing
+from ..tracing.sizes import Shape, as_classic, flat, seeing
 from .store import measured
 from .surroundings import Graph, tagged
 from .timer import stopwatch, timed

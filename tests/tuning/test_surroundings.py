@@ -5,7 +5,7 @@ import json
 import mxnet as mx
 
 from gluon_same import nn
-from gluon_same.sizes import blocks_of, seeing
+from gluon_same.tracing.sizes import blocks_of, seeing
 from gluon_same.tuning.surroundings import Graph, tagged
 
 

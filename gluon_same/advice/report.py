@@ -3,10 +3,10 @@
 import textwrap
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import figure
-from .advice import AXES, Advice, Case, advise, times
-from .cost import Lowering, lowerings, measured, operator_padding
-from .picture import Picture
+from ..picture import svg
+from ..picture.text import Picture
+from .frameworks import AXES, Advice, Case, advise, times
+from .lowered import Lowering, lowerings, measured, operator_padding
 
 __all__ = ["Report"]
 
@@ -72,7 +72,7 @@ class Report:
 
     def svg(self) -> str:
         """The pictures of all axes as one SVG document."""
-        return figure.draw([(heading, picture) for heading, picture in self._panels()], self.headline)
+        return svg.draw([(heading, picture) for heading, picture in self._panels()], self.headline)
 
     _repr_svg_ = svg
 

@@ -8,11 +8,11 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, HybridBlock
 
-from .arguments import shape_of, spatial
-from .arrays import fix_shape
-from .nn.base import Windowed
+from ..arguments import shape_of, spatial
+from ..nn.base import Windowed
+from ..symbols import fix_shape
+from ..tuning import EVERYWHERE, choose_ways
 from .sizes import as_classic, blocks_of, flat, shapes_seen
-from .tuning import EVERYWHERE, choose_ways
 
 __all__ = ["specialize"]
 

@@ -5,7 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from mxnet.gluon import Block
 
-from .arguments import shape_of
+from ..arguments import shape_of
 from .calls import Shapes, trace
 from .sizes import not_traced
 from .specialize import plain_class

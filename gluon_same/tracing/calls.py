@@ -8,7 +8,7 @@ import mxnet as mx
 from mxnet.gluon import Block, Parameter
 from mxnet.gluon import nn as stock
 
-from .nn.base import Windowed
+from ..nn.base import Windowed
 from .sizes import as_classic, flat, infer
 
 Shape = Tuple[int, ...]

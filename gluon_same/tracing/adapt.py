@@ -8,11 +8,11 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, HybridBlock, SymbolBlock
 
-from .arguments import whole
-from .nn.base import Windowed
+from ..arguments import whole
+from ..nn.base import Windowed
+from ..tuning import choose_ways
 from .sizes import blocks_of, flat, seeing
 from .specialize import Mixin, mixed, release
-from .tuning import choose_ways
 
 __all__ = ["adapt"]
 

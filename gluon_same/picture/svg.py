@@ -1,9 +1,9 @@
-"""The pictures of :mod:`.picture` as a figure, in SVG."""
+"""The pictures of :mod:`.text` as a figure, in SVG."""
 
 from typing import List, Sequence, Tuple
 from xml.sax.saxutils import escape
 
-from .picture import ELEMENT, PADDING, SURPLUS, TAP, Picture
+from .text import ELEMENT, PADDING, SURPLUS, TAP, Picture
 
 __all__ = ["draw"]
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from gluon_same import geometry
 from gluon_same.geometry import explain
-from gluon_same.pad.figure import draw
-from gluon_same.pad.picture import WIDTH, Picture
+from gluon_same.picture.svg import draw
+from gluon_same.picture.text import WIDTH, Picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 sizes, ends = st.integers(1, 90), st.integers(0, 6)

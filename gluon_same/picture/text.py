@@ -221,6 +221,6 @@ class Picture:
     __repr__ = __str__
 
     def _repr_svg_(self):
-        from .figure import draw
+        from .svg import draw
 
         return draw([("", self)])

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 import mxnet as mx
 from mxnet.gluon import Block
 
-from .nn.base import Windowed
+from ..nn.base import Windowed
 
 Shape = Tuple[int, ...]
 

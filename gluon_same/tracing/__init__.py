@@ -1,0 +1,1 @@
+"""Nets traced with symbols: fixed to their sizes, adapted to each, and summed up in a table."""
