@@ -10,9 +10,10 @@ from mxnet.gluon import Block, HybridBlock, SymbolBlock
 
 from ..arguments import whole
 from ..nn.base import Windowed
+from ..symbols import flat
 from ..tuning import choose_ways
-from .sizes import blocks_of, flat, seeing
 from .specialize import Mixin, mixed, release
+from .trace import Trace, blocks_of
 
 __all__ = ["adapt"]
 
@@ -113,7 +114,7 @@ class _Adaptive(Mixin):
             if isinstance(twin, Windowed):
                 twin._in_shape = arrays[0].shape
                 twin._way = ways.get((self, twin._in_shape))
-            with seeing(parts, known, ways):
+            with Trace(parts, known, ways=ways):
                 twin._get_graph(*args)
         except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError):
             return self.__twin()  # which says what is wrong, if anything is

@@ -10,9 +10,10 @@ from mxnet.gluon import Block, HybridBlock
 
 from ..arguments import shape_of, spatial
 from ..nn.base import Windowed
-from ..symbols import fix_shape
+from ..symbols import as_classic, fix_shape, flat
 from ..tuning import EVERYWHERE, choose_ways
-from .sizes import as_classic, blocks_of, flat, shapes_seen
+from .shapes import shapes_seen
+from .trace import blocks_of
 
 __all__ = ["specialize"]
 

@@ -300,7 +300,8 @@ class Scaled(HybridBlock):
 
 def test_nets_whose_sizes_do_not_fit_are_told_in_one_line():
     for net, shapes, words in (
-        (model_zoo.keras_cnn(), [(1, 3, 33, 33)], "rownorm0_gamma of shape .30,. would have to be"),
+        (model_zoo.keras_cnn(), [(1, 3, 33, 33)], r"^data for kerascnn\d* of shape .* does not fit"),
+        (nn.BatchNorm(in_channels=4), [(1, 3, 9, 9)], r"gamma of shape \(4,\) would have to be"),
         (nn.Conv2D(4, 3, in_channels=2), [(1, 3, 9, 9)], "conv"),
         (nn.Dense(3, in_units=4), [(1, 5)], "dense"),
         (small_net(), [(1, 3, 9, 9), (1,)], "net could not be traced"),
