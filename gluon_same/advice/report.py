@@ -3,8 +3,8 @@
 import textwrap
 from typing import Any, Dict, List, Optional, Tuple
 
-from ..picture import svg
-from ..picture.text import Picture
+from ..picture import svg, text
+from ..picture.windows import Windows
 from .frameworks import AXES, Advice, Case, advise, times
 from .lowered import Lowering, lowerings, measured, operator_padding
 
@@ -51,7 +51,7 @@ class Report:
             operator_padding(case),
             case.extra,
         )
-        self.pictures = [Picture(*axis, case.op == "transpose") for axis in axes]
+        self.pictures = [Windows(*axis, case.op == "transpose") for axis in axes]
 
     @property
     def headline(self) -> str:
@@ -192,7 +192,7 @@ class Report:
     def _drawn(self):
         lines = []
         for heading, picture in self._panels():
-            lines += [heading, "", picture.text(legend=False), ""]
+            lines += [heading, "", text.draw(picture), ""]
         cells, windows = {}, {}
         for picture in self.pictures:
             for found, all_ in zip(picture.meanings(), (cells, windows)):

@@ -7,6 +7,8 @@ set (:mod:`.graph`). With ``dynamic=True`` sizes stay free: a padding that serve
 written as ``pads``, any other as ``auto_pad``, which is ONNX' own form of SAME.
 """
 
+from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
+
 import os
 import tempfile
 from typing import Sequence, Union

@@ -10,7 +10,8 @@ import mxnet as mx
 from mxnet.gluon import Block
 
 from .. import geometry
-from ..arguments import Window, normalize_padding
+from ..arguments import normalize_padding
+from ..geometry import Window
 from ..nn.base import Windowed
 from ..nn.conv import _Convolution, _Transposed
 from ..nn.pool import _Pooling

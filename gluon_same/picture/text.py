@@ -1,226 +1,57 @@
-"""Windows over one axis, drawn in text: what is padding, what is data, which windows are dropped.
+"""Windows over one axis, drawn in text."""
 
-A :class:`Picture` holds a few integers, and both :meth:`Picture.text` and :mod:`.figure` draw what
-:meth:`Picture.rows` and :meth:`Picture.columns` choose of it: both ends of a long axis, and the first
-and last of many windows.
-"""
+from typing import List
 
-from typing import List, NamedTuple, Optional, Tuple
+from .windows import DROPPED_JOIN, DROPPED_TAP, JOIN, TAP, Windows
 
-from .. import geometry
-
-__all__ = ["Picture"]
-
-#: Cells and windows that are drawn before the middle is left out: 34 cells fit 80 columns.
-MOST_CELLS, MOST_WINDOWS, END_WINDOWS = 34, 9, 4
 LABEL, WIDTH = 6, 80  #: Columns before the first cell (more for long numbers), and in all.
 
-ELEMENT, PADDING, SURPLUS = "o", ".", "+"
-TAP, JOIN, DROPPED_TAP, DROPPED_JOIN = "#", "=", "x", "-"
+
+def draw(windows: Windows) -> str:
+    """Draw windows in ASCII, at most 80 columns wide."""
+    left, right = windows.columns()
+    gap = "  ...  " if right else ""
+    shown = [*left, *right]
+
+    margin = max(LABEL, len(str(windows.out)) + 1)
+
+    def line(label, mark, middle=""):
+        # Two columns for each cell, the second of them for what joins the taps of a window.
+        cells = ["".join(map(mark, part)) for part in (left, right)]
+        return f"{label:>{margin - 1}} {cells[0]}{middle or ' ' * len(gap)}{cells[1]}".rstrip()
+
+    lines = [_ruler(windows, shown, margin, len(left), len(gap))]
+    lines.append(line("", lambda i: windows.cell(i) + " ", gap))
+    for row in windows.rows():
+        if row is None:
+            lines.append(f"{'...':>{margin - 1}}")
+            continue
+        tap, join = (TAP, JOIN) if row.kept else (DROPPED_TAP, DROPPED_JOIN)
+        taps, reaches = row.taps, range(row.start, row.stop - 1)
+
+        def mark(i, taps=taps, reaches=reaches, tap=tap, join=join):
+            on = tap if i in taps else join if i in reaches else " "
+            return on + (join if i in reaches else " ")
+
+        crosses = right and left.stop - 1 in reaches and right.start in range(row.start, row.stop)
+        middle = (join * len(gap)) if crosses else ""
+        lines.append(line(row.label if row.kept else DROPPED_TAP, mark, middle))
+    return "\n".join(lines)
 
 
-class Row(NamedTuple):
-    """One window: where its taps are, and whether it is one of those that were asked for."""
-
-    label: int  # its number among those that are kept; for a dropped one, -1
-    start: int  # its first tap, counted from the first element of the axis
-    stop: int  # one beyond its last tap
-    step: int  # between its taps
-    kept: bool
-
-    @property
-    def taps(self) -> range:
-        return range(self.start, self.stop, self.step)
+def legend(windows: Windows) -> List[str]:
+    """Say what the marks mean, in two lines."""
+    cells, windows = windows.meanings()
+    return ["   ".join(f"{mark} {what}" for mark, what in part) for part in (cells, windows)]
 
 
-class Picture:
-    """Windows over one axis. Printed, it is drawn in text; shown in a notebook, as a figure.
-
-    :func:`gluon_same.geometry.explain` makes one.
-
-    Parameters
-    ----------
-    in_size, kernel, stride, dilation : int
-        Elements along the axis, and the window.
-    padding : (int, int)
-        Elements before and after the axis that the windows are asked to cover. For a transposed
-        convolution, those that are cut off.
-    operator : (int, int), optional
-        What an operator pads by instead. Windows that were not asked for are drawn as dropped.
-    extra : int
-        For a transposed convolution, elements added at the end.
-    transposed : bool
-        Whether each window is what one input element adds to the output, which is then the axis.
-
-    Attributes
-    ----------
-    size : int
-        Elements of the axis drawn: the input's, or a transposed convolution's output.
-    out : int
-        Windows that were asked for.
-    count : int
-        Windows in all, with those that are dropped.
-
-    Examples
-    --------
-    >>> picture = Picture(3, 2, padding=(0, 1), operator=(1, 1))
-    >>> picture.out, picture.count
-    (3, 4)
-    >>> print(picture)
-            0   2
-          + o o o .
-        x x-x
-        0   #=#
-        1     #=#
-        2       #=#
-    <BLANKLINE>
-    o element   . padding   + padding of the operator alone
-    #=# window   x-x window computed and dropped
-    """
-
-    def __init__(
-        self,
-        in_size: int,
-        kernel: int,
-        stride: int = 1,
-        dilation: int = 1,
-        padding: Tuple[int, int] = (0, 0),
-        operator: Optional[Tuple[int, int]] = None,
-        extra: int = 0,
-        transposed: bool = False,
-    ):
-        self.span = geometry.effective_kernel(kernel, dilation)
-        self.in_size, self.kernel, self.stride, self.dilation = in_size, kernel, stride, dilation
-        self.before, self.after = padding
-        self.transposed = transposed
-        if transposed:
-            self.padding = self.operator = padding
-            self.out = self.count = in_size
-            self.size = (in_size - 1) * stride + self.span - sum(padding) + extra
-        else:
-            self.padding, self.operator = padding, operator or padding
-            self.size = in_size
-            self.out = geometry.output_size(in_size, kernel, stride, dilation, padding)
-            self.count = geometry.output_size(in_size, kernel, stride, dilation, self.operator)
-        #: The cells drawn, from the first to one beyond the last; 0 is the axis' first element.
-        self.begin = -max(self.before, self.operator[0])
-        self.end = self.size + max(self.after, self.operator[1])
-
-    @property
-    def dropped(self) -> int:
-        """Windows that are computed and not asked for."""
-        ahead, rest = divmod(self.operator[0] - self.before, self.stride)
-        if rest:
-            return self.count
-        return self.count - max(min(self.out + ahead, self.count) - max(ahead, 0), 0)
-
-    def cell(self, position: int) -> str:
-        """What is at a position: ``ELEMENT``, ``PADDING`` or ``SURPLUS``."""
-        if 0 <= position < self.size:
-            return ELEMENT
-        return PADDING if -self.before <= position < self.size + self.after else SURPLUS
-
-    def columns(self) -> Tuple[range, range]:
-        """Positions to draw: up to where the middle is left out, and from there; the second is empty
-        for an axis that is drawn whole."""
-        if self.end - self.begin <= MOST_CELLS:
-            return range(self.begin, self.end), range(0)
-        half = MOST_CELLS // 2 - 1
-        return range(self.begin, self.begin + half), range(self.end - half, self.end)
-
-    def rows(self) -> List[Optional[Row]]:
-        """Windows to draw, from first to last: those at the ends, with None where some are left out."""
-        numbers = [*range(self.count)] if self.count <= MOST_WINDOWS else [*range(END_WINDOWS)]
-        if self.count > MOST_WINDOWS:
-            numbers += range(self.count - END_WINDOWS, self.count)
-        rows, expected = [], 0
-        for i in numbers:
-            row = self._window(i)
-            if any(row.start < part.stop and part.start < row.stop for part in self.columns()):
-                rows += [row] if i == expected else [None, row]
-                expected = i + 1
-        return rows if expected == self.count else [*rows, None]
-
-    def text(self, legend: bool = True) -> str:
-        """The picture in ASCII, at most 80 columns wide.
-
-        Parameters
-        ----------
-        legend : bool
-            Whether what the marks mean is said below.
-        """
-        left, right = self.columns()
-        gap = "  ...  " if right else ""
-        shown = [*left, *right]
-
-        margin = max(LABEL, len(str(self.out)) + 1)
-
-        def line(label, mark, middle=""):
-            # Two columns for each cell, the second of them for what joins the taps of a window.
-            cells = ["".join(map(mark, part)) for part in (left, right)]
-            return f"{label:>{margin - 1}} {cells[0]}{middle or ' ' * len(gap)}{cells[1]}".rstrip()
-
-        lines = [self._ruler(shown, margin, len(left), len(gap))]
-        lines.append(line("", lambda i: self.cell(i) + " ", gap))
-        for row in self.rows():
-            if row is None:
-                lines.append(f"{'...':>{margin - 1}}")
-                continue
-            tap, join = (TAP, JOIN) if row.kept else (DROPPED_TAP, DROPPED_JOIN)
-            taps, reaches = row.taps, range(row.start, row.stop - 1)
-
-            def mark(i, taps=taps, reaches=reaches, tap=tap, join=join):
-                on = tap if i in taps else join if i in reaches else " "
-                return on + (join if i in reaches else " ")
-
-            crosses = right and left.stop - 1 in reaches and right.start in range(row.start, row.stop)
-            middle = (join * len(gap)) if crosses else ""
-            lines.append(line(row.label if row.kept else DROPPED_TAP, mark, middle))
-        return "\n".join([*lines, "", *self.legend()] if legend else lines)
-
-    def legend(self) -> List[str]:
-        """What the marks in the picture mean, in two lines."""
-        cells, windows = self.meanings()
-        return ["   ".join(f"{mark} {what}" for mark, what in part) for part in (cells, windows)]
-
-    def meanings(self) -> Tuple[List[Tuple[str, str]], List[Tuple[str, str]]]:
-        """The marks that occur among the cells and among the windows, each with its meaning."""
-        drawn = {self.cell(i) for part in self.columns() for i in part}
-        kept = {row.kept for row in self.rows() if row is not None}
-        cells = {ELEMENT: "element", PADDING: "padding", SURPLUS: "padding of the operator alone"}
-        windows = {True: "window", False: "window computed and dropped"}
-        if self.transposed:
-            cells = {ELEMENT: "element of the output", PADDING: "cut off"}
-            windows = {True: "what one element of the input adds to"}
-        marks = {True: TAP + JOIN + TAP, False: DROPPED_TAP + DROPPED_JOIN + DROPPED_TAP}
-        return (
-            [(mark, what) for mark, what in cells.items() if mark in drawn],
-            [(marks[is_kept], what) for is_kept, what in windows.items() if is_kept in kept],
-        )
-
-    def _window(self, i):
-        start = i * self.stride - self.operator[0]
-        at, rest = divmod(start + self.before, self.stride)
-        kept = rest == 0 and 0 <= at < self.out
-        return Row(at if kept else -1, start, start + self.span, self.dilation, kept)
-
-    def _ruler(self, shown, margin, in_left, gap):
-        # The numbers of the first and the last element, above them.
-        line = ""
-        for position in sorted({0, self.size - 1} & set(shown)):
-            at = shown.index(position)
-            column = margin + 2 * at + (gap if at >= in_left else 0)
-            column = min(column, WIDTH - len(str(position)))
-            if len(line) < column:
-                line = line.ljust(column) + str(position)
-        return line
-
-    def __str__(self):
-        return self.text()
-
-    __repr__ = __str__
-
-    def _repr_svg_(self):
-        from .svg import draw
-
-        return draw([("", self)])
+def _ruler(windows, shown, margin, in_left, gap):
+    # The numbers of the first and the last element, above them.
+    line = ""
+    for position in sorted({0, windows.size - 1} & set(shown)):
+        at = shown.index(position)
+        column = margin + 2 * at + (gap if at >= in_left else 0)
+        column = min(column, WIDTH - len(str(position)))
+        if len(line) < column:
+            line = line.ljust(column) + str(position)
+    return line

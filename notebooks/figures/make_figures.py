@@ -6,7 +6,7 @@ Run it after a change of :mod:`gluon_same.picture.svg`; the tests compare the fi
 import os
 from typing import Dict
 
-from gluon_same.geometry import explain
+from gluon_same.picture.explain import explain
 from gluon_same.picture.svg import draw
 
 HERE = os.path.dirname(os.path.abspath(__file__))

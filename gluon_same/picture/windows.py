@@ -1,0 +1,137 @@
+"""Windows over one axis: what is padding, what is data, which windows are dropped, and what is drawn."""
+
+from typing import List, NamedTuple, Optional, Tuple
+
+from .. import geometry
+
+#: Cells and windows that are drawn before the middle is left out: 34 cells fit 80 columns.
+MOST_CELLS, MOST_WINDOWS, END_WINDOWS = 34, 9, 4
+
+ELEMENT, PADDING, SURPLUS = "o", ".", "+"
+TAP, JOIN, DROPPED_TAP, DROPPED_JOIN = "#", "=", "x", "-"
+
+
+class Row(NamedTuple):
+    """One window: where its taps are, and whether it is one of those that were asked for."""
+
+    label: int  # its number among those that are kept; for a dropped one, -1
+    start: int  # its first tap, counted from the first element of the axis
+    stop: int  # one beyond its last tap
+    step: int  # between its taps
+    kept: bool
+
+    @property
+    def taps(self) -> range:
+        return range(self.start, self.stop, self.step)
+
+
+class Windows:
+    """Windows over one axis, of which :meth:`rows` and :meth:`columns` choose what is drawn.
+
+    Parameters
+    ----------
+    in_size, kernel, stride, dilation : int
+        Elements along the axis, and the window.
+    padding : (int, int)
+        Elements before and after the axis that the windows are asked to cover. For a transposed
+        convolution, those that are cut off.
+    operator : (int, int), optional
+        What an operator pads by instead. Windows that were not asked for are drawn as dropped.
+    extra : int
+        For a transposed convolution, elements added at the end.
+    transposed : bool
+        Whether each window is what one input element adds to the output, which is then the axis.
+
+    Attributes
+    ----------
+    size : int
+        Elements of the axis drawn: the input's, or a transposed convolution's output.
+    out : int
+        Windows that were asked for.
+    count : int
+        Windows in all, with those that are dropped.
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        kernel: int,
+        stride: int = 1,
+        dilation: int = 1,
+        padding: Tuple[int, int] = (0, 0),
+        operator: Optional[Tuple[int, int]] = None,
+        extra: int = 0,
+        transposed: bool = False,
+    ):
+        self.span = geometry.effective_kernel(kernel, dilation)
+        self.in_size, self.kernel, self.stride, self.dilation = in_size, kernel, stride, dilation
+        self.before, self.after = padding
+        self.transposed = transposed
+        if transposed:
+            self.padding = self.operator = padding
+            self.out = self.count = in_size
+            self.size = (in_size - 1) * stride + self.span - sum(padding) + extra
+        else:
+            self.padding, self.operator = padding, operator or padding
+            self.size = in_size
+            self.out = geometry.output_size(in_size, kernel, stride, dilation, padding)
+            self.count = geometry.output_size(in_size, kernel, stride, dilation, self.operator)
+        #: The cells drawn, from the first to one beyond the last; 0 is the axis' first element.
+        self.begin = -max(self.before, self.operator[0])
+        self.end = self.size + max(self.after, self.operator[1])
+
+    @property
+    def dropped(self) -> int:
+        """Windows that are computed and not asked for."""
+        ahead, rest = divmod(self.operator[0] - self.before, self.stride)
+        if rest:
+            return self.count
+        return self.count - max(min(self.out + ahead, self.count) - max(ahead, 0), 0)
+
+    def cell(self, position: int) -> str:
+        """What is at a position: ``ELEMENT``, ``PADDING`` or ``SURPLUS``."""
+        if 0 <= position < self.size:
+            return ELEMENT
+        return PADDING if -self.before <= position < self.size + self.after else SURPLUS
+
+    def columns(self) -> Tuple[range, range]:
+        """Positions to draw: up to where the middle is left out, and from there; the second is empty
+        for an axis that is drawn whole."""
+        if self.end - self.begin <= MOST_CELLS:
+            return range(self.begin, self.end), range(0)
+        half = MOST_CELLS // 2 - 1
+        return range(self.begin, self.begin + half), range(self.end - half, self.end)
+
+    def rows(self) -> List[Optional[Row]]:
+        """Windows to draw, from first to last: those at the ends, with None where some are left out."""
+        numbers = [*range(self.count)] if self.count <= MOST_WINDOWS else [*range(END_WINDOWS)]
+        if self.count > MOST_WINDOWS:
+            numbers += range(self.count - END_WINDOWS, self.count)
+        rows, expected = [], 0
+        for i in numbers:
+            row = self._window(i)
+            if any(row.start < part.stop and part.start < row.stop for part in self.columns()):
+                rows += [row] if i == expected else [None, row]
+                expected = i + 1
+        return rows if expected == self.count else [*rows, None]
+
+    def meanings(self) -> Tuple[List[Tuple[str, str]], List[Tuple[str, str]]]:
+        """The marks that occur among the cells and among the windows, each with its meaning."""
+        drawn = {self.cell(i) for part in self.columns() for i in part}
+        kept = {row.kept for row in self.rows() if row is not None}
+        cells = {ELEMENT: "element", PADDING: "padding", SURPLUS: "padding of the operator alone"}
+        windows = {True: "window", False: "window computed and dropped"}
+        if self.transposed:
+            cells = {ELEMENT: "element of the output", PADDING: "cut off"}
+            windows = {True: "what one element of the input adds to"}
+        marks = {True: TAP + JOIN + TAP, False: DROPPED_TAP + DROPPED_JOIN + DROPPED_TAP}
+        return (
+            [(mark, what) for mark, what in cells.items() if mark in drawn],
+            [(marks[is_kept], what) for is_kept, what in windows.items() if is_kept in kept],
+        )
+
+    def _window(self, i):
+        start = i * self.stride - self.operator[0]
+        at, rest = divmod(start + self.before, self.stride)
+        kept = rest == 0 and 0 <= at < self.out
+        return Row(at if kept else -1, start, start + self.span, self.dilation, kept)
