@@ -41,12 +41,12 @@ def export_model(
 ) -> str:
     """Write a net as an ONNX file (operator set 13).
 
-    The net itself is left as it is: its parameters, its hybridized graphs, its specialisation.
+    The net itself is left as it is: its parameters, its hybridized graphs, its specialization.
 
     Parameters
     ----------
     net : Block
-        An initialised net.
+        An initialized net.
     input_shapes : tuple of int, or a list of them
         Shape of the input, or of each input, the batch first.
     path : str or path-like

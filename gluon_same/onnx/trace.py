@@ -53,7 +53,7 @@ class Trace:
         trace = tracing.Trace(self._blocks, self.shapes, sized=False)
         with ExitStack() as stack:
             for block in self._blocks:
-                if isinstance(block, _Guard):  # the check of a specialised size has no place in ONNX
+                if isinstance(block, _Guard):  # the check of a specialized size has no place in ONNX
                     stack.enter_context(_replaced(block, forward=super(_Guard, block).forward))
                 if isinstance(block, Windowed) and block._padding is not None:
                     stack.enter_context(self._marking(block))

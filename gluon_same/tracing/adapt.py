@@ -19,7 +19,7 @@ __all__ = ["adapt"]
 
 
 def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
-    """Have a hybridized net specialise itself to each input shape, when it first sees it, in place.
+    """Have a hybridized net specialize itself to each input shape, when it first sees it, in place.
 
     Each call then runs the operators for its size, as after :func:`~gluon_same.specialize`, and no
     size is refused.
@@ -93,7 +93,7 @@ class _Adaptive(Mixin):
         key = self._gluon_same_tune and tuple(tuned_for), _shapes(args)
         twin = self._gluon_same_twins.get(key)
         if twin is None:
-            twin = self.__specialised(args)
+            twin = self.__specialized(args)
             out = twin._call_cached_op(*args)
             self._gluon_same_twins.put(key, twin)
             if not self._cached_op:
@@ -101,7 +101,7 @@ class _Adaptive(Mixin):
             return out
         return twin._call_cached_op(*args)
 
-    def __specialised(self, args):
+    def __specialized(self, args):
         arrays = flat(args)
         names = [f"data{i}" for i in range(len(arrays))] if len(arrays) > 1 else ["data"]  # as Gluon's
         parts = [block for block in blocks_of(self) if block is not self]

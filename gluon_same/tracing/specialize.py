@@ -173,7 +173,7 @@ def _inside(token):
 
 
 class _Guard(Mixin):
-    """Mixin of a specialised block: no input of another size gets through."""
+    """Mixin of a specialized block: no input of another size gets through."""
 
     _gluon_same_state = ("_expected", "_specialization", "_single")
 
@@ -181,7 +181,7 @@ class _Guard(Mixin):
         given = flat(args)
         if len(given) != len(self._expected):
             raise TypeError(  # as Python does, and as what tries with fewer inputs expects
-                f"{self.name} is specialised to {len(self._expected)} inputs and was given "
+                f"{self.name} is specialized to {len(self._expected)} inputs and was given "
                 f"{len(given)}: call gluon_same.specialize with the shapes of all that it is given"
             )
         if any(isinstance(x, mx.sym.Symbol) for x in given):
@@ -201,7 +201,7 @@ class _Guard(Mixin):
             ):
                 wanted = ", ".join("any" if n is None else str(n) for n in expected)
                 raise ValueError(
-                    f"{self.name} is specialised to inputs of shape ({wanted}) and was given "
+                    f"{self.name} is specialized to inputs of shape ({wanted}) and was given "
                     f"{x.shape}: call gluon_same.specialize(net, new shape), or "
                     "gluon_same.specialize(net) to have a net that serves every size"
                 )
@@ -214,7 +214,7 @@ class _Guard(Mixin):
 
     def save(self, prefix: str) -> None:
         raise ValueError(
-            f"{self.name} is specialised, which Block.save does not keep: use export, or "
+            f"{self.name} is specialized, which Block.save does not keep: use export, or "
             "save_parameters, or call gluon_same.specialize(net) first"
         )
 

@@ -94,7 +94,7 @@ class Summary:
 def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     """A table of a net's layers in Keras' form, with the windows and their padding.
 
-    The net is traced with shapes and nothing is computed: it may be hybridized or specialised, its
+    The net is traced with shapes and nothing is computed: it may be hybridized or specialized, its
     parameters may wait for their shapes, and it is left exactly as it is. Gluon's own
     ``net.summary(*inputs)`` prints and returns nothing, runs the net (which settles parameters'
     shapes), and refuses hybridized ones.
@@ -234,11 +234,11 @@ def _trains(parameter):
 
 
 def _why(net, shapes, error):
-    specialised = re.search(r"(\w+)_specialized_to_(\w+)_axis", str(error))
-    if specialised:
+    specialized = re.search(r"(\w+)_specialized_to_(\w+)_axis", str(error))
+    if specialized:
         return (
-            f"{specialised.group(1)} is specialised to inputs of shape "
-            f"{specialised.group(2).replace('x', ' x ')}, which {shapes} do not give: call "
+            f"{specialized.group(1)} is specialized to inputs of shape "
+            f"{specialized.group(2).replace('x', ' x ')}, which {shapes} do not give: call "
             "gluon_same.specialize(net, new shape), or gluon_same.specialize(net) for every size"
         )
     return not_traced(net, shapes, error)

@@ -147,7 +147,7 @@ def blocks_of(net):
     return found
 
 
-def test_a_hybridized_and_specialised_net_keeps_its_graph_and_its_guard():
+def test_a_hybridized_and_specialized_net_keeps_its_graph_and_its_guard():
     net = small_net()
     net.initialize()
     net.hybridize()
@@ -156,12 +156,12 @@ def test_a_hybridized_and_specialised_net_keeps_its_graph_and_its_guard():
     before, graph = net(x).asnumpy(), net._cached_op
     sizes = [block._in_shape for block in blocks_of(net) if hasattr(block, "_in_shape")]
     summary(net, (2, 3, 9, 7))
-    with pytest.raises(ValueError, match="net is specialised to inputs of shape any x 3 x 9 x 7"):
+    with pytest.raises(ValueError, match="net is specialized to inputs of shape any x 3 x 9 x 7"):
         summary(net, (2, 3, 8, 7))
     assert net._cached_op is graph
     assert [block._in_shape for block in blocks_of(net) if hasattr(block, "_in_shape")] == sizes
     np.testing.assert_array_equal(net(x).asnumpy(), before)
-    with pytest.raises(ValueError, match="specialised"):
+    with pytest.raises(ValueError, match="specialized"):
         net(mx.nd.ones((2, 3, 8, 7)))
 
 
