@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from typing import Iterator
 
-from . import replacements
+from . import learning_phase, replacements
 
 __all__ = ["REPLACED", "install", "installed", "is_installed", "uninstall"]
 
@@ -45,6 +45,7 @@ _FUNCTIONS = (
     "temporal_padding",
 )
 _METHODS = {
+    "keras.backend.mxnet_backend.Function.__call__": learning_phase.call_function,
     "keras.backend.mxnet_backend.KerasSymbol._get_shape": replacements.get_shape,
     "keras.layers.convolutional.Conv2DTranspose.call": replacements.call_transposed,
     "keras.layers.convolutional.Conv3DTranspose.call": replacements.call_transposed,
