@@ -1,21 +1,52 @@
-"""keras-mxnet's ``K.function``, in the learning phase and with the weights that it should have."""
+"""Functions of keras-mxnet that obey the learning phase."""
 
-from typing import Any, List, Sequence
+from functools import wraps
+from typing import Any, Callable, List, Sequence
 
 import mxnet as mx
 import numpy as np
 
+# Whether each call of `in_train_phase` that is under way received `training=True`, the innermost last.
+_training = [False]
+
+
+def forcing(in_train_phase: Callable) -> Callable:
+    """``K.in_train_phase``, whose ``training=True`` also holds in inference."""
+
+    @wraps(in_train_phase)
+    def forced(x, alt, training=None):
+        _training.append(isinstance(training, (int, np.bool_)) and bool(training))
+        try:
+            return in_train_phase(x, alt, training)
+        finally:
+            _training.pop()
+
+    return forced
+
+
+def dropout(x, level, noise_shape=None, seed=None):
+    """``K.dropout``, which also drops in inference if the layer was called with ``training=True``."""
+    from keras.backend import mxnet_backend
+
+    if not 0 <= level <= 1:
+        raise ValueError(f"The `level` argument must be between 0 and 1. Received: level={level}")
+    mx.random.seed(seed or int(10e6))  # as keras-mxnet does
+    mode = "always" if _training[-1] else "training"
+    name = mxnet_backend._prepare_name(None, "dropout")
+    return type(x)(mx.sym.Dropout(x.symbol, p=level, mode=mode, name=name))
+
 
 def call_function(self: Any, inputs: Sequence[Any]) -> List[np.ndarray]:
-    """``Function.__call__``, for a list of inputs that may end in the learning phase.
+    """``Function.__call__``, for inputs that may be followed by the learning phase.
 
     keras-mxnet's own leaves Dropout out in both phases, because MXNet removes it from a graph without
-    gradients, and runs BatchNormalization without its moving statistics.
+    gradients. It also reads neither BatchNormalization's moving statistics nor, after training, the
+    weights of the model.
     """
     from keras.backend import mxnet_backend
 
     phase = self.is_train
-    if np.ndim(inputs[-1]) == 0:
+    if len(inputs) > len(self.inputs):
         *inputs, phase = inputs
     if mxnet_backend._MODEL is not None:
         mxnet_backend._MODEL._sync_weights()
@@ -38,7 +69,7 @@ def _symbol(x, phase):
 
 
 def _bind(symbols, given, phase):
-    # One gradient is enough for MXNet to keep Dropout, so a variable that no output reads has it.
+    # One gradient is enough for MXNet to keep Dropout. No output reads the variable that has it.
     keep = mx.sym.var("keep_dropout", shape=(1,))
     graph = mx.sym.Group([*symbols, keep])
     names = set(graph.list_arguments())

@@ -94,6 +94,10 @@ def reshape(x, shape):
     return _symbol(x, mx.sym.reshape(x.symbol, shape=_reshape_codes(have, wanted)))
 
 
+def identity(x):
+    return _symbol(x, mx.sym.reshape(x.symbol, shape=(-2,)))  # MXNet's own takes no Dropout behind it
+
+
 def squeeze(x, axis):
     return _symbol(x, mx.sym.squeeze(x.symbol, axis=axis))
 

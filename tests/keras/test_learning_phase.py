@@ -109,3 +109,44 @@ def test_batch_normalization_takes_the_phase_and_the_weights_of_now(K, patched):
         want = (out - out.mean(0)) / np.sqrt(out.var(0) + 1e-5) + beta
         np.testing.assert_allclose(function([batch, 1])[0], want, rtol=1e-3, atol=1e-3)
         model.train_on_batch(batch, np.ones((16, 3)))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("size, behind", BEHIND)
+def test_training_that_a_layer_is_called_with_holds_in_both_phases(K, patched, size, behind, training):
+    x, y = inputs_and_dropout(patched, size, behind, training=training)
+    function = K.function([x, K.learning_phase()], [y])
+    for phase in (0, 1):
+        assert is_dropped(function([data(size), phase])[0]) == training
+    model = patched.models.Model(x, y)
+    assert is_dropped(model.predict(data(size))) == training
+    model.compile("sgd", "mse")
+    assert is_dropped(model.predict(data(size))) == training
+    for loss in (model.test_on_batch, model.train_on_batch):
+        assert (loss(data(size), data(size)) > 0) == training
+    outer = patched.layers.Input(SIZES[size])
+    assert is_dropped(patched.models.Model(outer, model(outer)).predict(data(size))) == training
+
+
+def test_training_of_one_layer_is_not_that_of_the_next(K, patched):
+    x, y = inputs_and_dropout(patched, "row", "input", training=True)
+    model = patched.models.Model(x, [y, patched.layers.Dropout(0.5)(x)])
+    assert [is_dropped(out) for out in model.predict(data("row"))] == [True, False]
+
+
+@pytest.mark.parametrize("size, behind", BEHIND)
+def test_layers_that_are_built_in_the_phase_of_inference_do_not_drop(K, patched, size, behind):
+    K.set_learning_phase(0)
+    x, y = inputs_and_dropout(patched, size, behind)
+    K.set_learning_phase(1)
+    for phase in (0, 1):
+        assert not is_dropped(K.function([x, K.learning_phase()], [y])([data(size), phase])[0])
+
+
+def test_identity_is_that_of_tensors_whose_size_is_open(K, patched):
+    x = K.placeholder((None, None, 3))
+    y = K.identity(x)
+    assert K.ndim(y) == 3
+    np.testing.assert_array_equal(K.function([x], [y])([np.ones((2, 5, 3))])[0], np.ones((2, 5, 3)))
+    variable = K.variable(np.arange(6).reshape(2, 3))
+    np.testing.assert_array_equal(K.eval(K.identity(variable)), K.eval(variable))
