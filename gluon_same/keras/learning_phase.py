@@ -36,31 +36,46 @@ def dropout(x, level, noise_shape=None, seed=None):
     return type(x)(mx.sym.Dropout(x.symbol, p=level, mode=mode, name=name))
 
 
-def call_function(self: Any, inputs: Sequence[Any]) -> List[np.ndarray]:
-    """``Function.__call__``, for inputs that may be followed by the learning phase.
+def obeying(function: Callable) -> Callable:
+    """``K.function``, whose functions obey the learning phase."""
+
+    @wraps(function)
+    def obedient(inputs, outputs, updates=None, **kwargs):
+        return Function(function(inputs, outputs, updates, **kwargs))
+
+    return obedient
+
+
+class Function:
+    """A function of ``K.function``, whose inputs may be followed by the learning phase.
 
     keras-mxnet's own leaves Dropout out in both phases, because MXNet removes it from a graph without
     gradients. It also reads neither BatchNormalization's moving statistics nor, after training, the
     weights of the model.
     """
-    from keras.backend import mxnet_backend
 
-    phase = self.is_train
-    if len(inputs) > len(self.inputs):
-        *inputs, phase = inputs
-    if mxnet_backend._MODEL is not None:
-        mxnet_backend._MODEL._sync_weights()
-    values = {}
-    for x in self.output:
-        values.update(mxnet_backend.dfs_get_bind_values(x))
-    given = {x.name: value for x, value in zip(self.inputs, inputs)}
-    values.update(given)
-    executor = _bind([_symbol(x, phase) for x in self.output], given, phase)
-    for name, array in {**executor.arg_dict, **executor.aux_dict}.items():
-        if name in values:
-            array[:] = values[name]
-    outputs = executor.forward(is_train=bool(phase))
-    return [out.asnumpy() for out, _ in zip(outputs, self.output)]
+    def __init__(self, stock: Any):
+        vars(self).update(vars(stock))
+
+    def __call__(self, inputs: Sequence[Any]) -> List[np.ndarray]:
+        from keras.backend import mxnet_backend
+
+        phase = self.is_train
+        if len(inputs) > len(self.inputs):
+            *inputs, phase = inputs
+        if mxnet_backend._MODEL is not None:
+            mxnet_backend._MODEL._sync_weights()
+        values = {}
+        for x in self.output:
+            values.update(mxnet_backend.dfs_get_bind_values(x))
+        given = {x.name: value for x, value in zip(self.inputs, inputs)}
+        values.update(given)
+        executor = _bind([_symbol(x, phase) for x in self.output], given, phase)
+        for name, array in {**executor.arg_dict, **executor.aux_dict}.items():
+            if name in values:
+                array[:] = values[name]
+        outputs = executor.forward(is_train=bool(phase))
+        return [out.asnumpy() for out, _ in zip(outputs, self.output)]
 
 
 def _symbol(x, phase):

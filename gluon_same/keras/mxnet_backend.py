@@ -58,9 +58,9 @@ _FUNCTIONS = {
 _WRAPPERS = {
     "placeholder": replacements.fixing,
     "in_train_phase": learning_phase.forcing,
+    "function": learning_phase.obeying,
 }
 _METHODS = {
-    "keras.backend.mxnet_backend.Function.__call__": learning_phase.call_function,
     "keras.backend.mxnet_backend.KerasSymbol._get_shape": replacements.get_shape,
     "keras.layers.convolutional.Conv2DTranspose.call": replacements.call_transposed,
     "keras.layers.convolutional.Conv3DTranspose.call": replacements.call_transposed,

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from gluon_same.keras import mxnet_backend
+
 SIZES = {"row": (32,), "steps": (8, 4), "image": (4, 4, 2)}
 
 #: Whether dropout is in effect, for each value that a phase may have.
@@ -65,6 +67,15 @@ def test_function_without_a_phase_takes_the_one_that_was_set(K, patched, size, b
         assert is_dropped(function([data(size)])[0]) == phase
         assert is_dropped(function([data(size), 1 - phase])[0]) != phase
         assert is_dropped(function([data(size)])[0]) == phase
+
+
+def test_function_keeps_obeying_after_uninstall(keras):
+    from keras import backend as K
+
+    with mxnet_backend.installed():
+        x, y = inputs_and_dropout(keras, "image", "input")
+        function = K.function([x, K.learning_phase()], [y])
+    assert [is_dropped(function([data("image"), phase])[0]) for phase in (0, 1)] == [False, True]
 
 
 def test_function_of_several_outputs(K, patched):
