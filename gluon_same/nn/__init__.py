@@ -8,7 +8,6 @@ convolution, zero padding, cropping, and ReLU6.
 from mxnet.gluon import nn as _stock
 from mxnet.gluon.nn import *  # noqa: F403
 
-from .activations import ReLU6  # noqa: F401
 from .borders import (  # noqa: F401
     Cropping1D,
     Cropping2D,
@@ -34,6 +33,7 @@ from .pool import (  # noqa: F401
     MaxPool2D,
     MaxPool3D,
 )
+from .relu6 import ReLU6  # noqa: F401
 from .separable import SeparableConv1D, SeparableConv2D  # noqa: F401
 
 __all__ = [

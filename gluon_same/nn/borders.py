@@ -21,7 +21,7 @@ Amounts = Union[int, Sequence[int], Sequence[Tuple[int, int]]]
 class _Borders(HybridBlock):
     """A block with an amount for each end of each spatial axis."""
 
-    _name = ""  # of the argument that holds the amounts
+    _argument = ""  # of the argument that holds the amounts
     _ndim = 0
 
     def __init__(
@@ -33,7 +33,7 @@ class _Borders(HybridBlock):
     ):
         super().__init__(prefix=prefix, params=params)
         self._layout = arguments.check_layout(layout, self._ndim)
-        self._amounts = _pairs(self._name, amounts, self._ndim)
+        self._amounts = _pairs(self._argument, amounts, self._ndim)
 
     def forward(self, x: Any, *args: Any) -> Any:
         if isinstance(x, NDArray):
@@ -48,7 +48,7 @@ class _Borders(HybridBlock):
         return restore(self._step().apply(F, x, self._layout))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._name}={self._amounts}, layout={self._layout})"
+        return f"{type(self).__name__}({self._argument}={self._amounts}, layout={self._layout})"
 
 
 def _pairs(name, value, ndim):
@@ -65,7 +65,7 @@ def _pairs(name, value, ndim):
 
 
 class _ZeroPadding(_Borders):
-    _name = "padding"
+    _argument = "padding"
 
     def _step(self):
         return Pad(self._amounts)
@@ -82,7 +82,7 @@ class _ZeroPadding(_Borders):
 
 
 class _Cropping(_Borders):
-    _name = "cropping"
+    _argument = "cropping"
 
     def _step(self):
         return Slice(tuple((before, after, False) for before, after in self._amounts))

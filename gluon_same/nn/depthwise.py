@@ -90,6 +90,9 @@ class _FirstAxisOpen:
     def __init__(self, parameters):
         self._parameters = parameters
 
+    def __getattr__(self, name):
+        return getattr(self._parameters, name)
+
     def get(self, name, shape, **kwargs):
         unknown = -1 if mx.util.is_np_shape() else 0
         return self._parameters.get(name, shape=(unknown, *shape[1:]), **kwargs)
