@@ -45,7 +45,7 @@ class _Borders(HybridBlock):
         if not any(map(any, self._amounts)):
             return x
         x, restore = classic(x)
-        return restore(self._step().apply(F, x, self._layout))
+        return restore(self._apply(F, x))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._argument}={self._amounts}, layout={self._layout})"
@@ -67,8 +67,14 @@ def _pairs(name, value, ndim):
 class _ZeroPadding(_Borders):
     _argument = "padding"
 
-    def _step(self):
-        return Pad(self._amounts)
+    def _apply(self, F, x):
+        if self._ndim > 1:
+            return Pad(self._amounts).apply(F, x, self._layout)
+        # MXNet pads planes and volumes. ONNX has these two operators, and no reshape like MXNet's.
+        axis = self._layout.index("W")
+        planes = F.expand_dims(x, axis=axis)
+        planes = Pad(((0, 0), *self._amounts)).apply(F, planes, self._layout.replace("W", "HW"))
+        return F.squeeze(planes, axis=axis)
 
     def _check_data(self, x):
         if np.dtype(x.dtype).kind not in "fV":
@@ -84,8 +90,9 @@ class _ZeroPadding(_Borders):
 class _Cropping(_Borders):
     _argument = "cropping"
 
-    def _step(self):
-        return Slice(tuple((before, after, False) for before, after in self._amounts))
+    def _apply(self, F, x):
+        cuts = tuple((before, after, False) for before, after in self._amounts)
+        return Slice(cuts).apply(F, x, self._layout)
 
     def _check_data(self, x):
         sizes = arguments.spatial(x.shape, self._layout)
