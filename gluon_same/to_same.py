@@ -114,6 +114,9 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
 
         to_same(net, lambda path, block: False if path in ('features.0', 'features.3') else None)
 
+    Layers that have windows and are no Conv, ConvTranspose, MaxPool or AvgPool are not looked at:
+    deformable convolutions and recurrent cells with convolutions, of ``mxnet.gluon.contrib``.
+
     Specialized and adapted nets serve every size again. A hybridized net *around* ``net`` that has been
     called keeps its graph: call its ``hybridize`` again.
 

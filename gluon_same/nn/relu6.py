@@ -1,8 +1,8 @@
-"""Activation layers that Gluon lacks."""
+"""ReLU6, from operators of MXNet that are fast."""
 
-from typing import Any
+from typing import Any, Optional
 
-from mxnet.gluon import HybridBlock
+from mxnet.gluon import HybridBlock, ParameterDict
 
 from ..arrays import classic
 
@@ -14,8 +14,10 @@ class ReLU6(HybridBlock):
 
     Parameters
     ----------
-    **kwargs
-        ``prefix`` and ``params``, as any block's.
+    prefix : str, optional
+        Of the block's name.
+    params : ParameterDict, optional
+        Taken as by any block; there are no parameters.
 
 
     Inputs:
@@ -41,9 +43,12 @@ class ReLU6(HybridBlock):
     array([0. , 0. , 0.5, 6. , 6. ], dtype=float32)
     """
 
-    def __init__(self, **kwargs: Any):
-        super().__init__(**kwargs)
+    def __init__(self, prefix: Optional[str] = None, params: Optional[ParameterDict] = None):
+        super().__init__(prefix=prefix, params=params)
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         x, restore = classic(x)
         return restore(F.clip(F.Activation(x, act_type="relu"), 0, 6, name="fwd"))
+
+    def __repr__(self) -> str:
+        return "ReLU6()"
