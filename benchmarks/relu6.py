@@ -4,9 +4,9 @@
 
 All contenders are MXNet's own MobileNetV2 at 224 with the same weights, hybridized with ``static_alloc``
 and ``static_shape``, and take turns in one process. The table shows medians in milliseconds: of
-inference; of inference after ``optimize_for('MKLDNN')``, which fuses ``clip`` into the convolution before
-it; and of a step of training, forward and backward. The last column is the largest error of the form
-itself on values around 0 and 6. ``relu`` is no ReLU6, and there as the floor.
+inference; of inference after ``optimize_for('MKLDNN')``, which fuses ``clip`` into the convolution
+before it; and of a step of training, forward and backward. The last column is the largest error of the
+form itself on values around 0 and 6. ``relu`` is no ReLU6, and there as the floor.
 """
 
 import argparse

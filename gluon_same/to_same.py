@@ -8,8 +8,8 @@ from mxnet.gluon import Block, SymbolBlock
 from mxnet.gluon import nn as stock
 
 from . import nn
-from .meant import counts_padding, meant_as_same, of_node, padding_of, pads_as_same
 from .nn.base import Windowed, _Shown
+from .same_rules import counts_padding, meant_as_same, of_node, padding_of, pads_as_same
 from .specialize import plain_class, release
 from .summary import _window
 
