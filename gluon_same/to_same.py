@@ -145,7 +145,10 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     chosen = [block for block, path in layers.items() if _is_chosen(path, block, predicate)]
     classes = {block: _same_class(layers[block], block) for block in chosen}
     before = {block: _layer(path, block) for block, path in layers.items()}
+    dtype = next((p.dtype for p in net.collect_params().values()), "float32")
     for block, cls in classes.items():
+        if not isinstance(block, Windowed):
+            vars(block)["_dtype"] = dtype  # which poolings of ours learn when they are cast
         _change(block, cls)
     changed = [before[block]._replace(after=_layer("", block).after) for block in classes]
     return Report(changed, [row for block, row in before.items() if block not in classes])

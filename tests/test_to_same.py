@@ -333,3 +333,13 @@ def test_it_is_exported(tmp_path):
     imported = mx.gluon.SymbolBlock.imports(path + "-symbol.json", ["data"], path + "-0000.params")
     np.testing.assert_array_equal(imported(x).asnumpy(), want)
     assert gluon_same.summary(net, x.shape).rows[0].padding == "same"
+
+
+def test_a_net_that_was_cast_is_tuned_for_its_dtype():
+    net = stock_net()
+    net.cast("float64")
+    x = mx.nd.random.normal(shape=(1, 3, 33, 38), dtype="float64")
+    to_same(net)
+    want = net(x).asnumpy()
+    specialize(net, x.shape, tune=True)
+    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-10)
