@@ -4,24 +4,16 @@
 ``padding`` says ``'same'``.
 """
 
+# ruff: noqa: F403  type checkers read the names from the stub beside this file
 from mxnet.gluon import nn as _stock
-from mxnet.gluon.nn import *  # noqa: F403
 
-from .conv import (  # noqa: F401
-    Conv1D,
-    Conv1DTranspose,
-    Conv2D,
-    Conv2DTranspose,
-    Conv3D,
-    Conv3DTranspose,
-)
-from .pool import (  # noqa: F401
-    AvgPool1D,
-    AvgPool2D,
-    AvgPool3D,
-    MaxPool1D,
-    MaxPool2D,
-    MaxPool3D,
-)
+from .gluon import *
+
+# isort: split
+from .avg_pool import *
+from .conv import *
+from .conv_transpose import *
+from .global_pool import *
+from .pool import *
 
 __all__ = [name for name in dir(_stock) if not name.startswith("_")]

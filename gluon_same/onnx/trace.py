@@ -13,8 +13,9 @@ from .. import geometry
 from ..arguments import Window, normalize_padding
 from ..arrays import classic
 from ..nn.base import Windowed
-from ..nn.conv import _Convolution, _Transposed
-from ..nn.pool import _Pooling
+from ..nn.conv import Convolution
+from ..nn.conv_transpose import Transposed
+from ..nn.pool import Pooling
 from ..sizes import flat
 from ..specialize import _Guard
 
@@ -151,13 +152,13 @@ class Trace:
 
     @contextmanager
     def _marking(self, block):
-        if isinstance(block, _Convolution):
-            name, whole = "_convolve", _Convolution._convolve
-            if isinstance(block, _Transposed):
-                whole = _Transposed._convolve
-            mark = self._transposed if isinstance(block, _Transposed) else self._convolution
+        if isinstance(block, Convolution):
+            name, whole = "_convolve", Convolution._convolve
+            if isinstance(block, Transposed):
+                whole = Transposed._convolve
+            mark = self._transposed if isinstance(block, Transposed) else self._convolution
         else:
-            name, whole, mark = "hybrid_forward", _Pooling.hybrid_forward, self._pooling
+            name, whole, mark = "hybrid_forward", Pooling.hybrid_forward, self._pooling
         original = getattr(block, name)
         if original.__func__ is not whole:  # a subclass does something else: leave it to that
             yield
