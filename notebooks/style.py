@@ -21,7 +21,7 @@ from IPython import display
 from matplotlib import pyplot as plt
 from PIL import Image
 
-from gluon_same.demo import muted
+from gluon_same.cli.demo import muted
 
 INK, GREY, PAPER = "#24292f", "#6e7781", "#ffffff"
 BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE = COLOURS = (

@@ -7,8 +7,9 @@ import mxnet as mx
 import numpy as np
 
 from .. import arguments, geometry, lowering
-from ..arguments import Ints, Window, per_axis
-from ..arrays import Size, classic, look, movers
+from ..arguments import Ints, per_axis
+from ..geometry import Window
+from ..symbols import Size, classic, look, movers
 from ._window import IntOrInts, check_fit, choose, hashable, windows_of
 
 

@@ -6,8 +6,8 @@ import mxnet as mx
 
 from .. import arguments, lowering
 from ..arguments import per_axis
-from ..arrays import Size, classic, look, movers
 from ..lowering.steps import one_channel
+from ..symbols import Size, classic, look, movers
 from ._window import IntOrInts, check_fit, choose, hashable, windows_of
 
 

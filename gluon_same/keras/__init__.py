@@ -22,6 +22,8 @@ The functions raise ValueError for a value that is not allowed, or shapes that d
 for a thing of the wrong kind.
 """
 
+from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
+
 from typing import Any, Optional, Sequence, Union
 
 from . import checks, operations

@@ -5,6 +5,8 @@
 """
 
 # ruff: noqa: F403  type checkers read the names from the stub beside this file
+from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
+
 from mxnet.gluon import nn as _stock
 
 from .gluon import *

@@ -5,7 +5,7 @@ from typing import Any, Callable, Iterator, Sequence, TypeVar
 import mxnet.gluon
 
 _B = TypeVar("_B", bound="Block")
-_Initializer = Optional[str | Callable[..., Any]]
+_Initializer = str | Callable[..., Any] | None
 _Function = str | Callable[..., Any]
 
 class Block(mxnet.gluon.Block):

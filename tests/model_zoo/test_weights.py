@@ -47,7 +47,7 @@ def assert_holds(net, layers):
             np.testing.assert_array_equal(a, b)
 
 
-def uninitialised(net):
+def uninitialized(net):
     return net
 
 
@@ -74,7 +74,7 @@ def specialized(net):
 
 
 @pytest.mark.parametrize("minor", [1, 2, 5])
-@pytest.mark.parametrize("state", [uninitialised, deferred, ready, hybridized, specialized])
+@pytest.mark.parametrize("state", [uninitialized, deferred, ready, hybridized, specialized])
 def test_reads_both_headers_into_a_net_of_any_state(state, minor, path, layers):
     path.write_bytes(file_of(layers, minor))
     net = state(make_net())
@@ -135,7 +135,7 @@ def test_numpy_mode(numpy_mode, path, layers):
     assert_holds(net, layers)
 
 
-@pytest.mark.parametrize("state", [uninitialised, deferred, ready])
+@pytest.mark.parametrize("state", [uninitialized, deferred, ready])
 @pytest.mark.parametrize(
     "spoil, told",
     [

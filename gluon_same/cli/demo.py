@@ -19,12 +19,12 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock, SymbolBlock
 from mxnet.gluon import nn as stock
 
-from . import __version__, nn
-from .geometry import ceil_div, same_padding
-from .model_zoo import darknet, tiny_darknet
+from .. import __version__, nn
+from ..geometry import ceil_div, same_padding
+from ..model_zoo import darknet, tiny_darknet
 
 SUMMARY = "run a photograph through a net with padding='same', and check and time it"
-PHOTO = os.path.join(os.path.dirname(__file__), "data", "astronaut.jpg")
+PHOTO = os.path.join(os.path.dirname(__file__), os.pardir, "data", "astronaut.jpg")
 SIZES = (416, 320, 417)
 CHANNELS = darknet.CHANNELS[:-1]  #: Of the convolutions up to the pool that keeps its size.
 TOLERANCE = 1e-4  #: Largest difference that passes, as a share of the output's largest number.
