@@ -68,7 +68,8 @@ class Windowed(HybridBlock):
 
     @property
     def _seen_channels(self) -> Optional[int]:
-        return self._in_shape and self._in_shape[self._layout.index("C")]
+        shape = self._in_shape
+        return None if shape is None else shape[self._layout.index("C")]
 
     def _way_for(self, x: Any) -> Optional[str]:
         """The way chosen by tuning, where it is for this input: a symbol's graph, or an array."""
@@ -78,9 +79,11 @@ class Windowed(HybridBlock):
     def _split(self, padding: Any, spans: Ints) -> Tuple[Optional[arguments.Padding], Any]:
         """The padding that this package serves, or None, and the padding of the stock block."""
         normal = arguments.normalize_padding("padding", padding, spans, self._causal)
+        if isinstance(padding, str):
+            return padding.lower(), 0
         if arguments.is_plain(padding):
-            return None, tuple(before for before, _ in normal)
-        return padding.lower() if isinstance(padding, str) else normal, 0
+            return None, tuple(pair[0] for pair in normal)
+        return normal, 0
 
     def _check_data(self, x: Any) -> None:
         """Refuse an array that the layer cannot serve."""

@@ -94,7 +94,7 @@ class Convolution(Windowed):
         """
         refuse_unknown(self, unknown, CONVOLUTION_NAMES)
         ndim = self._ndim
-        call = {
+        call: Dict[str, Any] = {
             "kernel": per_axis("kernel_size", kernel_size, ndim),
             "num_filter": whole("channels", channels, 1),
             "stride": per_axis("strides", strides, ndim),
@@ -154,12 +154,12 @@ class Convolution(Windowed):
         return np.dtype(self.weight.dtype).name
 
     def _ways(self) -> Any:
-        if self._padding is None or self._layout.endswith("C"):
+        sizes, channels = self._in_size, self._seen_channels
+        if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
             return ()
         call = self._call
         windows = windows_of(call["kernel"], call["stride"], call["dilate"], self._padding, self._causal)
-        channels = self._seen_channels, call["num_filter"]
-        return ways_to_convolve(windows, self._in_size, channels)
+        return ways_to_convolve(windows, sizes, (channels, call["num_filter"]))
 
 
 def _check_groups(channels: int, count: int, in_channels: int) -> None:

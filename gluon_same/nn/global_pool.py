@@ -51,8 +51,9 @@ class GlobalPooling(HybridBlock):
                     f"nothing to pad. For a window of your own, use {kind.replace('Global', '')}"
                 )
         refuse_unknown(self, unknown, {"data_format": "layout"})
+        given: Dict[str, Any] = {"layout": layout, "prefix": prefix, "params": params}
         try:
-            super().__init__(layout=layout, prefix=prefix, params=params)
+            super().__init__(**given)
         except AssertionError as error:  # how stock blocks refuse an argument
             raise ValueError(f"layout={layout!r} does not fit: {error}") from None
 

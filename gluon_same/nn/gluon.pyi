@@ -2,13 +2,13 @@
 
 from typing import Any, Callable, Iterator, Sequence, TypeVar
 
-import mxnet.gluon
+import mxnet.gluon  # type: ignore
 
 _B = TypeVar("_B", bound="Block")
 _Initializer = str | Callable[..., Any] | None
 _Function = str | Callable[..., Any]
 
-class Block(mxnet.gluon.Block):
+class Block(mxnet.gluon.Block):  # type: ignore
     _children: dict[str, Block]
     _reg_params: dict[str, Any]
     def __init__(self, prefix: str | None = None, params: Any = None) -> None: ...
@@ -46,7 +46,7 @@ class Block(mxnet.gluon.Block):
         dtype_source: str = "current",
     ) -> None: ...
 
-class HybridBlock(Block, mxnet.gluon.HybridBlock):
+class HybridBlock(Block, mxnet.gluon.HybridBlock):  # type: ignore
     _kwargs: dict[str, Any]
     def hybrid_forward(self, *args: Any, **kwargs: Any) -> Any: ...
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> Any: ...

@@ -31,7 +31,7 @@ class Pooling(Windowed):
         prefix: Optional[str],
         params: Any,
         unknown: Dict[str, Any],
-        **more: bool,
+        **more: Optional[bool],
     ) -> None:
         """Make the layer.
 
@@ -122,12 +122,13 @@ class Pooling(Windowed):
         return np.dtype(self._dtype).name
 
     def _ways(self) -> Any:
-        if self._padding is None or self._layout.endswith("C"):
+        sizes, channels = self._in_size, self._seen_channels
+        if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
             return ()
         call = self._call
         windows = windows_of(call["kernel"], call["stride"], (1,) * self._ndim, self._padding)
         whole = bool(call.get("count_include_pad"))
-        return ways_to_pool(windows, self._in_size, self._pool_type, whole, self._seen_channels)
+        return ways_to_pool(windows, sizes, self._pool_type, whole, channels)
 
 
 def _check_amounts(given: Any, pairs: Any, window: Any) -> None:

@@ -8,4 +8,3 @@ nn.Conv2D("8", 3)  # refused: channels is an int
 nn.MaxPool2D(2, padding=0.5)  # refused: padding is no float
 nn.GlobalAvgPool2D(padding="same")  # refused: there is nothing to pad
 nn.Dens(10)  # refused: there is no such block
-nn.Dense(10).hybridise()  # refused: there is no such method
