@@ -1,6 +1,7 @@
 """What mypy and pyright, both in strict mode, make of code as users write it."""
 
 import json
+import runpy
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,12 @@ def pyright(path, tmp_path):
         for found in report["generalDiagnostics"]
         if found["severity"] == "error"
     }
+
+
+def test_user_code_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it writes files
+    names = runpy.run_path(str(USER_CODE))
+    assert names["shape"] == (1, 10) and names["out"].shape == (1, 8, 416, 416)
 
 
 @pytest.mark.parametrize("check", [mypy, pyright])

@@ -25,8 +25,11 @@ class Windowed(HybridBlock):
     _ndim = 2  # spatial axes
     _causal = False  # whether ``'causal'`` is a padding
 
-    _in_shape: Optional[Ints] = None  # of the input, where the layer is specialized
-    _way: Optional[str] = None  # of `gluon_same.lowering`, where the layer is tuned
+    _padding: Optional[arguments.Padding]  # served by this package; None where stock Gluon serves it
+    _layout: str
+    _call: Dict[str, Any]  # arguments of the function in `gluon_same.functional`
+    _in_shape: Optional[Ints]  # of the input, where the layer is specialized
+    _way: Optional[str]  # of `gluon_same.lowering`, where the layer is tuned
 
     def __init__(
         self, padding: Optional[arguments.Padding], call: Dict[str, Any], /, **given: Any
@@ -46,9 +49,10 @@ class Windowed(HybridBlock):
             super().__init__(**given)
         except AssertionError as error:  # how stock blocks refuse an argument
             raise ValueError(str(error)) from None
-        self._padding = padding
-        self._layout: str = given["layout"]
-        self._call = call
+        # Gluon's __setattr__, which looks for blocks and parameters, would take longer than the rest.
+        self.__dict__.update(
+            _padding=padding, _layout=given["layout"], _call=call, _in_shape=None, _way=None
+        )
         if padding is not None:
             call["pad"] = padding
             self._kwargs["pad"] = _Shown(padding)
