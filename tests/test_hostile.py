@@ -78,6 +78,8 @@ CASES = [
     (convolve(S, T, F=mx.sym, in_channels=-8), ValueError, "in_channels=-8 is out of range"),
     (convolve(num_group=2), ValueError, "3 channels .* num_group=2"),
     (pool(X.astype("int32")), TypeError, "int32 .*floating"),
+    (convolve(S, T, F=mx.sym, way="pad"), ValueError, "way='pad' .* requires in_size and in_channels"),
+    (pool(S, F=mx.sym, way="join"), ValueError, "way='join' requires in_size and in_channels"),
     (pool(S, F=mx.sym, in_channels=0), ValueError, "in_channels=0 is out of range"),
     (pool(pool_type="lp"), ValueError, "pool_type='lp'"),
     # Nets.

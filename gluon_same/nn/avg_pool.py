@@ -27,7 +27,7 @@ class AvgPooling(Pooling):
         params: Any,
         unknown: Dict[str, Any],
     ) -> None:
-        """Make the layer.
+        """Check the arguments and make the layer.
 
         Parameters
         ----------

@@ -45,7 +45,7 @@ class Convolution(Windowed):
         unknown: Dict[str, Any],
         output_padding: Optional[IntOrInts] = None,
     ) -> None:
-        """Make the layer; nothing is computed yet.
+        """Check the arguments and make the layer.
 
         Parameters
         ----------

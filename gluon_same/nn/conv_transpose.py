@@ -34,7 +34,7 @@ class Transposed(Convolution):
         params: Any,
         unknown: Dict[str, Any],
     ) -> None:
-        """Make the layer; nothing is computed yet.
+        """Check the arguments and make the layer.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ class GlobalPooling(HybridBlock):
     """Mixin for a stock global pooling, to be placed before it."""
 
     def __init__(self, layout: str, prefix: Optional[str], params: Any, unknown: Dict[str, Any]) -> None:
-        """Make the layer.
+        """Check the arguments and make the layer.
 
         Parameters
         ----------

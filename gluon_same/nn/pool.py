@@ -6,7 +6,7 @@ import numpy as np
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import check_floating, check_layout, per_axis
+from ..arguments import Ints, Pairs, check_floating, check_layout, per_axis
 from ..functional._window import windows_of
 from ..lowering import ways_to_pool
 from .base import IntOrInts, PaddingLike, Windowed
@@ -33,7 +33,7 @@ class Pooling(Windowed):
         unknown: Dict[str, Any],
         **more: Optional[bool],
     ) -> None:
-        """Make the layer.
+        """Check the arguments and make the layer.
 
         Parameters
         ----------
@@ -75,7 +75,9 @@ class Pooling(Windowed):
                 f"ceil_mode={ceil_mode!r} does not go with padding={ours!r}, which sets "
                 "the size: leave it False"
             )
-        _check_amounts(padding, ours if own == 0 else tuple(zip(own, own)), window)
+        amounts = tuple(zip(own, own)) if ours is None else ours
+        if isinstance(amounts, tuple):
+            _check_amounts(padding, amounts, window)
         if "count_include_pad" in more and more["count_include_pad"] is None:
             more["count_include_pad"] = ours not in ("same", "same_lower")
         call = {
@@ -131,8 +133,8 @@ class Pooling(Windowed):
         return ways_to_pool(windows, sizes, self._pool_type, whole, channels)
 
 
-def _check_amounts(given: Any, pairs: Any, window: Any) -> None:
-    if isinstance(pairs, tuple) and any(max(pair) >= k for pair, k in zip(pairs, window)):
+def _check_amounts(given: Any, pairs: Pairs, window: Ints) -> None:
+    if any(max(pair) >= k for pair, k in zip(pairs, window)):
         raise ValueError(
             f"padding={given!r} holds whole windows of pool_size={window}: each amount must be less "
             "than the window"
