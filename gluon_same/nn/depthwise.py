@@ -41,7 +41,7 @@ class _Depthwise:
 
     def forward(self, x: Any, *args: Any) -> Any:
         if isinstance(x, NDArray):
-            layout = self._kwargs["layout"]
+            layout = self._layout
             arguments.check_rank(x.shape, layout, f"data for {self.name}")
             given, known = x.shape[layout.index("C")], self._known_channels()
             if known not in (0, given):
@@ -61,10 +61,12 @@ class _Depthwise:
 
     def _fix_channels(self, channels):
         self._channels, self._in_channels = channels * self._multiplier, channels
-        self._kwargs.update(num_filter=self._channels, num_group=channels)
+        counts = {"num_filter": self._channels, "num_group": channels}
+        self._call.update(counts)
+        self._kwargs.update(counts)
 
     def _channels_of(self, x):
-        layout = self._kwargs["layout"]
+        layout = self._layout
         shape = self._in_shape or (x.shape if isinstance(x, NDArray) else _shape_of(x, len(layout)))
         channels = shape[layout.index("C")] if len(shape) == len(layout) else 0
         if channels < 1:
@@ -77,7 +79,7 @@ class _Depthwise:
     def __repr__(self) -> str:
         filters, channels = max(self.weight.shape[0], 0) or None, self._known_channels() or None
         _, window = super().__repr__().split(", kernel_size", 1)
-        window = window.replace(f", groups={self._kwargs['num_group']}", "")
+        window = window.replace(f", groups={self._call['num_group']}", "")
         return f"{type(self).__name__}({channels} -> {filters}, kernel_size{window}"
 
     def _alias(self):

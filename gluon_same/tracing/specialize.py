@@ -124,7 +124,7 @@ def _holds_fixed(block):
 def _expectation(block, shape, free):
     """A shape with None where any number goes: the batch, and the channels of a single layer."""
     if isinstance(block, Windowed):
-        layout = block._kwargs["layout"]
+        layout = block._layout
         sizes = iter(spatial(shape, layout))
         return tuple(None if axis in "NC" else next(sizes) for axis in layout)
     return (None if free else shape[0], *shape[1:])

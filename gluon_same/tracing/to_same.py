@@ -25,6 +25,11 @@ _OURS = {
 }
 
 
+#: What the functions of :mod:`gluon_same.functional` take of the arguments of MXNet's operators.
+_CALL = {"kernel", "num_filter", "stride", "dilate", "num_group", "layout", "adj"}
+_CALL |= {"pool_type", "count_include_pad"}
+
+
 class Layer(NamedTuple):
     """One layer: where it is, what it is, and its padding before and after."""
 
@@ -248,15 +253,17 @@ def _revive(cls):
 
 def _change(block, cls):
     block.__class__ = cls
-    vars(block).update(_padding="same", _in_shape=None, _way=None)
     known = block._kwargs
-    known["pad"] = _Shown("same")
     none = (0,) * len(known["kernel"])
     for name, value in [("pooling_convention", "valid"), ("count_include_pad", False), ("adj", none)]:
         if name in known:
             known[name] = value
     if "adj" in known:
         block.outpad = none  # which the stock block keeps, too
+    call = {name: value for name, value in known.items() if name in _CALL}
+    known["pad"], call["pad"] = _Shown("same"), "same"
+    layout = known["layout"]
+    vars(block).update(_padding="same", _layout=layout, _call=call, _in_shape=None, _way=None)
 
 
 def _layer(path, block):
