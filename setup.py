@@ -75,7 +75,7 @@ setup(
             "hypothesis>=6",
             "opencv-python-headless>=4.9,<4.12",  # 4.12 needs NumPy 2
         ],
-        "lint": ["ruff>=0.6", "mypy", "pyright[nodejs]"],
+        "lint": ["ruff>=0.6", "mypy>=1.8", "pyright[nodejs]", "build", "twine"],
     },
     classifiers=[
         "Development Status :: 4 - Beta",

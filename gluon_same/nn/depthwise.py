@@ -1,6 +1,7 @@
 """Depthwise and separable convolution, as Keras has them."""
 
 import sys
+from types import FrameType
 from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
@@ -9,7 +10,7 @@ from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arguments import whole
-from .conv import Conv1D, Conv2D
+from .conv import Conv1D, Conv2D, Convolution
 
 __all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
 
@@ -17,7 +18,7 @@ IntOrInts = Union[int, Sequence[int]]
 Padding = Union[int, str, Sequence[int], Sequence[Tuple[int, int]]]
 
 
-class _Depthwise:
+class _Depthwise(Convolution):
     """Mixin for a convolution, to be placed before it, that has one group for each input channel.
 
     The weight holds the number of channels. While it is not known, neither are the operator's numbers
@@ -123,7 +124,7 @@ def _shapes_being_traced() -> Dict[str, Tuple[int, ...]]:
     Gluon makes the graph of a hybridized net before it looks at the shapes of its parameters, and from
     symbols without a shape. The arrays are in the call that makes it, and nowhere else.
     """
-    frame = sys._getframe()
+    frame: Optional[FrameType] = sys._getframe()
     while frame is not None and frame.f_code is not HybridBlock._get_graph.__code__:
         frame = frame.f_back
     arrays = [] if frame is None else _flat(frame.f_locals.get("args", ()))

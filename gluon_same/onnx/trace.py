@@ -130,6 +130,9 @@ class Trace:
 
     @contextmanager
     def _marking(self, block):
+        name: str
+        whole: Any
+        mark: Any
         if isinstance(block, Convolution):
             name, whole = "_convolve", Convolution._convolve
             if isinstance(block, Transposed):
@@ -170,7 +173,7 @@ class Trace:
             wanted = [w.at(None) for w in windows] if self.dynamic else here
             if None in wanted:
                 self._check_free(block, spans, strides)
-                return out, {"auto_pad": _AUTO_PAD[padding]}
+                return out, {"auto_pad": _AUTO_PAD[str(padding)]}
             return out, {"pads": _pads(wanted)}
 
         own = tuple(max(w.at(None) or (w.span - 1,)) for w in windows)
@@ -178,7 +181,7 @@ class Trace:
 
     def _transposed(self, block, x, weight, bias):
         known = block._call
-        spans = list(map(geometry.effective_kernel, known["kernel"], known["dilate"]))
+        spans = tuple(map(geometry.effective_kernel, known["kernel"], known["dilate"]))
         strides, extra = known["stride"], known["adj"]
         pairs = normalize_padding("padding", block._padding, spans)
         if isinstance(pairs, str):
