@@ -24,7 +24,7 @@ def advise(case: Case) -> List[Advice]:
     ONNX: pads=[0, 0, 1, 1]
     PyTorch: layer = nn.MaxPool2d(2, stride=1); y = layer(F.pad(x, (0, 1, 0, 1), value=float('-inf')))
     stock Gluon: layer = nn.MaxPool2D(2, strides=1, padding=1); y = F.slice(layer(x), \
-begin=(None, None, 1, 1), end=(None, None, None, None))
+begin=(None, None, 1, 1), end=(None,) * 4)
     """
     return [step(case) for step in (gluon_same, keras, tensorflow, _onnx, pytorch, stock_gluon)]
 

@@ -9,7 +9,7 @@ from .pytorch import part_of
 def keras(case: Case) -> Advice:
     """The layer of ``keras.layers``, behind ``tf.pad`` where its padding does not serve."""
     if max(case.stride) > 1 and max(case.dilation) > 1:
-        note = "Keras' layers refuse strides together with dilation. Use the TensorFlow call."
+        note = "Keras' layers refuse strides together with dilation. Use the call of tf.nn."
         return Advice("Keras", (), note, {"padding": None, "tf.pad": None, "slice": None})
     word, pads, cuts, note = _padding(case)
     if case.mode == "causal":
@@ -26,6 +26,9 @@ def keras(case: Case) -> Advice:
 
 def tensorflow(case: Case) -> Advice:
     """The call of ``tf.nn``, on channels last."""
+    if case.ndim == 3 and case.groups > 1:
+        note = "On a CPU, tf.nn.conv3d refuses groups. Use the Keras layer."
+        return Advice("TensorFlow", (), note, {"padding": None, "tf.pad": None, "slice": None})
     word, pads, cuts, note = _padding(case)
     call = _operation(case, word, cuts)
     arguments = {"padding": word, "tf.pad": pads, "slice": cuts}
@@ -87,10 +90,10 @@ def _operation(case, word, cuts):
     name = f"tf.nn.conv{case.ndim}d"
     # conv3d alone requires an entry for each axis of the data.
     wide = case.ndim == 3 and case.op == "conv"
-    stride, dilation = ((1, *n, 1) if wide else n for n in (case.stride, case.dilation))
-    steps = {"stride" if case.ndim == 1 and case.op == "conv" else "strides": compact(stride), **padding}
+    stride, dilation = ((1, *n, 1) if wide else compact(n) for n in (case.stride, case.dilation))
+    steps = {"stride" if case.ndim == 1 and case.op == "conv" else "strides": stride, **padding}
     if max(case.dilation) > 1:
-        steps["dilations"] = compact(dilation)
+        steps["dilations"] = dilation
     if case.op == "conv":
         return called(name, "{}", "w", **steps)
     sizes = full_size(case) if word == "VALID" else case.out

@@ -29,14 +29,15 @@ def pytorch(case: Case) -> Advice:
     return Advice("PyTorch", (layer, y), "", arguments)
 
 
-def _layer(case, padding, up=False, **named):
+def _layer(case, padding, up=False, **more):
     kind = {"conv": "Conv", "pool": "AvgPool" if case.average else "MaxPool"}
     name = f"nn.{kind.get(case.op, 'ConvTranspose')}{case.ndim}d"
     first = [compact(case.kernel)]
     if case.op != "pool":
         first = [case.channels, case.filters, *first]
+    named = {}
     if case.op == "pool" or max(case.stride) > 1:
-        named = {"stride": compact(case.stride), **named}
+        named["stride"] = compact(case.stride)
     if padding == "same" or any(padding):
         named["padding"] = repr(padding) if padding == "same" else compact(padding)
     if case.op != "pool" and max(case.dilation) > 1:
@@ -47,13 +48,12 @@ def _layer(case, padding, up=False, **named):
         named["ceil_mode"] = True
     if case.average and any(padding):
         named["count_include_pad"] = False
-    return called(name, *first, **named)
+    return called(name, *first, **named, **more)
 
 
 def _transposed(case):
     own, adj, cuts, _ = transposed(case)
-    named = {"output_padding": compact(adj)} if any(adj) else {}
-    layer = _layer(case, own, **named)
+    layer = _layer(case, own, **({"output_padding": compact(adj)} if any(adj) else {}))
     arguments = {"padding": list(own), "output_padding": list(adj), "slice": cuts}
     if not cuts:
         return Advice("PyTorch", (layer,), "", arguments)

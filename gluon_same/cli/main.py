@@ -101,7 +101,8 @@ class _Version(argparse.Action):
     """Print the versions of gluon_same and MXNet, without importing MXNet."""
 
     def __call__(self, parser, *_):
-        parser.exit(0, f"gluon_same {__version__} ({_mxnet()})\n")
+        print(f"gluon_same {__version__} ({_mxnet()})")
+        parser.exit()
 
 
 def _mxnet():

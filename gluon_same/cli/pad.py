@@ -6,14 +6,12 @@ of --kernel, --stride and --dilation serves all axes.
 
 import argparse
 import json
-import os
 import re
-import stat
 import sys
-import tempfile
 
 from ..advice.case import MODES, OPS, Case, times
 from ..advice.report import Report
+from .files import write_text
 
 #: Larger numbers would not change the picture, and take time to count.
 MOST_SIZE, MOST = 99999, 1000
@@ -114,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
         return args.refuse(str(error))
     if args.svg is not None:
         try:
-            _write(args.svg, report.svg())
+            write_text(args.svg, report.svg())
         except OSError as error:
             reason = error.strerror or error
             print(f"{args.program}: --svg {args.svg!r}: {reason}", file=sys.stderr)
@@ -161,21 +159,3 @@ def _case(args):
 def _written(value):
     """A value as an option writes it: 13x13, or 1,0x2,2."""
     return times(v if isinstance(v, int) else ",".join(map(str, v)) for v in value)
-
-
-def _write(path, text):
-    """Write a file whole or not at all; a device or pipe is written to as it is."""
-    try:
-        ordinary = stat.S_ISREG(os.stat(path).st_mode)
-    except FileNotFoundError:
-        ordinary = True
-    if not ordinary:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return
-    folder = os.path.dirname(os.path.abspath(path))
-    with tempfile.TemporaryDirectory(prefix=".pad-", dir=folder) as scratch:
-        part = os.path.join(scratch, "figure.svg")
-        with open(part, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(part, path)

@@ -128,9 +128,9 @@ def keras_of(weight):
 
     def convolved(x, w, padding, strides=1, stride=None, dilations=1):
         assert w is weight
-        strides, dilations = (
-            v[1:-1] if isinstance(v, tuple) and len(v) == 5 else v for v in (strides, dilations)
-        )
+        if weight.ndim == 5:
+            assert len(strides) == 5
+            strides, dilations = (v[1:-1] if v != 1 else v for v in (strides, dilations))
         groups = x.shape[-1] // weight.shape[1]
         kernel, strides = weight.shape[2:], stride or strides
         return last(lambda x: convolve(x, kernel, strides, padding, dilations, groups))(x)

@@ -157,7 +157,8 @@ def test_the_code_for_pytorch_gives_the_windows(case):
 def test_the_code_for_keras_and_tensorflow_gives_the_windows(case, framework):
     x, weight = data_of(case)
     code = advice_of(case, framework).code
-    if framework == "Keras" and max(case.stride) > 1 and max(case.dilation) > 1:
+    dilated = max(case.stride) > 1 and max(case.dilation) > 1
+    if dilated if framework == "Keras" else case.ndim == 3 and case.groups > 1:
         assert not code
         return
     got = stand_ins.run(code, np.moveaxis(x, 1, -1), stand_ins.keras_of(weight))

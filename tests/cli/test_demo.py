@@ -10,8 +10,8 @@ import zlib
 import pytest
 
 import gluon_same  # isort: skip  before mxnet: brings back the NumPy names that it needs
-from gluon_same.__main__ import main
 from gluon_same.cli import demo
+from gluon_same.cli.main import main
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(gluon_same.__file__)))
 SIZES_SEEN = {"416x416": "13x13", "320x320": "10x10", "417x417": "14x14"}
