@@ -19,11 +19,25 @@ LOW, HIGH = np.array([255, 255, 255]), np.array([0, 114, 178])
 
 
 class Map(NamedTuple):
-    """An image or a map, with a caption."""
+    """An image or a map, with a caption.
+
+    Parameters
+    ----------
+    caption : str
+    pixels : numpy.ndarray
+        An image, (height, width, 3) of uint8; or a map, (height, width) of any numbers.
+    width : int
+        Pixels of the figure that it is drawn wide.
+
+    Examples
+    --------
+    >>> Map('13x13', np.zeros((13, 13)), width=130).caption
+    '13x13'
+    """
 
     caption: str
-    pixels: Any  #: (height, width, 3) of uint8, or (height, width) of any numbers
-    width: int  #: in the figure
+    pixels: Any
+    width: int
 
 
 def png(pixels: np.ndarray) -> bytes:

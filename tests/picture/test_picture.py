@@ -1,4 +1,4 @@
-"""Pictures of windows: what they say, in text and as figures."""
+"""Pictures of windows: what they show, in text and as figures."""
 
 from xml.etree import ElementTree
 
