@@ -54,10 +54,12 @@ def _layer(case, padding, **more):
     kind = {"conv": "Conv", "pool": "AvgPool" if case.average else "MaxPool", "transpose": "Conv"}
     name = f"nn.{kind[case.op]}{case.ndim}D" + ("Transpose" if case.op == "transpose" else "")
     named = {"strides": compact(case.stride)}
-    if case.op == "pool":  # its strides are its window if they are not given
-        return called(name, compact(case.kernel), **named, padding=padding, **more)
-    named = {} if set(case.stride) == {1} else named
-    named["padding"] = padding
+    if set(case.stride) == {1} and case.op != "pool":  # a pooling's strides default to its window
+        named = {}
+    if padding != "0":
+        named["padding"] = padding
+    if case.op == "pool":
+        return called(name, compact(case.kernel), **named, **more)
     if set(case.dilation) != {1}:
         named["dilation"] = compact(case.dilation)
     if case.groups > 1:
@@ -94,19 +96,21 @@ def _cut(plan):
 
 def _statements(case, layer, pad, cut) -> Tuple[str, ...]:
     lines: List[str] = [f"layer = {layer}"]
-    y = "layer(x)"
-    if pad:
-        padded = _padded("x", pad, case.ndim)
-        y = f"layer({padded})"
-        if case.average:  # it counts what F.pad adds, so divide by the share that is real
-            ones = _padded("F.ones_like(x)", pad, case.ndim)
-            y = f"layer({padded}) / layer({ones})"
-    if cut:
-        whole = all(n is None for n in cut["end"])
-        y = called(
-            "F.slice", y, begin=cut["begin"], end=f"(None,) * {len(cut['end'])}" if whole else cut["end"]
-        )
-    return (*lines, f"y = {y}")
+    padded = _padded("x", pad, case.ndim) if pad else "x"
+    y = f"layer({padded})"
+    if pad and case.average:  # it counts what F.pad adds, so divide by the share that is real
+        lines.append(f"y = {y}")
+        y = f"y / layer({_padded('F.ones_like(x)', pad, case.ndim)})"
+    return (*lines, f"y = {_sliced(y, cut) if cut else y}")
+
+
+def _sliced(y, cut):
+    begin, end = cut["begin"], cut["end"]
+    axes = [axis for axis, ends in enumerate(zip(begin, end)) if any(ends)]
+    if len(axes) == 1:
+        return called("F.slice_axis", y, axis=axes[0], begin=begin[axes[0]] or 0, end=end[axes[0]])
+    whole = f"(None,) * {len(end)}"
+    return called("F.slice", y, begin=begin if any(begin) else whole, end=end if any(end) else whole)
 
 
 def _padded(x, pad, ndim):

@@ -18,7 +18,7 @@ def keras(case: Case) -> Advice:
     arguments = {"padding": word.lower(), "tf.pad": pads, "slice": cuts}
     code: Tuple[str, ...] = (layer,)
     if pads:
-        code = (f"layer = {layer}", f"y = {_behind_pad(case, pads, 'layer({})')}")
+        code = (f"layer = {layer}", *_behind_pad(case, pads, "layer({})"))
     elif cuts:
         code = (f"layer = {layer}", f"y = layer(x)[:, {part_of(cuts)}]")
     return Advice("Keras", code, note, arguments)
@@ -33,7 +33,7 @@ def tensorflow(case: Case) -> Advice:
     call = _operation(case, word, cuts)
     arguments = {"padding": word, "tf.pad": pads, "slice": cuts}
     if pads:
-        return Advice("TensorFlow", (f"y = {_behind_pad(case, pads, call)}",), note, arguments)
+        return Advice("TensorFlow", _behind_pad(case, pads, call), note, arguments)
     part = f"[:, {part_of(cuts)}]" if cuts else ""
     return Advice("TensorFlow", (call.format("x") + part,), note, arguments)
 
@@ -103,7 +103,8 @@ def _operation(case, word, cuts):
 
 def _behind_pad(case, pads, call):
     fill = ", constant_values=float('-inf')" if case.op == "pool" and not case.average else ""
-    y = call.format(f"tf.pad(x, {pads}{fill})")
-    if case.average:  # it counts what tf.pad adds, so divide by the share that is real
-        y += " / " + call.format(f"tf.pad(tf.ones_like(x), {pads})")
-    return y
+    y = f"y = {call}".format(f"tf.pad(x, {pads}{fill})")
+    if not case.average:
+        return (y,)
+    # It counts what tf.pad adds, so divide by the share that is real.
+    return y, f"y = y / {call}".format(f"tf.pad(tf.ones_like(x), {pads})")

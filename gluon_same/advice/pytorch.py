@@ -23,10 +23,10 @@ def pytorch(case: Case) -> Advice:
     pad = tuple(n for pair in reversed(case.pads) for n in pair)
     arguments["F.pad"] = list(pad)
     fill = ", value=float('-inf')" if case.op == "pool" and not case.average else ""
-    layer, y = f"layer = {_layer(case, (0,) * case.ndim)}", f"y = layer(F.pad(x, {pad}{fill}))"
+    code = [f"layer = {_layer(case, (0,) * case.ndim)}", f"y = layer(F.pad(x, {pad}{fill}))"]
     if case.average:  # it counts what F.pad adds, so divide by the share that is real
-        y += f" / layer(F.pad(torch.ones_like(x), {pad}))"
-    return Advice("PyTorch", (layer, y), "", arguments)
+        code.append(f"y = y / layer(F.pad(torch.ones_like(x), {pad}))")
+    return Advice("PyTorch", tuple(code), "", arguments)
 
 
 def _layer(case, padding, up=False, **more):

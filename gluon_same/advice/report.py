@@ -235,15 +235,15 @@ class Report:
         ]
 
     def _panels(self):
-        """Each picture under the names of the axes that it serves."""
+        """Each picture, under the names of the axes that look alike."""
         alike = {}
         for name, picture in zip(AXES[self.case.ndim], self.pictures):
             alike.setdefault(tuple(vars(picture).items()), (picture, []))[1].append(name)
         for picture, names in alike.values():
             joined = " and ".join(", ".join(names).rsplit(", ", 1))
             ends = "cut off" if picture.transposed else "of padding"
-            told = f"{picture.before} {ends} before, {picture.after} after"
-            yield f"{joined}: {picture.in_size} -> {self._out_of(picture)}, {told}", picture
+            words = f"{picture.before} {ends} before, {picture.after} after"
+            yield f"{joined}: {picture.in_size} -> {self._out_of(picture)}, {words}", picture
 
     def _out_of(self, picture):
         return picture.size if picture.transposed else picture.out

@@ -1,4 +1,4 @@
-"""Images: reading a JPEG or PNG, with its faults found."""
+"""Reading images, with errors for files that are cut short or damaged."""
 
 import os
 import zlib
@@ -27,7 +27,7 @@ def read_image(path: str) -> mx.nd.NDArray:
     OSError
         If the file cannot be read.
     ValueError
-        If it is empty, cut short, damaged, or no image that MXNet decodes.
+        If it is empty, cut short or damaged, or MXNet cannot decode it.
     """
     with open(path, "rb") as file:
         data = file.read()
@@ -48,9 +48,9 @@ def read_image(path: str) -> mx.nd.NDArray:
 
 
 def _is_whole(data):
-    # The decoder fills what is missing with grey or black, and often says nothing.
+    # The decoder fills missing parts with gray or black, often without an error.
     if data.startswith(b"\xff\xd8"):
-        at = 2  # step over the JPEG's headers: a thumbnail in them has an end of its own
+        at = 2  # skip the headers of a JPEG: a thumbnail in them has its own end marker
         while data[at : at + 1] == b"\xff" and data[at + 1 : at + 2] != b"\xda":
             at += 2 + _number(data[at + 2 : at + 4])
         return b"\xff\xd9" in data[at:]
@@ -66,7 +66,7 @@ def _is_whole(data):
 
 
 def _pixels(data):
-    """Width times height as a JPEG or PNG states them, 0 if it does not."""
+    """Width times height as the header of a JPEG or PNG states them; 0 if it does not."""
     if data.startswith(b"\x89PNG"):
         return _number(data[16:20]) * _number(data[20:24])
     at = 2
@@ -84,7 +84,7 @@ def _number(data):
 
 @contextmanager
 def muted():
-    """Nothing on the process's own standard error, past Python, where libraries write."""
+    """Silence the process's standard error, to which libraries write without Python."""
     try:
         kept = os.dup(2)
     except OSError:  # it is closed

@@ -1,5 +1,6 @@
 """The code that is advised for each framework, run: its numbers must be those of the windows."""
 
+import ast
 import random
 
 import mxnet as mx
@@ -13,6 +14,7 @@ from gluon_same.advice.case import Case, symmetric
 from gluon_same.advice.frameworks import advise
 from gluon_same.advice.graphs import measured, operators
 from gluon_same.advice.lowered import lowerings, operator_padding
+from gluon_same.advice.report import Report
 from gluon_same.picture.explain import explain
 
 #: Channels of inputs and outputs: the smaller of the two is copied.
@@ -79,7 +81,7 @@ def equal(got, want):
 def forward_of(case, framework, blocks):
     """A block whose ``hybrid_forward`` is the code advised for Gluon."""
     code = advice_of(case, framework).code
-    layer, *rest = [line.split(" = ", 1)[-1] for line in code]
+    layer, rest = code[0].split("layer = ")[-1], code[1:]
 
     class Net(mx.gluon.HybridBlock):
         def __init__(self):
@@ -87,7 +89,9 @@ def forward_of(case, framework, blocks):
             self.layer = eval(layer, {"nn": blocks})
 
         def hybrid_forward(self, F, x):
-            return eval(rest[0], {"F": F, "x": x, "layer": self.layer}) if rest else self.layer(x)
+            names = {"F": F, "x": x, "layer": self.layer}
+            exec("\n".join(rest) or "y = layer(x)", names)
+            return names["y"]
 
     return Net()
 
@@ -124,7 +128,7 @@ def test_padding_is_said_not_to_serve_only_where_none_does(case):
         for more in ("", ", ceil_mode=True") if case.op == "pool" else ("",):
             try:
                 code = advice_of(stock, "stock Gluon").code[-1][:-1]
-                code = code.replace("padding=0", f"padding={tuple(map(int, amounts))}{more}")
+                code += f", padding={tuple(map(int, amounts))}{more}"
                 code += ", count_include_pad=False)" if case.average else ")"
                 layer = eval(code, {"nn": mx.gluon.nn})
                 got = run(layer, x, weight, hybridize=False)
@@ -175,6 +179,25 @@ def test_onnxruntime_gives_the_windows(case):
     for word in ("SAME_UPPER", "SAME_LOWER"):
         if f"auto_pad='{word}'" in advice.note:
             equal(run_onnx(case, x, weight, auto_pad=word), want)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_code_that_is_broken_into_lines_is_still_python(case):
+    lines = str(Report(case)).split("What to write")[1].split("\n\n")[0].splitlines()[1:]
+    for framework, code, *_ in advise(case):
+        if framework == "ONNX":  # the attributes of a node
+            continue
+        first = next(i for i, line in enumerate(lines) if line.startswith(f"  {framework}  "))
+        rows = [lines[first][16:]]
+        for line in lines[first + 1 :]:
+            if line[2] != " ":
+                break
+            rows.append(line[16:])
+        for statement in code:
+            taken = []
+            while "".join(taken).replace(" ", "") != statement.replace(" ", ""):
+                taken.append(rows.pop(0))
+            ast.parse("\n".join(taken))
 
 
 def run_onnx(case, x, weight, **attributes):

@@ -138,7 +138,11 @@ def test_axes_that_differ_are_drawn_each(capsys):
         ("--size 9 --kernel 3", "stock Gluon", "nn.Conv1D(64, 3, padding=1)"),
         ("--size 9 --kernel 3", "PyTorch", "nn.Conv1d(64, 64, 3, padding=1)"),
         ("--size 9x9 --kernel 4 --mode valid", "TensorFlow", "padding='VALID')"),
-        ("--size 112x112 --kernel 3 --stride 2 --op pool", "stock Gluon", "padding=0, ceil_mode=True)"),
+        (
+            "--size 112x112 --kernel 3 --stride 2 --op pool",
+            "stock Gluon",
+            "strides=2, ceil_mode=True)",
+        ),
         ("--size 10 --kernel 4 --mode same_lower", "TensorFlow", "tf.pad(x, [[0, 0], [2, 1], [0, 0]])"),
         ("--size 9 --kernel 3 --mode same_lower", "TensorFlow", "padding='SAME') At this size"),
         ("--size 9x9 --kernel 3 --dilation 2", "ONNX", "pads=[2, 2, 2, 2] Not auto_pad"),
