@@ -165,7 +165,7 @@ def test_nothing_is_drawn_outside_a_figure(n, window, mode):
         (dict(mode=("a", "b")), "mode=.'a', 'b'. is unknown"),
         (dict(operator=1), "operator=1 is not a pair"),
         (dict(operator=(1, 1), transposed=True), "operator=.1, 1. is not a pair .*transposed=True"),
-        (dict(mode=(9, 9), transposed=True), "cuts off the whole transposed"),
+        (dict(mode=(9, 9), transposed=True), "cuts off the whole output"),
     ],
 )
 def test_explain_refuses_what_cannot_be_drawn(arguments, words):
