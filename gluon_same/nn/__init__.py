@@ -1,29 +1,30 @@
 """Everything that :mod:`mxnet.gluon.nn` exports, with SAME padding where windows are.
 
 ``from gluon_same import nn`` instead of ``from mxnet.gluon import nn`` changes nothing until a
-``padding`` says ``'same'``.
+``padding`` says ``'same'``. Layers of Keras that Gluon lacks come on top: depthwise and separable
+convolution, zero padding, cropping, and ReLU6.
 """
 
+# ruff: noqa: F403  type checkers read the names from the stub beside this file
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
 from mxnet.gluon import nn as _stock
-from mxnet.gluon.nn import *  # noqa: F403
 
-from .conv import (  # noqa: F401
-    Conv1D,
-    Conv1DTranspose,
-    Conv2D,
-    Conv2DTranspose,
-    Conv3D,
-    Conv3DTranspose,
-)
-from .pool import (  # noqa: F401
-    AvgPool1D,
-    AvgPool2D,
-    AvgPool3D,
-    MaxPool1D,
-    MaxPool2D,
-    MaxPool3D,
-)
+from . import borders, depthwise, relu6, separable
+from .gluon import *
 
-__all__ = [name for name in dir(_stock) if not name.startswith("_")]
+# isort: split
+from .avg_pool import *
+from .borders import *
+from .conv import *
+from .conv_transpose import *
+from .depthwise import *
+from .global_pool import *
+from .pool import *
+from .relu6 import *
+from .separable import *
+
+__all__ = [
+    *(name for name in dir(_stock) if not name.startswith("_")),
+    *(name for module in (borders, depthwise, relu6, separable) for name in module.__all__),
+]

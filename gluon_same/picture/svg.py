@@ -46,13 +46,13 @@ def draw(
     '<svg xmlns="http://www.w3.org/2000/svg'
     """
     body: List[str] = []
-    width, y = 0, MARGIN
+    width, y = 0.0, MARGIN
     if title:
         y += 16
         body.append(_text(MARGIN, y, title, size=15, weight="600"))
         width = 9.2 * len(title)
         y += 8
-    x, top, bottom = 0, y, y
+    x, top, bottom = 0.0, y, y
     for heading, picture in panels:
         y = top if beside else bottom
         if heading:
@@ -131,7 +131,7 @@ def _legend(body, pictures, y):
             kept = mark[0] == TAP
             color = BLUE if kept else VERMILION
             items[what] = (color if kept else PAPER, color, "" if kept else "3 2")
-    x, right = MARGIN, 0
+    x, right = float(MARGIN), 0.0
     for what, (fill, stroke, dash) in items.items():
         step = 24 + 6.6 * len(what) + 14
         if x + step > 620 and x > MARGIN:
