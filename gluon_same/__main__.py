@@ -2,7 +2,9 @@
 
 import sys
 
-from .cli.main import run_module
+from .cli.main import main, run_module
+
+__all__ = ["main"]
 
 if __name__ == "__main__":
     sys.exit(run_module())

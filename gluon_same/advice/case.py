@@ -1,6 +1,6 @@
 """The question: one layer, the padding that it has, and the size that it receives."""
 
-from typing import Any, NamedTuple, Tuple, Union
+from typing import Any, NamedTuple, Sequence, Tuple, Union
 
 from .. import geometry
 from ..arguments import Ints, Pairs
@@ -41,10 +41,11 @@ class Case(NamedTuple):
     @property
     def windows(self) -> Tuple[Window, ...]:
         """A window for each axis, padded by the mode if the padding depends on the size."""
-        by_size = self.mode in ("same", "same_lower") and self.op != "transpose"
-        paddings = [self.mode] * self.ndim if by_size else self.pads
+        paddings: Sequence[Any] = self.pads
         if self.op == "transpose":
             paddings = [(0, 0)] * self.ndim
+        elif self.mode in ("same", "same_lower"):
+            paddings = [self.mode] * self.ndim
         return tuple(map(Window, self.spans, self.stride, paddings, self.kernel))
 
     @property
@@ -101,7 +102,7 @@ class Case(NamedTuple):
         if self.mode == "valid":
             return [((0, 0), 0)] * self.ndim
         window = zip(self.kernel, self.stride, self.dilation)
-        return [geometry.transposed_padding(*axis, self.mode) for axis in window]
+        return [geometry.transposed_padding(*axis, str(self.mode)) for axis in window]
 
 
 class Advice(NamedTuple):

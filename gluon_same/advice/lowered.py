@@ -155,7 +155,7 @@ def _transposed(case):
 def _by_axis(words):
     """One sentence for all axes that are computed alike."""
     names = AXES[len(words)]
-    alike = {}
+    alike: Dict[str, List[str]] = {}
     for name, sentence in zip(names, words):
         alike.setdefault(sentence, []).append(name)
     return [f"{', '.join(axes)}: {sentence}" for sentence, axes in alike.items()]

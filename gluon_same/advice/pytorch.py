@@ -1,5 +1,7 @@
 """What to write in PyTorch."""
 
+from typing import Any, Dict
+
 from .case import Advice, Case, called, compact, symmetric
 from .gluon import transposed
 
@@ -8,7 +10,7 @@ def pytorch(case: Case) -> Advice:
     """The layer of ``torch.nn``, behind ``F.pad`` where its padding does not serve."""
     if case.op == "transpose":
         return _transposed(case)
-    arguments = {"padding": [0] * case.ndim, "F.pad": None, "ceil_mode": False}
+    arguments: Dict[str, Any] = {"padding": [0] * case.ndim, "F.pad": None, "ceil_mode": False}
     # Padding of more than half a window is refused by its poolings.
     found = symmetric(case, [k // 2 for k in case.kernel], drops_last=True)
     # avg_pool3d refuses an axis that is shorter than the window, however it is padded.
@@ -35,7 +37,7 @@ def _layer(case, padding, up=False, **more):
     first = [compact(case.kernel)]
     if case.op != "pool":
         first = [case.channels, case.filters, *first]
-    named = {}
+    named: Dict[str, Any] = {}
     if case.op == "pool" or max(case.stride) > 1:
         named["stride"] = compact(case.stride)
     if padding == "same" or any(padding):

@@ -52,16 +52,10 @@ class Report:
 
             self.seconds = graphs.measured(case) if measure else None
             self.operators = graphs.operators(case) if verbose else self.operators
-        axes = zip(
-            case.sizes,
-            case.kernel,
-            case.stride,
-            case.dilation,
-            case.pads,
-            operator_padding(case),
-            case.extra,
-        )
-        self.pictures = [Windows(*axis, case.op == "transpose") for axis in axes]
+        windows = zip(case.sizes, case.kernel, case.stride, case.dilation)
+        ends = zip(case.pads, operator_padding(case), case.extra)
+        transposed = case.op == "transpose"
+        self.pictures = [Windows(*window, *end, transposed) for window, end in zip(windows, ends)]
 
     @property
     def headline(self) -> str:
@@ -163,7 +157,7 @@ class Report:
         cut = case.op == "transpose"
         ends = ["cut before", "cut after", "added"] if cut else ["before", "after"]
         titles = ["in", "window", "stride", "dilation", "out", *ends]
-        rows = []
+        rows: List[List[Any]] = []
         for i, name in enumerate(AXES[case.ndim]):
             numbers = [case.sizes[i], case.kernel[i], case.stride[i], case.dilation[i], self.out[i]]
             rows.append([name, *numbers, *case.pads[i], *([case.extra[i]] if cut else [])])
@@ -172,9 +166,9 @@ class Report:
             n = case.sizes[0]
             lines += _wrapped(f"One axis (1-D). For two, such as an image's, give both: --size {n}x{n}")
         lines.append("")
-        for first, *cells in [["axis", *titles], *rows]:
-            line = f"{first:<8}"
-            for title, cell in zip(titles, cells):
+        for row in [["axis", *titles], *rows]:
+            line = f"{row[0]:<8}"
+            for title, cell in zip(titles, row[1:]):
                 line += f"{cell:>{max(len(title), 5) + 2}}"
             lines.append(line)
         return lines
@@ -226,7 +220,8 @@ class Report:
         lines = []
         for heading, picture in self._panels():
             lines += [heading, "", text.draw(picture), ""]
-        cells, windows = {}, {}
+        cells: Dict[str, str] = {}
+        windows: Dict[str, str] = {}
         for picture in self.pictures:
             for found, all_ in zip(picture.meanings(), (cells, windows)):
                 all_.update(found)
@@ -236,7 +231,7 @@ class Report:
 
     def _panels(self):
         """Each picture, under the names of the axes that look alike."""
-        alike = {}
+        alike: Dict[Any, Tuple[Windows, List[str]]] = {}
         for name, picture in zip(AXES[self.case.ndim], self.pictures):
             alike.setdefault(tuple(vars(picture).items()), (picture, []))[1].append(name)
         for picture, names in alike.values():

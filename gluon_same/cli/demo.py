@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import warnings
-from typing import Any
+from typing import Any, Dict, List
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock, SymbolBlock
@@ -196,8 +196,8 @@ def _print_size(ways, x):
     _say(f"\n{title:<18}{'difference':<12}{'time':<8}{'F.pad where needed':<22}F.pad throughout")
     for name in ways:
         by_hand = [times[throughout, name != "eager"] for throughout in (False, True)]
-        needed, throughout = [f"{t:.1f} ({times[name] / t:.2f})" for t in by_hand]
-        _say(f"{name:<18}{differences[name]:<12.1e}{times[name]:<8.1f}{needed:<22}{throughout}")
+        needed, all_ = [f"{t:.1f} ({times[name] / t:.2f})" for t in by_hand]
+        _say(f"{name:<18}{differences[name]:<12.1e}{times[name]:<8.1f}{needed:<22}{all_}")
     _say(f"{'with F.pad':<18}{max(differences[name] for name in nets if name not in ways):.1e}")
     worst = max(differences.values())
     return worst if math.isinf(worst) else worst / (abs(expected).max() or 1)
@@ -235,7 +235,7 @@ def _difference(result, expected):
 
 def _times(nets, x):
     """Median times in milliseconds, with the nets taking turns, so that all see the same machine."""
-    times = {name: [] for name in nets}
+    times: Dict[Any, List[float]] = {name: [] for name in nets}
     for _ in range(ROUNDS):
         for name, net in nets.items():
             mx.nd.waitall()

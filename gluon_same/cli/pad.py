@@ -8,6 +8,7 @@ import argparse
 import json
 import re
 import sys
+from typing import Any, Dict
 
 from ..advice.case import MODES, OPS, Case, times
 from ..advice.report import Report
@@ -20,8 +21,9 @@ MOST_SIZE, MOST = 99999, 1000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options on its parser."""
 
-    sizes, window = _sizes(MOST_SIZE), dict(type=_sizes(MOST), metavar="KxK")
-    count = dict(type=_count, metavar="N")
+    sizes = _sizes(MOST_SIZE)
+    window: Dict[str, Any] = dict(type=_sizes(MOST), metavar="KxK")
+    count: Dict[str, Any] = dict(type=_count, metavar="N")
     add = parser.add_argument
     add("--size", type=sizes, metavar="HxW", required=True, help="of the input: 100x20; or 100 for 1-D")
     add("--kernel", required=True, help="taps of the window: 4x1, or 3", **window)
