@@ -8,9 +8,9 @@ from .windows import ELEMENT, PADDING, SURPLUS, TAP, Windows
 __all__ = ["draw"]
 
 CELL, ROW, LEFT, TOP, MARGIN = 16, 15, 46, 26, 14
-GAP = 2 * CELL  #: Width of what is left out of a long axis.
+GAP = 2 * CELL  #: Width of the gap in a long axis.
 
-#: Of Okabe and Ito, told apart by colour-blind eyes; dropped windows are outlined, not filled, too.
+#: Okabe and Ito's colors, which color-blind readers can distinguish. Dropped windows are also outlined.
 BLUE, VERMILION, INK, GREY, PAPER = "#0072B2", "#D55E00", "#24292f", "#6e7781", "#ffffff"
 CELLS = {
     ELEMENT: ("#dcebf5", "#8aa9bf", ""),
@@ -23,16 +23,16 @@ FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
 def draw(
     panels: Sequence[Tuple[str, Windows]], title: str = "", desc: str = "", beside: bool = False
 ) -> str:
-    """An SVG document of one or more pictures.
+    """Draw one or more pictures as an SVG document.
 
     Parameters
     ----------
     panels : sequence of (str, Windows)
         Each with a heading, which may be empty.
     title, desc : str
-        For readers who do not see the figure; the title also stands above it.
+        The title above the figure, and a description for readers who do not see it.
     beside : bool
-        Whether the pictures stand side by side, and not one below the other.
+        Whether to draw the pictures side by side instead of one below the other.
 
     Returns
     -------
@@ -65,15 +65,15 @@ def draw(
     right, y = _legend(body, [picture for _, picture in panels], bottom + 8)
     width, height = int(max(width, right)) + 2 * MARGIN, int(y) + MARGIN
     name = title or "Windows over a padded axis"
-    told = desc or "; ".join(_told(heading, picture) for heading, picture in panels)
+    described = desc or "; ".join(_described(heading, picture) for heading, picture in panels)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" '
             f'font-family="{FONT}">',
             f"<title>{escape(name)}</title>",
-            f"<desc>{escape(told)}</desc>",
-            # A ground of its own: the page may be light or dark.
+            f"<desc>{escape(described)}</desc>",
+            # A background of its own, because the page may be light or dark.
             f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
             *body,
             "</svg>\n",
@@ -105,20 +105,20 @@ def _panel(body, picture, x, top):
 
 
 def _window(body, row, at, label, y):
-    colour = BLUE if row.kept else VERMILION
+    color = BLUE if row.kept else VERMILION
     name = row.label if row.kept else "\N{MULTIPLICATION SIGN}"
-    body.append(_text(label, y + 10, name, anchor="end", fill=colour))
+    body.append(_text(label, y + 10, name, anchor="end", fill=color))
     covered = [x for position, x in at.items() if row.start <= position < row.stop]
     x, end = min(covered) + CELL / 2, max(covered) + CELL / 2
     dash = "" if row.kept else ' stroke-dasharray="3 2"'
     body.append(
-        f'<line x1="{x:g}" y1="{y + 6}" x2="{end:g}" y2="{y + 6}" stroke="{colour}" '
+        f'<line x1="{x:g}" y1="{y + 6}" x2="{end:g}" y2="{y + 6}" stroke="{color}" '
         f'stroke-width="2"{dash}/>'
     )
     for position, x in at.items():
         if position in row.taps:
-            fill = colour if row.kept else PAPER
-            body.append(_cell(x + 2, y, CELL - 4, 12, fill, colour, "" if row.kept else "3 2"))
+            fill = color if row.kept else PAPER
+            body.append(_cell(x + 2, y, CELL - 4, 12, fill, color, "" if row.kept else "3 2"))
 
 
 def _legend(body, pictures, y):
@@ -129,8 +129,8 @@ def _legend(body, pictures, y):
             items[what] = CELLS[mark]
         for mark, what in windows:
             kept = mark[0] == TAP
-            colour = BLUE if kept else VERMILION
-            items[what] = (colour if kept else PAPER, colour, "" if kept else "3 2")
+            color = BLUE if kept else VERMILION
+            items[what] = (color if kept else PAPER, color, "" if kept else "3 2")
     x, right = float(MARGIN), 0.0
     for what, (fill, stroke, dash) in items.items():
         step = 24 + 6.6 * len(what) + 14
@@ -143,16 +143,16 @@ def _legend(body, pictures, y):
     return right, y + 14
 
 
-def _told(heading, picture):
+def _described(heading, picture):
     name = f"{heading}: " if heading else ""
     kind = "input elements" if picture.transposed else "windows"
     ends = "cut off" if picture.transposed else "of padding"
-    told = (
+    words = (
         f"{name}{picture.size} elements, {picture.before} {ends} before and {picture.after} after, "
         f"{picture.out} {kind} of {picture.kernel} taps"
     )
     dropped = picture.dropped
-    return told + (f", and {dropped} computed and dropped" if dropped else "")
+    return words + (f", and {dropped} computed and dropped" if dropped else "")
 
 
 def _cell(x, y, width, height, fill, stroke, dash):

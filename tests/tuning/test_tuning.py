@@ -253,8 +253,8 @@ def test_the_command_shows_the_ways_with_their_times(stopwatch, capsys):
     case = ["pad", "--size", "13x13", "--kernel", "2", "--op", "pool", "--channels", "8", "--measure"]
     assert main(case) == 0
     out = capsys.readouterr().out
-    assert "What it takes here, alone, at batch 1\n" in out
-    assert "  join           1000.000 ms  < the fastest\n" in out
+    assert "Times on this machine, of the layer alone, at batch 1\n" in out
+    assert "  join           1000.000 ms  fastest\n" in out
     assert "  together      100000.000 ms\n" in out
     assert main([*case, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["seconds"]["join"] == 1
