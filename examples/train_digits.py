@@ -1,6 +1,6 @@
 """Train the convolutional autoencoder on scikit-learn's handwritten digits, in one process or several.
 
-    python benchmarks/train_digits.py [--epochs 6] [--batch-size 32] [--learning-rate 0.003]
+    python examples/train_digits.py [--epochs 6] [--batch-size 32] [--learning-rate 0.003]
         [--seed 0] [--dtype float32|float64] [--eager] [--kvstore none|local|dist_sync] [--save FILE]
 
 It needs scikit-learn, and takes some ten seconds. The 1,797 images of 8x8 are enlarged to the 28x28
