@@ -6,6 +6,7 @@ Importing this sets matplotlib up.
 
 import gluon_same  # isort: skip  before mxnet: Python 3.12 and later need that
 
+import contextlib
 import io
 import logging
 import os
@@ -85,6 +86,22 @@ def table(header, *rows):
     marked = ["| " + " | ".join(row) + " |" for row in (cells[0], rule, *cells[1:])]
     data = {"text/markdown": "\n".join(marked), "text/plain": "\n".join(plain)}
     display.display(data, raw=True)
+
+
+def markdown(lines):
+    """Show lines of Markdown, such as a table that a script prints."""
+    text = "\n".join(lines)
+    display.display({"text/markdown": text, "text/plain": text}, raw=True)
+
+
+@contextlib.contextmanager
+def quiet():
+    """Hide warnings, and what libraries print."""
+    nowhere = io.StringIO()
+    streams = contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere)
+    with warnings.catch_warnings(), streams[0], streams[1], muted():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def close(a, b, share=1e-5):

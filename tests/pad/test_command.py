@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -71,13 +70,6 @@ def test_the_pool_that_keeps_13x13(capsys):
     assert told(out, "it costs").startswith("2 operators: Pooling, slice; 196 outputs computed for 169")
     assert out.count("height and width: 13 -> 13") == 1  # one picture serves both
     assert "    x x-x\n    0   #=#\n" in out
-
-
-def test_the_readme_shows_what_it_prints(capsys):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    block = readme.split("```text\n$ python -m gluon_same ")[1].split("```")[0]
-    command, shown = block.split("\n", 1)
-    assert said(command.split()[1:], capsys) == shown
 
 
 def test_axes_that_differ_are_drawn_each(capsys):
