@@ -10,6 +10,16 @@ VERSION = re.search(
     r'^__version__ = "(.+)"$', (HERE / "gluon_same" / "__init__.py").read_text(), re.MULTILINE
 ).group(1)
 
+URL = "https://github.com/gluon-same/gluon_same"
+
+
+def description():
+    """The README, with links that work on a package index."""
+    text = (HERE / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"(!\[[^]]*\])\((?!https?:)([^)]+)\)", rf"\1({URL}/raw/main/\2)", text)
+    return re.sub(r"(?<!!)(\[[^]]*\])\((?!https?:|#)([^)]+)\)", rf"\1({URL}/blob/main/\2)", text)
+
+
 # MXNet's exporter imports what later versions of onnx dropped; onnx 1.13 has no wheels for 3.12.
 ONNX = [
     "onnx==1.13.1; python_version < '3.12'",
@@ -33,10 +43,13 @@ NOTEBOOKS = [
 setup(
     name="gluon-same",
     version=VERSION,
-    description="TensorFlow-exact SAME padding for MXNet Gluon, in one graph for every input size",
-    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    description="padding='same' for MXNet Gluon, with TensorFlow's and Keras' numbers",
+    long_description=description(),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
+    author="the gluon_same authors",
+    url=URL,
+    project_urls={"Changelog": f"{URL}/blob/main/CHANGELOG.md"},
     packages=find_packages(include=["gluon_same", "gluon_same.*"]),
     package_data={"gluon_same": ["py.typed", "data/*"]},
     python_requires=">=3.8",

@@ -14,7 +14,7 @@ installed elsewhere; one that is installed nowhere is left out. An environment f
 - *F.pad*: the same net, in which stock pooling follows ``F.pad``; *F.pad, fused* likewise;
 - *OpenCV* and *onnxruntime* read the file of ``gluon_same.onnx.export_model``;
 - *PyTorch*: the same layers, eager, in ``torch.inference_mode``; *PyTorch, frozen*: after
-  ``torch.jit.optimize_for_inference``, which folds the normalisation into the convolutions.
+  ``torch.jit.optimize_for_inference``, which folds the normalization into the convolutions.
 
 ``--profile`` shows where the time of gluon_same's nets goes, operator by operator.
 """

@@ -149,7 +149,7 @@ def race(contenders: List[Contender], seconds: float = 3.0, turns: int = 12) -> 
         once = min(contender.ask(repeats=2))
         repeats[contender.name] = max(1, round(seconds / turns / once))
     for turn in range(turns):
-        # Whoever follows the same neighbour every time might pay for it every time.
+        # Whoever follows the same neighbor every time might pay for it every time.
         for contender in random.Random(turn).sample(contenders, len(contenders)):
             time.sleep(PAUSE)
             times[contender.name] += contender.ask(repeats=repeats[contender.name])

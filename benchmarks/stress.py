@@ -7,6 +7,7 @@
   what goes wrong with threads ends the process;
 - *shapes*: memory after so many input shapes through one hybridized net;
 - *nets*: memory after so many nets were built, run and dropped;
+- *forks*: 100 children, one after the other, of a process that has run the net;
 - *specialized*: 200 times there and back, and the numbers after it.
 """
 
@@ -83,10 +84,14 @@ def run_threads(stock, way, record, seconds):
     print(f"{sum(runs):8} runs", end=" ", flush=True)
 
 
-def run_shapes(stock, count):
+def run_shapes(stock, adapted, count):
     import mxnet as mx
 
+    import gluon_same
+
     net = make(stock)
+    if adapted:
+        gluon_same.adapt(net)
     net.hybridize()
     net(mx.nd.ones((1, 3, SIZE, SIZE))).wait_to_read()
     before = resident()
@@ -107,6 +112,21 @@ def run_nets(stock, count):
         net(mx.nd.ones((1, 3, SIZE, SIZE))).wait_to_read()
     gc.collect()
     print(f"{resident() - before:+8.1f} MiB", end=" ", flush=True)
+
+
+def run_forks(stock, count):
+    import mxnet as mx
+
+    net, x = make(stock), mx.nd.random.normal(shape=(1, 3, SIZE, SIZE))
+    net.hybridize()
+    want = net(x).asnumpy()
+    for _ in range(count):
+        child = os.fork()
+        if not child:
+            os._exit(int(abs(net(x).asnumpy() - want).max() > 1e-4))
+        if os.waitpid(child, 0)[1]:
+            os._exit(4)
+    print(f"{count:8} runs", end=" ", flush=True)
 
 
 def run_specialize(count):
@@ -149,8 +169,10 @@ def main():
                 good = good and (done or stock)
     for stock in (True, False):
         whose = "stock" if stock else "ours"
-        good = show(f"{args.shapes} shapes, {whose}", run_shapes, stock, args.shapes) and good
+        good = show(f"{args.shapes} shapes, {whose}", run_shapes, stock, False, args.shapes) and good
         good = show(f"{args.nets} nets, {whose}", run_nets, stock, args.nets) and good
+        good = show(f"100 forks after use, {whose}", run_forks, stock, 100) and good
+    good = show(f"{args.shapes} shapes, adapted", run_shapes, False, True, args.shapes) and good
     good = show("specialized and freed 200 times", run_specialize, 200) and good
     raise SystemExit(0 if good else 1)
 

@@ -4,7 +4,7 @@
         [--seed 0] [--dtype float32|float64] [--eager] [--kvstore none|local|dist_sync] [--save FILE]
 
 It needs scikit-learn, and takes some ten seconds. The 1,797 images of 8x8 are enlarged to the 28x28
-of the net. The loss is the binary cross-entropy of a pixel, on average over all images. Shades of grey
+of the net. The loss is the binary cross-entropy of a pixel, on average over all images. Shades of gray
 keep it above 0.361, the loss of the images themselves; answering with the mean image gives 0.501. The
 default run ends below 0.40.
 

@@ -1,27 +1,64 @@
-"""TensorFlow-exact SAME padding for every Gluon convolution and pooling layer.
+"""``padding='same'`` for MXNet Gluon, with TensorFlow's and Keras' numbers.
 
 - :mod:`gluon_same.nn`: ``mxnet.gluon.nn`` with ``padding='same'``.
 - :mod:`gluon_same.functional`: the same on arrays and symbols.
-- :mod:`gluon_same.keras`: with the signatures of a Keras backend (to be imported by name).
 - :mod:`gluon_same.geometry`: the arithmetic, on plain integers.
 - :mod:`gluon_same.model_zoo`: whole nets on these blocks.
+- :mod:`gluon_same.keras`: the signatures of a Keras backend.
+- :mod:`gluon_same.onnx`: ONNX files.
+- :mod:`gluon_same.tuning`: what was measured to find the fastest operators.
 - :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
-- :func:`gluon_same.adapt`: have a hybridized net do so for each size that it is given.
-- :mod:`gluon_same.tuning`: what was measured to find the fastest.
+- :func:`gluon_same.adapt`: have a hybridized net do so for each size that it receives.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
+- :func:`gluon_same.explain`: a picture of a window on one axis.
+
+Modules are imported when they are first used, so that those which do not require MXNet do not load it.
 """
 
-from . import (
-    _compat,  # noqa: F401  must come before the first import of mxnet
-    functional,
-    geometry,
-    model_zoo,
-    nn,
-    tuning,
-)
-from .adapt import adapt
-from .specialize import specialize
-from .summary import summary
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, List
 
-__version__ = "0.1.0"
-__all__ = ["adapt", "functional", "geometry", "model_zoo", "nn", "specialize", "summary", "tuning"]
+from . import _compat  # noqa: F401  readies the process for the first import of mxnet
+
+if TYPE_CHECKING:
+    from . import functional, geometry, keras, model_zoo, nn, onnx, tuning
+    from .picture.explain import explain
+    from .tracing.adapt import adapt
+    from .tracing.specialize import specialize
+    from .tracing.summary import summary
+
+__version__ = "0.2.0"
+__all__ = [
+    "adapt",
+    "explain",
+    "functional",
+    "geometry",
+    "keras",
+    "model_zoo",
+    "nn",
+    "onnx",
+    "specialize",
+    "summary",
+    "tuning",
+]
+
+#: The module of each public function.
+_FUNCTIONS = {
+    "adapt": ".tracing.adapt",
+    "explain": ".picture.explain",
+    "specialize": ".tracing.specialize",
+    "summary": ".tracing.summary",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _FUNCTIONS:
+        return import_module(f".{name}", __name__)
+    value = globals()[name] = getattr(import_module(_FUNCTIONS[name], __name__), name)
+    return value
+
+
+def __dir__() -> List[str]:
+    return [*__all__, "__version__"]

@@ -7,7 +7,8 @@ from typing import Optional, Sequence
 
 import mxnet as mx
 
-from . import __version__, demo, pad
+from . import __version__
+from .cli import demo, pad
 
 PROGRAM = "python -m gluon_same"
 

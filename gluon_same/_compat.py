@@ -1,4 +1,4 @@
-"""Makes the MXNet 1.x wheels importable where they would fail, before their first import.
+"""Make the MXNet 1.x wheels importable where they would fail, before their first import.
 
 - MXNet 1.9.1 uses aliases such as ``numpy.bool`` that NumPy 1.24 removed. Python 3.12 and later have
   no older NumPy, so the aliases are put back there, on NumPy 1.26.
@@ -51,11 +51,15 @@ def explain(error):
     return None
 
 
-def import_mxnet():
-    """Import MXNet, with an error that says what to install where something is missing."""
+def prepare():
+    """Put back what MXNet imports and newer versions of NumPy and Python dropped."""
     restore_numpy_aliases()
     if sys.version_info >= (3, 12) and importlib.util.find_spec("distutils") is None:
         import setuptools  # noqa: F401  brings distutils back
+
+
+def import_mxnet():
+    """Import MXNet, with an error that says what to install where something is missing."""
     try:
         import mxnet
     except OSError as error:
@@ -72,4 +76,4 @@ def import_mxnet():
     return mxnet
 
 
-import_mxnet()
+prepare()

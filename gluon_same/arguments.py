@@ -4,11 +4,9 @@ Every function names the argument and the value it refuses, and says what is all
 """
 
 import operator
-from typing import Any, NamedTuple, Optional, Tuple, Union
+from typing import Any, Optional, Tuple, Union
 
 import numpy as np
-
-from . import geometry
 
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 WORDS = ("same", "same_lower", "valid", "causal")
@@ -20,37 +18,6 @@ Ints = Tuple[int, ...]
 Pairs = Tuple[Tuple[int, int], ...]
 #: What the lowering takes: a SAME word, or one (before, after) for each axis.
 Padding = Union[str, Pairs]
-
-
-class Window(NamedTuple):
-    """A window on one axis: its span in elements, its step, how it is padded, and its taps.
-
-    ``padding`` is a SAME word or a pair ``(before, after)``.
-    """
-
-    span: int
-    stride: int
-    padding: Any
-    taps: int = 1
-
-    def at(self, size: Optional[int]) -> Optional[Tuple[int, int]]:
-        """Padding at an input size, or at every size for None; None where that depends on it."""
-        if isinstance(self.padding, tuple):
-            return self.padding
-        if size is None:
-            return geometry.constant_padding(self.span, self.stride, mode=self.padding)
-        return geometry.same_padding(size, self.span, self.stride, mode=self.padding)
-
-    def outputs(self, size: int, padding: Optional[Tuple[int, int]] = None) -> int:
-        """Outputs on an axis of a size, padded as the window is or by ``padding``."""
-        return (size + sum(padding or self.at(size)) - self.span) // self.stride + 1
-
-    def mirrored(self) -> "Window":
-        """The same window as seen from the other end of the axis."""
-        swapped = {"same": "same_lower", "same_lower": "same"}
-        if isinstance(self.padding, tuple):
-            return self._replace(padding=self.padding[::-1])
-        return self._replace(padding=swapped[self.padding])
 
 
 def whole(name: str, value: Any, least: int) -> int:

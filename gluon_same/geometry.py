@@ -1,9 +1,8 @@
 """The arithmetic of windows on one axis, in plain integers.
 
-Nothing here knows a framework, and nothing is imported (but when :func:`explain` is called, which
-draws). A *window* of ``kernel`` taps, ``dilation`` apart, moves over an axis of ``in_size`` elements
-in steps of ``stride``; *padding* is a pair ``(before, after)`` of the elements added at the two ends
-of the axis.
+Nothing here knows a framework. A *window* of ``kernel`` taps, ``dilation`` apart, moves over an axis of
+``in_size`` elements in steps of ``stride``; *padding* is a pair ``(before, after)`` of the elements
+added at the two ends of the axis.
 
 The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
 
@@ -16,10 +15,15 @@ The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
 ``'same_lower'`` (ONNX' ``SAME_LOWER``) puts the odd element at the start.
 """
 
+from typing import Any, NamedTuple, Optional, Tuple, Union
+
+#: A padding word, or ``(before, after)``.
+Mode = Union[str, Tuple[int, int]]
+
 MODES = ("same", "same_lower", "valid")
 
 
-def effective_kernel(kernel, dilation=1):
+def effective_kernel(kernel: int, dilation: int = 1) -> int:
     """Elements that one window spans, ``dilation * (kernel - 1) + 1``.
 
     Parameters
@@ -45,7 +49,9 @@ def effective_kernel(kernel, dilation=1):
     return dilation * (kernel - 1) + 1
 
 
-def output_size(in_size, kernel, stride=1, dilation=1, mode="same"):
+def output_size(
+    in_size: int, kernel: int, stride: int = 1, dilation: int = 1, mode: Mode = "same"
+) -> int:
     """Number of windows along an axis.
 
     Parameters
@@ -87,7 +93,9 @@ def output_size(in_size, kernel, stride=1, dilation=1, mode="same"):
     return slack // stride + 1
 
 
-def same_padding(in_size, kernel, stride=1, dilation=1, mode="same"):
+def same_padding(
+    in_size: int, kernel: int, stride: int = 1, dilation: int = 1, mode: str = "same"
+) -> Tuple[int, int]:
     """Padding that gives ``ceil(in_size / stride)`` windows, as TensorFlow places them.
 
     Parameters
@@ -120,7 +128,9 @@ def same_padding(in_size, kernel, stride=1, dilation=1, mode="same"):
     return _split(total, mode)
 
 
-def padding_of(mode, in_size, kernel, stride=1, dilation=1):
+def padding_of(
+    mode: Mode, in_size: int, kernel: int, stride: int = 1, dilation: int = 1
+) -> Tuple[int, int]:
     """Padding ``(before, after)`` that a word, or a pair, stands for at one input size.
 
     Parameters
@@ -153,7 +163,9 @@ def padding_of(mode, in_size, kernel, stride=1, dilation=1):
     return tuple(mode)
 
 
-def constant_padding(kernel, stride=1, dilation=1, mode="same"):
+def constant_padding(
+    kernel: int, stride: int = 1, dilation: int = 1, mode: str = "same"
+) -> Optional[Tuple[int, int]]:
     """The one padding that is SAME at *every* input size, where there is one.
 
     ``before`` depends on the input size only through ``in_size % stride``. Where it is the same for
@@ -190,7 +202,7 @@ def constant_padding(kernel, stride=1, dilation=1, mode="same"):
     return before, effective_kernel(kernel, dilation) - 1 - before
 
 
-def largest_before(kernel, dilation=1, mode="same"):
+def largest_before(kernel: int, dilation: int = 1, mode: str = "same") -> int:
     """The most that :func:`same_padding` puts before an axis, over all strides and input sizes.
 
     Parameters
@@ -212,7 +224,9 @@ def largest_before(kernel, dilation=1, mode="same"):
     return _split(effective_kernel(kernel, dilation) - 1, mode)[0]
 
 
-def transposed_padding(kernel, stride=1, dilation=1, mode="same"):
+def transposed_padding(
+    kernel: int, stride: int = 1, dilation: int = 1, mode: str = "same"
+) -> Tuple[Tuple[int, int], int]:
     """What a transposed convolution cuts off, and adds, to give ``in_size * stride`` elements.
 
     The full transposed convolution gives ``(in - 1) * stride + k_eff`` elements. SAME cuts
@@ -246,67 +260,38 @@ def transposed_padding(kernel, stride=1, dilation=1, mode="same"):
     return padding, max(stride - effective_kernel(kernel, dilation), 0)
 
 
-def explain(in_size, kernel, stride=1, dilation=1, mode="same", *, operator=None, transposed=False):
-    """A picture of the windows over an axis: text when printed, a figure in a notebook.
+class Window(NamedTuple):
+    """A window on one axis: its span in elements, its step, how it is padded, and its taps.
 
-    Parameters
-    ----------
-    in_size, kernel, stride, dilation : int
-        Elements along the axis, and the window; at least 1.
-    mode : {'same', 'same_lower', 'valid'} or (int, int)
-        Which windows are wanted: a padding word, or the padding ``(before, after)`` itself; for a
-        transposed convolution, a word, or what is cut off.
-    operator : (int, int), optional
-        What an operator pads the ends by instead. Of the windows that this gives, those that were
-        not wanted are marked.
-    transposed : bool
-        Whether the windows are those of a transposed convolution, over its output.
-
-    Returns
-    -------
-    Picture
-        With ``str()``, ``text(legend=False)``, and the numbers as attributes; see
-        :class:`gluon_same.pad.picture.Picture`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`output_size`.
-
-    Examples
-    --------
-    >>> explain(5, 3, stride=2)
-            0       4
-          . o o o o o .
-        0 #=#=#
-        1     #=#=#
-        2         #=#=#
-    <BLANKLINE>
-    o element   . padding
-    #=# window
+    ``padding`` is a SAME word or a pair ``(before, after)``.
     """
-    mode = _lower(mode)
-    from .pad.picture import Picture
 
-    extra = 0
-    if transposed and mode in ("same", "same_lower"):
-        _check(in_size=in_size)
-        padding, extra = transposed_padding(kernel, stride, dilation, mode)
-    else:
-        padding = padding_of(mode, in_size, kernel, stride, dilation)
-    if operator is not None and (transposed or not _is_pair(operator)):
-        raise ValueError(
-            f"operator={operator!r} is no pair (before, after), or goes with transposed={transposed}"
-        )
-    if (
-        transposed
-        and sum(padding) >= (in_size - 1) * stride + effective_kernel(kernel, dilation) + extra
-    ):
-        raise ValueError(f"mode={mode!r} cuts off all of the transposed convolution: use less")
-    return Picture(in_size, kernel, stride, dilation, padding, operator, extra, transposed)
+    span: int
+    stride: int
+    padding: Any
+    taps: int = 1
+
+    def at(self, size: Optional[int]) -> Optional[Tuple[int, int]]:
+        """Padding at an input size, or at every size for None; None where that depends on it."""
+        if isinstance(self.padding, tuple):
+            return self.padding
+        if size is None:
+            return constant_padding(self.span, self.stride, mode=self.padding)
+        return same_padding(size, self.span, self.stride, mode=self.padding)
+
+    def outputs(self, size: int, padding: Optional[Tuple[int, int]] = None) -> int:
+        """Outputs on an axis of a size, padded as the window is or by ``padding``."""
+        return (size + sum(padding or self.at(size)) - self.span) // self.stride + 1
+
+    def mirrored(self) -> "Window":
+        """The same window as seen from the other end of the axis."""
+        swapped = {"same": "same_lower", "same_lower": "same"}
+        if isinstance(self.padding, tuple):
+            return self._replace(padding=self.padding[::-1])
+        return self._replace(padding=swapped[self.padding])
 
 
-def ceil_div(a, b):
+def ceil_div(a: int, b: int) -> int:
     """``ceil(a / b)`` in whole numbers.
 
     Parameters
@@ -326,7 +311,8 @@ def ceil_div(a, b):
     return -(-a // b)
 
 
-def _is_pair(value):
+def _is_pair(value: Any) -> bool:
+    """Whether a value is ``(before, after)``: two whole numbers from 0 on."""
     return (
         isinstance(value, (tuple, list))
         and len(value) == 2

@@ -18,7 +18,7 @@ from IPython import display
 from matplotlib import pyplot as plt
 from PIL import Image
 
-from gluon_same.pad.figure import draw
+from gluon_same.picture.svg import draw
 
 INK, GRAY, PAPER = "#24292f", "#6e7781", "#ffffff"
 BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE = COLORS = (

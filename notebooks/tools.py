@@ -14,7 +14,7 @@ import mxnet as mx
 import numpy as np
 from IPython import display
 
-from gluon_same.demo import muted
+from gluon_same.cli.demo import muted
 
 PHOTO = os.path.join(os.path.dirname(gluon_same.__file__), "data", "astronaut.jpg")
 

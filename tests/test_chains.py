@@ -1,4 +1,4 @@
-"""Random chains of layers in training: one net, eager, hybridized, specialised, all alike.
+"""Random chains of layers in training: one net, eager, hybridized, specialized, all alike.
 
 Up to 32 channels, so that oneDNN keeps arrays in blocks of 16 between layers, which is where
 operators that take memory as it lies go wrong.

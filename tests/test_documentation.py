@@ -38,9 +38,9 @@ PUBLIC = public()
 def test_the_names_of_all_kinds_are_found():
     assert {
         *("gluon_same.nn.conv.Conv3DTranspose", "gluon_same.functional._pooling.pooling"),
-        *("gluon_same.geometry.explain", "gluon_same.model_zoo.yolo.yolov3_tiny"),
-        *("gluon_same.onnx.export_model", "gluon_same.specialize.specialize"),
-        *("gluon_same.summary.summary", "gluon_same.pad.picture.Picture"),
+        *("gluon_same.picture.explain.explain", "gluon_same.model_zoo.yolo.yolov3_tiny"),
+        *("gluon_same.onnx.export_model", "gluon_same.tracing.specialize.specialize"),
+        *("gluon_same.tracing.summary.summary", "gluon_same.picture.explain.Picture"),
     } <= set(PUBLIC)
     assert len(PUBLIC) > 35
 

@@ -1,10 +1,12 @@
 """What MXNet gets wrong, or crashes at, and our blocks keep away from."""
 
+import gc
 import os
 import subprocess
 import sys
 import textwrap
 import threading
+import weakref
 
 import mxnet as mx
 import numpy as np
@@ -13,6 +15,7 @@ from mxnet import autograd
 
 import gluon_same
 from gluon_same import adapt, functional, nn, specialize
+from gluon_same.onnx import export_model
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(gluon_same.__file__)))
 
@@ -92,6 +95,30 @@ def test_threads_that_each_own_a_net(prepare, record):
     for thread in threads:
         thread.join()
     assert not failures, failures[0]
+
+
+@pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "tuned", "adapted"])
+def test_nothing_keeps_what_a_net_held(prepare, tmp_path):
+    x = mx.nd.ones((1, 3, 16, 17))
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(8, 3, 2, "same"), nn.BatchNorm(), nn.MaxPool2D(2, 1, padding="same"))
+    net.initialize()
+    if prepare in ("specialized", "tuned"):
+        specialize(net, x.shape, tune=prepare == "tuned")
+    if prepare == "adapted":
+        adapt(net)
+    if prepare != "eager":
+        net.hybridize()
+    with autograd.record():
+        out = net(x)
+    out.backward()
+    gluon_same.summary(net, x.shape)
+    export_model(net, x.shape, str(tmp_path / "net.onnx"), check=False)
+    held = [weakref.ref(block) for block in (net, *net)]
+    held += [weakref.ref(parameter) for parameter in net.collect_params().values()]
+    del net, out
+    gc.collect()
+    assert not [kept() for kept in held if kept() is not None]
 
 
 UNDER_AMP = """

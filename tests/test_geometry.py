@@ -95,24 +95,3 @@ def test_worked_numbers(size, kernel, stride, padding, out):
 def test_errors_name_the_argument_and_its_value(call, error, words):
     with pytest.raises(error, match=words.replace("(", r"\(")):
         call()
-
-
-def test_imports_nothing():
-    with open(g.__file__) as file:
-        assert not [line for line in file if line.startswith(("import ", "from "))]
-
-
-@pytest.mark.parametrize(
-    "arguments, words",
-    [
-        (dict(mode=5), "mode=5 is unknown"),
-        (dict(mode=(0.5, 1)), "mode=.0.5, 1. is unknown"),
-        (dict(mode=("a", "b")), "mode=.'a', 'b'. is unknown"),
-        (dict(operator=1), "operator=1 is no pair"),
-        (dict(operator=(1, 1), transposed=True), "operator=.1, 1. is no pair .*transposed=True"),
-        (dict(mode=(9, 9), transposed=True), "cuts off all"),
-    ],
-)
-def test_explain_refuses_what_cannot_be_drawn(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        g.explain(5, 3, **arguments)

@@ -78,7 +78,7 @@ def test_strided_same_lower_of_odd_kernels_is_one_operator(tmp_path):
 
 
 @pytest.mark.parametrize("size", [(224, 224), (225, 225)])
-def test_specialised_pooling_is_one_operator(size, tmp_path):
+def test_specialized_pooling_is_one_operator(size, tmp_path):
     net = nn.HybridSequential()
     net.add(nn.MaxPool2D(3, 2, padding="same"))
     gluon_same.specialize(net, (1, 3, *size))
@@ -86,7 +86,7 @@ def test_specialised_pooling_is_one_operator(size, tmp_path):
     assert [op for op, _ in ops if op != "Reshape"] == ["Pooling"]
 
 
-def test_specialised_convolution_of_a_matching_size_has_no_extra_operator(tmp_path):
+def test_specialized_convolution_of_a_matching_size_has_no_extra_operator(tmp_path):
     net = gluon_same.specialize(nn.Conv2D(2, 3, 2, padding="same"), (1, 3, 225, 225))
     ops = operators(net, (1, 3, 225, 225), tmp_path)
     assert [op for op, _ in ops if op != "Reshape"] == ["Convolution"]

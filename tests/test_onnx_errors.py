@@ -98,6 +98,12 @@ def initialized(layer):
         (lambda p: export_model(nn.MaxPool2D(), (1, 3, 4), p), ValueError, "could not be traced"),
         (lambda p: export_model(nn.MaxPool2D(), SHAPE, p, dtype=["int8"] * 2), ValueError, "dtype="),
         (lambda p: export_model(nn.MaxPool2D(), SHAPE, p + "/no/a.onnx"), FileNotFoundError, "no"),
+        (lambda p: export_model(nn.MaxPool2D(), SHAPE, ""), ValueError, "^path='' is not the name of"),
+        (
+            lambda p: export_model(nn.MaxPool2D(), SHAPE, os.path.dirname(p)),
+            ValueError,
+            "^path='.* file",
+        ),
     ],
 )
 def test_errors_name_the_argument_and_its_value(call, error, words, path):

@@ -99,7 +99,7 @@ UNDER_A_FAKED_CACHE = """
     import mxnet as mx
     from gluon_same import functional, lowering, model_zoo, nn, specialize
     from gluon_same.__main__ import main
-    from gluon_same.arguments import Window
+    from gluon_same.geometry import Window
 
     found = []
     for fixed in (False, True):

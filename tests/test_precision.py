@@ -1,6 +1,8 @@
 """MXNet's own graph passes on nets with SAME blocks: fusion, int8, bfloat16."""
 
 import json
+import subprocess
+import sys
 
 import mxnet as mx
 import numpy as np
@@ -33,7 +35,7 @@ def make_net(first=1, *stem):
         first = 1
     net.add(convolution(64), nn.MaxPool2D(2, 1, padding="same"), convolution(64))
     net.add(nn.Conv2D(10, 1), nn.GlobalAvgPool2D(), nn.Flatten())
-    net.add(nn.BatchNorm(momentum=0))  # centres the classes, so that images fall into all of them
+    net.add(nn.BatchNorm(momentum=0))  # centers the classes, so that images fall into all of them
     net.initialize(mx.init.Xavier(magnitude=3))
     net(images(1))
     with mx.autograd.record():  # the averages of one batch, for want of training
@@ -50,7 +52,7 @@ def strided(channels=8):
 
 
 def images(count, size=(64, 64)):
-    """Blots of colour: noise whose neighbours are alike."""
+    """Blots of color: noise whose neighbors are alike."""
     coarse = mx.nd.random.uniform(shape=(count, 3, 8, 8))
     return mx.nd.contrib.BilinearResize2D(coarse, height=size[0], width=size[1])
 
@@ -89,7 +91,7 @@ BLOCK = ["Convolution", "BatchNorm", "LeakyReLU"]
 
 @pytest.mark.parametrize("fuse", ["get_backend_symbol", "optimize_for"])
 @pytest.mark.parametrize("first", [1, 2])
-def test_convolution_normalisation_and_activation_are_fused(fuse, first):
+def test_convolution_normalization_and_activation_are_fused(fuse, first):
     net = make_net(first)
     symbol = getattr(net(mx.sym.var("data")), fuse)("MKLDNN")
     assert fused(symbol) == [BLOCK] * 5 + [["Convolution"]]
@@ -152,12 +154,12 @@ def test_int8_of_a_net_that_moves_its_input(record_property):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_int8_of_a_specialised_net(record_property):
+def test_int8_of_a_specialized_net(record_property):
     # MXNet feeds the net what the loader gives, labels and all, and drops the last input as long as
     # that is a TypeError.
     net = make_net(2)
     quantized = to_int8(specialize(net, (1, 3, 64, 64)))
-    assert_int8(quantized, net, "specialised", record_property)
+    assert_int8(quantized, net, "specialized", record_property)
 
 
 def to_bfloat16(net, **kwargs):
@@ -186,9 +188,56 @@ def test_bfloat16_of_a_strided_convolution_for_every_size(record_property):
             assert found[0] >= 0.9 and found[1] <= 0.08
 
 
-def test_bfloat16_of_a_specialised_net(record_property):
+def test_bfloat16_of_a_specialized_net(record_property):
     x = images(64)
     net = specialize(strided(), x.shape)
     net(x)
-    found = compare("bfloat16, specialised", to_bfloat16(net)(x), net(x), record_property)
+    found = compare("bfloat16, specialized", to_bfloat16(net)(x), net(x), record_property)
     assert found[0] >= 0.9 and found[1] <= 0.08
+
+
+AMP = """
+import gluon_same, mxnet as mx
+from gluon_same import nn
+from mxnet.contrib import amp
+
+
+def make():
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(8, 2, padding="same"),
+        nn.Conv2D(8, 3, 2, "same"),
+        nn.Conv2D(8, 3, 2, "same", groups=8),
+        nn.MaxPool2D(2, 1, padding="same"),
+        nn.MaxPool2D(3, 2, padding="same"),
+        nn.AvgPool2D(2, 1, padding="same"),
+        nn.Conv2D(4, 4, padding="same"),
+    )
+    net.initialize()
+    return net
+
+
+mx.random.seed(1)
+x = mx.nd.random.uniform(shape=(2, 3, 19, 24))
+exact = make()
+want = exact(x).asnumpy()
+
+amp.init("bfloat16")
+net = make()
+net(x)
+for old, new in zip(exact.collect_params().values(), net.collect_params().values()):
+    new.set_data(old.data())
+{make}
+for layer in net:
+    x = layer(x)
+    assert x.dtype == amp.amp.bfloat16, (layer, x.dtype)
+error = abs(mx.nd.amp_cast(x, dtype="float32").asnumpy() - want).max() / abs(want).max()
+assert error < 0.03, error
+"""
+
+
+@pytest.mark.parametrize("make", ["", "net.hybridize()", "gluon_same.specialize(net, x.shape)"])
+def test_mixed_precision_keeps_bfloat16_between_layers(make):
+    script = AMP.format(make=make)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]

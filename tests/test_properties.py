@@ -1,4 +1,4 @@
-"""Random geometries: eager = hybridized = exported = specialised = reference, and their gradients."""
+"""Random geometries: eager = hybridized = exported = specialized = reference, and their gradients."""
 
 import os
 import tempfile
@@ -80,10 +80,10 @@ def check_all_ways(net, x, first, want, gradients_of):
     close(exported(net, x), want)
 
     gluon_same.specialize(net, x.shape)
-    y, specialised = forward_backward(net, x, head)
+    y, specialized = forward_backward(net, x, head)
     close(y, want)
     close(exported(net, x), want)
-    for a, b, c in zip(eager, hybridized, specialised):
+    for a, b, c in zip(eager, hybridized, specialized):
         close(b, a)
         close(c, a)
 

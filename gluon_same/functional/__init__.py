@@ -6,6 +6,8 @@ size, unless ``in_size`` fixes it: then the graph is for that size alone, and it
 to feed no other.
 """
 
+from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
+
 from ._convolution import convolution, deconvolution
 from ._pooling import pooling
 

@@ -7,8 +7,9 @@ import mxnet as mx
 import numpy as np
 
 from .. import arguments, geometry, lowering
-from ..arguments import Ints, Window, per_axis
-from ..arrays import Size, classic, look
+from ..arguments import Ints, per_axis
+from ..geometry import Window
+from ..symbols import Size, classic, look, movers
 from ._window import IntOrInts, check_fit, choose, hashable, windows_of
 
 
@@ -104,7 +105,7 @@ def convolution(
     operate = _operation(
         F.Convolution, inputs, num_filter=num_filter, num_group=num_group, name=name, **window
     )
-    return restore(plan.apply(F, data, layout, operate))
+    return restore(plan.apply(movers(F), data, layout, operate))
 
 
 def deconvolution(
@@ -181,7 +182,7 @@ def deconvolution(
         F.Deconvolution, inputs, num_filter=num_filter, num_group=num_group, name=name, **window
     )
     plan = lowering.plan_deconvolution(windows, cuts, extras)
-    return restore(plan.apply(F, data, layout, operate))
+    return restore(plan.apply(movers(F), data, layout, operate))
 
 
 def _operation(operator, inputs, **known):

@@ -6,8 +6,8 @@ import mxnet as mx
 
 from .. import arguments, lowering
 from ..arguments import per_axis
-from ..arrays import Size, classic, look
 from ..lowering.steps import one_channel
+from ..symbols import Size, classic, look, movers
 from ._window import IntOrInts, check_fit, choose, hashable, windows_of
 
 
@@ -106,15 +106,15 @@ def pooling(
         )
 
     if not (plan.pads and pool_type == "avg" and not whole):
-        return restore(plan.apply(F, data, layout, operate))
+        return restore(plan.apply(movers(F), data, layout, operate))
     # What was padded before the operator counts as elements there: divide by the share that is real.
     if layout == "NDHWC":
         # MXNet fails in bound graphs of it: "size of NDArray doesn't match the requested MKLDNN memory".
         data, layout = F.transpose(data, axes=(0, 4, 1, 2, 3)), "NCDHW"
         restore = _channels_last(F, restore)
-    out = plan.apply(F, data, layout, operate)
+    out = plan.apply(movers(F), data, layout, operate)
     ones = F.ones_like(one_channel(F, data, layout.index("C")))
-    share = plan.apply(F, ones, layout, lambda x, operator: operate(x, operator, None))
+    share = plan.apply(movers(F), ones, layout, lambda x, operator: operate(x, operator, None))
     return restore(F.broadcast_div(out, share))
 
 

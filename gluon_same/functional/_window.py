@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import Sequence, Tuple, Union
 
 from .. import arguments, geometry
-from ..arguments import Window
+from ..geometry import Window
 
 IntOrInts = Union[int, Sequence[int]]
 

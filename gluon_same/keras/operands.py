@@ -6,7 +6,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 import mxnet as mx
 import numpy as np
 
-from .. import arrays
+from .. import symbols
 
 Shape = Tuple[Optional[int], ...]
 
@@ -58,7 +58,7 @@ def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]
                     f"`{name}` must have the dtype of `inputs`. Received: {np.dtype(kernel.dtype)} and "
                     f"{np.dtype(inputs.dtype)}"
                 )
-    *values, restore = arrays.classic(inputs, *kernels.values())
+    *values, restore = symbols.classic(inputs, *kernels.values())
     inputs, *rest = values
     return operand(inputs), [kernel_operand(*named) for named in zip(kernels, rest)], restore
 
@@ -83,7 +83,7 @@ def operand(value: Any) -> Operand:
 
 def fix(symbol: Any, expected: Shape) -> Any:
     """A symbol that MXNet refuses to bind to another shape than ``expected``, None for any size."""
-    return arrays.fix_shape(symbol, expected, _fixed_name(symbol.name, expected))
+    return symbols.fix_shape(symbol, expected, _fixed_name(symbol.name, expected))
 
 
 def infer_shape(symbol: Any) -> Optional[Shape]:

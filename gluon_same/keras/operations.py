@@ -7,7 +7,9 @@ and once after it, and a separable convolution stays channels first in between.
 from math import prod
 from typing import Any, Dict, Optional, Tuple
 
-from .. import functional
+import mxnet as mx
+
+from .. import functional, geometry
 from ..arguments import LAYOUTS
 from .checks import layout
 from .operands import Operand, Shape, fix
@@ -78,10 +80,58 @@ def transposed(
     """Weight (channels, filters, *kernel), and ``how`` from ``transposed_window``."""
     _check_channels(x, weight.shape[0], "kernel", data_format)
     x = _open(x, data_format, None, len(weight.shape) - 2)
-    out = functional.deconvolution(
-        x.F, x.value, weight.value, num_filter=weight.shape[1], name=name, **_common(x, weight), **how
-    )
+    operate = _deconvolve if _is_leaf(weight) else _convolve_spread
+    out = operate(x, weight, {"name": name, **_common(x, weight), **how})
     return _close(Operand(out, (None,) * len(weight.shape)), data_format)
+
+
+def _is_leaf(weight):
+    """Whether a ``Deconvolution`` by this weight can be trained, or nothing records it.
+
+    The gradient by a weight that another operator computes fails on a CPU ("could not execute a
+    primitive"), because oneDNN receives memory that is not allocated yet.
+    """
+    if weight.F is mx.nd:
+        return not mx.autograd.is_recording()
+    return weight.value.get_children() is None
+
+
+def _deconvolve(x, weight, how):
+    return functional.deconvolution(x.F, x.value, weight.value, num_filter=weight.shape[1], **how)
+
+
+def _convolve_spread(x, weight, how):
+    """The same by a convolution: the data with ``stride - 1`` zeros between, the kernel mirrored.
+
+    It takes two to four times as long as a ``Deconvolution``.
+    """
+    F, (channels, filters, *kernel) = x.F, weight.shape
+    spread = x.value
+    if max(how["stride"]) > 1:
+        one = F.ones_like(
+            F.slice(
+                weight.value, begin=(None,) * len(weight.shape), end=(None, *[1] * (len(kernel) + 1))
+            )
+        )
+        spread = F.Deconvolution(
+            spread,
+            one,
+            kernel=(1,) * len(kernel),
+            stride=how["stride"],
+            num_filter=channels,
+            num_group=channels,
+            no_bias=True,
+        )
+    mirrored = F.reverse(
+        F.swapaxes(weight.value, dim1=0, dim2=1), axis=tuple(range(2, len(weight.shape)))
+    )
+    spans = map(geometry.effective_kernel, kernel, how["dilate"])
+    pad = tuple(
+        (k - 1 - before, k - 1 - after + more)
+        for k, (before, after), more in zip(spans, how["pad"], how["adj"])
+    )
+    known = {key: value for key, value in how.items() if key not in ("stride", "adj")}
+    return functional.convolution(F, spread, mirrored, num_filter=filters, **{**known, "pad": pad})
 
 
 def pooling(

@@ -25,8 +25,8 @@ from functools import lru_cache
 from math import prod
 from typing import Any, Callable, NamedTuple, Optional, Tuple
 
-from ..arguments import Ints, Pairs, Window
-from ..geometry import ceil_div
+from ..arguments import Ints, Pairs
+from ..geometry import Window, ceil_div
 from .steps import Pad, PadBySize, Slice
 
 Sizes = Tuple[Optional[int], ...]

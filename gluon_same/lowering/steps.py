@@ -5,7 +5,8 @@ All operators have kernels for CPUs and GPUs and for every floating dtype.
 
 from typing import Any, NamedTuple, Optional, Tuple
 
-from ..arguments import Pairs, Window
+from ..arguments import Pairs
+from ..geometry import Window
 
 #: What a step says of one axis; empty where it leaves the axis alone.
 Words = Tuple[str, ...]

@@ -9,7 +9,8 @@ on a processor without AVX-512, it pools 10 to 100 times slower.
 
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
-from ..arguments import Ints, Pairs, Window
+from ..arguments import Ints, Pairs
+from ..geometry import Window
 from .plan import Operator, Plan, Windows, _crop, crop_axis, pad_first, plan_convolution, plan_pooling
 from .steps import _on_planes
 

@@ -4,6 +4,8 @@ Each net is a class and a lower-case function that makes one: ``yolov3_tiny(clas
 ship with them; :func:`load_darknet_weights` reads Darknet's files.
 """
 
+from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
+
 from .darknet import TinyDarkNet, tiny_darknet
 from .keras_nets import ConvAutoencoder, KerasCNN, conv_autoencoder, keras_cnn
 from .weights import load_darknet_weights

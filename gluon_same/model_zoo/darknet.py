@@ -8,7 +8,7 @@ from .base import Net, check_extent, make
 CHANNELS = (16, 32, 64, 128, 256, 512, 1024)
 STRIDE = 32  #: Pixels from one cell of the last map to the next.
 
-#: Darknet's batch normalisation divides by ``sqrt(variance) + 0.000001`` in its CPU code. MXNet has
+#: Darknet's batch normalization divides by ``sqrt(variance) + 0.000001`` in its CPU code. MXNet has
 #: ``sqrt(variance + epsilon)``, as has OpenCV's DNN module, which reads Darknet's files with 1e-6: the
 #: two differ by less than 1e-6 of the result where the variance exceeds 1. The default of Gluon, 1e-5
 #: (which Darknet's first GPU code had too), shows where a variance is small.
@@ -18,7 +18,7 @@ SLOPE = 0.1  #: Of Darknet's "leaky" activation, below 0.
 
 
 def add_convolution(net: nn.HybridSequential, channels: int, kernel_size: int) -> None:
-    """Add what Darknet calls a convolutional layer: convolution, batch normalisation, leaky ReLU."""
+    """Add what Darknet calls a convolutional layer: convolution, batch normalization, leaky ReLU."""
     net.add(
         nn.Conv2D(channels, kernel_size, padding="same", use_bias=False),
         nn.BatchNorm(epsilon=EPSILON, momentum=MOMENTUM),
@@ -30,7 +30,7 @@ class TinyDarkNet(Net):
     """The feature extractor of YOLOv3-tiny.
 
     Seven 3x3 convolutions of 16, 32, 64, 128, 256, 512 and 1024 channels, each with batch
-    normalisation and a leaky ReLU. A 2x2 max pool follows each but the last: five that halve the map,
+    normalization and a leaky ReLU. A 2x2 max pool follows each but the last: five that halve the map,
     and one of stride 1 that keeps its size. All padding is ``'same'``.
 
     Parameters
@@ -97,7 +97,7 @@ def tiny_darknet(ctx: Any = None, **kwargs: Any) -> TinyDarkNet:
     Parameters
     ----------
     ctx : Context or list of Context, optional
-        Where to initialise the parameters, with Gluon's default initializer. None leaves that to
+        Where to initialize the parameters, with Gluon's default initializer. None leaves that to
         ``net.initialize``.
     **kwargs
         Of the class.

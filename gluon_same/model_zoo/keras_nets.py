@@ -4,12 +4,12 @@ from typing import Any, Sequence, Tuple, Union
 
 from .. import nn
 from ..arguments import per_axis, whole
-from ..arrays import classic
+from ..symbols import classic
 from .base import Net, make
 
 
 class KerasCNN(Net):
-    """The head of a Keras model for images of 32x32x3 whose batch normalisation has ``axis=1``.
+    """The head of a Keras model for images of 32x32x3 whose batch normalization has ``axis=1``.
 
     3x3 ``'valid'`` convolution to 64 channels, ``BatchNormalization(axis=1)``, ReLU, dropout of 0.3,
     3x3 ``'same'`` convolution to 64 channels, ``BatchNormalization(axis=1)``, ReLU, and a 2x2
@@ -72,7 +72,7 @@ class KerasCNN(Net):
 
 
 class RowNorm(nn.BatchNorm):
-    """Batch normalisation of each row, which is Keras' axis 1 of channels-last images.
+    """Batch normalization of each row, which is Keras' axis 1 of channels-last images.
 
     By way of the channels' axis: MXNet's own gradients along another one fail ("Check failed:
     !is_view") where a convolution left its result in oneDNN's blocks, and ONNX knows no other.
@@ -94,7 +94,7 @@ def keras_cnn(ctx: Any = None, **kwargs: Any) -> KerasCNN:
     Parameters
     ----------
     ctx : Context or list of Context, optional
-        Where to initialise the parameters, with Gluon's default initializer. None leaves that to
+        Where to initialize the parameters, with Gluon's default initializer. None leaves that to
         ``net.initialize``.
     **kwargs
         Of the class.
@@ -120,7 +120,7 @@ class ConvAutoencoder(Net):
     """The convolutional autoencoder of the Keras blog: 28x28 to 4x4x8 and back.
 
     The encoder has three 3x3 ``'same'`` convolutions, each with a ReLU and a 2x2 ``'same'`` max pool:
-    28, 14, 7, 4. The decoder mirrors it with nearest-neighbour upsampling: 4, 8, 16. There one
+    28, 14, 7, 4. The decoder mirrors it with nearest-neighbor upsampling: 4, 8, 16. There one
     ``'valid'`` convolution makes 14 of 16, so that the last upsampling ends at 28; a convolution with
     a sigmoid gives the image. With the default arguments it has the blog's 4,385 parameters.
 
@@ -221,7 +221,7 @@ def conv_autoencoder(ctx: Any = None, **kwargs: Any) -> ConvAutoencoder:
     Parameters
     ----------
     ctx : Context or list of Context, optional
-        Where to initialise the parameters, with Gluon's default initializer. None leaves that to
+        Where to initialize the parameters, with Gluon's default initializer. None leaves that to
         ``net.initialize``.
     **kwargs
         Of the class.

@@ -1,6 +1,7 @@
 """Reading the weights of Darknet's own files."""
 
 import os
+import stat
 import struct
 from typing import Any, List, NamedTuple, Tuple, Union
 
@@ -30,12 +31,12 @@ def load_darknet_weights(net: Block, path: Union[str, "os.PathLike[str]"], ctx: 
     net : Block
         A net of ``Conv2D``, each with or without a ``BatchNorm`` after it, registered in the order of
         the layers in Darknet's ``.cfg``, as :class:`YOLOv3Tiny` and :class:`TinyDarkNet` are. It may
-        be initialised, deferred (its input channels not yet known) or neither. Deferred input channels
+        be initialized, deferred (its input channels not yet known) or neither. Deferred input channels
         are found by a pass over shapes, for images of 3 channels unless the first layer says otherwise.
     path : str or path
         The file. Both versions of the header are read.
     ctx : Context or list of Context, optional
-        For parameters that are not yet initialised; the current context by default.
+        For parameters that are not yet initialized; the current context by default.
 
     Raises
     ------
@@ -53,7 +54,7 @@ def load_darknet_weights(net: Block, path: Union[str, "os.PathLike[str]"], ctx: 
     The file is a header of three int32, namely major and minor version and revision, then the number
     of images seen in training, int32 before version 0.2 and uint64 since; then, for each
     convolution, float32 in little-endian order: beta, gamma, running mean and running variance of the
-    batch normalisation, or else the bias; then the weights.
+    batch normalization, or else the bias; then the weights.
 
     To have the features of ``yolov3-tiny.weights`` alone, load it into a :class:`YOLOv3Tiny` and take
     its ``maps.features``, a :class:`TinyDarkNet`.
@@ -135,7 +136,7 @@ def _weight_shapes(net, convolutions):
         return shapes
     first = convolutions[0]
     known = max(first.weight.shape[1], 0) * first._kwargs["num_group"]
-    # Channels do not depend on the size, so any will do; a specialised net takes but one.
+    # Channels do not depend on the size, so any will do; a specialized net takes but one.
     shape = next(iter(getattr(net, "_expected", [])), (1, known or 3, *TRACED))
     shape = (1, *shape[1:])
     x = mx.sym.var("data")
@@ -165,6 +166,8 @@ def _classic(symbol):
 
 def _read(path, pieces):
     """The numbers of each piece, if the file has the right size for all of them."""
+    if stat.S_ISFIFO(os.stat(path).st_mode):  # whose size is not known, and which may never end
+        raise ValueError(f"{path} is a pipe: give the path of a file")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         at = start = _skip_header(path, file)
@@ -230,6 +233,12 @@ def _check_values(path, pieces, values):
             raise ValueError(
                 f"{path} has {piece.role} in layer {piece.layer} that are not finite: it is damaged or "
                 "of another net"
+            )
+        dtype = np.dtype(piece.parameter.dtype)
+        if dtype.kind == "f" and abs(value).max() > np.finfo(dtype).max:
+            raise ValueError(
+                f"{path} has {piece.role} of {abs(value).max():.3g} in layer {piece.layer}, which "
+                f"{dtype} does not hold: cast the net to float32 first"
             )
         if piece.role == "running variance" and (value < 0).any():
             raise ValueError(

@@ -7,7 +7,7 @@ from mxnet import autograd
 
 from .. import nn
 from ..arguments import whole
-from ..arrays import classic
+from ..symbols import classic
 from .base import Net, check_extent, make
 from .darknet import STRIDE, TinyDarkNet, add_convolution
 
@@ -188,7 +188,7 @@ def yolov3_tiny(classes: int = 80, ctx: Any = None, **kwargs: Any) -> YOLOv3Tiny
     classes : int, default 80
         Number of classes.
     ctx : Context or list of Context, optional
-        Where to initialise the parameters, with Gluon's default initializer. None leaves that to
+        Where to initialize the parameters, with Gluon's default initializer. None leaves that to
         ``net.initialize`` or :func:`load_darknet_weights`.
     **kwargs
         Of the class.

@@ -4,6 +4,8 @@
 ``padding`` says ``'same'``.
 """
 
+from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
+
 from mxnet.gluon import nn as _stock
 from mxnet.gluon.nn import *  # noqa: F403
 

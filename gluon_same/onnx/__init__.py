@@ -7,6 +7,8 @@ set (:mod:`.graph`). With ``dynamic=True`` sizes stay free: a padding that serve
 written as ``pads``, any other as ``auto_pad``, which is ONNX' own form of SAME.
 """
 
+from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
+
 import os
 import tempfile
 from typing import Sequence, Union
@@ -39,12 +41,12 @@ def export_model(
 ) -> str:
     """Write a net as an ONNX file (operator set 13).
 
-    The net itself is left as it is: its parameters, its hybridized graphs, its specialisation.
+    The net itself is left as it is: its parameters, its hybridized graphs, its specialization.
 
     Parameters
     ----------
     net : Block
-        An initialised net.
+        An initialized net.
     input_shapes : tuple of int, or a list of them
         Shape of the input, or of each input, the batch first.
     path : str or path-like
@@ -103,6 +105,8 @@ def export_model(
     shapes = _as_shapes(input_shapes)
     dtypes = _as_dtypes(dtype, net, len(shapes))
     path = os.fspath(path)
+    if not path or os.path.isdir(path):
+        raise ValueError(f"path={path!r} is not the name of a file: give one, such as 'net.onnx'")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"path={path!r} is in a folder that does not exist: make {folder!r}")

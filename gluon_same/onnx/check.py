@@ -7,8 +7,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, SymbolBlock
 
-from ..arrays import classic
-from ..sizes import flat
+from ..symbols import classic, flat
 
 #: Of the largest magnitude of an output; rounding of deep nets stays well below.
 TOLERANCE = 1e-3

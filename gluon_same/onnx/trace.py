@@ -10,13 +10,14 @@ import mxnet as mx
 from mxnet.gluon import Block
 
 from .. import geometry
-from ..arguments import Window, normalize_padding
-from ..arrays import classic
+from ..arguments import normalize_padding
+from ..geometry import Window
 from ..nn.base import Windowed
 from ..nn.conv import _Convolution, _Transposed
 from ..nn.pool import _Pooling
-from ..sizes import flat
-from ..specialize import _Guard
+from ..symbols import as_classic, classic, infer
+from ..tracing import trace as tracing
+from ..tracing.specialize import _Guard
 
 _AUTO_PAD = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER"}
 
@@ -45,29 +46,24 @@ class Trace:
         self.shapes = shapes
         self.dynamic = dynamic
         self.marks: Dict[str, Mark] = {}
-        self._blocks: List[Block] = []
-        self._running: List[Block] = []
-        net.apply(self._blocks.append)
+        self._blocks = tracing.blocks_of(net)
 
     def run(self) -> mx.sym.Symbol:
         """The graph, right in its shapes; the numbers of marked operators are not what is wanted."""
-        inputs = [mx.sym.var(name) for name in self.shapes]
-        if mx.util.is_np_array():
-            inputs = [x.as_np_ndarray() for x in inputs]
+        trace = tracing.Trace(self._blocks, self.shapes, sized=False)
         with ExitStack() as stack:
-            for block in set(self._blocks):
-                stack.enter_context(self._watched(block))
-                if isinstance(block, _Guard):  # the check of a specialised size has no place in ONNX
+            for block in self._blocks:
+                if isinstance(block, _Guard):  # the check of a specialized size has no place in ONNX
                     stack.enter_context(_replaced(block, forward=super(_Guard, block).forward))
                 if isinstance(block, Windowed) and block._padding is not None:
                     stack.enter_context(self._marking(block))
             try:
-                outputs = flat([self.net(*inputs)])
-                group = mx.sym.Group(_named([classic(x)[0] for x in outputs], self.shapes))
-                self._shapes_of(group)
+                outputs = [as_classic(x) for x in trace.run(self.net)]
+                group = mx.sym.Group(_named(outputs, self.shapes))
+                infer([group], self.shapes)
             except Exception as error:  # whatever a block's code raises when it meets a symbol
                 raise ValueError(
-                    f"{self._innermost()} could not be traced with inputs of shape "
+                    f"{_title([self.net, *trace.running][-1])} could not be traced with inputs of shape "
                     f"{list(self.shapes.values())}: give the shapes of all inputs, and make blocks "
                     f"whose code needs arrays HybridBlocks. {error}"
                 ) from error
@@ -127,27 +123,9 @@ class Trace:
             f"{node['op']} ({node['name']}): {error}{hint}"
         )
 
-    @contextmanager
-    def _watched(self, block):
-        def entered(_, inputs):
-            self._running.append(block)
-            if hasattr(block, "_check_input"):  # a net of the zoo, which takes not every size
-                block._check_input(self._shapes_of(classic(inputs[0])[0])[0])
-
-        enter = block.register_forward_pre_hook(entered)
-        leave = block.register_forward_hook(lambda *_: self._running.pop())
-        try:
-            yield
-        finally:
-            enter.detach()
-            leave.detach()
-
     def _owner(self, node):
         owners = [b for b in reversed(self._blocks) if b.prefix and node["name"].startswith(b.prefix)]
         return _title(max(owners, key=lambda b: len(b.prefix), default=self.net))
-
-    def _innermost(self):
-        return _title(self._running[-1] if self._running else self.net)
 
     @contextmanager
     def _marking(self, block):
@@ -224,7 +202,7 @@ class Trace:
         if last:  # the exporter has channels first alone; weights are laid out as data are
             first = (0, ndim - 1, *range(1, ndim - 1))
             inputs = [mx.sym.transpose(x, axes=first) for x in inputs[:2]] + inputs[2:]
-        out, attributes = place(self._shapes_of(inputs[0])[0][2:])
+        out, attributes = place(infer(inputs[:1], self.shapes)[0][2:])
         count = sum(mark.operator.startswith(block.prefix + "window") for mark in self.marks.values())
         again = count or ""
         y = kind(*inputs, name=f"window{again}", **kwargs)
@@ -234,14 +212,6 @@ class Trace:
         if last:
             y = mx.sym.transpose(y, axes=(0, *range(2, ndim), 1))
         return restore(y)
-
-    def _shapes_of(self, symbol):
-        _, found, _ = symbol.infer_shape_partial(
-            **{name: shape for name, shape in self.shapes.items() if name in symbol.list_inputs()}
-        )
-        if any(not shape or min(shape) < 1 for shape in found):
-            raise ValueError("Some shapes do not follow from those of the inputs.")
-        return found
 
     def _check_free(self, block, spans, strides):
         if any(n > 1 for n in block._kwargs.get("dilate", ())):

@@ -6,6 +6,8 @@ layer's shape and dtype, between the operators that are around it in the net, be
 order of memory. What was measured is remembered in the process, and can be kept in a file.
 """
 
+from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
+
 from .choose import EVERYWHERE, choose_ways, fastest, times_of  # noqa: F401
 from .store import forget, load, results, save
 from .timer import stopwatch

@@ -11,7 +11,8 @@ import mxnet as mx
 from mxnet.gluon import Block
 
 from ..nn.base import Windowed
-from ..sizes import Shape, as_classic, flat, seeing
+from ..symbols import as_classic, flat
+from ..tracing.trace import Shape, Trace
 from .store import measured
 from .surroundings import Graph, tagged
 from .timer import stopwatch, timed
@@ -60,12 +61,10 @@ def choose_ways(
     dict
         By block and input shape. Layers whose portable form is the fastest are not in it.
     """
-    inputs = [mx.sym.var(name) for name in known]
-    if mx.util.is_np_array():
-        inputs = [x.as_np_ndarray() for x in inputs]
     same = [block for block in blocks if isinstance(block, Windowed) and block._padding is not None]
-    with seeing(blocks, known), tagged(same) as calls:
-        outputs = [as_classic(x) for x in flat([net(*inputs)])]
+    trace = Trace(blocks, known)
+    with trace, tagged(same) as calls:
+        outputs = [as_classic(x) for x in trace.call(net)]
     if not outputs:  # the net hands its results on in another way
         return {}
     graph = Graph(mx.sym.Group(outputs), known)
@@ -109,7 +108,7 @@ def times_of(block: Block, shape: Sequence[int], training: bool = False) -> Dict
     {}
     """
     known: Dict[str, Shape] = {"data": tuple(shape)}
-    with seeing([block], known), tagged([block]) as calls:
+    with Trace([block], known), tagged([block]) as calls:
         graph = Graph(as_classic(block(mx.sym.var("data"))), known)
     return _times(graph, 0, block, calls[0][1], _context(block), training)
 

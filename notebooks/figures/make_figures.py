@@ -1,13 +1,13 @@
 """Draw the figures that the README shows, into the folder of this script.
 
-Run it after a change of :mod:`gluon_same.pad.figure`; the tests compare the files with what it draws.
+Run it after a change of :mod:`gluon_same.picture.svg`; the tests compare the files with what it draws.
 """
 
 import os
 from typing import Dict
 
-from gluon_same.geometry import explain
-from gluon_same.pad.figure import draw
+from gluon_same.picture.explain import explain
+from gluon_same.picture.svg import draw
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

@@ -261,6 +261,13 @@ def data(shape, key="data"):
     return whole((BATCH, *shape), key)
 
 
+def distinct(shape):
+    """Whole numbers of which no two are the same, so that every maximum is at one place."""
+    count = int(np.prod((BATCH, *shape)))
+    order = np.random.RandomState(crc32(repr(tuple(shape)).encode())).permutation(count)
+    return (order - count // 2).reshape((BATCH, *shape)).astype("float32")
+
+
 def weights(model):
     """Weights for each layer of a channels-last model, whole numbers over a power of two."""
     drawn = [

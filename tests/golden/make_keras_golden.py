@@ -1,6 +1,6 @@
 """Make keras.npz: what TensorFlow's Keras computes in the layers and models of keras_cases.py.
 
-It wants an environment of its own, as make_golden.py does::
+It requires an environment of its own, as make_golden.py does::
 
     python3.11 -m venv /tmp/tf && /tmp/tf/bin/pip install tensorflow-cpu==2.15.1
     /tmp/tf/bin/python tests/golden/make_keras_golden.py
@@ -48,11 +48,25 @@ def outputs(name):
     yield f"{name} trained", model.predict(x, verbose=0)
 
 
+def gradients(name, shape):
+    """Those of a layer by its input and its kernels, one after the other."""
+    (layer,) = built(name, shape[:-1], shape[-1]).layers[1:]
+    x = tf.constant(cases.distinct(shape))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        out = layer(x)
+    inputs = [x, *(v for v in layer.trainable_variables if "kernel" in v.name)]
+    slopes = tf.constant(cases.whole(out.shape, "slopes"))
+    return [g.numpy() for g in tape.gradient(out, inputs, output_gradients=slopes)]
+
+
 def main():
     arrays = {"tensorflow": np.array(tf.__version__)}
     for name, _, _, shape in cases.LAYERS:
         model = built(name, shape[:-1], shape[-1])
         arrays[name] = model.predict(cases.data(shape), verbose=0)
+        for number, gradient in enumerate(gradients(name, shape)):
+            arrays[f"{name} gradient {number}"] = gradient
     for name in cases.MODELS:
         arrays.update(outputs(name))
     np.savez_compressed(TARGET, **arrays)

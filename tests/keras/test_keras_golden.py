@@ -7,7 +7,7 @@ import pytest
 
 from gluon_same import keras as K
 from golden import keras_cases as cases
-from helpers import GOLDEN, right
+from helpers import FORMATS, GOLDEN, channels_first, right
 
 # `causal` is what Keras' Conv1D makes of 'valid' and a padding of its own.
 LAYERS = [layer for layer in cases.LAYERS if layer[2].get("padding") != "causal"]
@@ -56,3 +56,35 @@ def test_function_equals_the_layer(layer, way):
     if kernels:  # the layer has a bias, too
         out = out + mx.nd.array(cases.weight(out.shape[-1:], 1))
     assert right(out.asnumpy(), GOLDEN[name])
+
+
+@pytest.mark.parametrize("way", ["array", "symbol"])
+@pytest.mark.parametrize("data_format", FORMATS)
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer[0])
+def test_gradients_equal_those_of_the_layer(layer, data_format, way):
+    name, kind, arguments, shape = layer
+    kernels = [cases.weight(k, 1) for k in kernels_of(kind, arguments, shape[-1])]
+    kept = ("filters", "kernel_size", "depth_multiplier")
+    how = {key: value for key, value in arguments.items() if key not in kept}
+    x, slopes = cases.distinct(shape), cases.whole(GOLDEN[name].shape, "slopes")
+    if data_format == "channels_first":
+        x, slopes = channels_first(x), channels_first(slopes)
+    arrays = [mx.nd.array(a) for a in (x, *kernels)]
+    for array in arrays:
+        array.attach_grad()
+    if way == "array":
+        with mx.autograd.record():
+            out = function_of(kind)(*arrays, **how, data_format=data_format)
+        out.backward(mx.nd.array(slopes))
+    else:
+        symbols = [mx.sym.var(f"x{i}", shape=a.shape) for i, a in enumerate(arrays)]
+        out = function_of(kind)(*symbols, **how, data_format=data_format)
+        grads = [a.grad for a in arrays]
+        executor = out.bind(mx.cpu(), arrays, args_grad=grads)
+        executor.forward(is_train=True)
+        executor.backward(mx.nd.array(slopes))
+    for number, array in enumerate(arrays):
+        want = GOLDEN[f"{name} gradient {number}"]
+        if number == 0 and data_format == "channels_first":
+            want = channels_first(want)
+        assert right(array.grad.asnumpy(), want)

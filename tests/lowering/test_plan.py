@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from gluon_same import lowering
-from gluon_same.arguments import Window
+from gluon_same.geometry import Window
 from gluon_same.lowering.steps import Pad, PadBySize
 
 SPANS, STRIDES, SIZES = range(1, 7), range(1, 5), range(1, 12)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gluon_same import geometry
-from gluon_same.arguments import Window
+from gluon_same.geometry import Window
 from gluon_same.lowering.steps import Pad, PadBySize, Slice, one_channel
 from gluon_same.lowering.ways import Join, Move
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import reference
 from gluon_same import functional
-from gluon_same.arguments import Window
 from gluon_same.functional._window import windows_of
+from gluon_same.geometry import Window
 from gluon_same.lowering import ways_to_convolve, ways_to_pool
 
 MODES = st.sampled_from(["same", "same_lower"])

@@ -52,7 +52,7 @@ def _yolo(mask, classes):
 
 
 def features_shapes():
-    """Shape of the weights of each convolution, and whether it is normalised."""
+    """Shape of the weights of each convolution, and whether it is normalized."""
     channels = [3] + [filters for filters, _, _ in FEATURES]
     return [((out, into, 3, 3), True) for into, out in zip(channels, channels[1:])]
 
@@ -73,7 +73,7 @@ def random_weights(shapes, seed=0):
     """For each convolution, its arrays in the order of the file.
 
     The numbers keep activations near 1. Variances go down to 1e-3, so that the epsilon of the
-    normalisation shows in the results.
+    normalization shows in the results.
     """
     random = np.random.RandomState(seed)
     layers = []

@@ -79,7 +79,7 @@ def test_other_ranks_are_refused(net):
         net(mx.nd.ones((3, 64, 64)))
 
 
-def test_ctx_initialises_and_none_does_not():
+def test_ctx_initializes_and_none_does_not():
     assert tiny_darknet(ctx=[mx.cpu(0)]).features[0].weight.list_ctx() == [mx.cpu(0)]
     with pytest.raises(RuntimeError, match="initialize"):
         tiny_darknet()(picture(32))

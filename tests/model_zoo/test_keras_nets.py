@@ -37,7 +37,7 @@ def test_keras_cnn_has_the_sizes_of_its_keras_summary(cnn):
     assert sizes == [(64, 30, 30)] * 7 + [(64, 15, 15)]
 
 
-def test_keras_cnn_normalises_rows(cnn):
+def test_keras_cnn_normalizes_rows(cnn):
     norm = cnn.features[1]
     rows = mx.nd.arange(30)
     norm.running_mean.set_data(rows)
@@ -61,7 +61,7 @@ def test_keras_cnn_keeps_keras_share_of_the_running_average(cnn):
 
 @pytest.mark.parametrize("hybridize", [False, True])
 def test_keras_cnn_has_the_gradients_of_float64(cnn, hybridize):
-    # float64 keeps off oneDNN, in whose blocks gradients may come to the normalisation.
+    # float64 keeps off oneDNN, in whose blocks gradients may come to the normalization.
     cnn.features[3]._rate = 0  # what is dropped would differ
     x = mx.nd.random.uniform(shape=(2, 3, 32, 32))
     gradients = []

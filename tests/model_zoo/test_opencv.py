@@ -68,12 +68,12 @@ def test_boxes_and_scores_are_those_of_opencv(detector, size):
     maps = net.maps(mx.nd.array(x))
     found = run(*paths, x, ["yolo_16", "yolo_23"])
     for raw, rows, stride, anchors in zip(maps, found, (32, 16), (ANCHORS[3:], ANCHORS[:3])):
-        # OpenCV has a row for each cell and anchor: centre, width, height as shares of the image,
+        # OpenCV has a row for each cell and anchor: center, width, height as shares of the image,
         # objectness, scores.
         rows = rows.reshape(-1, 3, 85)
         for n, (boxes, scores) in enumerate(_decode(mx.nd, raw, stride, anchors)):
-            centre, extent = rows[:, n, :2] * size, rows[:, n, 2:4] * size
-            corners = np.concatenate([centre - extent / 2, centre + extent / 2], axis=1)
+            center, extent = rows[:, n, :2] * size, rows[:, n, 2:4] * size
+            corners = np.concatenate([center - extent / 2, center + extent / 2], axis=1)
             np.testing.assert_allclose(boxes[0].asnumpy().T, corners, rtol=1e-3, atol=1e-2)
             np.testing.assert_allclose(scores[0].asnumpy().T, rows[:, n, 5:], rtol=1e-3, atol=1e-5)
 

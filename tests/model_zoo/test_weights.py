@@ -1,3 +1,4 @@
+import os
 import struct
 
 import mxnet as mx
@@ -46,7 +47,7 @@ def assert_holds(net, layers):
             np.testing.assert_array_equal(a, b)
 
 
-def uninitialised(net):
+def uninitialized(net):
     return net
 
 
@@ -73,7 +74,7 @@ def specialized(net):
 
 
 @pytest.mark.parametrize("minor", [1, 2, 5])
-@pytest.mark.parametrize("state", [uninitialised, deferred, ready, hybridized, specialized])
+@pytest.mark.parametrize("state", [uninitialized, deferred, ready, hybridized, specialized])
 def test_reads_both_headers_into_a_net_of_any_state(state, minor, path, layers):
     path.write_bytes(file_of(layers, minor))
     net = state(make_net())
@@ -134,7 +135,7 @@ def test_numpy_mode(numpy_mode, path, layers):
     assert_holds(net, layers)
 
 
-@pytest.mark.parametrize("state", [uninitialised, deferred, ready])
+@pytest.mark.parametrize("state", [uninitialized, deferred, ready])
 @pytest.mark.parametrize(
     "spoil, told",
     [
@@ -175,6 +176,21 @@ def test_a_missing_file_and_a_directory_are_an_os_error(tmp_path):
         load_darknet_weights(net, tmp_path / "missing")
     with pytest.raises(IsADirectoryError):
         load_darknet_weights(net, tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_pipe_is_refused_and_not_waited_for(path):
+    os.mkfifo(str(path))
+    with pytest.raises(ValueError, match="is a pipe"):
+        load_darknet_weights(make_net(), path)
+
+
+def test_numbers_beyond_the_dtype_of_the_net_are_refused(path):
+    path.write_bytes(struct.pack("<3iq3f", 0, 2, 0, 0, 0.5, 3, 1e38))
+    net = nn.Conv2D(1, 1, in_channels=2)
+    net.cast("float16")
+    with pytest.raises(ValueError, match=r"weights of 1e\+38 .* float16 does not hold"):
+        load_darknet_weights(net, path)
 
 
 def sequence(*blocks):

@@ -167,7 +167,7 @@ def test_specialized_it_gives_the_same_numbers_and_refuses_other_sizes():
     want = net(x)
     specialize(net, x.shape).hybridize()
     same(net(x), want)
-    with pytest.raises(ValueError, match="specialised"):
+    with pytest.raises(ValueError, match="specialized"):
         net(picture(64))
 
 

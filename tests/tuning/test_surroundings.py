@@ -5,7 +5,7 @@ import json
 import mxnet as mx
 
 from gluon_same import nn
-from gluon_same.sizes import blocks_of, seeing
+from gluon_same.tracing.trace import Trace, blocks_of
 from gluon_same.tuning.surroundings import Graph, tagged
 
 
@@ -13,7 +13,7 @@ def around(net, shape, index=0):
     """The operators that a layer is measured with, in order, and the shapes where they were cut."""
     known, blocks = {"data": shape}, blocks_of(net)
     same = [block for block in blocks if getattr(block, "_padding", None)]
-    with seeing(blocks, known), tagged(same) as calls:
+    with Trace(blocks, known), tagged(same) as calls:
         graph = Graph(net(mx.sym.var("data")), known)
     block, seen = calls[index]
     found = graph.around(index, block, seen)

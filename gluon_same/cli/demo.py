@@ -19,16 +19,17 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock, SymbolBlock
 from mxnet.gluon import nn as stock
 
-from . import __version__, nn
-from .geometry import ceil_div, same_padding
-from .model_zoo import darknet, tiny_darknet
+from .. import __version__, nn
+from ..geometry import ceil_div, same_padding
+from ..model_zoo import darknet, tiny_darknet
 
 SUMMARY = "run a photograph through a net with padding='same', and check and time it"
-PHOTO = os.path.join(os.path.dirname(__file__), "data", "astronaut.jpg")
+PHOTO = os.path.join(os.path.dirname(__file__), os.pardir, "data", "astronaut.jpg")
 SIZES = (416, 320, 417)
 CHANNELS = darknet.CHANNELS[:-1]  #: Of the convolutions up to the pool that keeps its size.
 TOLERANCE = 1e-4  #: Largest difference that passes, as a share of the output's largest number.
 ROUNDS = 7
+MOST_PIXELS = 10**8  #: Of an image that is decoded, which takes up to 7 bytes for each.
 LOWEST = -3e38  #: Padding that is never the maximum.
 
 
@@ -113,6 +114,9 @@ def read_image(path: str) -> mx.nd.NDArray:
         raise ValueError("the file is empty")
     if not _is_whole(data):
         raise ValueError("the image is cut short or damaged")
+    pixels = _pixels(data)
+    if pixels > MOST_PIXELS:
+        raise ValueError(f"the image has {pixels} pixels: give one of at most {MOST_PIXELS}")
     try:
         with muted():
             image = mx.image.imdecode(data)
@@ -127,17 +131,34 @@ def _is_whole(data):
     if data.startswith(b"\xff\xd8"):
         at = 2  # step over the JPEG's headers: a thumbnail in them has an end of its own
         while data[at : at + 1] == b"\xff" and data[at + 1 : at + 2] != b"\xda":
-            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+            at += 2 + _number(data[at + 2 : at + 4])
         return b"\xff\xd9" in data[at:]
     if data.startswith(b"\x89PNG"):
         at, kind = 8, b""
         while kind != b"IEND":
-            kind, end = data[at + 4 : at + 8], at + 8 + int.from_bytes(data[at : at + 4], "big")
+            kind, end = data[at + 4 : at + 8], at + 8 + _number(data[at : at + 4])
             checksum = data[end : end + 4]
-            if len(checksum) < 4 or zlib.crc32(data[at + 4 : end]) != int.from_bytes(checksum, "big"):
+            if len(checksum) < 4 or zlib.crc32(data[at + 4 : end]) != _number(checksum):
                 return False
             at = end + 4
     return True
+
+
+def _pixels(data):
+    """Width times height as a JPEG or PNG states them, 0 if it does not."""
+    if data.startswith(b"\x89PNG"):
+        return _number(data[16:20]) * _number(data[20:24])
+    at = 2
+    while data[at : at + 1] == b"\xff":
+        kind = _number(data[at + 1 : at + 2])
+        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):  # a frame, not a table
+            return _number(data[at + 5 : at + 7]) * _number(data[at + 7 : at + 9])
+        at += 2 + _number(data[at + 2 : at + 4])
+    return 0
+
+
+def _number(data):
+    return int.from_bytes(data, "big")
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 import textwrap
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import figure
-from .advice import AXES, Advice, Case, advise, times
-from .cost import Lowering, lowerings, measured, operator_padding
-from .picture import Picture
+from ..picture import svg, text
+from ..picture.windows import Windows
+from .frameworks import AXES, Advice, Case, advise, times
+from .lowered import Lowering, lowerings, measured, operator_padding
 
 __all__ = ["Report"]
 
@@ -51,7 +51,7 @@ class Report:
             operator_padding(case),
             case.extra,
         )
-        self.pictures = [Picture(*axis, case.op == "transpose") for axis in axes]
+        self.pictures = [Windows(*axis, case.op == "transpose") for axis in axes]
 
     @property
     def headline(self) -> str:
@@ -72,7 +72,7 @@ class Report:
 
     def svg(self) -> str:
         """The pictures of all axes as one SVG document."""
-        return figure.draw([(heading, picture) for heading, picture in self._panels()], self.headline)
+        return svg.draw([(heading, picture) for heading, picture in self._panels()], self.headline)
 
     _repr_svg_ = svg
 
@@ -192,7 +192,7 @@ class Report:
     def _drawn(self):
         lines = []
         for heading, picture in self._panels():
-            lines += [heading, "", picture.text(legend=False), ""]
+            lines += [heading, "", text.draw(picture), ""]
         cells, windows = {}, {}
         for picture in self.pictures:
             for found, all_ in zip(picture.meanings(), (cells, windows)):

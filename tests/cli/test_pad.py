@@ -271,6 +271,6 @@ def test_ctrl_c_ends_it_quietly(monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gluon_same.pad.Report", interrupted)
+    monkeypatch.setattr("gluon_same.cli.pad.Report", interrupted)
     assert main(["pad", *POOL]) == 128 + signal.SIGINT
     assert capsys.readouterr() == ("", "")

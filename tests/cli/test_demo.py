@@ -10,8 +10,8 @@ import zlib
 import pytest
 
 import gluon_same  # isort: skip  before mxnet: brings back the NumPy names that it needs
-from gluon_same import demo
 from gluon_same.__main__ import main
+from gluon_same.cli import demo
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(gluon_same.__file__)))
 SIZES_SEEN = {"416x416": "13x13", "320x320": "10x10", "417x417": "14x14"}
@@ -42,14 +42,14 @@ def quick(monkeypatch):
     monkeypatch.setattr(demo, "ROUNDS", 1)
 
 
-def png(pixels):
-    """The bytes of a PNG of rows of (red, green, blue)."""
+def png(pixels, size=None):
+    """The bytes of a PNG of rows of (red, green, blue), which states another size if there is one."""
 
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     rows = b"".join(b"\0" + bytes(sum(row, ())) for row in pixels)
-    header = struct.pack(">IIBBBBB", len(pixels[0]), len(pixels), 8, 2, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", *(size or (len(pixels[0]), len(pixels))), 8, 2, 0, 0, 0)
     chunks = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + chunks
 
@@ -133,7 +133,10 @@ def test_the_photograph_ships_with_its_source():
 def contents(kind):
     with open(demo.PHOTO, "rb") as file:
         photo = file.read()
+    frame = photo.index(b"\xff\xc2" if b"\xff\xc2" in photo else b"\xff\xc0")
     return {
+        "huge.jpg": photo[: frame + 5] + b"\xff" * 4 + photo[frame + 9 :],
+        "huge.png": png([[(255, 0, 0)]], (65535, 65535)),
         "empty": b"",
         "text": b"no picture at all\n",
         "cut.jpg": photo[: len(photo) // 2],
@@ -145,7 +148,9 @@ def contents(kind):
 
 
 @pytest.mark.parametrize(
-    "kind", ["empty", "text", "cut.jpg", "headers.jpg", "cut.png", "no-end.png", "spoilt.png"]
+    "kind",
+    ["empty", "text", "cut.jpg", "headers.jpg", "cut.png", "no-end.png", "spoilt.png"]
+    + ["huge.jpg", "huge.png"],
 )
 def test_a_file_that_is_no_image_is_named_in_one_line(kind, quick, tmp_path, capfd):
     path = tmp_path / kind

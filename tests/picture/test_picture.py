@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gluon_same import geometry
-from gluon_same.geometry import explain
-from gluon_same.pad.figure import draw
-from gluon_same.pad.picture import WIDTH, Picture
+from gluon_same.picture.explain import Picture, explain
+from gluon_same.picture.svg import draw
+from gluon_same.picture.text import WIDTH
 
 SVG = "{http://www.w3.org/2000/svg}"
 sizes, ends = st.integers(1, 90), st.integers(0, 6)
@@ -155,3 +155,19 @@ def test_nothing_is_drawn_outside_a_figure(n, window, mode):
         x, y = float(rect.get("x", 0)), float(rect.get("y", 0))
         assert x >= 0 and x + float(rect.get("width")) <= width
         assert y >= 0 and y + float(rect.get("height")) <= height
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (dict(mode=5), "mode=5 is unknown"),
+        (dict(mode=(0.5, 1)), "mode=.0.5, 1. is unknown"),
+        (dict(mode=("a", "b")), "mode=.'a', 'b'. is unknown"),
+        (dict(operator=1), "operator=1 is no pair"),
+        (dict(operator=(1, 1), transposed=True), "operator=.1, 1. is no pair .*transposed=True"),
+        (dict(mode=(9, 9), transposed=True), "cuts off all"),
+    ],
+)
+def test_explain_refuses_what_cannot_be_drawn(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        explain(5, 3, **arguments)

@@ -8,17 +8,18 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, HybridBlock, SymbolBlock
 
-from .arguments import whole
-from .nn.base import Windowed
-from .sizes import blocks_of, flat, seeing
+from ..arguments import whole
+from ..nn.base import Windowed
+from ..symbols import flat
+from ..tuning import choose_ways
 from .specialize import Mixin, mixed, release
-from .tuning import choose_ways
+from .trace import Trace, blocks_of
 
 __all__ = ["adapt"]
 
 
 def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
-    """Have a hybridized net specialise itself to each input shape, when it first sees it, in place.
+    """Have a hybridized net specialize itself to each input shape, when it first sees it, in place.
 
     Each call then runs the operators for its size, as after :func:`~gluon_same.specialize`, and no
     size is refused.
@@ -92,7 +93,7 @@ class _Adaptive(Mixin):
         key = self._gluon_same_tune and tuple(tuned_for), _shapes(args)
         twin = self._gluon_same_twins.get(key)
         if twin is None:
-            twin = self.__specialised(args)
+            twin = self.__specialized(args)
             out = twin._call_cached_op(*args)
             self._gluon_same_twins.put(key, twin)
             if not self._cached_op:
@@ -100,7 +101,7 @@ class _Adaptive(Mixin):
             return out
         return twin._call_cached_op(*args)
 
-    def __specialised(self, args):
+    def __specialized(self, args):
         arrays = flat(args)
         names = [f"data{i}" for i in range(len(arrays))] if len(arrays) > 1 else ["data"]  # as Gluon's
         parts = [block for block in blocks_of(self) if block is not self]
@@ -113,7 +114,7 @@ class _Adaptive(Mixin):
             if isinstance(twin, Windowed):
                 twin._in_shape = arrays[0].shape
                 twin._way = ways.get((self, twin._in_shape))
-            with seeing(parts, known, ways):
+            with Trace(parts, known, ways=ways):
                 twin._get_graph(*args)
         except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError):
             return self.__twin()  # which says what is wrong, if anything is

@@ -1,12 +1,35 @@
 """Arrays and symbols: what is known of them, and their two modes."""
 
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 
 from . import arguments
 
 Size = Optional[Sequence[Optional[int]]]
+
+
+class _Movers:
+    """MXNet's operators, of which those that only move elements stay as they were at import.
+
+    ``amp.init('bfloat16')`` replaces them by functions that cast to float32. ``Pad`` requires that.
+    """
+
+    def __init__(self, F: Any) -> None:
+        self._F = F
+        for name in ("slice", "slice_axis", "slice_like", "reshape", "transpose"):
+            setattr(self, name, getattr(F, name))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._F, name)
+
+
+_MOVERS = {F: _Movers(F) for F in (mx.nd, mx.sym)}
+
+
+def movers(F: Any) -> Any:
+    """``F`` with operators that keep the dtype of what they slice, reshape and transpose."""
+    return _MOVERS[F]
 
 
 def classic(data: Any, *others: Any) -> Tuple:
@@ -54,6 +77,28 @@ def look(F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size) -
     if len(in_size) != ndim:
         raise ValueError(f"in_size={in_size!r} does not fit {ndim} axes: give {ndim} entries")
     return layout, tuple(None if s is None else arguments.whole("in_size", s, 1) for s in in_size)
+
+
+def flat(args: Any) -> List[Any]:
+    """The arrays and symbols in lists of lists."""
+    if isinstance(args, (list, tuple)):
+        return [x for arg in args for x in flat(arg)]
+    return [args] if isinstance(args, (mx.sym.Symbol, mx.nd.NDArray)) else []
+
+
+def as_classic(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
+    """A symbol in classic mode."""
+    return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
+
+
+def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tuple[int, ...]]:
+    """Shapes of symbols, from those of variables; ValueError if they do not follow."""
+    group = mx.sym.Group([as_classic(x) for x in symbols])
+    there = set(group.list_arguments())
+    _, found, _ = group.infer_shape_partial(**{k: v for k, v in shapes.items() if k in there})
+    if any(not shape or min(shape) < 1 for shape in found):
+        raise ValueError("Some shapes do not follow from those of the inputs.")
+    return found
 
 
 def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:

@@ -11,9 +11,9 @@ import stat
 import sys
 import tempfile
 
+from ..advice.frameworks import OPS, Case, times
+from ..advice.report import Report
 from ..geometry import MODES
-from .advice import OPS, Case, times
-from .report import Report
 
 SUMMARY = "say what padding a layer needs, what each framework is told, and what it costs"
 #: More would not be drawn any other way, and takes time to count.
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print all of it for programs (its keys: gluon_same.pad.report.Report.facts)",
+        help="print all of it for programs (its keys: gluon_same.advice.report.Report.facts)",
     )
     parser.set_defaults(refuse=parser.error, program=parser.prog)
 

@@ -8,11 +8,12 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, HybridBlock
 
-from .arguments import shape_of, spatial
-from .arrays import fix_shape
-from .nn.base import Windowed
-from .sizes import as_classic, blocks_of, flat, shapes_seen
-from .tuning import EVERYWHERE, choose_ways
+from ..arguments import shape_of, spatial
+from ..nn.base import Windowed
+from ..symbols import as_classic, fix_shape, flat
+from ..tuning import EVERYWHERE, choose_ways
+from .shapes import shapes_seen
+from .trace import blocks_of
 
 __all__ = ["specialize"]
 
@@ -172,7 +173,7 @@ def _inside(token):
 
 
 class _Guard(Mixin):
-    """Mixin of a specialised block: no input of another size gets through."""
+    """Mixin of a specialized block: no input of another size gets through."""
 
     _gluon_same_state = ("_expected", "_specialization", "_single")
 
@@ -180,7 +181,7 @@ class _Guard(Mixin):
         given = flat(args)
         if len(given) != len(self._expected):
             raise TypeError(  # as Python does, and as what tries with fewer inputs expects
-                f"{self.name} is specialised to {len(self._expected)} inputs and was given "
+                f"{self.name} is specialized to {len(self._expected)} inputs and was given "
                 f"{len(given)}: call gluon_same.specialize with the shapes of all that it is given"
             )
         if any(isinstance(x, mx.sym.Symbol) for x in given):
@@ -200,7 +201,7 @@ class _Guard(Mixin):
             ):
                 wanted = ", ".join("any" if n is None else str(n) for n in expected)
                 raise ValueError(
-                    f"{self.name} is specialised to inputs of shape ({wanted}) and was given "
+                    f"{self.name} is specialized to inputs of shape ({wanted}) and was given "
                     f"{x.shape}: call gluon_same.specialize(net, new shape), or "
                     "gluon_same.specialize(net) to have a net that serves every size"
                 )
@@ -213,7 +214,7 @@ class _Guard(Mixin):
 
     def save(self, prefix: str) -> None:
         raise ValueError(
-            f"{self.name} is specialised, which Block.save does not keep: use export, or "
+            f"{self.name} is specialized, which Block.save does not keep: use export, or "
             "save_parameters, or call gluon_same.specialize(net) first"
         )
 

@@ -49,7 +49,7 @@ def test_returns_the_net_and_gives_its_numbers(net):
     same(net(x[:1]), want[:1])  # the batch stays free
 
 
-def test_a_net_that_has_not_run_yet_can_be_specialised(net):
+def test_a_net_that_has_not_run_yet_can_be_specialized(net):
     specialize(net, SHAPE).hybridize()
     assert net(mx.nd.ones(SHAPE)).shape == (2, 4, 8, 9)
 
@@ -60,13 +60,13 @@ def test_another_size_is_refused(net, hybridize, other):
     specialize(net, SHAPE)
     net.hybridize(hybridize)
     net(mx.nd.ones(SHAPE))
-    with pytest.raises(ValueError, match=r"specialised to .*32, 33.*specialize\(net\)"):
+    with pytest.raises(ValueError, match=r"specialized to .*32, 33.*specialize\(net\)"):
         net(mx.nd.ones(other))
 
 
 def test_another_size_is_refused_by_a_layer_of_the_net(net):
     specialize(net, SHAPE)
-    with pytest.raises(ValueError, match="specialised"):
+    with pytest.raises(ValueError, match="specialized"):
         net[0](mx.nd.ones(OTHER))
 
 
@@ -82,13 +82,13 @@ def test_specialize_without_shapes_undoes_it(net):
     same(net(other), want)
 
 
-def test_specialising_again_takes_the_new_size(net):
+def test_specializing_again_takes_the_new_size(net):
     net.hybridize()
     specialize(net, SHAPE)
     net(mx.nd.ones(SHAPE))
     specialize(net, OTHER)
     assert net(mx.nd.ones(OTHER)).shape == (2, 4, 9, 8)
-    with pytest.raises(ValueError, match="specialised"):
+    with pytest.raises(ValueError, match="specialized"):
         net(mx.nd.ones(SHAPE))
 
 
@@ -136,7 +136,7 @@ def test_no_training_state_is_touched(net):
     assert any((p.data().asnumpy() != before[k]).any() for k, p in net.collect_params().items())
 
 
-def test_gradients_of_a_specialised_net_are_those_of_the_net():
+def test_gradients_of_a_specialized_net_are_those_of_the_net():
     # In training mode: in prediction mode MXNet's own max pooling has no gradient to speak of.
     net = nn.HybridSequential()
     net.add(
@@ -156,9 +156,9 @@ def test_gradients_of_a_specialised_net_are_those_of_the_net():
             y = net(x)
         y.backward()
         found.append([x.grad.asnumpy().copy(), net[0].weight.grad().asnumpy().copy()])
-    for eager, hybridized, specialised in zip(*found):
+    for eager, hybridized, specialized in zip(*found):
         np.testing.assert_allclose(hybridized, eager, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(specialised, eager, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(specialized, eager, rtol=1e-4, atol=1e-5)
 
 
 def test_a_block_called_at_two_sizes_serves_every_size():
@@ -181,25 +181,25 @@ def test_a_block_called_at_two_sizes_serves_every_size():
     same(net(other), net.shared(net.shared(other)))
 
 
-def test_a_net_of_plain_blocks_can_be_specialised():
+def test_a_net_of_plain_blocks_can_be_specialized():
     net = nn.Sequential()
     net.add(nn.Conv2D(2, 3, 2, padding="same"), nn.MaxPool2D(2, padding="same"))
     net.initialize()
     x = mx.nd.ones((1, 3, 11, 12))
     want = net(x)
     same(specialize(net, x.shape)(x), want)
-    with pytest.raises(ValueError, match="specialised"):
+    with pytest.raises(ValueError, match="specialized"):
         net(mx.nd.ones((1, 3, 12, 12)))
 
 
-def test_layers_behind_a_specialised_size_that_layers_before_it_hide():
+def test_layers_behind_a_specialized_size_that_layers_before_it_hide():
     # Global pooling makes the Dense layer's input alike for every size; the net refuses all the same.
     net = nn.HybridSequential()
     net.add(nn.Conv2D(2, 3, 2, padding="same"), nn.GlobalAvgPool2D(), nn.Dense(2))
     net.initialize()
     specialize(net, (1, 3, 12, 12)).hybridize()
     net(mx.nd.ones((1, 3, 12, 12)))
-    with pytest.raises(ValueError, match="specialised"):
+    with pytest.raises(ValueError, match="specialized"):
         net(mx.nd.ones((1, 3, 11, 11)))
 
 
@@ -241,7 +241,7 @@ def test_numpy_mode(numpy_mode):
     specialize(net, SHAPE).hybridize()
     assert isinstance(net(x), mx.np.ndarray)
     same(net(x), want)
-    with pytest.raises(ValueError, match="specialised"):
+    with pytest.raises(ValueError, match="specialized"):
         net(mx.np.ones(OTHER))
 
 
@@ -259,7 +259,7 @@ def test_functional_in_size_fixes_a_symbol():
 
 
 @pytest.mark.parametrize("outside_in", [False, True])
-def test_a_layer_specialised_for_another_net_is_checked_in_this_one(outside_in):
+def test_a_layer_specialized_for_another_net_is_checked_in_this_one(outside_in):
     trunk = nn.Conv2D(2, 3, 2, padding="same", in_channels=3)
     trunk.initialize()
     net, other = nn.HybridSequential(), nn.HybridSequential()
@@ -272,7 +272,7 @@ def test_a_layer_specialised_for_another_net_is_checked_in_this_one(outside_in):
         net(mx.nd.ones((1, 3, 32, 32))).wait_to_read()
 
 
-def test_inputs_that_were_not_specialised_are_refused():
+def test_inputs_that_were_not_specialized_are_refused():
     class Optional(nn.HybridBlock):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
@@ -308,7 +308,7 @@ def test_a_size_that_follows_from_the_batch_is_not_fixed():
         same(net(x), want)
 
 
-def test_saving_the_graph_of_a_specialised_net_is_refused(net, tmp_path):
+def test_saving_the_graph_of_a_specialized_net_is_refused(net, tmp_path):
     specialize(net, SHAPE).hybridize()
     net(mx.nd.ones(SHAPE))
     with pytest.raises(ValueError, match="export"):

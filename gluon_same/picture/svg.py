@@ -1,9 +1,9 @@
-"""The pictures of :mod:`.picture` as a figure, in SVG."""
+"""Windows over one axis as a figure, in SVG."""
 
 from typing import List, Sequence, Tuple
 from xml.sax.saxutils import escape
 
-from .picture import ELEMENT, PADDING, SURPLUS, TAP, Picture
+from .windows import ELEMENT, PADDING, SURPLUS, TAP, Windows
 
 __all__ = ["draw"]
 
@@ -23,13 +23,13 @@ FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
 
 
 def draw(
-    panels: Sequence[Tuple[str, Picture]], title: str = "", desc: str = "", beside: bool = False
+    panels: Sequence[Tuple[str, Windows]], title: str = "", desc: str = "", beside: bool = False
 ) -> str:
     """An SVG document of one or more pictures.
 
     Parameters
     ----------
-    panels : sequence of (str, Picture)
+    panels : sequence of (str, Windows)
         Each with a heading, which may be empty.
     title, desc : str
         For readers who do not see the figure; the title also stands above it.
@@ -42,7 +42,7 @@ def draw(
 
     Examples
     --------
-    >>> from gluon_same.geometry import explain
+    >>> from gluon_same.picture.explain import explain
     >>> figure = draw([('height', explain(13, 2))], 'A window that SAME pads at the end')
     >>> figure.splitlines()[0][:38]
     '<svg xmlns="http://www.w3.org/2000/svg'

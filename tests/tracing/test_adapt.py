@@ -52,7 +52,7 @@ def test_a_net_that_has_not_run_yet_is_adapted(net):
     assert [net(data(shape)).shape[2:] for shape in SHAPES] == [(4, 5), (5, 4), (3, 3)]
 
 
-def test_each_size_has_a_specialised_graph_that_is_made_once(net):
+def test_each_size_has_a_specialized_graph_that_is_made_once(net):
     adapt(net).hybridize()
     for shape in SHAPES * 3:
         net(data(shape))

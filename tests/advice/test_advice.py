@@ -8,9 +8,9 @@ import pytest
 
 import reference
 from gluon_same import nn
-from gluon_same.geometry import explain
-from gluon_same.pad.advice import Case, advise
-from gluon_same.pad.cost import lowerings, operator_padding
+from gluon_same.advice.frameworks import Case, advise
+from gluon_same.advice.lowered import lowerings, operator_padding
+from gluon_same.picture.explain import explain
 
 #: Channels of inputs and outputs: the smaller of the two is copied.
 ENDS = [(2, 3), (8, 16)]

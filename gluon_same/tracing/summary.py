@@ -4,15 +4,19 @@ import re
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from mxnet.gluon import Block
+from mxnet.gluon import nn as stock
 
-from .arguments import shape_of
-from .calls import Shapes, trace
-from .sizes import not_traced
+from ..arguments import shape_of
+from .shapes import Shapes
 from .specialize import plain_class
+from .trace import Trace, blocks_of, not_traced
 
 __all__ = ["summary"]
 
 Shape = Tuple[Optional[int], ...]
+
+#: Stock blocks that hold an Activation as a part of themselves.
+_ACTIVATED = (stock.Dense, stock.Conv2D.__base__)
 
 _TITLES = ("Layer (type)", "Window", "Padding", "Input", "Output", "Param #")
 
@@ -90,7 +94,7 @@ class Summary:
 def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     """A table of a net's layers in Keras' form, with the windows and their padding.
 
-    The net is traced with shapes and nothing is computed: it may be hybridized or specialised, its
+    The net is traced with shapes and nothing is computed: it may be hybridized or specialized, its
     parameters may wait for their shapes, and it is left exactly as it is. Gluon's own
     ``net.summary(*inputs)`` prints and returns nothing, runs the net (which settles parameters'
     shapes), and refuses hybridized ones.
@@ -145,12 +149,19 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
     known = {f"data{i}": shape for i, shape in enumerate(shapes)}
     try:
-        calls, outputs = trace(net, known)
-        inferred = Shapes(net, [x for _, *pair in calls for xs in pair for x in xs] + outputs, known)
+        blocks = blocks_of(net)
+        trace = Trace(blocks, known)
+        outputs = trace.run(net)
+        layers = set(filter(_is_layer, blocks)).difference(
+            *(block._children.values() for block in blocks if isinstance(block, _ACTIVATED))
+        )
+        calls = [call for call in trace.calls if call.block in layers]
+        symbols = [x for call in calls for x in call.inputs + call.outputs]
+        inferred = Shapes(net, symbols + outputs, known)
     except Exception as error:  # whatever a block's code raises when it meets a symbol
         raise ValueError(_why(net, shapes, error)) from error
     counted, rows = set(), []
-    for block, args, outs in calls:
+    for block, inputs, outs in calls:
         own = list(block._reg_params.values())
         new = [(p, inferred.size(p)) for p in own if p not in counted]
         rows.append(
@@ -158,7 +169,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
                 _short_name(block, net),
                 plain_class(type(block)).__name__,
                 *_window(block),
-                inferred.of(args),
+                inferred.of(inputs),
                 inferred.of(outs),
                 sum(size for _, size in new),
                 sum(size for p, size in new if _trains(p)),
@@ -168,6 +179,12 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
         counted.update(own)
     sizes = [(p, inferred.size(p)) for p in net.collect_params().values()]
     return Summary(net, rows, shapes, inferred.of(outputs), sizes, sorted(inferred.unknown))
+
+
+def _is_layer(block):
+    if block._reg_params or isinstance(block, _ACTIVATED):
+        return True
+    return not block._children and not isinstance(block, (stock.Sequential, stock.HybridSequential))
 
 
 def _window(block):
@@ -217,11 +234,11 @@ def _trains(parameter):
 
 
 def _why(net, shapes, error):
-    specialised = re.search(r"(\w+)_specialized_to_(\w+)_axis", str(error))
-    if specialised:
+    specialized = re.search(r"(\w+)_specialized_to_(\w+)_axis", str(error))
+    if specialized:
         return (
-            f"{specialised.group(1)} is specialised to inputs of shape "
-            f"{specialised.group(2).replace('x', ' x ')}, which {shapes} do not give: call "
+            f"{specialized.group(1)} is specialized to inputs of shape "
+            f"{specialized.group(2).replace('x', ' x ')}, which {shapes} do not give: call "
             "gluon_same.specialize(net, new shape), or gluon_same.specialize(net) for every size"
         )
     return not_traced(net, shapes, error)

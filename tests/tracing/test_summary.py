@@ -147,7 +147,7 @@ def blocks_of(net):
     return found
 
 
-def test_a_hybridized_and_specialised_net_keeps_its_graph_and_its_guard():
+def test_a_hybridized_and_specialized_net_keeps_its_graph_and_its_guard():
     net = small_net()
     net.initialize()
     net.hybridize()
@@ -156,12 +156,12 @@ def test_a_hybridized_and_specialised_net_keeps_its_graph_and_its_guard():
     before, graph = net(x).asnumpy(), net._cached_op
     sizes = [block._in_shape for block in blocks_of(net) if hasattr(block, "_in_shape")]
     summary(net, (2, 3, 9, 7))
-    with pytest.raises(ValueError, match="net is specialised to inputs of shape any x 3 x 9 x 7"):
+    with pytest.raises(ValueError, match="net is specialized to inputs of shape any x 3 x 9 x 7"):
         summary(net, (2, 3, 8, 7))
     assert net._cached_op is graph
     assert [block._in_shape for block in blocks_of(net) if hasattr(block, "_in_shape")] == sizes
     np.testing.assert_array_equal(net(x).asnumpy(), before)
-    with pytest.raises(ValueError, match="specialised"):
+    with pytest.raises(ValueError, match="specialized"):
         net(mx.nd.ones((2, 3, 8, 7)))
 
 
@@ -300,7 +300,8 @@ class Scaled(HybridBlock):
 
 def test_nets_whose_sizes_do_not_fit_are_told_in_one_line():
     for net, shapes, words in (
-        (model_zoo.keras_cnn(), [(1, 3, 33, 33)], "rownorm0_gamma of shape .30,. would have to be"),
+        (model_zoo.keras_cnn(), [(1, 3, 33, 33)], r"^data for kerascnn\d* of shape .* does not fit"),
+        (nn.BatchNorm(in_channels=4), [(1, 3, 9, 9)], r"gamma of shape \(4,\) would have to be"),
         (nn.Conv2D(4, 3, in_channels=2), [(1, 3, 9, 9)], "conv"),
         (nn.Dense(3, in_units=4), [(1, 5)], "dense"),
         (small_net(), [(1, 3, 9, 9), (1,)], "net could not be traced"),

@@ -13,7 +13,7 @@ import mxnet as mx
 
 from .. import functional, lowering, nn, tuning
 from ..lowering.steps import Pad, PadBySize
-from .advice import AXES, Case
+from .frameworks import AXES, Case
 
 
 class Lowering(NamedTuple):

@@ -1,72 +1,67 @@
-"""Which layers a net calls, and all shapes in it, found by tracing it with the shapes of its inputs."""
+"""Shapes in a traced net: of its symbols, its parameters, and what its blocks receive."""
 
 from contextlib import suppress
 from math import prod
-from typing import Any, Dict, List, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import mxnet as mx
 from mxnet.gluon import Block, Parameter
-from mxnet.gluon import nn as stock
 
-from .nn.base import Windowed
-from .sizes import as_classic, flat, infer
+from ..symbols import as_classic, infer
+from .trace import Shape, Trace, not_traced
 
-Shape = Tuple[int, ...]
-
-#: Stock blocks that hold an Activation as a part of themselves.
-_ACTIVATED = (stock.Dense, stock.Conv2D.__base__)
+#: For each block, the shapes of the inputs of each of its calls.
+Seen = Dict[Block, Set[Tuple[Shape, ...]]]
 
 
-def trace(net: Block, known: Dict[str, Shape]) -> Tuple[List[Tuple[Block, List, List]], List]:
-    """Trace a net, and leave it as it was.
+def shapes_seen(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) -> Tuple[Seen, bool]:
+    """Find the shapes that the blocks of a net receive.
 
     Parameters
     ----------
     net : Block
-    known : dict of str to tuple of int
-        A name and the shape of each input.
+    blocks : sequence of Block
+        All of the net's.
+    shapes : sequence of tuple of int
+        Of the net's inputs.
 
     Returns
     -------
-    calls, outputs
-        For each call of a layer, in order, the block and the symbols that it was given and gave; and
-        the symbols that the net gave.
+    dict, bool
+        The shapes for each block, and whether the net takes other batches, as far as a few tries show.
+
+    Raises
+    ------
+    ValueError
+        If the net cannot be traced.
     """
-    calls, running, fixed, handles, blocks = [], [], [], [], []
-    net.apply(blocks.append)
-
-    def enter(block, args):
-        # A layer is as eager calls have it: in the form for the size it is given.
-        if isinstance(block, Windowed) and block._in_shape is None:
-            with suppress(ValueError):  # its size does not follow: in the form for every size, then
-                (block._in_shape,) = infer(flat(args), known)
-                fixed.append(block)
-        if _is_layer(block) and not (isinstance(block, stock.Activation) and _is_activated(running)):
-            calls.append([block, flat(args), None])
-        running.append(block)
-
-    def leave(block, _, out):
-        running.pop()
-        if fixed and fixed[-1] is block:
-            fixed.pop()._in_shape = None
-        call = next((c for c in reversed(calls) if c[0] is block and c[2] is None), None)
-        if call is not None:
-            call[2] = flat([out])
-
-    inputs = [mx.sym.var(name) for name in known]
-    if mx.util.is_np_array():
-        inputs = [x.as_np_ndarray() for x in inputs]
+    known = {f"data{i}": shape for i, shape in enumerate(shapes)}
+    trace = Trace(blocks, known)
     try:
-        for block in dict.fromkeys(blocks):
-            handles.append(block.register_forward_pre_hook(enter))
-            handles.append(block.register_forward_hook(leave))
-        out = flat([net(*inputs)])
-    finally:
-        for handle in handles:
-            handle.detach()
-        for block in fixed:
-            block._in_shape = None
-    return calls, out
+        trace.run(net)
+        symbols = [x for call in trace.calls for x in call.inputs]
+        found = infer(symbols, known)
+    except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
+        raise ValueError(not_traced(net, shapes, error)) from error
+    others = _at_another_batch(symbols, known)
+    pairs = iter(zip(found, others or found))
+    seen: Seen = {}
+    for block, inputs, _ in trace.calls:
+        received = [next(pairs) for _ in inputs]
+        seen.setdefault(block, set()).add(tuple(shape for shape, _ in received))
+        if any(shape[1:] != other[1:] for shape, other in received):
+            # The batch reaches other axes: what they are is not settled.
+            seen[block].add(tuple(other for _, other in received))
+    return seen, others is not None
+
+
+def _at_another_batch(symbols: Sequence[Any], known: Dict[str, Shape]) -> Optional[List[Shape]]:
+    # A net may take even batches alone, or clips of several frames.
+    for factor, more in ((1, 1), (1, 2), (2, 0), (3, 0)):
+        other = {name: (factor * n + more, *rest) for name, (n, *rest) in known.items()}
+        with suppress(mx.MXNetError, ValueError):
+            return infer(symbols, other)
+    return None
 
 
 class Shapes:
@@ -74,10 +69,11 @@ class Shapes:
 
     Parameters
     ----------
-    net, known
-        As for :func:`trace`.
+    net : Block
     symbols : sequence of Symbol
         Those that will be asked about.
+    known : dict of str to tuple of int
+        Name and shape of each input.
 
     Raises
     ------
@@ -123,13 +119,3 @@ class Shapes:
         if mx.util.is_np_shape():  # () is a scalar there, and -1 what is not known
             return shape is not None and all(n >= 0 for n in shape)
         return bool(shape) and all(n > 0 for n in shape)
-
-
-def _is_layer(block):
-    if block._reg_params or isinstance(block, _ACTIVATED):
-        return True
-    return not block._children and not isinstance(block, (stock.Sequential, stock.HybridSequential))
-
-
-def _is_activated(running):
-    return bool(running) and isinstance(running[-1], _ACTIVATED)

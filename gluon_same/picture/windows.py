@@ -1,19 +1,11 @@
-"""Windows over one axis, drawn in text: what is padding, what is data, which windows are dropped.
-
-A :class:`Picture` holds a few integers, and both :meth:`Picture.text` and :mod:`.figure` draw what
-:meth:`Picture.rows` and :meth:`Picture.columns` choose of it: both ends of a long axis, and the first
-and last of many windows.
-"""
+"""Windows over one axis: what is padding, what is data, which windows are dropped, and what is drawn."""
 
 from typing import List, NamedTuple, Optional, Tuple
 
 from .. import geometry
 
-__all__ = ["Picture"]
-
 #: Cells and windows that are drawn before the middle is left out: 34 cells fit 80 columns.
 MOST_CELLS, MOST_WINDOWS, END_WINDOWS = 34, 9, 4
-LABEL, WIDTH = 6, 80  #: Columns before the first cell (more for long numbers), and in all.
 
 ELEMENT, PADDING, SURPLUS = "o", ".", "+"
 TAP, JOIN, DROPPED_TAP, DROPPED_JOIN = "#", "=", "x", "-"
@@ -33,10 +25,8 @@ class Row(NamedTuple):
         return range(self.start, self.stop, self.step)
 
 
-class Picture:
-    """Windows over one axis. Printed, it is drawn in text; shown in a notebook, as a figure.
-
-    :func:`gluon_same.geometry.explain` makes one.
+class Windows:
+    """Windows over one axis, of which :meth:`rows` and :meth:`columns` choose what is drawn.
 
     Parameters
     ----------
@@ -60,22 +50,6 @@ class Picture:
         Windows that were asked for.
     count : int
         Windows in all, with those that are dropped.
-
-    Examples
-    --------
-    >>> picture = Picture(3, 2, padding=(0, 1), operator=(1, 1))
-    >>> picture.out, picture.count
-    (3, 4)
-    >>> print(picture)
-            0   2
-          + o o o .
-        x x-x
-        0   #=#
-        1     #=#
-        2       #=#
-    <BLANKLINE>
-    o element   . padding   + padding of the operator alone
-    #=# window   x-x window computed and dropped
     """
 
     def __init__(
@@ -141,48 +115,6 @@ class Picture:
                 expected = i + 1
         return rows if expected == self.count else [*rows, None]
 
-    def text(self, legend: bool = True) -> str:
-        """The picture in ASCII, at most 80 columns wide.
-
-        Parameters
-        ----------
-        legend : bool
-            Whether what the marks mean is said below.
-        """
-        left, right = self.columns()
-        gap = "  ...  " if right else ""
-        shown = [*left, *right]
-
-        margin = max(LABEL, len(str(self.out)) + 1)
-
-        def line(label, mark, middle=""):
-            # Two columns for each cell, the second of them for what joins the taps of a window.
-            cells = ["".join(map(mark, part)) for part in (left, right)]
-            return f"{label:>{margin - 1}} {cells[0]}{middle or ' ' * len(gap)}{cells[1]}".rstrip()
-
-        lines = [self._ruler(shown, margin, len(left), len(gap))]
-        lines.append(line("", lambda i: self.cell(i) + " ", gap))
-        for row in self.rows():
-            if row is None:
-                lines.append(f"{'...':>{margin - 1}}")
-                continue
-            tap, join = (TAP, JOIN) if row.kept else (DROPPED_TAP, DROPPED_JOIN)
-            taps, reaches = row.taps, range(row.start, row.stop - 1)
-
-            def mark(i, taps=taps, reaches=reaches, tap=tap, join=join):
-                on = tap if i in taps else join if i in reaches else " "
-                return on + (join if i in reaches else " ")
-
-            crosses = right and left.stop - 1 in reaches and right.start in range(row.start, row.stop)
-            middle = (join * len(gap)) if crosses else ""
-            lines.append(line(row.label if row.kept else DROPPED_TAP, mark, middle))
-        return "\n".join([*lines, "", *self.legend()] if legend else lines)
-
-    def legend(self) -> List[str]:
-        """What the marks in the picture mean, in two lines."""
-        cells, windows = self.meanings()
-        return ["   ".join(f"{mark} {what}" for mark, what in part) for part in (cells, windows)]
-
     def meanings(self) -> Tuple[List[Tuple[str, str]], List[Tuple[str, str]]]:
         """The marks that occur among the cells and among the windows, each with its meaning."""
         drawn = {self.cell(i) for part in self.columns() for i in part}
@@ -203,24 +135,3 @@ class Picture:
         at, rest = divmod(start + self.before, self.stride)
         kept = rest == 0 and 0 <= at < self.out
         return Row(at if kept else -1, start, start + self.span, self.dilation, kept)
-
-    def _ruler(self, shown, margin, in_left, gap):
-        # The numbers of the first and the last element, above them.
-        line = ""
-        for position in sorted({0, self.size - 1} & set(shown)):
-            at = shown.index(position)
-            column = margin + 2 * at + (gap if at >= in_left else 0)
-            column = min(column, WIDTH - len(str(position)))
-            if len(line) < column:
-                line = line.ljust(column) + str(position)
-        return line
-
-    def __str__(self):
-        return self.text()
-
-    __repr__ = __str__
-
-    def _repr_svg_(self):
-        from .figure import draw
-
-        return draw([("", self)])

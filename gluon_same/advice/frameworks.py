@@ -6,7 +6,7 @@ All of it follows from :mod:`..geometry`; nothing of these frameworks is importe
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from .. import geometry, lowering
-from ..arguments import Window
+from ..geometry import Window
 
 OPS = ("conv", "pool", "transpose")
 AXES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}

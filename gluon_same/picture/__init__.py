@@ -1,0 +1,1 @@
+"""Windows over an axis, drawn: in text and in SVG."""

@@ -1,0 +1,122 @@
+"""A picture of a window on one axis, from the arguments of a layer."""
+
+from typing import Optional, Tuple
+
+from .. import geometry
+from . import svg, text
+from .windows import Windows
+
+__all__ = ["Picture", "explain"]
+
+
+class Picture(Windows):
+    """Windows over one axis. Printed, it is drawn in text; shown in a notebook, as a figure.
+
+    :func:`explain` makes one. Its attributes are those of :class:`~.windows.Windows`.
+
+    Parameters
+    ----------
+    in_size, kernel, stride, dilation, padding, operator, extra, transposed
+        As for :class:`~.windows.Windows`.
+
+    Examples
+    --------
+    >>> picture = Picture(3, 2, padding=(0, 1), operator=(1, 1))
+    >>> picture.out, picture.count
+    (3, 4)
+    >>> print(picture)
+            0   2
+          + o o o .
+        x x-x
+        0   #=#
+        1     #=#
+        2       #=#
+    <BLANKLINE>
+    o element   . padding   + padding of the operator alone
+    #=# window   x-x window computed and dropped
+    """
+
+    def text(self, legend: bool = True) -> str:
+        """Draw the picture in ASCII, at most 80 columns wide.
+
+        Parameters
+        ----------
+        legend : bool
+            Whether to say below what the marks mean.
+        """
+        drawn = text.draw(self)
+        return "\n".join([drawn, "", *text.legend(self)]) if legend else drawn
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
+    def _repr_svg_(self) -> str:
+        return svg.draw([("", self)])
+
+
+def explain(
+    in_size: int,
+    kernel: int,
+    stride: int = 1,
+    dilation: int = 1,
+    mode: geometry.Mode = "same",
+    *,
+    operator: Optional[Tuple[int, int]] = None,
+    transposed: bool = False,
+) -> Picture:
+    """A picture of the windows over an axis: text when printed, a figure in a notebook.
+
+    Parameters
+    ----------
+    in_size, kernel, stride, dilation : int
+        Elements along the axis, and the window; at least 1.
+    mode : {'same', 'same_lower', 'valid'} or (int, int)
+        Which windows are wanted: a padding word, or the padding ``(before, after)`` itself; for a
+        transposed convolution, a word, or what is cut off.
+    operator : (int, int), optional
+        What an operator pads the ends by instead. Of the windows that this gives, those that were
+        not wanted are marked.
+    transposed : bool
+        Whether the windows are those of a transposed convolution, over its output.
+
+    Returns
+    -------
+    Picture
+        With ``str()``, ``text(legend=False)``, and the numbers as attributes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`gluon_same.geometry.output_size`.
+
+    Examples
+    --------
+    >>> explain(5, 3, stride=2)
+            0       4
+          . o o o o o .
+        0 #=#=#
+        1     #=#=#
+        2         #=#=#
+    <BLANKLINE>
+    o element   . padding
+    #=# window
+    """
+    mode = mode.lower() if isinstance(mode, str) else mode
+    extra = 0
+    if transposed and mode in ("same", "same_lower"):
+        geometry.output_size(in_size, 1)  # which checks it
+        padding, extra = geometry.transposed_padding(kernel, stride, dilation, mode)
+    else:
+        padding = geometry.padding_of(mode, in_size, kernel, stride, dilation)
+    if operator is not None and (transposed or not geometry._is_pair(operator)):
+        raise ValueError(
+            f"operator={operator!r} is no pair (before, after), or goes with transposed={transposed}"
+        )
+    if (
+        transposed
+        and sum(padding) >= (in_size - 1) * stride + geometry.effective_kernel(kernel, dilation) + extra
+    ):
+        raise ValueError(f"mode={mode!r} cuts off all of the transposed convolution: use less")
+    return Picture(in_size, kernel, stride, dilation, padding, operator, extra, transposed)

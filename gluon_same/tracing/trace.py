@@ -1,0 +1,124 @@
+"""The one tracer: run a net on symbols, and record what each of its blocks receives and returns."""
+
+from contextlib import suppress
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import mxnet as mx
+from mxnet.gluon import Block
+
+from ..nn.base import Windowed
+from ..symbols import flat, infer
+
+Shape = Tuple[int, ...]
+
+
+class Call(NamedTuple):
+    """One call of a block, and the symbols that it received and returned."""
+
+    block: Block
+    inputs: List[mx.sym.Symbol]
+    outputs: List[mx.sym.Symbol]
+
+
+class Trace:
+    """Record the calls of blocks, as a context manager, and leave the blocks as they were.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Those whose calls are recorded.
+    known : dict of str to tuple of int
+        Name and shape of each input of the net.
+    sized : bool
+        Whether layers build the graph for the size that they receive, as in eager mode. A layer whose
+        size does not follow from ``known`` builds the graph for every size.
+    ways : dict, optional
+        By block and input shape, the way of :mod:`gluon_same.lowering` that a layer takes.
+
+    Attributes
+    ----------
+    calls : list of Call
+        In order of their start.
+    running : list of Block
+        The blocks whose call has not returned, the outermost first. After an error, the last one raised
+        it.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        known: Dict[str, Shape],
+        sized: bool = True,
+        ways: Optional[Dict[Tuple[Block, Shape], str]] = None,
+    ):
+        self.calls: List[Call] = []
+        self.running: List[Block] = []
+        self._blocks, self._known = blocks, known
+        self._sized, self._ways = sized, ways or {}
+        self._open: List[Call] = []
+        self._fixed: List[Block] = []
+        self._handles: List[Any] = []
+
+    def __enter__(self) -> "Trace":
+        for block in self._blocks:
+            self._handles.append(block.register_forward_pre_hook(self._enter))
+            self._handles.append(block.register_forward_hook(self._leave))
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for handle in self._handles:
+            handle.detach()
+        while self._fixed:
+            self._free()
+
+    def run(self, net: Block) -> List[mx.sym.Symbol]:
+        """Record a call of a net with a symbol for each input, and return its outputs."""
+        with self:
+            return self.call(net)
+
+    def call(self, net: Block) -> List[mx.sym.Symbol]:
+        """Call a net with a symbol for each input, and return its outputs."""
+        inputs = [mx.sym.var(name) for name in self._known]
+        if mx.util.is_np_array():
+            inputs = [x.as_np_ndarray() for x in inputs]
+        return flat(net(*inputs))
+
+    def _enter(self, block, args):
+        inputs = flat(args)
+        self.running.append(block)
+        if hasattr(block, "_check_input"):  # a net of the zoo, which does not serve every size
+            block._check_input(infer(inputs[:1], self._known)[0])
+        if self._sized and isinstance(block, Windowed) and block._in_shape is None:
+            with suppress(ValueError):
+                (block._in_shape,) = infer(inputs, self._known)
+                block._way = self._ways.get((block, block._in_shape))
+                self._fixed.append(block)
+        self._open.append(Call(block, inputs, []))
+        self.calls.append(self._open[-1])
+
+    def _leave(self, block, _, outputs):
+        self.running.pop()
+        self._open.pop().outputs.extend(flat(outputs))
+        if self._fixed and self._fixed[-1] is block:
+            self._free()
+
+    def _free(self):
+        block = self._fixed.pop()
+        block._in_shape = block._way = None
+
+
+def blocks_of(net: Block) -> List[Block]:
+    """List a net's blocks, each once."""
+    blocks: Dict[Block, Any] = {}
+    net.apply(blocks.setdefault)
+    return list(blocks)
+
+
+def not_traced(net: Block, shapes: Sequence[Shape], error: BaseException) -> str:
+    """Say why a trace stopped: the cause, and then what may help."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
+    cause = next((line for line in lines if "Error in operator" in line), lines[-1]).rstrip(".")
+    return (
+        f"{cause}. So {net.name} could not be traced with inputs of shape {shapes}: give the shapes of "
+        "all its inputs, and make blocks whose code needs arrays HybridBlocks"
+    )

@@ -1,0 +1,94 @@
+"""Imports run downwards only, and what does not require MXNet does not import it."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gluon_same
+
+ROOT = Path(gluon_same.__file__).parent
+
+#: From the bottom to the top: a module imports those above it in this list, and its own group.
+ORDER = [
+    ("_compat",),
+    ("_mxnet", "geometry"),
+    ("arguments",),
+    ("symbols",),
+    ("lowering",),
+    ("functional",),
+    ("nn",),
+    ("tracing.trace",),
+    ("tuning",),
+    ("tracing",),
+    ("model_zoo", "keras", "onnx"),
+    ("picture",),
+    ("advice",),
+    ("cli",),
+    ("__main__",),
+]
+
+
+def modules():
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imported(name, path):
+    """The modules of the package that a module imports, at its top or later."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1] + (node.module or "").split(".")
+            base = ".".join(filter(None, base))
+            known = dict(modules())
+            inner = [f"{base}.{alias.name}".strip(".") for alias in node.names]
+            yield from (target if target in known else base for target in inner)
+
+
+def rank(name):
+    found = [i for i, group in enumerate(ORDER) for g in group if f"{name}.".startswith(f"{g}.")]
+    return min(found)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in modules() if name])
+def test_imports_run_downwards(name):
+    for other in imported(name, dict(modules())[name]):
+        assert not other or rank(other) <= rank(name), f"{name} imports {other}, which is above it"
+
+
+def test_no_imports_run_in_a_circle():
+    below = {name: set(imported(name, path)) - {name, ""} for name, path in modules() if name}
+    done = set()
+    while below:
+        free = [name for name, others in below.items() if others <= done]
+        assert free, f"a circle among {sorted(below)}"
+        done.update(free)
+        for name in free:
+            del below[name]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import gluon_same",
+        "import gluon_same.geometry",
+        "from gluon_same import explain; print(explain(13, 2))",
+        "import gluon_same.lowering",
+        "import gluon_same.advice.frameworks",
+    ],
+)
+def test_mxnet_is_not_imported(program):
+    program += "; import sys; assert 'mxnet' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_names_are_listed():
+    assert set(dir(gluon_same)) == {*gluon_same.__all__, "__version__"}
+    for name in gluon_same.__all__:
+        assert getattr(gluon_same, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nope'"):
+        gluon_same.nope  # noqa: B018
