@@ -9,6 +9,10 @@ keras-mxnet 2.2.4.3 builds has TensorFlow's numbers and sizes, at sizes that are
 (``Input((None, None, 3))``). It is to stay in place until they are compiled; what is built already
 keeps the graph it has.
 
+The learning phase is obeyed wherever it is given. ``K.function`` runs dropout and batch normalization in
+the phase that is its last input, by default in the ``K.learning_phase()`` of the time when it was made.
+``training=True`` or ``False`` in the call of a layer holds for ``fit`` and ``predict`` alike.
+
 :data:`REPLACED` names everything that is replaced, and :func:`uninstall` puts it all back.
 """
 
@@ -21,29 +25,41 @@ from contextlib import contextmanager
 from importlib import metadata
 from typing import Iterator
 
-from . import replacements
+from . import learning_phase, replacements
 
 __all__ = ["REPLACED", "install", "installed", "is_installed", "uninstall"]
 
 VERSION = "2.2.4.3"
 
 #: Functions of the backend, each replaced where it is defined and where ``keras.backend`` shows it.
-_FUNCTIONS = (
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv2d_transpose",
-    "conv3d_transpose",
-    "depthwise_conv2d",
-    "separable_conv1d",
-    "separable_conv2d",
-    "pool2d",
-    "pool3d",
-    # What mistakes one open size for another: TimeDistributed and ZeroPadding1D come by these.
-    "reshape",
-    "squeeze",
-    "temporal_padding",
-)
+_FUNCTIONS = {
+    function.__name__: function
+    for function in (
+        replacements.conv1d,
+        replacements.conv2d,
+        replacements.conv3d,
+        replacements.conv2d_transpose,
+        replacements.conv3d_transpose,
+        replacements.depthwise_conv2d,
+        replacements.separable_conv1d,
+        replacements.separable_conv2d,
+        replacements.pool2d,
+        replacements.pool3d,
+        # These mistake one open size for another; TimeDistributed and ZeroPadding1D use them.
+        replacements.reshape,
+        replacements.squeeze,
+        replacements.temporal_padding,
+        # These fail, or have no effect in inference, where a layer is called with `training`.
+        replacements.identity,
+        learning_phase.dropout,
+    )
+}
+#: Functions of the backend that are kept, and what wraps each of them.
+_WRAPPERS = {
+    "placeholder": replacements.fixing,
+    "in_train_phase": learning_phase.forcing,
+    "function": learning_phase.obeying,
+}
 _METHODS = {
     "keras.backend.mxnet_backend.KerasSymbol._get_shape": replacements.get_shape,
     "keras.layers.convolutional.Conv2DTranspose.call": replacements.call_transposed,
@@ -56,7 +72,7 @@ _MODULES = ("keras.backend", "keras.backend.mxnet_backend")
 
 #: The full names of all that :func:`install` replaces.
 REPLACED = (
-    *(f"{module}.{name}" for module in _MODULES for name in (*_FUNCTIONS, "placeholder")),
+    *(f"{module}.{name}" for module in _MODULES for name in (*_FUNCTIONS, *_WRAPPERS)),
     *_METHODS,
 )
 
@@ -99,8 +115,9 @@ def install() -> None:
             "environment before Keras is imported"
         )
     wrap = keras.backend.mxnet_backend.keras_mxnet_symbol
-    functions = {name: wrap(getattr(replacements, name)) for name in _FUNCTIONS}
-    functions["placeholder"] = replacements.fixing(keras.backend.placeholder)
+    functions = {name: wrap(function) for name, function in _FUNCTIONS.items()}
+    for name, wrapper in _WRAPPERS.items():
+        functions[name] = wrapper(getattr(keras.backend, name))
     for name, function in functions.items():
         function.__doc__ = getattr(keras.backend, name).__doc__
         for module in _MODULES:

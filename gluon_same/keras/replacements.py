@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional, Sequence
 
 import mxnet as mx
 
+from ..arguments import LAYOUTS
 from . import checks, operations
 from .operands import fix, infer_shape, inputs_are_fixed, kernel_operand, operand
 
@@ -93,6 +94,10 @@ def reshape(x, shape):
     return _symbol(x, mx.sym.reshape(x.symbol, shape=_reshape_codes(have, wanted)))
 
 
+def identity(x):
+    return _symbol(x, mx.sym.reshape(x.symbol, shape=(-2,)))  # MXNet's own takes no Dropout behind it
+
+
 def squeeze(x, axis):
     return _symbol(x, mx.sym.squeeze(x.symbol, axis=axis))
 
@@ -108,14 +113,15 @@ def fixing(placeholder: Callable) -> Callable:
     """``K.placeholder``, whose known sizes MXNet then refuses to bind to others.
 
     Graphs are made for those sizes, and ``K.function`` and exported models do not check what they are
-    given. Here the check costs a copy of the input, and nothing in all that follows.
+    given. Here the check costs a copy of the input, and nothing in all that follows. What has no spatial
+    axes goes to no convolution, and stays as it comes.
     """
 
     @wraps(placeholder)
     def fixed(*args, **kwargs):
         x = placeholder(*args, **kwargs)
         sizes = x._keras_shape[1:]
-        if x.get_stype() == "default" and any(sizes):
+        if x.get_stype() == "default" and len(sizes) - 1 in LAYOUTS and any(sizes):
             x._name = x.name
             x._train_sym = x._pred_sym = fix(x.symbol, (None, *sizes))
         return x
@@ -181,7 +187,8 @@ def _reshape_codes(have, wanted):
     if wanted[0] == -1 and wanted[2:] == have[1:] and wanted[1] is not None:
         return -4, -1, wanted[1], -2
     known = len(wanted) - wanted[::-1].index(None)  # up to the last open size
-    if wanted[1:known] != have[1:known]:
+    # Without a -1 MXNet itself refuses what does not fit, because the number of elements differs.
+    if -1 in wanted and wanted[1:known] != have[1:known]:
         raise ValueError(
             "The `shape` argument leaves sizes open that are not those of the same axes. Received: "
             f"shape={wanted}, for a tensor of shape {have}"

@@ -67,7 +67,8 @@ def test_contexts_leave_what_they_found(keras):
 
 def test_replacements_keep_the_signatures_and_the_documentation(keras):
     def described():
-        functions = [getattr(keras.backend, name) for name in mxnet_backend._FUNCTIONS]
+        names = (*mxnet_backend._FUNCTIONS, *mxnet_backend._WRAPPERS)
+        functions = [getattr(keras.backend, name) for name in names]
         return [(list(inspect.signature(f).parameters.values()), f.__doc__) for f in functions]
 
     stock = described()

@@ -62,6 +62,24 @@ def test_a_reshape_whose_open_sizes_are_others_is_refused(patched):
         K.reshape(x, (-1, None, 6, 3))
 
 
+@pytest.mark.parametrize(
+    "have, shape, bound, want",
+    [
+        ((None, 3, 3, 1), (None, None, None, None), (5, 3, 3, 1), (5, 3, 3, 1)),
+        ((None, 3, 3, 1), (None, None, 3), (5, 3, 3, 1), (5, 3, 3)),
+        ((None, None, 3), (None, 2, None), (5, 2, 3), (5, 2, 3)),
+        ((None, 4, None), (None, None, 2, 3), (5, 4, 6), (5, 4, 2, 3)),
+    ],
+)
+def test_a_reshape_may_leave_known_sizes_open(patched, have, shape, bound, want):
+    from keras import backend as K
+
+    x = K.placeholder(have)
+    data = np.random.RandomState(0).rand(*bound).astype("float32")
+    (out,) = K.function([x], [K.reshape(x, shape)])([data])
+    np.testing.assert_array_equal(out, data.reshape(want))
+
+
 def test_contexts_of_two_threads_may_overlap(keras):
     inside, done, seen = threading.Event(), threading.Event(), []
 
