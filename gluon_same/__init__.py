@@ -9,6 +9,7 @@
 - :mod:`gluon_same.tuning`: what was measured to find the fastest operators.
 - :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
 - :func:`gluon_same.adapt`: have a hybridized net do so for each size that it receives.
+- :func:`gluon_same.to_same`: turn the padding of a stock net into SAME.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
 - :func:`gluon_same.explain`: a picture of a window on one axis.
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from .tracing.adapt import adapt
     from .tracing.specialize import specialize
     from .tracing.summary import summary
+    from .tracing.to_same import to_same
 
 __version__ = "0.2.0"
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "onnx",
     "specialize",
     "summary",
+    "to_same",
     "tuning",
 ]
 
@@ -48,6 +51,7 @@ _FUNCTIONS = {
     "explain": ".picture.explain",
     "specialize": ".tracing.specialize",
     "summary": ".tracing.summary",
+    "to_same": ".tracing.to_same",
 }
 
 
