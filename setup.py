@@ -51,7 +51,7 @@ setup(
     url=URL,
     project_urls={"Changelog": f"{URL}/blob/main/CHANGELOG.md"},
     packages=find_packages(include=["gluon_same", "gluon_same.*"]),
-    package_data={"gluon_same": ["py.typed", "data/*"]},
+    package_data={"gluon_same": ["py.typed", "data/*", "nn/*.pyi"]},
     python_requires=">=3.8",
     install_requires=[
         "mxnet>=1.6,<2",
@@ -75,7 +75,7 @@ setup(
             "hypothesis>=6",
             "opencv-python-headless>=4.9,<4.12",  # 4.12 needs NumPy 2
         ],
-        "lint": ["ruff>=0.6"],
+        "lint": ["ruff>=0.6", "mypy>=1.8", "pyright[nodejs]", "build", "twine"],
     },
     classifiers=[
         "Development Status :: 4 - Beta",

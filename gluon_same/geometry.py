@@ -158,9 +158,9 @@ def padding_of(
     _check(in_size=in_size, kernel=kernel, stride=stride, dilation=dilation)
     if mode == "valid":
         return 0, 0
-    if not _is_pair(mode):
+    if isinstance(mode, str) or not _is_pair(mode):
         raise ValueError(f"mode={mode!r} is unknown: use one of {MODES} or a pair (before, after)")
-    return tuple(mode)
+    return mode[0], mode[1]
 
 
 def constant_padding(
@@ -281,7 +281,7 @@ class Window(NamedTuple):
 
     def outputs(self, size: int, padding: Optional[Tuple[int, int]] = None) -> int:
         """Outputs on an axis of a size, padded as the window is or by ``padding``."""
-        return (size + sum(padding or self.at(size)) - self.span) // self.stride + 1
+        return (size + sum(padding or self.at(size) or ()) - self.span) // self.stride + 1
 
     def mirrored(self) -> "Window":
         """The same window as seen from the other end of the axis."""

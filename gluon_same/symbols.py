@@ -116,7 +116,7 @@ def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
     # A dimension n splits into (n, 1) only if it is n. So reshapes that change nothing check one axis
     # after the other, each merging what the last one split, and the error names the node where the
     # size differs. (All axes at once would make more dimensions than oneDNN takes.)
-    merged = []
+    merged: List[int] = []
     for axis, n in enumerate(expected):
         if n is not None:
             rest = [0] * (len(expected) - axis - 1)

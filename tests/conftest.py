@@ -10,6 +10,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 
+collect_ignore = ["typing"]  # code for type checkers, with mistakes
+
 # Keras writes its settings there when it is imported.
 _keras_home = tempfile.TemporaryDirectory()
 os.environ["KERAS_HOME"] = _keras_home.name

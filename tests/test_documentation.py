@@ -37,7 +37,7 @@ PUBLIC = public()
 
 def test_the_names_of_all_kinds_are_found():
     assert {
-        *("gluon_same.nn.conv.Conv3DTranspose", "gluon_same.functional._pooling.pooling"),
+        *("gluon_same.nn.conv_transpose.Conv3DTranspose", "gluon_same.functional._pooling.pooling"),
         *("gluon_same.picture.explain.explain", "gluon_same.model_zoo.yolo.yolov3_tiny"),
         *("gluon_same.onnx.export_model", "gluon_same.tracing.specialize.specialize"),
         *("gluon_same.tracing.summary.summary", "gluon_same.picture.explain.Picture"),
@@ -48,6 +48,8 @@ def test_the_names_of_all_kinds_are_found():
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_a_docstring_has_its_sections(name):
     doc = inspect.cleandoc(vars(PUBLIC[name]).get("__doc__") or PUBLIC[name].__doc__ or "")
+    if inspect.isclass(PUBLIC[name]) and "Parameters\n-" not in doc:
+        doc += "\n" + (inspect.getdoc(PUBLIC[name].__init__) or "")
     sections = {
         above for above, line in zip(doc.splitlines(), doc.splitlines()[1:]) if set(line) == {"-"}
     }

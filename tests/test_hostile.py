@@ -54,6 +54,13 @@ CASES = [
     (lambda: nn.MaxPool2D(2, stride=1), TypeError, "'stride': it is 'strides'"),
     (lambda: nn.MaxPool2D(2, kernel_size=1), TypeError, "'kernel_size': it is 'pool_size'"),
     (lambda: nn.MaxPool2D(HUGE, padding="same"), ValueError, "pool_size=10{30}"),
+    (conv(8, 3, pool_size=2), TypeError, "'pool_size': it is 'kernel_size'"),
+    (conv(8, 3, colour=2), TypeError, r"Conv2D has no argument 'colour'; help\(Conv2D\)"),
+    (lambda: nn.Conv2D(8, 3, 1, 0, channels=4), TypeError, "multiple values for argument 'channels'"),
+    (lambda: nn.GlobalAvgPool2D(padding="same"), TypeError, "'padding': its window is the whole input"),
+    (lambda: nn.GlobalMaxPool1D(pool_size=2), TypeError, "For a window of your own, use MaxPool1D"),
+    (lambda: nn.GlobalMaxPool3D(layout="NCHW"), ValueError, "layout='NCHW' does not fit"),
+    (lambda: nn.GlobalMaxPool3D(colour=2), TypeError, "GlobalMaxPool3D has no argument 'colour'"),
     # Layers, when called.
     (run(nn.Conv2D(8, 3, padding="same", groups=2)), ValueError, "3 channels .* groups=2"),
     (run(nn.Conv2D(8, 3, padding="same", layout="NHWC")), ValueError, "layout='NHWC' .* GPUs alone"),
@@ -71,6 +78,8 @@ CASES = [
     (convolve(S, T, F=mx.sym, in_channels=-8), ValueError, "in_channels=-8 is out of range"),
     (convolve(num_group=2), ValueError, "3 channels .* num_group=2"),
     (pool(X.astype("int32")), TypeError, "int32 .*floating"),
+    (convolve(S, T, F=mx.sym, way="pad"), ValueError, "way='pad' .* requires in_size and in_channels"),
+    (pool(S, F=mx.sym, way="join"), ValueError, "way='join' requires in_size and in_channels"),
     (pool(S, F=mx.sym, in_channels=0), ValueError, "in_channels=0 is out of range"),
     (pool(pool_type="lp"), ValueError, "pool_type='lp'"),
     # Nets.

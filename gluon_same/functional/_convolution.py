@@ -1,7 +1,7 @@
 """Convolution and transposed convolution."""
 
 from functools import lru_cache
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -95,6 +95,11 @@ def convolution(
     depthwise = num_group == num_filter > 1
     plan = lowering.plan_convolution(windows, sizes, channels, depthwise)
     if way is not None:
+        if channels is None or None in sizes:
+            raise ValueError(
+                f"way={way!r} is for layouts with channels first, and requires in_size and in_channels "
+                "where data is a Symbol"
+            )
         plan = choose(way, lowering.ways_to_convolve(windows, sizes, channels))
     if plan.reversed:
         first = layout.index(layout.strip("NC")[0])
@@ -239,9 +244,12 @@ def check_transposed(dtype: Any, kernel: Ints, stride: Ints, dilate: Ints) -> No
         )
 
 
-def _per_axis(ndim, kernel, stride, dilate):
-    given = {"kernel": kernel, "stride": stride, "dilate": dilate}
-    return [per_axis(name, value, ndim) for name, value in given.items()]
+def _per_axis(ndim: int, kernel: Any, stride: Any, dilate: Any) -> Tuple[Ints, Ints, Ints]:
+    return (
+        per_axis("kernel", kernel, ndim),
+        per_axis("stride", stride, ndim),
+        per_axis("dilate", dilate, ndim),
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -88,6 +88,8 @@ def pooling(
     plan = lowering.plan_pooling(windows, sizes, pool_type, whole)
     if way is not None:
         channels = data.shape[layout.index("C")] if F is mx.nd else in_channels
+        if channels is None or None in sizes:
+            raise ValueError(f"way={way!r} requires in_size and in_channels where data is a Symbol")
         plan = choose(way, lowering.ways_to_pool(windows, sizes, pool_type, whole, channels))
         name = name if isinstance(plan, lowering.Plan) else None  # there may be several operators
 

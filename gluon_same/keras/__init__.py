@@ -158,8 +158,8 @@ def separable_conv(
     checks.kernel_rank("pointwise_kernel", pointwise.shape)
     data_format = checks.data_format(data_format)
     how = checks.window(ndim, strides, padding, dilation_rate)
-    kernels = _depthwise(depthwise), _reversed(pointwise)
-    return restore(operations.separable(x, *kernels, data_format, how))
+    weights = _depthwise(depthwise), _reversed(pointwise)
+    return restore(operations.separable(x, *weights, data_format, how))
 
 
 def conv_transpose(

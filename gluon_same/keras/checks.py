@@ -74,7 +74,7 @@ def transposed_window(
             "`dilation_rate > 1` is not supported by transposed convolutions over 3 axes: MXNet has no "
             f"such operator. Received: dilation_rate={dilation_rate}"
         )
-    extras = (None,) * ndim
+    extras: Tuple[Optional[int], ...] = (None,) * ndim
     if output_padding is not None:
         extras = per_axis("output_padding", output_padding, ndim, least=0)
     axes = zip(kernel, how["stride"], extras, how["dilate"])

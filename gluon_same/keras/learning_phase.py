@@ -54,6 +54,10 @@ class Function:
     weights of the model.
     """
 
+    inputs: Any
+    output: Any
+    is_train: Any
+
     def __init__(self, stock: Any):
         vars(self).update(vars(stock))
 

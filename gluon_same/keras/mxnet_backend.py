@@ -23,7 +23,7 @@ import os
 import threading
 from contextlib import contextmanager
 from importlib import metadata
-from typing import Iterator
+from typing import Any, Dict, Iterator, List
 
 from . import learning_phase, replacements
 
@@ -76,11 +76,11 @@ REPLACED = (
     *_METHODS,
 )
 
-_originals = {}
+_originals: Dict[Any, Any] = {}
 
 # Contexts of several threads may overlap: the last to end puts things back.
 _lock = threading.RLock()
-_contexts = []
+_contexts: List[Any] = []
 
 
 def install() -> None:
@@ -215,14 +215,14 @@ def _ready_for_keras():
     lent = not hasattr(collections, "Iterable")
     named = "KERAS_BACKEND" not in os.environ
     if lent:
-        collections.Iterable = collections.abc.Iterable
+        vars(collections)["Iterable"] = collections.abc.Iterable
     if named:
         os.environ["KERAS_BACKEND"] = "mxnet"
     try:
         yield
     finally:
         if lent:
-            del collections.Iterable
+            del vars(collections)["Iterable"]
         if named:
             del os.environ["KERAS_BACKEND"]
 

@@ -22,7 +22,7 @@ class Operand(NamedTuple):
     """
 
     value: Any
-    shape: Optional[Shape]
+    shape: Any  # a tuple, or None
     sure: bool = True
 
     @property

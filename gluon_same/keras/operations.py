@@ -216,7 +216,7 @@ def _settle(x, data_format, how):
         return x
     strides = iter(how["stride"])
     axes = layout(len(how["stride"]), data_format)
-    expected = [n if a not in "NC" and next(strides) > 1 else None for n, a in zip(x.shape, axes)]
+    expected = tuple(n if a not in "NC" and next(strides) > 1 else None for n, a in zip(x.shape, axes))
     return x._replace(value=fix(x.value, expected)) if any(expected) else x
 
 

@@ -208,9 +208,11 @@ def _convolution(
 def _separable(x, kernels, ndim, strides, padding, data_format, dilation_rate):
     data_format = _data_format(data_format)
     how = checks.window(ndim, strides, padding, dilation_rate)
-    weights = [_kernel(k, ndim, data_format, order) for k, order in zip(kernels, ((-2, -1), (-1, -2)))]
+    depthwise, pointwise = kernels
+    depthwise = _kernel(depthwise, ndim, data_format, (-2, -1))
+    pointwise = _kernel(pointwise, ndim, data_format, (-1, -2))
     data, name = _operand(x, ndim), _name("separable")
-    return _symbol(x, operations.separable(data, *weights, data_format, how, name))
+    return _symbol(x, operations.separable(data, depthwise, pointwise, data_format, how, name))
 
 
 def _transposed_to(x, kernel, output_shape, ndim, strides, padding, data_format, dilation_rate):

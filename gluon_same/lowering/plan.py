@@ -23,7 +23,7 @@ what reversing does not help.
 
 from functools import lru_cache
 from math import prod
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, NamedTuple, Optional, Tuple, cast
 
 from ..arguments import Ints, Pairs
 from ..geometry import Window, ceil_div
@@ -118,13 +118,14 @@ def plan_convolution(
         return _pad_by_size(windows, paddings)
     # oneDNN's 3-D convolutions give wrong gradients of the weight at some sizes, where they pad the
     # depth themselves and step over it: 3x3x3/2 of 16 channels at depth 3, for one.
-    deep = len(windows) == 3 and windows[0].stride > 1 and any(paddings[0])
-    cuts = tuple(map(crop_axis, windows, sizes, paddings))
+    known = cast(Pairs, paddings)
+    deep = len(windows) == 3 and windows[0].stride > 1 and any(known[0])
+    cuts = tuple(map(crop_axis, windows, sizes, known))
     if None not in cuts and not deep:
         cropped = _crop(windows, cuts)
-        if not cropped.after or not _input_is_smaller(windows, sizes, paddings, channels):
+        if not cropped.after or not _input_is_smaller(windows, sizes, known, channels):
             return cropped
-    return pad_first(windows, paddings, keep=(0,) if deep else ())
+    return pad_first(windows, known, keep=(0,) if deep else ())
 
 
 @lru_cache(maxsize=4096)
@@ -151,7 +152,7 @@ def plan_pooling(windows: Windows, sizes: Sizes, kind: str, whole: bool) -> Plan
     if kind == "avg" and whole:
         ways.remove(rounded)
     found = next((plan for plan in ways if plan is not None), None)
-    rest = _pad_by_size if any(reverse) else pad_first
+    rest: Any = _pad_by_size if any(reverse) else pad_first
     return found or rest(windows, paddings, edge=kind == "max")
 
 

@@ -7,7 +7,7 @@ crop or a ``Pad`` leaves plain memory behind. Plain planes that do not fit a cac
 on a processor without AVX-512, it pools 10 to 100 times slower.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Tuple, cast
 
 from ..arguments import Ints, Pairs
 from ..geometry import Window
@@ -134,7 +134,7 @@ def ways_to_convolve(windows: Windows, sizes: Ints, channels: Tuple[int, int]) -
     windows, sizes, channels
         As for :func:`.plan_convolution`, and all of them known.
     """
-    paddings = tuple(map(Window.at, windows, sizes))
+    paddings = cast(Pairs, tuple(map(Window.at, windows, sizes)))
     portable = plan_convolution(windows, sizes, channels)
     ways = {"portable": portable}
     if not portable.before and not portable.after:
@@ -165,7 +165,7 @@ def ways_to_pool(windows: Windows, sizes: Ints, kind: str, whole: bool, channels
 
     portable = plan(windows, sizes)
     ways = {"portable": portable}
-    paddings = tuple(map(Window.at, windows, sizes))
+    paddings = cast(Pairs, tuple(map(Window.at, windows, sizes)))
     if portable.pads:
         return ways
     if kind == "max" and len(windows) < 3 and any(before != after for before, after in paddings):
@@ -235,7 +235,7 @@ def _bands(plan, windows, sizes, count):
 def _without_repeats(ways):
     """The ways with different plans."""
     # By what they print as: tuples of different classes may be equal.
-    first = {}
+    first: Dict[str, str] = {}
     for name, plan in ways.items():
         first.setdefault(repr(plan), name)
     return {name: ways[name] for name in first.values()}

@@ -5,41 +5,26 @@
 convolution, zero padding, cropping, and ReLU6.
 """
 
+# ruff: noqa: F403  type checkers read the names from the stub beside this file
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
 from mxnet.gluon import nn as _stock
-from mxnet.gluon.nn import *  # noqa: F403
 
-from .borders import (  # noqa: F401
-    Cropping1D,
-    Cropping2D,
-    Cropping3D,
-    ZeroPadding1D,
-    ZeroPadding2D,
-    ZeroPadding3D,
-)
-from .conv import (  # noqa: F401
-    Conv1D,
-    Conv1DTranspose,
-    Conv2D,
-    Conv2DTranspose,
-    Conv3D,
-    Conv3DTranspose,
-)
-from .depthwise import DepthwiseConv1D, DepthwiseConv2D  # noqa: F401
-from .pool import (  # noqa: F401
-    AvgPool1D,
-    AvgPool2D,
-    AvgPool3D,
-    MaxPool1D,
-    MaxPool2D,
-    MaxPool3D,
-)
-from .relu6 import ReLU6  # noqa: F401
-from .separable import SeparableConv1D, SeparableConv2D  # noqa: F401
+from . import borders, depthwise, relu6, separable
+from .gluon import *
+
+# isort: split
+from .avg_pool import *
+from .borders import *
+from .conv import *
+from .conv_transpose import *
+from .depthwise import *
+from .global_pool import *
+from .pool import *
+from .relu6 import *
+from .separable import *
 
 __all__ = [
     *(name for name in dir(_stock) if not name.startswith("_")),
-    *("Cropping1D", "Cropping2D", "Cropping3D", "DepthwiseConv1D", "DepthwiseConv2D", "ReLU6"),
-    *("SeparableConv1D", "SeparableConv2D", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D"),
+    *(name for module in (borders, depthwise, relu6, separable) for name in module.__all__),
 ]

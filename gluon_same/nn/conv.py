@@ -1,143 +1,175 @@
 """Convolution layers whose ``padding`` may be SAME."""
 
-from typing import Any
+from typing import Any, Callable, Dict, NoReturn, Optional, Union
 
-import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import groups
-from ..functional._convolution import check_convolved, check_transposed
+from ..arguments import check_layout, groups, per_axis, whole
+from ..functional._convolution import check_convolved
 from ..functional._window import windows_of
+from ..geometry import effective_kernel
 from ..lowering import ways_to_convolve
-from .base import Windowed
+from .base import IntOrInts, PaddingLike, Windowed
+from .checks import CONVOLUTION_NAMES, check_activation, check_initializer, refuse_unknown
 
-#: Those of every MXNet; later ones know others.
-_ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
+__all__ = ["Conv1D", "Conv2D", "Conv3D"]
+
+#: One of ``mx.init``, the name of one, or None for that of ``initialize``.
+Initializer = Union[None, str, Callable[..., Any]]
 
 
-class _Convolution(Windowed):
-    _ints = {"strides": 1, "dilation": 1}
-    _counts = {"channels": 1, "groups": 1, "in_channels": 0}
+class Convolution(Windowed):
+    """What convolutions over one, two and three axes share."""
 
-    def _check(self, given):
-        padding = super()._check(given)
-        if given["use_bias"] not in (True, False, None):
-            raise TypeError(f"use_bias={given['use_bias']!r} is neither True nor False")
-        _check_activation(given["activation"])
-        for name in ("weight_initializer", "bias_initializer"):
-            _check_initializer(name, given[name])
-        groups(given["channels"], given["groups"], ("channels", "groups"))
-        if given["in_channels"]:
-            groups(given["in_channels"], given["groups"], ("in_channels", "groups"))
-        return padding
+    act: Any
+    weight: Any
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: IntOrInts,
+        strides: IntOrInts,
+        padding: PaddingLike,
+        dilation: IntOrInts,
+        groups: int,
+        layout: Optional[str],
+        activation: Optional[str],
+        use_bias: Optional[bool],
+        weight_initializer: Initializer,
+        bias_initializer: Initializer,
+        in_channels: int,
+        prefix: Optional[str],
+        params: Any,
+        unknown: Dict[str, Any],
+        output_padding: Optional[IntOrInts] = None,
+    ) -> None:
+        """Check the arguments and make the layer.
+
+        Parameters
+        ----------
+        channels : int
+            Number of output channels, also called filters.
+        kernel_size : int or tuple of int
+            Size of the window: one int for all axes, or one for each.
+        strides : int or tuple of int
+            Step of the window along each axis.
+        padding : str, int, tuple of int or tuple of (int, int)
+            Zeros around the input. ``'same'`` gives ``ceil(in / strides)`` outputs and puts the odd
+            element at the end, as TensorFlow and Keras do; ``'same_lower'`` puts it at the start;
+            ``'valid'`` adds none; ``'causal'`` (Conv1D only) adds all of
+            ``dilation * (kernel_size - 1)`` at the start. Letter case is ignored. Ints are elements
+            at both ends of each axis, as in stock Gluon; pairs ``(before, after)``, one for each axis,
+            differ between the ends.
+        dilation : int or tuple of int
+            Distance between neighboring elements of the window; 1 for no gaps.
+        groups : int
+            Number of groups that input and output channels are split into. Each group is convolved on
+            its own; ``groups=in_channels`` is a depthwise convolution.
+        layout : str
+            Order of the axes of data and output: N is the batch, C the channels. The layers over two
+            and three axes also take channels last, which MXNet convolves on GPUs only.
+        activation : str, optional
+            Function applied to the output, such as ``'relu'``, ``'sigmoid'`` or ``'tanh'``. None
+            applies none.
+        use_bias : bool
+            Whether to add a learned number to each output channel.
+        weight_initializer, bias_initializer : str or mxnet.init.Initializer, optional
+            How to initialize the weight and the bias. None uses the initializer that is given to
+            ``initialize``.
+        in_channels : int
+            Number of input channels. 0 infers it from the first input.
+        prefix : str, optional
+            Start of the names of the layer and its parameters. None makes one up, such as ``conv0_``.
+        params : mxnet.gluon.ParameterDict, optional
+            Parameters of another layer, ``other.params``, to share with this one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument does not fit; the message names it, its value and what is allowed. When the
+            layer is called, if the input has the wrong number of axes, no elements, a dtype other than
+            the weight's, or is too small for the window.
+        """
+        refuse_unknown(self, unknown, CONVOLUTION_NAMES)
+        ndim = self._ndim
+        call: Dict[str, Any] = {
+            "kernel": per_axis("kernel_size", kernel_size, ndim),
+            "num_filter": whole("channels", channels, 1),
+            "stride": per_axis("strides", strides, ndim),
+            "dilate": per_axis("dilation", dilation, ndim),
+            "num_group": whole("groups", groups, 1),
+            "layout": check_layout(layout, ndim),
+        }
+        more = {}
+        if output_padding is not None:
+            call["adj"] = more["output_padding"] = per_axis("output_padding", output_padding, ndim, 0)
+        in_channels = whole("in_channels", in_channels, 0)
+        if use_bias not in (True, False, None):
+            raise TypeError(f"use_bias={use_bias!r} is neither True nor False")
+        check_activation(activation)
+        check_initializer("weight_initializer", weight_initializer)
+        check_initializer("bias_initializer", bias_initializer)
+        _check_groups(call["num_filter"], call["num_group"], in_channels)
+        ours, own = self._split(padding, tuple(map(effective_kernel, call["kernel"], call["dilate"])))
+        self._check_call(call, ours)
+        super().__init__(
+            ours,
+            call,
+            channels=call["num_filter"],
+            kernel_size=call["kernel"],
+            strides=call["stride"],
+            padding=own,
+            dilation=call["dilate"],
+            groups=call["num_group"],
+            layout=call["layout"],
+            activation=activation,
+            use_bias=use_bias,
+            weight_initializer=weight_initializer,
+            bias_initializer=bias_initializer,
+            in_channels=in_channels,
+            prefix=prefix,
+            params=params,
+            **more,
+        )
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         if self._padding is None:
             return super().hybrid_forward(F, x, weight, bias)
-        known = self._kwargs
-        out = self._convolve(
-            F,
-            x,
-            weight,
-            bias,
-            kernel=known["kernel"],
-            num_filter=known["num_filter"],
-            stride=known["stride"],
-            dilate=known["dilate"],
-            pad=self._padding,
-            num_group=known["num_group"],
-            layout=known["layout"],
-            in_size=self._in_size,
-            name="fwd",
-        )
+        out = self._convolve(F, x, weight, bias, in_size=self._in_size, name="fwd", **self._call)
         return out if self.act is None else self.act(out)
 
-    def _convolve(self, F, x, *args, **kwargs):
+    def _convolve(self, F: Any, x: Any, *args: Any, **call: Any) -> Any:
         way = self._way_for(x)
-        return functional.convolution(F, x, *args, in_channels=self._seen_channels, way=way, **kwargs)
+        return functional.convolution(F, x, *args, in_channels=self._seen_channels, way=way, **call)
 
-    def _check_data(self, x):
-        known = self._kwargs
-        check_convolved(x, known["layout"], known["num_group"], self.weight.dtype, "groups")
+    def _check_call(self, call: Dict[str, Any], padding: Any) -> None:
+        """Refuse arguments that do not go together."""
 
-    def _data_dtype(self):
+    def _check_data(self, x: Any) -> None:
+        check_convolved(x, self._layout, self._call["num_group"], self.weight.dtype, "groups")
+
+    def _data_dtype(self) -> str:
         return np.dtype(self.weight.dtype).name
 
-    def _ways(self):
-        known = self._kwargs
-        if self._padding is None or known["layout"].endswith("C"):
+    def _ways(self) -> Any:
+        sizes, channels = self._in_size, self._seen_channels
+        if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
             return ()
-        window = known["kernel"], known["stride"], known["dilate"], self._padding, self._causal
-        channels = self._seen_channels, known["num_filter"]
-        return ways_to_convolve(windows_of(*window), self._in_size, channels)
+        call = self._call
+        windows = windows_of(call["kernel"], call["stride"], call["dilate"], self._padding, self._causal)
+        return ways_to_convolve(windows, sizes, (channels, call["num_filter"]))
 
 
-def _check_activation(name):
-    if name in (None, *_ACTIVATIONS):
-        return
-    if not isinstance(name, str):
-        raise TypeError(f"activation={name!r} is not a name: use one of {_ACTIVATIONS}, or None")
-    try:
-        mx.sym.Activation(mx.sym.var("data"), act_type=name)
-    except mx.MXNetError:
-        raise ValueError(f"activation={name!r} is unknown: use one of {_ACTIVATIONS}") from None
+def _check_groups(channels: int, count: int, in_channels: int) -> None:
+    groups(channels, count, ("channels", "groups"))
+    if in_channels:
+        groups(in_channels, count, ("in_channels", "groups"))
 
 
-def _check_initializer(name, value):
-    if value in (None, "") or callable(value):
-        return
-    if not isinstance(value, str):
-        raise TypeError(f"{name}={value!r} is no initializer: give one of mx.init, its name, or None")
-    try:
-        mx.init.create(value)
-    except Exception as error:  # which kind it is depends on what is wrong
-        raise ValueError(f"{name}={value!r} is unknown: give one of mx.init, or its name") from error
-
-
-class _Transposed(_Convolution):
-    _ints = {"strides": 1, "dilation": 1, "output_padding": 0}
-
-    def _check(self, given):
-        padding = super()._check(given)
-        if len(given["dilation"]) == 3 and max(given["dilation"]) > 1:
-            raise ValueError(
-                f"dilation={given['dilation']} is not for Conv3DTranspose: MXNet has no such operator, "
-                "leave it 1"
-            )
-        if any(extra >= s for extra, s in zip(given["output_padding"], given["strides"])):
-            raise ValueError(
-                f"output_padding={given['output_padding']} must be less than strides={given['strides']}"
-            )
-        if padding in ("same", "same_lower") and any(given["output_padding"]):
-            raise ValueError(
-                f"output_padding={given['output_padding']} does not go with padding={padding!r}, "
-                "whose size is in * strides: leave it 0"
-            )
-        return padding
-
-    def _convolve(self, *args, **kwargs):
-        known = self._kwargs
-        check_transposed(self.weight.dtype, known["kernel"], known["stride"], known["dilate"])
-        return functional.deconvolution(*args, adj=self._kwargs["adj"], **kwargs)
-
-    def _ways(self):
-        return ()
-
-
-class Conv1D(_Convolution, stock.Conv1D):
-    """1-D convolution; :class:`mxnet.gluon.nn.Conv1D` with more kinds of ``padding``.
-
-    Parameters
-    ----------
-    channels, kernel_size, strides, dilation, groups, layout, activation, use_bias, \
-weight_initializer, bias_initializer, in_channels, prefix, params
-        As the stock block's, in its order and with its defaults.
-    padding : int, str, tuple of int or tuple of (int, int)
-        ``'same'``, ``'same_lower'``, ``'valid'``, ``'causal'``, elements at both ends, or
-        ``((before, after),)``.
-
+class Conv1D(Convolution, stock.Conv1D):
+    """1-D convolution with SAME padding; otherwise as ``mxnet.gluon.nn.Conv1D``.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, width).
@@ -146,11 +178,6 @@ weight_initializer, bias_initializer, in_channels, prefix, params
         - **out**: shape (batch_size, channels, out_width), where out_width is
           ``ceil(width / strides)`` for the SAME words and ``'causal'``, and otherwise
           ``floor((width + before + after - dilation * (kernel_size - 1) - 1) / strides) + 1``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
 
     Examples
     --------
@@ -161,33 +188,44 @@ weight_initializer, bias_initializer, in_channels, prefix, params
     (1, 8, 8)
     """
 
+    _ndim = 1
     _causal = True
 
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = 1,
+        padding: PaddingLike = 0,
+        dilation: IntOrInts = 1,
+        groups: int = 1,
+        layout: Optional[str] = "NCW",
+        activation: Optional[str] = None,
+        use_bias: Optional[bool] = True,
+        weight_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        in_channels: int = 0,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(
+            channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias,
+            weight_initializer, bias_initializer, in_channels, prefix, params, unknown
+        )  # fmt: skip
 
-class Conv2D(_Convolution, stock.Conv2D):
-    """2-D convolution; :class:`mxnet.gluon.nn.Conv2D` with more kinds of ``padding``.
 
-    Parameters
-    ----------
-    channels, kernel_size, strides, dilation, groups, layout, activation, use_bias, \
-weight_initializer, bias_initializer, in_channels, prefix, params
-        As the stock block's, in its order and with its defaults.
-    padding : int, str, tuple of int or tuple of (int, int)
-        ``'same'``, ``'same_lower'``, ``'valid'``, elements at both ends of each axis, or
-        ``((top, bottom), (left, right))``.
-
+class Conv2D(Convolution, stock.Conv2D):
+    """2-D convolution with SAME padding; otherwise as ``mxnet.gluon.nn.Conv2D``.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
 
     Outputs:
-        - **out**: shape (batch_size, channels, out_height, out_width), sizes as for
-          :class:`Conv1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
+        - **out**: shape (batch_size, channels, out_height, out_width), where each output size is
+          ``ceil(in / strides)`` for the SAME words, and otherwise
+          ``floor((in + before + after - dilation * (kernel_size - 1) - 1) / strides) + 1``.
 
     Examples
     --------
@@ -198,28 +236,41 @@ weight_initializer, bias_initializer, in_channels, prefix, params
     (1, 16, 100, 20)
     """
 
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = (1, 1),
+        padding: PaddingLike = (0, 0),
+        dilation: IntOrInts = (1, 1),
+        groups: int = 1,
+        layout: Optional[str] = "NCHW",
+        activation: Optional[str] = None,
+        use_bias: Optional[bool] = True,
+        weight_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        in_channels: int = 0,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(
+            channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias,
+            weight_initializer, bias_initializer, in_channels, prefix, params, unknown
+        )  # fmt: skip
 
-class Conv3D(_Convolution, stock.Conv3D):
-    """3-D convolution; :class:`mxnet.gluon.nn.Conv3D` with more kinds of ``padding``.
 
-    Parameters
-    ----------
-    channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias, \
-weight_initializer, bias_initializer, in_channels, prefix, params
-        As :class:`Conv2D`'s, for three axes.
-
+class Conv3D(Convolution, stock.Conv3D):
+    """3-D convolution with SAME padding; otherwise as ``mxnet.gluon.nn.Conv3D``.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, depth, height, width) for layout NCDHW.
 
     Outputs:
-        - **out**: shape (batch_size, channels, out_depth, out_height, out_width), sizes as for
-          :class:`Conv1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
+        - **out**: shape (batch_size, channels, out_depth, out_height, out_width), where each
+          output size is ``ceil(in / strides)`` for the SAME words, and otherwise
+          ``floor((in + before + after - dilation * (kernel_size - 1) - 1) / strides) + 1``.
 
     Examples
     --------
@@ -230,102 +281,28 @@ weight_initializer, bias_initializer, in_channels, prefix, params
     (1, 2, 8, 8, 8)
     """
 
+    _ndim = 3
 
-class Conv1DTranspose(_Transposed, stock.Conv1DTranspose):
-    """1-D transposed convolution; the stock block with more kinds of ``padding``.
-
-    Parameters
-    ----------
-    channels, kernel_size, strides, output_padding, dilation, groups, layout, activation, \
-use_bias, weight_initializer, bias_initializer, in_channels, prefix, params
-        As the stock block's, in its order and with its defaults.
-    padding : int, str, tuple of int or tuple of (int, int)
-        ``'same'``, ``'same_lower'``, ``'valid'``, or the elements to cut off the full result: as many
-        at both ends, or ``((before, after),)``.
-
-
-    Inputs:
-        - **data**: shape (batch_size, in_channels, width).
-
-    Outputs:
-        - **out**: shape (batch_size, channels, out_width), where out_width is ``width * strides``
-          for the SAME words, as ``tf.nn.conv1d_transpose(padding='SAME')``, and otherwise ``(width -
-          1) * strides + dilation * (kernel_size - 1) + 1 - before - after + output_padding``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> layer = Conv1DTranspose(8, 3, strides=2, padding='same')
-    >>> layer.initialize()
-    >>> layer(mx.nd.ones((1, 4, 15))).shape
-    (1, 8, 30)
-    """
-
-
-class Conv2DTranspose(_Transposed, stock.Conv2DTranspose):
-    """2-D transposed convolution; the stock block with more kinds of ``padding``.
-
-    Parameters
-    ----------
-    channels, kernel_size, strides, padding, output_padding, dilation, groups, layout, activation, \
-use_bias, weight_initializer, bias_initializer, in_channels, prefix, params
-        As :class:`Conv1DTranspose`'s, for two axes.
-
-
-    Inputs:
-        - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
-
-    Outputs:
-        - **out**: shape (batch_size, channels, out_height, out_width), sizes as for
-          :class:`Conv1DTranspose`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> layer = Conv2DTranspose(8, 3, strides=2, padding='same')
-    >>> layer.initialize()
-    >>> layer(mx.nd.ones((1, 4, 7, 7))).shape
-    (1, 8, 14, 14)
-    """
-
-
-class Conv3DTranspose(_Transposed, stock.Conv3DTranspose):
-    """3-D transposed convolution; the stock block with more kinds of ``padding``.
-
-    Parameters
-    ----------
-    channels, kernel_size, strides, padding, output_padding, dilation, groups, layout, activation, \
-use_bias, weight_initializer, bias_initializer, in_channels, prefix, params
-        As :class:`Conv1DTranspose`'s, for three axes. MXNet has no dilation here.
-
-
-    Inputs:
-        - **data**: shape (batch_size, in_channels, depth, height, width) for layout NCDHW.
-
-    Outputs:
-        - **out**: shape (batch_size, channels, out_depth, out_height, out_width), sizes as for
-          :class:`Conv1DTranspose`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> layer = Conv3DTranspose(2, 2, strides=2, padding='same')
-    >>> layer.initialize()
-    >>> layer(mx.nd.ones((1, 3, 4, 5, 6))).shape
-    (1, 2, 8, 10, 12)
-    """
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = (1, 1, 1),
+        padding: PaddingLike = (0, 0, 0),
+        dilation: IntOrInts = (1, 1, 1),
+        groups: int = 1,
+        layout: Optional[str] = "NCDHW",
+        activation: Optional[str] = None,
+        use_bias: Optional[bool] = True,
+        weight_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        in_channels: int = 0,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(
+            channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias,
+            weight_initializer, bias_initializer, in_channels, prefix, params, unknown
+        )  # fmt: skip

@@ -1,6 +1,7 @@
 """Depthwise and separable convolution, as Keras has them."""
 
 import sys
+from types import FrameType
 from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
@@ -9,7 +10,7 @@ from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arguments import whole
-from .conv import Conv1D, Conv2D
+from .conv import Conv1D, Conv2D, Convolution
 
 __all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
 
@@ -17,7 +18,7 @@ IntOrInts = Union[int, Sequence[int]]
 Padding = Union[int, str, Sequence[int], Sequence[Tuple[int, int]]]
 
 
-class _Depthwise:
+class _Depthwise(Convolution):
     """Mixin for a convolution, to be placed before it, that has one group for each input channel.
 
     The weight holds the number of channels. While it is not known, neither are the operator's numbers
@@ -41,7 +42,7 @@ class _Depthwise:
 
     def forward(self, x: Any, *args: Any) -> Any:
         if isinstance(x, NDArray):
-            layout = self._kwargs["layout"]
+            layout = self._layout
             arguments.check_rank(x.shape, layout, f"data for {self.name}")
             given, known = x.shape[layout.index("C")], self._known_channels()
             if known not in (0, given):
@@ -61,10 +62,12 @@ class _Depthwise:
 
     def _fix_channels(self, channels):
         self._channels, self._in_channels = channels * self._multiplier, channels
-        self._kwargs.update(num_filter=self._channels, num_group=channels)
+        counts = {"num_filter": self._channels, "num_group": channels}
+        self._call.update(counts)
+        self._kwargs.update(counts)
 
     def _channels_of(self, x):
-        layout = self._kwargs["layout"]
+        layout = self._layout
         shape = self._in_shape or (x.shape if isinstance(x, NDArray) else _shape_of(x, len(layout)))
         channels = shape[layout.index("C")] if len(shape) == len(layout) else 0
         if channels < 1:
@@ -77,7 +80,7 @@ class _Depthwise:
     def __repr__(self) -> str:
         filters, channels = max(self.weight.shape[0], 0) or None, self._known_channels() or None
         _, window = super().__repr__().split(", kernel_size", 1)
-        window = window.replace(f", groups={self._kwargs['num_group']}", "")
+        window = window.replace(f", groups={self._call['num_group']}", "")
         return f"{type(self).__name__}({channels} -> {filters}, kernel_size{window}"
 
     def _alias(self):
@@ -121,7 +124,7 @@ def _shapes_being_traced() -> Dict[str, Tuple[int, ...]]:
     Gluon makes the graph of a hybridized net before it looks at the shapes of its parameters, and from
     symbols without a shape. The arrays are in the call that makes it, and nowhere else.
     """
-    frame = sys._getframe()
+    frame: Optional[FrameType] = sys._getframe()
     while frame is not None and frame.f_code is not HybridBlock._get_graph.__code__:
         frame = frame.f_back
     arrays = [] if frame is None else _flat(frame.f_locals.get("args", ()))

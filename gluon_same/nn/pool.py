@@ -1,112 +1,156 @@
-"""Pooling layers whose ``padding`` may be SAME."""
+"""Max pooling layers whose ``padding`` may be SAME."""
 
-from typing import Any
+from typing import Any, Dict, NoReturn, Optional
 
 import numpy as np
 from mxnet.gluon import nn as stock
 
-from .. import arguments, functional
+from .. import functional
+from ..arguments import Ints, Pairs, check_floating, check_layout, per_axis
 from ..functional._window import windows_of
 from ..lowering import ways_to_pool
-from .base import Windowed
+from .base import IntOrInts, PaddingLike, Windowed
+from .checks import POOLING_NAMES, refuse_unknown
+
+__all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D"]
 
 
-class _Pooling(Windowed):
-    _window = "pool_size"
-    _optional = ("strides",)  # which are the window then
-    _dtype = "float32"  # of the data, as far as a block without parameters knows
+class Pooling(Windowed):
+    """What poolings over one, two and three axes share."""
+
+    _pool_type = "max"
+    _dtype: Any = "float32"  # of the data, as far as a block without parameters knows
+
+    def __init__(
+        self,
+        pool_size: IntOrInts,
+        strides: Optional[IntOrInts],
+        padding: PaddingLike,
+        layout: Optional[str],
+        ceil_mode: bool,
+        prefix: Optional[str],
+        params: Any,
+        unknown: Dict[str, Any],
+        **more: Optional[bool],
+    ) -> None:
+        """Check the arguments and make the layer.
+
+        Parameters
+        ----------
+        pool_size : int or tuple of int
+            Size of the window: one int for all axes, or one for each.
+        strides : int or tuple of int, optional
+            Step of the window along each axis. None steps by ``pool_size``.
+        padding : str, int, tuple of int or tuple of (int, int)
+            Elements around the input, which are never the maximum. ``'same'`` gives
+            ``ceil(in / strides)`` outputs and puts the odd element at the end, as TensorFlow and Keras
+            do; ``'same_lower'`` puts it at the start; ``'valid'`` adds none. Letter case is ignored.
+            Ints are elements at both ends of each axis, as in stock Gluon; pairs ``(before, after)``,
+            one for each axis, differ between the ends. Each amount must be less than the window.
+        layout : str
+            Order of the axes of data and output: N is the batch, C the channels.
+        ceil_mode : bool
+            Whether the number of windows is rounded up, not down. For int ``padding`` only: a word or
+            pairs set the size.
+        prefix : str, optional
+            Start of the name of the layer. None makes one up, such as ``pool0_``.
+        params : mxnet.gluon.ParameterDict, optional
+            Accepted for all Gluon blocks; a pooling has no parameters.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument does not fit; the message names it, its value and what is allowed. When the
+            layer is called, if the input has the wrong number of axes, no elements or an integer dtype,
+            or is too small for the window.
+        """
+        refuse_unknown(self, unknown, POOLING_NAMES)
+        ndim = self._ndim
+        layout = check_layout(layout, ndim)
+        window = per_axis("pool_size", pool_size, ndim)
+        steps = window if strides is None else per_axis("strides", strides, ndim)
+        ours, own = self._split(padding, window)
+        if ours is not None and ceil_mode:
+            raise ValueError(
+                f"ceil_mode={ceil_mode!r} does not go with padding={ours!r}, which sets "
+                "the size: leave it False"
+            )
+        amounts = tuple(zip(own, own)) if ours is None else ours
+        if isinstance(amounts, tuple):
+            _check_amounts(padding, amounts, window)
+        if "count_include_pad" in more and more["count_include_pad"] is None:
+            more["count_include_pad"] = ours not in ("same", "same_lower")
+        call = {
+            "kernel": window,
+            "pool_type": self._pool_type,
+            "stride": steps,
+            "layout": layout,
+            **more,
+        }
+        super().__init__(
+            ours,
+            call,
+            pool_size=window,
+            strides=steps,
+            padding=own,
+            layout=layout,
+            ceil_mode=ceil_mode,
+            prefix=prefix,
+            params=params,
+            **more,
+        )
 
     def cast(self, dtype: Any) -> None:
         super().cast(dtype)
         self._dtype = dtype
 
-    def _check(self, given):
-        padding = super()._check(given)
-        if padding is not None and given["ceil_mode"]:
-            raise ValueError(
-                f"ceil_mode={given['ceil_mode']!r} does not go with padding={padding!r}, which sets "
-                "the size: leave it False"
-            )
-        kernel = given[self._window]
-        amounts = padding if isinstance(padding, tuple) else [(p, p) for p in given["padding"] or ()]
-        if any(max(pair) >= k for pair, k in zip(amounts, kernel)):
-            raise ValueError(
-                f"padding={padding or given['padding']} holds whole windows of pool_size={kernel}: "
-                "each amount must be less than the window"
-            )
-        return padding
-
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         if self._padding is None:
             return super().hybrid_forward(F, x)
-        known = self._kwargs
         return functional.pooling(
             F,
             x,
-            kernel=known["kernel"],
-            pool_type=known["pool_type"],
-            stride=known["stride"],
-            pad=self._padding,
-            count_include_pad=known.get("count_include_pad"),
-            layout=known["layout"],
             in_size=self._in_size,
             in_channels=self._seen_channels,
             way=self._way_for(x),
             name="fwd",
+            **self._call,
         )
 
-    def _check_data(self, x):
-        arguments.check_floating(x.dtype)
+    def _check_data(self, x: Any) -> None:
+        check_floating(x.dtype)
 
-    def _data_dtype(self):
+    def _data_dtype(self) -> str:
         return np.dtype(self._dtype).name
 
-    def _ways(self):
-        known = self._kwargs
-        if self._padding is None or known["layout"].endswith("C"):
+    def _ways(self) -> Any:
+        sizes, channels = self._in_size, self._seen_channels
+        if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
             return ()
-        kernel = known["kernel"]
-        windows = windows_of(kernel, known["stride"], (1,) * len(kernel), self._padding)
-        whole = bool(known.get("count_include_pad"))
-        return ways_to_pool(windows, self._in_size, known["pool_type"], whole, self._seen_channels)
+        call = self._call
+        windows = windows_of(call["kernel"], call["stride"], (1,) * self._ndim, self._padding)
+        whole = bool(call.get("count_include_pad"))
+        return ways_to_pool(windows, sizes, self._pool_type, whole, channels)
 
 
-class _AvgPooling(_Pooling):
-    def _check(self, given):
-        padding = super()._check(given)
-        if given["count_include_pad"] not in (None, True, False):
-            raise TypeError(
-                f"count_include_pad={given['count_include_pad']!r} is none of None, True and False"
-            )
-        if given["count_include_pad"] is None:
-            given["count_include_pad"] = padding not in ("same", "same_lower")
-        return padding
+def _check_amounts(given: Any, pairs: Pairs, window: Ints) -> None:
+    if any(max(pair) >= k for pair, k in zip(pairs, window)):
+        raise ValueError(
+            f"padding={given!r} holds whole windows of pool_size={window}: each amount must be less "
+            "than the window"
+        )
 
 
-class MaxPool1D(_Pooling, stock.MaxPool1D):
-    """1-D max pooling; :class:`mxnet.gluon.nn.MaxPool1D` with more kinds of ``padding``.
-
-    Parameters
-    ----------
-    pool_size, strides, layout, ceil_mode, prefix, params
-        As the stock block's, in its order and with its defaults.
-    padding : int, str, tuple of int or tuple of (int, int)
-        ``'same'``, ``'same_lower'``, ``'valid'``, elements at both ends, or ``((before, after),)``.
-        The padding is never the maximum.
-
+class MaxPool1D(Pooling, stock.MaxPool1D):
+    """1-D max pooling with SAME padding; otherwise as ``mxnet.gluon.nn.MaxPool1D``.
 
     Inputs:
         - **data**: shape (batch_size, channels, width) for layout NCW.
 
     Outputs:
         - **out**: shape (batch_size, channels, out_width), where out_width is
-          ``ceil(width / strides)`` for the SAME words and otherwise
+          ``ceil(width / strides)`` for the SAME words, and otherwise
           ``floor((width + before + after - pool_size) / strides) + 1``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
 
     Examples
     --------
@@ -115,27 +159,33 @@ class MaxPool1D(_Pooling, stock.MaxPool1D):
     (1, 4, 8)
     """
 
+    _ndim = 1
 
-class MaxPool2D(_Pooling, stock.MaxPool2D):
-    """2-D max pooling; :class:`mxnet.gluon.nn.MaxPool2D` with more kinds of ``padding``.
+    def __init__(
+        self,
+        pool_size: IntOrInts = 2,
+        strides: Optional[IntOrInts] = None,
+        padding: PaddingLike = 0,
+        layout: Optional[str] = "NCW",
+        ceil_mode: bool = False,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, layout, ceil_mode, prefix, params, unknown)
 
-    Parameters
-    ----------
-    pool_size, strides, padding, layout, ceil_mode, prefix, params
-        As :class:`MaxPool1D`'s, for two axes.
 
+class MaxPool2D(Pooling, stock.MaxPool2D):
+    """2-D max pooling with SAME padding; otherwise as ``mxnet.gluon.nn.MaxPool2D``.
 
     Inputs:
         - **data**: shape (batch_size, channels, height, width) for layout NCHW.
 
     Outputs:
-        - **out**: shape (batch_size, channels, out_height, out_width), sizes as for
-          :class:`MaxPool1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
+        - **out**: shape (batch_size, channels, out_height, out_width), where each output size is
+          ``ceil(in / strides)`` for the SAME words, and otherwise
+          ``floor((in + before + after - pool_size) / strides) + 1``.
 
     Examples
     --------
@@ -144,27 +194,31 @@ class MaxPool2D(_Pooling, stock.MaxPool2D):
     (1, 512, 13, 13)
     """
 
+    def __init__(
+        self,
+        pool_size: IntOrInts = (2, 2),
+        strides: Optional[IntOrInts] = None,
+        padding: PaddingLike = 0,
+        layout: Optional[str] = "NCHW",
+        ceil_mode: bool = False,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, layout, ceil_mode, prefix, params, unknown)
 
-class MaxPool3D(_Pooling, stock.MaxPool3D):
-    """3-D max pooling; :class:`mxnet.gluon.nn.MaxPool3D` with more kinds of ``padding``.
 
-    Parameters
-    ----------
-    pool_size, strides, padding, ceil_mode, layout, prefix, params
-        As :class:`MaxPool1D`'s, for three axes.
-
+class MaxPool3D(Pooling, stock.MaxPool3D):
+    """3-D max pooling with SAME padding; otherwise as ``mxnet.gluon.nn.MaxPool3D``.
 
     Inputs:
         - **data**: shape (batch_size, channels, depth, height, width) for layout NCDHW.
 
     Outputs:
-        - **out**: shape (batch_size, channels, out_depth, out_height, out_width), sizes as for
-          :class:`MaxPool1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
+        - **out**: shape (batch_size, channels, out_depth, out_height, out_width), where each
+          output size is ``ceil(in / strides)`` for the SAME words, and otherwise
+          ``floor((in + before + after - pool_size) / strides) + 1``.
 
     Examples
     --------
@@ -173,94 +227,18 @@ class MaxPool3D(_Pooling, stock.MaxPool3D):
     (1, 2, 3, 3, 4)
     """
 
+    _ndim = 3
 
-class AvgPool1D(_AvgPooling, stock.AvgPool1D):
-    """1-D average pooling; :class:`mxnet.gluon.nn.AvgPool1D` with more kinds of ``padding``.
-
-    Parameters
-    ----------
-    pool_size, strides, layout, ceil_mode, prefix, params
-        As the stock block's, in its order and with its defaults.
-    padding : int, str, tuple of int or tuple of (int, int)
-        As :class:`MaxPool1D`'s.
-    count_include_pad : bool, optional
-        Whether an average divides by the whole window (True) or by its elements that exist (False).
-        None, the default, is TensorFlow's False for the SAME words and the stock block's True
-        otherwise.
-
-
-    Inputs:
-        - **data**: shape (batch_size, channels, width) for layout NCW.
-
-    Outputs:
-        - **out**: shape (batch_size, channels, out_width), sizes as for :class:`MaxPool1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> AvgPool1D(3, strides=1, padding='same')(mx.nd.array([[[1, 2, 6]]])).asnumpy()
-    array([[[1.5, 3. , 4. ]]], dtype=float32)
-    """
-
-
-class AvgPool2D(_AvgPooling, stock.AvgPool2D):
-    """2-D average pooling; :class:`mxnet.gluon.nn.AvgPool2D` with more kinds of ``padding``.
-
-    Parameters
-    ----------
-    pool_size, strides, padding, ceil_mode, layout, count_include_pad, prefix, params
-        As :class:`AvgPool1D`'s, for two axes, in the stock block's order.
-
-
-    Inputs:
-        - **data**: shape (batch_size, channels, height, width) for layout NCHW.
-
-    Outputs:
-        - **out**: shape (batch_size, channels, out_height, out_width), sizes as for
-          :class:`MaxPool1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> AvgPool2D(2, padding='same')(mx.nd.ones((1, 2, 5, 6))).shape
-    (1, 2, 3, 3)
-    """
-
-
-class AvgPool3D(_AvgPooling, stock.AvgPool3D):
-    """3-D average pooling; :class:`mxnet.gluon.nn.AvgPool3D` with more kinds of ``padding``.
-
-    Parameters
-    ----------
-    pool_size, strides, padding, ceil_mode, layout, count_include_pad, prefix, params
-        As :class:`AvgPool1D`'s, for three axes, in the stock block's order.
-
-
-    Inputs:
-        - **data**: shape (batch_size, channels, depth, height, width) for layout NCDHW.
-
-    Outputs:
-        - **out**: shape (batch_size, channels, out_depth, out_height, out_width), sizes as for
-          :class:`MaxPool1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> AvgPool3D(2, padding='same')(mx.nd.ones((1, 2, 5, 6, 7))).shape
-    (1, 2, 3, 3, 4)
-    """
+    def __init__(
+        self,
+        pool_size: IntOrInts = (2, 2, 2),
+        strides: Optional[IntOrInts] = None,
+        padding: PaddingLike = 0,
+        ceil_mode: bool = False,
+        layout: Optional[str] = "NCDHW",
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, layout, ceil_mode, prefix, params, unknown)

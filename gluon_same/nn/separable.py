@@ -5,7 +5,8 @@ from typing import Any, Optional
 from mxnet.gluon import HybridBlock, ParameterDict
 
 from ..arguments import whole
-from .conv import Conv1D, Conv2D, _check_initializer
+from .checks import check_initializer
+from .conv import Conv1D, Conv2D
 from .depthwise import DepthwiseConv1D, DepthwiseConv2D, IntOrInts, Padding
 
 __all__ = ["SeparableConv1D", "SeparableConv2D"]
@@ -30,8 +31,8 @@ class _Separable(HybridBlock):
         channels = whole("channels", channels, 1)
         in_channels = whole("in_channels", in_channels, 0)
         spatial, pointwise = initializers
-        _check_initializer("depthwise_initializer", spatial)
-        _check_initializer("pointwise_initializer", pointwise)
+        check_initializer("depthwise_initializer", spatial)
+        check_initializer("pointwise_initializer", pointwise)
         super().__init__(prefix=prefix, params=params)
         with self.name_scope():
             self.depthwise = self._depthwise(

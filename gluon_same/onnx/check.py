@@ -1,7 +1,7 @@
 """A comparison of an exported file, run by onnxruntime, with the net that it came from."""
 
 import warnings
-from typing import Any, Dict, Sequence
+from typing import Any, Dict, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -13,7 +13,7 @@ from ..symbols import classic, flat
 TOLERANCE = 1e-3
 
 
-def compare(net: Block, path: str, shapes: Dict[str, Sequence[int]], dtypes: Sequence[str]) -> None:
+def compare(net: Block, path: str, shapes: Dict[str, Tuple[int, ...]], dtypes: Sequence[str]) -> None:
     """Refuse a file whose numbers, for random data, are not those of the net.
 
     Parameters
@@ -41,7 +41,7 @@ def compare(net: Block, path: str, shapes: Dict[str, Sequence[int]], dtypes: Seq
         ) from error
     random = np.random.RandomState(0)
     data = {
-        name: random.uniform(0, 2, shape).astype(dtype)
+        name: np.asarray(random.uniform(0, 2, shape), dtype)
         for (name, shape), dtype in zip(shapes.items(), dtypes)
     }
     options = onnxruntime.SessionOptions()
@@ -56,9 +56,9 @@ def compare(net: Block, path: str, shapes: Dict[str, Sequence[int]], dtypes: Seq
             "the check out"
         ) from error
     if [x.shape for x in got] != [x.shape for x in want]:
-        shapes = " and ".join(str([x.shape for x in each]) for each in (got, want))
+        both = " and ".join(str([x.shape for x in each]) for each in (got, want))
         raise ValueError(
-            f"{net.name} cannot be exported: onnxruntime and MXNet give outputs of shapes {shapes}"
+            f"{net.name} cannot be exported: onnxruntime and MXNet give outputs of shapes {both}"
         )
     for i, (one, other) in enumerate(zip(got, want)):
         scale = np.abs(other[np.isfinite(other)]).max(initial=0)

@@ -124,9 +124,9 @@ def _drop_unused(graph):
 def _order(values, names):
     """Keep the values of these names, in this order."""
     found = {value.name: value for value in values}
-    found = [found[name] for name in dict.fromkeys(names) if name in found]
+    kept = [found[name] for name in dict.fromkeys(names) if name in found]
     del values[:]
-    values.extend(found)
+    values.extend(kept)
 
 
 def _free(value, prefix):

@@ -13,8 +13,9 @@ from .. import geometry
 from ..arguments import normalize_padding
 from ..geometry import Window
 from ..nn.base import Windowed
-from ..nn.conv import _Convolution, _Transposed
-from ..nn.pool import _Pooling
+from ..nn.conv import Convolution
+from ..nn.conv_transpose import Transposed
+from ..nn.pool import Pooling
 from ..symbols import as_classic, classic, infer
 from ..tracing import trace as tracing
 from ..tracing.specialize import _Guard
@@ -129,13 +130,16 @@ class Trace:
 
     @contextmanager
     def _marking(self, block):
-        if isinstance(block, _Convolution):
-            name, whole = "_convolve", _Convolution._convolve
-            if isinstance(block, _Transposed):
-                whole = _Transposed._convolve
-            mark = self._transposed if isinstance(block, _Transposed) else self._convolution
+        name: str
+        whole: Any
+        mark: Any
+        if isinstance(block, Convolution):
+            name, whole = "_convolve", Convolution._convolve
+            if isinstance(block, Transposed):
+                whole = Transposed._convolve
+            mark = self._transposed if isinstance(block, Transposed) else self._convolution
         else:
-            name, whole, mark = "hybrid_forward", _Pooling.hybrid_forward, self._pooling
+            name, whole, mark = "hybrid_forward", Pooling.hybrid_forward, self._pooling
         original = getattr(block, name)
         if original.__func__ is not whole:  # a subclass does something else: leave it to that
             yield
@@ -148,15 +152,15 @@ class Trace:
             yield
 
     def _convolution(self, block, x, weight, bias):
-        known = block._kwargs
+        known = block._call
         spans = map(geometry.effective_kernel, known["kernel"], known["dilate"])
         return self._window(block, mx.sym.Convolution, (x, weight, bias), tuple(spans))
 
     def _pooling(self, block, x):
-        return self._window(block, mx.sym.Pooling, (x,), block._kwargs["kernel"])
+        return self._window(block, mx.sym.Pooling, (x,), block._call["kernel"])
 
     def _window(self, block, kind, inputs, spans):
-        strides = block._kwargs["stride"]
+        strides = block._call["stride"]
         padding = normalize_padding("padding", block._padding, spans, causal=True)
         pairs = (padding,) * len(spans) if isinstance(padding, str) else padding
         windows = tuple(map(Window, spans, strides, pairs))
@@ -169,15 +173,15 @@ class Trace:
             wanted = [w.at(None) for w in windows] if self.dynamic else here
             if None in wanted:
                 self._check_free(block, spans, strides)
-                return out, {"auto_pad": _AUTO_PAD[padding]}
+                return out, {"auto_pad": _AUTO_PAD[str(padding)]}
             return out, {"pads": _pads(wanted)}
 
         own = tuple(max(w.at(None) or (w.span - 1,)) for w in windows)
         return self._mark(block, kind, inputs, place, pad=own)
 
     def _transposed(self, block, x, weight, bias):
-        known = block._kwargs
-        spans = list(map(geometry.effective_kernel, known["kernel"], known["dilate"]))
+        known = block._call
+        spans = tuple(map(geometry.effective_kernel, known["kernel"], known["dilate"]))
         strides, extra = known["stride"], known["adj"]
         pairs = normalize_padding("padding", block._padding, spans)
         if isinstance(pairs, str):
@@ -214,7 +218,7 @@ class Trace:
         return restore(y)
 
     def _check_free(self, block, spans, strides):
-        if any(n > 1 for n in block._kwargs.get("dilate", ())):
+        if any(n > 1 for n in block._call.get("dilate", ())):
             why = "onnxruntime has no auto_pad for dilated windows"
         elif any(map(operator.lt, spans, strides)):
             why = "onnxruntime's auto_pad misplaces windows with gaps between them"

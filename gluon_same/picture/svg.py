@@ -48,13 +48,13 @@ def draw(
     '<svg xmlns="http://www.w3.org/2000/svg'
     """
     body: List[str] = []
-    width, y = 0, MARGIN
+    width, y = 0.0, MARGIN
     if title:
         y += 18
         body.append(_text(MARGIN, y, title, size=TITLE_SIZE, weight="600"))
         width = 10.2 * len(title)
         y += 8
-    x, top, bottom = 0, y, y
+    x, top, bottom = 0.0, y, y
     for heading, picture in panels:
         y = top if beside else bottom
         if heading:
@@ -135,7 +135,7 @@ def _legend(body, pictures, y):
             kept = mark[0] == TAP
             color = BLUE if kept else VERMILION
             items[what] = (color if kept else PAPER, color, "" if kept else "3 2")
-    x, right = MARGIN, 0
+    x, right = float(MARGIN), 0.0
     for what, (fill, stroke, dash) in items.items():
         step = MARK + 8 + 7 * len(what) + 24
         if x + step > 780 and x > MARGIN:

@@ -41,8 +41,8 @@ def draw(windows: Windows) -> str:
 
 def legend(windows: Windows) -> List[str]:
     """Say what the marks mean, in two lines."""
-    cells, windows = windows.meanings()
-    return ["   ".join(f"{mark} {what}" for mark, what in part) for part in (cells, windows)]
+    parts = windows.meanings()
+    return ["   ".join(f"{mark} {what}" for mark, what in part) for part in parts]
 
 
 def _ruler(windows, shown, margin, in_left, gap):

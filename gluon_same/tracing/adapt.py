@@ -80,7 +80,7 @@ class _Adaptive(Mixin):
     """Mixin of a block that keeps a twin, with the same parameters, for each shape of its inputs."""
 
     _gluon_same_state = ("_gluon_same_twins", "_gluon_same_tune")
-    _gluon_same_twins = None
+    _gluon_same_twins: Any = None
     _gluon_same_tune = False
 
     # This is where a hybridized block turns to its graph. What the graph is given, shape by shape, is

@@ -107,7 +107,7 @@ class Shapes:
 
     def size(self, parameter: Parameter) -> int:
         """Elements of a parameter; 0 where its shape is not known, which is kept in mind."""
-        shape = self._found.get(parameter.name)
+        shape: Any = self._found.get(parameter.name)
         shape = shape if self._is_known(shape) else parameter.shape
         if not self._is_known(shape):
             self.unknown.add(parameter.name)

@@ -2,7 +2,7 @@
 
 import threading
 from contextlib import contextmanager
-from typing import Any, List, Sequence, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 import numpy as np
@@ -124,18 +124,20 @@ def _holds_fixed(block):
 def _expectation(block, shape, free):
     """A shape with None where any number goes: the batch, and the channels of a single layer."""
     if isinstance(block, Windowed):
-        layout = block._kwargs["layout"]
+        layout = block._layout
         sizes = iter(spatial(shape, layout))
         return tuple(None if axis in "NC" else next(sizes) for axis in layout)
     return (None if free else shape[0], *shape[1:])
 
 
-class Mixin:
+class Mixin(HybridBlock):
     """What stands before the class of a block that is specialized or adapted.
 
     It names what it keeps in a block. Making another block of the class makes a plain one, as slices of
     a HybridSequential do; pickling and copying keep the class.
     """
+
+    _gluon_same_plain: type
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls._gluon_same_plain(*args, **kwargs)
@@ -176,6 +178,10 @@ class _Guard(Mixin):
     """Mixin of a specialized block: no input of another size gets through."""
 
     _gluon_same_state = ("_expected", "_specialization", "_single")
+    _expected: Tuple[Tuple[Optional[int], ...], ...]
+    _specialization: object
+    _single: bool
+    _cached_graph: Any
 
     def forward(self, *args: Any) -> Any:
         given = flat(args)

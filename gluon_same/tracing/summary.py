@@ -187,7 +187,7 @@ def _is_layer(block):
     return not block._children and not isinstance(block, (stock.Sequential, stock.HybridSequential))
 
 
-def _window(block):
+def _window(block: Block) -> Tuple[str, str]:
     """The window and the padding of a block, in words; empty ones for a block without a window."""
     known = getattr(block, "_kwargs", {})
     if not isinstance(known, dict) or "kernel" not in known:

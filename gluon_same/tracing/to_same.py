@@ -1,7 +1,6 @@
 """Turning the padding of a net that somebody else wrote into SAME."""
 
 import json
-from functools import lru_cache
 from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from mxnet.gluon import Block, SymbolBlock
@@ -23,6 +22,11 @@ _OURS = {
     for kind in ("Conv{}D", "Conv{}DTranspose", "MaxPool{}D", "AvgPool{}D")
     for name in map(kind.format, (1, 2, 3))
 }
+
+
+#: What the functions of :mod:`gluon_same.functional` take of the arguments of MXNet's operators.
+_CALL = {"kernel", "num_filter", "stride", "dilate", "num_group", "layout", "adj"}
+_CALL |= {"pool_type", "count_include_pad"}
 
 
 class Layer(NamedTuple):
@@ -51,7 +55,7 @@ class Report:
         self.left: List[Layer] = list(left)
 
     def __repr__(self) -> str:
-        parts = []
+        parts: List[str] = []
         for title, layers in (("changed to SAME", self.changed), ("left alone", self.left)):
             if layers or not parts:
                 parts.append(f"{len(layers)} layer{'s' * (len(layers) != 1)} {title}")
@@ -148,7 +152,7 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     dtype = next((p.dtype for p in net.collect_params().values()), "float32")
     for block, cls in classes.items():
         if not isinstance(block, Windowed):
-            vars(block)["_dtype"] = dtype  # which poolings of ours learn when they are cast
+            block.__dict__["_dtype"] = dtype  # which poolings of ours learn when they are cast
         _change(block, cls)
     changed = [before[block]._replace(after=_layer("", block).after) for block in classes]
     return Report(changed, [row for block, row in before.items() if block not in classes])
@@ -231,15 +235,16 @@ def _same_class(path, block):
     return _OURS[base] if cls is base else _with_ours(cls)
 
 
-@lru_cache(maxsize=None)  # of the subclasses that nets have, which are few and stay
 def _with_ours(cls):
-    """A subclass of a stock layer, with our layer between the two."""
+    """A subclass of a stock layer, with our layer between the two, kept by the subclass itself."""
 
     def reduce(block, protocol):
         return _revive, (cls,), block.__dict__
 
-    named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "__reduce_ex__": reduce}
-    return type(cls.__name__, (cls, _OURS[_base(cls)]), named)
+    if "_gluon_same_between" not in vars(cls):
+        named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "__reduce_ex__": reduce}
+        cls._gluon_same_between = type(cls.__name__, (cls, _OURS[_base(cls)]), named)
+    return vars(cls)["_gluon_same_between"]
 
 
 def _revive(cls):
@@ -248,15 +253,17 @@ def _revive(cls):
 
 def _change(block, cls):
     block.__class__ = cls
-    vars(block).update(_padding="same", _in_shape=None, _way=None)
     known = block._kwargs
-    known["pad"] = _Shown("same")
     none = (0,) * len(known["kernel"])
     for name, value in [("pooling_convention", "valid"), ("count_include_pad", False), ("adj", none)]:
         if name in known:
             known[name] = value
     if "adj" in known:
         block.outpad = none  # which the stock block keeps, too
+    call = {name: value for name, value in known.items() if name in _CALL}
+    known["pad"], call["pad"] = _Shown("same"), "same"
+    layout = known["layout"]
+    vars(block).update(_padding="same", _layout=layout, _call=call, _in_shape=None, _way=None)
 
 
 def _layer(path, block):

@@ -32,7 +32,9 @@ def tagged(blocks: Sequence[Block]) -> Iterator[List[Tuple[Block, Shape]]]:
     list
         For each call, the block, and the shape it is specialized to; calls without one are left out.
     """
-    calls, scopes, handles = [], [], []
+    calls: List[Tuple[Block, Shape]] = []
+    scopes: List[Any] = []
+    handles: List[Any] = []
 
     def enter(block, _):
         scope = None
@@ -123,7 +125,8 @@ class Graph:
 
     def _after(self, out, own):
         """The operators that are made of the layer's result, up to anchors."""
-        found, front = set(), [out]
+        found: Set[int] = set()
+        front = [out]
         for _ in range(REACH):
             grown = [i for i in front if i == out or self._nodes[i]["op"] not in ANCHORS]
             front = [i for at in grown for i in self._consumers[at] if i not in found | own]

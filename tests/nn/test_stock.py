@@ -1,6 +1,9 @@
 """With numeric padding our blocks are the stock blocks: outputs, gradients, parameters, text."""
 
+import copy
 import inspect
+import pickle
+import pydoc
 
 import mxnet as mx
 import numpy as np
@@ -33,6 +36,7 @@ CASES = [
     ("AvgPool3D", (2,), {}, (2, 3, 4, 5, 6)),
 ]
 LAYERS = sorted({name for name, *_ in CASES})
+GLOBAL = [f"Global{kind}Pool{n}D" for kind in ("Avg", "Max") for n in (1, 2, 3)]
 
 
 def run(net, x, seed=3):
@@ -79,10 +83,13 @@ def test_repr_and_parameters_are_those_of_stock(name, args, kwargs, shape):
     assert named(ours) == named(theirs)
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", LAYERS + GLOBAL)
 def test_signature_is_that_of_stock(name):
-    theirs = inspect.signature(getattr(stock, name)).parameters
-    ours = inspect.signature(getattr(nn, name)).parameters
+    theirs = dict(inspect.signature(getattr(stock, name)).parameters)
+    ours = dict(inspect.signature(getattr(nn, name)).parameters)
+    del theirs["kwargs"]
+    assert ours.pop("unknown").kind is inspect.Parameter.VAR_KEYWORD
+    assert [ours.pop(key).default for key in ("prefix", "params")] == [None, None]
     assert list(ours) == list(theirs)
     for key in theirs:
         assert ours[key].kind == theirs[key].kind
@@ -95,9 +102,42 @@ def test_signature_is_that_of_stock(name):
 def test_exports_every_name_of_stock():
     names = {name for name in dir(stock) if not name.startswith("_")}
     assert names <= set(nn.__all__) and all(hasattr(nn, name) for name in names)
-    others = names - set(LAYERS)
+    replaced = {*LAYERS, *GLOBAL}
+    others = names - replaced
     assert all(getattr(nn, name) is getattr(stock, name) for name in others)
-    assert all(getattr(nn, name) is not getattr(stock, name) for name in LAYERS)
+    assert all(getattr(nn, name) is not getattr(stock, name) for name in replaced)
+
+
+@pytest.mark.parametrize("name", LAYERS + GLOBAL)
+def test_help_explains_every_argument(name):
+    cls = getattr(nn, name)
+    arguments = list(inspect.signature(cls).parameters)[:-1]
+    lines = inspect.getdoc(cls.__init__).splitlines()
+    explained = [key for line in lines if " : " in line for key in line.split(" : ")[0].split(", ")]
+    assert sorted(explained) == sorted(arguments)
+    assert inspect.getdoc(cls.__init__) in pydoc.render_doc(cls, renderer=pydoc.plaintext).replace(
+        " |      ", ""
+    ).replace(" |", "")
+    assert all(
+        parameter.annotation is not inspect.Parameter.empty
+        for parameter in inspect.signature(cls).parameters.values()
+    )
+
+
+@pytest.mark.parametrize("name", LAYERS + GLOBAL)
+def test_copies_are_layers_of_the_same_class(name):
+    layer = getattr(nn, name)(*((4, 3) if "Conv" in name else ()), prefix="layer_")
+    for twin in (pickle.loads(pickle.dumps(layer)), copy.copy(layer)):
+        assert type(twin) is type(layer) and repr(twin) == repr(layer)
+
+
+@pytest.mark.parametrize("name", GLOBAL)
+def test_global_pooling_is_that_of_stock(name):
+    theirs, ours = (getattr(module, name)(prefix="layer_") for module in (stock, nn))
+    assert repr(ours) == repr(theirs) and isinstance(ours, getattr(stock, name))
+    x = mx.nd.random.normal(shape=(2, 3, 6, 5, 4)[: 2 + int(name[-2])])
+    for results in zip(run(theirs, x), run(ours, x)):
+        np.testing.assert_array_equal(*results)
 
 
 def make(module, padding):

@@ -1,0 +1,66 @@
+"""Arguments of the blocks, checked where integers are not enough."""
+
+from typing import Any, Dict
+
+import mxnet as mx
+
+from .gluon import HybridBlock
+
+#: Those of every MXNet; later ones know others.
+_ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
+
+#: What MXNet's operators and other frameworks call an argument, and what Gluon's blocks do.
+CONVOLUTION_NAMES = {
+    "kernel": "kernel_size",
+    "pool_size": "kernel_size",
+    "stride": "strides",
+    "pad": "padding",
+    "dilate": "dilation",
+    "dilation_rate": "dilation",
+    "num_group": "groups",
+    "num_filter": "channels",
+    "filters": "channels",
+    "out_channels": "channels",
+    "bias": "use_bias",
+    "kernel_initializer": "weight_initializer",
+    "data_format": "layout",
+}
+POOLING_NAMES = {
+    "kernel": "pool_size",
+    "kernel_size": "pool_size",
+    "stride": "strides",
+    "pad": "padding",
+    "data_format": "layout",
+}
+
+
+def refuse_unknown(block: HybridBlock, unknown: Dict[str, Any], meant: Dict[str, str]) -> None:
+    """Raise a TypeError for the first argument that a block does not have."""
+    for name in unknown:
+        kind = type(block).__name__
+        hint = f": it is {meant[name]!r}" if name in meant else f"; help({kind}) lists them"
+        raise TypeError(f"{kind} has no argument {name!r}{hint}")
+
+
+def check_activation(name: Any) -> None:
+    """Refuse what is no activation of MXNet."""
+    if name in (None, *_ACTIVATIONS):
+        return
+    if not isinstance(name, str):
+        raise TypeError(f"activation={name!r} is not a name: use one of {_ACTIVATIONS}, or None")
+    try:
+        mx.sym.Activation(mx.sym.var("data"), act_type=name)
+    except mx.MXNetError:
+        raise ValueError(f"activation={name!r} is unknown: use one of {_ACTIVATIONS}") from None
+
+
+def check_initializer(name: str, value: Any) -> None:
+    """Refuse what is no initializer, nor the name of one."""
+    if value in (None, "") or callable(value):
+        return
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r} is no initializer: give one of mx.init, its name, or None")
+    try:
+        mx.init.create(value)
+    except Exception as error:  # which kind it is depends on what is wrong
+        raise ValueError(f"{name}={value!r} is unknown: give one of mx.init, or its name") from error

@@ -1,0 +1,263 @@
+"""Transposed convolution layers whose ``padding`` may be SAME."""
+
+from typing import Any, Dict, NoReturn, Optional
+
+from mxnet.gluon import nn as stock
+
+from .. import functional
+from ..functional._convolution import check_transposed
+from .base import IntOrInts, PaddingLike
+from .conv import Convolution, Initializer
+
+__all__ = ["Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"]
+
+
+class Transposed(Convolution):
+    """What transposed convolutions over one, two and three axes share."""
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: IntOrInts,
+        strides: IntOrInts,
+        padding: PaddingLike,
+        output_padding: IntOrInts,
+        dilation: IntOrInts,
+        groups: int,
+        layout: Optional[str],
+        activation: Optional[str],
+        use_bias: Optional[bool],
+        weight_initializer: Initializer,
+        bias_initializer: Initializer,
+        in_channels: int,
+        prefix: Optional[str],
+        params: Any,
+        unknown: Dict[str, Any],
+    ) -> None:
+        """Check the arguments and make the layer.
+
+        Parameters
+        ----------
+        channels : int
+            Number of output channels, also called filters.
+        kernel_size : int or tuple of int
+            Size of the window: one int for all axes, or one for each.
+        strides : int or tuple of int
+            Factor by which each axis grows.
+        padding : str, int, tuple of int or tuple of (int, int)
+            What to cut off the full result. ``'same'`` leaves ``in * strides`` outputs, as TensorFlow
+            and Keras do; ``'same_lower'`` also does, and cuts the odd element off at the start;
+            ``'valid'`` cuts nothing. Letter case is ignored. Ints are elements to cut off both ends of
+            each axis, as in stock Gluon; pairs ``(before, after)``, one for each axis, differ between
+            the ends.
+        output_padding : int or tuple of int
+            Elements to add at the end of each axis, fewer than its stride. Must be 0 for the SAME
+            words, which set the size.
+        dilation : int or tuple of int
+            Distance between neighboring elements of the window; 1 for no gaps.
+        groups : int
+            Number of groups that input and output channels are split into. Each group is convolved on
+            its own.
+        layout : str
+            Order of the axes of data and output: N is the batch, C the channels. The layers over two
+            and three axes also take channels last, which MXNet convolves on GPUs only.
+        activation : str, optional
+            Function applied to the output, such as ``'relu'``, ``'sigmoid'`` or ``'tanh'``. None
+            applies none.
+        use_bias : bool
+            Whether to add a learned number to each output channel.
+        weight_initializer, bias_initializer : str or mxnet.init.Initializer, optional
+            How to initialize the weight and the bias. None uses the initializer that is given to
+            ``initialize``.
+        in_channels : int
+            Number of input channels. 0 infers it from the first input.
+        prefix : str, optional
+            Start of the names of the layer and its parameters. None makes one up, such as ``conv0_``.
+        params : mxnet.gluon.ParameterDict, optional
+            Parameters of another layer, ``other.params``, to share with this one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument does not fit; the message names it, its value and what is allowed. When the
+            layer is called, if the input has the wrong number of axes, no elements, or a dtype other
+            than the weight's; or if ``padding`` cuts everything off.
+        """
+        super().__init__(
+            channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias,
+            weight_initializer, bias_initializer, in_channels, prefix, params, unknown, output_padding
+        )  # fmt: skip
+
+    def _check_call(self, call: Dict[str, Any], padding: Any) -> None:
+        dilation, strides, extra = call["dilate"], call["stride"], call["adj"]
+        if len(dilation) == 3 and max(dilation) > 1:
+            raise ValueError(
+                f"dilation={dilation} is not for Conv3DTranspose: MXNet has no such operator, leave it 1"
+            )
+        if any(more >= s for more, s in zip(extra, strides)):
+            raise ValueError(f"output_padding={extra} must be less than strides={strides}")
+        if padding in ("same", "same_lower") and any(extra):
+            raise ValueError(
+                f"output_padding={extra} does not go with padding={padding!r}, "
+                "whose size is in * strides: leave it 0"
+            )
+
+    def _convolve(self, F: Any, x: Any, *args: Any, **call: Any) -> Any:
+        check_transposed(self.weight.dtype, call["kernel"], call["stride"], call["dilate"])
+        return functional.deconvolution(F, x, *args, **call)
+
+    def _ways(self) -> Any:
+        return ()
+
+
+class Conv1DTranspose(Transposed, stock.Conv1DTranspose):
+    """1-D transposed convolution with SAME padding; otherwise as ``mxnet.gluon.nn.Conv1DTranspose``.
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, width).
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_width), where out_width is
+          ``width * strides`` for the SAME words, as in
+          ``tf.nn.conv1d_transpose(padding='SAME')``, and otherwise
+          ``(width - 1) * strides + dilation * (kernel_size - 1) + 1 - before - after +
+          output_padding``.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = Conv1DTranspose(8, 3, strides=2, padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 4, 15))).shape
+    (1, 8, 30)
+    """
+
+    _ndim = 1
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = 1,
+        padding: PaddingLike = 0,
+        output_padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        groups: int = 1,
+        layout: Optional[str] = "NCW",
+        activation: Optional[str] = None,
+        use_bias: Optional[bool] = True,
+        weight_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        in_channels: int = 0,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(
+            channels, kernel_size, strides, padding, output_padding, dilation, groups, layout,
+            activation, use_bias, weight_initializer, bias_initializer, in_channels, prefix, params,
+            unknown
+        )  # fmt: skip
+
+
+class Conv2DTranspose(Transposed, stock.Conv2DTranspose):
+    """2-D transposed convolution with SAME padding; otherwise as ``mxnet.gluon.nn.Conv2DTranspose``.
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_height, out_width), where each output size is
+          ``in * strides`` for the SAME words, as in
+          ``tf.nn.conv2d_transpose(padding='SAME')``, and otherwise
+          ``(in - 1) * strides + dilation * (kernel_size - 1) + 1 - before - after +
+          output_padding``.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = Conv2DTranspose(8, 3, strides=2, padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 4, 7, 7))).shape
+    (1, 8, 14, 14)
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = (1, 1),
+        padding: PaddingLike = (0, 0),
+        output_padding: IntOrInts = (0, 0),
+        dilation: IntOrInts = (1, 1),
+        groups: int = 1,
+        layout: Optional[str] = "NCHW",
+        activation: Optional[str] = None,
+        use_bias: Optional[bool] = True,
+        weight_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        in_channels: int = 0,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(
+            channels, kernel_size, strides, padding, output_padding, dilation, groups, layout,
+            activation, use_bias, weight_initializer, bias_initializer, in_channels, prefix, params,
+            unknown
+        )  # fmt: skip
+
+
+class Conv3DTranspose(Transposed, stock.Conv3DTranspose):
+    """3-D transposed convolution with SAME padding; otherwise as ``mxnet.gluon.nn.Conv3DTranspose``.
+
+    ``dilation`` must be 1: MXNet has no dilated transposed convolution over three axes.
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, depth, height, width) for layout NCDHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_depth, out_height, out_width), where each
+          output size is ``in * strides`` for the SAME words, as in
+          ``tf.nn.conv3d_transpose(padding='SAME')``, and otherwise
+          ``(in - 1) * strides + dilation * (kernel_size - 1) + 1 - before - after +
+          output_padding``.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = Conv3DTranspose(2, 2, strides=2, padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 3, 4, 5, 6))).shape
+    (1, 2, 8, 10, 12)
+    """
+
+    _ndim = 3
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = (1, 1, 1),
+        padding: PaddingLike = (0, 0, 0),
+        output_padding: IntOrInts = (0, 0, 0),
+        dilation: IntOrInts = (1, 1, 1),
+        groups: int = 1,
+        layout: Optional[str] = "NCDHW",
+        activation: Optional[str] = None,
+        use_bias: Optional[bool] = True,
+        weight_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        in_channels: int = 0,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(
+            channels, kernel_size, strides, padding, output_padding, dilation, groups, layout,
+            activation, use_bias, weight_initializer, bias_initializer, in_channels, prefix, params,
+            unknown
+        )  # fmt: skip

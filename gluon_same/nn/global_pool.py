@@ -1,0 +1,220 @@
+"""Pooling over the whole input: the stock layers, with an answer for those who pass a window."""
+
+from typing import Any, Dict, NoReturn, Optional
+
+from mxnet.gluon import nn as stock
+
+from .checks import refuse_unknown
+from .gluon import HybridBlock
+
+__all__ = [
+    "GlobalAvgPool1D",
+    "GlobalAvgPool2D",
+    "GlobalAvgPool3D",
+    "GlobalMaxPool1D",
+    "GlobalMaxPool2D",
+    "GlobalMaxPool3D",
+]
+
+_WINDOW = ("padding", "pad", "pool_size", "kernel_size", "kernel", "strides", "stride", "ceil_mode")
+
+
+class GlobalPooling(HybridBlock):
+    """Mixin for a stock global pooling, to be placed before it."""
+
+    def __init__(self, layout: str, prefix: Optional[str], params: Any, unknown: Dict[str, Any]) -> None:
+        """Check the arguments and make the layer.
+
+        Parameters
+        ----------
+        layout : str
+            Order of the axes of data and output: N is the batch, C the channels. Channels come second
+            or last.
+        prefix : str, optional
+            Start of the name of the layer. None makes one up, such as ``pool0_``.
+        params : mxnet.gluon.ParameterDict, optional
+            Accepted for all Gluon blocks; a pooling has no parameters.
+
+        Raises
+        ------
+        TypeError
+            If an argument does not exist, such as ``padding``: the window is the whole input, so there
+            is nothing to pad.
+        ValueError
+            If ``layout`` does not fit.
+        """
+        for name in unknown:
+            if name in _WINDOW:
+                kind = type(self).__name__
+                raise TypeError(
+                    f"{kind} has no argument {name!r}: its window is the whole input, so there is "
+                    f"nothing to pad. For a window of your own, use {kind.replace('Global', '')}"
+                )
+        refuse_unknown(self, unknown, {"data_format": "layout"})
+        given: Dict[str, Any] = {"layout": layout, "prefix": prefix, "params": params}
+        try:
+            super().__init__(**given)
+        except AssertionError as error:  # how stock blocks refuse an argument
+            raise ValueError(f"layout={layout!r} does not fit: {error}") from None
+
+
+class GlobalMaxPool1D(GlobalPooling, stock.GlobalMaxPool1D):
+    """Maximum over the width, whatever the size; as ``mxnet.gluon.nn.GlobalMaxPool1D``.
+
+    Inputs:
+        - **data**: shape (batch_size, channels, width) for layout NCW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, 1) for layout NCW.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> GlobalMaxPool1D()(mx.nd.ones((1, 4, 7))).shape
+    (1, 4, 1)
+    """
+
+    def __init__(
+        self,
+        layout: str = "NCW",
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(layout, prefix, params, unknown)
+
+
+class GlobalMaxPool2D(GlobalPooling, stock.GlobalMaxPool2D):
+    """Maximum over height and width, whatever the size; as ``mxnet.gluon.nn.GlobalMaxPool2D``.
+
+    Inputs:
+        - **data**: shape (batch_size, channels, height, width) for layout NCHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, 1, 1) for layout NCHW.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> GlobalMaxPool2D()(mx.nd.ones((1, 4, 7, 7))).shape
+    (1, 4, 1, 1)
+    """
+
+    def __init__(
+        self,
+        layout: str = "NCHW",
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(layout, prefix, params, unknown)
+
+
+class GlobalMaxPool3D(GlobalPooling, stock.GlobalMaxPool3D):
+    """Maximum over depth, height and width, whatever the size; as ``mxnet.gluon.nn.GlobalMaxPool3D``.
+
+    Inputs:
+        - **data**: shape (batch_size, channels, depth, height, width) for layout NCDHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, 1, 1, 1) for layout NCDHW.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> GlobalMaxPool3D()(mx.nd.ones((1, 4, 7, 7, 7))).shape
+    (1, 4, 1, 1, 1)
+    """
+
+    def __init__(
+        self,
+        layout: str = "NCDHW",
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(layout, prefix, params, unknown)
+
+
+class GlobalAvgPool1D(GlobalPooling, stock.GlobalAvgPool1D):
+    """Average over the width, whatever the size; as ``mxnet.gluon.nn.GlobalAvgPool1D``.
+
+    Inputs:
+        - **data**: shape (batch_size, channels, width) for layout NCW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, 1) for layout NCW.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> GlobalAvgPool1D()(mx.nd.ones((1, 4, 7))).shape
+    (1, 4, 1)
+    """
+
+    def __init__(
+        self,
+        layout: str = "NCW",
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(layout, prefix, params, unknown)
+
+
+class GlobalAvgPool2D(GlobalPooling, stock.GlobalAvgPool2D):
+    """Average over height and width, whatever the size; as ``mxnet.gluon.nn.GlobalAvgPool2D``.
+
+    Inputs:
+        - **data**: shape (batch_size, channels, height, width) for layout NCHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, 1, 1) for layout NCHW.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> GlobalAvgPool2D()(mx.nd.ones((1, 4, 7, 7))).shape
+    (1, 4, 1, 1)
+    """
+
+    def __init__(
+        self,
+        layout: str = "NCHW",
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(layout, prefix, params, unknown)
+
+
+class GlobalAvgPool3D(GlobalPooling, stock.GlobalAvgPool3D):
+    """Average over depth, height and width, whatever the size; as ``mxnet.gluon.nn.GlobalAvgPool3D``.
+
+    Inputs:
+        - **data**: shape (batch_size, channels, depth, height, width) for layout NCDHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, 1, 1, 1) for layout NCDHW.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> GlobalAvgPool3D()(mx.nd.ones((1, 4, 7, 7, 7))).shape
+    (1, 4, 1, 1, 1)
+    """
+
+    def __init__(
+        self,
+        layout: str = "NCDHW",
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        super().__init__(layout, prefix, params, unknown)

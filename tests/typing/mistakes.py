@@ -1,0 +1,10 @@
+"""Each line that type checkers in strict mode are to refuse ends in a comment that says so."""
+
+from gluon_same import nn
+
+nn.Conv2D(8, 3, stride=2)  # refused: the name is `strides`
+nn.Conv2D(8)  # refused: no kernel_size
+nn.Conv2D("8", 3)  # refused: channels is an int
+nn.MaxPool2D(2, padding=0.5)  # refused: padding is no float
+nn.GlobalAvgPool2D(padding="same")  # refused: there is nothing to pad
+nn.Dens(10)  # refused: there is no such block
