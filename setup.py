@@ -66,7 +66,7 @@ setup(
     extras_require={
         "keras": KERAS,
         "onnx": ["mxnet>=1.9.1,<2", *ONNX],
-        "notebooks": ["mxnet>=1.9.1,<2", *ONNX, *NOTEBOOKS, "notebook"],
+        "notebooks": ["mxnet>=1.9.1,<2", *KERAS, *ONNX, *NOTEBOOKS, "notebook"],
         "test": [
             *KERAS,
             *ONNX,

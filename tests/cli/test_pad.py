@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -110,13 +109,6 @@ def test_one_size_is_one_axis_and_the_answer_says_how_to_give_two(capsys):
     assert "nn.Conv1D(" in out
     assert "One axis" not in answer(["--size", "224x224", "--kernel", "3"], capsys)
     assert "One axis" not in answer(["--size", "224", "--kernel", "3x3"], capsys)
-
-
-def test_the_readme_shows_what_it_prints(capsys):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    block = readme.split("```text\n$ python -m gluon_same ")[1].split("```")[0]
-    command, shown = block.split("\n", 1)
-    assert answer(command.split()[1:], capsys) == shown
 
 
 def test_axes_that_differ_are_drawn_each(capsys):
