@@ -3,8 +3,8 @@
 import base64
 import struct
 import zlib
+from html import escape
 from typing import Any, List, NamedTuple, Sequence, Tuple
-from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -110,8 +110,8 @@ def draw(rows: Sequence[Tuple[str, Sequence[Map]]], title: str, desc: str) -> st
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">',
-            f"<title>{escape(title)}</title>",
-            f"<desc>{escape(desc)}</desc>",
+            f"<title>{escape(title, quote=False)}</title>",
+            f"<desc>{escape(desc, quote=False)}</desc>",
             f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
             *body,
             "</svg>\n",
@@ -145,7 +145,7 @@ def _image(x, y, width, height, pixels):
 def _text(x, y, words, size, fill, weight="400"):
     return (
         f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}" font-weight="{weight}">'
-        f"{escape(words)}</text>"
+        f"{escape(words, quote=False)}</text>"
     )
 
 

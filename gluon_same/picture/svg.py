@@ -1,7 +1,7 @@
 """Windows over one axis as a figure, in SVG."""
 
+from html import escape
 from typing import List, Sequence, Tuple
-from xml.sax.saxutils import escape
 
 from .windows import ELEMENT, PADDING, SURPLUS, TAP, Windows
 
@@ -73,9 +73,9 @@ def draw(
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" '
             f'font-family="{FONT}">',
-            f"<title>{escape(name)}</title>",
-            f"<desc>{escape(described)}</desc>",
-            # A ground of its own: the page may be light or dark.
+            f"<title>{escape(name, quote=False)}</title>",
+            f"<desc>{escape(described, quote=False)}</desc>",
+            # A background of its own, because the page may be light or dark.
             f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
             *body,
             "</svg>\n",
@@ -171,5 +171,5 @@ def _text(x, y, words, size=FONT_SIZE, anchor="start", fill=INK, weight=""):
     weight = f' font-weight="{weight}"' if weight else ""
     return (
         f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" fill="{fill}"{weight}>'
-        f"{escape(str(words))}</text>"
+        f"{escape(str(words), quote=False)}</text>"
     )
