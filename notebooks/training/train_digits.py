@@ -1,6 +1,6 @@
 """Train the convolutional autoencoder on scikit-learn's handwritten digits, in one process or several.
 
-    python examples/train_digits.py [--epochs 6] [--batch-size 32] [--learning-rate 0.003]
+    python notebooks/training/train_digits.py [--epochs 6] [--batch-size 32] [--learning-rate 0.003]
         [--seed 0] [--dtype float32|float64] [--eager] [--kvstore none|local|dist_sync] [--save FILE]
 
 Requires scikit-learn, and takes about ten seconds. The 1,797 images of 8x8 are enlarged to the 28x28
@@ -8,7 +8,7 @@ of the net. The loss is the binary cross-entropy of a pixel, on average over all
 keep it above 0.361, the loss of the images themselves; answering with the mean image gives 0.501. The
 default run ends below 0.40.
 
-With ``--kvstore dist_sync``, ``examples/launch.py`` starts this program on every machine, and MXNet's
+With ``--kvstore dist_sync``, ``notebooks/training/launch.py`` starts this program on every machine, and MXNet's
 parameter servers keep the weights. All workers draw the same batches, and each takes its share of every
 one. The servers add up the gradients of the shares, which is the gradient of the joint batch, so the
 weights equal those of one process up to rounding. Rounding decides between maxima of a window that are

@@ -1,7 +1,7 @@
 """Start a program on several machines, with the launcher that comes in MXNet's wheel.
 
-    python examples/launch.py --launcher ssh -n 2 -s 2 -H hosts PROGRAM [ARGUMENT ...]
-    python examples/launch.py --launcher local -n 2 -s 1 PROGRAM [ARGUMENT ...]
+    python notebooks/training/launch.py --launcher ssh -n 2 -s 2 -H hosts PROGRAM [ARGUMENT ...]
+    python notebooks/training/launch.py --launcher local -n 2 -s 1 PROGRAM [ARGUMENT ...]
 
 ``-n`` is the number of workers and ``-s`` that of parameter servers; ``hosts`` has one ``address`` or
 ``address:port`` of an ssh server a line. ``DMLC_INTERFACE`` names the network interface: ``lo`` for
