@@ -8,7 +8,7 @@ of the net. The loss is the binary cross-entropy of a pixel, on average over all
 keep it above 0.361, the loss of the images themselves; answering with the mean image gives 0.501. The
 default run ends below 0.40.
 
-With ``--kvstore dist_sync``, ``notebooks/training/launch.py`` starts this program on every machine, and MXNet's
+With ``--kvstore dist_sync``, ``launch.py`` starts this program on every machine, and MXNet's
 parameter servers keep the weights. All workers draw the same batches, and each takes its share of every
 one. The servers add up the gradients of the shares, which is the gradient of the joint batch, so the
 weights equal those of one process up to rounding. Rounding decides between maxima of a window that are
