@@ -35,11 +35,6 @@ def test_causal_padding_is_all_before():
     assert a.normalize_padding("padding", "causal", (5,), causal=True) == ((4, 0),)
 
 
-def test_mirrored_windows():
-    assert a.Window(3, 2, "same").mirrored().padding == "same_lower"
-    assert a.Window(3, 2, (1, 0)).mirrored().padding == (0, 1)
-
-
 @pytest.mark.parametrize("layout, shape", [("NCHW", (1, 2, 3)), ("NCW", (1, 2, 3, 4))])
 def test_rank_is_checked_against_the_layout(layout, shape):
     with pytest.raises(ValueError, match=layout):
@@ -47,5 +42,5 @@ def test_rank_is_checked_against_the_layout(layout, shape):
 
 
 def test_no_axis_may_be_empty():
-    with pytest.raises(ValueError, match="no elements"):
+    with pytest.raises(ValueError, match="an empty axis"):
         a.check_rank((1, 2, 0), "NCW")

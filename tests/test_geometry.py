@@ -95,3 +95,8 @@ def test_worked_numbers(size, kernel, stride, padding, out):
 def test_errors_name_the_argument_and_its_value(call, error, words):
     with pytest.raises(error, match=words.replace("(", r"\(")):
         call()
+
+
+def test_mirrored_windows():
+    assert g.Window(3, 2, "same").mirrored().padding == "same_lower"
+    assert g.Window(3, 2, (1, 0)).mirrored().padding == (0, 1)
