@@ -15,7 +15,7 @@ The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
 ``'same_lower'`` (ONNX' ``SAME_LOWER``) puts the odd element at the start.
 """
 
-from typing import Any, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, NamedTuple, Optional, Tuple, Union
 
 __all__ = [
     "MODES",
