@@ -6,20 +6,20 @@
 - :mod:`gluon_same.model_zoo`: whole nets on these blocks.
 - :mod:`gluon_same.keras`: the signatures of a Keras backend.
 - :mod:`gluon_same.onnx`: ONNX files.
-- :mod:`gluon_same.tuning`: what was measured to find the fastest operators.
+- :mod:`gluon_same.tuning`: measure which operators are fastest, and keep the results.
 - :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
-- :func:`gluon_same.adapt`: have a hybridized net do so for each size that it receives.
+- :func:`gluon_same.adapt`: specialize a hybridized net for each size that it receives.
 - :func:`gluon_same.to_same`: turn the padding of a stock net into SAME.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
 - :func:`gluon_same.explain`: a picture of a window on one axis.
 
-Modules are imported when they are first used, so that those which do not require MXNet do not load it.
+Modules are imported on first use, so that those that do not require MXNet do not load it.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, List
 
-from . import _compat  # noqa: F401  readies the process for the first import of mxnet
+from . import _compat  # noqa: F401  prepares for the import of mxnet, and so must run first
 
 if TYPE_CHECKING:
     from . import functional, geometry, keras, model_zoo, nn, onnx, tuning

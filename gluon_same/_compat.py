@@ -1,10 +1,9 @@
-"""Make the MXNet 1.x wheels importable where they would fail, before their first import.
+"""Prepare Python and NumPy for the import of MXNet 1.x, and explain imports that fail.
 
-- MXNet 1.9.1 uses aliases such as ``numpy.bool`` that NumPy 1.24 removed. Python 3.12 and later have
-  no older NumPy, so the aliases are put back there, on NumPy 1.26.
-- It imports ``distutils``, which Python 3.12 dropped; setuptools brings it back and is installed
-  there.
-- Its wheels need system libraries that slim images lack; the loader's error names the file alone.
+- MXNet 1.9.1 uses aliases such as ``numpy.bool``, which NumPy 1.24 removed. Python 3.12 and later
+  require NumPy 1.26, so this module restores the aliases.
+- MXNet imports ``distutils``, which Python 3.12 removed. Importing setuptools restores it.
+- The wheels require system libraries that slim images lack. The loader's error names only the file.
 """
 
 import importlib.util
@@ -21,7 +20,7 @@ _ALIASES = {
     "str": str,
 }
 
-#: Debian's and Ubuntu's package, and Fedora's and RHEL's, for each library that the wheel needs.
+#: Packages of the libraries that the wheel requires: on Debian and Ubuntu, and on Fedora and RHEL.
 _PACKAGES = {
     "libgomp.so": ("libgomp1", "libgomp"),
     "libquadmath.so": ("libquadmath0", "libquadmath"),
@@ -29,10 +28,10 @@ _PACKAGES = {
 
 
 def restore_numpy_aliases():
-    """Put back the aliases of Python's own types that NumPy 1.24 removed, where they are missing."""
+    """Restore the aliases of Python's types that NumPy 1.24 removed, where they are missing."""
     if int(numpy.__version__.split(".")[0]) >= 2:
         raise ImportError(
-            f"NumPy {numpy.__version__} is installed, and MXNet 1.x needs NumPy 1: "
+            f"NumPy {numpy.__version__} is installed, and MXNet 1.x requires NumPy 1: "
             "pip install 'numpy<1.24' up to Python 3.11, 'numpy<2' from 3.12 on"
         )
     for name, kind in _ALIASES.items():
@@ -41,7 +40,7 @@ def restore_numpy_aliases():
 
 
 def explain(error):
-    """What to do about a system library that MXNet did not find, as an ImportError; else None."""
+    """Return an ImportError that names the missing system library's package, or None."""
     for library, (debian, fedora) in _PACKAGES.items():
         if library in str(error):
             return ImportError(
@@ -52,26 +51,26 @@ def explain(error):
 
 
 def prepare():
-    """Put back what MXNet imports and newer versions of NumPy and Python dropped."""
+    """Restore what MXNet imports and newer versions of NumPy and Python removed."""
     restore_numpy_aliases()
     if sys.version_info >= (3, 12) and importlib.util.find_spec("distutils") is None:
-        import setuptools  # noqa: F401  brings distutils back
+        import setuptools  # noqa: F401  restores distutils
 
 
 def import_mxnet():
-    """Import MXNet, with an error that says what to install where something is missing."""
+    """Import MXNet; raise an ImportError that says what to install where something is missing."""
     try:
         import mxnet
     except OSError as error:
-        told = explain(error)
-        if told is None:
+        explained = explain(error)
+        if explained is None:
             raise
-        raise told from error
+        raise explained from error
     version = tuple(int(part) for part in mxnet.__version__.split(".")[:2])
     if not (1, 6) <= version < (2, 0):
         raise ImportError(
-            f"MXNet {mxnet.__version__} is installed, and gluon_same supports 1.6 up to, not "
-            "including, 2.0: pip install 'mxnet>=1.6,<2'"
+            f"MXNet {mxnet.__version__} is installed, and gluon_same requires at least 1.6 and below "
+            "2.0: pip install 'mxnet>=1.6,<2'"
         )
     return mxnet
 

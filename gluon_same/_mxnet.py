@@ -1,4 +1,4 @@
-"""Imported before MXNet by each subpackage that requires it: an error says what to install."""
+"""Import MXNet, with errors that say what to install. Subpackages import this module before MXNet."""
 
 from ._compat import import_mxnet
 

@@ -1,6 +1,6 @@
-"""A user's arguments, checked and brought into one form.
+"""Check a user's arguments and convert them to one form.
 
-Every function names the argument and the value it refuses, and says what is allowed.
+Each error names the argument, the value and what is allowed.
 """
 
 import operator
@@ -11,17 +11,17 @@ import numpy as np
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 WORDS = ("same", "same_lower", "valid", "causal")
 
-#: The largest int of MXNet's operators.
+#: Largest int that MXNet's operators accept.
 MOST = 2**31 - 1
 
 Ints = Tuple[int, ...]
 Pairs = Tuple[Tuple[int, int], ...]
-#: What the lowering takes: a SAME word, or one (before, after) for each axis.
+#: Padding as the lowering takes it: a SAME word, or one (before, after) for each axis.
 Padding = Union[str, Pairs]
 
 
 def whole(name: str, value: Any, least: int) -> int:
-    """``value`` as an int of at least ``least``; NumPy's integers are welcome."""
+    """Return ``value`` as an int of at least ``least``; NumPy's integers are accepted."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -38,7 +38,7 @@ def whole(name: str, value: Any, least: int) -> int:
 
 
 def per_axis(name: str, value: Any, ndim: int, least: int = 1) -> Ints:
-    """One int for each of ``ndim`` axes, from an int or a sequence of ``ndim`` ints."""
+    """Return one int for each of ``ndim`` axes, from an int or a sequence of ``ndim`` ints."""
     if not isinstance(value, (tuple, list)):
         return (whole(name, value, least),) * ndim
     if len(value) != ndim:
@@ -49,7 +49,7 @@ def per_axis(name: str, value: Any, ndim: int, least: int = 1) -> Ints:
 
 
 def groups(channels: Any, count: Any, names: Tuple[str, str] = ("num_filter", "num_group")) -> Ints:
-    """Channels and the number of groups they come in, as ints that fit."""
+    """Return channels and groups as ints; raise ValueError if the groups do not divide the channels."""
     channels, count = whole(names[0], channels, 1), whole(names[1], count, 1)
     if channels % count:
         raise ValueError(f"{names[0]}={channels} is not a multiple of {names[1]}={count}")
@@ -57,14 +57,14 @@ def groups(channels: Any, count: Any, names: Tuple[str, str] = ("num_filter", "n
 
 
 def is_plain(padding: Any) -> bool:
-    """Whether ``padding`` is stock Gluon's: an int, or a sequence of ints."""
+    """Return whether ``padding`` is a form of stock Gluon: an int, or a sequence of ints."""
     if isinstance(padding, (tuple, list)):
         return not any(isinstance(p, (tuple, list)) for p in padding)
     return not isinstance(padding, str)
 
 
 def normalize_padding(name: str, padding: Any, spans: Ints, causal: bool = False) -> Padding:
-    """A padding argument as a SAME word or as pairs, one for each axis.
+    """Convert a padding argument to a SAME word or to pairs, one for each axis.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def normalize_padding(name: str, padding: Any, spans: Ints, causal: bool = False
     spans : tuple of int
         Elements that a window spans along each axis.
     causal : bool
-        Whether ``'causal'`` makes sense here: a convolution over one axis.
+        Whether ``'causal'`` is allowed: only in a convolution over one axis.
     """
     ndim = len(spans)
     if isinstance(padding, str):
@@ -88,8 +88,8 @@ def normalize_padding(name: str, padding: Any, spans: Ints, causal: bool = False
         if word == "causal":
             if not causal:
                 raise ValueError(
-                    f"{name}={padding!r} is for Conv1D alone: a causal window looks back along one "
-                    "axis. Use 'same' or pairs (before, after)"
+                    f"{name}={padding!r} is for 1-D convolution only: use 'same' or pairs (before, "
+                    "after)"
                 )
             return ((spans[0] - 1, 0),)
         return ((0, 0),) * ndim if word == "valid" else word
@@ -103,7 +103,7 @@ def normalize_padding(name: str, padding: Any, spans: Ints, causal: bool = False
 
 
 def check_layout(layout: Optional[str], ndim: int) -> str:
-    """``layout`` if it is one that MXNet has for ``ndim`` axes; channels first for None."""
+    """Return ``layout``, or channels first for None; raise ValueError if MXNet does not have it."""
     allowed = LAYOUTS[ndim]
     if layout is None:
         return allowed[0]
@@ -113,20 +113,20 @@ def check_layout(layout: Optional[str], ndim: int) -> str:
 
 
 def check_channels(shape: Tuple[int, ...], layout: str, count: int, name: str) -> None:
-    """Refuse data whose channels do not divide into groups."""
+    """Raise ValueError if the channels of data do not divide into groups."""
     channels = shape[layout.index("C")]
     if channels % count:
-        raise ValueError(f"data of {channels} channels do not divide into {name}={count} groups")
+        raise ValueError(f"data have {channels} channels, which is not a multiple of {name}={count}")
 
 
 def check_floating(dtype: Any) -> None:
-    """Refuse data that a pooling does not take; MXNet's bfloat16 is a structured dtype."""
-    if np.dtype(dtype).kind not in "fV":
+    """Raise TypeError if a pooling does not support the dtype of the data."""
+    if np.dtype(dtype).kind not in "fV":  # MXNet's bfloat16 is a structured dtype, of kind V
         raise TypeError(f"data of {np.dtype(dtype)} cannot be pooled: give a floating dtype")
 
 
 def shape_of(name: str, value: Any) -> Ints:
-    """A shape, from a tuple of ints or from an array that has it."""
+    """Return a shape as ints, from a tuple or from an array."""
     value = getattr(value, "shape", value)
     if not isinstance(value, (tuple, list)) or not value:
         raise TypeError(f"{name}={value!r} is not a shape: give a tuple of ints for each input")
@@ -134,15 +134,15 @@ def shape_of(name: str, value: Any) -> Ints:
 
 
 def check_rank(shape: Tuple[int, ...], layout: str, what: str = "data") -> None:
-    """Refuse data whose rank is not the layout's, or that has an axis of no elements."""
+    """Raise ValueError if the rank of data does not match the layout, or if an axis is empty."""
     if len(shape) != len(layout):
         raise ValueError(
             f"{what} of shape {shape} has {len(shape)} axes: give {len(layout)}, in layout {layout}"
         )
     if min(shape) < 1:
-        raise ValueError(f"{what} of shape {shape} has an axis of no elements: give at least one")
+        raise ValueError(f"{what} of shape {shape} has an empty axis: give at least one element")
 
 
 def spatial(values: Tuple, layout: str) -> Tuple:
-    """The entries of ``values`` that belong to the spatial axes of ``layout``."""
+    """Return the entries of ``values`` that belong to the spatial axes of ``layout``."""
     return tuple(v for v, axis in zip(values, layout) if axis not in "NC")

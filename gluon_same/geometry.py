@@ -1,8 +1,8 @@
 """The arithmetic of windows on one axis, in plain integers.
 
-Nothing here knows a framework. A *window* of ``kernel`` taps, ``dilation`` apart, moves over an axis of
-``in_size`` elements in steps of ``stride``; *padding* is a pair ``(before, after)`` of the elements
-added at the two ends of the axis.
+This module imports no framework. A *window* of ``kernel`` taps, ``dilation`` apart, moves over an axis
+of ``in_size`` elements in steps of ``stride``. *Padding* is a pair ``(before, after)``: the numbers of
+elements added at the two ends of the axis.
 
 The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
 
@@ -17,6 +17,20 @@ The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
 
 from typing import Any, NamedTuple, Optional, Tuple, Union
 
+__all__ = [
+    "MODES",
+    "Mode",
+    "Window",
+    "ceil_div",
+    "constant_padding",
+    "effective_kernel",
+    "largest_before",
+    "output_size",
+    "padding_of",
+    "same_padding",
+    "transposed_padding",
+]
+
 #: A padding word, or ``(before, after)``.
 Mode = Union[str, Tuple[int, int]]
 
@@ -24,7 +38,7 @@ MODES = ("same", "same_lower", "valid")
 
 
 def effective_kernel(kernel: int, dilation: int = 1) -> int:
-    """Elements that one window spans, ``dilation * (kernel - 1) + 1``.
+    """Return the number of elements that one window spans, ``dilation * (kernel - 1) + 1``.
 
     Parameters
     ----------
@@ -52,7 +66,7 @@ def effective_kernel(kernel: int, dilation: int = 1) -> int:
 def output_size(
     in_size: int, kernel: int, stride: int = 1, dilation: int = 1, mode: Mode = "same"
 ) -> int:
-    """Number of windows along an axis.
+    """Return the number of windows along an axis.
 
     Parameters
     ----------
@@ -96,7 +110,7 @@ def output_size(
 def same_padding(
     in_size: int, kernel: int, stride: int = 1, dilation: int = 1, mode: str = "same"
 ) -> Tuple[int, int]:
-    """Padding that gives ``ceil(in_size / stride)`` windows, as TensorFlow places them.
+    """Return the padding for ``ceil(in_size / stride)`` windows, placed as TensorFlow places them.
 
     Parameters
     ----------
@@ -131,7 +145,7 @@ def same_padding(
 def padding_of(
     mode: Mode, in_size: int, kernel: int, stride: int = 1, dilation: int = 1
 ) -> Tuple[int, int]:
-    """Padding ``(before, after)`` that a word, or a pair, stands for at one input size.
+    """Return the padding ``(before, after)`` for a word or a pair at one input size.
 
     Parameters
     ----------
@@ -166,11 +180,11 @@ def padding_of(
 def constant_padding(
     kernel: int, stride: int = 1, dilation: int = 1, mode: str = "same"
 ) -> Optional[Tuple[int, int]]:
-    """The one padding that is SAME at *every* input size, where there is one.
+    """Return the padding that is SAME at *every* input size, if there is one.
 
     ``before`` depends on the input size only through ``in_size % stride``. Where it is the same for
-    every residue, padding by it and by ``k_eff - 1 - before`` gives ``floor((in - 1) / stride) + 1
-    = ceil(in / stride)`` windows in the right places, whatever the input size.
+    every residue, padding by ``before`` and ``k_eff - 1 - before`` gives
+    ``floor((in - 1) / stride) + 1 = ceil(in / stride)`` windows in the right places at every size.
 
     Parameters
     ----------
@@ -194,8 +208,8 @@ def constant_padding(
     ((0, 1), (1, 2), None)
     """
     mode = _lower(mode)
-    # An axis of r elements, r in 1..stride, holds one window: it stands for its residue class. What
-    # is put before it shrinks as r grows.
+    # An axis of r elements, r in 1..stride, holds one window and represents its residue class. The
+    # padding before it decreases as r grows, so comparing the two ends of the range suffices.
     before, last = (same_padding(r, kernel, stride, dilation, mode)[0] for r in (1, stride))
     if before != last:
         return None
@@ -203,7 +217,7 @@ def constant_padding(
 
 
 def largest_before(kernel: int, dilation: int = 1, mode: str = "same") -> int:
-    """The most that :func:`same_padding` puts before an axis, over all strides and input sizes.
+    """Return the largest ``before`` of :func:`same_padding` over all strides and input sizes.
 
     Parameters
     ----------
@@ -227,11 +241,11 @@ def largest_before(kernel: int, dilation: int = 1, mode: str = "same") -> int:
 def transposed_padding(
     kernel: int, stride: int = 1, dilation: int = 1, mode: str = "same"
 ) -> Tuple[Tuple[int, int], int]:
-    """What a transposed convolution cuts off, and adds, to give ``in_size * stride`` elements.
+    """Return what a transposed convolution cuts off and adds to give ``in_size * stride`` elements.
 
-    The full transposed convolution gives ``(in - 1) * stride + k_eff`` elements. SAME cuts
-    ``total = max(k_eff - stride, 0)`` of them as the forward convolution pads, and adds
-    ``max(stride - k_eff, 0)`` zeros at the end; the input size plays no part.
+    The full transposed convolution gives ``(in - 1) * stride + k_eff`` elements. SAME cuts off
+    ``total = max(k_eff - stride, 0)`` of them, split as the forward convolution splits its padding, and
+    adds ``max(stride - k_eff, 0)`` zeros at the end. Neither depends on the input size.
 
     Parameters
     ----------
@@ -242,7 +256,7 @@ def transposed_padding(
     Returns
     -------
     (before, after), extra : (tuple of int, int)
-        Elements cut at the two ends, and elements added at the end.
+        Elements cut off at the two ends, and elements added at the end.
 
     Raises
     ------
@@ -255,13 +269,13 @@ def transposed_padding(
     (((0, 1), 0), ((0, 0), 1))
     """
     mode = _lower(mode)
-    # One output window of the transposed convolution is an axis of `stride` elements going forward.
+    # A forward convolution over `stride` elements has one window, padded by what is cut off here.
     padding = same_padding(stride, kernel, stride, dilation, mode)
     return padding, max(stride - effective_kernel(kernel, dilation), 0)
 
 
 class Window(NamedTuple):
-    """A window on one axis: its span in elements, its step, how it is padded, and its taps.
+    """A window on one axis: its span in elements, its stride, its padding and its taps.
 
     ``padding`` is a SAME word or a pair ``(before, after)``.
     """
@@ -272,7 +286,10 @@ class Window(NamedTuple):
     taps: int = 1
 
     def at(self, size: Optional[int]) -> Optional[Tuple[int, int]]:
-        """Padding at an input size, or at every size for None; None where that depends on it."""
+        """Return the padding at an input size, or at every size for None.
+
+        None is returned where no size is given and the padding depends on it.
+        """
         if isinstance(self.padding, tuple):
             return self.padding
         if size is None:
@@ -280,11 +297,11 @@ class Window(NamedTuple):
         return same_padding(size, self.span, self.stride, mode=self.padding)
 
     def outputs(self, size: int, padding: Optional[Tuple[int, int]] = None) -> int:
-        """Outputs on an axis of a size, padded as the window is or by ``padding``."""
+        """Return the number of outputs on an axis, padded as the window is or by ``padding``."""
         return (size + sum(padding or self.at(size) or ()) - self.span) // self.stride + 1
 
     def mirrored(self) -> "Window":
-        """The same window as seen from the other end of the axis."""
+        """Return the same window on the reversed axis."""
         swapped = {"same": "same_lower", "same_lower": "same"}
         if isinstance(self.padding, tuple):
             return self._replace(padding=self.padding[::-1])
@@ -292,12 +309,12 @@ class Window(NamedTuple):
 
 
 def ceil_div(a: int, b: int) -> int:
-    """``ceil(a / b)`` in whole numbers.
+    """Return ``ceil(a / b)`` in whole numbers.
 
     Parameters
     ----------
     a, b : int
-        ``b`` is above 0.
+        ``b`` must be positive.
 
     Returns
     -------
@@ -312,7 +329,7 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def _is_pair(value: Any) -> bool:
-    """Whether a value is ``(before, after)``: two whole numbers from 0 on."""
+    """Return whether a value is a pair ``(before, after)`` of ints of 0 or more."""
     return (
         isinstance(value, (tuple, list))
         and len(value) == 2

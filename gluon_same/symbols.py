@@ -1,4 +1,4 @@
-"""Arrays and symbols: what is known of them, and their two modes."""
+"""Helpers for arrays and symbols: modes, layouts, sizes and shape inference."""
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -10,9 +10,10 @@ Size = Optional[Sequence[Optional[int]]]
 
 
 class _Movers:
-    """MXNet's operators, of which those that only move elements stay as they were at import.
+    """MXNet's operators, with those that only move elements kept as they were at import.
 
-    ``amp.init('bfloat16')`` replaces them by functions that cast to float32. ``Pad`` requires that.
+    ``amp.init('bfloat16')`` replaces all operators by functions that cast to float32. Slices, reshapes
+    and transposes do not require the cast; ``Pad`` does.
     """
 
     def __init__(self, F: Any) -> None:
@@ -28,41 +29,41 @@ _MOVERS = {F: _Movers(F) for F in (mx.nd, mx.sym)}
 
 
 def movers(F: Any) -> Any:
-    """``F`` with operators that keep the dtype of what they slice, reshape and transpose."""
+    """Return ``F`` with slices, reshapes and transposes that keep the dtype of the data."""
     return _MOVERS[F]
 
 
 def classic(data: Any, *others: Any) -> Tuple:
-    """Data, weight and bias in classic mode, and what brings a result to the mode of the data."""
+    """Return data, weight and bias in classic mode, and a function that restores the mode of data."""
     for name, x in zip(("data", "weight", "bias"), (data, *others)):
         if name == "bias" and x is None:
             continue
         if not isinstance(x, (mx.nd.NDArray, mx.sym.Symbol)):
-            raise TypeError(f"{name} is a {type(x).__name__}, neither an NDArray nor a Symbol")
+            raise TypeError(f"{name} is a {type(x).__name__}: give an NDArray or a Symbol")
         if isinstance(x, mx.nd.NDArray) != isinstance(data, mx.nd.NDArray):
             kinds = type(x).__name__, type(data).__name__
-            raise TypeError(f"{name} is a {kinds[0]}, and data is a {kinds[1]}: give two of a kind")
+            raise TypeError(f"{name} is a {kinds[0]}, and data is a {kinds[1]}: give the same kind")
     restore = _to_numpy if _is_numpy(data) else _as_it_is
     return (*(x.as_nd_ndarray() if _is_numpy(x) else x for x in (data, *others)), restore)
 
 
 def look(F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size) -> Tuple[str, Tuple]:
-    """The layout, and the spatial sizes, None where they are not known.
+    """Return the layout and the spatial sizes, with None for sizes that are not known.
 
     Raises
     ------
     TypeError, ValueError
-        If what tells the number of axes disagrees.
+        If the arguments disagree on the number of axes.
     """
     if F is not (mx.nd if isinstance(data, mx.nd.NDArray) else mx.sym):
         raise TypeError(
-            f"F={F!r} does not go with {type(data)}: mx.nd is for arrays, mx.sym for symbols"
+            f"F={F!r} does not match data of {type(data)}: use mx.nd for arrays, mx.sym for symbols"
         )
     if layout is not None:
         ndim = len(layout) - 2
     elif isinstance(kernel, (tuple, list)):
         ndim = len(kernel)
-    else:  # one number is for all axes of an array, and for the two of an image otherwise
+    else:  # one int applies to all axes of an array; a symbol is taken as an image, with two axes
         ndim = data.ndim - 2 if F is mx.nd else 2
     if ndim not in arguments.LAYOUTS:
         raise ValueError(f"{ndim} spatial axes are not supported: use 1, 2 or 3")
@@ -73,36 +74,36 @@ def look(F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size) -
     if in_size is None:
         return layout, (None,) * ndim
     if not isinstance(in_size, (tuple, list)):
-        raise TypeError(f"in_size={in_size!r} is not a size for each of {ndim} axes: give a tuple")
+        raise TypeError(f"in_size={in_size!r} is not a tuple: give {ndim} sizes, one for each axis")
     if len(in_size) != ndim:
         raise ValueError(f"in_size={in_size!r} does not fit {ndim} axes: give {ndim} entries")
     return layout, tuple(None if s is None else arguments.whole("in_size", s, 1) for s in in_size)
 
 
 def flat(args: Any) -> List[Any]:
-    """The arrays and symbols in lists of lists."""
+    """Return the arrays and symbols in nested lists."""
     if isinstance(args, (list, tuple)):
         return [x for arg in args for x in flat(arg)]
     return [args] if isinstance(args, (mx.sym.Symbol, mx.nd.NDArray)) else []
 
 
 def as_classic(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
-    """A symbol in classic mode."""
+    """Return a symbol in classic mode."""
     return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
 
 
 def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tuple[int, ...]]:
-    """Shapes of symbols, from those of variables; ValueError if they do not follow."""
+    """Infer the shapes of symbols from those of variables; raise ValueError if one stays unknown."""
     group = mx.sym.Group([as_classic(x) for x in symbols])
     there = set(group.list_arguments())
     _, found, _ = group.infer_shape_partial(**{k: v for k, v in shapes.items() if k in there})
     if any(not shape or min(shape) < 1 for shape in found):
-        raise ValueError("Some shapes do not follow from those of the inputs.")
+        raise ValueError("Some shapes cannot be inferred from those of the inputs.")
     return found
 
 
 def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
-    """A symbol equal to ``x`` that MXNet refuses to bind to any other shape.
+    """Return a symbol equal to ``x`` that MXNet refuses to bind to any other shape.
 
     Parameters
     ----------
@@ -111,11 +112,11 @@ def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
     expected : sequence of int or None
         The size of each axis, None for those that may have any.
     name : str
-        What the error is to show: the node where the size differs has it at the start of its name.
+        Start of the names of the added nodes, which MXNet's error shows.
     """
-    # A dimension n splits into (n, 1) only if it is n. So reshapes that change nothing check one axis
-    # after the other, each merging what the last one split, and the error names the node where the
-    # size differs. (All axes at once would make more dimensions than oneDNN takes.)
+    # Only an axis of size n can be reshaped to (n, 1). One such reshape per axis checks the shape, and
+    # the error names the node of the axis that differs. Each reshape merges what the last one split,
+    # because oneDNN limits the number of axes.
     merged: List[int] = []
     for axis, n in enumerate(expected):
         if n is not None:
@@ -128,7 +129,7 @@ def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
 
 
 def _is_numpy(x):
-    # MXNet 1.6 on has both; the module tells them apart without a copy.
+    # The module name identifies both arrays and symbols of NumPy mode, from MXNet 1.6 on.
     return type(x).__module__.startswith(("mxnet.numpy", "mxnet.symbol.numpy"))
 
 

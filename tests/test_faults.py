@@ -31,7 +31,7 @@ def test_a_dilated_and_strided_transposed_convolution_is_refused_in_float64(ndim
     layer.cast("float64")
     for hybridize in (False, True):
         layer.hybridize(hybridize)
-        with pytest.raises(ValueError, match=r"stride=.* is not for float64: .* Use float32"):
+        with pytest.raises(ValueError, match=r"stride=.* does not support float64: .* Use float32"):
             layer(x.astype("float64"))
 
 
@@ -51,7 +51,7 @@ def test_a_transposed_convolution_over_three_axes_is_refused_in_float64():
     layer = nn.Conv3DTranspose(2, 2, strides=2, padding="same", in_channels=2)
     layer.initialize()
     layer.cast("float64")
-    with pytest.raises(ValueError, match="over 3 axes is not for float64.*Use float32"):
+    with pytest.raises(ValueError, match="over 3 axes does not support float64.*Use float32"):
         layer(mx.nd.ones((1, 2, 3, 3, 3), dtype="float64"))
     assert mx.nd.ones((2,)).sum().asscalar() == 2  # the call after it is as ever
 

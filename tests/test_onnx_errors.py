@@ -55,7 +55,7 @@ SHAPE = (1, 3, 9, 10)
         (lambda: nn.AvgPool2D(3, 2, 1, ceil_mode=True), r"\(AvgPool2D\).*count_include_pad=False"),
         (lambda: nn.PReLU(in_channels=3), r"\(PReLU\).*LeakyReLU"),
         (lambda: of(lambda F, x: F.LRN(x, nsize=3)), "LRN .*Give knorm"),
-        (lambda: of(lambda F, x: F.mean(x, axis=1, exclude=True)), "mean .*in place of exclude"),
+        (lambda: of(lambda F, x: F.mean(x, axis=1, exclude=True)), "mean .*instead of exclude"),
         (
             lambda: of(lambda F, x: F.Pooling(x, kernel=(2, 2), pool_type="lp", p_value=3)),
             "Pooling .*p_value=2",

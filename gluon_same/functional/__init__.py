@@ -1,9 +1,8 @@
-"""Convolution and pooling with SAME padding, for people who write their own ``hybrid_forward``.
+"""Convolution and pooling with SAME padding, for use in a ``hybrid_forward``.
 
-``F`` is ``mx.nd`` or ``mx.sym``, data are arrays or symbols to match, of classic or of NumPy mode.
-Arrays show their size and get the fewest operators for it. A symbol's graph serves every input
-size, unless ``in_size`` fixes it: then the graph is for that size alone, and it is the caller's task
-to feed no other.
+``F`` is ``mx.nd`` for arrays and ``mx.sym`` for symbols, in classic or in NumPy mode. Arrays get the
+fewest operators for their size. The graph of a symbol serves every input size. With ``in_size`` it
+serves that size only, and other sizes give wrong results without an error.
 """
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet

@@ -31,7 +31,7 @@ def convolution(
     way: Optional[str] = None,
     name: Optional[str] = None,
 ) -> Any:
-    """Convolution over one, two or three axes.
+    """Compute a convolution over one, two or three axes.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ def convolution(
         ``'same'``, ``'same_lower'``, ``'valid'``, ``'causal'`` (one axis only), elements at both
         ends of each axis, or ``(before, after)`` for each axis.
     layout : str, optional
-        As ``mx.sym.Convolution``'s; channels first by default.
+        As for ``mx.sym.Convolution``; channels first by default.
     in_size : tuple of int or None, optional
-        Spatial size of a symbol, where it is known. Not used for arrays, which show theirs.
+        Spatial size of a symbol, if it is known. Ignored for arrays.
     in_channels : int, optional
-        Channels of a symbol, where they are known. With ``in_size`` they tell whether it is the input
-        or the output that is smaller, and so is the one to copy.
+        Channels of a symbol, if they are known. With ``in_size`` they determine which of input and
+        output is smaller and therefore copied. Ignored for arrays.
     way : str, optional
-        One of :func:`gluon_same.lowering.ways_to_convolve`, for float32 on a CPU, channels first. By
-        default the operators follow from the window and the sizes alone.
+        Name of a plan of :func:`gluon_same.lowering.ways_to_convolve`, for float32 on a CPU with
+        channels first. By default the operators depend only on the window, the sizes and the channels.
     name : str, optional
         Name of the ``Convolution`` node.
 
@@ -70,7 +70,7 @@ def convolution(
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit, or an array that is too small for its window.
+        If an argument is invalid, or if an array is too small for its window.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def convolution(
         in_channels = arguments.whole("in_channels", in_channels, 1)
     windows = windows_of(kernel, stride, dilate, hashable(pad), len(sizes) == 1)
     check_fit(windows, sizes)
-    # ``Pad`` takes channels first alone.
+    # ``Pad`` supports only channels first.
     channels = (in_channels, num_filter) if in_channels and not layout.endswith("C") else None
     depthwise = num_group == num_filter > 1
     plan = lowering.plan_convolution(windows, sizes, channels, depthwise)
@@ -130,7 +130,7 @@ def deconvolution(
     in_size: Size = None,
     name: Optional[str] = None,
 ) -> Any:
-    """Transposed convolution over one, two or three axes, as the gradient of :func:`convolution`.
+    """Compute a transposed convolution over one, two or three axes, the gradient of a convolution.
 
     Parameters
     ----------
@@ -139,13 +139,13 @@ def deconvolution(
     weight : NDArray or Symbol
         Shape (channels, num_filter / num_group, *kernel) in the default layout.
     pad : str, int, tuple of int or tuple of (int, int)
-        ``'same'``, ``'same_lower'``, ``'valid'``, or the elements to cut off the full transposed
-        convolution: as many at both ends, or ``(before, after)`` for each axis.
+        ``'same'``, ``'same_lower'``, ``'valid'``, or the number of elements to cut off the full
+        transposed convolution: one for both ends, or ``(before, after)`` for each axis.
     adj : int or tuple of int
-        Elements to add at the end, less than the stride. Not with the SAME words, which have one
-        size only.
+        Elements to add at the end, fewer than the stride. Must be 0 for the SAME words, which set the
+        output size.
     in_size : ignored
-        No padding of a transposed convolution depends on the input size.
+        The padding of a transposed convolution does not depend on the input size.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def deconvolution(
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit.
+        If an argument is invalid.
 
     Examples
     --------
@@ -172,14 +172,16 @@ def deconvolution(
     adj = per_axis("adj", adj, ndim, least=0)
     num_filter, num_group = arguments.groups(num_filter, num_group)
     if ndim == 3 and any(d > 1 for d in dilate):
-        raise ValueError(f"dilate={dilate} is not for 3 axes: MXNet has no such operator, leave it 1")
+        raise ValueError(f"MXNet has no dilated transposed convolution over 3 axes: {dilate=} must be 1")
     if F is mx.nd:
         check_convolved(data, layout, num_group, weight.dtype)
         check_transposed(data.dtype, kernel, stride, dilate)
     windows, cuts, extras = _transposed(kernel, stride, dilate, hashable(pad), adj)
     for size, window, cut, extra in zip(sizes, windows, cuts, extras):
         if size is not None and (size - 1) * window.stride + window.span - sum(cut) + extra < 1:
-            raise ValueError(f"pad={pad!r} cuts off all that data of spatial size {sizes} give")
+            raise ValueError(
+                f"pad={pad!r} cuts off the whole result for data of spatial size {sizes}: cut off less"
+            )
     inputs = [weight] if bias is None else [weight, bias]
 
     window = {"kernel": kernel, "stride": stride, "dilate": dilate, "layout": layout}
@@ -191,7 +193,7 @@ def deconvolution(
 
 
 def _operation(operator, inputs, **known):
-    """What applies an operator to data, with the padding of a plan."""
+    """Return a function that applies an operator to data with the padding of a plan."""
 
     def operate(x, own):
         added = {"adj": own.adj} if own.adj else {}
@@ -201,46 +203,46 @@ def _operation(operator, inputs, **known):
 
 
 def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str = "num_group") -> None:
-    """Refuse an array that MXNet does not convolve, or with other numbers than one would expect.
+    """Raise an error for an array that MXNet cannot convolve, or convolves wrong.
 
     Raises
     ------
     TypeError, ValueError
-        If the channels do not fit the groups, or the dtype not that of the weight; or if the channels
-        come last, on a CPU.
+        If the channels do not divide into the groups, if the dtype differs from that of the weight, or
+        if the channels come last on a CPU.
     """
     arguments.check_channels(data.shape, layout, groups, name)
     given, wanted = np.dtype(data.dtype), np.dtype(dtype)
-    # Automatic mixed precision casts what meets in float32, float16 and bfloat16, a structured dtype.
+    # Automatic mixed precision casts between float32, float16 and bfloat16, which is a structured dtype.
     cast = all(each.kind == "V" or each in (np.float16, np.float32) for each in (given, wanted))
     if given != wanted and not cast:
-        raise TypeError(f"data of {given} do not go with a weight of {wanted}: cast one of the two")
+        raise TypeError(f"data of {given} do not match a weight of {wanted}: cast one of the two")
     if layout.endswith("C") and data.context.device_type == "cpu":
         raise ValueError(
-            f"layout={layout!r} is for GPUs alone, where MXNet convolves channels last: use "
-            f"{arguments.LAYOUTS[len(layout) - 2][0]!r}"
+            f"layout={layout!r} is not supported on a CPU: MXNet convolves channels last on GPUs only. "
+            f"Use {arguments.LAYOUTS[len(layout) - 2][0]!r}"
         )
 
 
 def check_transposed(dtype: Any, kernel: Ints, stride: Ints, dilate: Ints) -> None:
-    """Refuse a transposed convolution of float64 that MXNet computes wrong, or fails at late.
+    """Raise an error for a transposed convolution that MXNet cannot compute in float64.
 
     Raises
     ------
     ValueError
-        If there are three axes, or if the window is dilated and there are strides.
+        If the dtype is float64, and there are three axes or the window is both dilated and strided.
     """
     if np.dtype(dtype) != np.float64:
         return
     if len(kernel) == 3:
         raise ValueError(
-            "a transposed convolution over 3 axes is not for float64: MXNet has no such operator on a "
-            "CPU. Use float32"
+            "a transposed convolution over 3 axes does not support float64: MXNet has no such operator "
+            "on a CPU. Use float32"
         )
     if max(stride) > 1 and any(d > 1 and k > 1 for d, k in zip(dilate, kernel)):
         raise ValueError(
-            f"a transposed convolution with dilate={dilate} and stride={stride} is not for float64: "
-            "MXNet computes wrong numbers. Use float32, or leave one of the two 1"
+            f"a transposed convolution with dilate={dilate} and stride={stride} does not support "
+            "float64: MXNet computes wrong numbers. Use float32, or set one of the two to 1"
         )
 
 
@@ -258,9 +260,7 @@ def _transposed(kernel, stride, dilate, pad, adj):
     padding = arguments.normalize_padding("pad", pad, spans)
     if isinstance(padding, str):
         if any(adj):
-            raise ValueError(
-                f"adj={adj} does not go with pad={pad!r}, whose size is in * stride: leave it 0"
-            )
+            raise ValueError(f"adj={adj} must be 0 with pad={pad!r}, whose output size is in * stride")
         same = [geometry.transposed_padding(k, s, mode=padding) for k, s in zip(spans, stride)]
         padding, adj = zip(*same)
     elif any(a >= s for a, s in zip(adj, stride)):

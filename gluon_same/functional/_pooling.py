@@ -26,7 +26,7 @@ def pooling(
     way: Optional[str] = None,
     name: Optional[str] = None,
 ) -> Any:
-    """Max, average or sum pooling over one, two or three axes.
+    """Compute max, average or sum pooling over one, two or three axes.
 
     Parameters
     ----------
@@ -36,16 +36,16 @@ def pooling(
         The window, in elements.
     pool_type : {'max', 'avg', 'sum'}
     pad : str, int, tuple of int or tuple of (int, int)
-        As for :func:`convolution`, but ``'causal'``; each amount is less than the kernel. A maximum
-        is never one of the padding.
+        As for :func:`convolution`, except ``'causal'``. Each amount must be less than the kernel.
+        Padding never affects a maximum.
     count_include_pad : bool, optional
-        Whether an average divides by the whole window (True) or by its elements that exist (False).
-        None is False for the SAME words, as TensorFlow does, and otherwise True, as MXNet does.
+        Whether an average divides by the whole window (True) or by its elements that lie in the input
+        (False). None means False for the SAME words, as in TensorFlow, and True otherwise, as in MXNet.
     in_channels : int, optional
-        Channels of a symbol, where they are known; for ``way`` alone.
+        Channels of a symbol, if they are known. Used by ``way`` only.
     way : str, optional
-        One of :func:`gluon_same.lowering.ways_to_pool`, for float32 on a CPU, channels first. By
-        default the operators follow from the window and the size alone.
+        Name of a plan of :func:`gluon_same.lowering.ways_to_pool`, for float32 on a CPU with channels
+        first. By default the operators depend only on the window and the size.
 
     Returns
     -------
@@ -55,12 +55,12 @@ def pooling(
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit, or an array that is too small for its window.
+        If an argument is invalid, or if an array is too small for its window.
 
     Notes
     -----
-    Where several elements of a window are the maximum, the gradient goes to one of them; which one
-    may differ between arrays and the graph for every size, which may run on the reversed input.
+    If several elements of a window are the maximum, the gradient goes to one of them. Which one may
+    differ between arrays and the graph for every size, because the latter may reverse the input.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def pooling(
         if channels is None or None in sizes:
             raise ValueError(f"way={way!r} requires in_size and in_channels where data is a Symbol")
         plan = choose(way, lowering.ways_to_pool(windows, sizes, pool_type, whole, channels))
-        name = name if isinstance(plan, lowering.Plan) else None  # there may be several operators
+        name = name if isinstance(plan, lowering.Plan) else None  # others may have several operators
 
     def operate(x, operator, name=name):
         axes = len(operator.windows)
@@ -109,9 +109,10 @@ def pooling(
 
     if not (plan.pads and pool_type == "avg" and not whole):
         return restore(plan.apply(movers(F), data, layout, operate))
-    # What was padded before the operator counts as elements there: divide by the share that is real.
+    # The operator counts elements that were added before it. Divide by the average of ones, which is the
+    # share of the window that lies in the input.
     if layout == "NDHWC":
-        # MXNet fails in bound graphs of it: "size of NDArray doesn't match the requested MKLDNN memory".
+        # Bound graphs of it fail: "size of NDArray doesn't match the requested MKLDNN memory".
         data, layout = F.transpose(data, axes=(0, 4, 1, 2, 3)), "NCDHW"
         restore = _channels_last(F, restore)
     out = plan.apply(movers(F), data, layout, operate)
@@ -128,6 +129,6 @@ def _check_amounts(windows):
     for window in windows:
         if isinstance(window.padding, tuple) and max(window.padding) >= window.span:
             raise ValueError(
-                f"pad={window.padding} holds whole windows of kernel={window.span}: each amount must "
-                "be less than the kernel"
+                f"pad={window.padding} is not less than kernel={window.span}: a window must not lie in "
+                "the padding alone"
             )

@@ -1,4 +1,4 @@
-"""What convolution and pooling share: the windows of a call's arguments, and where they fit."""
+"""Helpers that convolution and pooling share: build windows from arguments, and check that they fit."""
 
 from functools import lru_cache
 from typing import Sequence, Tuple, Union
@@ -33,7 +33,7 @@ def hashable(pad):
 
 
 def choose(way, ways):
-    """The plan of a name."""
+    """Return the plan with a name."""
     if way not in ways:
-        raise ValueError(f"way={way!r} is unknown here: use None or one of {tuple(ways)}")
+        raise ValueError(f"way={way!r} is unknown for this window: use None or one of {tuple(ways)}")
     return ways[way]

@@ -4,22 +4,22 @@ For authors of Keras backends on MXNet: the functions have the signatures, the k
 meaning of those in a Keras 3 backend's ``nn`` module. :mod:`gluon_same.keras.mxnet_backend` puts the
 keras-mxnet package right with them. Keras itself is not imported.
 
-All functions take arrays or symbols, of classic or of NumPy mode, over one to three spatial axes.
+All functions accept arrays or symbols, in classic or in NumPy mode, with one to three spatial axes.
 
 - ``data_format`` is ``'channels_last'``, shape (batch, *spatial, channels), or ``'channels_first'``,
-  shape (batch, channels, *spatial). None is ``'channels_last'``, Keras' default: a backend passes what
-  ``image_data_format()`` gives.
-- ``padding`` is ``'valid'`` or ``'same'``, in any letter case.
-- ``strides``, ``dilation_rate`` and ``pool_size`` are an int or one int for each axis. Strides and
-  dilation may both be above one, which not all of Keras' backends have.
-- Kernels have Keras' layout, whatever the data format.
+  shape (batch, channels, *spatial). None means ``'channels_last'``, Keras' default: a backend passes the
+  value of ``image_data_format()``.
+- ``padding`` is ``'valid'`` or ``'same'``. Letter case is ignored.
+- ``strides``, ``dilation_rate`` and ``pool_size`` are an int, or one int for each axis. Strides and
+  dilation may both exceed 1, which not all of Keras' backends support.
+- Kernels have Keras' layout for both data formats.
 
-*Symbols.* A kernel's variable must have a shape. The data's may have one, with 0 for what is open:
-where the size of a strided axis is known, the graph is made for it, and MXNet refuses to bind another.
-Where it is open the graph serves every size.
+*Symbols.* The variable of a kernel must have a shape. The variable of the data may have one, with 0 for
+unknown sizes. If the size of a strided axis is known, the graph serves that size, and MXNet raises an
+error for another. If it is not known, the graph serves every size.
 
-The functions raise ValueError for a value that is not allowed, or shapes that do not fit, and TypeError
-for a thing of the wrong kind.
+The functions raise a ValueError for an invalid value or shapes that do not match, and a TypeError for an
+argument of the wrong type.
 """
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
@@ -51,14 +51,14 @@ def conv(
     data_format: Optional[str] = None,
     dilation_rate: IntOrInts = 1,
 ) -> Any:
-    """Convolution.
+    """Compute a convolution.
 
     Parameters
     ----------
     inputs : NDArray or Symbol
     kernel : NDArray or Symbol
-        Shape (*kernel_size, channels / groups, filters): the channels are convolved in as many groups
-        as the kernel's channels fit into them.
+        Shape (*kernel_size, channels / groups, filters). The shapes of inputs and kernel determine the
+        number of groups.
     strides, padding, data_format, dilation_rate
         See the module.
 
@@ -90,7 +90,7 @@ def depthwise_conv(
     data_format: Optional[str] = None,
     dilation_rate: IntOrInts = 1,
 ) -> Any:
-    """Convolution of each channel by its own kernels.
+    """Convolve each channel with its own kernels.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ def depthwise_conv(
     Returns
     -------
     NDArray or Symbol
-        With ``channels * multiplier`` channels, those of one input channel together; sizes as for
-        :func:`conv`.
+        With ``channels * multiplier`` channels, where those of one input channel are adjacent; sizes as
+        for :func:`conv`.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def separable_conv(
     data_format: Optional[str] = None,
     dilation_rate: IntOrInts = 1,
 ) -> Any:
-    """Depthwise convolution, and a convolution by a window of one element.
+    """Compute a depthwise convolution followed by a convolution whose window is one element.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def separable_conv(
     pointwise_kernel : NDArray or Symbol
         Shape (1, ..., channels * multiplier, filters).
     strides, padding, data_format, dilation_rate
-        Of the depthwise convolution; see the module.
+        Arguments of the depthwise convolution; see the module.
 
     Returns
     -------
@@ -171,10 +171,11 @@ def conv_transpose(
     data_format: Optional[str] = None,
     dilation_rate: IntOrInts = 1,
 ) -> Any:
-    """Transposed convolution.
+    """Compute a transposed convolution.
 
-    Symbols, and arrays under ``autograd.record()``, take a convolution of spread data, two to four
-    times as slow as MXNet's ``Deconvolution``, which has no gradient by a kernel in another layout.
+    For symbols, and for arrays under ``autograd.record()``, the data are spread by zeros and convolved.
+    This takes two to four times as long as MXNet's ``Deconvolution``, which has no gradient for a kernel
+    in Keras' layout.
 
     Parameters
     ----------
@@ -182,16 +183,15 @@ def conv_transpose(
     kernel : NDArray or Symbol
         Shape (*kernel_size, filters, channels).
     output_padding : int or tuple of int, optional
-        Tells the output size where several are possible; less than the strides.
+        Elements to add to the output size, fewer than the strides; see :func:`conv_transpose_padding`.
     strides, padding, data_format, dilation_rate
-        See the module. MXNet has no dilation over three axes.
+        See the module. MXNet does not support dilation over three axes.
 
     Returns
     -------
     NDArray or Symbol
-        Along each axis ``(in - 1) * stride + tail`` elements, of which
-        :func:`conv_transpose_padding` tells the tail: ``in * stride`` in all for ``'same'`` without an
-        output padding.
+        Along each axis ``(in - 1) * stride + tail`` elements; see :func:`conv_transpose_padding` for the
+        tail. For ``'same'`` without an output padding, that is ``in * stride``.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def max_pool(
     padding: str = "valid",
     data_format: Optional[str] = None,
 ) -> Any:
-    """Max pooling; a maximum is never one of the padding.
+    """Compute max pooling. Padding never affects a maximum.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def average_pool(
     padding: str = "valid",
     data_format: Optional[str] = None,
 ) -> Any:
-    """Average pooling, which divides by the elements that exist.
+    """Compute average pooling, which divides by the elements that lie in the input.
 
     Parameters
     ----------
@@ -277,12 +277,12 @@ def _pool(inputs, pool_type, pool_size, strides, padding, data_format):
 
 
 def _reversed(kernel: Operand) -> Operand:
-    """(*kernel, a, b) as (b, a, *kernel)."""
+    """Transpose (*kernel, a, b) to (b, a, *kernel)."""
     last = len(kernel.shape) - 1
     return kernel.transpose((last, last - 1, *range(last - 1)))
 
 
 def _depthwise(kernel: Operand) -> Operand:
-    """(*kernel, channels, multiplier) as (channels, multiplier, *kernel)."""
+    """Transpose (*kernel, channels, multiplier) to (channels, multiplier, *kernel)."""
     last = len(kernel.shape) - 1
     return kernel.transpose((last - 1, last, *range(last - 1)))

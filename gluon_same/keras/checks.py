@@ -1,4 +1,4 @@
-"""Keras' arguments, checked and brought into the form of :mod:`gluon_same.functional`'s."""
+"""Check Keras' arguments and convert them to those of :mod:`gluon_same.functional`."""
 
 from typing import Any, Dict, Optional, Sequence, Tuple
 
@@ -9,7 +9,7 @@ PADDINGS = ("valid", "same")
 
 
 def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
-    """``value`` in lower case, if it is one of the words allowed."""
+    """Return ``value`` in lower case, or raise a ValueError if it is not allowed."""
     word = value.lower() if isinstance(value, str) else value
     if word not in allowed:
         raise ValueError(
@@ -19,17 +19,17 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
 
 
 def data_format(value: Optional[str]) -> str:
-    """The format told, or Keras' own default."""
+    """Return the data format, or Keras' default for None."""
     return one_of("data_format", DATA_FORMATS[0] if value is None else value, DATA_FORMATS)
 
 
 def layout(ndim: int, data_format: str) -> str:
-    """MXNet's name of a format, for so many spatial axes."""
+    """Return MXNet's layout for a data format and a number of spatial axes."""
     return LAYOUTS[ndim][DATA_FORMATS[::-1].index(data_format)]
 
 
 def rank(shape: Optional[Tuple], ndim: Optional[int] = None) -> int:
-    """The number of spatial axes of inputs of this shape, which should be ``ndim``."""
+    """Return the number of spatial axes of inputs, or raise a ValueError if it is not ``ndim``."""
     if shape is not None:
         if len(shape) - 2 not in LAYOUTS or ndim not in (None, len(shape) - 2):
             wanted = "3, 4 or 5" if ndim is None else ndim + 2
@@ -37,14 +37,14 @@ def rank(shape: Optional[Tuple], ndim: Optional[int] = None) -> int:
         return len(shape) - 2
     if ndim is None:
         raise ValueError(
-            "The number of axes of `inputs` is not known. Give the variable a shape, 0 for sizes that "
-            "are open, as in mx.sym.var('inputs', shape=(0, 0, 0, 3)), or one size for each axis"
+            "The number of axes of `inputs` is not known. Give the variable a shape, with 0 for unknown "
+            "sizes, as in mx.sym.var('inputs', shape=(0, 0, 0, 3)), or one size for each axis"
         )
     return ndim
 
 
 def kernel_rank(name: str, shape: Tuple) -> int:
-    """The number of spatial axes of a kernel of this shape."""
+    """Return the number of spatial axes of a kernel."""
     if len(shape) - 2 not in LAYOUTS or min(shape) < 1:
         raise ValueError(f"`{name}` must have 3, 4 or 5 axes. Received: {name}.shape={shape}")
     return len(shape) - 2
@@ -53,7 +53,7 @@ def kernel_rank(name: str, shape: Tuple) -> int:
 def window(
     ndim: int, strides: Any, padding: Any, dilation_rate: Any = None, paddings: Sequence[str] = PADDINGS
 ) -> Dict[str, Any]:
-    """The arguments of a window, under the names of MXNet's operators."""
+    """Return the arguments of a window under MXNet's names."""
     how = {
         "stride": per_axis("strides", strides, ndim),
         "pad": one_of("padding", padding, paddings),
@@ -66,13 +66,13 @@ def window(
 def transposed_window(
     kernel: Tuple[int, ...], strides: Any, padding: Any, output_padding: Any, dilation_rate: Any
 ) -> Dict[str, Any]:
-    """The arguments of a transposed window, whose padding is what to cut off."""
+    """Return the arguments of a transposed window, whose padding is the amount to cut off."""
     ndim = len(kernel)
     how = window(ndim, strides, padding, dilation_rate)
     if ndim == 3 and max(how["dilate"]) > 1:
         raise ValueError(
-            "`dilation_rate > 1` is not supported by transposed convolutions over 3 axes: MXNet has no "
-            f"such operator. Received: dilation_rate={dilation_rate}"
+            "`dilation_rate > 1` is not supported by transposed convolutions over 3 axes, because MXNet "
+            f"has no such operator. Received: dilation_rate={dilation_rate}"
         )
     extras: Tuple[Optional[int], ...] = (None,) * ndim
     if output_padding is not None:
@@ -90,10 +90,10 @@ def conv_transpose_padding(
     output_padding: Optional[int] = None,
     dilation_rate: int = 1,
 ) -> Tuple[Tuple[int, int], int]:
-    """What a transposed convolution cuts off on one axis, and adds, to have Keras' output size.
+    """Return what a transposed convolution cuts off and adds on one axis for Keras' output size.
 
-    The full transposed convolution of ``n`` elements has ``(n - 1) * stride + k_eff``, of which Keras
-    keeps ``(n - 1) * stride + tail``. The tail is, with and without an output padding,
+    The full transposed convolution of ``n`` elements has ``(n - 1) * stride + k_eff`` elements. Keras
+    keeps ``(n - 1) * stride + tail`` of them, where the tail depends on the output padding:
 
     ============  ==============================  ====================
     padding       output_padding given            None
@@ -113,12 +113,12 @@ def conv_transpose_padding(
     Returns
     -------
     (before, after), extra : (tuple of int, int)
-        Elements cut at the two ends, and elements added at the end.
+        Elements cut off at the two ends, and elements added at the end.
 
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit.
+        If an argument is invalid.
 
     Examples
     --------
@@ -142,6 +142,6 @@ def conv_transpose_padding(
 
 
 def cut_to(tail: int, span: int) -> Tuple[Tuple[int, int], int]:
-    """Cut ``span`` down to ``tail`` elements, the odd one at the end, or else what to add to it."""
+    """Return what to cut off ``span`` elements, the odd one at the end, or to add, to get ``tail``."""
     surplus = max(span - tail, 0)
     return (surplus // 2, surplus - surplus // 2), max(tail - span, 0)

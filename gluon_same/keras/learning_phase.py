@@ -1,4 +1,4 @@
-"""Functions of keras-mxnet that obey the learning phase."""
+"""Replacements for functions of keras-mxnet, which respect the learning phase."""
 
 from functools import wraps
 from typing import Any, Callable, List, Sequence
@@ -6,12 +6,12 @@ from typing import Any, Callable, List, Sequence
 import mxnet as mx
 import numpy as np
 
-# Whether each call of `in_train_phase` that is under way received `training=True`, the innermost last.
+# Whether each running call of `in_train_phase` received `training=True`, the innermost last.
 _training = [False]
 
 
 def forcing(in_train_phase: Callable) -> Callable:
-    """``K.in_train_phase``, whose ``training=True`` also holds in inference."""
+    """Wrap ``K.in_train_phase`` so that ``training=True`` also applies in inference."""
 
     @wraps(in_train_phase)
     def forced(x, alt, training=None):
@@ -25,7 +25,7 @@ def forcing(in_train_phase: Callable) -> Callable:
 
 
 def dropout(x, level, noise_shape=None, seed=None):
-    """``K.dropout``, which also drops in inference if the layer was called with ``training=True``."""
+    """Replace ``K.dropout``; also drop in inference if the layer was called with ``training=True``."""
     from keras.backend import mxnet_backend
 
     if not 0 <= level <= 1:
@@ -37,7 +37,7 @@ def dropout(x, level, noise_shape=None, seed=None):
 
 
 def obeying(function: Callable) -> Callable:
-    """``K.function``, whose functions obey the learning phase."""
+    """Wrap ``K.function`` so that its functions respect the learning phase."""
 
     @wraps(function)
     def obedient(inputs, outputs, updates=None, **kwargs):
@@ -47,11 +47,11 @@ def obeying(function: Callable) -> Callable:
 
 
 class Function:
-    """A function of ``K.function``, whose inputs may be followed by the learning phase.
+    """A function of ``K.function``, which accepts the learning phase after its inputs.
 
-    keras-mxnet's own leaves Dropout out in both phases, because MXNet removes it from a graph without
-    gradients. It also reads neither BatchNormalization's moving statistics nor, after training, the
-    weights of the model.
+    keras-mxnet's function skips Dropout in both phases, because MXNet removes it from a graph without
+    gradients. It also ignores BatchNormalization's moving statistics and, after training, the weights of
+    the model.
     """
 
     inputs: Any
@@ -88,7 +88,7 @@ def _symbol(x, phase):
 
 
 def _bind(symbols, given, phase):
-    # One gradient is enough for MXNet to keep Dropout. No output reads the variable that has it.
+    # MXNet keeps Dropout if one variable has a gradient. This one is not used by the outputs.
     keep = mx.sym.var("keep_dropout", shape=(1,))
     graph = mx.sym.Group([*symbols, keep])
     names = set(graph.list_arguments())

@@ -1,19 +1,20 @@
-"""Putting keras-mxnet right: its convolutions and poolings by :mod:`gluon_same.keras`.
+"""Correct keras-mxnet: replace its convolutions and poolings by those of :mod:`gluon_same.keras`.
 
-One line does it, before models are built::
+Run one line before building models::
 
     import gluon_same.keras.mxnet_backend as same; same.install()
 
-From then on, every convolution (also depthwise, separable and transposed) and every pooling that
-keras-mxnet 2.2.4.3 builds has TensorFlow's numbers and sizes, at sizes that are open, too
-(``Input((None, None, 3))``). It is to stay in place until they are compiled; what is built already
-keeps the graph it has.
+After ``install()``, all convolutions (also depthwise, separable and transposed) and poolings of
+keras-mxnet 2.2.4.3 have the results and the sizes of TensorFlow, also for unknown sizes
+(``Input((None, None, 3))``). Models that were built before keep their graphs. Do not call
+``uninstall()`` before a model is compiled.
 
-The learning phase is obeyed wherever it is given. ``K.function`` runs dropout and batch normalization in
-the phase that is its last input, by default in the ``K.learning_phase()`` of the time when it was made.
-``training=True`` or ``False`` in the call of a layer holds for ``fit`` and ``predict`` alike.
+``install()`` also corrects the learning phase. Functions of ``K.function`` run dropout and batch
+normalization in the phase given as their last input, or by default in the phase of
+``K.learning_phase()`` when the function was made. ``training=True`` or ``False`` in the call of a layer
+applies to both ``fit`` and ``predict``.
 
-:data:`REPLACED` names everything that is replaced, and :func:`uninstall` puts it all back.
+:data:`REPLACED` lists everything that is replaced. :func:`uninstall` restores it.
 """
 
 import collections
@@ -31,7 +32,7 @@ __all__ = ["REPLACED", "install", "installed", "is_installed", "uninstall"]
 
 VERSION = "2.2.4.3"
 
-#: Functions of the backend, each replaced where it is defined and where ``keras.backend`` shows it.
+#: Functions of the backend, each replaced in ``keras.backend`` and in the module that defines it.
 _FUNCTIONS = {
     function.__name__: function
     for function in (
@@ -45,16 +46,16 @@ _FUNCTIONS = {
         replacements.separable_conv2d,
         replacements.pool2d,
         replacements.pool3d,
-        # These mistake one open size for another; TimeDistributed and ZeroPadding1D use them.
+        # The originals confuse unknown sizes; TimeDistributed and ZeroPadding1D use them.
         replacements.reshape,
         replacements.squeeze,
         replacements.temporal_padding,
-        # These fail, or have no effect in inference, where a layer is called with `training`.
+        # The originals fail or have no effect in inference if a layer is called with `training`.
         replacements.identity,
         learning_phase.dropout,
     )
 }
-#: Functions of the backend that are kept, and what wraps each of them.
+#: Functions of the backend that are wrapped.
 _WRAPPERS = {
     "placeholder": replacements.fixing,
     "in_train_phase": learning_phase.forcing,
@@ -70,7 +71,7 @@ _METHODS = {
 }
 _MODULES = ("keras.backend", "keras.backend.mxnet_backend")
 
-#: The full names of all that :func:`install` replaces.
+#: Full names of everything that :func:`install` replaces.
 REPLACED = (
     *(f"{module}.{name}" for module in _MODULES for name in (*_FUNCTIONS, *_WRAPPERS)),
     *_METHODS,
@@ -78,22 +79,22 @@ REPLACED = (
 
 _originals: Dict[Any, Any] = {}
 
-# Contexts of several threads may overlap: the last to end puts things back.
+# Contexts of several threads may overlap. The last one to end restores the originals.
 _lock = threading.RLock()
 _contexts: List[Any] = []
 
 
 def install() -> None:
-    """Replace what :data:`REPLACED` names. Doing it again changes nothing.
+    """Replace everything in :data:`REPLACED`. Calling this again changes nothing.
 
-    On Python 3.10 and later, keras-mxnet does not import by itself, for it looks for ``Iterable`` in
-    ``collections``. It does here: the name is there for the time of the import. Keras runs on MXNet
-    then, unless it was imported before, or KERAS_BACKEND in the environment says otherwise.
+    On Python 3.10 and later, keras-mxnet alone cannot be imported, because it imports ``Iterable`` from
+    ``collections``. This function adds the name during the import. Keras runs on MXNet then, unless it
+    was imported before or the environment variable KERAS_BACKEND names another backend.
 
     Raises
     ------
     ImportError
-        If keras-mxnet is not installed, in another version, or hidden by another Keras.
+        If keras-mxnet is not installed, has another version, or is hidden by another Keras.
     RuntimeError
         If Keras runs on another backend than MXNet.
 
@@ -111,8 +112,8 @@ def install() -> None:
     keras = _import_keras()
     if keras.backend.backend() != "mxnet":
         raise RuntimeError(
-            f"Keras runs on the backend {keras.backend.backend()!r}: set KERAS_BACKEND=mxnet in the "
-            "environment before Keras is imported"
+            f"Keras runs on the backend {keras.backend.backend()!r}: set the environment variable "
+            "KERAS_BACKEND=mxnet before importing Keras"
         )
     wrap = keras.backend.mxnet_backend.keras_mxnet_symbol
     functions = {name: wrap(function) for name, function in _FUNCTIONS.items()}
@@ -127,7 +128,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Put back everything that :func:`install` replaced.
+    """Restore everything that :func:`install` replaced.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def uninstall() -> None:
 
 
 def is_installed() -> bool:
-    """Whether the replacements are in place.
+    """Return whether the replacements are installed.
 
     Returns
     -------
@@ -160,12 +161,12 @@ def is_installed() -> bool:
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """A context with the replacements in place, which leaves everything as it was found.
+    """Return a context that installs the replacements and restores the previous state at its end.
 
     Returns
     -------
     context manager
-        Its start raises what :func:`install` raises.
+        Entering it raises the errors of :func:`install`.
 
     Examples
     --------
@@ -191,7 +192,7 @@ def installed() -> Iterator[None]:
 
 
 def _import_keras():
-    advice = f"gluon_same.keras.mxnet_backend wants it: pip install 'keras-mxnet=={VERSION}'"
+    advice = f"gluon_same.keras.mxnet_backend requires it: pip install 'keras-mxnet=={VERSION}'"
     try:
         found = metadata.version("keras-mxnet")
     except metadata.PackageNotFoundError:
@@ -200,7 +201,7 @@ def _import_keras():
         raise ImportError(f"keras-mxnet {found} is installed, not {VERSION}. {advice}")
     with _ready_for_keras():
         keras = importlib.import_module("keras")
-    # Another Keras may be installed over it, in the same folder.
+    # Another Keras may be installed in the same folder.
     if keras.__version__ != VERSION:
         raise ImportError(f"Keras {keras.__version__} is imported, not keras-mxnet {VERSION}. {advice}")
     return keras
@@ -208,9 +209,10 @@ def _import_keras():
 
 @contextmanager
 def _ready_for_keras():
-    """What keras-mxnet's import looks for: ``collections.Iterable``, and the name of its backend.
+    """Provide what keras-mxnet's import requires: ``collections.Iterable`` and the backend's name.
 
-    Without the latter it takes the one of the user's settings, which another Keras may have written.
+    Without the name, keras-mxnet reads the backend from a settings file that another Keras may have
+    written.
     """
     lent = not hasattr(collections, "Iterable")
     named = "KERAS_BACKEND" not in os.environ
@@ -234,7 +236,7 @@ def _replace(name, value):
 
 
 def _locate(name):
-    """The module or class of a full name, and the name in it."""
+    """Return the module or class of a full name, and the name of the attribute."""
     path, attribute = name.rsplit(".", 1)
     try:
         return importlib.import_module(path), attribute

@@ -1,4 +1,4 @@
-"""What a Keras operation is given: arrays and symbols, and what is known of their shapes."""
+"""Inputs of a Keras operation: arrays and symbols, and what is known of their shapes."""
 
 from ast import literal_eval
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
@@ -10,15 +10,15 @@ from .. import symbols
 
 Shape = Tuple[Optional[int], ...]
 
-#: Two sizes to try for an axis that a variable leaves open. They are even numbers of many divisors, so
-#: that maps which are halved and doubled again on their way through a net still meet at one size.
+#: Two sizes to try for an unknown size of a variable. They have many divisors, so that maps that a net
+#: halves and doubles again still have equal sizes.
 PROBES = (10080, 20160)
 
 
 class Operand(NamedTuple):
-    """An array or a symbol of classic mode, and its shape, None for what is not known.
+    """An array or a symbol in classic mode, and its shape, with None for unknown sizes.
 
-    The sizes of a symbol are ``sure`` if its graph refuses all others.
+    The shape of a symbol is ``sure`` if its graph raises an error for all other sizes.
     """
 
     value: Any
@@ -30,27 +30,30 @@ class Operand(NamedTuple):
         return mx.nd if isinstance(self.value, mx.nd.NDArray) else mx.sym
 
     def transpose(self, axes: Tuple[int, ...]) -> "Operand":
-        """The axes in another order."""
+        """Return the operand with its axes in another order."""
         value = self.F.transpose(self.value, axes=axes)
         return self._replace(value=value, shape=self.shape and tuple(self.shape[a] for a in axes))
 
 
 def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]:
-    """``inputs`` and kernels as operands, and what brings a result to the mode of ``inputs``.
+    """Return inputs and kernels as operands, and a function that restores the mode of ``inputs``.
 
     Raises
     ------
     TypeError
-        If one is neither an array nor a symbol, or they are not all of one kind.
+        If one is neither an array nor a symbol, or if arrays and symbols are mixed.
     ValueError
-        If nothing tells the shape of a kernel, or arrays are of several dtypes.
+        If the shape of a kernel is not known, or if the dtypes of arrays differ.
     """
     if not isinstance(inputs, (mx.nd.NDArray, mx.sym.Symbol)):
-        raise TypeError(f"inputs of {type(inputs)} are neither an NDArray nor a Symbol")
+        raise TypeError(f"`inputs` must be an NDArray or a Symbol. Received: {type(inputs)}")
     kind = mx.nd.NDArray if isinstance(inputs, mx.nd.NDArray) else mx.sym.Symbol
     for name, kernel in kernels.items():
         if not isinstance(kernel, kind):
-            raise TypeError(f"{name} of {type(kernel)} does not go with inputs of {type(inputs)}")
+            raise TypeError(
+                f"`inputs` and `{name}` must both be arrays or both be symbols. Received: "
+                f"{type(inputs)} and {type(kernel)}"
+            )
     if kind is mx.nd.NDArray:
         for name, kernel in kernels.items():
             if kernel.dtype != inputs.dtype:
@@ -64,7 +67,7 @@ def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]
 
 
 def kernel_operand(name: str, value: Any) -> Operand:
-    """An operand whose shape must be known."""
+    """Return an operand, or raise a ValueError if its shape is not known."""
     found = operand(value)
     if found.shape is None or None in found.shape:
         raise ValueError(
@@ -75,31 +78,32 @@ def kernel_operand(name: str, value: Any) -> Operand:
 
 
 def operand(value: Any) -> Operand:
-    """An operand of an array or a symbol in classic mode."""
+    """Return the operand of an array or a symbol in classic mode."""
     if isinstance(value, mx.nd.NDArray):
         return Operand(value, value.shape)
     return Operand(value, infer_shape(value), sure=False)
 
 
 def fix(symbol: Any, expected: Shape) -> Any:
-    """A symbol that MXNet refuses to bind to another shape than ``expected``, None for any size."""
+    """Return a symbol that MXNet binds to the shape ``expected`` only, where None allows any size."""
     return symbols.fix_shape(symbol, expected, _fixed_name(symbol.name, expected))
 
 
 def infer_shape(symbol: Any) -> Optional[Shape]:
-    """The shape that follows from the shapes of a symbol's variables.
+    """Infer the shape of a symbol from the shapes of its variables.
 
-    MXNet's own partial inference goes wrong where it computes with a size that is not known, or stops
-    with an error. So each open size is given a number, twice: what comes out alike is known.
+    MXNet's own partial inference fails or returns wrong numbers if it computes with an unknown size.
+    Therefore the shape is inferred with two different numbers for each unknown size. Sizes that are the
+    same in both results are known.
 
     Returns
     -------
     tuple of int or None, or None
-        None for each axis whose size is open, and None where not even the number of axes is known.
+        None for each unknown size, and None instead of the tuple if the number of axes is unknown.
     """
     declared = _declared_shapes(symbol, symbol.attr_dict())
-    # A variable of which only the number of axes is known, like the labels that Keras makes, follows
-    # the others' sizes; only if that does not do, it is given sizes, too.
+    # The sizes of a variable without any known size, such as Keras' labels, are left to MXNet's
+    # inference at first. If that fails, they get numbers, too.
     for everywhere in (False, True):
         try:
             shapes = [_infer_at(symbol, declared, size, everywhere) for size in PROBES]
@@ -110,14 +114,14 @@ def infer_shape(symbol: Any) -> Optional[Shape]:
 
 
 def inputs_are_fixed(symbol: Any) -> bool:
-    """Whether every size of every variable of open batch size is known, and checked by ``fix``."""
+    """Return whether all variables with an unknown batch size have sizes that ``fix`` checks."""
     attributes = symbol.attr_dict()
     declared = _declared_shapes(symbol, attributes)
     for name in symbol.list_inputs():
         batch, *sizes = declared.get(name, (0, 0)) or (1,)
         if batch < 1 and sizes:
             fixed = _fixed_name(name, (None, *sizes))
-            # Of an open size, a slice may be known and yet shorter at the end.
+            # A slice of an unknown size may seem known, but be shorter at the end.
             if min(sizes) < 1 or not any(node.startswith(fixed) for node in attributes):
                 return False
     return True

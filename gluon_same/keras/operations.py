@@ -1,7 +1,7 @@
-"""Keras' operations on operands whose kernels are in MXNet's layout already.
+"""Keras' operations on operands, with kernels in MXNet's layout.
 
-MXNet convolves channels first on the CPU. So channels-last data are transposed once before an operation
-and once after it, and a separable convolution stays channels first in between.
+On a CPU, MXNet supports only channels-first convolution. Channels-last data are therefore transposed
+before and after an operation. A separable convolution stays channels first in between.
 """
 
 from math import prod
@@ -14,13 +14,13 @@ from ..arguments import LAYOUTS
 from .checks import layout
 from .operands import Operand, Shape, fix
 
-#: Channels from which it may pay to transpose channels-last data, pool, and transpose back. Measured as
-#: the time of MXNet's own channels-last pooling over that: max 2x2/2 of 64 channels at 56: 1.9, 3x3/1:
-#: 6.4; average 2x2/2: 0.2, 3x3/1: 0.8, 5x5/1: 1.6, and of 16 channels: 0.9, 1.6, 2.8. Of 3 channels, and
-#: in 1-D, its own was quicker for both, 0.1 to 0.9.
+#: Channels from which channels-last data are transposed, pooled and transposed back. Time of MXNet's
+#: channels-last pooling over the time of that, at 56x56: max pooling of 64 channels, 2x2/2: 1.9, 3x3/1:
+#: 6.4; average pooling of 64 channels, 2x2/2: 0.2, 3x3/1: 0.8, 5x5/1: 1.6, and of 16 channels: 0.9, 1.6,
+#: 2.8. With 3 channels and in 1-D it was 0.1 to 0.9 for both.
 MANY = 16
 
-#: Windows that an element is in, from which that holds for averages.
+#: Averages are transposed only if each element belongs to at least this number of windows.
 OVERLAP = 9
 
 How = Dict[str, Any]
@@ -29,7 +29,7 @@ How = Dict[str, Any]
 def convolution(
     x: Operand, weight: Operand, data_format: str, how: How, name: Optional[str] = None
 ) -> Any:
-    """Weight (filters, channels per group, *kernel): as many groups as fit in the channels."""
+    """Convolve with a weight (filters, channels per group, *kernel)."""
     inputs, outputs = _channels(x, data_format), weight.shape[0]
     groups = 1 if inputs is None else inputs // weight.shape[1]
     if inputs is not None and inputs % weight.shape[1]:
@@ -49,7 +49,7 @@ def convolution(
 def depthwise(
     x: Operand, weight: Operand, data_format: str, how: How, name: Optional[str] = None
 ) -> Any:
-    """Weight (channels, multiplier, *kernel): each channel convolved by its own kernels."""
+    """Convolve each channel with its own kernels; weight (channels, multiplier, *kernel)."""
     _check_channels(x, weight.shape[0], "kernel", data_format)
     return _close(_depthwise(_open(x, data_format, how), weight, how, name), data_format)
 
@@ -62,7 +62,7 @@ def separable(
     how: How,
     name: Optional[str] = None,
 ) -> Any:
-    """A depthwise convolution, and a pointwise one of weight (filters, channels, 1, ...)."""
+    """Compute a depthwise convolution and a pointwise one with weight (filters, channels, 1, ...)."""
     _check_channels(x, weight.shape[0], "depthwise_kernel", data_format)
     between, ones = weight.shape[0] * weight.shape[1], (1,) * (len(weight.shape) - 2)
     if pointwise.shape[1:] != (between, *ones):
@@ -77,7 +77,10 @@ def separable(
 def transposed(
     x: Operand, weight: Operand, data_format: str, how: How, name: Optional[str] = None
 ) -> Any:
-    """Weight (channels, filters, *kernel), and ``how`` from ``transposed_window``."""
+    """Compute a transposed convolution; weight (channels, filters, *kernel).
+
+    ``how`` is a result of :func:`.checks.transposed_window`.
+    """
     _check_channels(x, weight.shape[0], "kernel", data_format)
     x = _open(x, data_format, None, len(weight.shape) - 2)
     operate = _deconvolve if _is_leaf(weight) else _convolve_spread
@@ -86,10 +89,10 @@ def transposed(
 
 
 def _is_leaf(weight):
-    """Whether a ``Deconvolution`` by this weight can be trained, or nothing records it.
+    """Return whether ``Deconvolution`` supports this weight.
 
-    The gradient by a weight that another operator computes fails on a CPU ("could not execute a
-    primitive"), because oneDNN receives memory that is not allocated yet.
+    Its gradient fails on a CPU ("could not execute a primitive") if another operator computes the
+    weight, because oneDNN receives memory that is not allocated yet.
     """
     if weight.F is mx.nd:
         return not mx.autograd.is_recording()
@@ -101,9 +104,9 @@ def _deconvolve(x, weight, how):
 
 
 def _convolve_spread(x, weight, how):
-    """The same by a convolution: the data with ``stride - 1`` zeros between, the kernel mirrored.
+    """Convolve data that are spread by ``stride - 1`` zeros with the mirrored kernel.
 
-    It takes two to four times as long as a ``Deconvolution``.
+    This gives the same numbers as ``Deconvolution`` and takes two to four times as long.
     """
     F, (channels, filters, *kernel) = x.F, weight.shape
     spread = x.value
@@ -142,7 +145,7 @@ def pooling(
     how: How,
     name: Optional[str] = None,
 ) -> Any:
-    """Max (``'max'``) or average (``'avg'``) pooling."""
+    """Compute max (``'max'``) or average (``'avg'``) pooling."""
     ndim = len(pool_size)
     wide = ndim > 1 and (_channels(x, data_format) or 0) >= MANY
     heavy = pool_type == "max" or prod(pool_size) >= OVERLAP * prod(how["stride"])
@@ -191,26 +194,27 @@ def _common(x, weight):
 
 
 def _open(x, data_format, how, ndim=None):
-    """The data channels first, and their known sizes sure."""
+    """Return the data channels first, with their known sizes fixed."""
     ndim = len(how["stride"]) if how else ndim
     if data_format == "channels_last":
         x = x.transpose((0, ndim + 1, *range(1, ndim + 1)))
-    # After the transpose, for there a check costs nothing: at the inputs of a graph it is a copy.
+    # Fix the sizes after the transpose, where this takes no time. At an input of a graph it is a copy.
     return _settle(x, "channels_first", how)
 
 
 def _close(x, data_format):
-    """The result in its own format again."""
+    """Return the result in its data format."""
     if data_format == "channels_first":
         return x.value
     return x.transpose((0, *range(2, len(x.shape)), 1)).value
 
 
 def _settle(x, data_format, how):
-    """A symbol whose known sizes are sure, where the graph is made for them.
+    """Return a symbol that raises an error for other sizes, if the graph depends on the size.
 
-    A variable's own shape gives way to the one that is bound, and a strided SAME window made for one
-    size is wrong at another. With stride 1, or without padding, the same graph serves every size.
+    MXNet ignores the shape of a variable if an array of another shape is bound to it, and a strided SAME
+    window for one size is wrong at another. With stride 1 or without padding, one graph serves every
+    size.
     """
     if x.sure or x.shape is None or how is None or how["pad"] == "valid":
         return x

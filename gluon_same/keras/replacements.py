@@ -1,8 +1,8 @@
-"""What :mod:`.mxnet_backend` puts in place of keras-mxnet's own functions, under their signatures.
+"""Replacements for functions of keras-mxnet, with the same signatures.
 
-``x`` and kernels are keras-mxnet's ``KerasSymbol``. For channels-last data its kernels have Keras'
-layout, and for channels-first data MXNet's own. Keras is imported when it is called for: by then
-keras-mxnet has been.
+``x`` and kernels are keras-mxnet's ``KerasSymbol``. Kernels have Keras' layout for channels-last data,
+and MXNet's layout for channels-first data. Functions import Keras themselves, because keras-mxnet has
+been imported only when they are called.
 """
 
 from functools import wraps
@@ -95,7 +95,7 @@ def reshape(x, shape):
 
 
 def identity(x):
-    return _symbol(x, mx.sym.reshape(x.symbol, shape=(-2,)))  # MXNet's own takes no Dropout behind it
+    return _symbol(x, mx.sym.reshape(x.symbol, shape=(-2,)))  # Dropout fails after MXNet's identity
 
 
 def squeeze(x, axis):
@@ -103,18 +103,17 @@ def squeeze(x, axis):
 
 
 def temporal_padding(x, padding=(1, 1)):
-    plane = mx.sym.expand_dims(x.symbol, axis=1)  # MXNet pads four axes or five
+    plane = mx.sym.expand_dims(x.symbol, axis=1)  # MXNet pads only 4-D and 5-D data
     width = (0, 0, 0, 0, *padding, 0, 0)
     plane = mx.sym.pad(plane, mode="constant", constant_value=0, pad_width=width)
     return _symbol(x, mx.sym.reshape(plane, shape=(0, -3, 0)))
 
 
 def fixing(placeholder: Callable) -> Callable:
-    """``K.placeholder``, whose known sizes MXNet then refuses to bind to others.
+    """Wrap ``K.placeholder`` so that MXNet raises an error for other sizes than the known ones.
 
-    Graphs are made for those sizes, and ``K.function`` and exported models do not check what they are
-    given. Here the check costs a copy of the input, and nothing in all that follows. What has no spatial
-    axes goes to no convolution, and stays as it comes.
+    Graphs depend on those sizes, and ``K.function`` and exported models do not check their inputs. The
+    check copies the input. Placeholders without spatial axes are never convolved, so they do not change.
     """
 
     @wraps(placeholder)
@@ -130,10 +129,10 @@ def fixing(placeholder: Callable) -> Callable:
 
 
 def call_transposed(self: Any, inputs: Any) -> Any:
-    """``Conv2DTranspose.call`` and ``Conv3DTranspose.call``, for sizes that are open, too.
+    """Replace ``Conv2DTranspose.call`` and ``Conv3DTranspose.call``, to support unknown sizes.
 
-    Keras' own tells ``K.conv2d_transpose`` the output size, which an open size leaves unknown: the
-    output padding says as much.
+    Keras' methods pass the output size to ``K.conv2d_transpose``, which an unknown size does not allow.
+    The output padding determines it as well.
     """
     from keras import backend as K
 
@@ -152,7 +151,7 @@ def call_transposed(self: Any, inputs: Any) -> Any:
 
 
 def depthwise_output_shape(self: Any, input_shape: Sequence[Optional[int]]) -> tuple:
-    """``DepthwiseConv2D.compute_output_shape``, which forgets the dilation."""
+    """Replace ``DepthwiseConv2D.compute_output_shape``, which ignores the dilation."""
     from keras.utils.conv_utils import conv_output_length
 
     first = self.data_format == "channels_first"
@@ -165,20 +164,20 @@ def depthwise_output_shape(self: Any, input_shape: Sequence[Optional[int]]) -> t
 
 
 def get_shape(self: Any) -> tuple:
-    """``KerasSymbol._get_shape``, where MXNet's partial inference stops at a size that is open."""
+    """Replace ``KerasSymbol._get_shape``, which fails for unknown sizes."""
     if hasattr(self, "_keras_shape"):
         return self._keras_shape
     shape = infer_shape(self.symbol)
-    if shape is None:  # what keras-mxnet itself does
+    if shape is None:  # as keras-mxnet does
         return self.symbol.infer_shape_partial()[1][0]
     return tuple(0 if n is None else n for n in shape)
 
 
 def _reshape_codes(have, wanted):
-    """A shape as MXNet's reshape takes it, whose 0 is the axis at the same place of what is there.
+    """Return a shape with the codes of MXNet's reshape, where 0 keeps the size of the same axis.
 
-    Keras' open sizes are that too, but where axes were merged before them, or split, as TimeDistributed
-    does: MXNet has codes for these.
+    Unknown sizes keep the size of the same axis, too, unless axes before them are merged or split, as by
+    TimeDistributed. MXNet has codes for these cases.
     """
     if have is None or None not in wanted[1:]:
         return tuple(0 if n is None else n for n in wanted)
@@ -186,11 +185,11 @@ def _reshape_codes(have, wanted):
         return -3, -2
     if wanted[0] == -1 and wanted[2:] == have[1:] and wanted[1] is not None:
         return -4, -1, wanted[1], -2
-    known = len(wanted) - wanted[::-1].index(None)  # up to the last open size
-    # Without a -1 MXNet itself refuses what does not fit, because the number of elements differs.
+    known = len(wanted) - wanted[::-1].index(None)  # up to the last unknown size
+    # Without a -1, MXNet raises an error itself, because the number of elements differs.
     if -1 in wanted and wanted[1:known] != have[1:known]:
         raise ValueError(
-            "The `shape` argument leaves sizes open that are not those of the same axes. Received: "
+            "The `shape` argument has unknown sizes that are not those of the same axes. Received: "
             f"shape={wanted}, for a tensor of shape {have}"
         )
     return tuple(0 if n is None else n for n in wanted)
@@ -235,11 +234,11 @@ def _transposed_to(x, kernel, output_shape, ndim, strides, padding, data_format,
 
 
 def _cut_to(wanted, size, kernel, stride, dilation, padding):
-    """What the transposed convolution of ``size`` elements cuts off to have the size that is wanted."""
+    """Return what the transposed convolution of ``size`` elements cuts off for the wanted size."""
     span = dilation * (kernel - 1) + 1
     if not wanted or not size:
         raise ValueError(
-            "The `output_shape` argument and the shape of `x` must hold every spatial size. Received: "
+            "The `output_shape` argument and the shape of `x` must have every spatial size. Received: "
             f"{wanted} for {size} elements of `x`"
         )
     tail = wanted - (size - 1) * stride
@@ -247,7 +246,7 @@ def _cut_to(wanted, size, kernel, stride, dilation, padding):
     if not least <= tail < least + stride:
         raise ValueError(
             f"The `output_shape` argument does not fit: a convolution with padding={padding!r}, kernel "
-            f"{kernel} and stride {stride} does not give {size} elements. Received: {wanted}"
+            f"{kernel} and stride {stride} does not give the {size} elements of `x`. Received: {wanted}"
         )
     return checks.cut_to(tail, span)
 
@@ -274,23 +273,23 @@ def _name(what):
 
 
 def _operand(x, ndim):
-    # Not by `x.shape`: `_keras_shape`, where Keras writes what it expects, is wrong in places (the
-    # channels of ConvLSTM2D's first state).
+    # `x.shape` may be wrong: it returns the shape that Keras expects, for example with wrong channels of
+    # ConvLSTM2D's first state.
     found = operand(x.symbol)
     checks.rank(found.shape, ndim)
     return found._replace(sure=inputs_are_fixed(x.symbol))
 
 
 def _kernel(kernel, rank, data_format, order):
-    """A kernel in MXNet's layout, whose first axes are those at ``order`` in Keras'."""
+    """Return a kernel in MXNet's layout; ``order`` are the positions of its first axes in Keras'."""
     weight, ndim = kernel_operand("kernel", kernel.symbol), rank + 2
     if len(weight.shape) != ndim:
         raise ValueError(f"`kernel` must have {ndim} axes. Received: kernel.shape={weight.shape}")
     if data_format == "channels_first":
         if ndim == 4:
             return weight
-        # Once it has inferred by a 1-D or 3-D kernel, oneDNN keeps it in an order of its own, and MXNet
-        # fails to write new weights over it. What is read through a reshape is left as it is.
+        # After inference, oneDNN keeps a 1-D or 3-D kernel in its own memory layout, and MXNet fails to
+        # write new weights to it. A reshape before the convolution prevents this.
         return weight._replace(value=weight.F.reshape(weight.value, shape=(0,) * ndim))
     return weight.transpose((*(a % ndim for a in order), *range(ndim - 2)))
 

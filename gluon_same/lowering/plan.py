@@ -1,24 +1,26 @@
-"""Which operators serve a window: the rules, in plain integers.
+"""The rules that choose the operators for a window, in plain integers.
 
-They read the window, the size where it is known, and then the numbers of channels: never the machine,
-the batch, the dtype, or what the graph is used for. Windows padded by ``(before, after)`` are had by
+The rules depend on the window, on the input size if it is known, and then on the numbers of channels.
+They do not depend on the machine, the batch size, the dtype or the use of the graph. Windows padded by
+``(before, after)`` are computed in one of these ways:
 
 *symmetric padding*
-    where ``before == after``: the operator alone;
+    If ``before == after``, the operator alone suffices.
 *crop*
-    Pad both ends by ``own``, which is ``before`` modulo the stride and at least ``after``, and slice the
-    outputs that were not asked for off. With stride 1 and an even kernel, ``own`` is ``k // 2`` and the
-    slice drops the first row and column;
+    Pad both ends by ``own``, which equals ``before`` modulo the stride and is at least ``after``, then
+    slice off the extra outputs. With stride 1 and an even kernel, ``own`` is ``k // 2`` and the slice
+    drops the first row and column.
 *full*
-    For pooling: pad both ends by ``before``, and let ``pooling_convention='full'`` round up;
+    For pooling, pad both ends by ``before`` and round the number of windows up with
+    ``pooling_convention='full'``.
 *pad*
-    Lengthen the input by ``Pad``.
+    Lengthen the input with ``Pad``.
 
-Where the size is not known and the padding depends on it, a pooling runs on the reversed axis if the
-padding is the same at every size when seen from there: SAME is SAME_LOWER mirrored, which pads both ends
-of 3x3/2 by 1. A depthwise convolution does so, too, and reverses its small weight. To reverse the weight
-of other convolutions costs more than it gains: they are padded by the size that the graph meets. So is
-what reversing does not help.
+If the size is not known and the padding depends on it, a pooling runs on the reversed axis if the
+padding does not depend on the size there. SAME on the reversed axis is SAME_LOWER, which pads both ends
+of 3x3/2 by 1. A depthwise convolution does the same and reverses its small weight. Other convolutions
+would spend more time reversing the weight than they save. They, and windows that reversing does not
+help, are padded by an amount that is computed in the graph.
 """
 
 from functools import lru_cache
@@ -32,19 +34,19 @@ from .steps import Pad, PadBySize, Slice
 Sizes = Tuple[Optional[int], ...]
 Windows = Tuple[Window, ...]
 
-#: All operators that a plan made here may hold. Each has a CPU and a GPU kernel.
+#: All operators that these plans may use. Each has a CPU and a GPU kernel.
 OPERATORS = frozenset(
     ["Convolution", "Deconvolution", "Pooling", "Pad", "Reshape", "slice", "slice_axis", "slice_like"]
     + ["transpose", "Concat", "_contrib_arange_like", "broadcast_add", "broadcast_div", "ones_like"]
     + ["reverse"]
 )
 
-#: Steps of a window from which a graph that pads by the size would hold an operator for each.
+#: Largest stride of a graph that computes the padding, which has an operator for each phase.
 MOST_PHASES = 64
 
 
 class Operator(NamedTuple):
-    """MXNet's own operator: its windows, and what it pads both ends of each axis by."""
+    """An operator of MXNet: its windows and its own padding of both ends of each axis."""
 
     windows: Windows
     pad: Ints
@@ -53,7 +55,7 @@ class Operator(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """An operator, and the steps before and after it."""
+    """An operator and the steps before and after it."""
 
     operator: Operator
     before: Tuple[Any, ...] = ()
@@ -61,24 +63,24 @@ class Plan(NamedTuple):
 
     @property
     def reversed(self) -> Ints:
-        """The spatial axes that the operator runs along from the end."""
+        """Return the spatial axes that are reversed before the operator."""
         first = self.before[:1]
         cuts = first[0].cuts if first and isinstance(first[0], Slice) else ()
         return tuple(axis for axis, (_, _, reverse) in enumerate(cuts) if reverse)
 
     @property
     def pads(self) -> bool:
-        """Whether the operator meets elements that are not the input's."""
+        """Return whether a step lengthens the input before the operator."""
         return any(hasattr(step, "amounts") for step in self.before)
 
     def words(self) -> Tuple[str, ...]:
-        """What is done to each axis, in words."""
+        """Describe in words what is done to each axis."""
         own = tuple(f"pads both ends by {n}" if n else "" for n in self.operator.pad)
         said = [step.words() for step in self.before] + [own] + [step.words() for step in self.after]
         return tuple("; ".join(filter(None, axis)) or "needs no padding" for axis in zip(*said))
 
     def apply(self, F: Any, x: Any, layout: str, operate: Callable[[Any, Operator], Any]) -> Any:
-        """Apply the plan to data, given what applies the operator."""
+        """Apply the plan to data; ``operate`` applies the operator."""
         for step in self.before:
             x = step.apply(F, x, layout)
         x = operate(x, self.operator)
@@ -103,10 +105,10 @@ def plan_convolution(
     sizes : tuple of int or None
         The input sizes, None where the graph must serve every size.
     channels : (int, int), optional
-        Channels of the input and of the output. Where the sizes are known, too, the smaller of the
-        two arrays is the one that is copied.
+        Channels of the input and of the output. If the sizes are known too, the plan copies the smaller
+        of the two arrays.
     depthwise : bool
-        Whether each channel has a kernel of its own, so that the weight is small.
+        Whether each channel has its own kernel. The weight is small then, and cheap to reverse.
     """
     paddings = tuple(map(Window.at, windows, sizes))
     if None in paddings:
@@ -116,8 +118,8 @@ def plan_convolution(
             if None not in cuts:
                 return _crop(windows, cuts, reverse)
         return _pad_by_size(windows, paddings)
-    # oneDNN's 3-D convolutions give wrong gradients of the weight at some sizes, where they pad the
-    # depth themselves and step over it: 3x3x3/2 of 16 channels at depth 3, for one.
+    # oneDNN's 3-D convolutions with padded and strided depth give wrong weight gradients at some sizes,
+    # for example 3x3x3/2 with 16 channels at depth 3. The input is padded first there.
     known = cast(Pairs, paddings)
     deep = len(windows) == 3 and windows[0].stride > 1 and any(known[0])
     cuts = tuple(map(crop_axis, windows, sizes, known))
@@ -146,8 +148,8 @@ def plan_pooling(windows: Windows, sizes: Sizes, kind: str, whole: bool) -> Plan
         return _pad_by_size(windows, paddings, edge=kind == "max")
     cropped = _pool(mirrored, tuple(map(crop_axis, mirrored, sizes, seen)), False, reverse)
     rounded = _pool(mirrored, tuple(map(_round_axis, mirrored, sizes, seen)), True, reverse)
-    # Rounding up makes an average divide by less than the whole window at the end, and takes every
-    # average off oneDNN, which is 2 to 4 times slower than to crop.
+    # An average prefers the crop: oneDNN does not serve averages that round up, which makes them 2 to 4
+    # times slower. Rounding up also divides by less than the whole window at the end.
     ways = [cropped, rounded] if kind == "avg" else [rounded, cropped]
     if kind == "avg" and whole:
         ways.remove(rounded)
@@ -158,7 +160,7 @@ def plan_pooling(windows: Windows, sizes: Sizes, kind: str, whole: bool) -> Plan
 
 @lru_cache(maxsize=4096)
 def plan_deconvolution(windows: Windows, cuts: Pairs, adjs: Ints) -> Plan:
-    """Lower a transposed convolution that cuts ``(before, after)`` off and adds ``adj``."""
+    """Lower a transposed convolution that cuts off ``(before, after)`` and adds ``adj``."""
     pad, adj, rest = [], [], []
     for window, (before, after), extra in zip(windows, cuts, adjs):
         surplus = before - after
@@ -177,14 +179,17 @@ def plan_deconvolution(windows: Windows, cuts: Pairs, adjs: Ints) -> Plan:
 def pad_first(
     windows: Windows, paddings: Pairs, edge: bool = False, step: Any = Pad, keep: Ints = ()
 ) -> Plan:
-    """The plan that lengthens the input by what is not alike at both ends, or by all for ``keep``."""
+    """Return the plan that lengthens the input first.
+
+    The operator itself adds what both ends share, except on the axes in ``keep``.
+    """
     own = tuple(0 if axis in keep else min(pair) for axis, pair in enumerate(paddings))
     amounts = tuple((before - p, after - p) for p, (before, after) in zip(own, paddings))
     return Plan(Operator(windows, own), (step(amounts, edge),))
 
 
 def crop_axis(window: Window, size: Optional[int], padding: Tuple[int, int]) -> Optional[Tuple]:
-    """``(own, lead, trail)`` of a crop; None if what is left over at the end depends on the size."""
+    """Return ``(own, lead, trail)`` of a crop, or None if ``trail`` depends on an unknown size."""
     (before, after), stride = padding, window.stride
     lead = max(ceil_div(after - before, stride), 0)
     own = before + lead * stride
@@ -194,9 +199,12 @@ def crop_axis(window: Window, size: Optional[int], padding: Tuple[int, int]) -> 
 
 
 def _round_axis(window, size, padding):
-    """``(own, 0, 0)`` where ``pooling_convention='full'`` gives the windows; a crop at stride 1."""
+    """Return ``(own, 0, 0)`` if ``pooling_convention='full'`` gives the windows, else None.
+
+    At stride 1, where the two conventions are the same, return the crop.
+    """
     (before, after), stride = padding, window.stride
-    if stride == 1:  # nothing to round: 'full' and 'valid' are one
+    if stride == 1:
         return crop_axis(window, size, padding)
     if size is None:
         # ceil((n + 2 before - k) / s) = floor((n + before + after - k) / s) for every n
@@ -208,10 +216,10 @@ def _round_axis(window, size, padding):
 
 
 def _reversed(windows, sizes):
-    """The windows, their paddings, and whether each is seen from the end, where that settles it."""
+    """Reverse the axes whose padding depends on the size; return windows, paddings and flags."""
     reverse = tuple(window.at(size) is None for window, size in zip(windows, sizes))
     mirrored = tuple(w.mirrored() if r else w for w, r in zip(windows, reverse))
-    # With gaps between the windows, those counted from one end are not those counted from the other.
+    # If there are gaps between the windows, those counted from the end are at other places.
     seen = tuple(
         None if r and w.span < w.stride else w.at(n) for w, n, r in zip(mirrored, sizes, reverse)
     )
@@ -239,8 +247,8 @@ def _pad_by_size(windows, paddings, edge=False):
         if padding is None and window.stride > MOST_PHASES:
             raise ValueError(
                 f"stride={window.stride} with a window of {window.span} elements has a padding that "
-                f"depends on the input size, which a graph for every size holds up to a stride of "
-                f"{MOST_PHASES}: fix the size, by gluon_same.specialize or in_size"
+                f"depends on the input size, and a graph for every size supports that up to a stride "
+                f"of {MOST_PHASES}: fix the size with gluon_same.specialize or in_size"
             )
     by_size = tuple(w if p is None else None for w, p in zip(windows, paddings))
     amounts = tuple(pair or (0, 0) for pair in paddings)
@@ -248,7 +256,7 @@ def _pad_by_size(windows, paddings, edge=False):
 
 
 def _input_is_smaller(windows, sizes, paddings, channels):
-    # ``Pad`` takes one operator for two axes or three.
+    # ``Pad`` takes one operator for two or three axes, and more for one axis.
     if channels is None or None in sizes or len(sizes) == 1:
         return False
     padded = prod(n + sum(pair) for n, pair in zip(sizes, paddings))

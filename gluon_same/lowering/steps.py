@@ -1,6 +1,6 @@
-"""The steps of a plan. Each applies itself to data and says in words what it does to each axis.
+"""The steps of a plan. Each step can be applied to data and describes itself in words.
 
-All operators have kernels for CPUs and GPUs and for every floating dtype.
+All their operators have CPU and GPU kernels for every floating dtype.
 """
 
 from typing import Any, NamedTuple, Optional, Tuple
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, Optional, Tuple
 from ..arguments import Pairs
 from ..geometry import Window
 
-#: What a step says of one axis; empty where it leaves the axis alone.
+#: A description for each axis; empty where a step leaves the axis as it is.
 Words = Tuple[str, ...]
 
 
 class Slice(NamedTuple):
-    """Drop elements at the ends of the axes, and reverse some, by one ``slice``."""
+    """Drop elements at the ends of the axes and reverse some axes, with one ``slice``."""
 
     cuts: Tuple[Tuple[int, int, bool], ...]  #: (leading, trailing, reverse) for each axis
 
@@ -35,10 +35,10 @@ class Slice(NamedTuple):
 
 
 class Pad(NamedTuple):
-    """Lengthen the axes by ``Pad``: by zeros, or by copies of the outermost elements.
+    """Lengthen the axes with ``Pad``, by zeros or by copies of the outermost elements.
 
-    Copies serve max pooling. Every window that reaches beyond an end also holds the element at that
-    end, so the maximum is the same, and no fill value is required for each dtype.
+    Max pooling uses copies. Every window that reaches beyond an end also contains the outermost element,
+    so the maximum stays the same, and no fill value per dtype is required.
     """
 
     amounts: Pairs
@@ -56,11 +56,12 @@ class Pad(NamedTuple):
 
 
 class PadBySize(NamedTuple):
-    """Lengthen axes by the SAME padding of the size they have when the graph runs.
+    """Lengthen axes by the SAME padding of the size that they have when the graph runs.
 
-    Of the sizes along a graph each grows with the one before it, but SAME's ``before`` goes up and down
-    as the size grows. So no operator adds it at the front. The end of an axis can be cut to any size,
-    though: reverse the axis, pad it, cut it to the length it should have, and reverse it again.
+    MXNet's operators can cut the end of an axis to a size that is computed in the graph, but cannot add
+    a computed number of elements at the start, and SAME's ``before`` both rises and falls as the size
+    grows. Therefore this step reverses the axis, pads it by the largest amount, cuts it to the right
+    length, and reverses it again.
     """
 
     windows: Tuple[Optional[Window], ...]  #: None for an axis that is padded by ``amounts``
@@ -90,28 +91,29 @@ class PadBySize(NamedTuple):
 
 
 def _generous(window):
-    """(front, tail) of a reversed axis: all that may be asked for after it, and before it."""
+    """Return the largest paddings of a reversed axis, ``(front, tail)``, over all sizes."""
     front = window.at(1)[1]
-    # Every phase of the stride is to have an element, whatever the size.
+    # Every phase of the stride must have an element, whatever the size.
     return front, max(window.at(1)[0], window.stride - 1 - front)
 
 
 def _line(F, x, ndim, axis, window):
-    """A tensor along an axis, whose other axes are 1: of the length that the axis is to have.
+    """Return a tensor of the length that an axis must get, whose other axes have size 1.
 
-    For a SAME window over ``n`` elements that is ``front + n + before``. It grows with each element by
-    what depends on the element's phase, its place modulo the stride. So it is the sum over the phases of
-    that growth times the elements of the phase, which a ``slice`` with the stride has.
+    For a SAME window over ``n`` elements, the length is ``front + n + before``. Each element adds an
+    amount that depends only on its phase, its position modulo the stride. The length is therefore the
+    sum over the phases of that amount times the number of elements in the phase, which is the length of
+    a ``slice`` with the stride.
 
-    ``arange_like`` is there for its length. It hands no gradient on.
+    Only the length of ``arange_like`` is used. It has no gradient.
     """
     line = F.contrib.arange_like(x, axis=axis)
     if window is not None:
         stride, (front, tail) = window.stride, _generous(window)
         reach = [n + window.at(n)[0] for n in range(1, stride + 1)]
         growth = [reach[0] + stride - reach[-1], *(b - a for a, b in zip(reach, reach[1:]))]
-        # The first element is there at any size. Other phases may have none: they are counted one too
-        # high, which the constant makes up for.
+        # Every input has an element of the first phase. Other phases may have none, so they are counted
+        # one too high, and the constant corrects this.
         begins = [front + tail, *(front + tail + phase - stride for phase in range(1, stride))]
         parts = []
         for begin, count in zip(begins, growth):
@@ -127,16 +129,16 @@ def _line(F, x, ndim, axis, window):
 
 
 def one_channel(F: Any, x: Any, axis: int) -> Any:
-    """The first channel of the first sample, for what is alike in all of them.
+    """Return the first channel of the first sample.
 
-    By ``slice_axis``: a ``slice`` that cuts oneDNN's blocks of channels can crash the process.
+    Uses ``slice_axis`` because a ``slice`` inside oneDNN's blocks of channels can crash the process.
     """
     x = F.slice_axis(x, axis=axis, begin=0, end=1)
     return F.slice_axis(x, axis=0, begin=0, end=1)
 
 
 def _on_planes(F, x, layout, axes, neutral, change):
-    """``change(F, x, axes)``, whose operators take two or three spatial axes, and channels first."""
+    """Return ``change(F, x, axes)``, whose operators require channels first and 2 or 3 spatial axes."""
     if layout.endswith("C"):
         last = len(layout) - 1
         x = F.transpose(x, axes=(0, last, *range(1, last)))

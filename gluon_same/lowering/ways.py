@@ -1,10 +1,12 @@
-"""Other plans for the same windows: which is fastest depends on the machine and on the layers around.
+"""Alternative plans for the same windows, which :mod:`gluon_same.tuning` measures.
 
-They are for :mod:`gluon_same.tuning`, which runs them and keeps the fastest. All serve one input size,
-data of float32, channels first, on a CPU. There are several because of oneDNN. It convolves and pools
-fastest where the channels of a position lie together in memory, as its convolutions leave them, while a
-crop or a ``Pad`` leaves plain memory behind. Plain planes that do not fit a cache, and all plain planes
-on a processor without AVX-512, it pools 10 to 100 times slower.
+Which plan is fastest depends on the machine and on the neighboring layers. All serve one input size and
+float32 data with channels first, on a CPU.
+
+oneDNN is the reason for the differences. It convolves and pools fastest in its blocked layout, which
+keeps the channels of a position together in memory. Its convolutions return that layout, while a crop or
+a ``Pad`` returns plain memory. oneDNN pools plain planes 10 to 100 times slower if they do not fit a
+cache, or if the processor lacks AVX-512.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Tuple, cast
@@ -14,17 +16,17 @@ from ..geometry import Window
 from .plan import Operator, Plan, Windows, _crop, crop_axis, pad_first, plan_convolution, plan_pooling
 from .steps import _on_planes
 
-#: oneDNN blocks channels by so many, and its kernel for plain planes takes so many at least.
+#: Size of oneDNN's blocks of channels, and the fewest channels of its kernel for plain planes.
 BLOCK, FEWEST = 8, 4
 
-#: Parts that a plane is tried in, as bands or as shorter planes.
+#: Numbers of parts to split a plane into, as bands or as shorter planes.
 PARTS = (4, 16)
 
-_ALONE = Window(1, 1, (0, 0), 1)  # each element for itself
+_ALONE = Window(1, 1, (0, 0), 1)  # windows of one element
 
 
 class Join(NamedTuple):
-    """Lengthen axes by ``concat`` with zeros, or with copies of the outermost elements."""
+    """Lengthen axes with ``concat``, by zeros or by copies of the outermost elements."""
 
     amounts: Pairs
     edge: bool = False
@@ -43,18 +45,18 @@ class Join(NamedTuple):
         if not size:
             return []
         at = [(begin, end) if a == axis else (None, None) for a in range(4)]
-        # By ``slice``, which oneDNN serves.
+        # ``slice`` runs in oneDNN, unlike ``slice_axis``.
         edge = F.slice(x, begin=tuple(b for b, _ in at), end=tuple(e for _, e in at))
         edge = edge if self.edge else F.zeros_like(edge)
         return [F.broadcast_axis(edge, axis=axis, size=size) if size > 1 else edge]
 
 
 class Move(NamedTuple):
-    """Lengthen two axes by a depthwise convolution of zeros and a one for each channel.
+    """Lengthen two axes with a depthwise convolution, whose kernels hold one 1 and else zeros.
 
-    It pads both ends alike, and has taps enough to read more of one end. The result has its channels
-    together. It reads as many elements beside its own, and takes them zero times: infinities and NaNs
-    spread to those.
+    The position of the 1 moves the input within the symmetric padding. The result is in the blocked
+    layout. An infinity or NaN also spreads to the other outputs whose windows contain it, because zero
+    times either is NaN.
     """
 
     amounts: Pairs
@@ -71,7 +73,7 @@ class Move(NamedTuple):
 
 
 class Together(NamedTuple):
-    """Put the channels of a position together in memory, by a convolution that changes nothing."""
+    """Convert data to the blocked layout with a convolution that leaves its values unchanged."""
 
     channels: int
 
@@ -81,7 +83,7 @@ class Together(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """A plan for data in another shape, which has as many elements in the same order."""
+    """A plan for data that are reshaped before it and reshaped back after it."""
 
     shape: Ints
     plan: Plan
@@ -98,7 +100,7 @@ class Folded(NamedTuple):
 
 
 class InTurn(NamedTuple):
-    """Plans one after the other, each for some of the axes."""
+    """Plans that run one after the other, each for some of the axes."""
 
     plans: Tuple[Folded, ...]
 
@@ -113,7 +115,7 @@ class InTurn(NamedTuple):
 
 
 class Bands(NamedTuple):
-    """Plans for parts of the first axis, whose results are joined."""
+    """Plans for parts of the first spatial axis, whose results are concatenated."""
 
     parts: Tuple[Tuple[int, int, Plan], ...]  #: (begin, end, plan)
 
@@ -127,12 +129,12 @@ class Bands(NamedTuple):
 
 
 def ways_to_convolve(windows: Windows, sizes: Ints, channels: Tuple[int, int]) -> Dict[str, Plan]:
-    """The plans for a convolution, by names; that of :func:`.plan_convolution` is the first.
+    """Return the plans for a convolution by name; the first is that of :func:`.plan_convolution`.
 
     Parameters
     ----------
     windows, sizes, channels
-        As for :func:`.plan_convolution`, and all of them known.
+        As for :func:`.plan_convolution`; all must be known.
     """
     paddings = cast(Pairs, tuple(map(Window.at, windows, sizes)))
     portable = plan_convolution(windows, sizes, channels)
@@ -151,12 +153,12 @@ def ways_to_convolve(windows: Windows, sizes: Ints, channels: Tuple[int, int]) -
 
 
 def ways_to_pool(windows: Windows, sizes: Ints, kind: str, whole: bool, channels: int) -> Dict[str, Any]:
-    """The plans for a pooling, by names; that of :func:`.plan_pooling` is the first.
+    """Return the plans for a pooling by name; the first is that of :func:`.plan_pooling`.
 
     Parameters
     ----------
     windows, sizes, kind, whole
-        As for :func:`.plan_pooling`, and all of them known.
+        As for :func:`.plan_pooling`; all must be known.
     channels : int
     """
 
@@ -175,7 +177,7 @@ def ways_to_pool(windows: Windows, sizes: Ints, kind: str, whole: bool, channels
         line = plan((_ALONE, *windows), (1, *sizes))
         if blocks:
             ways["together"] = Folded((0, 0, 1, -1), _together(line, channels), (0, 0, -3))
-        if channels % 2 == 0:  # two channels as the rows of one
+        if channels % 2 == 0:  # two channels become the two rows of one plane
             rows = plan((_ALONE, *windows), (2, *sizes))
             ways["rows"] = Folded((0, -4, -1, 2, 0), rows, (0, -3, 0))
     if len(windows) == 3:
@@ -193,7 +195,7 @@ def ways_to_pool(windows: Windows, sizes: Ints, kind: str, whole: bool, channels
                 ways[f"rows {parts}"] = Folded(shape, rows, back)
             if windows[0].outputs(sizes[0]) >= 2 * parts:
                 ways[f"bands {parts}"] = _bands(plan, windows, sizes, parts)
-    if kind == "avg" and not whole:  # an average must not count what is padded here
+    if kind == "avg" and not whole:  # such an average must not count elements that a step adds
         ways = {name: way for name, way in ways.items() if not way.pads}
     return _without_repeats(ways)
 
@@ -203,7 +205,7 @@ def _together(plan, channels):
 
 
 def _axis_by_axis(plan, windows, sizes, channels, together):
-    # Maxima, sums, and averages over what exists may be taken over one axis after the other.
+    # Maxima, sums, and averages of existing elements can be computed over one axis after the other.
     depth, (height, width) = sizes[0], map(Window.outputs, windows[1:], sizes[1:])
     plane = plan(windows[1:], sizes[1:])
     line = plan((windows[0], _ALONE), (depth, height * width))
@@ -214,7 +216,7 @@ def _axis_by_axis(plan, windows, sizes, channels, together):
 
 
 def _folds(window, size, parts):
-    """Whether windows keep apart where an axis is cut into equal parts."""
+    """Return whether no window crosses a border if an axis is cut into equal parts."""
     apart = window.at(size) == (0, 0) and window.span <= window.stride
     return apart and size % (parts * window.stride) == 0
 
@@ -233,8 +235,8 @@ def _bands(plan, windows, sizes, count):
 
 
 def _without_repeats(ways):
-    """The ways with different plans."""
-    # By what they print as: tuples of different classes may be equal.
+    """Return the first way of each distinct plan."""
+    # Compare their ``repr`` because named tuples of different classes can be equal.
     first: Dict[str, str] = {}
     for name, plan in ways.items():
         first.setdefault(repr(plan), name)

@@ -1,7 +1,7 @@
-"""Whole nets with ``padding='same'``, in the manner of ``mxnet.gluon.model_zoo``.
+"""Nets with ``padding='same'``, with the interface of ``mxnet.gluon.model_zoo``.
 
-Each net is a class and a lower-case function that makes one: ``yolov3_tiny(classes=20)``. No weights
-ship with them; :func:`load_darknet_weights` reads Darknet's files.
+Each net is a class and a lower-case function that makes an instance: ``yolov3_tiny(classes=20)``. The
+package contains no weights; :func:`load_darknet_weights` reads Darknet's files.
 """
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet

@@ -1,4 +1,4 @@
-"""What the nets share: a check of their input, and how their functions make them."""
+"""Base class of the nets, which checks their input, and the function that makes them."""
 
 from typing import Any, Dict, Tuple, Type
 
@@ -10,7 +10,7 @@ from .. import arguments
 
 
 class Net(HybridBlock):
-    """A net of one input that refuses an array it is not meant for, with an error that says why."""
+    """A net with one input that raises an error for an array that does not fit."""
 
     def forward(self, x: Any, *args: Any) -> Any:
         if isinstance(x, NDArray):
@@ -21,12 +21,12 @@ class Net(HybridBlock):
     def _check_input(self, shape: Tuple[int, ...]) -> None:
         """Raise a ValueError for a shape of four axes that does not fit.
 
-        What traces the net by symbols, and knows their shapes, calls it too.
+        The tracer also calls this method, with the shape of a symbol.
         """
 
 
 def check_extent(name: str, shape: Tuple[int, ...], least: int) -> None:
-    """Refuse images of less than ``least`` rows or columns."""
+    """Raise a ValueError for images of less than ``least`` rows or columns."""
     if min(shape[2:]) < least:
         raise ValueError(
             f"data for {name} of shape {shape} is smaller than the stride of the net: give at least "
@@ -35,16 +35,16 @@ def check_extent(name: str, shape: Tuple[int, ...], least: int) -> None:
 
 
 def make(cls: Type[HybridBlock], ctx: Any, kwargs: Dict[str, Any]) -> HybridBlock:
-    """A net of class ``cls``, with its parameters on ``ctx`` unless that is None."""
+    """Make a net of class ``cls``, and initialize its parameters on ``ctx`` unless it is None."""
     if "pretrained" in kwargs:
         raise TypeError(
-            f"pretrained={kwargs['pretrained']!r} is not offered, for no weights ship with gluon_same: "
-            "leave it out, and read weights with net.load_parameters(path) or, for Darknet's files, "
-            "gluon_same.model_zoo.load_darknet_weights(net, path)"
+            f"pretrained={kwargs['pretrained']!r} is not supported, because gluon_same contains no "
+            "weights: leave it out, and read weights with net.load_parameters(path) or, for Darknet's "
+            "files, gluon_same.model_zoo.load_darknet_weights(net, path)"
         )
     contexts = ctx if isinstance(ctx, (tuple, list)) else [ctx]
     if ctx is not None and not all(isinstance(c, mx.Context) for c in contexts):
-        raise TypeError(f"ctx={ctx!r} is no context: give mx.cpu(), mx.gpu(0), or a list of such")
+        raise TypeError(f"ctx={ctx!r} is not a context: give mx.cpu(), mx.gpu(0) or a list of contexts")
     net = cls(**kwargs)
     if ctx is not None:
         net.initialize(ctx=ctx)

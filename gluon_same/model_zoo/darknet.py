@@ -1,4 +1,4 @@
-"""TinyDarkNet, the part of YOLOv3-tiny that extracts features."""
+"""TinyDarkNet, the feature extractor of YOLOv3-tiny."""
 
 from typing import Any, Tuple
 
@@ -8,17 +8,17 @@ from .base import Net, check_extent, make
 CHANNELS = (16, 32, 64, 128, 256, 512, 1024)
 STRIDE = 32  #: Pixels from one cell of the last map to the next.
 
-#: Darknet's batch normalization divides by ``sqrt(variance) + 0.000001`` in its CPU code. MXNet has
-#: ``sqrt(variance + epsilon)``, as has OpenCV's DNN module, which reads Darknet's files with 1e-6: the
-#: two differ by less than 1e-6 of the result where the variance exceeds 1. The default of Gluon, 1e-5
-#: (which Darknet's first GPU code had too), shows where a variance is small.
+#: Darknet's CPU code divides by ``sqrt(variance) + 0.000001``. MXNet divides by
+#: ``sqrt(variance + epsilon)``, as does OpenCV's DNN module, which uses 1e-6 for Darknet's files. These
+#: differ by less than 1e-6 of the result if the variance exceeds 1. Gluon's default, 1e-5, would make a
+#: difference where a variance is small.
 EPSILON = 1e-6
-MOMENTUM = 0.99  #: Of the running averages: Darknet keeps .99 of the old and adds .01 of the new.
-SLOPE = 0.1  #: Of Darknet's "leaky" activation, below 0.
+MOMENTUM = 0.99  #: Darknet's running averages keep .99 of the old value and add .01 of the new one.
+SLOPE = 0.1  #: Slope of Darknet's "leaky" activation below 0.
 
 
 def add_convolution(net: nn.HybridSequential, channels: int, kernel_size: int) -> None:
-    """Add what Darknet calls a convolutional layer: convolution, batch normalization, leaky ReLU."""
+    """Add a convolutional layer of Darknet: convolution, batch normalization and leaky ReLU."""
     net.add(
         nn.Conv2D(channels, kernel_size, padding="same", use_bias=False),
         nn.BatchNorm(epsilon=EPSILON, momentum=MOMENTUM),
@@ -29,32 +29,32 @@ def add_convolution(net: nn.HybridSequential, channels: int, kernel_size: int) -
 class TinyDarkNet(Net):
     """The feature extractor of YOLOv3-tiny.
 
-    Seven 3x3 convolutions of 16, 32, 64, 128, 256, 512 and 1024 channels, each with batch
-    normalization and a leaky ReLU. A 2x2 max pool follows each but the last: five that halve the map,
-    and one of stride 1 that keeps its size. All padding is ``'same'``.
+    It has seven 3x3 convolutions with 16, 32, 64, 128, 256, 512 and 1024 channels, each with batch
+    normalization and a leaky ReLU. A 2x2 max pooling follows each convolution except the last: five
+    halve the map, and one of stride 1 keeps its size. All padding is ``'same'``.
 
     Parameters
     ----------
     prefix, params
-        As :class:`mxnet.gluon.HybridBlock`'s.
+        As for :class:`mxnet.gluon.HybridBlock`.
 
     Attributes
     ----------
     features : HybridSequential
-        All layers in order. ``features[:-3]`` ends with the pool of stride 1.
+        All layers in order. ``features[:-3]`` ends with the pooling of stride 1.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width), height and width 32 or more.
 
     Outputs:
-        - **route**: shape (batch_size, 256, ceil(height / 16), ceil(width / 16)), what goes into the
-          fifth pool.
+        - **route**: shape (batch_size, 256, ceil(height / 16), ceil(width / 16)), the input of the fifth
+          pooling.
         - **out**: shape (batch_size, 1024, ceil(height / 32), ceil(width / 32)).
 
     Raises
     ------
     ValueError
-        When called, for data of less than 32 rows or columns, or of a rank that is not 4.
+        When the net is called, if the data have less than 32 rows or columns, or not 4 axes.
 
     Examples
     --------
@@ -97,10 +97,10 @@ def tiny_darknet(ctx: Any = None, **kwargs: Any) -> TinyDarkNet:
     Parameters
     ----------
     ctx : Context or list of Context, optional
-        Where to initialize the parameters, with Gluon's default initializer. None leaves that to
-        ``net.initialize``.
+        Where to initialize the parameters, with Gluon's default initializer. None does not initialize
+        them.
     **kwargs
-        Of the class.
+        Arguments of the class.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def tiny_darknet(ctx: Any = None, **kwargs: Any) -> TinyDarkNet:
     Raises
     ------
     TypeError
-        For ``pretrained``, since no weights ship, or an argument that the class does not have.
+        If ``pretrained`` or another argument that the class does not have is given.
 
     Examples
     --------

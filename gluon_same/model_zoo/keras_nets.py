@@ -1,4 +1,4 @@
-"""Two Keras models, layer for layer, for channels-first data."""
+"""Two Keras models, layer by layer, for channels-first data."""
 
 from typing import Any, Sequence, Tuple, Union
 
@@ -9,20 +9,19 @@ from .base import Net, make
 
 
 class KerasCNN(Net):
-    """The head of a Keras model for images of 32x32x3 whose batch normalization has ``axis=1``.
+    """The first layers of a Keras model for images of 32x32x3, with ``BatchNormalization(axis=1)``.
 
-    3x3 ``'valid'`` convolution to 64 channels, ``BatchNormalization(axis=1)``, ReLU, dropout of 0.3,
-    3x3 ``'same'`` convolution to 64 channels, ``BatchNormalization(axis=1)``, ReLU, and a 2x2
-    ``'same'`` max pool of stride 2. In Keras, whose data are channels-last, axis 1 is that of the 30
-    rows, which is axis 2 here. So each of the two has 4 * 30 parameters, as ``model.summary()`` shows in
-    Keras: 1,792 + 120 + 36,928 + 120 = 38,960, of which 38,840 are trained. Epsilon and momentum are
-    Keras' too.
+    The layers are a 3x3 ``'valid'`` convolution to 64 channels, ``BatchNormalization(axis=1)``, ReLU,
+    dropout of 0.3, a 3x3 ``'same'`` convolution to 64 channels, ``BatchNormalization(axis=1)``, ReLU,
+    and a 2x2 ``'same'`` max pooling of stride 2. Keras' data are channels-last, so its axis 1 is that
+    of the 30 rows, which is axis 2 here. Each normalization therefore has 4 * 30 parameters, as in
+    Keras' ``model.summary()``: 1,792 + 120 + 36,928 + 120 = 38,960, of which 38,840 are trainable.
+    Epsilon and momentum are those of Keras.
 
     Parameters
     ----------
     prefix, params
-        As :class:`mxnet.gluon.HybridBlock`'s.
-
+        As for :class:`mxnet.gluon.HybridBlock`.
 
     Inputs:
         - **data**: shape (batch_size, 3, 32, 32).
@@ -33,7 +32,7 @@ class KerasCNN(Net):
     Raises
     ------
     ValueError
-        When called, for data of another shape.
+        When the net is called, if the data have another shape.
 
     Examples
     --------
@@ -66,16 +65,16 @@ class KerasCNN(Net):
     def _check_input(self, shape):
         if shape[1:] != (3, 32, 32):
             raise ValueError(
-                f"data for {self.name} of shape {shape} does not fit: give (batch, 3, 32, 32), for the "
-                "net has parameters for each row"
+                f"data for {self.name} of shape {shape} does not fit: give (batch, 3, 32, 32), because "
+                "the net has parameters for each row"
             )
 
 
 class RowNorm(nn.BatchNorm):
-    """Batch normalization of each row, which is Keras' axis 1 of channels-last images.
+    """Batch normalization of each row, Keras' axis 1 of channels-last images.
 
-    By way of the channels' axis: MXNet's own gradients along another one fail ("Check failed:
-    !is_view") where a convolution left its result in oneDNN's blocks, and ONNX knows no other.
+    The rows are moved to the channel axis. ONNX has no other axis, and MXNet's gradients along another
+    axis fail ("Check failed: !is_view") if the input is in oneDNN's blocked layout.
     """
 
     def __init__(self, rows: int):
@@ -94,10 +93,10 @@ def keras_cnn(ctx: Any = None, **kwargs: Any) -> KerasCNN:
     Parameters
     ----------
     ctx : Context or list of Context, optional
-        Where to initialize the parameters, with Gluon's default initializer. None leaves that to
-        ``net.initialize``.
+        Where to initialize the parameters, with Gluon's default initializer. None does not initialize
+        them.
     **kwargs
-        Of the class.
+        Arguments of the class.
 
     Returns
     -------
@@ -106,7 +105,7 @@ def keras_cnn(ctx: Any = None, **kwargs: Any) -> KerasCNN:
     Raises
     ------
     TypeError
-        For ``pretrained``, since no weights ship, or an argument that the class does not have.
+        If ``pretrained`` or another argument that the class does not have is given.
 
     Examples
     --------
@@ -119,31 +118,31 @@ def keras_cnn(ctx: Any = None, **kwargs: Any) -> KerasCNN:
 class ConvAutoencoder(Net):
     """The convolutional autoencoder of the Keras blog: 28x28 to 4x4x8 and back.
 
-    The encoder has three 3x3 ``'same'`` convolutions, each with a ReLU and a 2x2 ``'same'`` max pool:
-    28, 14, 7, 4. The decoder mirrors it with nearest-neighbor upsampling: 4, 8, 16. There one
-    ``'valid'`` convolution makes 14 of 16, so that the last upsampling ends at 28; a convolution with
-    a sigmoid gives the image. With the default arguments it has the blog's 4,385 parameters.
+    The encoder has three 3x3 ``'same'`` convolutions, each with a ReLU and a 2x2 ``'same'`` max pooling:
+    28, 14, 7, 4. The decoder mirrors it with nearest-neighbor upsampling: 4, 8, 16. One ``'valid'``
+    convolution then reduces 16 to 14, so that the last upsampling gives 28. A convolution with a sigmoid
+    returns the image. With the default arguments the net has 4,385 parameters, as in the blog.
 
     Parameters
     ----------
     channels : sequence of three ints, default (16, 8, 8)
-        Channels of the encoder's convolutions; the decoder has them in reverse.
+        Channels of the encoder's convolutions; the decoder has them in reverse order.
     in_channels : int, default 1
-        Channels of the images.
+        Number of channels of the images.
     size : int or (int, int), default 28
-        Height and width of the images, multiples of 4 from 8 on. Multiples of 8, such as the 8x8 of
-        scikit-learn's digits, come back at their own size without a ``'valid'`` convolution: along
-        such an axis it is ``'same'``.
+        Height and width of the images, multiples of 4 from 8 on. Along an axis whose size is a multiple
+        of 8, such as the 8x8 of scikit-learn's digits, the ``'valid'`` convolution is ``'same'``.
     prefix, params
-        As :class:`mxnet.gluon.HybridBlock`'s.
+        As for :class:`mxnet.gluon.HybridBlock`.
 
     Attributes
     ----------
     encoder, decoder : HybridSequential
 
     Inputs:
-        - **data**: shape (batch_size, in_channels, height, width), of which height and width are
-          ``size`` or differ from it by multiples of 8. Values from 0 to 1, which the sigmoid can reach.
+        - **data**: shape (batch_size, in_channels, height, width), where height and width are ``size``
+        or
+          differ from it by multiples of 8. Values from 0 to 1, the range of the sigmoid.
 
     Outputs:
         - **out**: the shape of the data.
@@ -151,7 +150,7 @@ class ConvAutoencoder(Net):
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit; when called, for data of another shape.
+        If an argument is invalid; when the net is called, if the data have another shape.
 
     Examples
     --------
@@ -174,8 +173,8 @@ class ConvAutoencoder(Net):
         self._size = _check_size(size)
         self._in_channels = whole("in_channels", in_channels, 1)
         first, second, third = per_axis("channels", channels, 3)
-        # 8 * m - 4 elements become m in the encoder and 4 * m in the decoder, and are to be
-        # 4 * m - 2 before the last upsampling: a window of 3 without padding does that.
+        # 8 * m - 4 elements become m in the encoder and 4 * m in the decoder, but must be 4 * m - 2
+        # before the last upsampling. A window of 3 without padding removes 2.
         narrow = tuple((0, 0) if n % 8 else (1, 1) for n in self._size)
         with self.name_scope():
             self.encoder = nn.HybridSequential(prefix="encoder_")
@@ -221,10 +220,10 @@ def conv_autoencoder(ctx: Any = None, **kwargs: Any) -> ConvAutoencoder:
     Parameters
     ----------
     ctx : Context or list of Context, optional
-        Where to initialize the parameters, with Gluon's default initializer. None leaves that to
-        ``net.initialize``.
+        Where to initialize the parameters, with Gluon's default initializer. None does not initialize
+        them.
     **kwargs
-        Of the class.
+        Arguments of the class.
 
     Returns
     -------
@@ -233,7 +232,7 @@ def conv_autoencoder(ctx: Any = None, **kwargs: Any) -> ConvAutoencoder:
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit, or ``pretrained``, since no weights ship.
+        If an argument is invalid, or if ``pretrained`` is given.
 
     Examples
     --------
@@ -252,6 +251,7 @@ def _check_size(size):
     height, width = per_axis("size", size, 2, least=8)
     if height % 4 or width % 4:
         raise ValueError(
-            f"size={size!r} does not come back as it was: give multiples of 4 from 8 on, such as 28"
+            f"size={size!r} is not supported, because the output would have another size: give "
+            "multiples of 4 from 8 on, such as 28"
         )
     return height, width

@@ -1,4 +1,4 @@
-"""YOLOv3-tiny, the detector, in one graph for every input size."""
+"""The detector YOLOv3-tiny, in one graph for every input size."""
 
 import math
 from typing import Any, Sequence, Tuple
@@ -11,8 +11,8 @@ from ..symbols import classic
 from .base import Net, check_extent, make
 from .darknet import STRIDE, TinyDarkNet, add_convolution
 
-#: Widths and heights in pixels, from Darknet's yolov3-tiny.cfg: three for the finer map, then three
-#: for the coarser one.
+#: Widths and heights in pixels of Darknet's yolov3-tiny.cfg: three for the finer map, then three for the
+#: coarser one.
 ANCHORS = ((10, 14), (23, 27), (37, 58), (81, 82), (135, 169), (344, 319))
 
 
@@ -24,8 +24,7 @@ class YOLOv3TinyMaps(Net):
     classes : int
         Number of classes.
     prefix, params
-        As :class:`mxnet.gluon.HybridBlock`'s.
-
+        As for :class:`mxnet.gluon.HybridBlock`.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width), height and width 32 or more.
@@ -53,8 +52,8 @@ class YOLOv3TinyMaps(Net):
         x = self.neck(x)
         small, route, restore = classic(self.lateral(x), route)
         large = F.UpSampling(small, scale=2, sample_type="nearest")
-        # Twice a map of ceil(n / 32) is one more than ceil(n / 16) at some sizes: drop the surplus at
-        # the end, which is where SAME has its odd element.
+        # At some sizes 2 * ceil(n / 32) exceeds ceil(n / 16) by one. Drop the surplus at the end, where
+        # SAME puts its odd element.
         large = F.slice_like(large, route, axes=(2, 3))
         return self.coarse(x), self.fine(restore(F.concat(large, route, dim=1)))
 
@@ -70,36 +69,37 @@ class YOLOv3Tiny(Net):
     classes : int, default 80
         Number of classes.
     anchors : sequence of six (width, height), optional
-        Anchors in pixels; the first three belong to the finer map. Darknet's own by default.
+        Anchors in pixels; the first three belong to the finer map. Darknet's anchors by default.
     nms_thresh : float, default 0.45
-        Of two boxes of a class that overlap by more (intersection over union), the one of the lower
-        score goes. Between 0 and 1.
+        Largest overlap (intersection over union, from 0 to 1) of two boxes of a class. If it is
+        exceeded, the box with the lower score is removed.
     valid_thresh : float, default 0.01
-        A detection has a higher score. Between 0 and 1.
+        Scores of detections exceed this number, from 0 to 1.
     nms_topk : int, default 400
-        Number of boxes with the highest scores that compete; -1 for all.
+        Number of boxes that compete, those with the highest scores; -1 for all.
     post_nms : int, default 100
-        Number of detections to return at most.
+        Largest number of detections to return.
     prefix, params
-        As :class:`mxnet.gluon.HybridBlock`'s.
+        As for :class:`mxnet.gluon.HybridBlock`.
 
     Attributes
     ----------
     maps : YOLOv3TinyMaps
-        The net up to the raw maps, whatever the mode; ``maps.features`` is a :class:`TinyDarkNet`.
+        The net up to the raw maps, in both modes; ``maps.features`` is a :class:`TinyDarkNet`.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width), height and width 32 or more. For
           Darknet's weights, red, green and blue from 0 to 1.
 
     Outputs in inference:
-        - **ids**: shape (batch_size, n, 1), a box's class, -1 for no box.
-        - **scores**: shape (batch_size, n, 1), objectness times the class's probability, the highest
+        - **ids**: shape (batch_size, n, 1), the class of each box; -1 for no box.
+        - **scores**: shape (batch_size, n, 1), objectness times the probability of the class, the
+        highest
           first; -1 for no box.
         - **boxes**: shape (batch_size, n, 4), x_min, y_min, x_max, y_max in pixels of the input.
 
-        n is ``post_nms``, or less where the input has fewer cells than that. A box may come once for
-        each of several classes, as in Darknet.
+        n is ``post_nms``, or less if the input has fewer cells. A box may be returned once for each of
+        several classes, as in Darknet.
 
     Outputs in training (``autograd.record()`` or ``train_mode()``):
         - **coarse**: shape (batch_size, 3 * (5 + classes), ceil(height / 32), ceil(width / 32)).
@@ -108,13 +108,13 @@ class YOLOv3Tiny(Net):
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit, and for data of less than 32 rows or columns.
+        If an argument is invalid, or if the data have less than 32 rows or columns.
 
     Notes
     -----
-    Hybridized, the net holds one graph for each mode, and each serves every size. ``export`` writes
-    the one for inference; ``net.maps.export`` writes the raw maps. As a part of a larger hybridized
-    block, the net has the mode in which that block was first called.
+    A hybridized net has one graph for each mode, which serves every size. ``export`` writes the graph
+    for inference; ``net.maps.export`` writes the raw maps. As part of a larger hybridized block, the
+    net has the mode of that block's first call.
 
     Examples
     --------
@@ -152,8 +152,8 @@ class YOLOv3Tiny(Net):
             self.maps = YOLOv3TinyMaps(self._classes, prefix="")
 
     def forward(self, x: Any, *args: Any) -> Any:
-        # A graph does not know its mode. So the maps have a graph of their own, for training, and
-        # this block's graph, which holds them too, is for inference.
+        # A graph cannot branch on the mode. The maps therefore have a separate graph for training, and
+        # this block's graph is for inference.
         return self.maps(x) if autograd.is_training() else super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any) -> Tuple[Any, Any, Any]:
@@ -188,10 +188,10 @@ def yolov3_tiny(classes: int = 80, ctx: Any = None, **kwargs: Any) -> YOLOv3Tiny
     classes : int, default 80
         Number of classes.
     ctx : Context or list of Context, optional
-        Where to initialize the parameters, with Gluon's default initializer. None leaves that to
-        ``net.initialize`` or :func:`load_darknet_weights`.
+        Where to initialize the parameters, with Gluon's default initializer. None does not initialize
+        them; :func:`load_darknet_weights` does.
     **kwargs
-        Of the class.
+        Arguments of the class.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def yolov3_tiny(classes: int = 80, ctx: Any = None, **kwargs: Any) -> YOLOv3Tiny
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit, or ``pretrained``, since no weights ship.
+        If an argument is invalid, or if ``pretrained`` is given.
 
     Examples
     --------
@@ -220,9 +220,9 @@ def _layers(prefix, convolution, out_channels=None):
 
 
 def _decode(F, raw, stride, anchors):
-    """For each anchor, corners (batch, 4, cells) in pixels and scores (batch, classes, cells)."""
-    # Cell i of a map begins at pixel i * stride, at every input size. The grid comes from the map
-    # itself, so that the graph holds no size.
+    """Yield corners (batch, 4, cells) in pixels and scores (batch, classes, cells) for each anchor."""
+    # Cell i of a map begins at pixel i * stride. ``arange_like`` makes the grid from the map, so that
+    # the graph serves every size.
     columns = F.reshape(F.contrib.arange_like(raw, axis=3), (1, 1, 1, -1))
     lines = F.reshape(F.contrib.arange_like(raw, axis=2), (1, 1, -1, 1))
     for part, (width, height) in zip(F.split(raw, num_outputs=3, axis=1), anchors):
@@ -238,7 +238,7 @@ def _decode(F, raw, stride, anchors):
 
 
 def _rows(F, boxes, scores, classes):
-    """Rows of class, score and corners, (batch, classes * cells, 6)."""
+    """Return rows of class, score and corners, of shape (batch, classes * cells, 6)."""
     ids = F.broadcast_like(F.reshape(F.contrib.arange_like(scores, axis=1), (1, -1, 1)), scores)
     boxes = F.expand_dims(F.transpose(boxes, axes=(0, 2, 1)), axis=1)
     boxes = F.broadcast_axis(boxes, axis=1, size=classes)
@@ -253,14 +253,14 @@ def _check_anchors(anchors):
         pairs = ()
     if len(pairs) != 6 or not all(0 < n < math.inf for pair in pairs for n in pair):
         raise ValueError(
-            f"anchors={anchors!r} does not fit: give six pairs (width, height) in pixels, above 0; the "
+            f"anchors={anchors!r} is invalid: give six pairs (width, height) in pixels, above 0; the "
             "first three are those of the finer map"
         )
     return pairs
 
 
 def _number(value):
-    """``value`` as a float; a TypeError for text and for truth values, which float() takes."""
+    """Return ``value`` as a float; raise a TypeError for strings and bools, which float() accepts."""
     if isinstance(value, (str, bytes, bool)):
         raise TypeError
     return float(value)

@@ -1,8 +1,8 @@
-"""Everything that :mod:`mxnet.gluon.nn` exports, with SAME padding where windows are.
+"""The blocks of :mod:`mxnet.gluon.nn`, with SAME padding for convolution and pooling.
 
-``from gluon_same import nn`` instead of ``from mxnet.gluon import nn`` changes nothing until a
-``padding`` says ``'same'``. Layers of Keras that Gluon lacks come on top: depthwise and separable
-convolution, zero padding, cropping, and ReLU6.
+``from gluon_same import nn`` replaces ``from mxnet.gluon import nn``. Existing code gives the same
+results; ``padding`` also accepts words such as ``'same'``, and pairs. The module adds layers of Keras
+that Gluon lacks: depthwise and separable convolution, zero padding, cropping, and ReLU6.
 """
 
 # ruff: noqa: F403  type checkers read the names from the stub beside this file

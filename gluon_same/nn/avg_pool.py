@@ -11,7 +11,7 @@ __all__ = ["AvgPool1D", "AvgPool2D", "AvgPool3D"]
 
 
 class AvgPooling(Pooling):
-    """What average poolings over one, two and three axes share."""
+    """Base class of the average poolings over one, two and three axes."""
 
     _pool_type = "avg"
 
@@ -44,12 +44,12 @@ class AvgPooling(Pooling):
         layout : str
             Order of the axes of data and output: N is the batch, C the channels.
         ceil_mode : bool
-            Whether the number of windows is rounded up, not down. For int ``padding`` only: a word or
-            pairs set the size.
+            Whether to round the number of windows up instead of down. Must be False if ``padding`` is a
+            word or pairs, which set the size.
         count_include_pad : bool, optional
             Whether an average divides by the whole window (True) or by its elements that lie in the
-            input (False). None is False for the SAME words, as in TensorFlow, and True otherwise, as
-            in stock Gluon.
+            input (False). None means False for the SAME words, as in TensorFlow, and True otherwise,
+            as in stock Gluon.
         prefix : str, optional
             Start of the name of the layer. None makes one up, such as ``pool0_``.
         params : mxnet.gluon.ParameterDict, optional
@@ -58,12 +58,12 @@ class AvgPooling(Pooling):
         Raises
         ------
         TypeError, ValueError
-            If an argument does not fit; the message names it, its value and what is allowed. When the
+            If an argument is invalid; the message names it, its value and what is allowed. When the
             layer is called, if the input has the wrong number of axes, no elements or an integer dtype,
             or is too small for the window.
         """
         if count_include_pad not in (None, True, False):
-            raise TypeError(f"count_include_pad={count_include_pad!r} is none of None, True and False")
+            raise TypeError(f"count_include_pad={count_include_pad!r} is not one of None, True, False")
         super().__init__(
             pool_size, strides, padding, layout, ceil_mode, prefix, params, unknown,
             count_include_pad=count_include_pad,

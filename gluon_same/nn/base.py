@@ -1,4 +1,4 @@
-"""What all blocks with windows share: the ``padding`` argument, checks, and ``repr``."""
+"""Base class of all blocks with windows: the ``padding`` argument, checks and ``repr``."""
 
 from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
@@ -16,20 +16,20 @@ PaddingLike = Union[str, int, Sequence[int], Sequence[Tuple[int, int]]]
 
 
 class Windowed(HybridBlock):
-    """Mixin for a stock Gluon block, to be placed before it, that gives ``padding`` more meanings.
+    """Mixin that extends ``padding`` of a stock Gluon block; place it before the stock class.
 
-    Subclasses check their arguments, take ``padding`` apart by :meth:`_split`, and build the stock block
-    by this constructor.
+    Subclasses check their arguments, split ``padding`` with :meth:`_split`, and build the stock block
+    with this constructor.
     """
 
     _ndim = 2  # spatial axes
     _causal = False  # whether ``'causal'`` is a padding
 
-    _padding: Optional[arguments.Padding]  # served by this package; None where stock Gluon serves it
+    _padding: Optional[arguments.Padding]  # None if stock Gluon supports the padding
     _layout: str
     _call: Dict[str, Any]  # arguments of the function in `gluon_same.functional`
-    _in_shape: Optional[Ints]  # of the input, where the layer is specialized
-    _way: Optional[str]  # of `gluon_same.lowering`, where the layer is tuned
+    _in_shape: Optional[Ints]  # input shape of a specialized layer
+    _way: Optional[str]  # name of a plan, of `gluon_same.lowering.ways`, of a tuned layer
 
     def __init__(
         self, padding: Optional[arguments.Padding], call: Dict[str, Any], /, **given: Any
@@ -39,17 +39,17 @@ class Windowed(HybridBlock):
         Parameters
         ----------
         padding : str or tuple of (int, int), optional
-            The padding that the stock block does not have; None where it serves the layer itself.
+            Padding that the stock block does not support; None if it computes the layer itself.
         call : dict
-            Arguments of the function in :mod:`gluon_same.functional` that serves it otherwise.
+            Arguments of the function in :mod:`gluon_same.functional` that computes the layer otherwise.
         **given
             Arguments of the stock block.
         """
         try:
             super().__init__(**given)
-        except AssertionError as error:  # how stock blocks refuse an argument
+        except AssertionError as error:  # raised by stock blocks for an invalid argument
             raise ValueError(str(error)) from None
-        # Gluon's __setattr__, which looks for blocks and parameters, would take longer than the rest.
+        # Gluon's __setattr__, which searches for blocks and parameters, is slow.
         self.__dict__.update(
             _padding=padding, _layout=given["layout"], _call=call, _in_shape=None, _way=None
         )
@@ -76,12 +76,12 @@ class Windowed(HybridBlock):
         return None if shape is None else shape[self._layout.index("C")]
 
     def _way_for(self, x: Any) -> Optional[str]:
-        """The way chosen by tuning, where it is for this input: a symbol's graph, or an array."""
+        """Return the way that tuning chose if it applies to this input, else None."""
         fits = not isinstance(x, NDArray) or (x.shape, x.dtype) == (self._in_shape, np.float32)
         return self._way if fits else None
 
     def _split(self, padding: Any, spans: Ints) -> Tuple[Optional[arguments.Padding], Any]:
-        """The padding that this package serves, or None, and the padding of the stock block."""
+        """Return the padding that this package computes, or None, and that of the stock block."""
         normal = arguments.normalize_padding("padding", padding, spans, self._causal)
         if isinstance(padding, str):
             return padding.lower(), 0
@@ -90,12 +90,12 @@ class Windowed(HybridBlock):
         return normal, 0
 
     def _check_data(self, x: Any) -> None:
-        """Refuse an array that the layer cannot serve."""
+        """Raise an error for an array that the layer does not support."""
         raise NotImplementedError
 
 
 class _Shown:
-    """A padding as the stock ``__repr__`` prints it."""
+    """A padding that the stock ``__repr__`` prints as the user gave it."""
 
     def __init__(self, padding: Any) -> None:
         self.padding = padding

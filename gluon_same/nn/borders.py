@@ -1,4 +1,4 @@
-"""Layers that lengthen the spatial axes by zeros, or cut elements off their ends."""
+"""Layers that pad the spatial axes with zeros, or crop them."""
 
 from typing import Any, Optional, Sequence, Tuple, Union
 
@@ -19,9 +19,9 @@ Amounts = Union[int, Sequence[int], Sequence[Tuple[int, int]]]
 
 
 class _Borders(HybridBlock):
-    """A block with an amount for each end of each spatial axis."""
+    """Base class of blocks with an amount for each end of each spatial axis."""
 
-    _argument = ""  # of the argument that holds the amounts
+    _argument = ""  # name of the argument that holds the amounts
     _ndim = 0
 
     def __init__(
@@ -52,13 +52,13 @@ class _Borders(HybridBlock):
 
 
 def _pairs(name, value, ndim):
-    """Keras' forms of amounts as one (before, after) for each axis."""
+    """Convert Keras' forms of amounts to one (before, after) for each axis."""
     if isinstance(value, str):
-        raise TypeError(f"{name}={value!r} is no amount: give an int, or a tuple for each axis")
+        raise TypeError(f"{name}={value!r} is not an amount: give an int, or a tuple for each axis")
     if ndim == 1 and isinstance(value, (tuple, list)) and arguments.is_plain(value):
         if len(value) != 2:
             raise ValueError(
-                f"{name}={value!r} has {len(value)} entries: give an int or two, (before, after)"
+                f"{name}={value!r} has {len(value)} entries: give one int, or two for (before, after)"
             )
         value = (tuple(value),)  # the two ends of the only axis
     return arguments.normalize_padding(name, value, (1,) * ndim)
@@ -70,7 +70,7 @@ class _ZeroPadding(_Borders):
     def _apply(self, F, x):
         if self._ndim > 1:
             return Pad(self._amounts).apply(F, x, self._layout)
-        # MXNet pads planes and volumes. ONNX has these two operators, and no reshape like MXNet's.
+        # MXNet pads only 4-D and 5-D data. Unlike MXNet's reshape, ONNX has both operators.
         axis = self._layout.index("W")
         planes = F.expand_dims(x, axis=axis)
         planes = Pad(((0, 0), *self._amounts)).apply(F, planes, self._layout.replace("W", "HW"))
@@ -79,7 +79,7 @@ class _ZeroPadding(_Borders):
     def _check_data(self, x):
         if np.dtype(x.dtype).kind not in "fV":
             raise TypeError(
-                f"data for {self.name} are of {np.dtype(x.dtype)}, which MXNet does not pad: give a "
+                f"data for {self.name} have dtype {np.dtype(x.dtype)}, which MXNet does not pad: give a "
                 "floating dtype"
             )
 
@@ -98,8 +98,8 @@ class _Cropping(_Borders):
         sizes = arguments.spatial(x.shape, self._layout)
         if any(n <= sum(pair) for n, pair in zip(sizes, self._amounts)):
             raise ValueError(
-                f"data for {self.name} of spatial size {sizes} are cropped by {self._amounts}, which "
-                "leaves nothing: crop less, or give a larger input"
+                f"cropping={self._amounts} leaves nothing of data for {self.name} of spatial size "
+                f"{sizes}: crop less, or give a larger input"
             )
 
     def _alias(self):
@@ -107,19 +107,18 @@ class _Cropping(_Borders):
 
 
 class ZeroPadding1D(_ZeroPadding):
-    """Zeros at the ends of one axis; Keras' ``ZeroPadding1D``.
+    """Zero padding of one axis, as Keras' ``ZeroPadding1D``.
 
     Parameters
     ----------
     padding : int, (int, int) or ((int, int),)
-        Elements to add: as many at both ends, or ``(before, after)``.
+        Elements to add: one amount for both ends, or ``(before, after)``.
     layout : {'NCW', 'NWC'}
-        Order of the axes of the data.
+        Order of the axes of data and output: N is the batch, C the channels.
     prefix : str, optional
-        Of the block's name.
+        Start of the name of the block. None makes one up.
     params : ParameterDict, optional
-        Taken as by any block; there are no parameters.
-
+        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, width) for layout NCW, of a floating dtype.
@@ -130,8 +129,8 @@ class ZeroPadding1D(_ZeroPadding):
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed. When called, for data of
-        another rank, or of integers.
+        If an argument is invalid; the message names it and what is allowed. When the layer is called, if
+        the data have the wrong number of axes or an integer dtype.
 
     Examples
     --------
@@ -153,20 +152,19 @@ class ZeroPadding1D(_ZeroPadding):
 
 
 class ZeroPadding2D(_ZeroPadding):
-    """Zeros around images; Keras' ``ZeroPadding2D``.
+    """Zero padding of images, as Keras' ``ZeroPadding2D``.
 
     Parameters
     ----------
     padding : int, (int, int) or ((int, int), (int, int))
-        Elements to add: as many on all sides; as many above as below, and left as right, for
-        ``(height, width)``; or ``((top, bottom), (left, right))``.
+        Elements to add: one amount for all sides, ``(height, width)`` for both ends of each axis, or
+        ``((top, bottom), (left, right))``.
     layout : {'NCHW', 'NHWC'}
-        Order of the axes of the data.
+        Order of the axes of data and output: N is the batch, C the channels.
     prefix : str, optional
-        Of the block's name.
+        Start of the name of the block. None makes one up.
     params : ParameterDict, optional
-        Taken as by any block; there are no parameters.
-
+        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, height, width) for layout NCHW, of a floating dtype.
@@ -181,7 +179,7 @@ class ZeroPadding2D(_ZeroPadding):
 
     Notes
     -----
-    Before a convolution, give the pairs to its own ``padding`` instead, which costs less.
+    Before a convolution, pass the pairs to its own ``padding`` instead, which is faster.
 
     Examples
     --------
@@ -203,20 +201,19 @@ class ZeroPadding2D(_ZeroPadding):
 
 
 class ZeroPadding3D(_ZeroPadding):
-    """Zeros around volumes; Keras' ``ZeroPadding3D``.
+    """Zero padding of volumes, as Keras' ``ZeroPadding3D``.
 
     Parameters
     ----------
     padding : int, tuple of three ints or tuple of three (int, int)
-        Elements to add: as many on all sides; as many at both ends of each axis; or pairs
+        Elements to add: one amount for all sides, one for both ends of each axis, or pairs
         ``(before, after)`` for depth, height and width.
     layout : {'NCDHW', 'NDHWC'}
-        Order of the axes of the data.
+        Order of the axes of data and output: N is the batch, C the channels.
     prefix : str, optional
-        Of the block's name.
+        Start of the name of the block. None makes one up.
     params : ParameterDict, optional
-        Taken as by any block; there are no parameters.
-
+        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, depth, height, width) for layout NCDHW, of a floating
@@ -251,19 +248,18 @@ class ZeroPadding3D(_ZeroPadding):
 
 
 class Cropping1D(_Cropping):
-    """Cut elements off the ends of one axis; Keras' ``Cropping1D``.
+    """Cropping of one axis, as Keras' ``Cropping1D``.
 
     Parameters
     ----------
     cropping : int, (int, int) or ((int, int),)
-        Elements to cut off: as many at both ends, or ``(before, after)``.
+        Elements to cut off: one amount for both ends, or ``(before, after)``.
     layout : {'NCW', 'NWC'}
-        Order of the axes of the data.
+        Order of the axes of data and output: N is the batch, C the channels.
     prefix : str, optional
-        Of the block's name.
+        Start of the name of the block. None makes one up.
     params : ParameterDict, optional
-        Taken as by any block; there are no parameters.
-
+        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, width) for layout NCW.
@@ -274,9 +270,9 @@ class Cropping1D(_Cropping):
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed. When called, for data of
-        another rank, or of which nothing would be left; a hybridized net that holds this block returns
-        an empty array there.
+        If an argument is invalid; the message names it and what is allowed. When the layer is called, if
+        the data have the wrong number of axes, or if nothing would be left. A hybridized net that
+        contains this block returns an empty array instead.
 
     Examples
     --------
@@ -298,20 +294,19 @@ class Cropping1D(_Cropping):
 
 
 class Cropping2D(_Cropping):
-    """Cut rows and columns off images; Keras' ``Cropping2D``.
+    """Cropping of images, as Keras' ``Cropping2D``.
 
     Parameters
     ----------
     cropping : int, (int, int) or ((int, int), (int, int))
-        Elements to cut off: as many on all sides; as many above as below, and left as right, for
-        ``(height, width)``; or ``((top, bottom), (left, right))``.
+        Elements to cut off: one amount for all sides, ``(height, width)`` for both ends of each axis, or
+        ``((top, bottom), (left, right))``.
     layout : {'NCHW', 'NHWC'}
-        Order of the axes of the data.
+        Order of the axes of data and output: N is the batch, C the channels.
     prefix : str, optional
-        Of the block's name.
+        Start of the name of the block. None makes one up.
     params : ParameterDict, optional
-        Taken as by any block; there are no parameters.
-
+        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, height, width) for layout NCHW.
@@ -344,20 +339,19 @@ class Cropping2D(_Cropping):
 
 
 class Cropping3D(_Cropping):
-    """Cut planes off volumes; Keras' ``Cropping3D``.
+    """Cropping of volumes, as Keras' ``Cropping3D``.
 
     Parameters
     ----------
     cropping : int, tuple of three ints or tuple of three (int, int)
-        Elements to cut off: as many on all sides; as many at both ends of each axis; or pairs
+        Elements to cut off: one amount for all sides, one for both ends of each axis, or pairs
         ``(before, after)`` for depth, height and width.
     layout : {'NCDHW', 'NDHWC'}
-        Order of the axes of the data.
+        Order of the axes of data and output: N is the batch, C the channels.
     prefix : str, optional
-        Of the block's name.
+        Start of the name of the block. None makes one up.
     params : ParameterDict, optional
-        Taken as by any block; there are no parameters.
-
+        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, depth, height, width) for layout NCDHW.

@@ -1,4 +1,4 @@
-"""Arguments of the blocks, checked where integers are not enough."""
+"""Check arguments of the blocks that are not integers."""
 
 from typing import Any, Dict
 
@@ -6,10 +6,10 @@ import mxnet as mx
 
 from .gluon import HybridBlock
 
-#: Those of every MXNet; later ones know others.
+#: Activations of every MXNet 1.x; later versions have more.
 _ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
 
-#: What MXNet's operators and other frameworks call an argument, and what Gluon's blocks do.
+#: Names of arguments in MXNet's operators and other frameworks, and the names in Gluon's blocks.
 CONVOLUTION_NAMES = {
     "kernel": "kernel_size",
     "pool_size": "kernel_size",
@@ -38,12 +38,12 @@ def refuse_unknown(block: HybridBlock, unknown: Dict[str, Any], meant: Dict[str,
     """Raise a TypeError for the first argument that a block does not have."""
     for name in unknown:
         kind = type(block).__name__
-        hint = f": it is {meant[name]!r}" if name in meant else f"; help({kind}) lists them"
+        hint = f": use {meant[name]!r}" if name in meant else f": help({kind}) lists the arguments"
         raise TypeError(f"{kind} has no argument {name!r}{hint}")
 
 
 def check_activation(name: Any) -> None:
-    """Refuse what is no activation of MXNet."""
+    """Raise an error unless MXNet has the activation."""
     if name in (None, *_ACTIVATIONS):
         return
     if not isinstance(name, str):
@@ -55,12 +55,12 @@ def check_activation(name: Any) -> None:
 
 
 def check_initializer(name: str, value: Any) -> None:
-    """Refuse what is no initializer, nor the name of one."""
+    """Raise an error unless ``value`` is an initializer, the name of one, or None."""
     if value in (None, "") or callable(value):
         return
     if not isinstance(value, str):
-        raise TypeError(f"{name}={value!r} is no initializer: give one of mx.init, its name, or None")
+        raise TypeError(f"{name}={value!r} is not an initializer: give one of mx.init, its name or None")
     try:
         mx.init.create(value)
-    except Exception as error:  # which kind it is depends on what is wrong
+    except Exception as error:  # its type depends on what is wrong
         raise ValueError(f"{name}={value!r} is unknown: give one of mx.init, or its name") from error

@@ -16,12 +16,12 @@ from .checks import CONVOLUTION_NAMES, check_activation, check_initializer, refu
 
 __all__ = ["Conv1D", "Conv2D", "Conv3D"]
 
-#: One of ``mx.init``, the name of one, or None for that of ``initialize``.
+#: One of ``mx.init``, its name, or None for the initializer that is given to ``initialize``.
 Initializer = Union[None, str, Callable[..., Any]]
 
 
 class Convolution(Windowed):
-    """What convolutions over one, two and three axes share."""
+    """Base class of the convolutions over one, two and three axes."""
 
     act: Any
     weight: Any
@@ -88,7 +88,7 @@ class Convolution(Windowed):
         Raises
         ------
         TypeError, ValueError
-            If an argument does not fit; the message names it, its value and what is allowed. When the
+            If an argument is invalid; the message names it, its value and what is allowed. When the
             layer is called, if the input has the wrong number of axes, no elements, a dtype other than
             the weight's, or is too small for the window.
         """
@@ -145,7 +145,7 @@ class Convolution(Windowed):
         return functional.convolution(F, x, *args, in_channels=self._seen_channels, way=way, **call)
 
     def _check_call(self, call: Dict[str, Any], padding: Any) -> None:
-        """Refuse arguments that do not go together."""
+        """Raise an error for arguments that exclude each other."""
 
     def _check_data(self, x: Any) -> None:
         check_convolved(x, self._layout, self._call["num_group"], self.weight.dtype, "groups")

@@ -13,7 +13,7 @@ __all__ = ["Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"]
 
 
 class Transposed(Convolution):
-    """What transposed convolutions over one, two and three axes share."""
+    """Base class of the transposed convolutions over one, two and three axes."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class Transposed(Convolution):
         strides : int or tuple of int
             Factor by which each axis grows.
         padding : str, int, tuple of int or tuple of (int, int)
-            What to cut off the full result. ``'same'`` leaves ``in * strides`` outputs, as TensorFlow
-            and Keras do; ``'same_lower'`` also does, and cuts the odd element off at the start;
-            ``'valid'`` cuts nothing. Letter case is ignored. Ints are elements to cut off both ends of
-            each axis, as in stock Gluon; pairs ``(before, after)``, one for each axis, differ between
+            What to cut off the full result. ``'same'`` leaves ``in * strides`` outputs and cuts the odd
+            element off the end, as TensorFlow and Keras do; ``'same_lower'`` cuts it off the start;
+            ``'valid'`` cuts off nothing. Letter case is ignored. Ints are elements to cut off both ends
+            of each axis, as in stock Gluon; pairs ``(before, after)``, one for each axis, differ between
             the ends.
         output_padding : int or tuple of int
             Elements to add at the end of each axis, fewer than its stride. Must be 0 for the SAME
@@ -79,7 +79,7 @@ class Transposed(Convolution):
         Raises
         ------
         TypeError, ValueError
-            If an argument does not fit; the message names it, its value and what is allowed. When the
+            If an argument is invalid; the message names it, its value and what is allowed. When the
             layer is called, if the input has the wrong number of axes, no elements, or a dtype other
             than the weight's; or if ``padding`` cuts everything off.
         """
@@ -92,14 +92,14 @@ class Transposed(Convolution):
         dilation, strides, extra = call["dilate"], call["stride"], call["adj"]
         if len(dilation) == 3 and max(dilation) > 1:
             raise ValueError(
-                f"dilation={dilation} is not for Conv3DTranspose: MXNet has no such operator, leave it 1"
+                f"MXNet has no dilated transposed convolution over 3 axes: {dilation=} must be 1"
             )
         if any(more >= s for more, s in zip(extra, strides)):
-            raise ValueError(f"output_padding={extra} must be less than strides={strides}")
+            raise ValueError(f"output_padding={extra} must be less than strides={strides} on every axis")
         if padding in ("same", "same_lower") and any(extra):
             raise ValueError(
-                f"output_padding={extra} does not go with padding={padding!r}, "
-                "whose size is in * strides: leave it 0"
+                f"output_padding={extra} must be 0 with padding={padding!r}, whose output size is "
+                "in * strides"
             )
 
     def _convolve(self, F: Any, x: Any, *args: Any, **call: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Depthwise and separable convolution, as Keras has them."""
+"""Depthwise convolution, as in Keras."""
 
 import sys
 from types import FrameType
@@ -19,16 +19,16 @@ Padding = Union[int, str, Sequence[int], Sequence[Tuple[int, int]]]
 
 
 class _Depthwise(Convolution):
-    """Mixin for a convolution, to be placed before it, that has one group for each input channel.
+    """Mixin for a convolution with one group for each input channel; place it before the convolution.
 
-    The weight holds the number of channels. While it is not known, neither are the operator's numbers
-    of filters and of groups; a graph takes them from the data that it is made for.
+    The shape of the weight holds the number of channels. If the weight has no shape yet, the numbers of
+    filters and groups are inferred from the data of the first call or the symbol of the graph.
     """
 
     def __init__(self, depth_multiplier: int, in_channels: int, **given: Any):
         self._multiplier = whole("depth_multiplier", depth_multiplier, 1)
         channels = whole("in_channels", in_channels, 0)
-        # The stock block takes no number of groups that is open: build it for one channel then.
+        # The stock block requires a number of groups. Build it for one channel if none is known.
         self._any_channels = not channels
         count = channels or 1
         super().__init__(channels=count * self._multiplier, groups=count, in_channels=count, **given)
@@ -47,8 +47,8 @@ class _Depthwise(Convolution):
             given, known = x.shape[layout.index("C")], self._known_channels()
             if known not in (0, given):
                 raise ValueError(
-                    f"data for {self.name} of shape {x.shape} have {given} channels: give {known}, "
-                    "which its weight is for"
+                    f"data for {self.name} of shape {x.shape} have {given} channels: give {known}, as "
+                    "its weight requires"
                 )
             self._fix_channels(given)
         return super().forward(x, *args)
@@ -72,8 +72,8 @@ class _Depthwise(Convolution):
         channels = shape[layout.index("C")] if len(shape) == len(layout) else 0
         if channels < 1:
             raise ValueError(
-                f"{self.name} has in_channels=0, and the channels do not follow from the graph that "
-                "it is a part of: give in_channels, or call the net with an array before anything else"
+                f"{self.name} has in_channels=0, and its channels cannot be inferred from the graph: "
+                "give in_channels, or call the net with an array first"
             )
         return channels
 
@@ -88,7 +88,7 @@ class _Depthwise(Convolution):
 
 
 class _FirstAxisOpen:
-    """A ParameterDict that makes parameters whose first axis waits for data."""
+    """A ParameterDict that makes parameters whose first axis is inferred later."""
 
     def __init__(self, parameters):
         self._parameters = parameters
@@ -102,7 +102,7 @@ class _FirstAxisOpen:
 
 
 def _shape_of(x, ndim):
-    """The shape of a symbol, as far as it follows, with 0 or -1 for what does not."""
+    """Infer the shape of a symbol, with 0 or -1 for sizes that are not known."""
     x = x.as_nd_ndarray() if isinstance(x, mx.sym.numpy._Symbol) else x
     attributes, known = x.attr_dict(), _shapes_being_traced()
     unknown = -1 if mx.util.is_np_shape() else 0
@@ -119,10 +119,10 @@ def _shape_of(x, ndim):
 
 
 def _shapes_being_traced() -> Dict[str, Tuple[int, ...]]:
-    """Shapes of the arrays for which Gluon is making a graph, by the names of their symbols.
+    """Return the shapes of the arrays for which Gluon is making a graph, by symbol name.
 
-    Gluon makes the graph of a hybridized net before it looks at the shapes of its parameters, and from
-    symbols without a shape. The arrays are in the call that makes it, and nowhere else.
+    Gluon makes the graph of a hybridized net from symbols without a shape, before it infers the shapes
+    of the parameters. Only the stack frame of ``HybridBlock._get_graph`` holds the arrays.
     """
     frame: Optional[FrameType] = sys._getframe()
     while frame is not None and frame.f_code is not HybridBlock._get_graph.__code__:
@@ -144,33 +144,32 @@ class DepthwiseConv1D(_Depthwise, Conv1D):
     Parameters
     ----------
     kernel_size : int or tuple of int
-        Taps of the window.
+        Size of the window.
     strides : int or tuple of int
-        Elements from one window to the next.
+        Step of the window along each axis.
     padding : int, str, tuple of int or tuple of (int, int)
-        As :class:`Conv1D`'s: ``'same'``, ``'same_lower'``, ``'valid'``, ``'causal'``, elements at both
+        As for :class:`Conv1D`: ``'same'``, ``'same_lower'``, ``'valid'``, ``'causal'``, elements at both
         ends, or ``((before, after),)``.
     dilation : int or tuple of int
-        Distance between the taps.
+        Distance between neighboring elements of the window; 1 for no gaps.
     depth_multiplier : int
-        Outputs for each input channel. Those of one channel lie together.
+        Number of output channels for each input channel. Those of one input channel are adjacent.
     layout : {'NCW', 'NWC'}
-        Order of the axes of the data. MXNet convolves NWC on GPUs alone.
+        Order of the axes of data and output: N is the batch, C the channels. MXNet convolves NWC on
+        GPUs only.
     activation : str, optional
-        Name of an activation of :class:`mxnet.gluon.nn.Activation`, which comes last.
+        Function applied to the output, such as ``'relu'``. None applies none.
     use_bias : bool
-        Whether a bias is added to each output channel.
-    weight_initializer : str or Initializer, optional
-        Of the weight; the one given to ``initialize`` by default.
-    bias_initializer : str or Initializer
-        Of the bias.
+        Whether to add a learned number to each output channel.
+    weight_initializer, bias_initializer : str or mxnet.init.Initializer, optional
+        How to initialize the weight and the bias. None uses the initializer that is given to
+        ``initialize``.
     in_channels : int
-        Channels of the data. 0 waits for the first call.
+        Number of input channels. 0 infers it from the first input.
     prefix : str, optional
-        Of the block's and its parameters' names.
+        Start of the names of the block and its parameters. None makes one up.
     params : ParameterDict, optional
-        Parameters to share.
-
+        Parameters of another block, ``other.params``, to share with this one.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, width) for layout NCW.
@@ -182,12 +181,12 @@ class DepthwiseConv1D(_Depthwise, Conv1D):
     Raises
     ------
     TypeError, ValueError
-        For an argument that does not fit, naming it and what is allowed; for data of another rank or
-        of other channels; when called with a symbol, if the channels are not known and do not follow.
+        If an argument is invalid; the message names it and what is allowed. When the layer is called, if
+        the data have the wrong number of axes or channels, or if the channels of a symbol are unknown.
 
     Notes
     -----
-    The weight is that of a grouped convolution with a group for each channel, of shape
+    The weight is that of a grouped convolution with one group per channel, of shape
     (in_channels * depth_multiplier, 1, kernel_size) for layout NCW. Keras' ``depthwise_kernel`` has
     shape (kernel_size, in_channels, depth_multiplier)::
 
@@ -241,33 +240,32 @@ class DepthwiseConv2D(_Depthwise, Conv2D):
     Parameters
     ----------
     kernel_size : int or tuple of int
-        Taps of the window, of each axis.
+        Size of the window: one int for both axes, or one for each.
     strides : int or tuple of int
-        Elements from one window to the next.
+        Step of the window along each axis.
     padding : int, str, tuple of int or tuple of (int, int)
-        As :class:`Conv2D`'s: ``'same'``, ``'same_lower'``, ``'valid'``, elements at both ends of each
+        As for :class:`Conv2D`: ``'same'``, ``'same_lower'``, ``'valid'``, elements at both ends of each
         axis, or ``((top, bottom), (left, right))``.
     dilation : int or tuple of int
-        Distance between the taps.
+        Distance between neighboring elements of the window; 1 for no gaps.
     depth_multiplier : int
-        Outputs for each input channel. Those of one channel lie together.
+        Number of output channels for each input channel. Those of one input channel are adjacent.
     layout : {'NCHW', 'NHWC'}
-        Order of the axes of the data. MXNet convolves NHWC on GPUs alone.
+        Order of the axes of data and output: N is the batch, C the channels. MXNet convolves NHWC on
+        GPUs only.
     activation : str, optional
-        Name of an activation of :class:`mxnet.gluon.nn.Activation`, which comes last.
+        Function applied to the output, such as ``'relu'``. None applies none.
     use_bias : bool
-        Whether a bias is added to each output channel.
-    weight_initializer : str or Initializer, optional
-        Of the weight; the one given to ``initialize`` by default.
-    bias_initializer : str or Initializer
-        Of the bias.
+        Whether to add a learned number to each output channel.
+    weight_initializer, bias_initializer : str or mxnet.init.Initializer, optional
+        How to initialize the weight and the bias. None uses the initializer that is given to
+        ``initialize``.
     in_channels : int
-        Channels of the data. 0 waits for the first call.
+        Number of input channels. 0 infers it from the first input.
     prefix : str, optional
-        Of the block's and its parameters' names.
+        Start of the names of the block and its parameters. None makes one up.
     params : ParameterDict, optional
-        Parameters to share.
-
+        Parameters of another block, ``other.params``, to share with this one.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
@@ -283,7 +281,7 @@ class DepthwiseConv2D(_Depthwise, Conv2D):
 
     Notes
     -----
-    The weight is that of a grouped convolution with a group for each channel, of shape
+    The weight is that of a grouped convolution with one group per channel, of shape
     (in_channels * depth_multiplier, 1, kernel_height, kernel_width) for layout NCHW. Keras'
     ``depthwise_kernel`` has shape (kernel_height, kernel_width, in_channels, depth_multiplier)::
 

@@ -1,4 +1,4 @@
-"""Pooling over the whole input: the stock layers, with an answer for those who pass a window."""
+"""Global pooling: the stock layers, with an error that helps users who pass a window."""
 
 from typing import Any, Dict, NoReturn, Optional
 
@@ -20,7 +20,7 @@ _WINDOW = ("padding", "pad", "pool_size", "kernel_size", "kernel", "strides", "s
 
 
 class GlobalPooling(HybridBlock):
-    """Mixin for a stock global pooling, to be placed before it."""
+    """Mixin for a stock global pooling; place it before the stock class."""
 
     def __init__(self, layout: str, prefix: Optional[str], params: Any, unknown: Dict[str, Any]) -> None:
         """Check the arguments and make the layer.
@@ -38,24 +38,24 @@ class GlobalPooling(HybridBlock):
         Raises
         ------
         TypeError
-            If an argument does not exist, such as ``padding``: the window is the whole input, so there
-            is nothing to pad.
+            If an argument does not exist. A global pooling has no ``padding``, because its window is the
+            whole input.
         ValueError
-            If ``layout`` does not fit.
+            If ``layout`` is invalid.
         """
         for name in unknown:
             if name in _WINDOW:
                 kind = type(self).__name__
                 raise TypeError(
                     f"{kind} has no argument {name!r}: its window is the whole input, so there is "
-                    f"nothing to pad. For a window of your own, use {kind.replace('Global', '')}"
+                    f"nothing to pad. To choose a window, use {kind.replace('Global', '')}"
                 )
         refuse_unknown(self, unknown, {"data_format": "layout"})
         given: Dict[str, Any] = {"layout": layout, "prefix": prefix, "params": params}
         try:
             super().__init__(**given)
-        except AssertionError as error:  # how stock blocks refuse an argument
-            raise ValueError(f"layout={layout!r} does not fit: {error}") from None
+        except AssertionError as error:  # raised by stock blocks for an invalid argument
+            raise ValueError(f"layout={layout!r} is invalid: {error}") from None
 
 
 class GlobalMaxPool1D(GlobalPooling, stock.GlobalMaxPool1D):

@@ -16,10 +16,10 @@ __all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D"]
 
 
 class Pooling(Windowed):
-    """What poolings over one, two and three axes share."""
+    """Base class of the poolings over one, two and three axes."""
 
     _pool_type = "max"
-    _dtype: Any = "float32"  # of the data, as far as a block without parameters knows
+    _dtype: Any = "float32"  # of the data, as set by ``cast``
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Pooling(Windowed):
         strides : int or tuple of int, optional
             Step of the window along each axis. None steps by ``pool_size``.
         padding : str, int, tuple of int or tuple of (int, int)
-            Elements around the input, which are never the maximum. ``'same'`` gives
+            Elements around the input, which never affect a maximum. ``'same'`` gives
             ``ceil(in / strides)`` outputs and puts the odd element at the end, as TensorFlow and Keras
             do; ``'same_lower'`` puts it at the start; ``'valid'`` adds none. Letter case is ignored.
             Ints are elements at both ends of each axis, as in stock Gluon; pairs ``(before, after)``,
@@ -50,8 +50,8 @@ class Pooling(Windowed):
         layout : str
             Order of the axes of data and output: N is the batch, C the channels.
         ceil_mode : bool
-            Whether the number of windows is rounded up, not down. For int ``padding`` only: a word or
-            pairs set the size.
+            Whether to round the number of windows up instead of down. Must be False if ``padding`` is a
+            word or pairs, which set the size.
         prefix : str, optional
             Start of the name of the layer. None makes one up, such as ``pool0_``.
         params : mxnet.gluon.ParameterDict, optional
@@ -60,7 +60,7 @@ class Pooling(Windowed):
         Raises
         ------
         TypeError, ValueError
-            If an argument does not fit; the message names it, its value and what is allowed. When the
+            If an argument is invalid; the message names it, its value and what is allowed. When the
             layer is called, if the input has the wrong number of axes, no elements or an integer dtype,
             or is too small for the window.
         """
@@ -72,8 +72,8 @@ class Pooling(Windowed):
         ours, own = self._split(padding, window)
         if ours is not None and ceil_mode:
             raise ValueError(
-                f"ceil_mode={ceil_mode!r} does not go with padding={ours!r}, which sets "
-                "the size: leave it False"
+                f"ceil_mode={ceil_mode!r} must be False with padding={ours!r}, which sets the "
+                "output size"
             )
         amounts = tuple(zip(own, own)) if ours is None else ours
         if isinstance(amounts, tuple):
@@ -136,8 +136,8 @@ class Pooling(Windowed):
 def _check_amounts(given: Any, pairs: Pairs, window: Ints) -> None:
     if any(max(pair) >= k for pair, k in zip(pairs, window)):
         raise ValueError(
-            f"padding={given!r} holds whole windows of pool_size={window}: each amount must be less "
-            "than the window"
+            f"padding={given!r} is not less than pool_size={window}: a window must not lie in the "
+            "padding alone"
         )
 
 

@@ -1,4 +1,4 @@
-"""ReLU6, from operators of MXNet that are fast."""
+"""ReLU6, written in operators that are fast in MXNet."""
 
 from typing import Any, Optional
 
@@ -10,15 +10,14 @@ __all__ = ["ReLU6"]
 
 
 class ReLU6(HybridBlock):
-    """``min(max(x, 0), 6)``, element by element; Keras' ``ReLU(6.)``.
+    """Activation ``min(max(x, 0), 6)``, as Keras' ``ReLU(6.)``.
 
     Parameters
     ----------
     prefix : str, optional
-        Of the block's name.
+        Start of the name of the block. None makes one up.
     params : ParameterDict, optional
-        Taken as by any block; there are no parameters.
-
+        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: any shape.
@@ -28,13 +27,13 @@ class ReLU6(HybridBlock):
 
     Notes
     -----
-    ``relu`` comes before ``clip``, which changes no number, and halves the time of MobileNetV2 on two
-    cores. MXNet's ``clip`` branches at each element. On data of both signs the processor mispredicts
-    half the branches; behind ``relu``, nearly none. MXNet's own fusion knows ``clip`` alone: write
-    ``F.clip(x, 0, 6)`` in a net that ``optimize_for`` will fuse.
+    The block applies ``relu`` before ``clip``. This changes no number and halves the time of MobileNetV2
+    on two cores: MXNet's ``clip`` branches at each element, and the processor mispredicts about half the
+    branches on data of both signs, but nearly none after ``relu``. MXNet's fusion recognizes only
+    ``clip``, so write ``F.clip(x, 0, 6)`` in a net for ``optimize_for``.
 
     The gradient is 0 at 0, as in TensorFlow, and 1 at exactly 6, where TensorFlow's is 0. A NaN of
-    float32 becomes 0 on CPUs, as in MXNet's ``relu``.
+    float32 becomes 0 on CPUs, as with MXNet's ``relu``.
 
     Examples
     --------

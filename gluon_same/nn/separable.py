@@ -1,4 +1,4 @@
-"""Separable convolution, as Keras has it: a depthwise convolution, then one of single elements."""
+"""Separable convolution, as in Keras: a depthwise convolution and a 1x1 convolution."""
 
 from typing import Any, Optional
 
@@ -13,7 +13,7 @@ __all__ = ["SeparableConv1D", "SeparableConv2D"]
 
 
 class _Separable(HybridBlock):
-    """The blocks of the two steps, ``depthwise`` and ``pointwise``."""
+    """Base class of separable convolutions, with the child blocks ``depthwise`` and ``pointwise``."""
 
     _depthwise: Any = None
     _pointwise: Any = None
@@ -60,33 +60,32 @@ class _Separable(HybridBlock):
 
 
 class SeparableConv1D(_Separable):
-    """1-D depthwise convolution, and a convolution of its result by a window of one element.
+    """1-D depthwise convolution followed by a convolution whose window is one element.
 
     Parameters
     ----------
     channels : int
-        Channels of the output.
+        Number of output channels, also called filters.
     kernel_size, strides, padding, dilation : int, str or tuple
-        Of the depthwise convolution, as :class:`DepthwiseConv1D`'s.
+        Window of the depthwise convolution, as for :class:`DepthwiseConv1D`.
     depth_multiplier : int
-        Channels between the two convolutions for each input channel.
+        Number of channels that the depthwise convolution returns for each input channel.
     layout : {'NCW', 'NWC'}
-        Order of the axes of the data. MXNet convolves NWC on GPUs alone.
+        Order of the axes of data and output: N is the batch, C the channels. MXNet convolves NWC on
+        GPUs only.
     activation : str, optional
-        Name of an activation of :class:`mxnet.gluon.nn.Activation`, which comes last.
+        Function applied to the output, such as ``'relu'``. None applies none.
     use_bias : bool
-        Whether a bias is added to each output channel. There is none between the two convolutions.
-    depthwise_initializer, pointwise_initializer : str or Initializer, optional
-        Of the two weights; the one given to ``initialize`` by default.
-    bias_initializer : str or Initializer
-        Of the bias.
+        Whether to add a learned number to each output channel. The depthwise convolution has no bias.
+    depthwise_initializer, pointwise_initializer, bias_initializer : str or Initializer, optional
+        How to initialize the two weights and the bias. None uses the initializer that is given to
+        ``initialize``.
     in_channels : int
-        Channels of the data. 0 waits for the first call.
+        Number of input channels. 0 infers it from the first input.
     prefix : str, optional
-        Of the block's and its parameters' names.
+        Start of the names of the block and its parameters. None makes one up.
     params : ParameterDict, optional
-        Parameters to share.
-
+        Parameters of another block, ``other.params``, to share with this one.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, width) for layout NCW.
@@ -101,8 +100,8 @@ class SeparableConv1D(_Separable):
 
     Notes
     -----
-    The two steps are the attributes ``depthwise``, a :class:`DepthwiseConv1D`, and ``pointwise``, a
-    :class:`Conv1D`. Their weights have shapes (in_channels * depth_multiplier, 1, kernel_size) and
+    The attributes ``depthwise``, a :class:`DepthwiseConv1D`, and ``pointwise``, a :class:`Conv1D`,
+    compute the two steps. Their weights have shapes (in_channels * depth_multiplier, 1, kernel_size) and
     (channels, in_channels * depth_multiplier, 1). Keras' ``depthwise_kernel`` has shape (kernel_size,
     in_channels, depth_multiplier), and its ``pointwise_kernel`` (1, in_channels * depth_multiplier,
     channels)::
@@ -153,33 +152,32 @@ class SeparableConv1D(_Separable):
 
 
 class SeparableConv2D(_Separable):
-    """2-D depthwise convolution, and a convolution of its result by a window of one element.
+    """2-D depthwise convolution followed by a convolution whose window is one element.
 
     Parameters
     ----------
     channels : int
-        Channels of the output.
+        Number of output channels, also called filters.
     kernel_size, strides, padding, dilation : int, str or tuple
-        Of the depthwise convolution, as :class:`DepthwiseConv2D`'s.
+        Window of the depthwise convolution, as for :class:`DepthwiseConv2D`.
     depth_multiplier : int
-        Channels between the two convolutions for each input channel.
+        Number of channels that the depthwise convolution returns for each input channel.
     layout : {'NCHW', 'NHWC'}
-        Order of the axes of the data. MXNet convolves NHWC on GPUs alone.
+        Order of the axes of data and output: N is the batch, C the channels. MXNet convolves NHWC on
+        GPUs only.
     activation : str, optional
-        Name of an activation of :class:`mxnet.gluon.nn.Activation`, which comes last.
+        Function applied to the output, such as ``'relu'``. None applies none.
     use_bias : bool
-        Whether a bias is added to each output channel. There is none between the two convolutions.
-    depthwise_initializer, pointwise_initializer : str or Initializer, optional
-        Of the two weights; the one given to ``initialize`` by default.
-    bias_initializer : str or Initializer
-        Of the bias.
+        Whether to add a learned number to each output channel. The depthwise convolution has no bias.
+    depthwise_initializer, pointwise_initializer, bias_initializer : str or Initializer, optional
+        How to initialize the two weights and the bias. None uses the initializer that is given to
+        ``initialize``.
     in_channels : int
-        Channels of the data. 0 waits for the first call.
+        Number of input channels. 0 infers it from the first input.
     prefix : str, optional
-        Of the block's and its parameters' names.
+        Start of the names of the block and its parameters. None makes one up.
     params : ParameterDict, optional
-        Parameters to share.
-
+        Parameters of another block, ``other.params``, to share with this one.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
@@ -194,8 +192,8 @@ class SeparableConv2D(_Separable):
 
     Notes
     -----
-    The two steps are the attributes ``depthwise``, a :class:`DepthwiseConv2D`, and ``pointwise``, a
-    :class:`Conv2D`. Their weights have shapes (in_channels * depth_multiplier, 1, kernel_height,
+    The attributes ``depthwise``, a :class:`DepthwiseConv2D`, and ``pointwise``, a :class:`Conv2D`,
+    compute the two steps. Their weights have shapes (in_channels * depth_multiplier, 1, kernel_height,
     kernel_width) and (channels, in_channels * depth_multiplier, 1, 1). Keras' ``depthwise_kernel`` has
     shape (kernel_height, kernel_width, in_channels, depth_multiplier), and its ``pointwise_kernel``
     (1, 1, in_channels * depth_multiplier, channels)::

@@ -1,10 +1,10 @@
-"""ONNX files of nets with SAME padding, through MXNet's own exporter.
+"""Export nets with SAME padding as ONNX files, with MXNet's own exporter.
 
-ONNX pads each end of an axis by an amount of its own, so no layer needs a crop or a longer input
-there. The net is traced with each SAME block as *one* MXNet operator and a slice that gives it its
-size (:mod:`.trace`); MXNet's exporter converts that; then the slices are dropped and the padding is
-set (:mod:`.graph`). With ``dynamic=True`` sizes stay free: a padding that serves every size is
-written as ``pads``, any other as ``auto_pad``, which is ONNX' own form of SAME.
+ONNX pads the two ends of an axis independently, so that each layer becomes one operator.
+:mod:`.trace` traces the net with *one* MXNet operator for each SAME block, followed by a slice to the
+right output size. MXNet's exporter converts this graph. :mod:`.graph` then removes the slices and sets
+the padding. With ``dynamic=True`` sizes stay free: a padding that is the same at every size is written
+as ``pads``, any other as ``auto_pad``, ONNX' form of SAME.
 """
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
@@ -26,7 +26,7 @@ __all__ = ["export_model"]
 
 Shape = Sequence[int]
 
-#: Elements from which an array goes around the exporter.
+#: Arrays with more elements than this bypass the exporter.
 _LARGE = 1024
 
 
@@ -41,7 +41,7 @@ def export_model(
 ) -> str:
     """Write a net as an ONNX file (operator set 13).
 
-    The net itself is left as it is: its parameters, its hybridized graphs, its specialization.
+    The net does not change: its parameters, hybridized graphs and specialization stay.
 
     Parameters
     ----------
@@ -50,17 +50,17 @@ def export_model(
     input_shapes : tuple of int, or a list of them
         Shape of the input, or of each input, the batch first.
     path : str or path-like
-        The file to write. It is written whole or not at all.
+        The file, which is written as a whole or not at all.
     dynamic : bool
-        Whether batch and spatial sizes (axis 0, and axes from 2 on) of every input stay free. The
-        shapes given are then one example.
+        Whether batch and spatial sizes (axis 0, and axes from 2 on) of every input stay free.
+        ``input_shapes`` are then one example.
     dtype : str, or a list of them, optional
-        dtype of the inputs; that of the net's parameters by default. onnxruntime itself has no
-        convolution of float64.
+        dtype of the inputs; that of the net's parameters by default. onnxruntime does not support
+        convolution in float64.
     check : bool
-        Whether to run the file in onnxruntime, with random data, and refuse it if its numbers are not
-        those of the net. A net that MXNet runs on GPUs alone (convolution of channels-last data) cannot
-        be checked on a CPU.
+        Whether to run the file in onnxruntime with random data, and raise an error if its numbers differ
+        from those of the net. A net that MXNet runs on GPUs only (convolution of channels-last data)
+        cannot be checked on a CPU.
 
     Returns
     -------
@@ -70,22 +70,23 @@ def export_model(
     Raises
     ------
     ImportError
-        If onnx is not installed, or onnxruntime where it is to check, or if MXNet is older than 1.9
-        and cannot write current ONNX.
+        If onnx is not installed, if ``check`` requires onnxruntime and it is not installed, or if MXNet
+        is older than 1.9 and cannot write current ONNX.
     TypeError, ValueError
-        If an argument does not fit; if the net has parameters without values; if it, or one of its
-        operators, cannot be exported: the message names the block; or if the file gives other numbers.
+        If an argument is invalid; if parameters of the net have no values; if the net or one of its
+        operators cannot be exported, in which case the message names the block; or if the check fails.
     OSError
         If the file cannot be written.
 
     Notes
     -----
-    Blocks of :mod:`gluon_same.nn` become one ONNX operator each (channels-last ones with a Transpose
-    on either side). What a net builds by itself from :mod:`gluon_same.functional` is exported
-    operator by operator, as far as MXNet's exporter knows them.
+    Each block of :mod:`gluon_same.nn` becomes one ONNX operator, with a Transpose before and after it if
+    its channels come last. Calls of :mod:`gluon_same.functional` in a net are exported operator by
+    operator, if MXNet's exporter supports them.
 
-    onnxruntime has no right ``auto_pad`` for dilated windows, nor for windows whose stride exceeds
-    their span on some axis. ``dynamic=True`` refuses them where their padding depends on the size.
+    onnxruntime does not support ``auto_pad`` for dilated windows, and computes wrong numbers for windows
+    whose stride exceeds their span. ``dynamic=True`` raises an error for these if their padding depends
+    on the size.
 
     Examples
     --------
@@ -115,12 +116,12 @@ def export_model(
     trace = Trace(net, dict(zip(names, shapes)), dynamic)
     symbol = trace.run()
     values = trace.parameters(symbol)
-    # Arrays of any length take the exporter seconds a million; as inputs it passes them over.
+    # The exporter takes seconds per million elements of a parameter, but no time for an input.
     large = {name: value for name, value in values.items() if value.size > _LARGE}
     small = {name: value for name, value in values.items() if name not in large}
     given = {name: (value.shape, value.dtype) for name, value in large.items()}
     given.update(zip(names, zip(shapes, dtypes)))
-    # The exporter takes what belongs to the inputs in the order in which the graph meets them.
+    # The exporter requires the inputs' shapes in the order in which the graph uses the inputs.
     used = [name for name in symbol.list_inputs() if name in given]
     kwargs = {}
     if dynamic:
@@ -139,7 +140,7 @@ def export_model(
                     **kwargs,
                 )
             graph.finish(part, trace.marks, large, names, trace.outputs(symbol), dynamic)
-        except Exception as error:  # of any kind: the exporter asserts, looks up and evaluates
+        except Exception as error:  # the exporter raises errors of many types
             raise ValueError(trace.explain(error)) from error
         if check:
             compare(net, part, trace.shapes, dtypes)
@@ -156,19 +157,23 @@ def _as_dtypes(dtype, net, count):
         dtype = next((np.dtype(p.dtype).name for p in net.collect_params().values()), "float32")
     dtypes = list(dtype) if isinstance(dtype, (tuple, list)) else [dtype] * count
     if len(dtypes) != count:
-        raise ValueError(f"dtype={dtype!r} does not fit {count} inputs: give one for each")
+        raise ValueError(
+            f"dtype={dtype!r} has {len(dtypes)} entries: give one for each of {count} inputs"
+        )
     try:
         return [np.dtype(each).name for each in dtypes]
     except TypeError:
-        raise TypeError(f"dtype={dtype!r} is no dtype: give 'float32', or one for each input") from None
+        raise TypeError(
+            f"dtype={dtype!r} is not a dtype: give 'float32', or one for each input"
+        ) from None
 
 
 def _as_shapes(input_shapes):
     if not isinstance(input_shapes, (tuple, list)):
-        raise TypeError(f"input_shapes={input_shapes!r} is no shape: give a tuple of ints for each")
+        raise TypeError(f"input_shapes={input_shapes!r} is not a shape: give a tuple for each input")
     shapes = list(input_shapes)
     if shapes and not isinstance(shapes[0], (tuple, list)):
         shapes = [shapes]
     if not shapes:
-        raise ValueError(f"input_shapes={input_shapes!r} holds no shape: give one for each input")
+        raise ValueError(f"input_shapes={input_shapes!r} is empty: give a shape for each input")
     return [tuple(arguments.whole("input shape", n, 1) for n in shape) for shape in shapes]

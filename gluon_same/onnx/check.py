@@ -1,4 +1,4 @@
-"""A comparison of an exported file, run by onnxruntime, with the net that it came from."""
+"""Compare an exported file, run by onnxruntime, with its net."""
 
 import warnings
 from typing import Any, Dict, Sequence, Tuple
@@ -9,12 +9,12 @@ from mxnet.gluon import Block, SymbolBlock
 
 from ..symbols import classic, flat
 
-#: Of the largest magnitude of an output; rounding of deep nets stays well below.
+#: Largest difference, relative to the largest magnitude of an output. Rounding stays well below it.
 TOLERANCE = 1e-3
 
 
 def compare(net: Block, path: str, shapes: Dict[str, Tuple[int, ...]], dtypes: Sequence[str]) -> None:
-    """Refuse a file whose numbers, for random data, are not those of the net.
+    """Raise an error if a file and its net give different numbers for random data.
 
     Parameters
     ----------
@@ -23,21 +23,21 @@ def compare(net: Block, path: str, shapes: Dict[str, Tuple[int, ...]], dtypes: S
     shapes : dict of str to tuple of int
         Shape of each input.
     dtypes : list of str
-        Of the inputs.
+        dtype of each input.
 
     Raises
     ------
     ImportError
         If onnxruntime is not installed.
     ValueError
-        If the numbers differ, or one of the two could not be run.
+        If the numbers differ, or if the file or the net cannot be run.
     """
     try:
         import onnxruntime
     except ImportError as error:
         raise ImportError(
-            f"The check of an exported file needs onnxruntime ({error}): pip install "
-            "'gluon-same[onnx]', or give check=False"
+            f"The check of an exported file requires onnxruntime ({error}): pip install "
+            "'gluon-same[onnx]', or use check=False"
         ) from error
     random = np.random.RandomState(0)
     data = {
@@ -50,10 +50,10 @@ def compare(net: Block, path: str, shapes: Dict[str, Tuple[int, ...]], dtypes: S
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         got = session.run(None, data)
         want = _outputs(net, data)
-    except Exception as error:  # of any kind that the two know
+    except Exception as error:  # onnxruntime and the net raise errors of many types
         raise ValueError(
-            f"{net.name} was exported and could not be checked: {_in_a_line(error)}. check=False leaves "
-            "the check out"
+            f"{net.name} was exported and could not be checked: {_in_a_line(error)}. Use check=False to "
+            "skip the check"
         ) from error
     if [x.shape for x in got] != [x.shape for x in want]:
         both = " and ".join(str([x.shape for x in each]) for each in (got, want))
@@ -66,13 +66,13 @@ def compare(net: Block, path: str, shapes: Dict[str, Tuple[int, ...]], dtypes: S
             off = np.nanmax(np.abs(one.astype(float) - other))
             raise ValueError(
                 f"{net.name} cannot be exported: its output {i}, which reaches {scale:.3g}, would "
-                f"differ by {off:.3g} in onnxruntime. Of a net that draws random numbers, or "
-                "whose outputs jump, that may be: check=False leaves the check out"
+                f"differ by {off:.3g} in onnxruntime. If the net draws random numbers or has "
+                "discontinuous outputs, use check=False to skip the check"
             )
 
 
 def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Any:
-    # By a block of its own, so that the net's cached graphs stay as they are.
+    # A separate block leaves the net's cached graphs as they are.
     inputs = [mx.sym.var(name) for name in data]
     given = [x.as_np_ndarray() for x in inputs] if mx.util.is_np_array() else inputs
     outputs = [classic(x)[0] for x in flat([net(*given)])]
@@ -80,7 +80,7 @@ def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Any:
     contexts = [c for p in parameters.values() for c in p.list_ctx()] or [mx.cpu()]
     arrays = [mx.nd.array(x, ctx=contexts[0], dtype=x.dtype) for x in data.values()]
     with mx.util.np_array(False), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # MXNet's, of types that it infers later
+        warnings.simplefilter("ignore")  # MXNet warns of types that it infers later
         found = SymbolBlock(outputs, inputs, params=parameters)(*arrays)
         return [x.asnumpy() for x in flat([found])]
 

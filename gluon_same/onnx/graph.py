@@ -1,24 +1,24 @@
-"""The pass over an exported ONNX graph that gives marked operators their padding."""
+"""Set the padding of marked operators in an exported ONNX graph."""
 
 from contextlib import contextmanager
 from typing import Any, Dict, Sequence
 
 import mxnet as mx
 
-#: The operator set that MXNet's exporter writes, and the file format of its time.
+#: The operator set that MXNet's exporter writes, and the file format that belongs to it.
 OPSET, IR = 13, 7
 
 _AXES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
 
 def require_onnx() -> Any:
-    """The onnx package, if it is there and MXNet has an exporter for it."""
+    """Return the onnx package, or raise an ImportError if it or MXNet's exporter is missing."""
     try:
         import onnx
-        import onnx.mapping  # noqa: F401  the exporter's tables of dtypes, dropped in 1.19
+        import onnx.mapping  # noqa: F401  required by the exporter, and removed in 1.19
     except ImportError as error:
         raise ImportError(
-            f"Exporting to ONNX needs the onnx package, older than 1.19 ({error}): "
+            f"Exporting to ONNX requires an onnx package older than 1.19 ({error}): "
             "pip install 'gluon-same[onnx]'"
         ) from error
     if not hasattr(mx, "onnx"):
@@ -30,7 +30,7 @@ def require_onnx() -> Any:
 
 @contextmanager
 def checked_as_written():
-    """Have the exporter check its graph against the operator set that it writes, not the newest."""
+    """Make the exporter check its graph against the operator set that it writes, not the newest."""
     from onnx import checker
 
     before = dict(checker.DEFAULT_CONTEXT.opset_imports)
@@ -49,17 +49,17 @@ def finish(
     outputs: Sequence[str],
     dynamic: bool,
 ) -> None:
-    """Bring an exported file into its final form, in place.
+    """Convert an exported file to its final form, in place.
 
     Parameters
     ----------
     path : str
     marks : dict of str to Mark
-        For each marked block the name of its slice, and what becomes of it.
+        The mark of each block, by the name of its slice.
     weights : dict of str to NDArray
-        Parameters that the graph has as inputs so far.
+        Parameters that are still inputs of the graph.
     inputs, outputs : list of str
-        The net's, in its order.
+        Names of the net's inputs and outputs, in order.
     dynamic : bool
         Whether the inputs' batch and spatial sizes are free.
     """
@@ -122,7 +122,7 @@ def _drop_unused(graph):
 
 
 def _order(values, names):
-    """Keep the values of these names, in this order."""
+    """Keep only the values with these names, in this order."""
     found = {value.name: value for value in values}
     kept = [found[name] for name in dict.fromkeys(names) if name in found]
     del values[:]

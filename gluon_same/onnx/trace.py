@@ -1,4 +1,4 @@
-"""A net's graph in which every SAME block is one operator, marked for the padding it will have."""
+"""Trace a net to a graph in which each SAME block is one operator, marked with its ONNX padding."""
 
 import json
 import operator
@@ -24,14 +24,14 @@ _AUTO_PAD = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER"}
 
 
 class Mark(NamedTuple):
-    """What becomes of one block: ``operator`` takes the place of the slice after it."""
+    """The result of one block: in the file, ``operator`` replaces the slice after it."""
 
     operator: str  # name of the node
     attributes: Dict[str, Any]  # of ONNX
 
 
 class Trace:
-    """One tracing of a net.
+    """One trace of a net.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Trace:
     shapes : dict of str to tuple of int
         Shape of each input.
     dynamic : bool
-        Whether spatial sizes are to stay free.
+        Whether spatial sizes stay free.
     """
 
     def __init__(self, net: Block, shapes: Dict[str, Tuple[int, ...]], dynamic: bool):
@@ -50,11 +50,11 @@ class Trace:
         self._blocks = tracing.blocks_of(net)
 
     def run(self) -> mx.sym.Symbol:
-        """The graph, right in its shapes; the numbers of marked operators are not what is wanted."""
+        """Return the graph. Its shapes are right, but marked operators compute other numbers."""
         trace = tracing.Trace(self._blocks, self.shapes, sized=False)
         with ExitStack() as stack:
             for block in self._blocks:
-                if isinstance(block, _Guard):  # the check of a specialized size has no place in ONNX
+                if isinstance(block, _Guard):  # ONNX has no operator for the check of the size
                     stack.enter_context(_replaced(block, forward=super(_Guard, block).forward))
                 if isinstance(block, Windowed) and block._padding is not None:
                     stack.enter_context(self._marking(block))
@@ -62,17 +62,17 @@ class Trace:
                 outputs = [as_classic(x) for x in trace.run(self.net)]
                 group = mx.sym.Group(_named(outputs, self.shapes))
                 infer([group], self.shapes)
-            except Exception as error:  # whatever a block's code raises when it meets a symbol
+            except Exception as error:  # a block's code may raise any error for a symbol
                 raise ValueError(
                     f"{_title([self.net, *trace.running][-1])} could not be traced with inputs of shape "
-                    f"{list(self.shapes.values())}: give the shapes of all inputs, and make blocks "
-                    f"whose code needs arrays HybridBlocks. {error}"
+                    f"{list(self.shapes.values())}: give the shapes of all inputs, and replace blocks "
+                    f"that require arrays by HybridBlocks. {error}"
                 ) from error
         content = json.loads(group.tojson())
         for node in content["nodes"]:
             attributes = node.get("attrs", {})
             if attributes.get("layout") == "NCW":
-                del attributes["layout"]  # the default; the exporter refuses to read the word
+                del attributes["layout"]  # the default, which the exporter cannot parse
             why = _why_different(node["op"], attributes)
             if why:
                 raise ValueError(
@@ -82,11 +82,11 @@ class Trace:
         return mx.sym.load_json(json.dumps(content, ensure_ascii=False))
 
     def outputs(self, symbol: mx.sym.Symbol) -> List[str]:
-        """What the exporter calls the outputs, in the net's order."""
+        """Return the exporter's names of the outputs, in the net's order."""
         return [name[: -len("_output")] for name in symbol.list_outputs()]
 
     def parameters(self, symbol: mx.sym.Symbol) -> Dict[str, mx.nd.NDArray]:
-        """Values of the parameters in a graph."""
+        """Return the values of the parameters in a graph."""
         wanted = set(symbol.list_inputs())
         values, missing = {}, []
         for parameter in self.net.collect_params().values():
@@ -98,16 +98,16 @@ class Trace:
         if missing:
             raise ValueError(
                 f"{self.net.name} has parameters without values ({', '.join(missing[:3])}"
-                f"{', ...' if missing[3:] else ''}): call net.initialize(), or load_parameters, and "
-                "run the net once before it is exported"
+                f"{', ...' if missing[3:] else ''}): call net.initialize() or load_parameters, and run "
+                "the net once before exporting it"
             )
         return values
 
     def explain(self, error: BaseException) -> str:
-        """What to tell of an error of MXNet's exporter: which operator of which block it was."""
+        """Return a message for an error of MXNet's exporter that names the operator and the block."""
         node = {}
         for frame, _ in traceback.walk_tb(error.__traceback__):
-            # The exporter does not say where it was; the innermost node that it held does.
+            # The exporter's error does not name the node, but its innermost stack frame holds it.
             found = frame.f_locals.get("node")
             if isinstance(found, dict) and "op" in found:
                 node = found
@@ -116,8 +116,8 @@ class Trace:
         hint = ""
         if node["op"] in ("slice_like", "slice"):
             hint = (
-                ". Graphs that gluon_same.functional builds for every size are not known to it: use "
-                "the blocks of gluon_same.nn there, or give in_size"
+                ". It does not support the graphs of gluon_same.functional for every size: use the "
+                "blocks of gluon_same.nn, or give in_size"
             )
         return (
             f"{self._owner(node)} cannot be exported: MXNet's ONNX exporter refused its operator "
@@ -141,7 +141,7 @@ class Trace:
         else:
             name, whole, mark = "hybrid_forward", Pooling.hybrid_forward, self._pooling
         original = getattr(block, name)
-        if original.__func__ is not whole:  # a subclass does something else: leave it to that
+        if original.__func__ is not whole:  # a subclass overrides it, so export what that builds
             yield
             return
 
@@ -197,13 +197,13 @@ class Trace:
         return self._mark(block, mx.sym.Deconvolution, (x, weight, bias), place, pad=own, adj=extra)
 
     def _mark(self, block, kind, inputs, place, **changed):
-        """One operator for a block, and a slice that gives its size."""
+        """Return one operator for a block, followed by a slice to its output size."""
         *inputs, restore = classic(*(x for x in inputs if x is not None))
         kwargs = {**block._kwargs, **changed}
         layout = kwargs.pop("layout")
         ndim = len(layout)
         last = layout.endswith("C")
-        if last:  # the exporter has channels first alone; weights are laid out as data are
+        if last:  # the exporter supports only channels first; weights have the layout of the data
             first = (0, ndim - 1, *range(1, ndim - 1))
             inputs = [mx.sym.transpose(x, axes=first) for x in inputs[:2]] + inputs[2:]
         out, attributes = place(infer(inputs[:1], self.shapes)[0][2:])
@@ -219,7 +219,7 @@ class Trace:
 
     def _check_free(self, block, spans, strides):
         if any(n > 1 for n in block._call.get("dilate", ())):
-            why = "onnxruntime has no auto_pad for dilated windows"
+            why = "onnxruntime does not support auto_pad for dilated windows"
         elif any(map(operator.lt, spans, strides)):
             why = "onnxruntime's auto_pad misplaces windows with gaps between them"
         else:
@@ -231,7 +231,7 @@ class Trace:
 
 @contextmanager
 def _replaced(block, **methods):
-    vars(block).update(methods)  # not by Gluon's __setattr__, which drops cached graphs
+    vars(block).update(methods)  # Gluon's __setattr__ would drop cached graphs
     try:
         yield
     finally:
@@ -248,7 +248,7 @@ def _title(block):
 
 
 def _named(outputs, inputs):
-    """The outputs, each a node of its own: the exporter loses those that are not."""
+    """Return the outputs as separate nodes, because the exporter loses outputs that share a node."""
     names = [name for x in outputs for name in x.list_outputs()]
     plain = len(names) == len(outputs) == len(set(names))
     if plain and all(name.endswith("_output") and name not in inputs for name in names):
@@ -260,7 +260,7 @@ _TRUE = ("True", "true", "1")
 
 
 def _why_different(operator, attributes):
-    """What MXNet's exporter gets wrong of an operator without saying so, and what to do instead."""
+    """Return what to change if MXNet's exporter would silently convert an operator wrong, or None."""
 
     def given(name, default=""):
         return attributes.get(name, default)
@@ -273,18 +273,18 @@ def _why_different(operator, attributes):
         and given("pooling_convention") == "full"
         and given("count_include_pad", "True") in _TRUE
     ):
-        return "Average pooling with ceil_mode=True needs count_include_pad=False"
+        return "Average pooling with ceil_mode=True requires count_include_pad=False"
     if operator == "Pooling" and given("pool_type") == "lp" and given("p_value", "2") != "2":
-        return "Pooling of type 'lp' needs p_value=2"
+        return "Pooling of type 'lp' requires p_value=2"
     by_class = given("id_index", "-1") != "-1" and given("force_suppress") not in _TRUE
     if operator == "_contrib_box_nms" and by_class:
-        return "box_nms needs force_suppress=True: boxes of all classes compete there"
+        return "box_nms requires force_suppress=True, because boxes of all classes compete in ONNX"
     if operator == "LeakyReLU" and given("act_type") == "prelu":
-        return "Its slopes would lie along the last axis: use LeakyReLU with one slope"
+        return "Its slopes would apply to the last axis: use LeakyReLU with one slope"
     if operator == "LRN" and "knorm" not in attributes:
-        return "Give knorm, even where it is the default, 2"
+        return "Give knorm explicitly, even if it is the default, 2"
     if given("exclude") in _TRUE:
-        return "Give the axes themselves in place of exclude=True"
+        return "Give the axes themselves instead of exclude=True"
     if operator == "_contrib_BilinearResize2D" and given("align_corners", "True") not in _TRUE:
-        return "BilinearResize2D needs align_corners=True"
+        return "BilinearResize2D requires align_corners=True"
     return None

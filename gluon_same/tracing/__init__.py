@@ -1,3 +1,3 @@
-"""Nets traced with symbols: fixed to their sizes, adapted to each, and summed up in a table."""
+"""Trace nets with symbols, to specialize, adapt, convert and summarize them."""
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet

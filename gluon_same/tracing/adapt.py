@@ -1,4 +1,4 @@
-"""A graph of its own for each size of the input that a net is given."""
+"""Give a net a separate graph for each input size."""
 
 import copy
 from collections import OrderedDict
@@ -19,20 +19,20 @@ __all__ = ["adapt"]
 
 
 def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
-    """Have a hybridized net specialize itself to each input shape, when it first sees it, in place.
+    """Specialize a hybridized net for each input shape, at the first call with that shape, in place.
 
-    Each call then runs the operators for its size, as after :func:`~gluon_same.specialize`, and no
-    size is refused.
+    Each call then runs the operators for its size, as after :func:`~gluon_same.specialize`. The net
+    still accepts every size.
 
     Parameters
     ----------
     net : Block
-        A net that holds blocks of :mod:`gluon_same.nn`; or one such block.
+        A net that contains blocks of :mod:`gluon_same.nn`, or one such block.
     graphs : int
-        How many graphs to keep, those used last: one for each input shape, and with ``tune`` another
-        one where gradients are recorded at that shape.
+        Number of graphs to keep, the most recently used ones. Each input shape has one. With ``tune``, a
+        shape has another one for calls that record gradients.
     tune : bool
-        Whether to measure, at each new shape, which operators are fastest there; see
+        Whether to measure which operators are fastest at each new shape; see
         :func:`~gluon_same.specialize`.
 
     Returns
@@ -43,15 +43,15 @@ def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
     Raises
     ------
     TypeError, ValueError
-        If ``net`` is no block or ``graphs`` no whole number above 0.
+        If ``net`` is not a block, or ``graphs`` is not a whole number above 0.
 
     Notes
     -----
-    A shape that is new costs a trace of the net, about a millisecond for each layer. With
-    ``static_alloc`` each graph holds memory of its own. A net whose sizes do not follow from its
-    inputs' (with a recurrent layer, say) runs the graph for every size. That graph is also what the net
-    exports, and what it is in a larger hybridized net: adapt the larger one instead.
-    ``specialize(net)`` undoes it.
+    A new shape requires a trace of the net, which takes about a millisecond per layer. With
+    ``static_alloc`` each graph has its own memory. A net whose sizes cannot be inferred from its inputs,
+    for example with a recurrent layer, runs the graph for every size. ``export`` still writes that
+    graph. A larger hybridized net also uses it for this net: adapt the larger net instead.
+    ``specialize(net)`` undoes ``adapt``.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
     graphs = whole("graphs", graphs, 1)
-    # All of them, for a net's own code may call any with arrays, and that runs its graph.
+    # Adapt every block, because a net's own code may call any of them with arrays.
     for block in release(net):
         windowed = any(isinstance(part, Windowed) for part in blocks_of(block))
         if windowed and isinstance(block, HybridBlock) and not isinstance(block, SymbolBlock):
@@ -77,18 +77,18 @@ def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
 
 
 class _Adaptive(Mixin):
-    """Mixin of a block that keeps a twin, with the same parameters, for each shape of its inputs."""
+    """Mixin of a block that keeps a twin with the same parameters for each shape of its inputs."""
 
     _gluon_same_state = ("_gluon_same_twins", "_gluon_same_tune")
     _gluon_same_twins: Any = None
     _gluon_same_tune = False
 
-    # This is where a hybridized block turns to its graph. What the graph is given, shape by shape, is
-    # then known, whatever the net's code did to the inputs.
+    # A hybridized block runs its graph here. The arguments are those of the graph, whatever the net's
+    # code did to the inputs before.
     def _call_cached_op(self, *args: Any) -> Any:
         if self._gluon_same_twins is None:
             return super()._call_cached_op(*args)
-        # What is fastest depends on whether gradients will be computed.
+        # The fastest operators differ between inference and training.
         tuned_for = [mx.autograd.is_recording(), *(x.dtype for x in flat(args))]
         key = self._gluon_same_tune and tuple(tuned_for), _shapes(args)
         twin = self._gluon_same_twins.get(key)
@@ -97,7 +97,7 @@ class _Adaptive(Mixin):
             out = twin._call_cached_op(*args)
             self._gluon_same_twins.put(key, twin)
             if not self._cached_op:
-                self._build_cache(*args)  # of the graph to export, which this block does not run
+                self._build_cache(*args)  # builds the graph for ``export``, which is not run
             return out
         return twin._call_cached_op(*args)
 
@@ -109,7 +109,7 @@ class _Adaptive(Mixin):
         twin, ways = self.__twin(), {}
         try:
             if self._gluon_same_tune and all(x.dtype == np.float32 for x in arrays):
-                # By this block's own class, which traces as any other where it is given symbols.
+                # Trace this block rather than the twin: with symbols, it behaves as any other block.
                 ways = choose_ways(self, blocks_of(self), known, mx.autograd.is_recording())
             if isinstance(twin, Windowed):
                 twin._in_shape = arrays[0].shape
@@ -117,7 +117,7 @@ class _Adaptive(Mixin):
             with Trace(parts, known, ways=ways):
                 twin._get_graph(*args)
         except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError):
-            return self.__twin()  # which says what is wrong, if anything is
+            return self.__twin()  # which runs the graph for every size, or raises the user's error
         return twin
 
     def __twin(self):
@@ -145,7 +145,7 @@ class _Adaptive(Mixin):
 
 
 class _Latest:
-    """What was used last, by keys. (Gluon warns of dicts of blocks.)"""
+    """A dict of the most recently used values. It is not a dict, because Gluon warns of those."""
 
     def __init__(self, most):
         self._most = most

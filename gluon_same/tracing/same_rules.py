@@ -1,7 +1,7 @@
-"""Whether a window pads as SAME does, and whether its author meant SAME, from an operator's numbers.
+"""Rules that decide whether an operator pads as SAME does, and whether its author meant SAME.
 
-An operator's numbers are a dict as Gluon's blocks keep it in ``_kwargs``: ``kernel``, ``stride``,
-``pad``, ``dilate``, and ``adj`` where the operator is a transposed convolution.
+The functions take an operator's arguments as a dict, as Gluon's blocks keep them in ``_kwargs``:
+``kernel``, ``stride``, ``pad``, ``dilate``, and ``adj`` for a transposed convolution.
 """
 
 import ast
@@ -12,13 +12,13 @@ from ..geometry import Window, effective_kernel, transposed_padding
 
 
 def padding_of(known: Dict[str, Any], padding: Any = None) -> Tuple[Union[str, Pairs], Ints]:
-    """A SAME word, or the elements at the ends of each axis; and what the window spans.
+    """Return the padding, as a SAME word or a pair for each axis, and the spans of the window.
 
     Parameters
     ----------
     known : dict
     padding : str or tuple, optional
-        A padding that is none of the operator's; the operator's ``pad`` by default.
+        A padding that MXNet's operator does not have. By default its ``pad`` is used.
     """
     kernel = known["kernel"]
     spans = tuple(map(effective_kernel, kernel, known.get("dilate", (1,) * len(kernel))))
@@ -27,7 +27,7 @@ def padding_of(known: Dict[str, Any], padding: Any = None) -> Tuple[Union[str, P
 
 
 def pads_as_same(known: Dict[str, Any], padding: Any = None) -> bool:
-    """Whether the windows are those of SAME at every input size."""
+    """Return whether the windows are those of SAME at every input size."""
     padding, spans = padding_of(known, padding)
     if isinstance(padding, str):
         return padding == "same"
@@ -38,13 +38,13 @@ def pads_as_same(known: Dict[str, Any], padding: Any = None) -> bool:
         same = [transposed_padding(k, s) for k, s in zip(spans, strides)]
         own = [(before, extra - after) for (before, after), extra in zip(padding, known["adj"])]
         return own == [(before, extra - after) for (before, after), extra in same]
-    if known.get("pooling_convention") == "full":  # one more window, wherever there is a remainder
+    if known.get("pooling_convention") == "full":  # rounding up equals more padding at the end
         padding = [(before, after + s - 1) for (before, after), s in zip(padding, strides)]
     return list(padding) == [Window(k, s, "same").at(None) for k, s in zip(spans, strides)]
 
 
 def meant_as_same(known: Dict[str, Any]) -> bool:
-    """Whether an operator's ``pad`` is what authors write who mean SAME; see :func:`.to_same`."""
+    """Return whether the author of ``pad`` probably meant SAME; see :func:`.to_same` for the rule."""
     _, spans = padding_of(known)
     pads = known["pad"]
     if "adj" in known:
@@ -54,19 +54,19 @@ def meant_as_same(known: Dict[str, Any]) -> bool:
 
 
 def counts_padding(known: Dict[str, Any], padding: Union[str, Pairs]) -> bool:
-    """Whether averages divide by elements that do not exist, too."""
+    """Return whether averages also count elements of the padding."""
     return bool(known.get("count_include_pad")) and any(map(any, padding))
 
 
 def of_node(node: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """The numbers of a node of a graph's JSON; None for operators without windows."""
+    """Return the arguments of a node of a graph's JSON, or None for operators without windows."""
     if node["op"] not in ("Convolution", "Deconvolution", "Pooling"):
         return None
     given = {}
     for name, value in node.get("attrs", {}).items():
         try:
             given[name] = ast.literal_eval(value)
-        except (SyntaxError, ValueError):  # a word
+        except (SyntaxError, ValueError):  # a plain string
             given[name] = value
     if given.get("global_pool"):
         return None

@@ -1,4 +1,4 @@
-"""Shapes in a traced net: of its symbols, its parameters, and what its blocks receive."""
+"""Infer shapes in a traced net: of its symbols, its parameters and the inputs of its blocks."""
 
 from contextlib import suppress
 from math import prod
@@ -21,14 +21,14 @@ def shapes_seen(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) ->
     ----------
     net : Block
     blocks : sequence of Block
-        All of the net's.
+        All blocks of the net.
     shapes : sequence of tuple of int
-        Of the net's inputs.
+        Shapes of the net's inputs.
 
     Returns
     -------
     dict, bool
-        The shapes for each block, and whether the net takes other batches, as far as a few tries show.
+        The shapes for each block, and whether the net accepts other batch sizes, tested with a few.
 
     Raises
     ------
@@ -50,13 +50,13 @@ def shapes_seen(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) ->
         received = [next(pairs) for _ in inputs]
         seen.setdefault(block, set()).add(tuple(shape for shape, _ in received))
         if any(shape[1:] != other[1:] for shape, other in received):
-            # The batch reaches other axes: what they are is not settled.
+            # The batch size changes other axes here, so add the second shape: the size is not fixed.
             seen[block].add(tuple(other for _, other in received))
     return seen, others is not None
 
 
 def _at_another_batch(symbols: Sequence[Any], known: Dict[str, Shape]) -> Optional[List[Shape]]:
-    # A net may take even batches alone, or clips of several frames.
+    # A net may accept only even batch sizes, or multiples of a number of frames.
     for factor, more in ((1, 1), (1, 2), (2, 0), (3, 0)):
         other = {name: (factor * n + more, *rest) for name, (n, *rest) in known.items()}
         with suppress(mx.MXNetError, ValueError):
@@ -65,20 +65,20 @@ def _at_another_batch(symbols: Sequence[Any], known: Dict[str, Shape]) -> Option
 
 
 class Shapes:
-    """The shapes of symbols and parameters, from those of the inputs.
+    """Shapes of symbols and parameters, inferred from those of the inputs.
 
     Parameters
     ----------
     net : Block
     symbols : sequence of Symbol
-        Those that will be asked about.
+        Symbols whose shapes :meth:`of` returns.
     known : dict of str to tuple of int
         Name and shape of each input.
 
     Raises
     ------
     MXNetError, ValueError
-        If the shapes do not fit each other, or the net's parameters.
+        If the shapes do not match each other or the net's parameters.
     """
 
     def __init__(self, net: Block, symbols: Sequence[mx.sym.Symbol], known: Dict[str, Shape]):
@@ -87,26 +87,26 @@ class Shapes:
         args, outs, states = group.infer_shape_partial(**{k: v for k, v in known.items() if k in there})
         self._found = dict(zip(group.list_arguments() + group.list_auxiliary_states(), args + states))
         self._outputs: Dict[int, Tuple] = {}
-        self.unknown: Set[str] = set()  #: Names of the parameters asked about that have no shape.
+        self.unknown: Set[str] = set()  #: Names of parameters that :meth:`size` found no shape for.
         outs = iter(outs)
         for x in symbols:
             shapes = [next(outs) for _ in x.list_outputs()]
             self._outputs[id(x)] = tuple(
                 tuple(n if n > 0 else None for n in shape or ()) for shape in shapes
             )
-        self._symbols = symbols  # kept, so that no other symbol takes an id
+        self._symbols = symbols  # keeps the ids valid
         for parameter in net.collect_params().values():
-            # BatchNorm's inference takes any number of channels, whatever its parameters have.
+            # MXNet's shape inference ignores the channels of BatchNorm's parameters.
             has, wants = parameter.shape or (), self._found.get(parameter.name) or ()
             if any(0 < n != m > 0 for n, m in zip(has, wants)):
-                raise ValueError(f"{parameter.name} of shape {has} would have to be of shape {wants}.")
+                raise ValueError(f"{parameter.name} has shape {has}, and these inputs require {wants}.")
 
     def of(self, symbols: Sequence[mx.sym.Symbol]) -> Tuple:
-        """The shape of each output of each symbol, with None for what does not follow."""
+        """Return the shape of each output of each symbol, with None for unknown sizes."""
         return tuple(shape for x in symbols for shape in self._outputs[id(x)])
 
     def size(self, parameter: Parameter) -> int:
-        """Elements of a parameter; 0 where its shape is not known, which is kept in mind."""
+        """Return the number of elements of a parameter, or 0 and add it to ``unknown``."""
         shape: Any = self._found.get(parameter.name)
         shape = shape if self._is_known(shape) else parameter.shape
         if not self._is_known(shape):
@@ -116,6 +116,6 @@ class Shapes:
 
     @staticmethod
     def _is_known(shape: Any) -> bool:
-        if mx.util.is_np_shape():  # () is a scalar there, and -1 what is not known
+        if mx.util.is_np_shape():  # where () is a scalar, and -1 is an unknown size
             return shape is not None and all(n >= 0 for n in shape)
         return bool(shape) and all(n > 0 for n in shape)

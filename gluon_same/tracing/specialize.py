@@ -1,4 +1,4 @@
-"""Fixing the input sizes of a net, for a graph of fewer operators, or of the fastest."""
+"""Fix the input sizes of a net, for fewer or for the fastest operators."""
 
 import threading
 from contextlib import contextmanager
@@ -21,24 +21,24 @@ __all__ = ["specialize"]
 def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] = False) -> Block:
     """Fix the input sizes of a net's blocks, in place.
 
-    Hybridized and exported graphs then use the fewest operators for those sizes instead of the graph
-    that serves every size: by rules on the sizes alone, the same on every machine; or, with ``tune``,
-    the fastest operators as measured on this one. The sizes of all layers come from one pass over
-    shapes. No parameter, gradient or running average is touched.
+    Hybridized and exported graphs then use the fewest operators for those sizes, instead of operators
+    that serve every size. By default they depend only on the sizes and are the same on every machine.
+    With ``tune`` they are the fastest as measured on this machine. Shape inference finds the sizes of
+    all layers; parameters, gradients and running averages do not change.
 
     Parameters
     ----------
     net : Block
-        A net that holds blocks of :mod:`gluon_same.nn`; or one such block.
+        A net that contains blocks of :mod:`gluon_same.nn`, or one such block.
     *input_shapes : tuple of int or NDArray
-        Shape of each input, the batch first, or an array that has it. The batch size stays free.
-        Without any, the net serves every size again.
+        Shape of each input, the batch first, or an array of that shape. The batch size stays free.
+        Without any shape, the net serves every size again.
     tune : bool or {'inference', 'training'}
-        Whether to run each layer in its ways, between the layers around it, at these shapes and this
-        batch, and to keep the fastest. True is for inference. Takes seconds, and shows its progress
-        where it takes long; what was measured is remembered (:mod:`gluon_same.tuning`). Gives the same
-        numbers, but that an infinity or a NaN may spread to outputs beside those that TensorFlow has
-        it in, because a tuned convolution may take elements beside its window zero times.
+        Whether to measure the alternative operators of each layer, together with the neighboring layers,
+        at these shapes and this batch size, and to keep the fastest. True means ``'inference'``. This
+        takes seconds and shows its progress; :mod:`gluon_same.tuning` keeps the results. The numbers
+        stay the same, except that an infinity or a NaN may spread to more outputs than in TensorFlow,
+        because a tuned convolution may multiply elements outside its window by zero.
 
     Returns
     -------
@@ -48,20 +48,20 @@ def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] 
     Raises
     ------
     TypeError, ValueError
-        If ``net`` is no block or a shape is not made of whole numbers above 0, or if the shapes do
-        not fit the net.
+        If ``net`` is not a block, if a shape is not made of whole numbers above 0, or if the shapes do
+        not match the net.
 
     Notes
     -----
-    A specialized block that is fed another size raises a ValueError. Graphs exported from it, or
-    traced as a part of a larger net, hold a check of their own and make MXNet raise an error at a
-    node named ``..._specialized_to_...``.
+    A specialized block raises a ValueError for another size. Graphs that are exported from it or traced
+    as a part of a larger net contain a check, which makes MXNet raise an error at a node named
+    ``..._specialized_to_...``.
 
-    A block that the net calls at several sizes, or whose size follows from the batch, keeps the form for
-    every size. A net that cannot be traced with another batch is fixed to the one given. A net whose
-    code takes another branch later than in the pass over shapes (in training mode, or for arrays) must
-    not change sizes there. Cast a net before it is tuned. Call ``hybridize`` again on a hybridized net
-    around a net that was specialized, or freed, after its first call.
+    A block that the net calls at several sizes, or whose size depends on the batch size, still serves
+    every size. If the net cannot be traced with another batch size, the batch size is fixed too. If the
+    net's code branches on the training mode or on the type of its input, all branches must have the same
+    sizes. Cast a net before tuning it. If a larger hybridized net that contains this one was already
+    called, call its ``hybridize`` again.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] 
 
 
 def release(net: Block) -> List[Block]:
-    """All blocks of a net, freed of their sizes and of the graphs made for them."""
+    """Return all blocks of a net, after removing their fixed sizes and cached graphs."""
     blocks = blocks_of(net)
     for block in blocks:
         if isinstance(block, Windowed):
@@ -122,7 +122,7 @@ def _holds_fixed(block):
 
 
 def _expectation(block, shape, free):
-    """A shape with None where any number goes: the batch, and the channels of a single layer."""
+    """Return a shape with None for free sizes: the batch, and the channels of a single layer."""
     if isinstance(block, Windowed):
         layout = block._layout
         sizes = iter(spatial(shape, layout))
@@ -131,10 +131,10 @@ def _expectation(block, shape, free):
 
 
 class Mixin(HybridBlock):
-    """What stands before the class of a block that is specialized or adapted.
+    """Base class of mixins that are placed before the class of a specialized or adapted block.
 
-    It names what it keeps in a block. Making another block of the class makes a plain one, as slices of
-    a HybridSequential do; pickling and copying keep the class.
+    A subclass lists its attributes in ``_gluon_same_state``. Calling the mixed class makes a plain
+    block, as slices of a HybridSequential require. Pickling and copying keep the mixed class.
     """
 
     _gluon_same_plain: type
@@ -148,7 +148,7 @@ class Mixin(HybridBlock):
 
 
 def mixed(mixin: type, cls: type) -> type:
-    """The class that ``cls`` is with a :class:`Mixin` before it, kept by ``cls`` itself."""
+    """Return ``cls`` with a :class:`Mixin` before it; the class is stored in ``cls``."""
     name = f"_gluon_same_{mixin.__name__}"
     if name not in vars(cls):
         named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_gluon_same_plain": cls}
@@ -165,7 +165,7 @@ _tracing = threading.local()
 
 @contextmanager
 def _inside(token):
-    # What the outermost block of one call of `specialize` was checked for holds for those inside it.
+    # The outermost block of one call of `specialize` has been checked, so its parts need no check.
     before = getattr(_tracing, "token", None)
     _tracing.token = token
     try:
@@ -175,7 +175,7 @@ def _inside(token):
 
 
 class _Guard(Mixin):
-    """Mixin of a specialized block: no input of another size gets through."""
+    """Mixin of a specialized block, which raises an error for inputs of another size."""
 
     _gluon_same_state = ("_expected", "_specialization", "_single")
     _expected: Tuple[Tuple[Optional[int], ...], ...]
@@ -186,9 +186,9 @@ class _Guard(Mixin):
     def forward(self, *args: Any) -> Any:
         given = flat(args)
         if len(given) != len(self._expected):
-            raise TypeError(  # as Python does, and as what tries with fewer inputs expects
-                f"{self.name} is specialized to {len(self._expected)} inputs and was given "
-                f"{len(given)}: call gluon_same.specialize with the shapes of all that it is given"
+            raise TypeError(  # as Python does for a wrong number of arguments
+                f"{self.name} is specialized to {len(self._expected)} inputs and received "
+                f"{len(given)}: call gluon_same.specialize with the shapes of all inputs"
             )
         if any(isinstance(x, mx.sym.Symbol) for x in given):
             if getattr(_tracing, "token", None) is self._specialization:
@@ -199,7 +199,7 @@ class _Guard(Mixin):
         for x, expected in zip(given, self._expected):
             if self._single and x.dtype in (np.float16, np.float64):
                 raise ValueError(
-                    f"{self.name} is tuned for float32 and was given {np.dtype(x.dtype)}: cast the net "
+                    f"{self.name} is tuned for float32 and received {np.dtype(x.dtype)}: cast the net "
                     "before gluon_same.specialize, or specialize it without tune"
                 )
             if len(x.shape) != len(expected) or any(
@@ -207,20 +207,20 @@ class _Guard(Mixin):
             ):
                 wanted = ", ".join("any" if n is None else str(n) for n in expected)
                 raise ValueError(
-                    f"{self.name} is specialized to inputs of shape ({wanted}) and was given "
+                    f"{self.name} is specialized to inputs of shape ({wanted}) and received "
                     f"{x.shape}: call gluon_same.specialize(net, new shape), or "
-                    "gluon_same.specialize(net) to have a net that serves every size"
+                    "gluon_same.specialize(net) for a net that serves every size"
                 )
         return super().forward(*args)
 
     def _get_graph(self, *args: Any) -> Any:
-        # Calls of this block's own graph come through `forward` above: it needs no check inside.
+        # Calls of this graph pass the check in `forward`, so the graph itself needs none.
         with _inside(self._specialization):
             return super()._get_graph(*args)
 
     def save(self, prefix: str) -> None:
         raise ValueError(
-            f"{self.name} is specialized, which Block.save does not keep: use export, or "
+            f"{self.name} is specialized, and Block.save does not support that: use export or "
             "save_parameters, or call gluon_same.specialize(net) first"
         )
 
@@ -251,5 +251,5 @@ def _replace(args, symbols):
 
 
 def plain_class(cls: type) -> type:
-    """The class that :func:`mixed` was given."""
+    """Return the class without the mixin of :func:`mixed`."""
     return getattr(cls, "_gluon_same_plain", cls)

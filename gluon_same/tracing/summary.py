@@ -1,4 +1,4 @@
-"""A net's layers, their windows and paddings, sizes and parameters, without running it."""
+"""Summarize the layers of a net with their windows, padding, shapes and parameters."""
 
 import re
 from typing import List, NamedTuple, Optional, Sequence, Tuple
@@ -15,43 +15,43 @@ __all__ = ["summary"]
 
 Shape = Tuple[Optional[int], ...]
 
-#: Stock blocks that hold an Activation as a part of themselves.
+#: Stock blocks that contain an Activation.
 _ACTIVATED = (stock.Dense, stock.Conv2D.__base__)
 
 _TITLES = ("Layer (type)", "Window", "Padding", "Input", "Output", "Param #")
 
 
 class Row(NamedTuple):
-    """One call of one layer. Shapes have None where they do not follow from those of the inputs."""
+    """One call of one layer. Shapes have None for sizes that cannot be inferred from the inputs."""
 
     name: str
     type: str
-    window: str  # '3x3/2', '3 dilated 2', or '' for what has none
+    window: str  # '3x3/2', '3x3/1 d2', or '' for a layer without a window
     padding: str
     input_shapes: Tuple[Shape, ...]
     output_shapes: Tuple[Shape, ...]
-    params: int  # those counted here: a parameter that is shared counts where it is first used
+    params: int  # parameters counted here: a shared one counts in the first row that uses it
     trainable: int
-    shared: int  # those of its parameters that were counted above
+    shared: int  # parameters that an earlier row counted
 
 
 class Summary:
-    """What :func:`summary` found. Printed, it is a table.
+    """Result of :func:`summary`, which prints as a table.
 
     Attributes
     ----------
     name : str
-        The net's.
+        Name of the net.
     rows : list of Row
-        One for each call of a layer, in their order.
+        One for each call of a layer, in order.
     input_shapes, output_shapes : tuple of tuple of int
-        Of the net.
+        Shapes of the net's inputs and outputs.
     total_params, trainable_params, non_trainable_params : int
-        Of the net; each parameter counts once.
+        Numbers of parameters of the net. Each parameter counts once.
     unused_params : int
-        Those in the total that belong to no row: their layer was not called.
+        Number of parameters in the total whose layer was not called.
     unknown : list of str
-        Parameters that do not count, for nothing tells their shape.
+        Names of parameters that are not counted because their shapes are not known.
     """
 
     def __init__(self, net, rows, shapes, outputs, sizes, unknown):
@@ -80,9 +80,9 @@ class Summary:
             f"Non-trainable params: {self.non_trainable_params:,}",
         ]
         if self.unused_params:
-            below.append(f"Of layers that were not called: {self.unused_params:,}")
+            below.append(f"Params of layers that were not called: {self.unused_params:,}")
         if self.unknown:
-            below.append(f"Not counted, for their shapes are not known: {', '.join(self.unknown)}")
+            below.append(f"Not counted because their shapes are unknown: {', '.join(self.unknown)}")
         return "\n".join(
             [f"{self.name}: {inputs} -> {outputs}", "-" * rule, lines[0], "=" * rule, *lines[1:]]
             + ["=" * rule, *below, "-" * rule]
@@ -92,32 +92,32 @@ class Summary:
 
 
 def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
-    """A table of a net's layers in Keras' form, with the windows and their padding.
+    """Return a table of a net's layers as Keras prints it, with the windows and their padding.
 
-    The net is traced with shapes and nothing is computed: it may be hybridized or specialized, its
-    parameters may wait for their shapes, and it is left exactly as it is. Gluon's own
-    ``net.summary(*inputs)`` prints and returns nothing, runs the net (which settles parameters'
-    shapes), and refuses hybridized ones.
+    The net is traced with symbols, so nothing is computed and the net does not change. It may be
+    hybridized or specialized, and its parameters may have no shapes yet. Gluon's
+    ``net.summary(*inputs)`` runs the net, which fixes the shapes of the parameters, returns nothing and
+    fails for hybridized nets.
 
     Parameters
     ----------
     net : Block
-        A net of HybridBlocks; what merely strings them together (``nn.Sequential``) may be a Block.
+        A net of HybridBlocks. Containers such as ``nn.Sequential`` may be Blocks.
     *input_shapes : tuple of int or NDArray
-        Shape of each input, the batch first, or an array that has it.
+        Shape of each input, the batch first, or an array of that shape.
 
     Returns
     -------
     Summary
         Its ``str()`` is the table; ``rows``, ``total_params``, ``trainable_params`` and
-        ``non_trainable_params`` are data. A layer is a block with parameters of its own or without
-        children; one that is called twice has two rows. In the table, sizes are without the batch.
+        ``non_trainable_params`` are data. A layer is a block that has parameters or no children. A layer
+        that is called twice has two rows. The table shows shapes without the batch.
 
     Raises
     ------
     TypeError, ValueError
-        If ``net`` is no block, if a shape is not made of whole numbers above 0, if the shapes do not
-        fit the net, or if the net's code needs arrays.
+        If ``net`` is not a block, if a shape is not made of whole numbers above 0, if the shapes do not
+        match the net, or if the net's code requires arrays.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
     if not input_shapes:
-        raise ValueError("no input shape was given: give one for each input, the batch first")
+        raise ValueError("input_shapes is empty: give a shape for each input, the batch first")
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
     known = {f"data{i}": shape for i, shape in enumerate(shapes)}
     try:
@@ -158,7 +158,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
         calls = [call for call in trace.calls if call.block in layers]
         symbols = [x for call in calls for x in call.inputs + call.outputs]
         inferred = Shapes(net, symbols + outputs, known)
-    except Exception as error:  # whatever a block's code raises when it meets a symbol
+    except Exception as error:  # a block's code may raise any error for a symbol
         raise ValueError(_why(net, shapes, error)) from error
     counted, rows = set(), []
     for block, inputs, outs in calls:
@@ -188,7 +188,7 @@ def _is_layer(block):
 
 
 def _window(block: Block) -> Tuple[str, str]:
-    """The window and the padding of a block, in words; empty ones for a block without a window."""
+    """Return the window and the padding of a block as text, or two empty strings without a window."""
     known = getattr(block, "_kwargs", {})
     if not isinstance(known, dict) or "kernel" not in known:
         return "", ""
@@ -238,7 +238,7 @@ def _why(net, shapes, error):
     if specialized:
         return (
             f"{specialized.group(1)} is specialized to inputs of shape "
-            f"{specialized.group(2).replace('x', ' x ')}, which {shapes} do not give: call "
+            f"{specialized.group(2).replace('x', ' x ')}, which does not match {shapes}: call "
             "gluon_same.specialize(net, new shape), or gluon_same.specialize(net) for every size"
         )
     return not_traced(net, shapes, error)

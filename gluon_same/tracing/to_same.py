@@ -1,4 +1,4 @@
-"""Turning the padding of a net that somebody else wrote into SAME."""
+"""Convert the padding of an existing net to SAME."""
 
 import json
 from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -24,13 +24,13 @@ _OURS = {
 }
 
 
-#: What the functions of :mod:`gluon_same.functional` take of the arguments of MXNet's operators.
+#: Arguments of MXNet's operators that the functions of :mod:`gluon_same.functional` share.
 _CALL = {"kernel", "num_filter", "stride", "dilate", "num_group", "layout", "adj"}
 _CALL |= {"pool_type", "count_include_pad"}
 
 
 class Layer(NamedTuple):
-    """One layer: where it is, what it is, and its padding before and after."""
+    """One layer: its path, its type, and its padding before and after the change."""
 
     path: str  # as in a file of save_parameters: 'features.0'
     type: str
@@ -40,7 +40,7 @@ class Layer(NamedTuple):
 
 
 class Report:
-    """What :func:`to_same` did. Printed, it is a table.
+    """Result of :func:`to_same`, which prints as a table.
 
     Attributes
     ----------
@@ -69,22 +69,22 @@ class Report:
 
 
 def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
-    """Turn the padding of a net's convolutions and poolings into SAME, in place.
+    """Change the padding of a net's convolutions and poolings to SAME, in place.
 
-    It is for weights that were trained with TensorFlow's or Keras' ``padding='same'`` in a net whose
-    source is somebody else's: MXNet's model zoo, GluonCV. Blocks, parameters, names, hooks and
-    hybridization stay, so files of ``save_parameters`` load as before; what changes is where windows
-    lie.
+    Use it to load weights that were trained with TensorFlow's or Keras' ``padding='same'`` into an
+    existing net, for example of MXNet's model zoo or of GluonCV. Only the positions of the windows
+    change. Blocks, parameters, names, hooks and hybridization stay, so files of ``save_parameters`` load
+    as before.
 
     Parameters
     ----------
     net : Block
-        A net that holds stock layers, layers of :mod:`gluon_same.nn`, or subclasses of either: as
+        A net that contains stock layers, layers of :mod:`gluon_same.nn`, or subclasses of either: as
         children, as attributes, or in lists, tuples and dicts that are attributes.
     predicate : callable, optional
         ``predicate(path, block)`` is called for each layer that does not pad as SAME does at every
         input size, with its path as in a file of ``save_parameters``. True changes the layer, False
-        leaves it, None leaves the decision to the rule below.
+        leaves it as it is, and None applies the rule below.
 
     Returns
     -------
@@ -94,35 +94,34 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     Raises
     ------
     TypeError
-        If ``net`` is no block, or the predicate returns something else.
+        If ``net`` is not a block, or if the predicate returns anything else.
     ValueError
-        If a layer that is to change cannot: its class computes by a ``hybrid_forward`` of its own,
-        or it lies in the fixed graph of a SymbolBlock. Nothing was changed then.
+        If a layer that should change cannot, because its class has its own ``hybrid_forward`` or it is
+        part of the fixed graph of a SymbolBlock. No layer is changed then.
 
     Notes
     -----
-    Numbers do not tell what an author meant. The rule takes a layer for SAME
+    The numbers alone do not show what an author meant. The rule changes a layer
 
-    - where it pads both ends of some axis, and each axis by ``k // 2`` or ``(k - 1) // 2``, for ``k``
-      the elements that its window spans: 7x7 with padding 3, 3x3 with 1, 4x4 with 1 or 2, 1x7 with
-      (0, 3);
-    - if transposed, where it gives ``in * strides`` elements along every axis.
+    - if it pads some axis, and each axis by ``k // 2`` or ``(k - 1) // 2``, where ``k`` is the number of
+      elements that its window spans: 7x7 with padding 3, 3x3 with 1, 4x4 with 1 or 2, 1x7 with (0, 3);
+    - if it is a transposed convolution that gives ``in * strides`` elements along every axis.
 
-    Layers without padding stay ``'valid'``, and explicit pairs and other words stay what they are.
-    Average poolings that change divide by the elements that exist, as TensorFlow's do. ``ceil_mode``
-    and ``output_padding`` go, because SAME sets the size.
+    Layers without padding stay ``'valid'``; explicit pairs and other words do not change. Average
+    poolings that change divide by the elements that lie in the input, as TensorFlow's do. ``ceil_mode``
+    and ``output_padding`` are removed, because SAME sets the size.
 
-    Not every net that was trained with TensorFlow pads by SAME everywhere. The ResNets of
-    ``keras.applications``, for one, pad their first convolution and pooling by as much as the zoo's do,
-    at both ends::
+    Not every net that was trained with TensorFlow uses SAME in all layers. For example, the ResNets of
+    ``keras.applications`` pad the first convolution and the first pooling equally at both ends, as the
+    nets of the model zoo do::
 
         to_same(net, lambda path, block: False if path in ('features.0', 'features.3') else None)
 
-    Layers that have windows and are no Conv, ConvTranspose, MaxPool or AvgPool are not looked at:
-    deformable convolutions and recurrent cells with convolutions, of ``mxnet.gluon.contrib``.
+    Other layers with windows, such as the deformable convolutions and convolutional recurrent cells of
+    ``mxnet.gluon.contrib``, are ignored.
 
-    Specialized and adapted nets serve every size again. A hybridized net *around* ``net`` that has been
-    called keeps its graph: call its ``hybridize`` again.
+    Specialized and adapted nets serve every size again. If a larger hybridized net that contains ``net``
+    was already called, call its ``hybridize`` again.
 
     Examples
     --------
@@ -152,15 +151,15 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     dtype = next((p.dtype for p in net.collect_params().values()), "float32")
     for block, cls in classes.items():
         if not isinstance(block, Windowed):
-            block.__dict__["_dtype"] = dtype  # which poolings of ours learn when they are cast
+            block.__dict__["_dtype"] = dtype  # set by ``cast`` in blocks of gluon_same
         _change(block, cls)
     changed = [before[block]._replace(after=_layer("", block).after) for block in classes]
     return Report(changed, [row for block, row in before.items() if block not in classes])
 
 
 def _walk(net: Block) -> Iterator[Tuple[Block, str]]:
-    """Each block of a net once, with its path."""
-    seen = {}  # by id; holds what it names, so that no other object takes an id
+    """Yield each block of a net once, with its path."""
+    seen = {}  # by id; keeping the objects keeps the ids valid
 
     def visit(value, path):
         if not isinstance(value, (Block, dict, list, tuple)) or id(value) in seen:
@@ -171,7 +170,7 @@ def _walk(net: Block) -> Iterator[Tuple[Block, str]]:
             parts = dict(enumerate(value))
         if isinstance(value, Block):
             yield value, ".".join(path)
-            # Gluon does not count blocks in a list as children.
+            # Blocks in a list are not children in Gluon.
             parts = {**value._children, **{k: v for k, v in vars(value).items() if k != "_children"}}
         for name, part in parts.items():
             yield from visit(part, (*path, str(name)))
@@ -184,7 +183,7 @@ def _base(cls):
 
 
 def _differs(block):
-    """Whether a block has windows that lie elsewhere than those of SAME at some input size."""
+    """Return whether a block has windows that differ from those of SAME at some input size."""
     if isinstance(block, SymbolBlock):
         return not all(map(pads_as_same, _windows_in(block)))
     if _base(type(block)) is None or block._kwargs.get("global_pool"):
@@ -195,7 +194,7 @@ def _differs(block):
 def _is_meant(block):
     if isinstance(block, SymbolBlock):
         return any(meant_as_same(known) and not pads_as_same(known) for known in _windows_in(block))
-    # A word or pairs are what somebody chose who could have chosen SAME.
+    # The author of a word or of pairs could have chosen SAME, so these stay.
     return getattr(block, "_padding", None) is None and meant_as_same(block._kwargs)
 
 
@@ -212,11 +211,11 @@ def _is_chosen(path, block, predicate):
 
 
 def _same_class(path, block):
-    """The class that a layer is to have."""
+    """Return the new class of a layer, or raise a ValueError if it cannot be changed."""
     hint = f"give a predicate that returns False for {path!r} to leave it as it is"
     if isinstance(block, SymbolBlock):
         raise ValueError(
-            f"{path!r} is a SymbolBlock, whose graph is fixed: convert what it was made from, or {hint}"
+            f"{path!r} is a SymbolBlock, whose graph is fixed: convert the original net, or {hint}"
         )
     cls = type(block)
     base = _base(cls)
@@ -227,7 +226,7 @@ def _same_class(path, block):
             ours = each.__module__.startswith("gluon_same.")
             if own and not ours and not (code and "super" in code.co_names):
                 raise ValueError(
-                    f"{path!r} is a {cls.__name__} whose {name} does not call that of {base.__name__}: "
+                    f"{path!r} is a {cls.__name__}, whose {name} does not call that of {base.__name__}: "
                     f"{hint}"
                 )
     if issubclass(cls, Windowed):
@@ -236,7 +235,7 @@ def _same_class(path, block):
 
 
 def _with_ours(cls):
-    """A subclass of a stock layer, with our layer between the two, kept by the subclass itself."""
+    """Return a subclass of a stock layer with our layer in its bases; it is stored in the subclass."""
 
     def reduce(block, protocol):
         return _revive, (cls,), block.__dict__
@@ -259,7 +258,7 @@ def _change(block, cls):
         if name in known:
             known[name] = value
     if "adj" in known:
-        block.outpad = none  # which the stock block keeps, too
+        block.outpad = none  # a second copy in the stock block
     call = {name: value for name, value in known.items() if name in _CALL}
     known["pad"], call["pad"] = _Shown("same"), "same"
     layout = known["layout"]

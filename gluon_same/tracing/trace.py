@@ -1,4 +1,4 @@
-"""The one tracer: run a net on symbols, and record what each of its blocks receives and returns."""
+"""Run a net on symbols, and record what each of its blocks receives and returns."""
 
 from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -13,7 +13,7 @@ Shape = Tuple[int, ...]
 
 
 class Call(NamedTuple):
-    """One call of a block, and the symbols that it received and returned."""
+    """One call of a block: the symbols that it received and returned."""
 
     block: Block
     inputs: List[mx.sym.Symbol]
@@ -21,27 +21,26 @@ class Call(NamedTuple):
 
 
 class Trace:
-    """Record the calls of blocks, as a context manager, and leave the blocks as they were.
+    """Context manager that records the calls of blocks and leaves the blocks unchanged.
 
     Parameters
     ----------
     blocks : sequence of Block
-        Those whose calls are recorded.
+        Blocks whose calls are recorded.
     known : dict of str to tuple of int
         Name and shape of each input of the net.
     sized : bool
         Whether layers build the graph for the size that they receive, as in eager mode. A layer whose
-        size does not follow from ``known`` builds the graph for every size.
+        size cannot be inferred from ``known`` builds the graph for every size.
     ways : dict, optional
-        By block and input shape, the way of :mod:`gluon_same.lowering` that a layer takes.
+        Way of :mod:`gluon_same.lowering` for a layer, by block and input shape.
 
     Attributes
     ----------
     calls : list of Call
-        In order of their start.
+        Calls in the order in which they start.
     running : list of Block
-        The blocks whose call has not returned, the outermost first. After an error, the last one raised
-        it.
+        Blocks whose call has not returned, the outermost first. After an error, the last one raised it.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class Trace:
     def _enter(self, block, args):
         inputs = flat(args)
         self.running.append(block)
-        if hasattr(block, "_check_input"):  # a net of the zoo, which does not serve every size
+        if hasattr(block, "_check_input"):  # a net of the model zoo, which may not support every size
             block._check_input(infer(inputs[:1], self._known)[0])
         if self._sized and isinstance(block, Windowed) and block._in_shape is None:
             with suppress(ValueError):
@@ -115,10 +114,10 @@ def blocks_of(net: Block) -> List[Block]:
 
 
 def not_traced(net: Block, shapes: Sequence[Shape], error: BaseException) -> str:
-    """Say why a trace stopped: the cause, and then what may help."""
+    """Return an error message that says why a trace failed, and then what may help."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
     cause = next((line for line in lines if "Error in operator" in line), lines[-1]).rstrip(".")
     return (
-        f"{cause}. So {net.name} could not be traced with inputs of shape {shapes}: give the shapes of "
-        "all its inputs, and make blocks whose code needs arrays HybridBlocks"
+        f"{cause}. Therefore {net.name} could not be traced with inputs of shape {shapes}: give the "
+        "shapes of all its inputs, and replace blocks that require arrays by HybridBlocks"
     )

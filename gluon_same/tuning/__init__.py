@@ -1,9 +1,9 @@
-"""Choosing among the ways to serve a window by running them where they will run.
+"""Measure which operators are fastest for each layer of a net.
 
-``specialize(net, shape, tune=True)`` and ``adapt(net, tune=True)`` do so for every layer whose window is
-not symmetric, and for poolings. Each way of :mod:`gluon_same.lowering.ways` runs on this machine at the
-layer's shape and dtype, between the operators that are around it in the net, because those decide the
-order of memory. What was measured is remembered in the process, and can be kept in a file.
+``specialize(net, shape, tune=True)`` and ``adapt(net, tune=True)`` measure every pooling, and every
+convolution with asymmetric padding. Each plan of :mod:`gluon_same.lowering.ways` runs on this machine at
+the layer's shape and dtype, together with the neighboring operators, because these determine the memory
+layout. The process keeps the results; :func:`save` writes them to a file.
 """
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet

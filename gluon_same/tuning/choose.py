@@ -1,4 +1,4 @@
-"""The ways of a net's layers, measured between what is around them, and the fastest of each."""
+"""Measure the ways of each layer of a net between its neighbors, and choose the fastest."""
 
 import hashlib
 import json
@@ -17,26 +17,26 @@ from .store import measured
 from .surroundings import Graph, tagged
 from .timer import stopwatch, timed
 
-#: The shortest way that takes no more than this of the fastest is kept: less is noise.
+#: Ways within this factor of the fastest count as equally fast, because such differences are noise.
 TIE = 1.05
 
-#: A way is not measured further whose first run takes longer than this of the fastest, and seconds that
-#: it takes to set up.
+#: A way is dropped if its first run takes longer than this factor of the fastest, plus the seconds that
+#: a set-up may take.
 HOPELESS_AT_FIRST, SET_UP = 3.0, 0.02
 
 #: Seconds after which progress is shown.
 PATIENCE = 2.0
 
-#: Ways that are for any dtype and any device.
+#: Ways that support every dtype and device.
 EVERYWHERE = ("portable", "crop", "pad")
 
 
-#: What a way raises that MXNet cannot build or run here.
+#: Errors of a way that MXNet cannot build or run.
 _FAILURES = (mx.MXNetError, TypeError, ValueError)
 
 
 def fastest(times: Dict[str, float]) -> str:
-    """The first way, the shortest being the first, that is as fast as the fastest but for noise."""
+    """Return the first way that is as fast as the fastest, except for noise."""
     limit = TIE * min(times.values())
     return next(name for name, seconds in times.items() if seconds <= limit)
 
@@ -44,13 +44,13 @@ def fastest(times: Dict[str, float]) -> str:
 def choose_ways(
     net: Block, blocks: Sequence[Block], known: Dict[str, Shape], training: bool
 ) -> Dict[Tuple[Block, Shape], str]:
-    """The fastest way for each call of a layer with several.
+    """Choose the fastest way for each call of a layer that has several.
 
     Parameters
     ----------
     net : Block
     blocks : sequence of Block
-        All of the net's.
+        All blocks of the net.
     known : dict of str to tuple of int
         Name and shape of each input.
     training : bool
@@ -59,13 +59,13 @@ def choose_ways(
     Returns
     -------
     dict
-        By block and input shape. Layers whose portable form is the fastest are not in it.
+        Names of ways, by block and input shape, except for layers whose portable way is the fastest.
     """
     same = [block for block in blocks if isinstance(block, Windowed) and block._padding is not None]
     trace = Trace(blocks, known)
     with trace, tagged(same) as calls:
         outputs = [as_classic(x) for x in trace.call(net)]
-    if not outputs:  # the net hands its results on in another way
+    if not outputs:  # the net does not return its results as symbols
         return {}
     graph = Graph(mx.sym.Group(outputs), known)
     chosen, show, context = {}, _Progress(len(calls)), _context(net)
@@ -82,21 +82,21 @@ def choose_ways(
 
 
 def times_of(block: Block, shape: Sequence[int], training: bool = False) -> Dict[str, float]:
-    """Seconds of each way of a single layer, with nothing around it.
+    """Measure the seconds of each way of a single layer, without neighbors.
 
     Parameters
     ----------
     block : Block
         A layer of :mod:`gluon_same.nn`.
     shape : tuple of int
-        Of its input, the batch first.
+        Shape of its input, the batch first.
     training : bool
         Whether to measure the gradients, too.
 
     Returns
     -------
     dict of str to float
-        The shortest first; empty for a layer that has one way alone.
+        Seconds by way, those with the fewest operators first; empty for a layer that has only one way.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def times_of(block: Block, shape: Sequence[int], training: bool = False) -> Dict
 
 
 def _times(graph, tag, block, shape, context, training):
-    """Seconds of each way of a layer, the shortest first; empty where there is one way alone."""
+    """Return the seconds of each way of a layer; empty if there is only one."""
     block_shape, block_way = block._in_shape, block._way
     try:
         block._in_shape = shape
@@ -143,7 +143,7 @@ def _times(graph, tag, block, shape, context, training):
             try:
                 runs[way] = _runner(symbols[way], around, block, context, training)
                 first[way] = timed(runs[way])
-            except _FAILURES:  # a way that MXNet cannot run here is none
+            except _FAILURES:
                 runs.pop(way, None)
         limit = HOPELESS_AT_FIRST * min(first.values(), default=0) + SET_UP
         hopeful = {way: run for way, run in runs.items() if first[way] <= limit}
@@ -152,7 +152,7 @@ def _times(graph, tag, block, shape, context, training):
 
 
 def _runner(symbol, around, block, context, training):
-    """A call that runs a graph once, with gradients if asked for, and waits."""
+    """Return a function that runs a graph once, with gradients in training, and waits for it."""
     arrays = around.arrays(symbol, block._data_dtype(), context)
     run_graph = mx.nd.CachedOp(symbol, [("static_alloc", True), ("static_shape", True)])
     if not training:
@@ -201,7 +201,7 @@ def _context(net):
 
 
 class _Progress:
-    """A line on stderr that says which layer is measured, where it takes long."""
+    """A line on stderr that names the layer being measured, shown after :data:`PATIENCE`."""
 
     def __init__(self, count):
         self._count, self._done, self._start, self._shown = count, 0, time.perf_counter(), False

@@ -1,4 +1,4 @@
-"""What was measured, in the process and in files."""
+"""Measured times, in the process and in files."""
 
 import json
 import os
@@ -7,17 +7,17 @@ from typing import Dict
 
 import mxnet as mx
 
-#: For each layer between its surroundings, in words, the seconds of each way.
+#: Seconds of each way, by a description of the layer and its neighbors.
 measured: Dict[str, Dict[str, float]] = {}
 
 
 def results() -> Dict[str, Dict[str, float]]:
-    """What was measured in this process, or loaded.
+    """Return the times that were measured in this process or loaded.
 
     Returns
     -------
     dict
-        For each layer between its surroundings, in words, the seconds of each way.
+        Seconds of each way, by a description of the layer and its neighbors.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def results() -> Dict[str, Dict[str, float]]:
 
 
 def forget() -> None:
-    """Forget all that was measured.
+    """Forget all measured times.
 
     Examples
     --------
@@ -39,12 +39,12 @@ def forget() -> None:
 
 
 def save(path: str) -> None:
-    """Write what was measured to a JSON file, with the machine it was measured on.
+    """Write the measured times and a description of the machine to a JSON file.
 
     Parameters
     ----------
     path : str
-        Replaced whole, or not at all.
+        The file, which is replaced as a whole or not at all.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def save(path: str) -> None:
 
 
 def load(path: str) -> None:
-    """Take over what ``save`` wrote, so that it need not be measured again.
+    """Read the times that :func:`save` wrote, so that they are not measured again.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def load(path: str) -> None:
     Raises
     ------
     ValueError
-        If the file is none of ``save``'s, or was measured on another machine.
+        If :func:`save` did not write the file, or if it comes from another machine.
 
     Examples
     --------
@@ -88,14 +88,16 @@ def load(path: str) -> None:
         }
         there = content["machine"]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path!r} is no file of gluon_same.tuning.save: {error!r}") from error
+        raise ValueError(f"{path!r} is not a file of gluon_same.tuning.save: {error!r}") from error
     if there != machine():
-        raise ValueError(f"{path!r} was measured on {there} and this is {machine()}: tune again here")
+        raise ValueError(
+            f"{path!r} was measured on {there}, and this machine is {machine()}: tune on this machine"
+        )
     measured.update(found)
 
 
 def machine() -> Dict[str, str]:
-    """What measured times hold for: the processor, its threads, and the versions that run."""
+    """Return what measured times depend on: processor, instructions, threads and MXNet's version."""
     name = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:

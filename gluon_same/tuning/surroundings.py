@@ -1,4 +1,4 @@
-"""A layer and the operators around it, cut out of a net's graph."""
+"""Cut a layer and its neighboring operators out of a net's graph."""
 
 import json
 from contextlib import contextmanager
@@ -10,13 +10,13 @@ from mxnet.gluon import Block
 
 Shape = Tuple[int, ...]
 
-#: Operators that put memory in an order of their own, whatever is before them: surroundings end there.
+#: Operators whose memory layout does not depend on their neighbors. Surroundings end there.
 ANCHORS = {"Convolution", "Deconvolution", "FullyConnected"}
 
-#: Words in the names of operators that draw random numbers, which would change the user's.
+#: Parts of the names of random operators. Running these would change the user's random state.
 RANDOM = ("dropout", "random", "sample", "shuffle", "rnn")
 
-#: Operators to walk from a layer where there is no anchor.
+#: Number of operators to walk from a layer if there is no anchor.
 REACH = 6
 
 _TAG = "__gluon_same_call__"
@@ -25,12 +25,13 @@ _HOLE = "gluon_same_hole"
 
 @contextmanager
 def tagged(blocks: Sequence[Block]) -> Iterator[List[Tuple[Block, Shape]]]:
-    """Tag the operators of each call of some blocks with its number, while a net is traced.
+    """Tag the operators of each call of some blocks with its number while a net is traced.
 
     Yields
     ------
     list
-        For each call, the block, and the shape it is specialized to; calls without one are left out.
+        The block of each call and the shape to which it is specialized; calls without a shape are
+        omitted.
     """
     calls: List[Tuple[Block, Shape]] = []
     scopes: List[Any] = []
@@ -40,7 +41,7 @@ def tagged(blocks: Sequence[Block]) -> Iterator[List[Tuple[Block, Shape]]]:
         scope = None
         if block._in_shape is not None:
             for parameter in block.collect_params().values():
-                parameter.var()  # which is kept, and is not to keep the tag
+                parameter.var()  # creates and stores the variable outside of the scope, without the tag
             scope = mx.AttrScope(**{_TAG: str(len(calls))})
             calls.append((block, block._in_shape))
             scope.__enter__()
@@ -63,7 +64,7 @@ def tagged(blocks: Sequence[Block]) -> Iterator[List[Tuple[Block, Shape]]]:
 
 
 class Graph:
-    """A net's graph, whose layers were tagged.
+    """The graph of a net with tagged layers.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ class Graph:
                 self._consumers[source[0]].add(at)
 
     def around(self, tag: int, block: Block, shape: Shape) -> Optional["Surroundings"]:
-        """What is around a layer whose input has a shape, by its tag; None if the graph lacks it."""
+        """Return the surroundings of a layer, by its tag, or None if the graph does not contain it."""
         own = {i for i, n in enumerate(self._nodes) if n.get("attrs", {}).get(_TAG) == str(tag)}
         own = {i for i in own if self._nodes[i]["op"] != "null"}
         if not own:
@@ -100,7 +101,7 @@ class Graph:
         cut_before, cut_after = self._edges(before), self._edges(after) - {out}
         pairs = (before, cut_before), (after, cut_after)
         if index or any(self._uses_another_output(*pair) for pair in pairs):
-            # An operator with several results is at the edge: stand alone.
+            # An operator at the edge has several results: measure the layer without neighbors.
             before, after, cut_before, cut_after = set(), set(), set(), set()
         if not before:
             name = _edge(data)
@@ -114,7 +115,7 @@ class Graph:
         return Surroundings(prefix, suffix, {**known, **{_edge(i): s for i, s in shapes.items()}})
 
     def _before(self, data):
-        """The operators whose results the layer's input is made of, back to anchors."""
+        """Return the operators that compute the layer's input, back to anchors."""
         found, front = set(), [data]
         for _ in range(REACH):
             front = [i for i in front if i not in found and not self._ends_at(i)]
@@ -124,7 +125,7 @@ class Graph:
         return found
 
     def _after(self, out, own):
-        """The operators that are made of the layer's result, up to anchors."""
+        """Return the operators that use the layer's result, up to anchors."""
         found: Set[int] = set()
         front = [out]
         for _ in range(REACH):
@@ -135,7 +136,7 @@ class Graph:
         return found
 
     def _ends_at(self, i):
-        """Whether surroundings end before a node: a variable, or what draws random numbers."""
+        """Return whether surroundings end before a node: a variable, or a random operator."""
         name = self._nodes[i]["op"].lower()
         return name == "null" or any(word in name for word in RANDOM)
 
@@ -144,7 +145,7 @@ class Graph:
         return any(source[0] in edges and source[1] for source in inputs)
 
     def _edges(self, kept):
-        """The nodes that some nodes take from without being among them, parameters left out."""
+        """Return the nodes outside of ``kept`` that its nodes read, except parameters."""
         sources = {source for i in kept for source, *_ in self._nodes[i]["inputs"]} - kept
         return {
             i for i in sources if self._nodes[i]["op"] != "null" or self._nodes[i]["name"] in self._known
@@ -160,7 +161,7 @@ class Graph:
         return dict(zip(at, shapes))
 
     def _cut(self, heads, edges, hole=None):
-        """The graph of some nodes, with variables in place of the edges."""
+        """Return the graph of some nodes, with variables in place of the edges."""
         names = {i: _edge(i) for i in edges}
         if hole is not None:
             names[hole] = _HOLE
@@ -175,16 +176,16 @@ class Graph:
 
 
 class Surroundings:
-    """What is before a layer and after it.
+    """The operators before and after a layer.
 
     Parameters
     ----------
     before : Symbol
         The layer's input.
     after : Symbol or None
-        What is made of the layer's result; None where that is the net's.
+        The result of the operators after the layer; None if there are none.
     shapes : dict of str to tuple of int
-        Of the variables at which the surroundings were cut out.
+        Shapes of the variables where the surroundings were cut.
     """
 
     def __init__(self, before: mx.sym.Symbol, after: Any, shapes: Dict[str, Shape]):
@@ -193,14 +194,14 @@ class Surroundings:
         self.shapes = shapes
 
     def with_layer(self, block: Block) -> mx.sym.Symbol:
-        """The graph with the layer as it is now."""
+        """Return the graph with the layer in its current state."""
         data = self._before.as_np_ndarray() if mx.util.is_np_array() else self._before
         out = block(data)
         out = out.as_nd_ndarray() if mx.util.is_np_array() else out
         return out if self._after is None else self._after(**{_HOLE: out})
 
     def arrays(self, symbol: mx.sym.Symbol, dtype: str, context: mx.Context) -> List[mx.nd.NDArray]:
-        """Random values for all inputs of a graph of :meth:`with_layer`."""
+        """Return random values for all inputs of a graph of :meth:`with_layer`."""
         there = set(symbol.list_inputs())
         known = {name: shape for name, shape in self.shapes.items() if name in there}
         arguments, _, states = symbol.infer_shape(**known)
@@ -208,14 +209,14 @@ class Surroundings:
         random, arrays = np.random.RandomState(0), []
         shapes.update(zip(symbol.list_auxiliary_states(), states))
         for name in symbol.list_inputs():
-            # Variances are to be positive; and weights small, so that nothing overflows.
+            # Variances must be positive, and small weights prevent overflow.
             values = np.abs(random.normal(size=shapes[name])) * (1 if name in known else 0.1)
             arrays.append(mx.nd.array(values, ctx=context, dtype=dtype))
         return arrays
 
 
 def _load(nodes, heads):
-    """The symbol of some nodes; what the heads do not follow from is left out."""
+    """Return the symbol of the heads, with the nodes that they depend on."""
     needed, front = set(), [head[0] for head in heads]
     while front:
         at = front.pop()

@@ -1,27 +1,28 @@
-"""Timing calls in turns."""
+"""Time several functions in turns."""
 
 import time
 from typing import Any, Callable, Dict
 
-#: Seconds of runs, and the rounds that they are run in.
+#: Total seconds of the runs, and the smallest and largest number of rounds.
 SECONDS, LEAST, MOST = 0.4, 3, 30
 
-#: What takes longer than this of the fastest is run no more; in the first rounds, what takes longer than
-#: that, because a run may have been held up.
+#: Functions that take longer than this factor of the fastest are not run again. The second one applies
+#: to the first rounds, where another process may have delayed a run.
 HOPELESS, HOPELESS_EARLY = 1.3, 3.0
 
 
 def stopwatch(runs: Dict[str, Callable[[], Any]]) -> Dict[str, float]:
-    """Time calls that wait for their result, in turns.
+    """Time functions in turns.
 
     Parameters
     ----------
     runs : dict of str to callable
+        Functions that wait for their result. Slow ones run less often.
 
     Returns
     -------
     dict of str to float
-        Least seconds of each; of those that were slow at first, from few runs.
+        Fewest seconds of each function.
 
     Examples
     --------
@@ -43,7 +44,7 @@ def stopwatch(runs: Dict[str, Callable[[], Any]]) -> Dict[str, float]:
 
 
 def timed(run: Callable[[], Any]) -> float:
-    """Seconds of one call."""
+    """Return the seconds of one call."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start

@@ -154,5 +154,5 @@ def test_output_shape_of_a_transposed_convolution_must_fit(variables):
     for shape in (None, (16, 16)):
         with pytest.raises(ValueError, match="`output_shape` argument must have 4 sizes"):
             K.conv2d_transpose(x, kernel, shape, (2, 2), padding="same")
-    with pytest.raises(ValueError, match="must hold every spatial size"):
+    with pytest.raises(ValueError, match="must have every spatial size"):
         K.conv2d_transpose(x, kernel, (1, None, 16, 4), (2, 2), padding="same")

@@ -58,7 +58,7 @@ def test_a_reshape_that_moves_unknown_sizes_is_refused(patched):
     from keras import backend as K
 
     x = K.placeholder((None, 6, None, 3))
-    with pytest.raises(ValueError, match="`shape` argument leaves sizes open.*shape=.-1, None, 6, 3"):
+    with pytest.raises(ValueError, match="`shape` argument has unknown sizes.*shape=.-1, None, 6, 3"):
         K.reshape(x, (-1, None, 6, 3))
 
 

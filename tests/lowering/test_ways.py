@@ -127,5 +127,5 @@ def test_ways(ways, names):
 
 def test_an_unknown_way_is_refused():
     x = mx.nd.ones((1, 8, 9, 9))
-    with pytest.raises(ValueError, match="way='nope' is unknown here: .*'portable'"):
+    with pytest.raises(ValueError, match="way='nope' is unknown for this window: .*'portable'"):
         functional.pooling(mx.nd, x, kernel=2, way="nope")

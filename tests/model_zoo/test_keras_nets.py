@@ -163,7 +163,7 @@ def test_autoencoder_names_an_invalid_argument(argument, value, error):
 
 @pytest.mark.parametrize("make", [keras_cnn, conv_autoencoder])
 def test_pretrained_is_refused(make):
-    with pytest.raises(TypeError, match="no weights ship"):
+    with pytest.raises(TypeError, match="contains no weights"):
         make(pretrained=True)
 
 

@@ -231,5 +231,5 @@ def test_images_smaller_than_the_stride_are_refused(net, training):
 
 
 def test_pretrained_is_refused():
-    with pytest.raises(TypeError, match="pretrained=True.*no weights ship"):
+    with pytest.raises(TypeError, match="pretrained=True.*contains no weights"):
         yolov3_tiny(pretrained=True)

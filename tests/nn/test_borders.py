@@ -96,7 +96,7 @@ def test_numpy_mode(numpy_mode):
     "make, error, words",
     [
         (lambda: nn.ZeroPadding1D((1, 2, 3)), ValueError, "padding=.* 3 entries: .* two"),
-        (lambda: nn.ZeroPadding2D("same"), TypeError, "padding='same' is no amount"),
+        (lambda: nn.ZeroPadding2D("same"), TypeError, "padding='same' is not an amount"),
         (lambda: nn.ZeroPadding2D(-1), ValueError, "padding=-1 is out of range"),
         (lambda: nn.ZeroPadding2D((1, 2, 3)), ValueError, "3 entries"),
         (lambda: nn.ZeroPadding2D(((1, 2), 3)), ValueError, "give 2 pairs"),

@@ -138,8 +138,8 @@ def test_nans_and_infinities_spread_as_in_the_stock_operator():
         (lambda: nn.Conv2D(8, 3, padding=((1, 1), (1, 1, 1))), ValueError, "2 pairs"),
         (lambda: nn.Conv2D(8, 3, padding=((1, 1), 1)), ValueError, "2 pairs"),
         (lambda: nn.Conv2D(8, 3, padding=((1, 1), (1, -1))), ValueError, "padding=-1"),
-        (lambda: nn.Conv2D(8, 3, padding="causal"), ValueError, "Conv1D alone"),
-        (lambda: nn.Conv1DTranspose(8, 3, padding="causal"), ValueError, "Conv1D alone"),
+        (lambda: nn.Conv2D(8, 3, padding="causal"), ValueError, "1-D convolution only"),
+        (lambda: nn.Conv1DTranspose(8, 3, padding="causal"), ValueError, "1-D convolution only"),
         (lambda: nn.Conv2D(8, (3, 3, 3)), ValueError, r"kernel_size=\(3, 3, 3\)"),
         (lambda: nn.Conv2D(8, 0), ValueError, "kernel_size=0"),
         (lambda: nn.Conv2D(8, (3, 2.5)), TypeError, "kernel_size=2.5"),
@@ -179,7 +179,7 @@ def test_empty_axes_are_refused(numpy_mode):
     net = layer(nn.Conv2D, 8, 3, padding="same", in_channels=3)
     for hybridize in (False, True):
         net.hybridize(hybridize)
-        with pytest.raises(ValueError, match="no elements"):
+        with pytest.raises(ValueError, match="an empty axis"):
             net(mx.np.ones((1, 3, 0, 8)))
 
 

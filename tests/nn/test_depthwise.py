@@ -250,7 +250,7 @@ def test_numpy_mode(numpy_mode):
         (lambda: nn.DepthwiseConv2D(3, depth_multiplier=1.5), TypeError, "depth_multiplier=1.5"),
         (lambda: nn.DepthwiseConv2D(3, in_channels=-1), ValueError, "in_channels=-1"),
         (lambda: nn.DepthwiseConv2D((3, 3, 3)), ValueError, "kernel_size=.* 3 entries"),
-        (lambda: nn.DepthwiseConv2D(3, padding="causal"), ValueError, "causal.* Conv1D alone"),
+        (lambda: nn.DepthwiseConv2D(3, padding="causal"), ValueError, "causal.* 1-D convolution only"),
         (lambda: nn.DepthwiseConv2D(3, padding=-1), ValueError, "padding=-1"),
         (lambda: nn.DepthwiseConv1D(3, layout="NCHW"), ValueError, "layout='NCHW'"),
         (lambda: nn.DepthwiseConv2D(3, activation="swosh"), ValueError, "activation='swosh'"),

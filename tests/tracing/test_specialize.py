@@ -285,7 +285,7 @@ def test_inputs_that_were_not_specialized_are_refused():
     net = Optional()
     net.initialize()
     specialize(net, (1, 3, 8, 8)).hybridize()
-    with pytest.raises(TypeError, match="1 inputs and was given 2"):
+    with pytest.raises(TypeError, match="1 inputs and received 2"):
         net(mx.nd.ones((1, 3, 8, 8)), mx.nd.ones((1, 3, 7, 7)))
 
 

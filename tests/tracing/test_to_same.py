@@ -156,7 +156,9 @@ def test_subclasses_keep_their_behavior(how):
 def test_a_layer_with_its_own_computation_is_refused_and_nothing_changes():
     net = stock.HybridSequential()
     net.add(stock.MaxPool2D(3, 2, 1), Alone(4, 3, 2, 1))
-    with pytest.raises(ValueError, match="'1' is a Alone whose hybrid_forward .* returns False for '1'"):
+    with pytest.raises(
+        ValueError, match="'1' is a Alone, whose hybrid_forward .* returns False for '1'"
+    ):
         to_same(net)
     assert type(net[0]) is stock.MaxPool2D
     report = to_same(net, lambda path, block: False if path == "1" else None)

@@ -133,7 +133,7 @@ def test_results_are_saved_and_loaded(net, stopwatch, tmp_path):
 def test_a_file_of_another_kind_is_refused(content, tmp_path):
     path = tmp_path / "times.json"
     path.write_text(content)
-    with pytest.raises(ValueError, match="no file of gluon_same.tuning.save"):
+    with pytest.raises(ValueError, match="not a file of gluon_same.tuning.save"):
         tuning.load(str(path))
 
 
@@ -141,7 +141,7 @@ def test_times_of_another_machine_are_refused(tmp_path, monkeypatch):
     path = str(tmp_path / "times.json")
     tuning.save(path)
     monkeypatch.setenv("DNNL_MAX_CPU_ISA", "SSE41")
-    with pytest.raises(ValueError, match="was measured on .*SSE41.*: tune again here"):
+    with pytest.raises(ValueError, match="was measured on .*SSE41.*: tune on this machine"):
         tuning.load(path)
 
 
@@ -360,7 +360,7 @@ def test_a_tuned_pool_of_another_dtype(dtype, stopwatch):
     same(layer(x), want)
     assert layer(x.astype(dtype)).dtype == np.dtype(dtype)
     specialize(layer, SHAPE, tune=True)
-    with pytest.raises(ValueError, match=f"tuned for float32 and was given {dtype}"):
+    with pytest.raises(ValueError, match=f"tuned for float32 and received {dtype}"):
         layer(x.astype(dtype))
     layer.cast(dtype)
     specialize(layer, SHAPE, tune=True)
