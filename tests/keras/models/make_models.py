@@ -21,9 +21,6 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from zlib import crc32
 
-os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", KERAS_BACKEND="tensorflow", CUDA_VISIBLE_DEVICES="-1")
-os.environ["KERAS_HOME"] = tempfile.mkdtemp()
-
 import function_cases  # noqa: F401  registers its models
 import model_cases  # noqa: F401
 import nested_cases  # noqa: F401
@@ -43,6 +40,8 @@ OLD += ["activations", "activation_layers", "prelu", "rnn", "bidirectional"]
 
 def import_keras():
     """The Keras of this environment: the package, or TensorFlow's where there is none."""
+    os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", KERAS_BACKEND="tensorflow", CUDA_VISIBLE_DEVICES="-1")
+    os.environ["KERAS_HOME"] = tempfile.mkdtemp()
     import tensorflow
 
     try:
