@@ -26,6 +26,7 @@ from typing import Any, Optional, Sequence, Union
 
 from . import checks, operations
 from .checks import conv_transpose_padding
+from .models import load_model
 from .operands import Operand, take
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "conv_transpose",
     "conv_transpose_padding",
     "depthwise_conv",
+    "load_model",
     "max_pool",
     "separable_conv",
 ]

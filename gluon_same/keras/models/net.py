@@ -115,7 +115,7 @@ class KerasNet(HybridBlock):
         for step in self.plan.steps:
             if isinstance(step, Run):
                 out = self._children[step.child](*(slots[slot] for slot in step.inputs))
-                slots.update(zip(step.outputs, out if isinstance(out, (list, tuple)) else [out]))
+                slots.update(zip(step.outputs, [out] if len(step.outputs) == 1 else out))
             elif isinstance(step, Move):
                 slots[step.output] = F.transpose(slots[step.slot], axes=step.axes)
             else:

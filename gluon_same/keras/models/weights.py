@@ -11,6 +11,7 @@ from .build import Owner
 from .config import Model
 from .files import Hdf5
 from .layers import Weight
+from .names import snake_case
 
 Path = Tuple[str, ...]
 
@@ -179,13 +180,6 @@ class Put:
         if parameter._data is None:
             parameter.initialize(init=mx.init.Zero(), ctx=self.ctx)
         parameter.set_data(mx.nd.array(value, dtype=np.float32))
-
-
-def snake_case(name: str) -> str:
-    """Keras' own form of a class's name in its files."""
-    name = re.sub(r"\W+", "", name.rpartition(">")[2])
-    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
-    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
 def _all_weights(owner: Owner, path: Path = (), frozen: bool = False) -> List[Tuple[Path, Weight, bool]]:

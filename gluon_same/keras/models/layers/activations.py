@@ -83,7 +83,7 @@ def activation(
         name = "hard_sigmoid_keras2"
     if name in _ALONG_AXIS:
         return Function(name, prefix, axis=axis)
-    if name not in functions.ACTIVATIONS:
+    if name not in (*functions.ACTIVATIONS, "hard_sigmoid_keras2"):
         raise Unsupported(f"activation={given!r} is no activation of Keras: use custom layers for it")
     return Function(name, prefix)
 

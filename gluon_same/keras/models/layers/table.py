@@ -49,6 +49,7 @@ class Built(NamedTuple):
     folds: bool = False  # whether the block pads its input itself
     nonnegative: bool = False
     padding: Optional[Padding] = None  # around the output
+    more: Tuple[Tuple[Callable[..., Shape], Order], ...] = ()  # rule and order of further outputs
     inference_only: bool = False  # whether Keras would do something else in training
 
 

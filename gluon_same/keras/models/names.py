@@ -1,0 +1,10 @@
+"""Names in Keras' files."""
+
+import re
+
+
+def snake_case(name: str) -> str:
+    """Keras' own form of a class's name in its files."""
+    name = re.sub(r"\W+", "", name.rpartition(">")[2])
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
