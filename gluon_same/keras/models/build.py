@@ -33,7 +33,7 @@ class Owner(NamedTuple):
 class Settings(NamedTuple):
     """What all layers of a model share."""
 
-    keras3: bool
+    version: Tuple[int, int]  # of the Keras that wrote the model
     custom: Dict[str, Callable]
     arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # a layer's arrays, by its path
 
@@ -218,7 +218,7 @@ class _Builder:
             layer.name,
             layer.class_name.rpartition(">")[2],
             Arguments(layer.config),
-            self.settings.keras3,
+            self.settings.version,
             self.trainable and layer.trainable,
             f"{self.prefix}{layer.name}_",
             lambda: self.settings.arrays_of((*self.path, layer.name)),

@@ -204,7 +204,7 @@ def _layer_as_activation(given: Dict[str, Any], keras3: bool, prefix: Optional[s
     name, config = given.get("class_name"), given.get("config")
     if name not in ("ReLU", "LeakyReLU", "ELU", "ThresholdedReLU") or not isinstance(config, dict):
         raise Unsupported(f"activation={name!r} is no activation of Keras")
-    request = Request(name, name, Arguments(config), keras3, True, prefix or "", list)
+    request = Request(name, name, Arguments(config), (3, 0) if keras3 else (2, 3), True, prefix or "", list)
     block = BUILDERS[name](request, None).block
     request.arguments.finish()
     return block

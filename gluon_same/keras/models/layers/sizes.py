@@ -82,24 +82,44 @@ class Repeat(HybridBlock):
         return f"{type(self).__name__}({self._times})"
 
 
-class Enlarge(HybridBlock):
-    """Interpolate images bilinearly to a multiple of their size, between the centers of pixels.
+class Interpolate(HybridBlock):
+    """Interpolate images linearly to a multiple of their size.
+
+    Each output is a mix of the element that it lies in and one beside it; edges repeat. (MXNet's own
+    operator for this has no counterpart in ONNX that pads alike.)
 
     Parameters
     ----------
     times : tuple of int
         How many times as many rows and columns.
+    centers : bool
+        Whether positions are those of the centers of pixels, as in TensorFlow 2, or of their starts.
     """
 
-    def __init__(self, times: Sequence[int], prefix: Optional[str] = None):
+    def __init__(self, times: Sequence[int], centers: bool, prefix: Optional[str] = None):
         super().__init__(prefix=prefix)
         self._times = tuple(times)
+        self._centers = centers
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        rows, columns = self._times
-        return F.contrib.BilinearResize2D(
-            x, scale_height=rows, scale_width=columns, align_corners=False
-        )
+        for axis, times in enumerate(self._times, 2):
+            if times > 1:
+                x = self._along(F, x, axis, times)
+        return x
+
+    def _along(self, F, x, axis, times):
+        width = [0] * 8
+        width[2 * axis : 2 * axis + 2] = 1, 1
+        wide = F.pad(x, mode="edge", pad_width=width)
+        before = F.slice_axis(wide, axis=axis, begin=0, end=-2)
+        after = F.slice_axis(wide, axis=axis, begin=2, end=None)
+        phases = []
+        for phase in range(times):
+            offset = (phase + 0.5) / times - 0.5 if self._centers else phase / times
+            other = before if offset < 0 else after
+            phases.append(x * (1 - abs(offset)) + other * abs(offset) if offset else x)
+        y = F.stack(*phases, axis=axis + 1)
+        return F.reshape(y, shape=(*(0,) * axis, -3, *(0,) * (3 - axis)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._times})"
@@ -152,7 +172,10 @@ def _upsampling(request: Request, x: Value) -> Built:
     def rule(shape: Shape) -> Shape:
         return replaced(shape, axes, [n and n * k for n, k in _by_axis(shape, axes, times)])
 
-    block = (Repeat if how == "nearest" else Enlarge)(times, request.prefix)
+    if how == "nearest":
+        block = Repeat(times, request.prefix)
+    else:
+        block = Interpolate(times, request.version >= (2, 3), request.prefix)
     return Built(block, rule, order, (order,))
 
 

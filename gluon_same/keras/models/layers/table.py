@@ -29,12 +29,17 @@ class Request(NamedTuple):
     name: str  # of the layer
     class_name: str
     arguments: Arguments
-    keras3: bool  # whether Keras 3 wrote it, and not Keras 2
+    version: Tuple[int, int]  # of the Keras that wrote it
     trainable: bool
     prefix: str  # of the block's parameters
     array_of: Callable[[], List[np.ndarray]]  # reads the layer's arrays, for custom layers
     args: Sequence[Any] = ()  # of the call, with a Value for each array
     kwargs: Any = None
+
+    @property
+    def keras3(self) -> bool:
+        """Whether Keras 3 wrote it, and not Keras 2."""
+        return self.version >= (3, 0)
 
 
 class Built(NamedTuple):
