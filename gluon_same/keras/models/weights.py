@@ -176,10 +176,8 @@ class Put:
 
     def set(self, parameter: Parameter, value: np.ndarray) -> None:
         """Give a parameter its value, and its shape where it has none."""
-        parameter.shape = value.shape
-        if parameter._data is None:
-            parameter.initialize(init=mx.init.Zero(), ctx=self.ctx)
-        parameter.set_data(mx.nd.array(value, dtype=np.float32))
+        # As Gluon reads its own files: without a value that would be replaced at once.
+        parameter._load_init(mx.nd.array(value, dtype=np.float32), self.ctx)
 
 
 def _all_weights(owner: Owner, path: Path = (), frozen: bool = False) -> List[Tuple[Path, Weight, bool]]:
