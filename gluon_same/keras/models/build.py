@@ -95,7 +95,9 @@ def _as_input(model: config.Model, ref: config.Ref, order: Callable[[int], Order
     layer = model.layers[ref.layer]
     given = layer.config.get("batch_input_shape") or layer.config.get("batch_shape")
     sizes = given if isinstance(given, list) else [None]
-    fits = all(n is None or (isinstance(n, int) and not isinstance(n, bool) and n > 0) for n in sizes[1:])
+    fits = all(
+        n is None or (isinstance(n, int) and not isinstance(n, bool) and n > 0) for n in sizes[1:]
+    )
     if not isinstance(given, list) or not given or not fits:
         raise ValueError(
             f"{model.name}: the shape of input {layer.name!r} is {given!r}. Build the model in Keras, "
@@ -337,7 +339,11 @@ class _Builder:
 
     def _show(self, ref: config.Ref, value: Value) -> None:
         if value.padding is None:
-            key = ref.layer + (f"#{ref.call}" if ref.call else "") + (f":{ref.output}" if ref.output else "")
+            key = (
+                ref.layer
+                + (f"#{ref.call}" if ref.call else "")
+                + (f":{ref.output}" if ref.output else "")
+            )
             self.shown.append(Shown(key, value.slot, value.order))
 
     def _slot(self) -> int:
@@ -356,7 +362,9 @@ def _values(value: Any) -> List[Value]:
 def _check_call(kwargs: Dict[str, Any]) -> None:
     """Refuse arguments of a call that change what it computes."""
     for name, value in kwargs.items():
-        harmless = value in (None, []) or (name == "training" and value is False) or name == "initial_state"
+        harmless = (
+            value in (None, []) or (name == "training" and value is False) or name == "initial_state"
+        )
         harmless = harmless or (isinstance(value, list) and all(each is None for each in value))
         if not harmless:
             what = "an array" if _values(value) else repr(value)

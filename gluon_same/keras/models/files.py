@@ -1,4 +1,4 @@
-"""Reading Keras' files safely: JSON, zip and HDF5, each within bounds that follow from the file's size."""
+"""Reading Keras' files safely: JSON, zip and HDF5, within bounds that follow from the file's size."""
 
 import io
 import json

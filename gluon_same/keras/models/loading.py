@@ -39,9 +39,9 @@ def load_model(
         ``model.to_json()`` gives, and the weights (``.weights.h5`` or ``.h5``). From Keras 2.2 to 2.15,
         or Keras 3.
     custom : dict of str to callable, optional
-        For classes that are not known, ``builder(config, arrays)``. It receives the layer's configuration
-        and its arrays as Keras has them, and returns an initialized HybridBlock for data whose channels
-        come first. It is asked first for the classes that are known, too.
+        For classes that are not known, ``builder(config, arrays)``. It receives the configuration of the
+        layer and its arrays as Keras has them, and returns an initialized HybridBlock for data whose
+        channels come first. It takes precedence for classes that are known.
     layout : {'NCHW', 'NHWC'}
         Whether inputs and outputs have their channels first, or as Keras has them. That of a Keras model
         whose layers say ``data_format='channels_first'`` is Keras' own.

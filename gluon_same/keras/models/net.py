@@ -146,5 +146,7 @@ class KerasNet(HybridBlock):
         )
 
     def __repr__(self) -> str:
-        lines = [f"  ({name}): {block!r}".replace("\n", "\n  ") for name, block in self._children.items()]
+        lines = [
+            f"  ({name}): {block!r}".replace("\n", "\n  ") for name, block in self._children.items()
+        ]
         return "\n".join([f"{type(self).__name__}(", *lines, ")"])

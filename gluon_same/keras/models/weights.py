@@ -54,7 +54,9 @@ class Grouped:
     def arrays(self, path: Path) -> List[np.ndarray]:
         """All arrays of a layer."""
         group = f"{self._groups[path]}/vars"
-        return [self.file.array(f"{group}/{name}") for name in sorted(self.file.names(group), key=_number)]
+        return [
+            self.file.array(f"{group}/{name}") for name in sorted(self.file.names(group), key=_number)
+        ]
 
     def fill(self, owners: Sequence[Owner], put: "Put", path: Path = ()) -> None:
         """Put every weight of these layers in its place."""
@@ -113,9 +115,10 @@ class Legacy:
             entries = held[owner.name]
             weights = _matched(owner, entries)
             if weights is None:
+                wanted = _roles(weight for _, weight, _ in _all_weights(owner))
                 raise ValueError(
                     f"{self.file.path}: layer {owner.name!r} holds {_roles(entries)}, and the model's "
-                    f"{owner.name} ({owner.class_name}) has {_roles(w for _, w, _ in _all_weights(owner))}"
+                    f"{owner.name} ({owner.class_name}) has {wanted}"
                 )
             for (path, weight), entry in zip(weights, entries):
                 put(path, weight, self.file, entry.where)

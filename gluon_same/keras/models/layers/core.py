@@ -3,9 +3,9 @@
 import math
 from typing import Any, Optional, Sequence, Tuple
 
-from mxnet.gluon import HybridBlock, nn
+from mxnet.gluon import HybridBlock
 
-from .... import nn as same
+from .... import nn
 from ..arguments import Unsupported
 from ..values import Shape, Value, channels_first, keras_order, same_memory
 from .activations import activation, is_nonnegative
@@ -21,7 +21,7 @@ from .table import (
     spatial_axes,
 )
 
-_POINTWISE = {3: same.Conv1D, 4: same.Conv2D, 5: same.Conv3D}
+_POINTWISE = {3: nn.Conv1D, 4: nn.Conv2D, 5: nn.Conv3D}
 
 
 class Reshape(HybridBlock):
@@ -154,7 +154,11 @@ def permuted(x: Value, axes: Sequence[int]) -> Built:
     """A transpose, which leaves the array as it is: only its axes have other names."""
     order = tuple(axes.index(axis) for axis in x.order)
     return Built(
-        None, lambda shape: tuple(shape[axis] for axis in axes), order, (x.order,), nonnegative=x.nonnegative
+        None,
+        lambda shape: tuple(shape[axis] for axis in axes),
+        order,
+        (x.order,),
+        nonnegative=x.nonnegative,
     )
 
 
@@ -163,7 +167,10 @@ def _repeat_vector(request: Request, x: Value) -> Built:
     of_rank(x, 2)
     times = request.arguments.whole("n")
     return Built(
-        RepeatVector(times, request.prefix), lambda shape: (shape[0], times, shape[1]), (0, 1, 2), ((0, 1),)
+        RepeatVector(times, request.prefix),
+        lambda shape: (shape[0], times, shape[1]),
+        (0, 1, 2),
+        ((0, 1),),
     )
 
 
@@ -175,9 +182,7 @@ def _embedding(request: Request, x: Value) -> Built:
     block = nn.Embedding(size, units, prefix=request.prefix)
     weight = Weight("embeddings", (size, units), into(block.weight))
     taken = keras_order(x.rank)
-    return Built(
-        block, lambda shape: (*shape, units), keras_order(x.rank + 1), (taken,), (weight,)
-    )
+    return Built(block, lambda shape: (*shape, units), keras_order(x.rank + 1), (taken,), (weight,))
 
 
 @builds("Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D")

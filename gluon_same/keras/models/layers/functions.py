@@ -16,7 +16,6 @@ ACTIVATIONS = (
     "leaky_relu",
     "log_sigmoid",
     "mish",
-    "relu6",
     "selu",
     "silu",
     "soft_shrink",
@@ -78,8 +77,8 @@ def clip(F: Any, x: Any, low: float, high: float) -> Any:
 
 
 def relu6(F: Any, x: Any) -> Any:
-    """``min(max(x, 0), 6)``."""
-    return F.clip(x, 0, 6)
+    """``min(max(x, 0), 6)``, as :class:`gluon_same.nn.ReLU6` does it."""
+    return F.clip(F.Activation(x, act_type="relu"), 0, 6)
 
 
 def hard_sigmoid(F: Any, x: Any) -> Any:

@@ -9,6 +9,7 @@ from ..values import Shape, Value, broadcast, keras_order, replaced
 from . import functions
 from .table import Built, Request, builds
 
+
 class Merge(HybridBlock):
     """Combine arrays element by element, from the first to the last.
 
@@ -105,9 +106,7 @@ class Dot(HybridBlock):
                 total = F.sum(F.square(x), axis=axis, keepdims=True)
                 x = F.broadcast_div(x, F.sqrt(F.clip(total, 1e-12, 3e38)))
             matrices.append(F.expand_dims(x, axis=2) if rank == 2 else x)
-        y = F.batch_dot(
-            *matrices, transpose_a=self._axes[0] == 1, transpose_b=self._axes[1] == 2
-        )
+        y = F.batch_dot(*matrices, transpose_a=self._axes[0] == 1, transpose_b=self._axes[1] == 2)
         if self._ranks == (2, 2):
             return F.squeeze(y, axis=2)
         if self._ranks[1] == 2:

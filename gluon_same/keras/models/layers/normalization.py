@@ -305,7 +305,9 @@ def _normalization(request: Request, x: Value) -> Built:
 
 @builds("Rescaling")
 def _rescaling(request: Request, x: Value) -> Built:
-    scale, offset = (request.arguments.get(name, default) for name, default in (("scale", 1), ("offset", 0)))
+    scale, offset = (
+        request.arguments.get(name, default) for name, default in (("scale", 1), ("offset", 0))
+    )
     if not isinstance(scale, list) and not isinstance(offset, list):
         scale, offset = request.arguments.number("scale", 1), request.arguments.number("offset", 0)
         return elementwise(Linear(scale, offset, request.prefix))

@@ -1,6 +1,6 @@
 """Functions that are called on Keras' symbolic arrays: ``x + 1``, ``tf.nn.relu(x)``, ``ops.mean(x)``.
 
-Keras 2 saves them as layers of the class TFOpLambda, and Keras 3 as operations with classes of their own.
+Keras 2 saves them as layers of the class TFOpLambda, and Keras 3 as operations with their own classes.
 """
 
 import math
@@ -151,7 +151,9 @@ class Operation:
     def _node(self, config: Dict[str, Any]) -> str:
         """The function of a node of TensorFlow's graph, as Keras 2.3 saved it; adds its numbers."""
         node = config.get("node_def")
-        found = re.search(r'\bop: "(\w+)"', f'op: "{node.get("op")}"' if isinstance(node, dict) else str(node))
+        found = re.search(
+            r'\bop: "(\w+)"', f'op: "{node.get("op")}"' if isinstance(node, dict) else str(node)
+        )
         (given,) = self.operands or ([],)
         self.operands = list(given) if isinstance(given, list) else [given]
         for place, number in sorted((config.get("constants") or {}).items()):
@@ -175,7 +177,9 @@ class Operation:
     def x(self) -> Value:
         """The only array."""
         if len(self.operands) != 1 or not isinstance(self.operands[0], Value):
-            raise Unsupported(f"{self.name} of {len(self.operands)} operands, where one array is supported")
+            raise Unsupported(
+                f"{self.name} of {len(self.operands)} operands, where one array is supported"
+            )
         return self.operands[0]
 
     @property
@@ -192,7 +196,11 @@ def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
     if class_name in _LAMBDAS or ".ops." in f"{module}.":
         return True
     # Keras 3 writes no modules into .h5 files; its layers take one list, and operations two operands.
-    return not module and len(args) == 2 and class_name in ("Add", "Subtract", "Multiply", "Maximum", "Minimum")
+    return (
+        not module
+        and len(args) == 2
+        and class_name in ("Add", "Subtract", "Multiply", "Maximum", "Minimum")
+    )
 
 
 def build_operation(request: Request, *inputs: Value) -> Built:
@@ -264,7 +272,9 @@ def _slope(operation: Operation) -> Built:
     if operation.name == "gelu":
         # TensorFlow's default is the exact one, and Keras 3 always writes which.
         return elementwise(Function("gelu_tanh" if operation.take("approximate") else "gelu", prefix))
-    return elementwise(Function(operation.name, prefix, alpha=float(operation.take("alpha", default=1.0))))
+    return elementwise(
+        Function(operation.name, prefix, alpha=float(operation.take("alpha", default=1.0)))
+    )
 
 
 def _softmax(operation: Operation) -> Built:
@@ -287,7 +297,9 @@ def _reduction(operation: Operation) -> Built:
     x, keepdims = operation.x, bool(operation.take("keepdims", default=False))
     given = operation.take("axis")
     given = list(range(1, x.rank)) if given is None else given if isinstance(given, list) else [given]
-    if any(not isinstance(axis, int) or not -x.rank <= axis < x.rank or axis % x.rank == 0 for axis in given):
+    if any(
+        not isinstance(axis, int) or not -x.rank <= axis < x.rank or axis % x.rank == 0 for axis in given
+    ):
         raise Unsupported(f"{operation.name} along axis={given}")
     axes = [axis % x.rank for axis in given]
     stored = sorted(x.stored(axis) for axis in axes)

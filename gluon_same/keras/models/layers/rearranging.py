@@ -5,7 +5,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 from mxnet.gluon import HybridBlock
 
 from ..arguments import Unsupported
-from ..values import Shape, Value, keras_order, replaced
+from ..values import Shape, replaced
 from .core import permuted, reshaped
 from .table import Built
 
@@ -170,7 +170,10 @@ def _expand_dims(operation: Any) -> Built:
 def _squeeze(operation: Any) -> Built:
     x, axis = operation.x, operation.take("axis")
     axes = axis if isinstance(axis, list) else [axis]
-    if any(not isinstance(a, int) or not -x.rank <= a < x.rank or a % x.rank == 0 for a in axes) or not axes:
+    if (
+        any(not isinstance(a, int) or not -x.rank <= a < x.rank or a % x.rank == 0 for a in axes)
+        or not axes
+    ):
         raise Unsupported(f"squeeze of axis={axis!r}")
     axes = [a % x.rank for a in axes]
     left = [a for a in range(x.rank) if a not in axes]
@@ -224,7 +227,10 @@ def _stack(operation: Any) -> Built:
 
 
 def _split(operation: Any) -> Built:
-    count, axis = operation.take("num_or_size_splits", "indices_or_sections"), operation.take("axis", default=0)
+    count, axis = (
+        operation.take("num_or_size_splits", "indices_or_sections"),
+        operation.take("axis", default=0),
+    )
     x = operation.x
     size = x.shape[axis] if isinstance(axis, int) and -x.rank <= axis < x.rank else None
     if not isinstance(count, int) or count < 2 or not size or size % count or axis % x.rank == 0:
@@ -251,7 +257,12 @@ def _blocks(operation: Any) -> Built:
     def rule(shape: Shape) -> Shape:
         _, rows, columns, channels = shape
         if deep:
-            return None, rows and rows // size, columns and columns // size, channels and channels * size**2
+            return (
+                None,
+                rows and rows // size,
+                columns and columns // size,
+                channels and channels * size**2,
+            )
         return None, rows and rows * size, columns and columns * size, channels and channels // size**2
 
     return Built(block, rule, order, (order,))

@@ -155,7 +155,11 @@ class Bidirectional(HybridBlock):
     """
 
     def __init__(
-        self, forward_layer: Recurrent, backward_layer: Recurrent, mode: str, prefix: Optional[str] = None
+        self,
+        forward_layer: Recurrent,
+        backward_layer: Recurrent,
+        mode: str,
+        prefix: Optional[str] = None,
     ):
         super().__init__(prefix=prefix)
         self.forward_layer = forward_layer
@@ -199,7 +203,9 @@ def _bidirectional(request: Request, x: Value) -> Built:
     blocks, weights, noisy = [], [], False
     for name, given in (("forward", inner), ("backward", backward or inner)):
         class_name, config = _layer_of(given)
-        config["go_backwards"] = bool(config.get("go_backwards")) != (name == "backward" and not backward)
+        config["go_backwards"] = bool(config.get("go_backwards")) != (
+            name == "backward" and not backward
+        )
         own = request._replace(class_name=class_name, arguments=Arguments(config))
         own.arguments.only(return_state=False)
         block, found, drops = _block(own, x, f"{request.prefix}{name}_")
@@ -281,7 +287,10 @@ def _put_bias(block: Recurrent, kind: str) -> Callable[[np.ndarray], Sequence[An
     def put(array):
         if array.ndim == 1:
             return [(block.i2h_bias, _reordered(array, kind))]
-        return [(block.i2h_bias, _reordered(array[0], kind)), (block.h2h_bias, _reordered(array[1], kind))]
+        return [
+            (block.i2h_bias, _reordered(array[0], kind)),
+            (block.h2h_bias, _reordered(array[1], kind)),
+        ]
 
     return put
 

@@ -4,58 +4,13 @@ from typing import Any, Optional, Sequence, Tuple
 
 from mxnet.gluon import HybridBlock
 
+from .... import nn
 from ..arguments import Unsupported
 from ..values import Padding, Shape, Value, replaced
 from .table import Built, Request, builds, data_format, of_rank, spatial_axes, spatial_order
 
-Pairs = Tuple[Tuple[int, int], ...]
-
-
-class Pad(HybridBlock):
-    """Zeros around the spatial axes of channels-first data.
-
-    Parameters
-    ----------
-    pairs : tuple of (int, int)
-        How many before and after each axis.
-    """
-
-    def __init__(self, pairs: Pairs, prefix: Optional[str] = None):
-        super().__init__(prefix=prefix)
-        self._pairs = pairs
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        single = len(self._pairs) == 1  # F.pad takes images and volumes alone
-        pairs = ((0, 0),) * (3 if single else 2) + self._pairs
-        x = F.expand_dims(x, axis=2) if single else x
-        x = F.pad(x, mode="constant", pad_width=[n for pair in pairs for n in pair])
-        return F.squeeze(x, axis=2) if single else x
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._pairs})"
-
-
-class Crop(HybridBlock):
-    """Cut elements off the spatial axes of channels-first data.
-
-    Parameters
-    ----------
-    pairs : tuple of (int, int)
-        How many before and after each axis.
-    """
-
-    def __init__(self, pairs: Pairs, prefix: Optional[str] = None):
-        super().__init__(prefix=prefix)
-        self._pairs = pairs
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        for axis, (before, after) in enumerate(self._pairs, 2):
-            if before or after:
-                x = F.slice_axis(x, axis=axis, begin=before, end=-after or None)
-        return x
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._pairs})"
+_PADDING = {1: nn.ZeroPadding1D, 2: nn.ZeroPadding2D, 3: nn.ZeroPadding3D}
+_CROPPING = {1: nn.Cropping1D, 2: nn.Cropping2D, 3: nn.Cropping3D}
 
 
 class Repeat(HybridBlock):
@@ -137,7 +92,7 @@ def _zero_padding(request: Request, x: Value) -> Built:
         sizes = [n if n is None else n + sum(pair) for n, pair in _by_axis(shape, axes, pairs)]
         return replaced(shape, axes, sizes)
 
-    padding = Padding(request.name, Pad(pairs, request.prefix), pairs)
+    padding = Padding(request.name, _PADDING[ndim](pairs, prefix=request.prefix), pairs)
     return Built(None, rule, order, (order,), padding=padding, nonnegative=x.nonnegative)
 
 
@@ -155,7 +110,8 @@ def _cropping(request: Request, x: Value) -> Built:
             raise ValueError(f"cropping={pairs} leaves nothing of an input of shape {shape}")
         return replaced(shape, axes, sizes)
 
-    return Built(Crop(pairs, request.prefix), rule, order, (order,), nonnegative=x.nonnegative)
+    block = _CROPPING[ndim](pairs, prefix=request.prefix)
+    return Built(block, rule, order, (order,), nonnegative=x.nonnegative)
 
 
 @builds("UpSampling1D", "UpSampling2D", "UpSampling3D")
@@ -183,7 +139,7 @@ def _by_axis(shape, axes, values):
     return [(shape[axis], value) for axis, value in zip(axes, values)]
 
 
-def _pairs(request: Request, name: str, ndim: int) -> Pairs:
+def _pairs(request: Request, name: str, ndim: int) -> Tuple[Tuple[int, int], ...]:
     """``padding`` or ``cropping``: an int, an int for each axis, or a pair for each axis."""
     value = request.arguments.get(name)
     if ndim == 1 and isinstance(value, list) and len(value) == 2:

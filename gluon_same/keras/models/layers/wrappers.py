@@ -36,12 +36,12 @@ def _time_distributed(request: Request, x: Value) -> Built:
         raise ValueError(f"its input of shape {x.shape} has no axis of time")
     arguments = Arguments(given["config"])
     inner = request._replace(class_name=class_name, arguments=arguments)
-    if class_name == "Dense":  # works on the last axis, however many there are
-        built = BUILDERS[class_name](inner, x)
-    else:
-        built = _on_steps(request, inner, x)
+    # Dense works on the last axis, however many there are.
+    built = BUILDERS["Dense"](inner, x) if class_name == "Dense" else _on_steps(request, inner, x)
     arguments.finish()
-    weights = [weight._replace(part="/".join(filter(None, ("layer", weight.part)))) for weight in built.weights]
+    weights = [
+        weight._replace(part="/".join(filter(None, ("layer", weight.part)))) for weight in built.weights
+    ]
     return built._replace(weights=tuple(weights))
 
 
