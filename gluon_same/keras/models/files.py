@@ -68,6 +68,11 @@ class Hdf5:
                 parts.append(attributes[f"{name}{len(parts)}"])
             return [_decoded(text) for part in parts for text in np.asarray(part).ravel()]
 
+    def shape(self, where: str) -> Tuple[int, ...]:
+        """The shape of an array."""
+        with self._explained(where):
+            return tuple(self._find(where).shape)
+
     def array(self, where: str) -> np.ndarray:
         """A floating array in float32, or an integer one as it is."""
         import h5py

@@ -8,3 +8,8 @@ def snake_case(name: str) -> str:
     name = re.sub(r"\W+", "", name.rpartition(">")[2])
     name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+def role_of(name: str) -> str:
+    """'kernel' of 'block/conv/kernel:0'."""
+    return re.sub(r"(_\d+)?(:\d+)?$", "", name.rpartition("/")[2])

@@ -2,8 +2,8 @@
 
 Keras' axes are ``(batch, ..., channels)`` for most layers, and oneDNN's convolutions take
 ``(batch, channels, ...)``. So a value has a shape in Keras' axes, and an *order*: for each axis of the
-array that holds it, Keras' axis. A layer says which order it takes and which it gives, and a transpose is
-added only where the two differ. A layer that works element by element takes any order, and Keras'
+array that holds it, Keras' axis. A layer says which order it takes and which it gives, and a transpose
+is added only where the two differ. A layer that works element by element takes any order, and Keras'
 ``Permute`` renames axes.
 """
 
