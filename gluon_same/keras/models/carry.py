@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 import mxnet as mx
 import numpy as np
-from mxnet.gluon import Block
+from mxnet.gluon import Block, Parameter
 from mxnet.gluon import nn as stock
 
 from ... import nn
@@ -22,6 +22,9 @@ from .names import role_of
 from .weights import Put, number_of, source_of
 
 __all__ = ["load_keras_weights"]
+
+
+Values = List[Tuple[Parameter, np.ndarray]]
 
 
 class Held(NamedTuple):
@@ -104,9 +107,7 @@ class _Loader:
         self.units = units
         self.held = held
 
-    def values(
-        self, unit: Block, layer: Held, spatial: Dict[Block, int]
-    ) -> List[Tuple[Any, np.ndarray]]:
+    def values(self, unit: Block, layer: Held, spatial: Dict[Block, int]) -> Values:
         """The parameters of a layer, and their values."""
         weights = _weights(unit, layer)
         roles = [role for _, role in layer.entries]
@@ -178,7 +179,7 @@ def _positions(calls: Any, shapes: Shapes, suspects: Sequence[Block]) -> Dict[Bl
         if block in suspects and positions > 1 and (len(shape) == 2 or block._flatten):
             found[block] = positions
         elif len(shape) == 2 and positions > 1 and block._reg_params:
-            raise ValueError(f"{block.name} has weights for flattened positions, which is not supported")
+            raise ValueError(f"{block.name} has weights for flattened positions: that is not supported")
         kept = len(out) == 2 and math.prod(out[1:]) == math.prod(shape[1:]) and block not in suspects
         flattened[outs[0].name] = positions if kept else 1
         before = out
@@ -260,8 +261,13 @@ def _in_order_of(units: Sequence[Block], held: Sequence[Held]) -> List[Held]:
 def _kinds(unit: Block) -> List[str]:
     """The classes of Keras, in snake case, that a block may be."""
     kinds = [kind for kind, cls, _ in _UNITS if isinstance(unit, cls)]
-    groups = getattr(unit, "_kwargs", {}).get("num_group", 1)
-    return [kind for kind in kinds if groups > 1 or not kind.startswith("depthwise")]
+    return [kind for kind in kinds if _is_depthwise(unit) or not kind.startswith("depthwise")]
+
+
+def _is_depthwise(unit: Block) -> bool:
+    """Whether a convolution may be depthwise."""
+    known = (nn.DepthwiseConv1D, nn.DepthwiseConv2D)
+    return isinstance(unit, known) or getattr(unit, "_kwargs", {}).get("num_group", 1) > 1
 
 
 def _weights(unit: Block, layer: Held) -> List[Weight]:
@@ -275,12 +281,13 @@ def _weights(unit: Block, layer: Held) -> List[Weight]:
 
 
 def _convolution(unit: Block, layer: Held) -> List[Weight]:
-    kernel, groups = unit._kwargs["kernel"], unit._kwargs["num_group"]
+    kernel = unit._kwargs["kernel"]
     ndim = len(kernel)
 
     def put(array):
         value = array.transpose(ndim + 1, ndim, *range(ndim))
-        if groups > 1 and array.shape[ndim] == groups:  # depthwise: (*kernel, channels, multiplier)
+        if _is_depthwise(unit) and not _fits(unit.weight.shape, value.shape):
+            # Keras has (*kernel, channels, multiplier) there.
             value = array.transpose(ndim, ndim + 1, *range(ndim)).reshape((-1, 1, *kernel))
         return [(unit.weight, value)]
 
