@@ -1,0 +1,174 @@
+"""What changes the sizes of spatial axes without weights: padding, cropping, upsampling."""
+
+from typing import Any, Optional, Sequence, Tuple
+
+from mxnet.gluon import HybridBlock
+
+from ..arguments import Unsupported
+from ..values import Padding, Shape, Value, replaced
+from .table import Built, Request, builds, data_format, of_rank, spatial_axes, spatial_order
+
+Pairs = Tuple[Tuple[int, int], ...]
+
+
+class Pad(HybridBlock):
+    """Zeros around the spatial axes of channels-first data.
+
+    Parameters
+    ----------
+    pairs : tuple of (int, int)
+        How many before and after each axis.
+    """
+
+    def __init__(self, pairs: Pairs, prefix: Optional[str] = None):
+        super().__init__(prefix=prefix)
+        self._pairs = pairs
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        single = len(self._pairs) == 1  # F.pad takes images and volumes alone
+        pairs = ((0, 0),) * (3 if single else 2) + self._pairs
+        x = F.expand_dims(x, axis=2) if single else x
+        x = F.pad(x, mode="constant", pad_width=[n for pair in pairs for n in pair])
+        return F.squeeze(x, axis=2) if single else x
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._pairs})"
+
+
+class Crop(HybridBlock):
+    """Cut elements off the spatial axes of channels-first data.
+
+    Parameters
+    ----------
+    pairs : tuple of (int, int)
+        How many before and after each axis.
+    """
+
+    def __init__(self, pairs: Pairs, prefix: Optional[str] = None):
+        super().__init__(prefix=prefix)
+        self._pairs = pairs
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        for axis, (before, after) in enumerate(self._pairs, 2):
+            if before or after:
+                x = F.slice_axis(x, axis=axis, begin=before, end=-after or None)
+        return x
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._pairs})"
+
+
+class Repeat(HybridBlock):
+    """Repeat each element along the spatial axes of channels-first data.
+
+    Parameters
+    ----------
+    times : tuple of int
+        How many times along each axis.
+    """
+
+    def __init__(self, times: Sequence[int], prefix: Optional[str] = None):
+        super().__init__(prefix=prefix)
+        self._times = tuple(times)
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        if len(self._times) == 2 and len(set(self._times)) == 1:
+            return F.UpSampling(x, scale=self._times[0], sample_type="nearest")
+        for axis, times in enumerate(self._times, 2):
+            x = F.repeat(x, repeats=times, axis=axis) if times > 1 else x
+        return x
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._times})"
+
+
+class Enlarge(HybridBlock):
+    """Interpolate images bilinearly to a multiple of their size, between the centers of pixels.
+
+    Parameters
+    ----------
+    times : tuple of int
+        How many times as many rows and columns.
+    """
+
+    def __init__(self, times: Sequence[int], prefix: Optional[str] = None):
+        super().__init__(prefix=prefix)
+        self._times = tuple(times)
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        rows, columns = self._times
+        return F.contrib.BilinearResize2D(
+            x, scale_height=rows, scale_width=columns, align_corners=False
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._times})"
+
+
+@builds("ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D")
+def _zero_padding(request: Request, x: Value) -> Built:
+    ndim = int(request.class_name[-2])
+    pairs = _pairs(request, "padding", ndim)
+    layout = data_format(request.arguments)
+    axes = spatial_axes(ndim + 2, layout)
+    order = spatial_order(of_rank(x, ndim + 2).rank, layout)
+
+    def rule(shape: Shape) -> Shape:
+        sizes = [n if n is None else n + sum(pair) for n, pair in _by_axis(shape, axes, pairs)]
+        return replaced(shape, axes, sizes)
+
+    padding = Padding(request.name, Pad(pairs, request.prefix), pairs)
+    return Built(None, rule, order, (order,), padding=padding, nonnegative=x.nonnegative)
+
+
+@builds("Cropping1D", "Cropping2D", "Cropping3D")
+def _cropping(request: Request, x: Value) -> Built:
+    ndim = int(request.class_name[-2])
+    pairs = _pairs(request, "cropping", ndim)
+    layout = data_format(request.arguments)
+    axes = spatial_axes(ndim + 2, layout)
+    order = spatial_order(of_rank(x, ndim + 2).rank, layout)
+
+    def rule(shape: Shape) -> Shape:
+        sizes = [n if n is None else n - sum(pair) for n, pair in _by_axis(shape, axes, pairs)]
+        if any(n is not None and n < 1 for n in sizes):
+            raise ValueError(f"cropping={pairs} leaves nothing of an input of shape {shape}")
+        return replaced(shape, axes, sizes)
+
+    return Built(Crop(pairs, request.prefix), rule, order, (order,), nonnegative=x.nonnegative)
+
+
+@builds("UpSampling1D", "UpSampling2D", "UpSampling3D")
+def _upsampling(request: Request, x: Value) -> Built:
+    ndim = int(request.class_name[-2])
+    times = request.arguments.axes("size", ndim)
+    layout = data_format(request.arguments)
+    how = request.arguments.word("interpolation", ("nearest", "bilinear"), "nearest")
+    if how == "bilinear" and ndim != 2:
+        raise Unsupported(f"interpolation={how!r} is for images alone")
+    axes = spatial_axes(ndim + 2, layout)
+    order = spatial_order(of_rank(x, ndim + 2).rank, layout)
+
+    def rule(shape: Shape) -> Shape:
+        return replaced(shape, axes, [n and n * k for n, k in _by_axis(shape, axes, times)])
+
+    block = (Repeat if how == "nearest" else Enlarge)(times, request.prefix)
+    return Built(block, rule, order, (order,))
+
+
+def _by_axis(shape, axes, values):
+    return [(shape[axis], value) for axis, value in zip(axes, values)]
+
+
+def _pairs(request: Request, name: str, ndim: int) -> Pairs:
+    """``padding`` or ``cropping``: an int, an int for each axis, or a pair for each axis."""
+    value = request.arguments.get(name)
+    if ndim == 1 and isinstance(value, list) and len(value) == 2:
+        value = [value]
+    items = value if isinstance(value, list) else [value] * ndim
+    pairs = [item if isinstance(item, list) else [item, item] for item in items]
+    numbers = [n for pair in pairs for n in pair]
+    whole = all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 for n in numbers)
+    if len(pairs) != ndim or any(len(pair) != 2 for pair in pairs) or not whole:
+        raise Unsupported(f"{name}={value!r} is no pair of whole numbers for each of {ndim} axes")
+    return tuple(map(tuple, pairs))

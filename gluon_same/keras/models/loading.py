@@ -1,0 +1,125 @@
+"""Reading whole models."""
+
+import os
+import warnings
+from typing import Any, Callable, Dict, Optional, Tuple, Union
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock
+
+from .build import Settings, build
+from .config import parse
+from .files import opened
+from .net import KerasNet
+from .weights import Put, source_of
+
+__all__ = ["load_model"]
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def load_model(
+    path: Union[Path, Tuple[Path, Path]],
+    *,
+    custom: Optional[Dict[str, Callable[..., HybridBlock]]] = None,
+    layout: str = "NCHW",
+    ctx: Any = None,
+) -> KerasNet:
+    """Read a Keras model as a Gluon net, with its weights.
+
+    Neither Keras nor TensorFlow is needed, and no code in the file is run. The net serves every input
+    size that the model's layers do, whatever size the model was made for. It hybridizes, trains, saves
+    its parameters and exports as any other.
+
+    Parameters
+    ----------
+    path : path, or (path, path)
+        A ``.keras`` file, an ``.h5`` file that holds a model, or two files: the text that
+        ``model.to_json()`` gives, and the weights (``.weights.h5`` or ``.h5``). From Keras 2.2 to 2.15,
+        or Keras 3.
+    custom : dict of str to callable, optional
+        For classes that are not known, ``builder(config, arrays)``. It receives the layer's configuration
+        and its arrays as Keras has them, and returns an initialized HybridBlock for data whose channels
+        come first. It is asked first for the classes that are known, too.
+    layout : {'NCHW', 'NHWC'}
+        Whether inputs and outputs have their channels first, or as Keras has them. That of a Keras model
+        whose layers say ``data_format='channels_first'`` is Keras' own.
+    ctx : Context or list of Context, optional
+        Where the parameters are; the current context by default.
+
+    Returns
+    -------
+    KerasNet
+        A HybridBlock. Its children (``net.layers['conv1']``) and its parameters have Keras' names. What
+        Keras does not train has ``grad_req='null'``, and BatchNormalization that is frozen uses its
+        running averages, as in Keras.
+
+    Raises
+    ------
+    ImportError
+        If h5py is not installed.
+    OSError
+        If a file cannot be opened.
+    ValueError
+        If a file is damaged or hostile, naming the entry; or if the model holds what is not supported:
+        the message lists all such layers and arguments at once.
+
+    Warns
+    -----
+    UserWarning
+        If layers that add noise in Keras' training do nothing here.
+
+    Notes
+    -----
+    Numbers are float32. In training, Keras' running variances are those of a sample (n - 1), and MXNet's
+    those of a population (n).
+
+    Examples
+    --------
+    >>> net = load_model('model.keras')                               # doctest: +SKIP
+    >>> net.hybridize()                                               # doctest: +SKIP
+    >>> net(mx.nd.ones((1, 3, 224, 224))).shape                       # doctest: +SKIP
+    (1, 1000)
+    """
+    if layout not in ("NCHW", "NHWC"):
+        raise ValueError(f"layout={layout!r} is unknown: use 'NCHW' or 'NHWC'")
+    where = path if isinstance(path, (str, os.PathLike)) else path[0]
+    with opened(path) as found:
+        if found.config is None:
+            raise ValueError(
+                f"{where} holds weights alone: give (config.json, {where}), or read them into a net of "
+                "your own with gluon_same.keras.load_keras_weights(net, path)"
+            )
+        model = parse(found.config, os.fspath(where))
+        source = source_of(found.weights, model)
+        settings = Settings(_is_keras3(found), dict(custom or {}), source.arrays)
+        result = build(model, settings, layout)
+        put = Put(ctx or mx.current_context())
+        _freeze(result.owners)
+        source.fill(result.owners, put)
+    for parameter, value in result.found.constants:
+        put.set(parameter, value)
+    for parameter in result.net.collect_params().values():
+        if parameter._data is None:
+            parameter.initialize(ctx=put.ctx)
+    if result.found.inference_only:
+        warnings.warn(
+            f"In training, these layers do not do what they do in Keras: "
+            f"{', '.join(result.found.inference_only)}",
+            stacklevel=2,
+        )
+    return result.net
+
+
+def _freeze(owners):
+    for owner in owners:
+        if not owner.trainable:
+            owner.block.collect_params().setattr("grad_req", "null")
+        elif owner.owners is not None:
+            _freeze(owner.owners)
+
+
+def _is_keras3(found):
+    if found.version is not None:
+        return found.version.startswith("3")
+    return "module" in found.config  # Keras 3 writes it, and no version in a text of its own
