@@ -3,8 +3,9 @@
     python keras_applications.py list
     python keras_applications.py NET {top,body} FOLDER [--train]
 
-writes ``FOLDER/<size>.h5`` or ``.keras`` and ``FOLDER/arrays.npz``: random weights and statistics, such that
-values neither vanish nor explode, and outputs in float32 and in float64, at two sizes.
+writes ``FOLDER/<size>.h5`` or ``.keras`` and ``FOLDER/arrays.npz``: a net with random weights and
+statistics, such that values neither vanish nor explode, and its outputs in float32 and float64 at
+two sizes.
 """
 
 import argparse
