@@ -113,12 +113,16 @@ def random_weight(name, old, rng):
     return rng.normal(0, 1 / np.sqrt(max(1, old.size // max(1, old.shape[-1]))), old.shape)
 
 
-def randomize(model, seed):
+def randomize(model, rng):
     """Give every weight of a model random values, statistics included."""
-    rng = np.random.RandomState(crc32(seed.encode()))
-    names = [getattr(weight, "path", weight.name).split("/")[-1] for weight in model.weights]
-    old = model.get_weights()
-    model.set_weights([random_weight(*pair, rng).astype(pair[1].dtype) for pair in zip(names, old)])
+    for layer in model.layers:
+        if hasattr(layer, "layers"):
+            randomize(layer, rng)
+            continue
+        # A Keras 2.2 model lists its weights and their values in two different orders; a layer does not.
+        names = [getattr(weight, "path", weight.name).split("/")[-1] for weight in layer.weights]
+        old = layer.get_weights()
+        layer.set_weights([random_weight(*pair, rng).astype(pair[1].dtype) for pair in zip(names, old)])
 
 
 def save(keras, model, kind, path):
@@ -212,7 +216,7 @@ def make(keras, name, build, runs, how, folder):
         model.compile("adam", "mse")
         data = draw(runs[0], name)[0]
         model.train_on_batch(data, np.zeros_like(model.predict_on_batch(data)))
-    randomize(model, name)
+    randomize(model, np.random.RandomState(crc32(name.encode())))
     arrays = {}
     for kind in kinds_of(keras, how):
         if how.get("refused"):
@@ -225,6 +229,8 @@ def make(keras, name, build, runs, how, folder):
         arrays = arrays or found
     if how.get("trained") and number(keras) >= (2, 15):
         arrays.update(trained(keras, loaded, name, runs[0]))
+    if not all(np.isfinite(each).all() for each in arrays.values()):
+        raise ValueError(f"{name}: its outputs are not finite")
     if arrays:
         np.savez_compressed(folder / (name + ".npz"), **arrays)
 

@@ -1,0 +1,167 @@
+"""What Keras computes in one net of keras.applications; keras_models.py runs this in Keras' environment.
+
+    python keras_applications.py list
+    python keras_applications.py NET {top,body} FOLDER [--train]
+
+writes ``FOLDER/<size>.h5`` or ``.keras`` and ``FOLDER/arrays.npz``: a net with random weights and
+statistics, such that values neither vanish nor explode, and its outputs in float32 and float64 at
+two sizes.
+"""
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+SIZES = 96, 107
+BATCH, TRAINING_BATCH, RATE = 2, 8, 0.01
+
+
+def import_keras():
+    os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", KERAS_BACKEND="tensorflow", CUDA_VISIBLE_DEVICES="-1")
+    os.environ["KERAS_HOME"] = tempfile.mkdtemp()
+    import keras
+
+    return keras
+
+
+def names(keras):
+    """All nets of keras.applications."""
+    return [name for name in dir(keras.applications) if name[0].isupper()]
+
+
+def build(keras, net, top, size, dtype="float32"):
+    """The net without weights; with its top it gives logits, and has the size fixed."""
+    keras.backend.clear_session()
+    keras.backend.set_floatx(dtype)
+    make = getattr(keras.applications, net)
+    if top:
+        return make(weights=None, input_shape=(size, size, 3), classifier_activation=None)
+    return make(weights=None, include_top=False, input_shape=(None, None, 3))
+
+
+def layers_of(model):
+    for layer in model.layers:
+        yield from layers_of(layer) if hasattr(layer, "layers") else [layer]
+
+
+def data(model, size, batch):
+    """Images in the range that the net takes: it has its preprocessing inside, or not."""
+    random = np.random.RandomState(size)
+    kinds = {type(layer).__name__ for layer in layers_of(model)}
+    low, high = (0, 255) if kinds & {"Rescaling", "Normalization"} else (-1, 1)
+    return random.uniform(low, high, (batch, size, size, 3)).astype("float32")
+
+
+def randomize(model, seed):
+    """Draw all weights, then let each BatchNormalization keep about the statistics of some data."""
+    random = np.random.RandomState(crc32(seed.encode()))
+
+    def drawn(weight, old):
+        name = getattr(weight, "path", weight.name).split("/")[-1]
+        if not np.issubdtype(old.dtype, np.floating):
+            return old
+        if "variance" in name or "gamma" in name:
+            return random.uniform(0.5, 1.5, old.shape)
+        if old.ndim < 2:
+            return random.normal(0, 0.1, old.shape)
+        inputs = old.shape[0] * old.shape[1] if "depthwise" in name else old[..., 0].size
+        return random.normal(0, np.sqrt(2 / inputs), old.shape)
+
+    def redraw(change):
+        pairs = zip(model.weights, model.get_weights())
+        model.set_weights([np.asarray(change(*pair), pair[1].dtype) for pair in pairs])
+
+    def shaken(weight, old):
+        name = getattr(weight, "path", weight.name)
+        if "moving_variance" in name:
+            return old * random.uniform(0.8, 1.25, old.shape) + 1e-3
+        if "moving_mean" in name:
+            return old + 0.1 * random.normal(0, 1, old.shape) * (np.abs(old) + 0.1)
+        return old
+
+    redraw(drawn)
+    norms = [layer for layer in layers_of(model) if type(layer).__name__ == "BatchNormalization"]
+    momenta = [layer.momentum for layer in norms]
+    for layer in norms:
+        layer.momentum = 0.0
+    model(data(model, SIZES[0], BATCH), training=True)
+    for layer, momentum in zip(norms, momenta):
+        layer.momentum = momentum
+    redraw(shaken)
+
+
+def reload(keras, path):
+    custom = {}
+    if keras.__version__ < "3":
+        from keras.src.applications import convnext
+
+        custom = {"LayerScale": convnext.LayerScale, "StochasticDepth": convnext.StochasticDepth}
+    return keras.models.load_model(path, custom_objects=custom, compile=False)
+
+
+def trained(keras, model, dtype):
+    """Outputs in training mode, and those for inference after a step of SGD on their mean square."""
+    import tensorflow as tf
+
+    x = data(model, SIZES[0], TRAINING_BATCH).astype(dtype)
+    with tf.GradientTape() as tape:
+        outputs = model(x, training=True)
+        loss = tf.reduce_mean(outputs**2)
+    weights = model.trainable_weights
+    variables = weights if keras.__version__ < "3" else [weight.value for weight in weights]
+    for weight, gradient in zip(weights, tape.gradient(loss, variables)):
+        weight.assign(weight - RATE * gradient)
+    return outputs.numpy(), model(x, training=False).numpy()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("net")
+    parser.add_argument("part", nargs="?", choices=["top", "body"])
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--train", action="store_true")
+    options = parser.parse_args()
+    keras = import_keras()
+    if options.net == "list":
+        print(keras.__version__, *names(keras))
+        return
+    net, top = options.net, options.part == "top"
+    # One kind of file for one part, so that both are read.
+    kind = "h5" if top == (keras.__version__ < "3") else "keras"
+    arrays = {}
+    path = options.folder / f"{SIZES[0]}.{kind}"
+    model = build(keras, net, top, SIZES[0])
+    randomize(model, f"{net} {options.part}")
+    model.save(str(path))
+    model = reload(keras, str(path))
+    weights = model.get_weights()
+    for size in SIZES:
+        if top and size != SIZES[0]:
+            model = build(keras, net, top, size)
+            if [w.shape for w in model.get_weights()] != [w.shape for w in weights]:
+                randomize(model, net)
+                weights = model.get_weights()
+                model.save(str(options.folder / f"{size}.{kind}"))
+            model.set_weights(weights)
+        x = data(model, size, BATCH)
+        arrays[f"data {size}"] = x
+        arrays[f"float32 {size}"] = model(x, training=False).numpy()
+        double = build(keras, net, top, size, "float64")
+        double.set_weights(weights)
+        arrays[f"float64 {size}"] = double(x.astype("float64"), training=False).numpy()
+        if options.train and size == SIZES[0]:
+            arrays["data trained"] = data(model, size, TRAINING_BATCH)
+            for dtype, each in (("float64", double), ("float32", model)):
+                outputs = trained(keras, each, dtype)
+                arrays[f"{dtype} training"], arrays[f"{dtype} stepped"] = outputs
+        del double
+        keras.backend.set_floatx("float32")
+    np.savez(options.folder / "arrays.npz", **arrays)
+
+
+if __name__ == "__main__":
+    main()
