@@ -9,7 +9,7 @@ import numpy as np
 
 from .net import KerasNet, Run
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = ["compare"]
 
 Array = np.ndarray
 
@@ -113,7 +113,23 @@ def compare(
 
     Examples
     --------
-    >>> print(compare(net, 'activations.npz'))                        # doctest: +SKIP
+    >>> import h5py, json, os, tempfile
+    >>> from gluon_same.keras import load_model
+    >>> weights, text = (os.path.join(tempfile.mkdtemp(), name) for name in ('w.weights.h5', 'c.json'))
+    >>> with h5py.File(weights, 'w') as file:
+    ...     file['layers/dense/vars/0'] = [[1., 2.], [3., 4.], [5., 6.]]
+    ...     file['layers/dense/vars/1'] = [0., 1.]
+    >>> layer = {'name': 'dense', 'units': 2, 'batch_input_shape': [None, 3]}
+    >>> layers = [{'class_name': 'Dense', 'config': layer}]
+    >>> with open(text, 'w') as file:
+    ...     json.dump({'class_name': 'Sequential', 'config': {'name': 'net', 'layers': layers}}, file)
+    >>> net = load_model((text, weights))
+    >>> compare(net, {'input:0': np.array([[1, 0, 1]]), 'dense': np.array([[6, 8]])})
+    Layer (type)   Shape in Keras  Largest  Difference
+    --------------------------------------------------
+    dense (Dense)  1x2             8        1.2e-01  <
+    --------------------------------------------------
+    The first layer beyond 0.0001 is dense (Dense).
     """
     if not isinstance(net, KerasNet):
         raise TypeError(f"net={net!r} is no net from gluon_same.keras.load_model")
@@ -157,7 +173,7 @@ def _input(net: KerasNet, index: int, known: Dict[str, Array]) -> mx.nd.NDArray:
             if array.ndim != rank:
                 raise ValueError(f"{name!r} has shape {array.shape}, and the net takes {rank} axes")
             array = array.transpose(shown.order)
-            return mx.nd.array(array, dtype=array.dtype if array.dtype.kind in "iu" else np.float32)
+            return mx.nd.array(array, dtype=np.float32)
     raise ValueError(f"there is no array for the input {shown.key!r}: give it, or 'input:{index}'")
 
 

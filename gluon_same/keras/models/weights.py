@@ -1,6 +1,6 @@
 """Which array of a file belongs to which layer, and putting it there."""
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 import numpy as np
@@ -133,24 +133,16 @@ class Legacy:
         return {owner.name: entries for owner, entries in zip(owners, held.values())}
 
 
-def source_of(file: Hdf5, model: Model) -> Any:
-    """The weights of a file, in the form that it has.
+def source_of(file: Hdf5, model: Model) -> Union[Legacy, Grouped]:
+    """The weights of a file, in the form that it has."""
+    root = legacy_root(file)
+    return Grouped(file, model) if root is None else Legacy(file, root, model)
 
-    Raises
-    ------
-    ValueError
-        If it has neither.
-    """
-    if file.has("model_weights"):
-        return Legacy(file, "model_weights", model)
-    if file.texts("layer_names"):
-        return Legacy(file, "", model)
-    if file.has("layers") or file.has("_layer_checkpoint_dependencies"):
-        return Grouped(file, model)
-    raise ValueError(
-        f"{file.path} holds no weights of a Keras model: it has no entry 'layers' or 'model_weights', "
-        "and no attribute 'layer_names'"
-    )
+
+def legacy_root(file: Hdf5) -> Optional[str]:
+    """The group of a legacy file's weights; None for a file of another form."""
+    root = "model_weights" if file.has("model_weights") else ""
+    return root if file.has_attribute("layer_names", root) else None
 
 
 class Put:
