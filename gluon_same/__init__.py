@@ -8,6 +8,7 @@
 - :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
 - :func:`gluon_same.adapt`: have a hybridized net do so for each size that it is given.
 - :mod:`gluon_same.tuning`: what was measured to find the fastest.
+- :func:`gluon_same.to_same`: turn the padding of a net that somebody else wrote into SAME.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
 """
 
@@ -22,6 +23,17 @@ from . import (
 from .adapt import adapt
 from .specialize import specialize
 from .summary import summary
+from .to_same import to_same
 
 __version__ = "0.1.0"
-__all__ = ["adapt", "functional", "geometry", "model_zoo", "nn", "specialize", "summary", "tuning"]
+__all__ = [
+    "adapt",
+    "functional",
+    "geometry",
+    "model_zoo",
+    "nn",
+    "specialize",
+    "summary",
+    "to_same",
+    "tuning",
+]

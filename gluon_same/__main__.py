@@ -8,11 +8,12 @@ from typing import Optional, Sequence
 import mxnet as mx
 
 from . import __version__, demo, pad
+from .keras import convert
 
 PROGRAM = "python -m gluon_same"
 
 #: Each command is a module with ``SUMMARY``, ``add_arguments(parser)`` and ``run(args) -> int``.
-COMMANDS = {"demo": demo, "pad": pad}
+COMMANDS = {"convert": convert, "demo": demo, "pad": pad}
 
 
 class _Parser(argparse.ArgumentParser):

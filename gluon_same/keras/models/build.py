@@ -33,7 +33,7 @@ class Owner(NamedTuple):
 class Settings(NamedTuple):
     """What all layers of a model share."""
 
-    keras3: bool
+    version: Tuple[int, int]  # of the Keras that wrote the model
     custom: Dict[str, Callable]
     arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # a layer's arrays, by its path
 
@@ -95,7 +95,9 @@ def _as_input(model: config.Model, ref: config.Ref, order: Callable[[int], Order
     layer = model.layers[ref.layer]
     given = layer.config.get("batch_input_shape") or layer.config.get("batch_shape")
     sizes = given if isinstance(given, list) else [None]
-    fits = all(n is None or (isinstance(n, int) and not isinstance(n, bool) and n > 0) for n in sizes[1:])
+    fits = all(
+        n is None or (isinstance(n, int) and not isinstance(n, bool) and n > 0) for n in sizes[1:]
+    )
     if not isinstance(given, list) or not given or not fits:
         raise ValueError(
             f"{model.name}: the shape of input {layer.name!r} is {given!r}. Build the model in Keras, "
@@ -196,7 +198,7 @@ class _Builder:
         request.arguments.finish()
         if built.inference_only and call.index == 0:
             self.found.inference_only.append("/".join((*self.path, layer.name)))
-        return [self._added(layer, call, built, inputs)]
+        return self._added(layer, call, built, inputs)
 
     def _builder_of(self, layer: config.Layer, call: config.Call) -> Optional[Callable[..., Built]]:
         """What builds a layer; None for a nested model."""
@@ -218,7 +220,7 @@ class _Builder:
             layer.name,
             layer.class_name.rpartition(">")[2],
             Arguments(layer.config),
-            self.settings.keras3,
+            self.settings.version,
             self.trainable and layer.trainable,
             f"{self.prefix}{layer.name}_",
             lambda: self.settings.arrays_of((*self.path, layer.name)),
@@ -247,23 +249,26 @@ class _Builder:
 
     def _added(
         self, layer: config.Layer, call: config.Call, built: Built, inputs: Sequence[Value]
-    ) -> Value:
-        """The output of a layer whose block is built, and its step."""
+    ) -> List[Value]:
+        """The outputs of a layer whose block is built, and its step."""
         takes = built.takes or (None,) * len(inputs)
         if built.folds:
             ready = list(inputs)
         else:
             ready = [self._in_order(x, order) for x, order in zip(inputs, takes)]
-        shape, known = built.rule(*(x.shape for x in inputs)), built.rule(*(x.open for x in inputs))
-        order = built.order or ready[0].order
+        outputs = ((built.rule, built.order or ready[0].order), *built.more)
         if built.block is None:
-            slot = ready[0].slot
+            slots = [ready[0].slot]
         else:
-            slot = self._slot()
+            slots = [self._slot() for _ in outputs]
             name = self._child(layer, call, built)
-            self.steps.append(Run(name, tuple(x.slot for x in ready), (slot,)))
+            self.steps.append(Run(name, tuple(x.slot for x in ready), tuple(slots)))
         self.taken.setdefault(layer.name, tuple(ready))
-        return Value(slot, shape, known, order, built.padding, built.nonnegative)
+        shapes, known = [x.shape for x in inputs], [x.open for x in inputs]
+        return [
+            Value(slot, rule(*shapes), rule(*known), order, built.padding, built.nonnegative)
+            for slot, (rule, order) in zip(slots, outputs)
+        ]
 
     def _child(self, layer: config.Layer, call: config.Call, built: Built) -> str:
         """The name of the block that runs a call: a layer with weights has one, whatever its calls."""
@@ -312,41 +317,33 @@ class _Builder:
     def _in_order(self, value: Value, order: Optional[Order]) -> Value:
         """A value with the zeros around it, in an order; steps are added where it is not so."""
         if value.padding is not None:
-            slot = self._once((value.slot, value.padding.layer), self._padded, value)
-            value = value._replace(slot=slot, padding=None)
+            run = Run(value.padding.layer, (value.slot,), ())
+            self.blocks[value.padding.layer] = value.padding.block
+            value = value._replace(slot=self._once(run), padding=None)
         if order is None or order == value.order:
             return value
-        if value.rank < len(order):
-            slot = self._once((value.slot, order), self._widened, value, order)
+        if value.rank < len(order):  # a matrix: axes of one element between its two
+            sizes = {0: 0, len(order) - 1: -1}
+            step = Widen(value.slot, tuple(sizes.get(axis, 1) for axis in order), -1)
         else:
-            slot = self._once((value.slot, order), self._transposed, value, order)
-        return value._replace(slot=slot, order=order)
+            step = Move(value.slot, transposition(value.order, order), -1)
+        return value._replace(slot=self._once(step), order=order)
 
-    def _once(self, key: Any, add: Callable[..., int], *args: Any) -> int:
-        if key not in self.slots:
-            self.slots[key] = add(*args)
-        return self.slots[key]
-
-    def _padded(self, value: Value) -> int:
-        slot, padding = self._slot(), value.padding
-        self.blocks[padding.layer] = padding.block
-        self.steps.append(Run(padding.layer, (value.slot,), (slot,)))
-        return slot
-
-    def _widened(self, value: Value, order: Order) -> int:
-        slot = self._slot()
-        sizes = {0: 0, len(order) - 1: -1}
-        self.steps.append(Widen(value.slot, tuple(sizes.get(axis, 1) for axis in order), slot))
-        return slot
-
-    def _transposed(self, value: Value, order: Order) -> int:
-        slot = self._slot()
-        self.steps.append(Move(value.slot, transposition(value.order, order), slot))
-        return slot
+    def _once(self, step: Any) -> int:
+        """The slot of what a step gives, which is added unless it is there."""
+        if step not in self.slots:
+            slot = self.slots[step] = self._slot()
+            outputs = {"outputs": (slot,)} if isinstance(step, Run) else {"output": slot}
+            self.steps.append(step._replace(**outputs))
+        return self.slots[step]
 
     def _show(self, ref: config.Ref, value: Value) -> None:
         if value.padding is None:
-            key = ref.layer + (f"#{ref.call}" if ref.call else "") + (f":{ref.output}" if ref.output else "")
+            key = (
+                ref.layer
+                + (f"#{ref.call}" if ref.call else "")
+                + (f":{ref.output}" if ref.output else "")
+            )
             self.shown.append(Shown(key, value.slot, value.order))
 
     def _slot(self) -> int:
@@ -365,7 +362,10 @@ def _values(value: Any) -> List[Value]:
 def _check_call(kwargs: Dict[str, Any]) -> None:
     """Refuse arguments of a call that change what it computes."""
     for name, value in kwargs.items():
-        harmless = value is None or (name == "training" and value is False)
+        harmless = (
+            value in (None, []) or (name == "training" and value is False) or name == "initial_state"
+        )
+        harmless = harmless or (isinstance(value, list) and all(each is None for each in value))
         if not harmless:
             what = "an array" if _values(value) else repr(value)
             raise Unsupported(f"it is called with {name}={what}")

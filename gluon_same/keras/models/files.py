@@ -1,4 +1,4 @@
-"""Reading Keras' files safely: JSON, zip and HDF5, each within bounds that follow from the file's size."""
+"""Reading Keras' files safely: JSON, zip and HDF5, within bounds that follow from the file's size."""
 
 import io
 import json
@@ -39,7 +39,7 @@ class Hdf5:
 
     def __init__(self, group: Any, path: str, most: int):
         self.path = path
-        self._group = group
+        self._found = {"": group}
         self._left = most
 
     def names(self, where: str = "") -> List[str]:
@@ -68,6 +68,11 @@ class Hdf5:
                 parts.append(attributes[f"{name}{len(parts)}"])
             return [_decoded(text) for part in parts for text in np.asarray(part).ravel()]
 
+    def shape(self, where: str) -> Tuple[int, ...]:
+        """The shape of an array."""
+        with self._explained(where):
+            return tuple(self._find(where).shape)
+
     def array(self, where: str) -> np.ndarray:
         """A floating array in float32, or an integer one as it is."""
         import h5py
@@ -87,17 +92,17 @@ class Hdf5:
             return values.astype(np.float32, copy=False) if found.dtype.kind == "f" else values
 
     def _find(self, where):
-        """The group or dataset, by links that stay in the file."""
+        """The group or dataset, by links that stay in the file; None where there is none."""
         import h5py
 
-        found = self._group
-        for name in filter(None, where.split("/")):
-            if not isinstance(found, h5py.Group) or name not in found:
-                return None
-            if not isinstance(found.get(name, getlink=True), h5py.HardLink):
+        if where not in self._found:
+            above, _, name = where.rpartition("/")
+            group = self._find(above)
+            link = group.get(name, getlink=True) if isinstance(group, h5py.Group) else None
+            if link is not None and not isinstance(link, h5py.HardLink):
                 raise ValueError("it is a link to elsewhere")
-            found = found[name]
-        return found
+            self._found[where] = None if link is None else group[name]
+        return self._found[where]
 
     @contextmanager
     def _explained(self, where):

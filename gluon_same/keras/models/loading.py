@@ -1,6 +1,7 @@
 """Reading whole models."""
 
 import os
+import re
 import warnings
 from typing import Any, Callable, Dict, Optional, Tuple, Union
 
@@ -38,9 +39,9 @@ def load_model(
         ``model.to_json()`` gives, and the weights (``.weights.h5`` or ``.h5``). From Keras 2.2 to 2.15,
         or Keras 3.
     custom : dict of str to callable, optional
-        For classes that are not known, ``builder(config, arrays)``. It receives the layer's configuration
-        and its arrays as Keras has them, and returns an initialized HybridBlock for data whose channels
-        come first. It is asked first for the classes that are known, too.
+        For classes that are not known, ``builder(config, arrays)``. It receives the configuration of the
+        layer and its arrays as Keras has them, and returns an initialized HybridBlock for data whose
+        channels come first. It takes precedence for classes that are known.
     layout : {'NCHW', 'NHWC'}
         Whether inputs and outputs have their channels first, or as Keras has them. That of a Keras model
         whose layers say ``data_format='channels_first'`` is Keras' own.
@@ -92,7 +93,7 @@ def load_model(
             )
         model = parse(found.config, os.fspath(where))
         source = source_of(found.weights, model)
-        settings = Settings(_is_keras3(found), dict(custom or {}), source.arrays)
+        settings = Settings(_version(found), dict(custom or {}), source.arrays)
         result = build(model, settings, layout)
         put = Put(ctx or mx.current_context())
         _freeze(result.owners)
@@ -119,7 +120,10 @@ def _freeze(owners):
             _freeze(owner.owners)
 
 
-def _is_keras3(found):
-    if found.version is not None:
-        return found.version.startswith("3")
-    return "module" in found.config  # Keras 3 writes it, and no version in a text of its own
+def _version(found):
+    """The version of Keras; TensorFlow's Keras of the 2.2 line counts as its 2.3."""
+    if found.version is None:  # Keras 3 writes it in no text of its own, and its modules
+        return (3, 0) if "module" in found.config else (2, 3)
+    numbers = re.match(r"(\d+)\.(\d+)", found.version)
+    version = tuple(map(int, numbers.groups())) if numbers else (2, 3)
+    return max(version, (2, 3)) if "tf" in found.version else version

@@ -115,7 +115,7 @@ class KerasNet(HybridBlock):
         for step in self.plan.steps:
             if isinstance(step, Run):
                 out = self._children[step.child](*(slots[slot] for slot in step.inputs))
-                slots.update(zip(step.outputs, out if isinstance(out, (list, tuple)) else [out]))
+                slots.update(zip(step.outputs, [out] if len(step.outputs) == 1 else out))
             elif isinstance(step, Move):
                 slots[step.output] = F.transpose(slots[step.slot], axes=step.axes)
             else:
@@ -146,5 +146,7 @@ class KerasNet(HybridBlock):
         )
 
     def __repr__(self) -> str:
-        lines = [f"  ({name}): {block!r}".replace("\n", "\n  ") for name, block in self._children.items()]
+        lines = [
+            f"  ({name}): {block!r}".replace("\n", "\n  ") for name, block in self._children.items()
+        ]
         return "\n".join([f"{type(self).__name__}(", *lines, ")"])

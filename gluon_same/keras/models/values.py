@@ -1,10 +1,10 @@
 """What flows between layers: shapes in Keras' axes, and the order in which the axes are stored.
 
 Keras' axes are ``(batch, ..., channels)`` for most layers, and oneDNN's convolutions take
-``(batch, channels, ...)``. So a value has a shape in *Keras'* axes, and an *order*, which is Keras' axis
-for each axis of the array that holds it. A layer says which order it takes and which it gives. Only where
-the two differ is there a transpose; a layer that works element by element takes any order, and Keras'
-``Permute`` merely renames axes.
+``(batch, channels, ...)``. So a value has a shape in Keras' axes, and an *order*: for each axis of the
+array that holds it, Keras' axis. A layer says which order it takes and which it gives, and a transpose
+is added only where the two differ. A layer that works element by element takes any order, and Keras'
+``Permute`` renames axes.
 """
 
 from typing import Any, NamedTuple, Optional, Sequence, Tuple

@@ -1,6 +1,5 @@
 """Which array of a file belongs to which layer, and putting it there."""
 
-import re
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 import mxnet as mx
@@ -11,6 +10,7 @@ from .build import Owner
 from .config import Model
 from .files import Hdf5
 from .layers import Weight
+from .names import role_of, snake_case
 
 Path = Tuple[str, ...]
 
@@ -36,7 +36,7 @@ class Grouped:
         self.file = file
         # Keras 2.13 has another name for the same group.
         self._layers = "layers" if file.has("layers") else "_layer_checkpoint_dependencies"
-        self._groups: Dict[Path, str] = {}
+        self.groups: Dict[Path, str] = {}  # by the path of a layer
         self._name_groups(model, (), "")
 
     def _name_groups(self, model: Model, path: Path, group: str) -> None:
@@ -46,14 +46,16 @@ class Grouped:
             kind = snake_case(layer.class_name)
             count = counts[kind] = counts.get(kind, -1) + 1
             own = "/".join(filter(None, (group, self._layers, f"{kind}_{count}" if count else kind)))
-            self._groups[(*path, layer.name)] = own
+            self.groups[(*path, layer.name)] = own
             if layer.model is not None:
                 self._name_groups(layer.model, (*path, layer.name), own)
 
     def arrays(self, path: Path) -> List[np.ndarray]:
         """All arrays of a layer."""
-        group = f"{self._groups[path]}/vars"
-        return [self.file.array(f"{group}/{name}") for name in sorted(self.file.names(group), key=_number)]
+        group = f"{self.groups[path]}/vars"
+        return [
+            self.file.array(f"{group}/{name}") for name in sorted(self.file.names(group), key=number_of)
+        ]
 
     def fill(self, owners: Sequence[Owner], put: "Put", path: Path = ()) -> None:
         """Put every weight of these layers in its place."""
@@ -64,8 +66,8 @@ class Grouped:
                 continue
             for part in dict.fromkeys(weight.part for weight in owner.weights):
                 weights = [weight for weight in owner.weights if weight.part == part]
-                group = "/".join(filter(None, (self._groups[own], part, "vars")))
-                found = sorted(self.file.names(group), key=_number)
+                group = "/".join(filter(None, (self.groups[own], part, "vars")))
+                found = sorted(self.file.names(group), key=number_of)
                 if len(found) != len(weights):
                     raise ValueError(
                         f"{self.file.path}: entry {group!r} holds {len(found)} arrays, and layer "
@@ -93,7 +95,7 @@ class Legacy:
         for layer in file.texts("layer_names", root):
             group = f"{root}/{layer}" if root else layer
             names = file.texts("weight_names", group)
-            self._entries[layer] = [Entry(f"{group}/{name}", _role(name)) for name in names]
+            self._entries[layer] = [Entry(f"{group}/{name}", role_of(name)) for name in names]
 
     def arrays(self, path: Path) -> List[np.ndarray]:
         """All arrays of a layer; of one in a nested model, those whose names hold the layer's."""
@@ -112,9 +114,10 @@ class Legacy:
             entries = held[owner.name]
             weights = _matched(owner, entries)
             if weights is None:
+                wanted = _roles(weight for _, weight, _ in _all_weights(owner))
                 raise ValueError(
                     f"{self.file.path}: layer {owner.name!r} holds {_roles(entries)}, and the model's "
-                    f"{owner.name} ({owner.class_name}) has {_roles(w for _, w, _ in _all_weights(owner))}"
+                    f"{owner.name} ({owner.class_name}) has {wanted}"
                 )
             for (path, weight), entry in zip(weights, entries):
                 put(path, weight, self.file, entry.where)
@@ -175,17 +178,16 @@ class Put:
 
     def set(self, parameter: Parameter, value: np.ndarray) -> None:
         """Give a parameter its value, and its shape where it has none."""
-        parameter.shape = value.shape
-        if parameter._data is None:
-            parameter.initialize(init=mx.init.Zero(), ctx=self.ctx)
-        parameter.set_data(mx.nd.array(value, dtype=np.float32))
+        # As Gluon reads its own files: without a value that would be replaced at once.
+        parameter._load_init(mx.nd.array(value, dtype=np.float32), self.ctx)
 
-
-def snake_case(name: str) -> str:
-    """Keras' own form of a class's name in its files."""
-    name = re.sub(r"\W+", "", name.rpartition(">")[2])
-    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
-    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+    def replace(self, parameter: Parameter, value: np.ndarray) -> None:
+        """Give a parameter its value, which may have one of another dtype or in other places."""
+        if parameter._data is None and not parameter._deferred_init:
+            self.set(parameter, value)
+        else:
+            parameter.shape = value.shape
+            parameter.set_data(mx.nd.array(value, dtype=np.float32))
 
 
 def _all_weights(owner: Owner, path: Path = (), frozen: bool = False) -> List[Tuple[Path, Weight, bool]]:
@@ -237,14 +239,9 @@ _KNOWN_ROLES = (
 )
 
 
-def _role(name: str) -> str:
-    """'kernel' of 'block/conv/kernel:0'."""
-    return re.sub(r"(_\d+)?(:\d+)?$", "", name.rpartition("/")[2])
-
-
 def _roles(items: Iterable[Any]) -> str:
     return ", ".join(item.role or "?" for item in items) or "nothing"
 
 
-def _number(name: str) -> Tuple[int, str]:
+def number_of(name: str) -> Tuple[int, str]:
     return (int(name), "") if name.isdigit() else (1 << 60, name)

@@ -2,8 +2,9 @@
 
 from typing import Any, Dict, Optional
 
-from mxnet.gluon import HybridBlock, nn
+from mxnet.gluon import HybridBlock
 
+from .... import nn
 from ..arguments import Unsupported
 from ..values import Value
 from . import functions
@@ -77,13 +78,15 @@ def activation(
     name = _SAME.get(given, given)
     if name == "linear":
         return None
+    if name == "relu6":
+        return nn.ReLU6(prefix=prefix)
     if name in _NATIVE:
         return nn.Activation(_NATIVE[name], prefix=prefix)
     if name == "hard_sigmoid" and not keras3:
         name = "hard_sigmoid_keras2"
     if name in _ALONG_AXIS:
         return Function(name, prefix, axis=axis)
-    if name not in functions.ACTIVATIONS:
+    if name not in (*functions.ACTIVATIONS, "hard_sigmoid_keras2"):
         raise Unsupported(f"activation={given!r} is no activation of Keras: use custom layers for it")
     return Function(name, prefix)
 
@@ -124,7 +127,7 @@ def _relu(request: Request, x: Value) -> Built:
     slope = arguments.optional_number("negative_slope") or 0
     threshold = arguments.optional_number("threshold") or 0
     if slope == threshold == 0 and most in (None, 6):
-        block = nn.Activation("relu", prefix=prefix) if most is None else Function("relu6", prefix)
+        block = nn.Activation("relu", prefix=prefix) if most is None else nn.ReLU6(prefix=prefix)
     elif most is None and threshold == 0 and slope >= 0:
         block = nn.LeakyReLU(slope, prefix=prefix)
     else:
@@ -137,7 +140,9 @@ def _leaky_relu(request: Request, x: Value) -> Built:
     name = "negative_slope" if request.arguments.get("negative_slope", None) is not None else "alpha"
     slope = request.arguments.number(name, 0.3)
     if slope < 0:
-        return elementwise(Function("general_relu", request.prefix, most=None, slope=slope, threshold=0.0))
+        return elementwise(
+            Function("general_relu", request.prefix, most=None, slope=slope, threshold=0.0)
+        )
     return elementwise(nn.LeakyReLU(slope, prefix=request.prefix))
 
 
@@ -204,7 +209,9 @@ def _layer_as_activation(given: Dict[str, Any], keras3: bool, prefix: Optional[s
     name, config = given.get("class_name"), given.get("config")
     if name not in ("ReLU", "LeakyReLU", "ELU", "ThresholdedReLU") or not isinstance(config, dict):
         raise Unsupported(f"activation={name!r} is no activation of Keras")
-    request = Request(name, name, Arguments(config), keras3, True, prefix or "", list)
+    request = Request(
+        name, name, Arguments(config), (3, 0) if keras3 else (2, 3), True, prefix or "", list
+    )
     block = BUILDERS[name](request, None).block
     request.arguments.finish()
     return block

@@ -1,6 +1,6 @@
 """Convolutions: plain, transposed, depthwise and separable."""
 
-from typing import Any, Optional, Tuple
+from typing import Any, Tuple
 
 import numpy as np
 from mxnet.gluon import HybridBlock
@@ -24,30 +24,17 @@ from .table import (
 )
 
 _CONVOLUTIONS = {1: nn.Conv1D, 2: nn.Conv2D, 3: nn.Conv3D}
+_DEPTHWISE = {1: nn.DepthwiseConv1D, 2: nn.DepthwiseConv2D}
+_SEPARABLE = {1: nn.SeparableConv1D, 2: nn.SeparableConv2D}
 _TRANSPOSED = {1: nn.Conv1DTranspose, 2: nn.Conv2DTranspose, 3: nn.Conv3DTranspose}
-
-
-class Separable(HybridBlock):
-    """A depthwise convolution, and one by a window of one element.
-
-    Parameters
-    ----------
-    depthwise, pointwise : HybridBlock
-    """
-
-    def __init__(self, depthwise: HybridBlock, pointwise: HybridBlock, prefix: Optional[str] = None):
-        super().__init__(prefix=prefix)
-        self.depthwise = depthwise
-        self.pointwise = pointwise
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        return self.pointwise(self.depthwise(x))
 
 
 class _Window:
     """What the convolutions' configurations have in common."""
 
-    def __init__(self, request: Request, x: Value, ndim: int, paddings: Tuple[str, ...] = ("valid", "same")):
+    def __init__(
+        self, request: Request, x: Value, ndim: int, paddings: Tuple[str, ...] = ("valid", "same")
+    ):
         arguments = request.arguments
         self.ndim = ndim
         self.format = data_format(arguments)
@@ -64,6 +51,12 @@ class _Window:
         self.activation = activation(self.given, request.keras3, 1, "activation_")
         of_rank(x, ndim + 2)
         self.channels = x.shape[self.channel_axis]
+
+    def known_channels(self) -> int:
+        """The input's channels; ValueError where the configuration does not tell."""
+        if not self.channels:
+            raise ValueError("the channels of its input are not known")
+        return self.channels
 
     def blocks_padding(self, x: Value) -> Any:
         """The padding for Gluon's block, with the zeros that a ZeroPadding layer puts before it."""
@@ -140,8 +133,15 @@ def _depthwise(request: Request, x: Value) -> Built:
     window = _Window(request, x, ndim)
     for name in ("filters", "groups"):  # Keras writes what its Conv2D was made with
         request.arguments.ignore(name)
-    block, kernel = _depthwise_block(request, x, window, window.use_bias, request.prefix)
-    return window.built(block, x, block._channels, (kernel._replace(role="depthwise_kernel"),))
+    multiplier = request.arguments.whole("depth_multiplier", 1)
+    block = _DEPTHWISE[ndim](
+        depth_multiplier=multiplier,
+        use_bias=window.use_bias,
+        prefix=request.prefix,
+        **window.shared(x),
+    )
+    channels = window.known_channels() * multiplier
+    return window.built(block, x, channels, (_depthwise_kernel(block, window, multiplier),))
 
 
 @builds("SeparableConv1D", "SeparableConv2D")
@@ -150,38 +150,33 @@ def _separable(request: Request, x: Value) -> Built:
     window = _Window(request, x, ndim, ("valid", "same", "causal")[: 3 if ndim == 1 else 2])
     request.arguments.only(groups=1)
     filters = request.arguments.whole("filters")
-    depthwise, kernel = _depthwise_block(request, x, window, False, request.prefix + "depthwise_")
-    pointwise = _CONVOLUTIONS[ndim](
-        filters,
-        1,
-        use_bias=window.use_bias,
-        in_channels=depthwise._channels,
-        prefix=request.prefix + "pointwise_",
-    )
-    last = Weight(
-        "pointwise_kernel",
-        (*(1,) * ndim, depthwise._channels, filters),
-        into(pointwise.weight, ndim + 1, ndim, *range(ndim)),
-    )
-    block = Separable(depthwise, pointwise, request.prefix)
-    return window.built(block, x, filters, (kernel, last))
-
-
-def _depthwise_block(request, x, window, use_bias, prefix):
     multiplier = request.arguments.whole("depth_multiplier", 1)
-    if not window.channels:
-        raise ValueError("the channels of its input are not known")
-    channels = window.channels * multiplier
-    block = _CONVOLUTIONS[window.ndim](
-        channels, groups=window.channels, use_bias=use_bias, prefix=prefix, **window.shared(x)
+    block = _SEPARABLE[ndim](
+        filters,
+        depth_multiplier=multiplier,
+        use_bias=window.use_bias,
+        prefix=request.prefix,
+        **window.shared(x),
     )
+    pointwise = Weight(
+        "pointwise_kernel",
+        (*(1,) * ndim, window.known_channels() * multiplier, filters),
+        into(block.pointwise.weight, ndim + 1, ndim, *range(ndim)),
+    )
+    return window.built(
+        block, x, filters, (_depthwise_kernel(block.depthwise, window, multiplier), pointwise)
+    )
+
+
+def _depthwise_kernel(block: HybridBlock, window: _Window, multiplier: int) -> Weight:
+    ndim, channels = window.ndim, window.known_channels()
 
     def put(array: np.ndarray):
         # (*kernel, channels, multiplier) as (channels * multiplier, 1, *kernel)
-        kernel = array.transpose(window.ndim, window.ndim + 1, *range(window.ndim))
-        return [(block.weight, kernel.reshape((channels, 1, *window.kernel)))]
+        kernel = array.transpose(ndim, ndim + 1, *range(ndim))
+        return [(block.weight, kernel.reshape((channels * multiplier, 1, *window.kernel)))]
 
-    return block, Weight("depthwise_kernel", (*window.kernel, window.channels, multiplier), put)
+    return Weight("depthwise_kernel", (*window.kernel, channels, multiplier), put)
 
 
 @builds("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose")

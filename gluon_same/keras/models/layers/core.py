@@ -1,11 +1,11 @@
 """Dense layers, what reshapes, and what does nothing in inference."""
 
+import math
 from typing import Any, Optional, Sequence, Tuple
 
-import numpy as np
-from mxnet.gluon import HybridBlock, nn
+from mxnet.gluon import HybridBlock
 
-from .... import nn as same
+from .... import nn
 from ..arguments import Unsupported
 from ..values import Shape, Value, channels_first, keras_order, same_memory
 from .activations import activation, is_nonnegative
@@ -21,7 +21,7 @@ from .table import (
     spatial_axes,
 )
 
-_POINTWISE = {3: same.Conv1D, 4: same.Conv2D, 5: same.Conv3D}
+_POINTWISE = {3: nn.Conv1D, 4: nn.Conv2D, 5: nn.Conv3D}
 
 
 class Reshape(HybridBlock):
@@ -117,10 +117,14 @@ def _flatten(request: Request, x: Value) -> Built:
 
 @builds("Reshape")
 def _reshape(request: Request, x: Value) -> Built:
-    target = request.arguments.ints("target_shape")
+    return reshaped(x, request.arguments.ints("target_shape"), request.prefix)
+
+
+def reshaped(x: Value, target: Sequence[int], prefix: str) -> Built:
+    """What gives a value the sizes of a target behind the batch, one of which may be -1."""
     if target.count(-1) > 1 or any(n < 1 and n != -1 for n in target):
         raise Unsupported(f"target_shape={target} is no shape")
-    known = int(np.prod([n for n in target if n != -1], dtype=float))
+    known = math.prod(n for n in target if n != -1)
 
     def rule(shape: Shape) -> Shape:
         total = _product(shape[1:])
@@ -134,7 +138,7 @@ def _reshape(request: Request, x: Value) -> Built:
     order = channels_first(len(made))
     if not same_memory(order, keras_order(len(made)), made):
         order = keras_order(len(made))
-    block = Reshape([target[axis - 1] for axis in order[1:]], request.prefix)
+    block = Reshape([target[axis - 1] for axis in order[1:]], prefix)
     return Built(block, rule, order, (taken,), nonnegative=x.nonnegative)
 
 
@@ -143,12 +147,15 @@ def _permute(request: Request, x: Value) -> Built:
     dims = request.arguments.ints("dims")
     if sorted(dims) != list(range(1, x.rank)):
         raise Unsupported(f"dims={dims} do not name each axis of an input with {x.rank} axes")
-    dims = [0, *dims]
-    # The array stays as it is: only its axes have other names.
-    order = tuple(dims.index(axis) for axis in x.order)
+    return permuted(x, [0, *dims])
+
+
+def permuted(x: Value, axes: Sequence[int]) -> Built:
+    """A transpose, which leaves the array as it is: only its axes have other names."""
+    order = tuple(axes.index(axis) for axis in x.order)
     return Built(
         None,
-        lambda shape: tuple(shape[axis] for axis in dims),
+        lambda shape: tuple(shape[axis] for axis in axes),
         order,
         (x.order,),
         nonnegative=x.nonnegative,
@@ -160,7 +167,10 @@ def _repeat_vector(request: Request, x: Value) -> Built:
     of_rank(x, 2)
     times = request.arguments.whole("n")
     return Built(
-        RepeatVector(times, request.prefix), lambda shape: (shape[0], times, shape[1]), (0, 1, 2), ((0, 1),)
+        RepeatVector(times, request.prefix),
+        lambda shape: (shape[0], times, shape[1]),
+        (0, 1, 2),
+        ((0, 1),),
     )
 
 
@@ -172,9 +182,7 @@ def _embedding(request: Request, x: Value) -> Built:
     block = nn.Embedding(size, units, prefix=request.prefix)
     weight = Weight("embeddings", (size, units), into(block.weight))
     taken = keras_order(x.rank)
-    return Built(
-        block, lambda shape: (*shape, units), keras_order(x.rank + 1), (taken,), (weight,)
-    )
+    return Built(block, lambda shape: (*shape, units), keras_order(x.rank + 1), (taken,), (weight,))
 
 
 @builds("Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D")
@@ -225,4 +233,4 @@ def _is_free(x: Value, made: Shape) -> bool:
 
 
 def _product(sizes: Sequence[Optional[int]]) -> Optional[int]:
-    return None if None in sizes else int(np.prod(sizes, dtype=object))
+    return None if None in sizes else math.prod(sizes)

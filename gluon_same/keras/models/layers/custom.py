@@ -19,7 +19,9 @@ def custom_builder(make: Callable[[Dict[str, Any], List[Any]], HybridBlock]) -> 
         request.arguments.ignore(*request.arguments.all())
         block = make(request.arguments.all(), request.array_of())
         if not isinstance(block, HybridBlock):
-            raise TypeError(f"custom[{request.class_name!r}] returned {block!r}, which is no HybridBlock")
+            raise TypeError(
+                f"custom[{request.class_name!r}] returned {block!r}, which is no HybridBlock"
+            )
         orders = tuple(x.order for x in inputs)
 
         def rule(*shapes: Shape) -> Shape:

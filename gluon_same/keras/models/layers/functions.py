@@ -1,6 +1,7 @@
 """Activations that MXNet has no block for, as functions of ``F`` and an array or symbol."""
 
-from typing import Any, Optional
+import operator
+from typing import Any, Callable, Optional
 
 #: Those that are activations by their name alone, as Keras' ``activation`` arguments give them.
 ACTIVATIONS = (
@@ -15,7 +16,6 @@ ACTIVATIONS = (
     "leaky_relu",
     "log_sigmoid",
     "mish",
-    "relu6",
     "selu",
     "silu",
     "soft_shrink",
@@ -27,9 +27,58 @@ ACTIVATIONS = (
 )
 
 
+#: Pairwise functions of arrays and numbers that Python has an operator for.
+ARITHMETIC = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+}
+
+#: For each pairwise function MXNet's operators for equal shapes and for others.
+_PAIRWISE = {
+    "add": ("elemwise_add", "broadcast_add"),
+    "subtract": ("elemwise_sub", "broadcast_sub"),
+    "multiply": ("elemwise_mul", "broadcast_mul"),
+    "divide": ("elemwise_div", "broadcast_div"),
+    "maximum": ("broadcast_maximum", "broadcast_maximum"),
+    "minimum": ("broadcast_minimum", "broadcast_minimum"),
+    "power": ("broadcast_power", "broadcast_power"),
+}
+
+
+def pairwise(F: Any, kind: str, one: Any, other: Any, even: bool = False) -> Any:
+    """Two arrays, combined element by element; ``even`` says that their shapes are equal."""
+    return getattr(F, _PAIRWISE[kind][0 if even else 1])(one, other)
+
+
+def _named(name: str) -> Callable[[Any, Any], Any]:
+    return lambda F, x: getattr(F, name)(x)
+
+
+relu, tanh, sqrt, rsqrt, square = map(_named, ("relu", "tanh", "sqrt", "rsqrt", "square"))
+abs, exp, log, sin, cos, negative = map(_named, ("abs", "exp", "log", "sin", "cos", "negative"))
+
+
+def sigmoid(F: Any, x: Any) -> Any:
+    """``1 / (1 + exp(-x))``."""
+    return F.Activation(x, act_type="sigmoid")
+
+
+def softplus(F: Any, x: Any) -> Any:
+    """``log(1 + exp(x))``."""
+    return F.Activation(x, act_type="softrelu")
+
+
+def clip(F: Any, x: Any, low: float, high: float) -> Any:
+    """Between two bounds."""
+    return F.clip(x, low, high)
+
+
 def relu6(F: Any, x: Any) -> Any:
-    """``min(max(x, 0), 6)``."""
-    return F.clip(x, 0, 6)
+    """``min(max(x, 0), 6)``, as :class:`gluon_same.nn.ReLU6` does it."""
+    return F.clip(F.Activation(x, act_type="relu"), 0, 6)
 
 
 def hard_sigmoid(F: Any, x: Any) -> Any:

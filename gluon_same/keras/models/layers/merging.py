@@ -6,17 +6,8 @@ from mxnet.gluon import HybridBlock
 
 from ..arguments import Unsupported
 from ..values import Shape, Value, broadcast, keras_order, replaced
+from . import functions
 from .table import Built, Request, builds
-
-#: For each kind MXNet's operators for equal shapes and for others.
-_PAIRWISE = {
-    "add": ("elemwise_add", "broadcast_add"),
-    "subtract": ("elemwise_sub", "broadcast_sub"),
-    "multiply": ("elemwise_mul", "broadcast_mul"),
-    "divide": ("elemwise_div", "broadcast_div"),
-    "maximum": ("broadcast_maximum", "broadcast_maximum"),
-    "minimum": ("broadcast_minimum", "broadcast_minimum"),
-}
 
 
 class Merge(HybridBlock):
@@ -24,7 +15,7 @@ class Merge(HybridBlock):
 
     Parameters
     ----------
-    kind : {'add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum'}
+    kind : {'add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum', 'power'}
     even : bool
         Whether all have the same shape, for which MXNet has faster operators.
     scale : float
@@ -41,9 +32,8 @@ class Merge(HybridBlock):
         if self._even and self._kind == "add" and len(others) > 1:
             x = F.add_n(x, *others)
         else:
-            combine = getattr(F, _PAIRWISE[self._kind][0 if self._even else 1])
             for other in others:
-                x = combine(x, other)
+                x = functions.pairwise(F, self._kind, x, other, self._even)
         return x if self._scale == 1 else x * self._scale
 
     def __repr__(self) -> str:
@@ -116,9 +106,7 @@ class Dot(HybridBlock):
                 total = F.sum(F.square(x), axis=axis, keepdims=True)
                 x = F.broadcast_div(x, F.sqrt(F.clip(total, 1e-12, 3e38)))
             matrices.append(F.expand_dims(x, axis=2) if rank == 2 else x)
-        y = F.batch_dot(
-            *matrices, transpose_a=self._axes[0] == 1, transpose_b=self._axes[1] == 2
-        )
+        y = F.batch_dot(*matrices, transpose_a=self._axes[0] == 1, transpose_b=self._axes[1] == 2)
         if self._ranks == (2, 2):
             return F.squeeze(y, axis=2)
         if self._ranks[1] == 2:

@@ -127,6 +127,31 @@ class TrailingLayerNorm(nn.LayerNorm):
         return F.reshape_like(super().hybrid_forward(F, merged, gamma, beta), x)
 
 
+class RMSNorm(HybridBlock):
+    """Divide by the root of the mean square along some axes.
+
+    Parameters
+    ----------
+    axis : tuple of int
+    shape : tuple of int
+        Of the factors, one element for axes that they do not vary along.
+    epsilon : float
+    """
+
+    def __init__(
+        self, axis: Sequence[int], shape: Sequence[int], epsilon: float, prefix: Optional[str] = None
+    ):
+        super().__init__(prefix=prefix)
+        self._axis = tuple(axis)
+        self._epsilon = epsilon
+        with self.name_scope():
+            self.gamma = self.params.get("gamma", shape=tuple(shape), init="ones")
+
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any) -> Any:
+        mean = F.mean(F.square(x), axis=self._axis, keepdims=True)
+        return F.broadcast_mul(F.broadcast_mul(x, F.rsqrt(mean + self._epsilon)), gamma)
+
+
 class UnitNorm(HybridBlock):
     """Scale vectors along some axes to length 1.
 
@@ -239,6 +264,17 @@ def _unit_norm(request: Request, x: Value) -> Built:
     return Built(UnitNorm(stored, request.prefix), same_shape, None, (x.order,))
 
 
+@builds("RMSNormalization")
+def _rms_norm(request: Request, x: Value) -> Built:
+    axes = sorted(_axes(request, x))
+    shape = tuple(x.shape[axis] for axis in axes)
+    sizes = _along(x, axes, np.zeros([n or 0 for n in shape])).shape
+    epsilon = request.arguments.number("epsilon", 1e-6)
+    block = RMSNorm(sorted(x.stored(axis) for axis in axes), sizes, epsilon, request.prefix)
+    weight = Weight("scale", shape, lambda array: [(block.gamma, _along(x, axes, array))])
+    return Built(block, same_shape, None, (x.order,), (weight,))
+
+
 @builds("Normalization")
 def _normalization(request: Request, x: Value) -> Built:
     arguments = request.arguments
@@ -269,7 +305,9 @@ def _normalization(request: Request, x: Value) -> Built:
 
 @builds("Rescaling")
 def _rescaling(request: Request, x: Value) -> Built:
-    scale, offset = (request.arguments.get(name, default) for name, default in (("scale", 1), ("offset", 0)))
+    scale, offset = (
+        request.arguments.get(name, default) for name, default in (("scale", 1), ("offset", 0))
+    )
     if not isinstance(scale, list) and not isinstance(offset, list):
         scale, offset = request.arguments.number("scale", 1), request.arguments.number("offset", 0)
         return elementwise(Linear(scale, offset, request.prefix))

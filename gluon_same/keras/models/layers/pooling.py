@@ -4,7 +4,16 @@ from typing import Any
 
 from .... import nn
 from ..values import Shape, Value, replaced, window_size
-from .table import Built, Request, builds, channel_axis, data_format, of_rank, spatial_axes, spatial_order
+from .table import (
+    Built,
+    Request,
+    builds,
+    channel_axis,
+    data_format,
+    of_rank,
+    spatial_axes,
+    spatial_order,
+)
 
 _WINDOWED = {
     "Max": {1: nn.MaxPool1D, 2: nn.MaxPool2D, 3: nn.MaxPool3D},

@@ -4,58 +4,13 @@ from typing import Any, Optional, Sequence, Tuple
 
 from mxnet.gluon import HybridBlock
 
+from .... import nn
 from ..arguments import Unsupported
 from ..values import Padding, Shape, Value, replaced
 from .table import Built, Request, builds, data_format, of_rank, spatial_axes, spatial_order
 
-Pairs = Tuple[Tuple[int, int], ...]
-
-
-class Pad(HybridBlock):
-    """Zeros around the spatial axes of channels-first data.
-
-    Parameters
-    ----------
-    pairs : tuple of (int, int)
-        How many before and after each axis.
-    """
-
-    def __init__(self, pairs: Pairs, prefix: Optional[str] = None):
-        super().__init__(prefix=prefix)
-        self._pairs = pairs
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        single = len(self._pairs) == 1  # F.pad takes images and volumes alone
-        pairs = ((0, 0),) * (3 if single else 2) + self._pairs
-        x = F.expand_dims(x, axis=2) if single else x
-        x = F.pad(x, mode="constant", pad_width=[n for pair in pairs for n in pair])
-        return F.squeeze(x, axis=2) if single else x
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._pairs})"
-
-
-class Crop(HybridBlock):
-    """Cut elements off the spatial axes of channels-first data.
-
-    Parameters
-    ----------
-    pairs : tuple of (int, int)
-        How many before and after each axis.
-    """
-
-    def __init__(self, pairs: Pairs, prefix: Optional[str] = None):
-        super().__init__(prefix=prefix)
-        self._pairs = pairs
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        for axis, (before, after) in enumerate(self._pairs, 2):
-            if before or after:
-                x = F.slice_axis(x, axis=axis, begin=before, end=-after or None)
-        return x
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._pairs})"
+_PADDING = {1: nn.ZeroPadding1D, 2: nn.ZeroPadding2D, 3: nn.ZeroPadding3D}
+_CROPPING = {1: nn.Cropping1D, 2: nn.Cropping2D, 3: nn.Cropping3D}
 
 
 class Repeat(HybridBlock):
@@ -82,24 +37,44 @@ class Repeat(HybridBlock):
         return f"{type(self).__name__}({self._times})"
 
 
-class Enlarge(HybridBlock):
-    """Interpolate images bilinearly to a multiple of their size, between the centers of pixels.
+class Interpolate(HybridBlock):
+    """Interpolate images linearly to a multiple of their size.
+
+    Each output is a mix of the element that it lies in and one beside it; edges repeat. (MXNet's own
+    operator for this has no counterpart in ONNX that pads alike.)
 
     Parameters
     ----------
     times : tuple of int
         How many times as many rows and columns.
+    centers : bool
+        Whether positions are those of the centers of pixels, as in TensorFlow 2, or of their starts.
     """
 
-    def __init__(self, times: Sequence[int], prefix: Optional[str] = None):
+    def __init__(self, times: Sequence[int], centers: bool, prefix: Optional[str] = None):
         super().__init__(prefix=prefix)
         self._times = tuple(times)
+        self._centers = centers
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        rows, columns = self._times
-        return F.contrib.BilinearResize2D(
-            x, scale_height=rows, scale_width=columns, align_corners=False
-        )
+        for axis, times in enumerate(self._times, 2):
+            if times > 1:
+                x = self._along(F, x, axis, times)
+        return x
+
+    def _along(self, F, x, axis, times):
+        width = [0] * 8
+        width[2 * axis : 2 * axis + 2] = 1, 1
+        wide = F.pad(x, mode="edge", pad_width=width)
+        before = F.slice_axis(wide, axis=axis, begin=0, end=-2)
+        after = F.slice_axis(wide, axis=axis, begin=2, end=None)
+        phases = []
+        for phase in range(times):
+            offset = (phase + 0.5) / times - 0.5 if self._centers else phase / times
+            other = before if offset < 0 else after
+            phases.append(x * (1 - abs(offset)) + other * abs(offset) if offset else x)
+        y = F.stack(*phases, axis=axis + 1)
+        return F.reshape(y, shape=(*(0,) * axis, -3, *(0,) * (3 - axis)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._times})"
@@ -117,7 +92,7 @@ def _zero_padding(request: Request, x: Value) -> Built:
         sizes = [n if n is None else n + sum(pair) for n, pair in _by_axis(shape, axes, pairs)]
         return replaced(shape, axes, sizes)
 
-    padding = Padding(request.name, Pad(pairs, request.prefix), pairs)
+    padding = Padding(request.name, _PADDING[ndim](pairs, prefix=request.prefix), pairs)
     return Built(None, rule, order, (order,), padding=padding, nonnegative=x.nonnegative)
 
 
@@ -135,7 +110,8 @@ def _cropping(request: Request, x: Value) -> Built:
             raise ValueError(f"cropping={pairs} leaves nothing of an input of shape {shape}")
         return replaced(shape, axes, sizes)
 
-    return Built(Crop(pairs, request.prefix), rule, order, (order,), nonnegative=x.nonnegative)
+    block = _CROPPING[ndim](pairs, prefix=request.prefix)
+    return Built(block, rule, order, (order,), nonnegative=x.nonnegative)
 
 
 @builds("UpSampling1D", "UpSampling2D", "UpSampling3D")
@@ -152,7 +128,10 @@ def _upsampling(request: Request, x: Value) -> Built:
     def rule(shape: Shape) -> Shape:
         return replaced(shape, axes, [n and n * k for n, k in _by_axis(shape, axes, times)])
 
-    block = (Repeat if how == "nearest" else Enlarge)(times, request.prefix)
+    if how == "nearest":
+        block = Repeat(times, request.prefix)
+    else:
+        block = Interpolate(times, request.version >= (2, 3), request.prefix)
     return Built(block, rule, order, (order,))
 
 
@@ -160,7 +139,7 @@ def _by_axis(shape, axes, values):
     return [(shape[axis], value) for axis, value in zip(axes, values)]
 
 
-def _pairs(request: Request, name: str, ndim: int) -> Pairs:
+def _pairs(request: Request, name: str, ndim: int) -> Tuple[Tuple[int, int], ...]:
     """``padding`` or ``cropping``: an int, an int for each axis, or a pair for each axis."""
     value = request.arguments.get(name)
     if ndim == 1 and isinstance(value, list) and len(value) == 2:

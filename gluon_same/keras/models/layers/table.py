@@ -29,12 +29,17 @@ class Request(NamedTuple):
     name: str  # of the layer
     class_name: str
     arguments: Arguments
-    keras3: bool  # whether Keras 3 wrote it, and not Keras 2
+    version: Tuple[int, int]  # of the Keras that wrote it
     trainable: bool
     prefix: str  # of the block's parameters
     array_of: Callable[[], List[np.ndarray]]  # reads the layer's arrays, for custom layers
     args: Sequence[Any] = ()  # of the call, with a Value for each array
     kwargs: Any = None
+
+    @property
+    def keras3(self) -> bool:
+        """Whether Keras 3 wrote it, and not Keras 2."""
+        return self.version >= (3, 0)
 
 
 class Built(NamedTuple):
@@ -49,6 +54,7 @@ class Built(NamedTuple):
     folds: bool = False  # whether the block pads its input itself
     nonnegative: bool = False
     padding: Optional[Padding] = None  # around the output
+    more: Tuple[Tuple[Callable[..., Shape], Order], ...] = ()  # rule and order of further outputs
     inference_only: bool = False  # whether Keras would do something else in training
 
 

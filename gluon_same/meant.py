@@ -1,0 +1,79 @@
+"""Whether a window pads as SAME does, and whether its author meant SAME, from an operator's numbers.
+
+An operator's numbers are a dict as Gluon's blocks keep it in ``_kwargs``: ``kernel``, ``stride``,
+``pad``, ``dilate``, and ``adj`` where the operator is a transposed convolution.
+"""
+
+import ast
+from typing import Any, Dict, Optional, Tuple, Union
+
+from .arguments import Ints, Pairs, Window, normalize_padding
+from .geometry import effective_kernel, transposed_padding
+
+
+def padding_of(known: Dict[str, Any], padding: Any = None) -> Tuple[Union[str, Pairs], Ints]:
+    """A SAME word, or the elements at the ends of each axis; and what the window spans.
+
+    Parameters
+    ----------
+    known : dict
+    padding : str or tuple, optional
+        A padding that is none of the operator's; the operator's ``pad`` by default.
+    """
+    kernel = known["kernel"]
+    spans = tuple(map(effective_kernel, kernel, known.get("dilate", (1,) * len(kernel))))
+    padding = known["pad"] if padding is None else padding
+    return normalize_padding("padding", padding, spans, causal=len(spans) == 1), spans
+
+
+def pads_as_same(known: Dict[str, Any], padding: Any = None) -> bool:
+    """Whether the windows are those of SAME at every input size."""
+    padding, spans = padding_of(known, padding)
+    if isinstance(padding, str):
+        return padding == "same"
+    strides = known["stride"]
+    if counts_padding(known, padding):
+        return False
+    if "adj" in known:
+        same = [transposed_padding(k, s) for k, s in zip(spans, strides)]
+        own = [(before, extra - after) for (before, after), extra in zip(padding, known["adj"])]
+        return own == [(before, extra - after) for (before, after), extra in same]
+    if known.get("pooling_convention") == "full":  # one more window, wherever there is a remainder
+        padding = [(before, after + s - 1) for (before, after), s in zip(padding, strides)]
+    return list(padding) == [Window(k, s, "same").at(None) for k, s in zip(spans, strides)]
+
+
+def meant_as_same(known: Dict[str, Any]) -> bool:
+    """Whether an operator's ``pad`` is what authors write who mean SAME; see :func:`.to_same`."""
+    _, spans = padding_of(known)
+    pads = known["pad"]
+    if "adj" in known:
+        growth = zip(spans, known["stride"], pads, known["adj"])
+        return all(k - s - 2 * p + extra == 0 for k, s, p, extra in growth)
+    return any(pads) and all(p in (k // 2, (k - 1) // 2) for p, k in zip(pads, spans))
+
+
+def counts_padding(known: Dict[str, Any], padding: Union[str, Pairs]) -> bool:
+    """Whether averages divide by elements that do not exist, too."""
+    return bool(known.get("count_include_pad")) and any(map(any, padding))
+
+
+def of_node(node: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """The numbers of a node of a graph's JSON; None for operators without windows."""
+    if node["op"] not in ("Convolution", "Deconvolution", "Pooling"):
+        return None
+    given = {}
+    for name, value in node.get("attrs", {}).items():
+        try:
+            given[name] = ast.literal_eval(value)
+        except (SyntaxError, ValueError):  # a word
+            given[name] = value
+    if given.get("global_pool"):
+        return None
+    zeros, ones = ((n,) * len(given["kernel"]) for n in (0, 1))
+    known = {"stride": ones, "dilate": ones, "pad": zeros, **given}
+    if node["op"] == "Deconvolution":
+        known.setdefault("adj", zeros)
+    if given.get("pool_type") == "avg":
+        known.setdefault("count_include_pad", True)
+    return known

@@ -1,0 +1,330 @@
+"""Depthwise and separable convolution, as Keras has them."""
+
+import sys
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock, ParameterDict
+from mxnet.ndarray import NDArray
+
+from .. import arguments
+from ..arguments import whole
+from .conv import Conv1D, Conv2D
+
+__all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
+
+IntOrInts = Union[int, Sequence[int]]
+Padding = Union[int, str, Sequence[int], Sequence[Tuple[int, int]]]
+
+
+class _Depthwise:
+    """Mixin for a convolution, to be placed before it, that has one group for each input channel.
+
+    The weight holds the number of channels. While it is not known, neither are the operator's numbers
+    of filters and of groups; a graph takes them from the data that it is made for.
+    """
+
+    def __init__(self, depth_multiplier: int, in_channels: int, **given: Any):
+        self._multiplier = whole("depth_multiplier", depth_multiplier, 1)
+        channels = whole("in_channels", in_channels, 0)
+        # The stock block takes no number of groups that is open: build it for one channel then.
+        self._any_channels = not channels
+        count = channels or 1
+        super().__init__(channels=count * self._multiplier, groups=count, in_channels=count, **given)
+        self._any_channels = False
+        self._channels, self._in_channels = channels * self._multiplier, channels
+
+    @property
+    def params(self) -> Any:
+        found = super().params
+        return _FirstAxisOpen(found) if vars(self).get("_any_channels") else found
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        if isinstance(x, NDArray):
+            layout = self._kwargs["layout"]
+            arguments.check_rank(x.shape, layout, f"data for {self.name}")
+            given, known = x.shape[layout.index("C")], self._known_channels()
+            if known not in (0, given):
+                raise ValueError(
+                    f"data for {self.name} of shape {x.shape} have {given} channels: give {known}, "
+                    "which its weight is for"
+                )
+            self._fix_channels(given)
+        return super().forward(x, *args)
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+        self._fix_channels(self._known_channels() or self._channels_of(x))
+        return super().hybrid_forward(F, x, weight, bias)
+
+    def _known_channels(self):
+        return max(self.weight.shape[0], 0) // self._multiplier
+
+    def _fix_channels(self, channels):
+        self._channels, self._in_channels = channels * self._multiplier, channels
+        self._kwargs.update(num_filter=self._channels, num_group=channels)
+
+    def _channels_of(self, x):
+        layout = self._kwargs["layout"]
+        shape = self._in_shape or (x.shape if isinstance(x, NDArray) else _shape_of(x, len(layout)))
+        channels = shape[layout.index("C")] if len(shape) == len(layout) else 0
+        if channels < 1:
+            raise ValueError(
+                f"{self.name} has in_channels=0, and the channels do not follow from the graph that "
+                "it is a part of: give in_channels, or call the net with an array before anything else"
+            )
+        return channels
+
+    def __repr__(self) -> str:
+        filters, channels = max(self.weight.shape[0], 0) or None, self._known_channels() or None
+        _, window = super().__repr__().split(", kernel_size", 1)
+        window = window.replace(f", groups={self._kwargs['num_group']}", "")
+        return f"{type(self).__name__}({channels} -> {filters}, kernel_size{window}"
+
+    def _alias(self):
+        return "depthwiseconv"
+
+
+class _FirstAxisOpen:
+    """A ParameterDict that makes parameters whose first axis waits for data."""
+
+    def __init__(self, parameters):
+        self._parameters = parameters
+
+    def __getattr__(self, name):
+        return getattr(self._parameters, name)
+
+    def get(self, name, shape, **kwargs):
+        unknown = -1 if mx.util.is_np_shape() else 0
+        return self._parameters.get(name, shape=(unknown, *shape[1:]), **kwargs)
+
+
+def _shape_of(x, ndim):
+    """The shape of a symbol, as far as it follows, with 0 or -1 for what does not."""
+    x = x.as_nd_ndarray() if isinstance(x, mx.sym.numpy._Symbol) else x
+    attributes, known = x.attr_dict(), _shapes_being_traced()
+    unknown = -1 if mx.util.is_np_shape() else 0
+    shapes = {
+        name: known.get(name, (unknown,) * ndim)
+        for name in x.list_inputs()
+        if "__shape__" not in attributes.get(name, ())
+    }
+    try:
+        _, (shape,), _ = x.infer_shape_partial(**shapes)
+    except mx.MXNetError:  # an input of another rank
+        return ()
+    return shape or ()
+
+
+def _shapes_being_traced() -> Dict[str, Tuple[int, ...]]:
+    """Shapes of the arrays for which Gluon is making a graph, by the names of their symbols.
+
+    Gluon makes the graph of a hybridized net before it looks at the shapes of its parameters, and from
+    symbols without a shape. The arrays are in the call that makes it, and nowhere else.
+    """
+    frame = sys._getframe()
+    while frame is not None and frame.f_code is not HybridBlock._get_graph.__code__:
+        frame = frame.f_back
+    arrays = [] if frame is None else _flat(frame.f_locals.get("args", ()))
+    names = ["data"] if len(arrays) == 1 else [f"data{i}" for i in range(len(arrays))]
+    return {name: x.shape for name, x in zip(names, arrays)}
+
+
+def _flat(args):
+    if isinstance(args, (list, tuple)):
+        return [x for arg in args for x in _flat(arg)]
+    return [args] if isinstance(args, NDArray) else []
+
+
+class DepthwiseConv1D(_Depthwise, Conv1D):
+    """1-D depthwise convolution: each channel has ``depth_multiplier`` kernels of its own.
+
+    Parameters
+    ----------
+    kernel_size : int or tuple of int
+        Taps of the window.
+    strides : int or tuple of int
+        Elements from one window to the next.
+    padding : int, str, tuple of int or tuple of (int, int)
+        As :class:`Conv1D`'s: ``'same'``, ``'same_lower'``, ``'valid'``, ``'causal'``, elements at both
+        ends, or ``((before, after),)``.
+    dilation : int or tuple of int
+        Distance between the taps.
+    depth_multiplier : int
+        Outputs for each input channel. Those of one channel lie together.
+    layout : {'NCW', 'NWC'}
+        Order of the axes of the data. MXNet convolves NWC on GPUs alone.
+    activation : str, optional
+        Name of an activation of :class:`mxnet.gluon.nn.Activation`, which comes last.
+    use_bias : bool
+        Whether a bias is added to each output channel.
+    weight_initializer : str or Initializer, optional
+        Of the weight; the one given to ``initialize`` by default.
+    bias_initializer : str or Initializer
+        Of the bias.
+    in_channels : int
+        Channels of the data. 0 waits for the first call.
+    prefix : str, optional
+        Of the block's and its parameters' names.
+    params : ParameterDict, optional
+        Parameters to share.
+
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, width) for layout NCW.
+
+    Outputs:
+        - **out**: shape (batch_size, in_channels * depth_multiplier, out_width), sizes as for
+          :class:`Conv1D`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument that does not fit, naming it and what is allowed; for data of another rank or
+        of other channels; when called with a symbol, if the channels are not known and do not follow.
+
+    Notes
+    -----
+    The weight is that of a grouped convolution with a group for each channel, of shape
+    (in_channels * depth_multiplier, 1, kernel_size) for layout NCW. Keras' ``depthwise_kernel`` has
+    shape (kernel_size, in_channels, depth_multiplier)::
+
+        kernel.transpose(1, 2, 0).reshape(-1, 1, kernel_size)
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = DepthwiseConv1D(3, strides=2, padding='causal', depth_multiplier=2)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 4, 15))).shape, layer.weight.shape
+    ((1, 8, 8), (8, 1, 3))
+    """
+
+    def __init__(
+        self,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = 1,
+        padding: Padding = 0,
+        dilation: IntOrInts = 1,
+        depth_multiplier: int = 1,
+        layout: str = "NCW",
+        activation: Optional[str] = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        prefix: Optional[str] = None,
+        params: Optional[ParameterDict] = None,
+    ):
+        super().__init__(
+            depth_multiplier,
+            in_channels,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            dilation=dilation,
+            layout=layout,
+            activation=activation,
+            use_bias=use_bias,
+            weight_initializer=weight_initializer,
+            bias_initializer=bias_initializer,
+            prefix=prefix,
+            params=params,
+        )
+
+
+class DepthwiseConv2D(_Depthwise, Conv2D):
+    """2-D depthwise convolution: each channel has ``depth_multiplier`` kernels of its own.
+
+    Parameters
+    ----------
+    kernel_size : int or tuple of int
+        Taps of the window, of each axis.
+    strides : int or tuple of int
+        Elements from one window to the next.
+    padding : int, str, tuple of int or tuple of (int, int)
+        As :class:`Conv2D`'s: ``'same'``, ``'same_lower'``, ``'valid'``, elements at both ends of each
+        axis, or ``((top, bottom), (left, right))``.
+    dilation : int or tuple of int
+        Distance between the taps.
+    depth_multiplier : int
+        Outputs for each input channel. Those of one channel lie together.
+    layout : {'NCHW', 'NHWC'}
+        Order of the axes of the data. MXNet convolves NHWC on GPUs alone.
+    activation : str, optional
+        Name of an activation of :class:`mxnet.gluon.nn.Activation`, which comes last.
+    use_bias : bool
+        Whether a bias is added to each output channel.
+    weight_initializer : str or Initializer, optional
+        Of the weight; the one given to ``initialize`` by default.
+    bias_initializer : str or Initializer
+        Of the bias.
+    in_channels : int
+        Channels of the data. 0 waits for the first call.
+    prefix : str, optional
+        Of the block's and its parameters' names.
+    params : ParameterDict, optional
+        Parameters to share.
+
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
+
+    Outputs:
+        - **out**: shape (batch_size, in_channels * depth_multiplier, out_height, out_width), sizes as
+          for :class:`Conv1D`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :class:`DepthwiseConv1D`.
+
+    Notes
+    -----
+    The weight is that of a grouped convolution with a group for each channel, of shape
+    (in_channels * depth_multiplier, 1, kernel_height, kernel_width) for layout NCHW. Keras'
+    ``depthwise_kernel`` has shape (kernel_height, kernel_width, in_channels, depth_multiplier)::
+
+        kernel.transpose(2, 3, 0, 1).reshape(-1, 1, kernel_height, kernel_width)
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = DepthwiseConv2D(3, strides=2, padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 32, 112, 112))).shape
+    (1, 32, 56, 56)
+    >>> layer
+    DepthwiseConv2D(32 -> 32, kernel_size=(3, 3), stride=(2, 2), padding='same')
+    """
+
+    def __init__(
+        self,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = 1,
+        padding: Padding = 0,
+        dilation: IntOrInts = 1,
+        depth_multiplier: int = 1,
+        layout: str = "NCHW",
+        activation: Optional[str] = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        prefix: Optional[str] = None,
+        params: Optional[ParameterDict] = None,
+    ):
+        super().__init__(
+            depth_multiplier,
+            in_channels,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            dilation=dilation,
+            layout=layout,
+            activation=activation,
+            use_bias=use_bias,
+            weight_initializer=weight_initializer,
+            bias_initializer=bias_initializer,
+            prefix=prefix,
+            params=params,
+        )

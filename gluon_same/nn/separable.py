@@ -1,0 +1,249 @@
+"""Separable convolution, as Keras has it: a depthwise convolution, then one of single elements."""
+
+from typing import Any, Optional
+
+from mxnet.gluon import HybridBlock, ParameterDict
+
+from ..arguments import whole
+from .conv import Conv1D, Conv2D, _check_initializer
+from .depthwise import DepthwiseConv1D, DepthwiseConv2D, IntOrInts, Padding
+
+__all__ = ["SeparableConv1D", "SeparableConv2D"]
+
+
+class _Separable(HybridBlock):
+    """The blocks of the two steps, ``depthwise`` and ``pointwise``."""
+
+    _depthwise: Any = None
+    _pointwise: Any = None
+
+    def __init__(
+        self,
+        channels: int,
+        window: dict,
+        how: dict,
+        initializers: tuple,
+        in_channels: int,
+        prefix: Optional[str],
+        params: Optional[ParameterDict],
+    ):
+        channels = whole("channels", channels, 1)
+        in_channels = whole("in_channels", in_channels, 0)
+        spatial, pointwise = initializers
+        _check_initializer("depthwise_initializer", spatial)
+        _check_initializer("pointwise_initializer", pointwise)
+        super().__init__(prefix=prefix, params=params)
+        with self.name_scope():
+            self.depthwise = self._depthwise(
+                **window,
+                use_bias=False,
+                weight_initializer=spatial,
+                in_channels=in_channels,
+                prefix="depthwise_",
+            )
+            self.pointwise = self._pointwise(
+                channels,
+                1,
+                layout=window["layout"],
+                weight_initializer=pointwise,
+                in_channels=in_channels * window["depth_multiplier"],
+                prefix="pointwise_",
+                **how,
+            )
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return self.pointwise(self.depthwise(x))
+
+    def _alias(self):
+        return "separableconv"
+
+
+class SeparableConv1D(_Separable):
+    """1-D depthwise convolution, and a convolution of its result by a window of one element.
+
+    Parameters
+    ----------
+    channels : int
+        Channels of the output.
+    kernel_size, strides, padding, dilation : int, str or tuple
+        Of the depthwise convolution, as :class:`DepthwiseConv1D`'s.
+    depth_multiplier : int
+        Channels between the two convolutions for each input channel.
+    layout : {'NCW', 'NWC'}
+        Order of the axes of the data. MXNet convolves NWC on GPUs alone.
+    activation : str, optional
+        Name of an activation of :class:`mxnet.gluon.nn.Activation`, which comes last.
+    use_bias : bool
+        Whether a bias is added to each output channel. There is none between the two convolutions.
+    depthwise_initializer, pointwise_initializer : str or Initializer, optional
+        Of the two weights; the one given to ``initialize`` by default.
+    bias_initializer : str or Initializer
+        Of the bias.
+    in_channels : int
+        Channels of the data. 0 waits for the first call.
+    prefix : str, optional
+        Of the block's and its parameters' names.
+    params : ParameterDict, optional
+        Parameters to share.
+
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, width) for layout NCW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_width), sizes as for :class:`Conv1D`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :class:`DepthwiseConv1D`.
+
+    Notes
+    -----
+    The two steps are the attributes ``depthwise``, a :class:`DepthwiseConv1D`, and ``pointwise``, a
+    :class:`Conv1D`. Their weights have shapes (in_channels * depth_multiplier, 1, kernel_size) and
+    (channels, in_channels * depth_multiplier, 1). Keras' ``depthwise_kernel`` has shape (kernel_size,
+    in_channels, depth_multiplier), and its ``pointwise_kernel`` (1, in_channels * depth_multiplier,
+    channels)::
+
+        depthwise_kernel.transpose(1, 2, 0).reshape(-1, 1, kernel_size)
+        pointwise_kernel.transpose(2, 1, 0)
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = SeparableConv1D(8, 3, strides=2, padding='same')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 4, 15))).shape
+    (1, 8, 8)
+    """
+
+    _depthwise, _pointwise = DepthwiseConv1D, Conv1D
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = 1,
+        padding: Padding = 0,
+        dilation: IntOrInts = 1,
+        depth_multiplier: int = 1,
+        layout: str = "NCW",
+        activation: Optional[str] = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        prefix: Optional[str] = None,
+        params: Optional[ParameterDict] = None,
+    ):
+        window = dict(
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            dilation=dilation,
+            depth_multiplier=depth_multiplier,
+            layout=layout,
+        )
+        how = dict(activation=activation, use_bias=use_bias, bias_initializer=bias_initializer)
+        initializers = depthwise_initializer, pointwise_initializer
+        super().__init__(channels, window, how, initializers, in_channels, prefix, params)
+
+
+class SeparableConv2D(_Separable):
+    """2-D depthwise convolution, and a convolution of its result by a window of one element.
+
+    Parameters
+    ----------
+    channels : int
+        Channels of the output.
+    kernel_size, strides, padding, dilation : int, str or tuple
+        Of the depthwise convolution, as :class:`DepthwiseConv2D`'s.
+    depth_multiplier : int
+        Channels between the two convolutions for each input channel.
+    layout : {'NCHW', 'NHWC'}
+        Order of the axes of the data. MXNet convolves NHWC on GPUs alone.
+    activation : str, optional
+        Name of an activation of :class:`mxnet.gluon.nn.Activation`, which comes last.
+    use_bias : bool
+        Whether a bias is added to each output channel. There is none between the two convolutions.
+    depthwise_initializer, pointwise_initializer : str or Initializer, optional
+        Of the two weights; the one given to ``initialize`` by default.
+    bias_initializer : str or Initializer
+        Of the bias.
+    in_channels : int
+        Channels of the data. 0 waits for the first call.
+    prefix : str, optional
+        Of the block's and its parameters' names.
+    params : ParameterDict, optional
+        Parameters to share.
+
+
+    Inputs:
+        - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
+
+    Outputs:
+        - **out**: shape (batch_size, channels, out_height, out_width), sizes as for :class:`Conv1D`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :class:`DepthwiseConv1D`.
+
+    Notes
+    -----
+    The two steps are the attributes ``depthwise``, a :class:`DepthwiseConv2D`, and ``pointwise``, a
+    :class:`Conv2D`. Their weights have shapes (in_channels * depth_multiplier, 1, kernel_height,
+    kernel_width) and (channels, in_channels * depth_multiplier, 1, 1). Keras' ``depthwise_kernel`` has
+    shape (kernel_height, kernel_width, in_channels, depth_multiplier), and its ``pointwise_kernel``
+    (1, 1, in_channels * depth_multiplier, channels)::
+
+        depthwise_kernel.transpose(2, 3, 0, 1).reshape(-1, 1, kernel_height, kernel_width)
+        pointwise_kernel.transpose(3, 2, 0, 1)
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = SeparableConv2D(16, 3, padding='same', depth_multiplier=2, activation='relu')
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((1, 4, 15, 16))).shape
+    (1, 16, 15, 16)
+    >>> layer
+    SeparableConv2D(
+      (depthwise): DepthwiseConv2D(4 -> 8, kernel_size=(3, 3), stride=(1, 1), padding='same', bias=False)
+      (pointwise): Conv2D(8 -> 16, kernel_size=(1, 1), stride=(1, 1), Activation(relu))
+    )
+    """
+
+    _depthwise, _pointwise = DepthwiseConv2D, Conv2D
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = 1,
+        padding: Padding = 0,
+        dilation: IntOrInts = 1,
+        depth_multiplier: int = 1,
+        layout: str = "NCHW",
+        activation: Optional[str] = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        prefix: Optional[str] = None,
+        params: Optional[ParameterDict] = None,
+    ):
+        window = dict(
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            dilation=dilation,
+            depth_multiplier=depth_multiplier,
+            layout=layout,
+        )
+        how = dict(activation=activation, use_bias=use_bias, bias_initializer=bias_initializer)
+        initializers = depthwise_initializer, pointwise_initializer
+        super().__init__(channels, window, how, initializers, in_channels, prefix, params)

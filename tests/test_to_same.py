@@ -1,0 +1,335 @@
+"""Nets of stock layers turned into SAME, against TensorFlow's numbers and our own blocks."""
+
+import copy
+import pickle
+
+import gluon_same  # isort: skip  before mxnet: brings back the NumPy names that it needs
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet.gluon import nn as stock
+from mxnet.gluon.model_zoo import vision
+
+from gluon_same import adapt, nn, specialize, to_same
+from golden import make_block_golden as golden
+
+with np.load(str(golden.TARGET)) as file:
+    GOLDEN = {name: file[name] for name in file.files}
+
+X = dict(rtol=1e-5, atol=1e-5)
+
+
+def weights_of_keras():
+    """The golden net's weights, in the order and the layout of the stock net below."""
+
+    def draw(i, *shape):
+        return golden.draw(shape, f"weight {i}")
+
+    return [
+        *(draw(0, 7, 7, 3, 4).transpose(3, 2, 0, 1), draw(1, 4)),
+        *(draw(0, 3, 3, 4, 4).transpose(3, 2, 0, 1), draw(1, 4)),
+        *(draw(0, 3, 3, 4, 1).transpose(2, 3, 0, 1), draw(1, 4)),
+        *(draw(0, 3, 3, 3, 4).transpose(3, 2, 0, 1), draw(1, 3)),
+    ]
+
+
+def stock_net():
+    net = stock.HybridSequential()
+    net.add(
+        stock.Conv2D(4, 7, 2, 3),
+        stock.MaxPool2D(3, 2, 1),
+        stock.Conv2D(4, 3, padding=1),
+        stock.Conv2D(4, 3, 2, 1, groups=4),
+        stock.AvgPool2D(3, 1, 1),
+        stock.Conv2DTranspose(3, 3, 2, 1, output_padding=1),
+        stock.MaxPool2D(),
+    )
+    net.initialize()
+    net(mx.nd.ones((1, 3, 40, 40)))
+    for parameter, weight in zip(net.collect_params().values(), weights_of_keras()):
+        parameter.set_data(mx.nd.array(weight))
+    return net
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_a_stock_net_with_the_weights_of_keras_gives_the_numbers_of_keras(hybridize):
+    net = stock_net()
+    net.hybridize(hybridize)
+    x = {size: mx.nd.array(golden.draw((1, *size, 3)).transpose(0, 3, 1, 2)) for size in golden.SIZES}
+    before = [net(each).asnumpy() for each in x.values()]
+    report = to_same(net)
+    assert [(layer.path, layer.before, layer.after) for layer in report.changed] == [
+        ("0", "3", "same"),
+        ("1", "1", "same"),
+        ("3", "1", "same"),
+        ("4", "1, counted", "same"),
+        ("5", "1 adj 1", "same"),
+    ]
+    assert [(layer.path, layer.before) for layer in report.left] == [("6", "0")]
+    for (size, each), other in zip(x.items(), before):
+        want = GOLDEN[f"net {size}"].transpose(0, 3, 1, 2)
+        got = net(each).asnumpy()
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * abs(want).max())
+        assert other.shape != want.shape or abs(other - want).max() > 0.1 * abs(want).max()
+
+
+def test_all_but_the_windows_stays(tmp_path):
+    net = stock_net()
+    blocks, names = list(net), list(net.collect_params())
+    values = [p.data() for p in net.collect_params().values()]
+    seen = []
+    net[0].register_forward_hook(lambda *_: seen.append(1))
+    net.save_parameters(str(tmp_path / "net.params"))
+    to_same(net)
+    assert list(net) == blocks and list(net.collect_params()) == names
+    assert all(p.data() is v for p, v in zip(net.collect_params().values(), values))
+    assert (
+        isinstance(net[0], nn.Conv2D)
+        and type(net[2]) is stock.Conv2D
+        and type(net[6]) is stock.MaxPool2D
+    )
+    net(mx.nd.ones((1, 3, 40, 40)))
+    assert seen == [1]
+    net.load_parameters(str(tmp_path / "net.params"))
+    assert to_same(net).changed == []  # there is nothing left to do
+
+
+class Odd(mx.gluon.HybridBlock):
+    """Blocks in attributes, in lists that Gluon does not count, shared, and in dicts."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.first = stock.Conv2D(4, 3, 2, 1, in_channels=3)
+            self.again = self.first
+            self.pools = [stock.MaxPool2D(3, 2, 1), [stock.AvgPool2D(3, 2, 1)]]
+            self.table = {"one": stock.MaxPool2D(3, 2, 1)}
+            self.table["self"] = self.table
+
+    def hybrid_forward(self, F, x):
+        return self.table["one"](self.pools[1][0](self.pools[0](self.first(x))))
+
+
+@pytest.mark.filterwarnings("ignore:.*is an unregistered container")
+def test_blocks_wherever_they_are():
+    net = Odd()
+    net.initialize()
+    net.hybridize()
+    x = mx.nd.ones((1, 3, 50, 50))
+    assert net(x).shape == (1, 4, 4, 4)
+    report = to_same(net)
+    assert [layer.path for layer in report.changed] == ["first", "pools.0", "pools.1.0", "table.one"]
+    mine = nn.HybridSequential()
+    mine.add(nn.Conv2D(4, 3, 2, "same", params=net.first.params))
+    mine.add(*(kind(3, 2, "same") for kind in (nn.MaxPool2D, nn.AvgPool2D, nn.MaxPool2D)))
+    np.testing.assert_allclose(net(x).asnumpy(), mine(x).asnumpy(), **X)
+
+
+class Doubled(stock.Conv2D):
+    """A subclass that adds to what its stock class does."""
+
+    def hybrid_forward(self, F, x, weight, bias=None):
+        return 2 * super().hybrid_forward(F, x, weight, bias)
+
+
+class Alone(stock.Conv2D):
+    def hybrid_forward(self, F, x, weight, bias=None):
+        return F.Convolution(x, weight, bias, **self._kwargs)
+
+
+@pytest.mark.parametrize("how", [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_subclasses_keep_what_they_do(how):
+    net = Doubled(4, 3, 2, 1, in_channels=3)
+    net.initialize()
+    assert to_same(net).changed[0][:3] == ("", "Doubled", "3x3/2")
+    net = how(net)
+    assert isinstance(net, Doubled) and isinstance(net, nn.Conv2D)
+    x = mx.nd.random.normal(shape=(1, 3, 8, 9))
+    ours = nn.Conv2D(4, 3, 2, "same", params=net.params)
+    for run in (lambda: None, net.hybridize, lambda: specialize(net, x.shape)):
+        run()
+        np.testing.assert_allclose(net(x).asnumpy(), 2 * ours(x).asnumpy(), **X)
+
+
+def test_a_layer_that_computes_by_itself_is_refused_and_nothing_changes():
+    net = stock.HybridSequential()
+    net.add(stock.MaxPool2D(3, 2, 1), Alone(4, 3, 2, 1))
+    with pytest.raises(ValueError, match="'1' is a Alone whose hybrid_forward .* returns False for '1'"):
+        to_same(net)
+    assert type(net[0]) is stock.MaxPool2D
+    report = to_same(net, lambda path, block: False if path == "1" else None)
+    assert [layer.path for layer in report.changed] == ["0"]
+    assert [layer.type for layer in report.left] == ["Alone"]
+
+
+def test_a_fixed_graph_is_refused_where_it_pads_otherwise():
+    def graph(padding, strides):
+        conv = stock.Conv2D(4, 3, strides, padding, in_channels=3)
+        data = mx.sym.var("data")
+        block = mx.gluon.SymbolBlock([conv(data)], [data], params=conv.collect_params())
+        net = stock.HybridSequential()
+        net.add(block, stock.MaxPool2D(3, 2, 1))
+        return net
+
+    with pytest.raises(ValueError, match="'0' is a SymbolBlock"):
+        to_same(graph(1, 2))
+    assert len(to_same(graph(1, 2), lambda path, _: path != "0").changed) == 1
+    assert to_same(graph(1, 1)).left == []
+    assert [layer.type for layer in to_same(graph(0, 1)).left] == ["SymbolBlock"]
+
+
+CHANGED = [  # stock layers whose padding was meant as SAME
+    ("Conv1D", dict(kernel_size=3, strides=2, padding=1)),
+    ("Conv2D", dict(kernel_size=(1, 7), strides=2, padding=(0, 3))),
+    ("Conv2D", dict(kernel_size=3, strides=2, padding=2, dilation=2)),
+    ("Conv2D", dict(kernel_size=2, padding=1)),
+    ("Conv2D", dict(kernel_size=4, strides=2, padding=2)),
+    ("Conv3D", dict(kernel_size=3, strides=2, padding=1)),
+    ("MaxPool2D", dict(pool_size=3, strides=2, padding=1, ceil_mode=True)),
+    ("MaxPool1D", dict(pool_size=2, strides=1, padding=1)),
+    ("AvgPool3D", dict(pool_size=3, strides=1, padding=1)),
+    ("AvgPool2D", dict(pool_size=3, strides=2, padding=1, count_include_pad=False)),
+    ("Conv2DTranspose", dict(kernel_size=3, strides=2, padding=1, output_padding=1)),
+    ("Conv1DTranspose", dict(kernel_size=5, strides=2, padding=2, output_padding=1)),
+]
+SAME_ALREADY = [
+    ("Conv2D", dict(kernel_size=3, padding=1)),
+    ("Conv2D", dict(kernel_size=3, padding=2, dilation=2)),
+    ("Conv2D", dict(kernel_size=1, strides=2)),
+    ("MaxPool2D", dict(pool_size=2, strides=2, ceil_mode=True)),
+    ("AvgPool2D", dict(pool_size=2, strides=2, ceil_mode=True)),
+    ("AvgPool2D", dict(pool_size=3, strides=1, padding=1, count_include_pad=False)),
+    ("MaxPool2D", dict(pool_size=3, strides=1, padding=1)),
+    ("Conv2DTranspose", dict(kernel_size=4, strides=2, padding=1)),
+    ("Conv2DTranspose", dict(kernel_size=2, strides=2)),
+    ("Conv2DTranspose", dict(kernel_size=1, strides=2, output_padding=1)),
+]
+LEFT = [
+    ("Conv2D", dict(kernel_size=3)),
+    ("Conv2D", dict(kernel_size=11, strides=4, padding=2)),
+    ("MaxPool2D", dict(pool_size=2)),
+    ("MaxPool2D", dict(pool_size=3, strides=2, ceil_mode=True)),
+    ("Conv2DTranspose", dict(kernel_size=3, strides=2)),
+    ("Conv2DTranspose", dict(kernel_size=3, strides=2, padding=1)),
+]
+
+
+def layer_of(module, kind, arguments):
+    channels = {"channels": 2, "in_channels": 2} if kind.startswith("Conv") else {}
+    return getattr(module, kind)(**channels, **arguments)
+
+
+def same_layer(kind, arguments, **more):
+    gone = ("padding", "ceil_mode", "output_padding", "count_include_pad")
+    kept = {k: v for k, v in arguments.items() if k not in gone}
+    return layer_of(nn, kind, {**kept, "padding": "same", **more})
+
+
+def data_for(kind, size):
+    return mx.nd.random.normal(shape=(1, 2, *(size + i for i in range(int(kind.split("D")[0][-1])))))
+
+
+@pytest.mark.parametrize("module", [stock, nn])
+@pytest.mark.parametrize("kind, arguments", CHANGED)
+def test_what_was_meant_as_same_becomes_same(kind, arguments, module):
+    layer = layer_of(module, kind, arguments)
+    layer.initialize()
+    report = to_same(layer)
+    assert [(x.path, x.after) for x in report.changed] == [("", "same")]
+    ours = same_layer(kind, arguments, **({"params": layer.params} if layer.params else {}))
+    for size in (7, 8, 9):
+        x = data_for(kind, size)
+        np.testing.assert_allclose(layer(x).asnumpy(), ours(x).asnumpy(), **X)
+    assert repr(layer) == repr(ours)
+
+
+@pytest.mark.parametrize("kind, arguments", SAME_ALREADY)
+def test_what_is_same_already_is_left_and_not_listed(kind, arguments):
+    layer = layer_of(stock, kind, arguments)
+    layer.initialize()
+    report = to_same(layer, lambda *_: True)
+    assert not report.changed and not report.left
+    ours = same_layer(kind, arguments, **({"params": layer.params} if layer.params else {}))
+    for size in (7, 8, 9):
+        x = data_for(kind, size)
+        np.testing.assert_allclose(layer(x).asnumpy(), ours(x).asnumpy(), **X)
+
+
+@pytest.mark.parametrize("kind, arguments", LEFT)
+def test_other_layers_change_only_where_the_predicate_says_so(kind, arguments):
+    layer = layer_of(stock, kind, arguments)
+    layer.initialize()
+    report = to_same(layer)
+    assert len(report.left) == 1 and not report.changed
+    assert type(layer).__module__.startswith("mxnet.")
+    assert len(to_same(layer, lambda path, block: path == "" and block is layer).changed) == 1
+    ours = same_layer(kind, arguments, **({"params": layer.params} if layer.params else {}))
+    x = data_for(kind, 12)
+    np.testing.assert_allclose(layer(x).asnumpy(), ours(x).asnumpy(), **X)
+
+
+def test_words_and_pairs_are_left():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(2, 3, padding=((0, 1), (1, 1))), nn.Conv2D(2, 3, 2, "same_lower"))
+    net.add(nn.Conv2D(2, 3, padding="valid"), nn.MaxPool2D(3, 2, "same"), nn.GlobalAvgPool2D())
+    report = to_same(net)
+    assert not report.changed
+    assert [layer.before for layer in report.left] == ["(0, 1) (1, 1)", "same_lower", "valid"]
+    assert len(to_same(net, lambda *_: True).changed) == 3
+
+
+def test_specialized_and_adapted_nets_serve_every_size_again():
+    for fix in (lambda net: specialize(net, (1, 3, 40, 40)), adapt):
+        net = fix(stock_net())
+        net.hybridize()
+        net(mx.nd.ones((1, 3, 40, 40)))
+        to_same(net)
+        assert net(mx.nd.ones((1, 3, 33, 38))).shape == (1, 3, 5, 5)
+        specialize(net, (1, 3, 33, 38))
+        assert net(mx.nd.ones((1, 3, 33, 38))).shape == (1, 3, 5, 5)
+
+
+@pytest.mark.parametrize(
+    "name, count", [("resnet18_v1", 5), ("mobilenetv2_0.25", 5), ("densenet121", 2)]
+)
+def test_nets_of_the_zoo(name, count):
+    net = vision.get_model(name, classes=3)
+    assert len(to_same(net).changed) == count
+    net.initialize()
+    net.hybridize()
+    assert net(mx.nd.ones((1, 3, 225, 224))).shape == (1, 3)
+
+
+def test_the_report():
+    net = stock.HybridSequential()
+    net.add(stock.Conv2D(4, 3, 2, 1), stock.MaxPool2D())
+    lines = repr(to_same(net)).splitlines()
+    assert lines == [
+        "1 layer changed to SAME",
+        "  0 (Conv2D)  3x3/2  1 -> same",
+        "1 layer left alone",
+        "  1 (MaxPool2D)  2x2/2  0",
+    ]
+    assert repr(to_same(stock.Dense(2))) == "0 layers changed to SAME"
+    assert repr(to_same(stock.MaxPool2D(3, 2, 1))).endswith("(net) (MaxPool2D)  3x3/2  1 -> same")
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(TypeError, match="net=3 is not a Gluon Block"):
+        to_same(3)
+    with pytest.raises(TypeError, match=r"predicate\('', \.\.\.\) returned 'no'"):
+        to_same(stock.MaxPool2D(3, 2, 1), lambda *_: "no")
+
+
+def test_it_is_exported(tmp_path):
+    net, path = stock_net(), str(tmp_path / "net")
+    net.hybridize()
+    x = mx.nd.random.normal(shape=(1, 3, 33, 38))
+    to_same(net)
+    want = net(x).asnumpy()
+    net.export(path)
+    imported = mx.gluon.SymbolBlock.imports(path + "-symbol.json", ["data"], path + "-0000.params")
+    np.testing.assert_array_equal(imported(x).asnumpy(), want)
+    assert gluon_same.summary(net, x.shape).rows[0].padding == "same"
