@@ -34,8 +34,11 @@ RATE, STEPS = 0.05, 3
 #: Groups whose layers hold their weights deeper than a layer of its own does: in files of every kind.
 EVERY_KIND = ["batch_norm", "normalization", "rnn", "bidirectional", "time_distributed"]
 #: Groups that are made with old versions as well.
-OLD = ["conv2d", "depthwise", "pool2d", "borders2d", "reshape", "sequence", "batch_norm"]
-OLD += ["activations", "activation_layers", "prelu", "rnn", "bidirectional"]
+OLD = ["conv2d", "depthwise", "borders2d", "reshape", "batch_norm", "activations", "activation_layers"]
+OLD += ["rnn", "bidirectional"]
+#: Keras that wrote a Sequential as a bare list, and what is made with it.
+OLDEST = "2.2.0"
+OF_OLDEST = ["sequential", "sequential_input_shape", "nested_frozen", "shared_models"]
 
 
 def import_keras():
@@ -67,11 +70,6 @@ def generation(keras):
     if keras.__version__ == OLDEST:
         return "keras" + OLDEST
     return f"keras{major}.{minor}" if major == 2 else f"keras{major}"
-
-
-#: Keras that wrote a Sequential as a bare list, and what is made with it.
-OLDEST = "2.2.0"
-OF_OLDEST = ["sequential", "sequential_input_shape", "nested_frozen", "shared_models"]
 
 
 class LeftOut(Exception):
