@@ -34,8 +34,8 @@ RATE, STEPS = 0.05, 3
 #: Groups whose layers hold their weights deeper than a layer of its own does: in files of every kind.
 EVERY_KIND = ["batch_norm", "normalization", "rnn", "bidirectional", "time_distributed"]
 #: Groups that are made with old versions as well.
-OLD = ["conv2d", "depthwise", "borders2d", "reshape", "batch_norm", "activations", "activation_layers"]
-OLD += ["rnn", "bidirectional"]
+OLD = {(2, 2): ["conv2d", "depthwise", "borders2d", "reshape", "activation_layers"], (2, 3): []}
+IN_ALL = ["batch_norm", "activations", "rnn", "bidirectional"]
 #: Keras that wrote a Sequential as a bare list, and what is made with it.
 OLDEST = "2.2.0"
 OF_OLDEST = ["sequential", "sequential_input_shape", "nested_frozen", "shared_models"]
@@ -260,7 +260,7 @@ def all_models(keras):
     """By name: what builds a model, its runs, and how it is made."""
     models = {}
     for name, group in GROUPS.items():
-        if number(keras) >= (2, 13) or name in OLD:
+        if number(keras) >= (2, 13) or name in OLD[number(keras)] + IN_ALL:
             how = {"every_kind": name in EVERY_KIND}
             models[name] = partial(build_group, name=name, group=group), [[x] for x in group.runs], how
     if keras.__version__ == OLDEST:
