@@ -64,6 +64,14 @@ def variant(keras, model, size, dtype):
     return found
 
 
+def set_weights(model, weights):
+    """Set all weights, and have Normalization use its own: it keeps the mean that it was built with."""
+    model.set_weights(weights)
+    for layer in layers_of(model):
+        if hasattr(layer, "finalize_state"):
+            layer.finalize_state()
+
+
 def custom_objects(keras):
     if keras.__version__ >= "3":
         return {}
@@ -166,9 +174,9 @@ def main():
             randomize(single, net)
             weights = single.get_weights()
             single.save(str(options.folder / f"{size}.{kind}"))
-        single.set_weights(weights)
+        set_weights(single, weights)
         double = variant(keras, single, size, "float64")
-        double.set_weights(weights)
+        set_weights(double, weights)
         x = data(model, size, BATCH)
         arrays[f"data {size}"] = x
         for each, dtype in ((single, "float32"), (double, "float64")):

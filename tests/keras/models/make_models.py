@@ -25,6 +25,7 @@ import function_cases  # noqa: F401  registers its models
 import model_cases  # noqa: F401
 import nested_cases  # noqa: F401
 import numpy as np
+from activations import recorded
 from forms import FORMS
 from value_cases import GROUPS
 
@@ -241,6 +242,10 @@ def make(keras, name, build, runs, how, folder):
         arrays = arrays or found
     if how.get("trained") and number(keras) >= (2, 15) and number(keras)[0] in how["trained"]:
         arrays.update(trained(keras, loaded, name, runs[0]))
+    if how.get("activations") and number(keras) >= (2, 15):
+        again = keras.models.load_model(str(folder / f"{name}.keras"), compile=False)
+        found = recorded(again, draw(runs[0], f"{name} 0"))
+        np.savez_compressed(folder / (name + ".activations.npz"), **found)
     if not all(np.isfinite(each).all() for each in arrays.values()):
         raise ValueError(f"{name}: its outputs are not finite")
     if arrays:

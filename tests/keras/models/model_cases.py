@@ -3,7 +3,7 @@
 from forms import IMAGE, OTHER_IMAGE, form, image_input, sequential_of
 
 
-@form([IMAGE], [OTHER_IMAGE], trained=(2, 3), every_kind=True)
+@form([IMAGE], [OTHER_IMAGE], trained=(2, 3), every_kind=True, activations=True)
 def sequential(keras):
     L = keras.layers
     return sequential_of(

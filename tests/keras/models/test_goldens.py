@@ -7,7 +7,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from gluon_same.keras import load_model
+from gluon_same.keras import compare, load_model
 
 ARCHIVES = sorted(Path(__file__).parent.glob("keras*.zip"))
 TOLERANCE = 1e-5  # of the largest value of an output
@@ -30,7 +30,7 @@ def cases(wanted=lambda name, endings, ending: "npz" in endings):
         for archive in ARCHIVES
         for name, endings in stems(archive).items()
         for ending in endings
-        if ending not in ("npz", "json") and wanted(name, endings, ending)
+        if not ending.endswith(("npz", "json")) and wanted(name, endings, ending)
     ]
 
 
@@ -186,6 +186,23 @@ def test_training(golden, archive, name, ending):
         trainer.step(1)
     np.testing.assert_allclose(losses, model.arrays["trained losses"], rtol=1e-4)
     np.testing.assert_allclose(net(data).asnumpy(), model.arrays["trained output"], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "archive, name, ending",
+    cases(lambda name, endings, ending: "activations.npz" in endings and ending == "keras"),
+)
+def test_every_layer_gives_what_keras_layer_does(golden, archive, name, ending):
+    model = golden(archive, name, ending)
+    net = model.load()
+    path = model.path.replace(".keras", ".activations.npz")
+    found = compare(net, path, TOLERANCE)
+    assert found.first is None
+    # The layers of an inner model are compared in its first call.
+    assert all("/" in name and name.endswith("#1") for name in found.not_compared)
+    with np.load(path) as arrays:
+        layers = [key for key in arrays.files if not key.startswith("input:")]
+    assert len(found.rows) == len(layers) - len(found.not_compared)
 
 
 @pytest.mark.parametrize(
