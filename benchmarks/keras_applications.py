@@ -52,12 +52,10 @@ def variant(keras, model, size, dtype):
     keras.backend.clear_session()
     text = model.to_json().replace('"float32"', f'"{dtype}"')
     for shape in ("batch_shape", "batch_input_shape"):
-        text = re.sub(
-            rf'"{shape}": \[null, \d+, \d+, 3\]', f'"{shape}": [null, {size}, {size}, 3]', text
-        )
-    config = json.loads(
-        text, object_hook=lambda item: {k: v for k, v in item.items() if k != "build_config"}
-    )
+        text = re.sub(rf'"{shape}": \[null, \d+, \d+,', f'"{shape}": [null, null, null,', text)
+        text = text.replace(f'"{shape}": [null, null, null, 3]', f'"{shape}": [null, {size}, {size}, 3]')
+    built = ("build_config", "build_input_shape")
+    config = json.loads(text, object_hook=lambda item: {k: item[k] for k in item if k not in built})
     keras.backend.set_floatx(dtype)
     found = keras.models.model_from_json(json.dumps(config), custom_objects=custom_objects(keras))
     keras.backend.set_floatx("float32")
@@ -73,8 +71,6 @@ def set_weights(model, weights):
 
 
 def custom_objects(keras):
-    if keras.__version__ >= "3":
-        return {}
     from keras.src.applications import convnext
 
     return {"LayerScale": convnext.LayerScale, "StochasticDepth": convnext.StochasticDepth}
