@@ -69,12 +69,6 @@ def finish(
     model = onnx.load(path)
     graph = model.graph
     _fold(graph, marks)
-    for name, value in weights.items():
-        graph.initializer.append(numpy_helper.from_array(value.asnumpy(), name))
-    _drop_unused(graph)
-    # The exporter lists the inputs as the graph meets them, with the weights among them, which keeps
-    # runtimes from folding those; and the outputs likewise.
-    _order(graph.input, inputs)
     _order(graph.output, outputs)
     if [value.name for value in graph.output] != list(outputs):
         raise ValueError(f"The exporter lost outputs: {list(outputs)} are wanted")
@@ -82,16 +76,24 @@ def finish(
         node.name = node.name or node.output[0]
     if dynamic:
         for value in graph.input:
-            _free(value, f"{value.name}_" if len(graph.input) > 1 else "")
+            if value.name in inputs:
+                _free(value, f"{value.name}_" if len(inputs) > 1 else "")
     model.producer_name = "MXNet"
     model.producer_version = mx.__version__
     model.ir_version = IR
     model.opset_import[0].version = OPSET
+    # Weights are inputs so far. Without their values, which onnx would copy each time, this is quick.
     if dynamic:  # the exporter knows nothing of the outputs' sizes then
         found = shape_inference.infer_shapes(model).graph.output
         del graph.output[:]
         graph.output.extend(found)
     checker.check_model(model, full_check=True)
+    for name, value in weights.items():
+        graph.initializer.append(numpy_helper.from_array(value.asnumpy(), name))
+    _drop_unused(graph)
+    # The exporter lists the inputs as the graph meets them, with the weights among them, which keeps
+    # runtimes from folding those; and the outputs likewise.
+    _order(graph.input, inputs)
     onnx.save(model, path)
 
 

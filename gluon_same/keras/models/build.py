@@ -161,6 +161,7 @@ class _Builder:
             tuple(self.shown),
             tuple(value.stored_shape(value.shape) for value in starts),
             tuple(value.stored_shape(value.open) for value in starts),
+            tuple(value.stored_shape(value.open) for value in outputs),
         )
         net = KerasNet(self.blocks, plan, prefix=self.prefix)
         return net, [self.owners[name] for name in self.model.layers if name in self.owners], outputs
@@ -280,9 +281,13 @@ class _Builder:
         self.found.constants.extend(built.constants)
         trainable = self.trainable and layer.trainable
         self.owners[name] = Owner(name, layer.class_name, trainable, built.weights, None, built.block)
-        if call.kwargs.get("training") is False:
-            _freeze(built.block)
+        self._keep_to_inference(call, built.block)
         return name
+
+    def _keep_to_inference(self, call: config.Call, block: HybridBlock) -> None:
+        """Heed ``training=False`` of a call; in Keras 3 that of the whole model prevails."""
+        if call.kwargs.get("training") is False and self.settings.version < (3, 0):
+            _freeze(block)
 
     def _nested(self, layer: config.Layer, call: config.Call, inputs: List[Value]) -> List[Value]:
         if len(inputs) != len(layer.model.inputs):
@@ -308,8 +313,7 @@ class _Builder:
             self.owners[layer.name] = Owner(
                 layer.name, layer.class_name, inner.trainable, (), owners, net
             )
-            if call.kwargs.get("training") is False:
-                _freeze(net)
+            self._keep_to_inference(call, net)
         slots = [self._slot() for _ in outputs]
         self.steps.append(Run(layer.name, tuple(x.slot for x in inputs), tuple(slots)))
         return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]

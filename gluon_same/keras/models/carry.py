@@ -130,7 +130,7 @@ class _Loader:
             return pairs
         takes = " and ".join(f"{p.name} has {tuple(p.shape)}, not {v.shape}" for p, v in pairs)
         raise ValueError(
-            f"{self.found.weights.path}: the {weight.role} of {layer.name} has shape {array.shape}, which "
+            f"{self.found.weights.path}: the {weight.role} of {layer.name} has shape {array.shape}, and "
             f"does not fit {unit.name} ({type(unit).__name__}){': ' + takes if takes else ''}"
         )
 
@@ -213,7 +213,7 @@ def _held(found: Opened, model: Optional[Model]) -> Iterator[Held]:
         for name in names:
             if file.has(f"{top}/{name}/layers"):
                 raise ValueError(
-                    f"{file.path}: {name!r} is a nested model, and nothing says what follows what in it: "
+                    f"{file.path}: {name!r} is a nested model, and nothing says the order of its layers: "
                     "give (config.json, weights.h5), or a .keras file"
                 )
             yield from _of_group(file, name, f"{top}/{name}")

@@ -53,6 +53,7 @@ class Plan(NamedTuple):
     shown: Tuple[Shown, ...]  # the outputs of layers
     saved: Tuple[Shape, ...]  # of the inputs, when the model was saved
     fixed: Tuple[Shape, ...]  # the same, with None for what may be of any size
+    made: Tuple[Shape, ...]  # of the outputs, likewise
 
 
 class KerasNet(HybridBlock):

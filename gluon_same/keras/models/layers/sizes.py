@@ -80,6 +80,37 @@ class Interpolate(HybridBlock):
         return f"{type(self).__name__}({self._times})"
 
 
+class Resize(HybridBlock):
+    """Interpolate images linearly to a fixed size.
+
+    Parameters
+    ----------
+    height, width : int
+    """
+
+    def __init__(self, height: int, width: int, prefix: Optional[str] = None):
+        super().__init__(prefix=prefix)
+        self._size = dict(height=height, width=width)
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return F.contrib.BilinearResize2D(x, align_corners=False, **self._size)
+
+
+@builds("Resizing")
+def _resizing(request: Request, x: Value) -> Built:
+    arguments = request.arguments
+    arguments.word("interpolation", ("bilinear",), "bilinear")
+    arguments.only(
+        crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, antialias=False, fill_mode="constant"
+    )
+    arguments.ignore("fill_value")
+    layout = data_format(arguments)
+    axes, order = spatial_axes(4, layout), spatial_order(of_rank(x, 4).rank, layout)
+    size = arguments.whole("height"), arguments.whole("width")
+    block = Resize(*size, prefix=request.prefix)
+    return Built(block, lambda shape: replaced(shape, axes, size), order, (order,))
+
+
 @builds("ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D")
 def _zero_padding(request: Request, x: Value) -> Built:
     ndim = int(request.class_name[-2])
