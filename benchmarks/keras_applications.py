@@ -9,7 +9,9 @@ two sizes.
 """
 
 import argparse
+import json
 import os
+import re
 import tempfile
 from pathlib import Path
 from zlib import crc32
@@ -33,14 +35,45 @@ def names(keras):
     return [name for name in dir(keras.applications) if name[0].isupper()]
 
 
-def build(keras, net, top, size, dtype="float32"):
+def build(keras, net, top, size):
     """The net without weights; with its top it gives logits, and has the size fixed."""
     keras.backend.clear_session()
-    keras.backend.set_floatx(dtype)
     make = getattr(keras.applications, net)
     if top:
         return make(weights=None, input_shape=(size, size, 3), classifier_activation=None)
     return make(weights=None, include_top=False, input_shape=(None, None, 3))
+
+
+def variant(keras, model, size, dtype):
+    """A model of the same layers for another size, and in another precision.
+
+    The function that built it would give other layers: some nets pad by the size they are built for.
+    """
+    keras.backend.clear_session()
+    text = model.to_json().replace('"float32"', f'"{dtype}"')
+    for shape in ("batch_shape", "batch_input_shape"):
+        text = re.sub(rf'"{shape}": \[null, \d+, \d+,', f'"{shape}": [null, null, null,', text)
+        text = text.replace(f'"{shape}": [null, null, null, 3]', f'"{shape}": [null, {size}, {size}, 3]')
+    built = ("build_config", "build_input_shape")
+    config = json.loads(text, object_hook=lambda item: {k: item[k] for k in item if k not in built})
+    keras.backend.set_floatx(dtype)
+    found = keras.models.model_from_json(json.dumps(config), custom_objects=custom_objects(keras))
+    keras.backend.set_floatx("float32")
+    return found
+
+
+def set_weights(model, weights):
+    """Set all weights, and have Normalization use its own: it keeps the mean that it was built with."""
+    model.set_weights(weights)
+    for layer in layers_of(model):
+        if hasattr(layer, "finalize_state"):
+            layer.finalize_state()
+
+
+def custom_objects(keras):
+    from keras.src.applications import convnext
+
+    return {"LayerScale": convnext.LayerScale, "StochasticDepth": convnext.StochasticDepth}
 
 
 def layers_of(model):
@@ -88,19 +121,11 @@ def randomize(model, seed):
     momenta = [layer.momentum for layer in norms]
     for layer in norms:
         layer.momentum = 0.0
-    model(data(model, SIZES[0], BATCH), training=True)
+    size = model.input_shape[1] or SIZES[0]
+    model(data(model, size, BATCH), training=True)
     for layer, momentum in zip(norms, momenta):
         layer.momentum = momentum
     redraw(shaken)
-
-
-def reload(keras, path):
-    custom = {}
-    if keras.__version__ < "3":
-        from keras.src.applications import convnext
-
-        custom = {"LayerScale": convnext.LayerScale, "StochasticDepth": convnext.StochasticDepth}
-    return keras.models.load_model(path, custom_objects=custom, compile=False)
 
 
 def trained(keras, model, dtype):
@@ -137,29 +162,25 @@ def main():
     model = build(keras, net, top, SIZES[0])
     randomize(model, f"{net} {options.part}")
     model.save(str(path))
-    model = reload(keras, str(path))
+    model = keras.models.load_model(str(path), custom_objects=custom_objects(keras), compile=False)
     weights = model.get_weights()
     for size in SIZES:
-        if top and size != SIZES[0]:
-            model = build(keras, net, top, size)
-            if [w.shape for w in model.get_weights()] != [w.shape for w in weights]:
-                randomize(model, net)
-                weights = model.get_weights()
-                model.save(str(options.folder / f"{size}.{kind}"))
-            model.set_weights(weights)
+        single = variant(keras, model, size, "float32")
+        if [w.shape for w in single.get_weights()] != [w.shape for w in weights]:
+            randomize(single, net)
+            weights = single.get_weights()
+            single.save(str(options.folder / f"{size}.{kind}"))
+        set_weights(single, weights)
+        double = variant(keras, single, size, "float64")
+        set_weights(double, weights)
         x = data(model, size, BATCH)
         arrays[f"data {size}"] = x
-        arrays[f"float32 {size}"] = model(x, training=False).numpy()
-        double = build(keras, net, top, size, "float64")
-        double.set_weights(weights)
-        arrays[f"float64 {size}"] = double(x.astype("float64"), training=False).numpy()
-        if options.train and size == SIZES[0]:
-            arrays["data trained"] = data(model, size, TRAINING_BATCH)
-            for dtype, each in (("float64", double), ("float32", model)):
+        for each, dtype in ((single, "float32"), (double, "float64")):
+            arrays[f"{dtype} {size}"] = each(x.astype(dtype), training=False).numpy()
+            if options.train and size == SIZES[0]:
+                arrays["data trained"] = data(model, size, TRAINING_BATCH)
                 outputs = trained(keras, each, dtype)
                 arrays[f"{dtype} training"], arrays[f"{dtype} stepped"] = outputs
-        del double
-        keras.backend.set_floatx("float32")
     np.savez(options.folder / "arrays.npz", **arrays)
 
 

@@ -23,7 +23,8 @@ def image_input(keras, name=None, channels=3):
 def sequential_of(keras, shape, layers, name=None):
     """Build a Sequential whose input has a shape."""
     if keras.__version__.startswith("2.2."):
-        layers[0].batch_input_shape = (None, *shape)  # it cannot read back one that has an InputLayer
+        # It cannot read back a Sequential that has an InputLayer.
+        layers[0].batch_input_shape, layers[0].dtype = (None, *shape), "float32"
         return keras.models.Sequential(layers, name=name)
     key = "shape" if keras.__version__ >= "3" else "input_shape"
     start = keras.layers.InputLayer(**{key: shape}, name=f"{name}_input" if name else None)

@@ -131,10 +131,41 @@ def refused(keras):
     return keras.models.Model(start, L.ConvLSTM2D(2, 1, name="conv_lstm")(steps))
 
 
-@form([(2, 4)], refused=True, since=(2, 3))
+@form([(2, 4)], refused=True)
 def refused_mask(keras):
     """A mask changes what the recurrent layer computes."""
     L = keras.layers
     start = L.Input((None,), dtype="int32")
     x = L.Embedding(5, 3, mask_zero=True, name="embedding")(start)
     return keras.models.Model(start, L.LSTM(2, name="lstm")(x))
+
+
+def scale_class(keras):
+    """A layer of the user's own, with two weights and an argument."""
+
+    class Scale(keras.layers.Layer):
+        def __init__(self, power=1, **how):
+            super().__init__(**how)
+            self.power = power
+
+        def build(self, shape):
+            size = (shape[-1],)
+            self.factor = self.add_weight(name="factor", shape=size, initializer="ones")
+            self.offset = self.add_weight(name="offset", shape=size, initializer="zeros")
+
+        def call(self, x):
+            return self.factor * x**self.power + self.offset
+
+        def get_config(self):
+            return {**super().get_config(), "power": self.power}
+
+    return Scale
+
+
+@form([IMAGE], [OTHER_IMAGE], since=(2, 13), every_kind=True, custom={"Scale": scale_class})
+def custom(keras):
+    """Layers of a class that no library knows, one of them in an inner model."""
+    Scale, L = scale_class(keras), keras.layers
+    inside = small_block(keras, "inside", [Scale(name="inner_scale"), L.Conv2D(3, 2, name="conv")])
+    start = image_input(keras)
+    return keras.models.Model(start, Scale(power=2, name="outer_scale")(inside(start)))

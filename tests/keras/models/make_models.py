@@ -5,7 +5,7 @@ Each generation of Keras has an environment of its own::
     python3.11 -m venv k3 && k3/bin/pip install keras tensorflow-cpu
     python3.11 -m venv k2 && k2/bin/pip install tensorflow-cpu==2.15.1 "numpy<2"
     python3.8 -m venv k23 && k23/bin/pip install tensorflow-cpu==2.2.3 "protobuf<3.21" "h5py<3"
-    python3.8 -m venv k22  # as k23, and keras==2.2.5
+    python3.8 -m venv k22  # as k23, and keras==2.2.5; once more with keras==2.2.0
 
     k3/bin/python tests/keras/models/make_models.py [--only NAME ...] [--into FOLDER]
 
@@ -25,6 +25,7 @@ import function_cases  # noqa: F401  registers its models
 import model_cases  # noqa: F401
 import nested_cases  # noqa: F401
 import numpy as np
+from activations import recorded
 from forms import FORMS
 from value_cases import GROUPS
 
@@ -34,8 +35,11 @@ RATE, STEPS = 0.05, 3
 #: Groups whose layers hold their weights deeper than a layer of its own does: in files of every kind.
 EVERY_KIND = ["batch_norm", "normalization", "rnn", "bidirectional", "time_distributed"]
 #: Groups that are made with old versions as well.
-OLD = ["conv2d", "depthwise", "pool2d", "borders2d", "reshape", "sequence", "batch_norm"]
-OLD += ["activations", "activation_layers", "prelu", "rnn", "bidirectional"]
+OLD = {(2, 2): ["conv2d", "depthwise", "borders2d", "reshape", "activation_layers"], (2, 3): []}
+IN_ALL = ["batch_norm", "activations", "rnn", "bidirectional"]
+#: Keras that wrote a Sequential as a bare list, and what is made with it.
+OLDEST = "2.2.0"
+OF_OLDEST = ["sequential", "sequential_input_shape", "nested_frozen", "shared_models"]
 
 
 def import_keras():
@@ -64,6 +68,8 @@ def number(keras):
 def generation(keras):
     """Name of the folder: ``keras2.15``, ``keras3``."""
     major, minor = number(keras)
+    if keras.__version__ == OLDEST:
+        return "keras" + OLDEST
     return f"keras{major}.{minor}" if major == 2 else f"keras{major}"
 
 
@@ -125,15 +131,16 @@ def randomize(model, rng):
         layer.set_weights([random_weight(*pair, rng).astype(pair[1].dtype) for pair in zip(names, old)])
 
 
-def save(keras, model, kind, path):
+def save(keras, model, kind, path, custom):
     """Save a model as one kind of file and return it as it comes back."""
+    custom = {name: make_class(keras) for name, make_class in custom.items()}
     file = path.with_name(path.name + "." + kind)
     if kind in ("h5", "keras"):
         model.save(str(file))
-        return keras.models.load_model(str(file), compile=False)
+        return keras.models.load_model(str(file), custom_objects=custom, compile=False)
     path.with_name(path.name + ".json").write_text(model.to_json())
     model.save_weights(str(file))
-    again = keras.models.model_from_json(model.to_json())
+    again = keras.models.model_from_json(model.to_json(), custom_objects=custom)
     again.load_weights(str(file))
     return again
 
@@ -162,14 +169,20 @@ def listed(outputs):
     return [np.asarray(each) for each in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
 
 
+def call_twin(model, twin, moved, inputs):
+    """Outputs of another model that has the same weights, and its channels last where ``moved``."""
+    pairs = zip(model.get_weights(), twin.get_weights())
+    twin.set_weights([a if a.shape == b.shape else a.reshape(b.shape) for a, b in pairs])
+    if not moved:
+        return listed(twin.predict_on_batch(inputs[0]))
+    outputs = listed(twin.predict_on_batch(np.moveaxis(inputs[0], 1, -1)))
+    return [np.moveaxis(each, -1, 1) if each.ndim > 2 else each for each in outputs]
+
+
 def call(keras, model, inputs, how):
     """Outputs of a model, in the order of ``model.outputs``."""
     if how.get("twin"):
-        last = FORMS[how["twin"]][0](keras, data_format="channels_last")
-        pairs = zip(model.get_weights(), last.get_weights())
-        last.set_weights([a if a.shape == b.shape else a.reshape(b.shape) for a, b in pairs])
-        outputs = listed(last.predict_on_batch(np.moveaxis(inputs[0], 1, -1)))
-        return [np.moveaxis(each, -1, 1) if each.ndim > 2 else each for each in outputs]
+        return call_twin(model, *how["twin"], inputs)
     if how.get("inputs"):
         inputs = dict(zip(how["inputs"], inputs))
     elif len(inputs) == 1:
@@ -210,7 +223,7 @@ def make(keras, name, build, runs, how, folder):
     if how.get("only", number(keras)[0]) != number(keras)[0] or number(keras) < how.get("since", (2, 2)):
         raise LeftOut("is left out: another generation has it")
     if how.get("twin"):
-        how = {**how, "twin": name}
+        how = {**how, "twin": (build(keras, **how["twin"]), "data_format" in how["twin"])}
     model = build(keras)
     if how.get("compiled"):
         model.compile("adam", "mse")
@@ -222,13 +235,17 @@ def make(keras, name, build, runs, how, folder):
         if how.get("refused"):
             model.save(str(folder / f"{name}.{kind}"))
             continue
-        loaded = save(keras, model, kind, folder / name)
+        loaded = save(keras, model, kind, folder / name, how.get("custom", {}))
         found = dict(computed(keras, loaded, name, runs, how))
         for key, value in arrays.items():
             np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-6)
         arrays = arrays or found
-    if how.get("trained") and number(keras) >= (2, 15):
+    if how.get("trained") and number(keras) >= (2, 15) and number(keras)[0] in how["trained"]:
         arrays.update(trained(keras, loaded, name, runs[0]))
+    if how.get("activations") and number(keras) >= (2, 15):
+        again = keras.models.load_model(str(folder / f"{name}.keras"), compile=False)
+        found = recorded(again, draw(runs[0], f"{name} 0"))
+        np.savez_compressed(folder / (name + ".activations.npz"), **found)
     if not all(np.isfinite(each).all() for each in arrays.values()):
         raise ValueError(f"{name}: its outputs are not finite")
     if arrays:
@@ -248,9 +265,11 @@ def all_models(keras):
     """By name: what builds a model, its runs, and how it is made."""
     models = {}
     for name, group in GROUPS.items():
-        if number(keras) >= (2, 13) or name in OLD:
+        if number(keras) >= (2, 13) or name in OLD[number(keras)] + IN_ALL:
             how = {"every_kind": name in EVERY_KIND}
             models[name] = partial(build_group, name=name, group=group), [[x] for x in group.runs], how
+    if keras.__version__ == OLDEST:
+        return {name: FORMS[name] for name in OF_OLDEST}
     return {**models, **FORMS}
 
 

@@ -3,7 +3,7 @@
 from forms import IMAGE, OTHER_IMAGE, form, image_input, sequential_of
 
 
-@form([IMAGE], [OTHER_IMAGE], trained=True, every_kind=True)
+@form([IMAGE], [OTHER_IMAGE], trained=(2, 3), every_kind=True, activations=True)
 def sequential(keras):
     L = keras.layers
     return sequential_of(
@@ -106,7 +106,7 @@ def padded_volumes(keras):
     return keras.models.Model(start, x)
 
 
-@form([IMAGE], [OTHER_IMAGE], trained=True)
+@form([IMAGE], [OTHER_IMAGE], trained=(2, 3))
 def residual(keras):
     L = keras.layers
     start = image_input(keras, "image")
@@ -230,7 +230,7 @@ def recurrent_states(keras):
     return keras.models.Model(start, [L.Dense(2, name="head")(decoded), gru, state])
 
 
-@form([(2, 3, 6, 5)], [(1, 3, 7, 8)], twin=True)
+@form([(2, 3, 6, 5)], [(1, 3, 7, 8)], twin={"data_format": "channels_last"})
 def channels_first(keras, data_format="channels_first"):
     """Channels first in Keras itself. TensorFlow computes most of it on GPUs only."""
     L, how = keras.layers, dict(data_format=data_format)
@@ -246,7 +246,7 @@ def channels_first(keras, data_format="channels_first"):
     return keras.models.Model(start, [x, L.GlobalMaxPooling2D(name="pool", **how)(x)])
 
 
-@form([(2, 3, 4, 5)], twin=True)
+@form([(2, 3, 4, 5)], twin={"data_format": "channels_last"})
 def channels_first_flatten(keras, data_format="channels_first"):
     L, how = keras.layers, dict(data_format=data_format)
     first = data_format == "channels_first"
@@ -255,3 +255,15 @@ def channels_first_flatten(keras, data_format="channels_first"):
     x = L.MaxPooling2D(2, name="pool", **how)(x)
     flat = L.Flatten(name="flatten", **how)(x)
     return keras.models.Model(start, L.Dense(3, name="dense")(flat))
+
+
+@form([IMAGE], [OTHER_IMAGE], since=(2, 13), every_kind=True, twin={"policy": "float32"})
+def mixed_precision(keras, policy="mixed_float16"):
+    """What GPUs trained: weights in float32, layers that compute in float16."""
+    L, how = keras.layers, dict(dtype=policy)
+    x = start = image_input(keras)
+    x = L.Conv2D(4, 3, padding="same", name="conv", **how)(x)
+    x = L.BatchNormalization(name="norm", **how)(x)
+    x = L.Activation("relu", name="relu", **how)(x)
+    x = L.GlobalAveragePooling2D(name="pool", **how)(x)
+    return keras.models.Model(start, L.Dense(2, dtype="float32", name="head")(x))

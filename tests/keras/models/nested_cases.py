@@ -18,7 +18,7 @@ def nested_as(keras, outer, inner, head):
     return keras.models.Model(start, [top(x), L.ReLU(name="relu")(x)])
 
 
-@form([IMAGE], [OTHER_IMAGE], every_kind=True)
+@form([IMAGE], [OTHER_IMAGE], every_kind=True, activations=True)
 def nested(keras):
     return nested_as(keras, "outer_conv", "inner_conv", "dense")
 
@@ -43,7 +43,7 @@ def nested_sequential(keras):
     )
 
 
-@form([IMAGE], [OTHER_IMAGE], every_kind=True)
+@form([IMAGE], [OTHER_IMAGE], every_kind=True, activations=True)
 def nested_sequential_inside(keras):
     """A deferred Sequential used in a functional model: its node indices start at 1 in Keras 2."""
     L = keras.layers
@@ -55,7 +55,7 @@ def nested_sequential_inside(keras):
     return keras.models.Model(start, L.Add(name="add")([once, twice, start]))
 
 
-@form([IMAGE], [OTHER_IMAGE], trained=True, every_kind=True)
+@form([IMAGE], [OTHER_IMAGE], trained=(2, 3), every_kind=True, activations=True)
 def nested_frozen(keras):
     """Frozen layers and a frozen inner model: their weights move to the tail of the group."""
     L = keras.layers
@@ -87,7 +87,7 @@ def shared_layers(keras):
     return keras.models.Model([a, b], [L.Dense(2, name="head")(joined), again(right), left])
 
 
-@form([IMAGE, IMAGE], [OTHER_IMAGE, (1, 5, 3, 3)], every_kind=True)
+@form([IMAGE, IMAGE], [OTHER_IMAGE, (1, 5, 3, 3)], every_kind=True, activations=True)
 def shared_models(keras):
     """Siamese: one inner model on two images, its outputs subtracted, and BatchNorm shared as well."""
     L = keras.layers
@@ -124,9 +124,12 @@ def names_with_slashes(keras):
     return keras.models.Model(start, L.ReLU(name="block2/relu")(x))
 
 
-@form([IMAGE], [OTHER_IMAGE], trained=True, since=(2, 3))
+@form([IMAGE], [OTHER_IMAGE], trained=(2,), since=(2, 3))
 def inference_inside(keras):
-    """A backbone and a BatchNormalization called with ``training=False``, as for transfer learning."""
+    """A backbone and a BatchNormalization called with ``training=False``, as for transfer learning.
+
+    Keras 3.15 has them train all the same with the model around them, so it is not trained there.
+    """
     L = keras.layers
     layers = [L.Conv2D(4, 3, padding="same", name="conv"), L.BatchNormalization(name="norm")]
     backbone = small_block(keras, "backbone", layers)
