@@ -86,7 +86,8 @@ def compare(
     activations : path or dict of str to array
         An ``.npz`` file, or its content, with all arrays as Keras has them: each layer's output by the
         layer's name (``'name#1'`` for that of its second call, ``'model/name'`` for a layer of a nested
-        model), and the model's inputs, by the names of their layers or as ``'input:0'``, ``'input:1'``.
+        model, ``'model/name#1'`` for that model's second call), and the model's inputs, by the names of
+        their layers or as ``'input:0'``, ``'input:1'``.
     tolerance : float
         Share of a layer's largest magnitude up to which it counts as equal.
 
@@ -187,9 +188,10 @@ def _outputs(net: KerasNet, inputs: Sequence[Any], path: str = "") -> Iterator[T
         block = net.layers[run.child] if run else None
         if isinstance(block, KerasNet) and run not in entered:
             entered.add(run)
-            number = shown.key.partition("#")[1:]
-            inner = f"{path}{run.child}{''.join(number)}/"
-            yield from _outputs(block, [slots[slot] for slot in run.inputs], inner)
+            again = "".join(shown.key.partition("#")[1:]).partition(":")[0]
+            given = [slots[slot] for slot in run.inputs]
+            for name, kind, array in _outputs(block, given, f"{path}{run.child}/"):
+                yield name + again, kind, array
         order = [shown.order.index(axis) for axis in range(len(shown.order))]
         yield (
             path + shown.key,

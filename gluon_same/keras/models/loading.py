@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Optional, Tuple, Union
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from .build import Settings, build
+from .build import Settings, build, order_of
 from .config import parse
 from .files import opened
 from .net import KerasNet
@@ -104,7 +104,7 @@ def load_model(
             )
         model = parse(found.config, os.fspath(where))
         source = source_of(found.weights, model)
-        settings = Settings(_version(found), dict(custom or {}), source.arrays)
+        settings = Settings(_version(found), dict(custom or {}), order_of(model), source.arrays)
         result = build(model, settings, layout)
         put = Put(ctx or mx.current_context())
         _freeze(result.owners)

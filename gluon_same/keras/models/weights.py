@@ -16,10 +16,15 @@ Path = Tuple[str, ...]
 
 
 class Entry(NamedTuple):
-    """An array of a file that is not read yet."""
+    """An array of a legacy file that is not read yet."""
 
     where: str
-    role: str  # what the file calls it, '' where it has a number only
+    name: str  # 'conv/kernel:0'
+
+    @property
+    def role(self) -> str:
+        """What the file calls it: 'kernel'."""
+        return role_of(self.name)
 
 
 class Grouped:
@@ -95,13 +100,16 @@ class Legacy:
         for layer in file.texts("layer_names", root):
             group = f"{root}/{layer}" if root else layer
             names = file.texts("weight_names", group)
-            self._entries[layer] = [Entry(f"{group}/{name}", role_of(name)) for name in names]
+            self._entries[layer] = [Entry(f"{group}/{name}", name) for name in names]
 
     def arrays(self, path: Path) -> List[np.ndarray]:
-        """All arrays of a layer; of one in a nested model, those whose names hold the layer's."""
-        entries = self._entries.get(path[0], [])
-        if len(path) > 1:
-            entries = [entry for entry in entries if path[-1] in entry.where.split("/")[2:-1]]
+        """All arrays of a layer, which nobody else gets then.
+
+        Those of a layer in a nested model are the ones whose names hold the layer's.
+        """
+        held = self._entries.get(path[0], [])
+        entries = [entry for entry in held if len(path) == 1 or f"/{path[-1]}/" in f"/{entry.name}"]
+        self._entries[path[0]] = [entry for entry in held if entry not in entries]
         return [self.file.array(entry.where) for entry in entries]
 
     def fill(self, owners: Sequence[Owner], put: "Put") -> None:

@@ -107,12 +107,9 @@ def test_all_problems_are_in_one_error(tmp_path):
     )
     with pytest.raises(ValueError) as error:
         load_model(write(tmp_path, config, odd=shapes))
-    lines = str(error.value).splitlines()
-    assert len(lines) == 4  # what takes from a refused layer is not blamed
-    for line, words in zip(
-        lines[1:], (["inner/secret (Lambda)", "never run"], ["odd", "'reflect'"], ["strange"])
-    ):
-        assert all(word in line for word in words), line
+    found = [line.split(")")[0] for line in str(error.value).splitlines()[1:]]
+    # What takes from a refused layer is looked at as well, and not blamed for the other's fault.
+    assert found == ["- inner/secret (Lambda", "- odd (Conv2D", "- new (Conv2D", "- strange (Strange"]
 
 
 def test_an_argument_that_is_not_known_is_refused(tmp_path):

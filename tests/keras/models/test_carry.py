@@ -41,8 +41,8 @@ def cases():
     """Each file of the two models, and each file of weights alone."""
     for archive in ARCHIVES:
         for make in (flatten_dense, sequential):
-            for ending in stems(archive)[make.__name__]:
-                if ending not in ("npz", "json"):
+            for ending in stems(archive).get(make.__name__, ()):
+                if not ending.endswith(("npz", "json")):
                     yield archive, make, ending, False
                 if ending in ("weights.h5", "legacy.h5"):
                     yield archive, make, ending, True
