@@ -178,8 +178,8 @@ class Put:
 
     def set(self, parameter: Parameter, value: np.ndarray) -> None:
         """Give a parameter its value, and its shape where it has none."""
-        # As Gluon reads its own files: without a value that would be replaced at once.
-        parameter._load_init(mx.nd.array(value, dtype=np.float32), self.ctx)
+        # As Gluon reads its own files: without an initial value, and with a single copy.
+        parameter._load_init(_shared(value), self.ctx)
 
     def replace(self, parameter: Parameter, value: np.ndarray) -> None:
         """Give a parameter its value, which may have one of another dtype or in other places."""
@@ -187,7 +187,12 @@ class Put:
             self.set(parameter, value)
         else:
             parameter.shape = value.shape
-            parameter.set_data(mx.nd.array(value, dtype=np.float32))
+            parameter.set_data(_shared(value))
+
+
+def _shared(value: np.ndarray) -> mx.nd.NDArray:
+    """An array in the memory of NumPy's."""
+    return mx.nd.from_numpy(np.ascontiguousarray(value, np.float32))
 
 
 def _all_weights(owner: Owner, path: Path = (), frozen: bool = False) -> List[Tuple[Path, Weight, bool]]:
