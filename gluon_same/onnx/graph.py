@@ -74,6 +74,7 @@ def finish(
         raise ValueError(f"The exporter lost outputs: {list(outputs)} are wanted")
     for node in graph.node:
         node.name = node.name or node.output[0]
+        _keep_apart(node)
     if dynamic:
         for value in graph.input:
             if value.name in inputs:
@@ -113,6 +114,22 @@ def _fold(graph, marks):
     left = [node for node in graph.node if not any(node is gone for gone in dropped)]
     del graph.node[:]
     graph.node.extend(left)
+
+
+def _keep_apart(node):
+    """Have onnxruntime leave a max pooling without padding alone, which it fuses with a Pad before it.
+
+    Zeros would be padding that is never the maximum then. It does not fuse where auto_pad is given.
+    """
+    from onnx import helper
+
+    given = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    if node.op_type != "MaxPool" or given.get("ceil_mode") or any(given.get("pads", ())):
+        return
+    if given.get("auto_pad", b"NOTSET") == b"NOTSET":
+        kept = [each for each in node.attribute if each.name not in ("pads", "auto_pad")]
+        del node.attribute[:]
+        node.attribute.extend([*kept, helper.make_attribute("auto_pad", "VALID")])
 
 
 def _drop_unused(graph):
