@@ -2,6 +2,7 @@
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from . import config
@@ -53,6 +54,13 @@ class Found(NamedTuple):
     problems: List[str]  # what is not supported
     constants: List[Tuple[Any, Any]]  # parameters, and their values in the configuration
     inference_only: List[str]  # paths of layers that would do something else in Keras' training
+
+
+#: What a builder raises for a configuration that is not as Keras writes it.
+_FAILURES = (
+    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError),
+    mx.MXNetError,
+)
 
 
 class _Unknown(Exception):
@@ -141,8 +149,7 @@ class _Builder:
         self.taken: Dict[str, Tuple[Value, ...]] = {}  # what each layer was first called with
         self.slots: Dict[Any, int] = {}  # of arrays that were put in another form
         self.count = 0
-        calls = [call.layer for call in model.calls]
-        self.shared = {name for name in calls if calls.count(name) > 1}
+        self.shared = {call.layer for call in model.calls if call.index}
 
     def build(
         self, inputs: Sequence[Value], outer: Callable[[int], Optional[Order]]
@@ -177,7 +184,7 @@ class _Builder:
             outputs = self._connected(layer, call)
         except _Unknown:
             outputs = self._guessed(call)
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
+        except _FAILURES as error:
             outputs = self._guessed(call)
             if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
                 where = "/".join((*self.path, layer.name))
@@ -293,6 +300,8 @@ class _Builder:
         if first is not None and first.weights:
             return layer.name
         name = f"{layer.name}#{call.index}" if call.index else layer.name
+        if call.index and name in self.model.layers:
+            raise Unsupported(f"its second call would be called {name!r}, as another layer is")
         self.blocks[name] = built.block
         self.found.constants.extend(built.constants)
         trainable = self.trainable and layer.trainable

@@ -62,8 +62,8 @@ def load_model(
     OSError
         If a file cannot be opened.
     ValueError
-        If a file is damaged or hostile, naming the entry; or if the model holds what is not supported:
-        the message lists all such layers and arguments at once.
+        If a file is damaged or hostile, naming the entry; if the model holds what is not supported:
+        the message lists all such layers and arguments at once; or in MXNet's NumPy mode.
 
     Warns
     -----
@@ -73,7 +73,8 @@ def load_model(
     Notes
     -----
     Numbers are float32. In training, Keras' running variances are those of a sample (n - 1), and MXNet's
-    those of a population (n).
+    those of a population (n). A layer or an inner model that was called with ``training=False`` computes
+    as in inference in training, too, if Keras 2 wrote the file; Keras 3 itself ignores it there.
 
     Examples
     --------
@@ -93,6 +94,8 @@ def load_model(
     >>> list(net.collect_params())
     ['net_dense_weight', 'net_dense_bias']
     """
+    if mx.util.is_np_array():
+        raise ValueError("load_model makes nets for classic arrays: call mx.npx.reset_np() first")
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"layout={layout!r} is unknown: use 'NCHW' or 'NHWC'")
     where = path if isinstance(path, (str, os.PathLike)) else path[0]

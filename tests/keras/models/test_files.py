@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import h5py
@@ -128,3 +129,10 @@ def test_a_text_that_is_no_configuration_is_refused(tmp_path, text):
 def test_three_files_are_no_model():
     with pytest.raises(ValueError, match="give one file, or"):
         load_model(("a", "b", "c"))
+
+
+def test_h5py_is_asked_for_where_it_is_missing(tmp_path, monkeypatch):
+    path = keras_file(tmp_path / "model.keras")
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(ImportError, match=r"pip install 'gluon-same\[keras-models\]'"):
+        load_model(path)

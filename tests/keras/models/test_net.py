@@ -156,3 +156,8 @@ def test_nothing_of_tensorflow_is_imported(path):
 
     load_model(path)
     assert "tensorflow" not in sys.modules
+
+
+def test_numpy_mode_is_refused(path):
+    with mx.util.np_array(True), pytest.raises(ValueError, match=r"call mx\.npx\.reset_np\(\) first"):
+        load_model(path)
