@@ -41,7 +41,7 @@ def trace(net: Block, known: Dict[str, Shape]) -> Tuple[List[Tuple[Block, List, 
             with suppress(ValueError):  # its size does not follow: in the form for every size, then
                 (block._in_shape,) = infer(flat(args), known)
                 fixed.append(block)
-        if _is_layer(block) and not (isinstance(block, stock.Activation) and _is_activated(running)):
+        if _is_layer(block) and not _is_activation_of(block, running):
             calls.append([block, flat(args), None])
         running.append(block)
 
@@ -131,5 +131,6 @@ def _is_layer(block):
     return not block._children and not isinstance(block, (stock.Sequential, stock.HybridSequential))
 
 
-def _is_activated(running):
-    return bool(running) and isinstance(running[-1], _ACTIVATED)
+def _is_activation_of(block, running):
+    """Whether a block is the activation that the running layer holds as a part of itself."""
+    return bool(running) and isinstance(running[-1], _ACTIVATED) and running[-1].act is block

@@ -216,3 +216,21 @@ def test_the_net_is_left_as_it_was(path):
             np.testing.assert_array_equal(p.data().asnumpy(), values[name])
     close(reader(path)(x), want)
     close([out.asnumpy() for out in net(x)], want)
+
+
+def test_a_layer_that_is_called_twice_is_exported_twice(tmp_path):
+    """Its operators have the same names, which MXNet's exporter takes for the same nodes."""
+
+    class Twice(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(3, in_units=3, activation="tanh")
+
+        def hybrid_forward(self, F, x):
+            return self.dense(self.dense(x) * 2)
+
+    net = Twice()
+    net.initialize(mx.init.Uniform(1))
+    file = export_model(net, (2, 3), tmp_path / "net.onnx")
+    x = mx.nd.random.uniform(shape=(2, 3))
+    close(reader(file)(x), net(x))

@@ -35,6 +35,7 @@ class Settings(NamedTuple):
 
     version: Tuple[int, int]  # of the Keras that wrote the model
     custom: Dict[str, Callable]
+    channels_first: Callable[[int], Order]  # how arrays with channels first are stored
     arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # a layer's arrays, by its path
 
 
@@ -75,8 +76,7 @@ def build(model: config.Model, settings: Settings, layout: str) -> Result:
     """
     found = Found([], [], [])
     builder = _Builder(model, settings, (), f"{model.name}_", found)
-    native = layout == "NHWC" or _is_channels_first(model)
-    outer = keras_order if native else channels_first
+    outer = keras_order if layout == "NHWC" else settings.channels_first
     result = builder.build([_as_input(model, ref, outer) for ref in model.inputs], outer)
     if found.problems:
         listed = "\n".join(f"- {problem}" for problem in found.problems)
@@ -85,6 +85,11 @@ def build(model: config.Model, settings: Settings, layout: str) -> Result:
         raise ValueError(f"{model.name}: its outputs do not follow from its inputs")
     net, owners, _ = result
     return Result(net, owners, found)
+
+
+def order_of(model: config.Model) -> Callable[[int], Order]:
+    """How arrays with channels first are stored: as Keras has them, where it has them so already."""
+    return keras_order if _is_channels_first(model) else channels_first
 
 
 def _is_channels_first(model):
@@ -171,15 +176,24 @@ class _Builder:
         try:
             outputs = self._connected(layer, call)
         except _Unknown:
-            return
+            outputs = self._guessed(call)
         except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
-            where = "/".join((*self.path, layer.name))
-            self.found.problems.append(f"{where} ({layer.class_name}): {error}")
-            return
+            outputs = self._guessed(call)
+            if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
+                where = "/".join((*self.path, layer.name))
+                self.found.problems.append(f"{where} ({layer.class_name}): {error}")
         for number, value in enumerate(outputs):
             ref = config.Ref(call.layer, call.index, number)
             self.values[ref] = value
             self._show(ref, value)
+
+    def _inputs(self, call: config.Call) -> List[Value]:
+        """What a call takes, as far as it is known."""
+        return [self.values[ref] for ref in call.inputs() if ref in self.values]
+
+    def _guessed(self, call: config.Call) -> List[Value]:
+        """What a refused layer might give: its input, so that the layers after it are looked at, too."""
+        return [value._replace(padding=None, guessed=True) for value in self._inputs(call)[:1]]
 
     def _connected(self, layer: config.Layer, call: config.Call) -> List[Value]:
         """The outputs of a call, whose steps are added."""
@@ -225,6 +239,7 @@ class _Builder:
             self.trainable and layer.trainable,
             f"{self.prefix}{layer.name}_",
             lambda: self.settings.arrays_of((*self.path, layer.name)),
+            self.settings.channels_first,
             args,
             kwargs,
         )
@@ -266,8 +281,9 @@ class _Builder:
             self.steps.append(Run(name, tuple(x.slot for x in ready), tuple(slots)))
         self.taken.setdefault(layer.name, tuple(ready))
         shapes, known = [x.shape for x in inputs], [x.open for x in inputs]
+        guessed = any(x.guessed for x in inputs)
         return [
-            Value(slot, rule(*shapes), rule(*known), order, built.padding, built.nonnegative)
+            Value(slot, rule(*shapes), rule(*known), order, built.padding, built.nonnegative, guessed)
             for slot, (rule, order) in zip(slots, outputs)
         ]
 

@@ -19,7 +19,7 @@ from .files import Hdf5, Opened, opened
 from .layers import Weight
 from .layers.table import into
 from .names import role_of
-from .weights import Put, number_of, source_of
+from .weights import Put, legacy_root, number_of, source_of
 
 __all__ = ["load_keras_weights"]
 
@@ -72,9 +72,15 @@ def load_keras_weights(
 
     Examples
     --------
-    >>> net = nn.HybridSequential()
-    >>> net.add(nn.Conv2D(64, 3, padding='same'), nn.BatchNorm(epsilon=1e-3))
-    >>> load_keras_weights(net, 'model.keras')                        # doctest: +SKIP
+    >>> import h5py, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'model.weights.h5')
+    >>> with h5py.File(path, 'w') as file:
+    ...     file['layers/dense/vars/0'] = [[1., 2.], [3., 4.], [5., 6.]]
+    ...     file['layers/dense/vars/1'] = [0., 1.]
+    >>> net = nn.Dense(2)
+    >>> load_keras_weights(net, path)
+    >>> net(mx.nd.array([[1, 0, 1]])).asnumpy()
+    array([[6., 9.]], dtype=float32)
     """
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
@@ -201,8 +207,9 @@ def _saved_shape(model: Optional[Model]) -> Optional[Tuple[int, ...]]:
 def _held(found: Opened, model: Optional[Model]) -> Iterator[Held]:
     """The layers with weights, in the model's order; by class and number where there is no model."""
     file = found.weights
-    if file.has("model_weights") or file.texts("layer_names"):
-        yield from _legacy(file, "model_weights" if file.has("model_weights") else "")
+    root = legacy_root(file)
+    if root is not None:
+        yield from _legacy(file, root)
     elif model is not None:
         source = source_of(file, model)
         for path, group in source.groups.items():
@@ -213,7 +220,7 @@ def _held(found: Opened, model: Optional[Model]) -> Iterator[Held]:
         for name in names:
             if file.has(f"{top}/{name}/layers"):
                 raise ValueError(
-                    f"{file.path}: {name!r} is a nested model, and nothing says the order of its layers: "
+                    f"{file.path}: {name!r} is a nested model, and nothing says its layers' order: "
                     "give (config.json, weights.h5), or a .keras file"
                 )
             yield from _of_group(file, name, f"{top}/{name}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from .net import KerasNet, Run
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = ["compare"]
 
 Array = np.ndarray
 
@@ -86,7 +86,8 @@ def compare(
     activations : path or dict of str to array
         An ``.npz`` file, or its content, with all arrays as Keras has them: each layer's output by the
         layer's name (``'name#1'`` for that of its second call, ``'model/name'`` for a layer of a nested
-        model), and the model's inputs, by the names of their layers or as ``'input:0'``, ``'input:1'``.
+        model, ``'model/name#1'`` for that model's second call), and the model's inputs, by the names of
+        their layers or as ``'input:0'``, ``'input:1'``.
     tolerance : float
         Share of a layer's largest magnitude up to which it counts as equal.
 
@@ -113,7 +114,23 @@ def compare(
 
     Examples
     --------
-    >>> print(compare(net, 'activations.npz'))                        # doctest: +SKIP
+    >>> import h5py, json, os, tempfile
+    >>> from gluon_same.keras import load_model
+    >>> weights, text = (os.path.join(tempfile.mkdtemp(), name) for name in ('w.weights.h5', 'c.json'))
+    >>> with h5py.File(weights, 'w') as file:
+    ...     file['layers/dense/vars/0'] = [[1., 2.], [3., 4.], [5., 6.]]
+    ...     file['layers/dense/vars/1'] = [0., 1.]
+    >>> layer = {'name': 'dense', 'units': 2, 'batch_input_shape': [None, 3]}
+    >>> layers = [{'class_name': 'Dense', 'config': layer}]
+    >>> with open(text, 'w') as file:
+    ...     json.dump({'class_name': 'Sequential', 'config': {'name': 'net', 'layers': layers}}, file)
+    >>> net = load_model((text, weights))
+    >>> compare(net, {'input:0': np.array([[1, 0, 1]]), 'dense': np.array([[6, 8]])})
+    Layer (type)   Shape in Keras  Largest  Difference
+    --------------------------------------------------
+    dense (Dense)  1x2             8        1.2e-01  <
+    --------------------------------------------------
+    The first layer beyond 0.0001 is dense (Dense).
     """
     if not isinstance(net, KerasNet):
         raise TypeError(f"net={net!r} is no net from gluon_same.keras.load_model")
@@ -157,7 +174,7 @@ def _input(net: KerasNet, index: int, known: Dict[str, Array]) -> mx.nd.NDArray:
             if array.ndim != rank:
                 raise ValueError(f"{name!r} has shape {array.shape}, and the net takes {rank} axes")
             array = array.transpose(shown.order)
-            return mx.nd.array(array, dtype=array.dtype if array.dtype.kind in "iu" else np.float32)
+            return mx.nd.array(array, dtype=np.float32)
     raise ValueError(f"there is no array for the input {shown.key!r}: give it, or 'input:{index}'")
 
 
@@ -171,9 +188,10 @@ def _outputs(net: KerasNet, inputs: Sequence[Any], path: str = "") -> Iterator[T
         block = net.layers[run.child] if run else None
         if isinstance(block, KerasNet) and run not in entered:
             entered.add(run)
-            number = shown.key.partition("#")[1:]
-            inner = f"{path}{run.child}{''.join(number)}/"
-            yield from _outputs(block, [slots[slot] for slot in run.inputs], inner)
+            again = "".join(shown.key.partition("#")[1:]).partition(":")[0]
+            given = [slots[slot] for slot in run.inputs]
+            for name, kind, array in _outputs(block, given, f"{path}{run.child}/"):
+                yield name + again, kind, array
         order = [shown.order.index(axis) for axis in range(len(shown.order))]
         yield (
             path + shown.key,

@@ -53,6 +53,12 @@ class Hdf5:
         with self._explained(where):
             return self._find(where) is not None
 
+    def has_attribute(self, name: str, where: str = "") -> bool:
+        """Whether an entry has such an attribute; Keras splits those that are long."""
+        with self._explained(f"{where}@{name}"):
+            attributes = self._find(where).attrs
+            return name in attributes or f"{name}0" in attributes
+
     def text(self, name: str, where: str = "") -> Optional[str]:
         """An attribute that is a string."""
         with self._explained(f"{where}@{name}"):

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Optional, Tuple, Union
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from .build import Settings, build
+from .build import Settings, build, order_of
 from .config import parse
 from .files import opened
 from .net import KerasNet
@@ -77,10 +77,21 @@ def load_model(
 
     Examples
     --------
-    >>> net = load_model('model.keras')                               # doctest: +SKIP
-    >>> net.hybridize()                                               # doctest: +SKIP
-    >>> net(mx.nd.ones((1, 3, 224, 224))).shape                       # doctest: +SKIP
-    (1, 1000)
+    >>> import h5py, json, os, tempfile
+    >>> weights, text = (os.path.join(tempfile.mkdtemp(), name) for name in ('w.weights.h5', 'c.json'))
+    >>> with h5py.File(weights, 'w') as file:
+    ...     file['layers/dense/vars/0'] = [[1., 2.], [3., 4.], [5., 6.]]
+    ...     file['layers/dense/vars/1'] = [0., 1.]
+    >>> layer = {'name': 'dense', 'units': 2, 'batch_input_shape': [None, 3]}
+    >>> layers = [{'class_name': 'Dense', 'config': layer}]
+    >>> with open(text, 'w') as file:                       # what model.to_json() gives, in short
+    ...     json.dump({'class_name': 'Sequential', 'config': {'name': 'net', 'layers': layers}}, file)
+    >>> net = load_model((text, weights))                   # or 'model.keras', or 'model.h5'
+    >>> net.hybridize()
+    >>> net(mx.nd.array([[1, 0, 1]])).asnumpy()
+    array([[6., 9.]], dtype=float32)
+    >>> list(net.collect_params())
+    ['net_dense_weight', 'net_dense_bias']
     """
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"layout={layout!r} is unknown: use 'NCHW' or 'NHWC'")
@@ -93,7 +104,7 @@ def load_model(
             )
         model = parse(found.config, os.fspath(where))
         source = source_of(found.weights, model)
-        settings = Settings(_version(found), dict(custom or {}), source.arrays)
+        settings = Settings(_version(found), dict(custom or {}), order_of(model), source.arrays)
         result = build(model, settings, layout)
         put = Put(ctx or mx.current_context())
         _freeze(result.owners)

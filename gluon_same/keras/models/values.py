@@ -31,6 +31,7 @@ class Value(NamedTuple):
     order: Order  # Keras' axis for each axis of the array
     padding: Optional[Padding] = None  # included in the shapes, and not in the array
     nonnegative: bool = False
+    guessed: bool = False  # because what it follows from is refused
 
     @property
     def rank(self) -> int:

@@ -1,6 +1,6 @@
 """Which array of a file belongs to which layer, and putting it there."""
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 import numpy as np
@@ -16,10 +16,15 @@ Path = Tuple[str, ...]
 
 
 class Entry(NamedTuple):
-    """An array of a file that is not read yet."""
+    """An array of a legacy file that is not read yet."""
 
     where: str
-    role: str  # what the file calls it, '' where it has a number only
+    name: str  # 'conv/kernel:0'
+
+    @property
+    def role(self) -> str:
+        """What the file calls it: 'kernel'."""
+        return role_of(self.name)
 
 
 class Grouped:
@@ -95,13 +100,16 @@ class Legacy:
         for layer in file.texts("layer_names", root):
             group = f"{root}/{layer}" if root else layer
             names = file.texts("weight_names", group)
-            self._entries[layer] = [Entry(f"{group}/{name}", role_of(name)) for name in names]
+            self._entries[layer] = [Entry(f"{group}/{name}", name) for name in names]
 
     def arrays(self, path: Path) -> List[np.ndarray]:
-        """All arrays of a layer; of one in a nested model, those whose names hold the layer's."""
-        entries = self._entries.get(path[0], [])
-        if len(path) > 1:
-            entries = [entry for entry in entries if path[-1] in entry.where.split("/")[2:-1]]
+        """All arrays of a layer, which nobody else gets then.
+
+        Those of a layer in a nested model are the ones whose names hold the layer's.
+        """
+        held = self._entries.get(path[0], [])
+        entries = [entry for entry in held if len(path) == 1 or f"/{path[-1]}/" in f"/{entry.name}"]
+        self._entries[path[0]] = [entry for entry in held if entry not in entries]
         return [self.file.array(entry.where) for entry in entries]
 
     def fill(self, owners: Sequence[Owner], put: "Put") -> None:
@@ -133,24 +141,16 @@ class Legacy:
         return {owner.name: entries for owner, entries in zip(owners, held.values())}
 
 
-def source_of(file: Hdf5, model: Model) -> Any:
-    """The weights of a file, in the form that it has.
+def source_of(file: Hdf5, model: Model) -> Union[Legacy, Grouped]:
+    """The weights of a file, in the form that it has."""
+    root = legacy_root(file)
+    return Grouped(file, model) if root is None else Legacy(file, root, model)
 
-    Raises
-    ------
-    ValueError
-        If it has neither.
-    """
-    if file.has("model_weights"):
-        return Legacy(file, "model_weights", model)
-    if file.texts("layer_names"):
-        return Legacy(file, "", model)
-    if file.has("layers") or file.has("_layer_checkpoint_dependencies"):
-        return Grouped(file, model)
-    raise ValueError(
-        f"{file.path} holds no weights of a Keras model: it has no entry 'layers' or 'model_weights', "
-        "and no attribute 'layer_names'"
-    )
+
+def legacy_root(file: Hdf5) -> Optional[str]:
+    """The group of a legacy file's weights; None for a file of another form."""
+    root = "model_weights" if file.has("model_weights") else ""
+    return root if file.has_attribute("layer_names", root) else None
 
 
 class Put:
@@ -178,8 +178,8 @@ class Put:
 
     def set(self, parameter: Parameter, value: np.ndarray) -> None:
         """Give a parameter its value, and its shape where it has none."""
-        # As Gluon reads its own files: without a value that would be replaced at once.
-        parameter._load_init(mx.nd.array(value, dtype=np.float32), self.ctx)
+        # As Gluon reads its own files: without an initial value, and with a single copy.
+        parameter._load_init(_shared(value), self.ctx)
 
     def replace(self, parameter: Parameter, value: np.ndarray) -> None:
         """Give a parameter its value, which may have one of another dtype or in other places."""
@@ -187,7 +187,12 @@ class Put:
             self.set(parameter, value)
         else:
             parameter.shape = value.shape
-            parameter.set_data(mx.nd.array(value, dtype=np.float32))
+            parameter.set_data(_shared(value))
+
+
+def _shared(value: np.ndarray) -> mx.nd.NDArray:
+    """An array in the memory of NumPy's."""
+    return mx.nd.from_numpy(np.ascontiguousarray(value, np.float32))
 
 
 def _all_weights(owner: Owner, path: Path = (), frozen: bool = False) -> List[Tuple[Path, Weight, bool]]:

@@ -11,8 +11,6 @@ from . import (  # noqa: F401  each fills the table
     sizes,
     wrappers,
 )
-from .custom import custom_builder
-from .operations import build_operation, is_operation
-from .table import BUILDERS, Built, Request, Weight
-
-__all__ = ["BUILDERS", "Built", "Request", "Weight", "build_operation", "custom_builder", "is_operation"]
+from .custom import custom_builder  # noqa: F401
+from .operations import build_operation, is_operation  # noqa: F401
+from .table import BUILDERS, Built, Request, Weight  # noqa: F401

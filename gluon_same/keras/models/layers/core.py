@@ -84,7 +84,8 @@ def _dense(request: Request, x: Value) -> Built:
             units, flatten=False, use_bias=use_bias, in_units=channels, prefix=request.prefix
         )
         put = into(block.weight, 1, 0)
-    block.act = activation(given, request.keras3, order.index(x.rank - 1), "activation_")
+    axis = order.index(x.rank - 1)
+    block.act = activation(given, request.keras3, axis, f"{request.prefix}activation_")
     weights = [Weight("kernel", kernel, put)]
     if use_bias:
         weights.append(Weight("bias", (units,), into(block.bias)))

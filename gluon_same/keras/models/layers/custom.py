@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from ..values import Shape, Value, keras_order
+from ..values import Shape, Value
 from .table import Built, Request
 
 #: What sizes that are open are tried with, to see which of the output's follow from them.
@@ -22,15 +22,16 @@ def custom_builder(make: Callable[[Dict[str, Any], List[Any]], HybridBlock]) -> 
             raise TypeError(
                 f"custom[{request.class_name!r}] returned {block!r}, which is no HybridBlock"
             )
-        orders = tuple(x.order for x in inputs)
+        orders = tuple(request.channels_first(x.rank) for x in inputs)
 
         def rule(*shapes: Shape) -> Shape:
-            stored = _output_shape(block, [x.stored_shape(shape) for x, shape in zip(inputs, shapes)])
-            return stored if len(stored) != inputs[0].rank else _unstored(stored, inputs[0].order)
+            pairs = zip(orders, shapes)
+            out = _output_shape(block, [tuple(shape[axis] for axis in order) for order, shape in pairs])
+            order = request.channels_first(len(out))
+            return tuple(out[order.index(axis)] for axis in range(len(out)))
 
         rank = len(rule(*(x.shape for x in inputs)))
-        order = inputs[0].order if rank == inputs[0].rank else keras_order(rank)
-        return Built(block, rule, order, orders)
+        return Built(block, rule, request.channels_first(rank), orders)
 
     return build
 
@@ -44,7 +45,3 @@ def _output_shape(block: HybridBlock, shapes: List[Shape]) -> Tuple:
         known = {name: tuple(size if n is None else n for n in s) for name, s in zip(names, shapes)}
         found.append(out.infer_shape_partial(**known)[1][0])
     return tuple(n if n == m and n > 0 else None for n, m in zip(*found))
-
-
-def _unstored(shape: Shape, order) -> Shape:
-    return tuple(shape[order.index(axis)] for axis in range(len(order)))

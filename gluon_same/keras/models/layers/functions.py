@@ -42,15 +42,16 @@ _PAIRWISE = {
     "subtract": ("elemwise_sub", "broadcast_sub"),
     "multiply": ("elemwise_mul", "broadcast_mul"),
     "divide": ("elemwise_div", "broadcast_div"),
-    "maximum": ("broadcast_maximum", "broadcast_maximum"),
-    "minimum": ("broadcast_minimum", "broadcast_minimum"),
+    "maximum": ("_maximum", "broadcast_maximum"),
+    "minimum": ("_minimum", "broadcast_minimum"),
     "power": ("broadcast_power", "broadcast_power"),
 }
 
 
 def pairwise(F: Any, kind: str, one: Any, other: Any, even: bool = False) -> Any:
     """Two arrays, combined element by element; ``even`` says that their shapes are equal."""
-    return getattr(F, _PAIRWISE[kind][0 if even else 1])(one, other)
+    name = _PAIRWISE[kind][0 if even else 1]
+    return getattr(F._internal if name.startswith("_") else F, name)(one, other)
 
 
 def _named(name: str) -> Callable[[Any, Any], Any]:

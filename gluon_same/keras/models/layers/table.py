@@ -33,6 +33,7 @@ class Request(NamedTuple):
     trainable: bool
     prefix: str  # of the block's parameters
     array_of: Callable[[], List[np.ndarray]]  # reads the layer's arrays, for custom layers
+    channels_first: Callable[[int], Order] = channels_first  # for each number of axes
     args: Sequence[Any] = ()  # of the call, with a Value for each array
     kwargs: Any = None
 
