@@ -19,6 +19,8 @@ from zlib import crc32
 import numpy as np
 
 SIZES = 96, 107
+#: Nets whose layers fit the size that they are built for alone.
+FIXED = "NASNetMobile", "NASNetLarge"
 BATCH, TRAINING_BATCH, RATE = 2, 8, 0.01
 
 
@@ -41,7 +43,8 @@ def build(keras, net, top, size):
     make = getattr(keras.applications, net)
     if top:
         return make(weights=None, input_shape=(size, size, 3), classifier_activation=None)
-    return make(weights=None, include_top=False, input_shape=(None, None, 3))
+    shape = (size, size, 3) if net in FIXED else (None, None, 3)
+    return make(weights=None, include_top=False, input_shape=shape)
 
 
 def variant(keras, model, size, dtype):
@@ -155,8 +158,9 @@ def main():
         print(keras.__version__, *names(keras))
         return
     net, top = options.net, options.part == "top"
-    # One kind of file for one part, so that both are read.
-    kind = "h5" if top == (keras.__version__ < "3") else "keras"
+    # Both kinds of files are read. Keras 3 cannot read its own .h5 files of nets with operations.
+    h5 = top == (keras.__version__ < "3") and not net.startswith("MobileNetV3")
+    kind = "h5" if h5 else "keras"
     arrays = {}
     path = options.folder / f"{SIZES[0]}.{kind}"
     model = build(keras, net, top, SIZES[0])
@@ -165,12 +169,15 @@ def main():
     model = keras.models.load_model(str(path), custom_objects=custom_objects(keras), compile=False)
     weights = model.get_weights()
     for size in SIZES:
-        single = variant(keras, model, size, "float32")
+        new = size != SIZES[0] and net in FIXED
+        single = build(keras, net, top, size) if new else variant(keras, model, size, "float32")
         if [w.shape for w in single.get_weights()] != [w.shape for w in weights]:
+            new = True
             randomize(single, net)
             weights = single.get_weights()
-            single.save(str(options.folder / f"{size}.{kind}"))
         set_weights(single, weights)
+        if new:
+            single.save(str(options.folder / f"{size}.{kind}"))
         double = variant(keras, single, size, "float64")
         set_weights(double, weights)
         x = data(model, size, BATCH)
