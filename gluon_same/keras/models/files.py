@@ -2,6 +2,7 @@
 
 import io
 import json
+import mmap
 import os
 import zipfile
 from contextlib import contextmanager
@@ -157,6 +158,8 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
         with _zipped(path) as found:
             yield found
     elif start == b"\x89HDF\r\n\x1a\n":
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            _check_heaps(path, content)
         with _hdf5(path, path, os.path.getsize(path)) as weights:
             text = weights.text("model_config")
             config = None if text is None else _parsed(text, f"{path}: entry 'model_config'")
@@ -185,6 +188,7 @@ def _zipped(path):
     config = _parsed(contents[CONFIG], f"{path}: entry {CONFIG!r}")
     metadata = _parsed(contents.get(METADATA, b"{}"), f"{path}: entry {METADATA!r}")
     weights = contents[WEIGHTS]
+    _check_heaps(f"{path}: {WEIGHTS}", weights)
     with _hdf5(f"{path}: {WEIGHTS}", io.BytesIO(weights), len(weights)) as found:
         yield Opened(config, _version(metadata), found)
 
@@ -194,6 +198,21 @@ def _member(archive, name):
         return archive.read(name)  # checks its length and its sum
     except Exception as error:  # zlib's, lzma's and zipfile's own
         raise ValueError(f"entry {name!r} is damaged: {error}") from error
+
+
+def _check_heaps(path, content):
+    """Refuse a heap of strings with an object that takes no space, which HDF5 reads forever."""
+    at = content.find(b"GCOL\x01")
+    while at >= 0:
+        end = min(at + int.from_bytes(content[at + 8 : at + 16], "little"), len(content))
+        here = at + 16
+        while here + 16 <= end:
+            size = int.from_bytes(content[here + 8 : here + 16], "little")
+            free = content[here : here + 2] == b"\0\0"  # the rest of the heap, with its header
+            if free and not size:
+                raise ValueError(f"{path} cannot be read: its heap at byte {at} is damaged")
+            here += size if free else 16 + (size + 7) // 8 * 8
+        at = content.find(b"GCOL\x01", at + 4)
 
 
 @contextmanager

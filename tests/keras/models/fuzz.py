@@ -5,6 +5,7 @@ run in a process of their own, within a bound of memory, so that a crash is foun
 """
 
 import argparse
+import faulthandler
 import io
 import json
 import random
@@ -55,6 +56,9 @@ VALUES = [
     "relu",
 ]
 VALUES += ["valid", "channels_first", "x" * 1000, [], [1], [2, 2], [None, 4], {}, {"class_name": "ReLU"}]
+
+#: Seconds after which a file counts as one that hangs.
+PATIENCE = 60
 
 #: Bytes of memory that a process may take on top of what it starts with.
 MOST_MEMORY = 2 * 2**30
@@ -190,6 +194,7 @@ def run(first, count):
     resource.setrlimit(resource.RLIMIT_AS, (start + MOST_MEMORY, start + MOST_MEMORY))
     for seed in range(first, first + count):
         print(seed, flush=True)
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
         print(check(seed), flush=True)
 
 

@@ -136,3 +136,15 @@ def test_h5py_is_asked_for_where_it_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(ImportError, match=r"pip install 'gluon-same\[keras-models\]'"):
         load_model(path)
+
+
+def test_a_heap_that_hdf5_would_read_forever_is_refused(tmp_path):
+    path = tmp_path / "model.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["model_config"] = json.dumps(DENSE)
+    content = bytearray(path.read_bytes())
+    first = content.index(b"GCOL") + 16
+    content[first : first + 16] = bytes(16)  # an object of no index and no size
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"model\.h5 cannot be read: its heap at byte \d+ is damaged"):
+        load_model(path)
