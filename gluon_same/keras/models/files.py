@@ -88,7 +88,8 @@ class Hdf5:
             found = self._find(where)
             if not isinstance(found, h5py.Dataset):
                 raise ValueError("there is no such array")
-            if found.is_virtual or found.external:
+            kept = found.id.get_create_plist()
+            if kept.get_layout() == h5py.h5d.VIRTUAL or kept.get_external_count():
                 raise ValueError("it refers to another file")
             if found.dtype.kind not in "fiub":
                 raise ValueError(f"it holds {found.dtype}, not numbers")
@@ -201,17 +202,18 @@ def _member(archive, name):
 
 
 def _check_heaps(path, content):
-    """Refuse a heap of strings with an object that takes no space, which HDF5 reads forever."""
+    """Refuse a heap of strings whose objects do not lie in it, which HDF5 may read forever."""
     at = content.find(b"GCOL\x01")
     while at >= 0:
-        end = min(at + int.from_bytes(content[at + 8 : at + 16], "little"), len(content))
+        end = at + int.from_bytes(content[at + 8 : at + 16], "little")
         here = at + 16
-        while here + 16 <= end:
+        while here + 16 <= end <= len(content):
             size = int.from_bytes(content[here + 8 : here + 16], "little")
-            free = content[here : here + 2] == b"\0\0"  # the rest of the heap, with its header
-            if free and not size:
+            if content[here : here + 2] != b"\0\0":  # otherwise the rest of the heap, with its header
+                size = 16 + (size + 7) // 8 * 8
+            here += size
+            if size < 16 or here > end:
                 raise ValueError(f"{path} cannot be read: its heap at byte {at} is damaged")
-            here += size if free else 16 + (size + 7) // 8 * 8
         at = content.find(b"GCOL\x01", at + 4)
 
 
