@@ -5,16 +5,16 @@ Keras 2 saves them as layers of the class TFOpLambda, and Keras 3 as operations 
 
 import math
 import re
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
-from mxnet.gluon import HybridBlock
 
 from ..arguments import Unsupported
 from ..names import snake_case
 from ..values import Shape, Value, replaced
-from . import functions, rearranging
+from . import rearranging
 from .activations import Function
+from .arithmetic import Constant, Reduce, Scalar
 from .merging import combined, joined
 from .table import Built, Request, elementwise
 
@@ -48,79 +48,6 @@ _ELEMENTWISE = (
 _NOTHING = ("identity", "cast", "stop_gradient")
 
 _REDUCTIONS = ("mean", "max", "min", "sum")
-
-
-class Scalar(HybridBlock):
-    """An array and a number, combined element by element.
-
-    Parameters
-    ----------
-    kind : str
-        One of the pairwise functions.
-    number : float
-    first : bool
-        Whether the number is the left operand.
-    """
-
-    def __init__(self, kind: str, number: float, first: bool, prefix: Optional[str] = None):
-        super().__init__(prefix=prefix)
-        self._kind = kind
-        self._number = number
-        self._first = first
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        number = self._number
-        if self._kind in ("maximum", "minimum"):
-            return getattr(F, self._kind)(x, number)
-        kind = functions.ARITHMETIC[self._kind]
-        return kind(number, x) if self._first else kind(x, number)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._kind}, {self._number})"
-
-
-class Constant(HybridBlock):
-    """An array and a constant one, combined element by element.
-
-    Parameters
-    ----------
-    kind : str
-        One of the pairwise functions.
-    shape : tuple of int
-        Of the constant.
-    first : bool
-        Whether the constant is the left operand.
-    """
-
-    def __init__(self, kind: str, shape: Sequence[int], first: bool, prefix: Optional[str] = None):
-        super().__init__(prefix=prefix)
-        self._kind = kind
-        self._first = first
-        with self.name_scope():
-            self.constant = self.params.get("constant", shape=tuple(shape), grad_req="null")
-
-    def hybrid_forward(self, F: Any, x: Any, constant: Any) -> Any:
-        pair = (constant, x) if self._first else (x, constant)
-        return functions.pairwise(F, self._kind, *pair)
-
-
-class Reduce(HybridBlock):
-    """A mean, sum, maximum or minimum along axes.
-
-    Parameters
-    ----------
-    kind : {'mean', 'sum', 'max', 'min'}
-    axes : tuple of int
-    keepdims : bool
-    """
-
-    def __init__(self, kind: str, axes: Sequence[int], keepdims: bool, prefix: Optional[str] = None):
-        super().__init__(prefix=prefix)
-        self._kind = kind
-        self._how = {"axis": tuple(axes), "keepdims": keepdims}
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        return getattr(F, self._kind)(x, **self._how)
 
 
 class Operation:
