@@ -69,6 +69,7 @@ def finish(
     model = onnx.load(path)
     graph = model.graph
     _fold(graph, marks)
+    _keep_zeros(graph)
     _order(graph.output, outputs)
     if [value.name for value in graph.output] != list(outputs):
         raise ValueError(f"The exporter lost outputs: {list(outputs)} are wanted")
@@ -113,6 +114,20 @@ def _fold(graph, marks):
     left = [node for node in graph.node if not any(node is gone for gone in dropped)]
     del graph.node[:]
     graph.node.extend(left)
+
+
+def _keep_zeros(graph):
+    """Keep onnxruntime from merging a Pad of zeros into a MaxPool, which would pad with -inf."""
+    from onnx import helper
+
+    padded = {node.output[0] for node in graph.node if node.op_type == "Pad"}
+    for node in graph.node:
+        if node.op_type == "MaxPool" and node.input[0] in padded:
+            values = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            if not any(values.pop("pads", ())) and not values.pop("ceil_mode", 0):
+                del node.attribute[:]
+                values["auto_pad"] = "VALID"  # the form that onnxruntime does not merge
+                node.attribute.extend(helper.make_attribute(*item) for item in values.items())
 
 
 def _drop_unused(graph):
