@@ -131,6 +131,20 @@ def randomize(model, seed):
     redraw(shaken)
 
 
+def saved(keras, model, folder, kind):
+    """Save a model, and return it as it comes back, and the kind of its file."""
+    path = folder / f"{SIZES[0]}.{kind}"
+    model.save(str(path))
+    try:
+        again = keras.models.load_model(str(path), custom_objects=custom_objects(keras), compile=False)
+    except Exception:
+        if kind == "keras":
+            raise
+        path.unlink()  # Keras 3 cannot read all of its own .h5 files
+        return saved(keras, model, folder, "keras")
+    return again, kind
+
+
 def trained(keras, model, dtype):
     """Outputs in training mode, and those for inference after a step of SGD on their mean square."""
     import tensorflow as tf
@@ -158,15 +172,13 @@ def main():
         print(keras.__version__, *names(keras))
         return
     net, top = options.net, options.part == "top"
-    # Both kinds of files are read. Keras 3 cannot read its own .h5 files of nets with operations.
-    h5 = top == (keras.__version__ < "3") and not net.startswith("MobileNetV3")
-    kind = "h5" if h5 else "keras"
     arrays = {}
-    path = options.folder / f"{SIZES[0]}.{kind}"
     model = build(keras, net, top, SIZES[0])
     randomize(model, f"{net} {options.part}")
-    model.save(str(path))
-    model = keras.models.load_model(str(path), custom_objects=custom_objects(keras), compile=False)
+    # Each part is another kind of file, so that both are read.
+    model, kind = saved(
+        keras, model, options.folder, "h5" if top == (keras.__version__ < "3") else "keras"
+    )
     weights = model.get_weights()
     for size in SIZES:
         new = size != SIZES[0] and net in FIXED

@@ -69,12 +69,12 @@ def finish(
     model = onnx.load(path)
     graph = model.graph
     _fold(graph, marks)
+    _keep_zeros(graph)
     _order(graph.output, outputs)
     if [value.name for value in graph.output] != list(outputs):
         raise ValueError(f"The exporter lost outputs: {list(outputs)} are wanted")
     for node in graph.node:
         node.name = node.name or node.output[0]
-        _keep_apart(node)
     if dynamic:
         for value in graph.input:
             if value.name in inputs:
@@ -116,20 +116,18 @@ def _fold(graph, marks):
     graph.node.extend(left)
 
 
-def _keep_apart(node):
-    """Have onnxruntime leave a max pooling without padding alone, which it fuses with a Pad before it.
-
-    Zeros would be padding that is never the maximum then. It does not fuse where auto_pad is given.
-    """
+def _keep_zeros(graph):
+    """Keep onnxruntime from merging a Pad of zeros into a MaxPool, which would pad with -inf."""
     from onnx import helper
 
-    given = {each.name: helper.get_attribute_value(each) for each in node.attribute}
-    if node.op_type != "MaxPool" or given.get("ceil_mode") or any(given.get("pads", ())):
-        return
-    if given.get("auto_pad", b"NOTSET") == b"NOTSET":
-        kept = [each for each in node.attribute if each.name not in ("pads", "auto_pad")]
-        del node.attribute[:]
-        node.attribute.extend([*kept, helper.make_attribute("auto_pad", "VALID")])
+    padded = {node.output[0] for node in graph.node if node.op_type == "Pad"}
+    for node in graph.node:
+        if node.op_type == "MaxPool" and node.input[0] in padded:
+            values = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            if not any(values.pop("pads", ())) and not values.pop("ceil_mode", 0):
+                del node.attribute[:]
+                values["auto_pad"] = "VALID"  # the form that onnxruntime does not merge
+                node.attribute.extend(helper.make_attribute(*item) for item in values.items())
 
 
 def _drop_unused(graph):

@@ -92,7 +92,11 @@ def padded_convolutions(keras):
     same = L.Conv2D(2, 3, padding="same", name="same")(padded)
     average = L.AveragePooling2D(2, strides=1, name="average")(L.ZeroPadding2D(1, name="pad_avg")(same))
     negative = L.Activation("sigmoid", name="sigmoid")(L.ZeroPadding2D(1, name="pad_sigmoid")(once))
-    return keras.models.Model(start, [once, padded, average, negative])
+    # The zeros count: they are larger than what lies beside them.
+    largest = L.MaxPooling2D(3, strides=2, name="largest")(
+        L.ZeroPadding2D(((1, 2), (0, 1)), name="pad_max")(once)
+    )
+    return keras.models.Model(start, [once, padded, average, negative, largest])
 
 
 @form([(2, 7, 3)])

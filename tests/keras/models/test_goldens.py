@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gluon_same.keras import compare, load_model
+from gluon_same.onnx import export_model
 
 ARCHIVES = sorted(Path(__file__).parent.glob("keras*.zip"))
 TOLERANCE = 1e-5  # of the largest value of an output
@@ -157,6 +158,29 @@ def test_every_kind_of_file(golden, archive, name, ending):
     inputs, outputs = next(model.runs())
     expected = {key: model.first(value) for key, value in outputs.items()}
     assert differences(call(net, map(model.first, inputs)), expected) == {}
+
+
+EXPORTED = ["conv2d", "depthwise", "pool2d", "nested", "padded_convolutions", "residual", "several"]
+EXPORTED += ["shared_layers", "shared_models", "squeeze_excite", "activation_layer_argument"]
+
+
+@pytest.mark.parametrize(
+    "archive, name, ending",
+    cases(lambda name, endings, ending: name in EXPORTED and first_kind(name, endings, ending)),
+)
+def test_exported_nets_compute_it_as_well(golden, archive, name, ending):
+    """In onnxruntime, at every size."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model = golden(archive, name, ending)
+    net, path = model.load(), str(Path(model.path).with_suffix(".onnx"))
+    first, _ = next(model.runs())
+    export_model(net, [model.first(each).shape for each in first], path, dynamic=True, check=False)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_inputs()]
+    for inputs, outputs in model.runs():
+        arrays = [np.ascontiguousarray(model.first(each)) for each in inputs]
+        expected = {key: model.first(value) for key, value in outputs.items()}
+        assert differences(session.run(None, dict(zip(names, arrays))), expected) == {}
 
 
 TRAINED = [
