@@ -1,7 +1,7 @@
 """Rules that write operators which MXNet runs slowly as equal ones that it runs fast.
 
-On a CPU, oneDNN runs what it knows in vectors, on memory in whatever order its convolutions leave. MXNet's
-own kernels require plain memory: what oneDNN left is put in order for them, and back for what follows.
+On a CPU, oneDNN runs what it knows in vectors, on memory in whatever order its convolutions leave.
+MXNet's own kernels require plain memory: what oneDNN left is put in order for them, and back again.
 """
 
 from typing import Optional

@@ -2,6 +2,7 @@
 
 from typing import Optional
 
+import mxnet as mx
 import numpy as np
 
 from .fold_batchnorm import LAYERS
@@ -62,5 +63,6 @@ def _weight(graph, node, entry):
     # Weights of groups in bfloat16 end in an error of oneDNN's, and are small.
     if graph.param(entry) is None or node.get("num_group", 1) > 1:
         return _cast(graph, node, entry, _SMALL)
-    value = graph.params[entry.node.name].astype(np.dtype([(_SMALL, np.uint16)]))
+    # By way of NumPy: MXNet casts no array that oneDNN put in an order of its own.
+    value = mx.nd.array(graph.param(entry), dtype=_FULL).astype(np.dtype([(_SMALL, np.uint16)]))
     return graph.constant(node, "bfloat16", value)

@@ -29,8 +29,8 @@ TOLERANCE = 1e-5
 class Pass(NamedTuple):
     """A step from one graph to another.
 
-    ``choice`` passes are faster for some nets and on some processors: tuning measures which, and without it
-    those with ``default`` are taken.
+    ``choice`` passes are faster for some nets and on some processors: tuning measures which, and without
+    it those with ``default`` are taken.
     """
 
     name: str
@@ -73,8 +73,8 @@ def deploy(
     """Make the fastest block of a net for inference at given shapes.
 
     The net is specialized to the shapes, its normalizations are folded into its layers, operators that
-    MXNet runs slowly are replaced by equal ones that it runs fast, and layers are fused with what follows.
-    The net itself stays as it is. Later changes of its parameters do not reach the block.
+    MXNet runs slowly are replaced by equal ones that it runs fast, and layers are fused with what
+    follows. The net itself stays as it is. Later changes of its parameters do not reach the block.
 
     Parameters
     ----------
@@ -276,5 +276,5 @@ def _trace(net, shapes, ways: Dict[Any, str]):
             structure, results = structure_of(net(*inputs))
         except (mx.MXNetError, AttributeError, TypeError, ValueError) as failure:
             raise ValueError(not_traced(net, shapes, failure)) from failure
-    params = {name: p.data() for name, p in net.collect_params().items()}
+    params = {name: p.data().copy() for name, p in net.collect_params().items()}
     return Graph(mx.sym.Group([as_classic(each) for each in results]), params, known), structure
