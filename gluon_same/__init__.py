@@ -8,6 +8,7 @@
 - :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
 - :func:`gluon_same.adapt`: have a hybridized net do so for each size that it is given.
 - :mod:`gluon_same.tuning`: what was measured to find the fastest.
+- :func:`gluon_same.deploy`: make the fastest block of a whole net, for inference.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
 """
 
@@ -24,4 +25,23 @@ from .specialize import specialize
 from .summary import summary
 
 __version__ = "0.1.0"
-__all__ = ["adapt", "functional", "geometry", "model_zoo", "nn", "specialize", "summary", "tuning"]
+__all__ = [
+    "adapt",
+    "deploy",
+    "functional",
+    "geometry",
+    "model_zoo",
+    "nn",
+    "specialize",
+    "summary",
+    "tuning",
+]
+
+
+def __getattr__(name):
+    # What deploying requires is imported with its first use.
+    if name == "deploy":
+        from .deployment import deploy
+
+        return deploy
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

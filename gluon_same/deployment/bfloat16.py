@@ -60,9 +60,13 @@ def _casts_to(entry, dtype):
 
 
 def _weight(graph, node, entry):
-    # Weights of groups in bfloat16 end in an error of oneDNN's, and are small.
-    if graph.param(entry) is None or node.get("num_group", 1) > 1:
+    values = graph.param(entry)
+    if values is None:
         return _cast(graph, node, entry, _SMALL)
-    # By way of NumPy: MXNet casts no array that oneDNN put in an order of its own.
-    value = mx.nd.array(graph.param(entry), dtype=_FULL).astype(np.dtype([(_SMALL, np.uint16)]))
-    return graph.constant(node, "bfloat16", value)
+    # A new array, because MXNet casts none that oneDNN put in an order of its own.
+    value = mx.nd.array(values, dtype=_FULL)
+    if (
+        node.get("num_group", 1) > 1
+    ):  # whose weights in bfloat16 end in an error of oneDNN's, and are small
+        return _cast(graph, node, graph.constant(node, "plain", value), _SMALL)
+    return graph.constant(node, "bfloat16", value.astype(np.dtype([(_SMALL, np.uint16)])))

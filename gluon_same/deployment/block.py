@@ -6,6 +6,7 @@ import mxnet as mx
 from mxnet.gluon import SymbolBlock
 
 from ..arrays import fix_shape
+from ..sizes import as_classic
 from .graph import Graph
 from .report import Report
 
@@ -27,14 +28,16 @@ class Deployed(SymbolBlock):
     """
 
     def __init__(self, graph: Graph, structure: Any, report: Report):
-        names = list(graph.inputs)
-        super().__init__(graph.symbol(), [mx.sym.var(name, dtype="float32") for name in names])
+        symbol, inputs = graph.symbol(), [mx.sym.var(name, dtype="float32") for name in graph.inputs]
+        if mx.util.is_np_array():
+            symbol, inputs = symbol.as_np_ndarray(), [x.as_np_ndarray() for x in inputs]
+        super().__init__(symbol, inputs)
         for name, parameter in self.collect_params().items():
             value = graph.params[name]
             parameter.grad_req = "null"
             parameter.shape, parameter.dtype = value.shape, value.dtype
             parameter.initialize(init=mx.init.Zero(), ctx=value.context, force_reinit=True)
-            parameter.set_data(value)
+            parameter.set_data(value.as_np_ndarray() if mx.util.is_np_array() else value)
         self._expected = list(graph.inputs.values())
         self._structure, self.report = structure, report
         self.hybridize(static_alloc=True, static_shape=True)
@@ -66,10 +69,11 @@ class Deployed(SymbolBlock):
         inputs, out = graph
         # A graph of fixed sizes must not run at others.
         checked = {
-            x.name: fix_shape(x, shape, "deployed_for_" + "x".join(map(str, shape)))
+            x.name: fix_shape(as_classic(x), shape, "deployed_for_" + "x".join(map(str, shape)))
             for x, shape in zip(inputs, self._expected)
         }
-        self._cached_graph = inputs, out(**checked)
+        whole = as_classic(out)(**checked)
+        self._cached_graph = inputs, whole if out is as_classic(out) else whole.as_np_ndarray()
         try:
             super().export(path, epoch, remove_amp_cast)
         finally:

@@ -1,6 +1,6 @@
 """From a net to the fastest block for it: passes over its graph, one after the other."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Sequence
 
 import mxnet as mx
 import numpy as np
@@ -9,56 +9,16 @@ from mxnet.gluon import Block, HybridBlock
 from ..arguments import shape_of
 from ..sizes import as_classic, blocks_of, flat, not_traced, seeing, shapes_seen
 from ..tuning import choose_ways
-from . import activations, clean, fold_batchnorm, windows
-from .bfloat16 import to_bfloat16
 from .block import Deployed, structure_of
-from .fuse import available, fuse
-from .graph import Graph, Rule
-from .int8 import batches_of, to_int8
-from .report import Report, Row
-from .running import as_numpy, error, faster, outputs, times
+from .fuse import available
+from .graph import Graph
+from .int8 import batches_of
+from .pipeline import TOLERANCE, Pipeline
+from .running import as_numpy, error, outputs
 
 __all__ = ["deploy"]
 
 DTYPES = ("float32", "bfloat16", "int8")
-
-#: A pass that changes numbers by more than this of the largest is left out.
-TOLERANCE = 1e-5
-
-
-class Pass(NamedTuple):
-    """A step from one graph to another.
-
-    ``choice`` passes are faster for some nets and on some processors: tuning measures which, and without
-    it those with ``default`` are taken.
-    """
-
-    name: str
-    rules: Sequence[Rule]
-    onednn: bool = False  #: whether it is for oneDNN alone
-    choice: bool = False
-    default: bool = True
-    lower: bool = True  #: whether it is for bfloat16 and int8, too
-
-    def apply(self, graph: Graph) -> Optional[Graph]:
-        """The graph after the pass; None where there is nothing to do."""
-        changed = graph.copy()
-        return changed if changed.rewrite(*self.rules) else None
-
-
-_FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
-
-#: In their order; fusion or another dtype comes last.
-PASSES = (
-    Pass("drop and fold constants", clean.RULES),
-    Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
-    Pass("grow kernels", [windows.grow_kernel], onednn=True, choice=True, default=False),
-    Pass("fold normalizations", _FOLD),
-    Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
-    Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, choice=True),
-    Pass("gates into weights", [activations.scale_weights], onednn=True, choice=True, lower=False),
-    Pass("gates by convolutions", [activations.gate_by_convolution], True, True, False, False),
-)
 
 
 def deploy(
@@ -81,7 +41,7 @@ def deploy(
     net : HybridBlock
         With parameters of float32.
     *input_shapes : tuple of int or NDArray
-        Shape of each input, the batch first, or an array that has it. The block takes these shapes alone.
+        Shape of each input, the batch first, or an array that has it. The block takes no others.
     dtype : {'float32', 'bfloat16', 'int8'}
         What convolutions and dense layers compute in. Inputs and results are float32. bfloat16 and int8
         are for CPUs whose processor has instructions for them, and are slower elsewhere.
@@ -89,13 +49,13 @@ def deploy(
         Samples, or batches as a DataLoader gives them, to calibrate int8 and to measure the error on.
         Random numbers without it, which int8 does not accept.
     tune : bool
-        Whether to choose among equal forms by running them on this machine, which takes seconds; by rules
-        otherwise.
+        Whether to choose among equal forms by running them on this machine, which takes seconds; by
+        rules otherwise.
     verbose : bool
         Whether to print the passes: operators before and after, and milliseconds of a call.
     portable : bool
-        Whether to leave out operators that MXNet has with oneDNN alone, so that the exported graph runs on
-        other builds of MXNet.
+        Whether to leave out operators that MXNet has with oneDNN alone, so that the exported graph runs
+        on other builds of MXNet.
 
     Returns
     -------
@@ -139,97 +99,20 @@ def deploy(
     else:
         random = np.random.RandomState(0)
         batches = [[mx.nd.array(random.normal(size=shape), ctx=context) for shape in shapes]]
-    work = _Work(Report(), batches[0], dtype, tune, verbose, onednn, portable)
-    traced, structure = _trace(net, shapes, {})
+    pipeline = Pipeline(batches[0], dtype, onednn, onednn and not portable, tune, verbose)
+    traced, structure = _trace(net, shapes)
     want = outputs(traced, batches[0])
-    graph = work.specialize(net, shapes, traced)
-    found = work.run(graph)
+    graph = pipeline.start(traced, _tuned(net, shapes) if tune else None)
+    found = pipeline.run(graph)
     if not error(outputs(found, batches[0]), want) <= TOLERANCE:
-        del work.report.rows[1:]
-        found = work.run(graph, want)
-    block = Deployed(work.end(found, batches), structure, work.report)
-    work.report.error = error(as_numpy(flat([block(*batches[0])])), want)
+        del pipeline.report.rows[1:]
+        found = pipeline.run(graph, want)
+    block = Deployed(pipeline.end(found, batches), structure, pipeline.report)
+    given = [x.as_np_ndarray() if mx.util.is_np_array() else x for x in batches[0]]
+    pipeline.report.error = error(as_numpy(flat([block(*given)])), want)
     if verbose:
-        print(work.report)
+        print(pipeline.report)
     return block
-
-
-class _Work:
-    """The passes over one net, and what is noted of them."""
-
-    def __init__(self, report, arrays, dtype, tune, verbose, onednn, portable):
-        self.report, self.arrays, self.dtype = report, arrays, dtype
-        self.tune, self.verbose = tune, verbose
-        self.onednn, self.fuses = onednn, onednn and not portable
-
-    def specialize(self, net, shapes, traced):
-        """The graph of the layers' fastest ways, or of their portable ones."""
-        graph, note = traced, "" if self.tune else "portable windows"
-        if self.tune:
-            known = {f"data{i}": shape for i, shape in enumerate(shapes)}
-            ways = choose_ways(net, blocks_of(net), known, False)
-            graphs = {"portable": traced, "tuned": _trace(net, shapes, ways)[0] if ways else traced}
-            note = self._choose({name: (each, 0) for name, each in graphs.items()}, "portable")
-            graph, note = graphs[note], f"{note} windows"
-        self._note("specialize", traced, graph, note)
-        return graph
-
-    def run(self, graph, want=None):
-        """The graph after all passes; those that change the numbers ``want`` are left out."""
-        for at, each in enumerate(PASSES):
-            changed = self._apply(each, graph)
-            if changed is None:
-                continue
-            note = ""
-            if want is not None and error(outputs(changed, self.arrays), want) > TOLERANCE:
-                note = "left out: gives other numbers"
-            elif each.choice:
-                kept = "with" if each.default else "without"
-                if self.tune:
-                    kept = self._choose({"with": (changed, at + 1), "without": (graph, at + 1)}, kept)
-                note = "" if kept == "with" else "left out: slower" if self.tune else "left out"
-            self._note(each.name, graph, graph if note else changed, note)
-            graph = graph if note else changed
-        return graph
-
-    def end(self, graph, batches):
-        """The graph fused, or in another dtype."""
-        if self.dtype == "int8":
-            found, name = to_int8(graph, batches), "int8"
-        elif self.dtype == "bfloat16":
-            lowered = to_bfloat16(graph)
-            found, name = fuse(lowered) or lowered, "bfloat16"
-        else:
-            found, name = self.fuses and fuse(graph) or graph, "oneDNN's fusion"
-            if self.tune and found is not graph:
-                kept = faster({"with": found, "without": graph}, self.arrays, "with")
-                found = found if kept == "with" else graph
-        where = "" if self.fuses else "left out: portable" if self.onednn else "left out: no oneDNN here"
-        self._note(name, graph, found, where or ("left out: slower" if found is graph else ""))
-        return found
-
-    def _apply(self, each, graph):
-        if (each.onednn and not self.onednn) or (self.dtype != "float32" and not each.lower):
-            return None
-        return each.apply(graph)
-
-    def _choose(self, graphs, rule):
-        """The fastest graph, once the passes from its number on, and fusion, are applied to each."""
-        ends = {}
-        for name, (graph, at) in graphs.items():
-            for each in PASSES[at:]:
-                if not each.choice or each.default:
-                    graph = self._apply(each, graph) or graph
-            ends[name] = self.fuses and fuse(graph) or graph
-        return faster(ends, self.arrays, rule)
-
-    def _note(self, name, before, after, note=""):
-        found = {"before": None, "after": None}
-        if self.verbose and after is not before:
-            found = times({"before": before, "after": after}, self.arrays)
-            found = {key: 1e3 * seconds for key, seconds in found.items()}
-        counts = before.operators(), after.operators()
-        self.report.rows.append(Row(name, *counts, found["before"], found["after"], note))
 
 
 def _check(net, shapes, dtype, data):
@@ -263,18 +146,28 @@ def _ready(net, shapes):
     return context
 
 
-def _trace(net, shapes, ways: Dict[Any, str]):
+def _tuned(net, shapes):
+    """The graph of each layer's fastest way; None where the portable ones are."""
+    known = {f"data{i}": shape for i, shape in enumerate(shapes)}
+    ways = choose_ways(net, blocks_of(net), known, False)
+    return _trace(net, shapes, ways)[0] if ways else None
+
+
+def _trace(net, shapes, ways=None):
     """A net's graph for the shapes, and how its results are nested."""
-    blocks: List[Block] = blocks_of(net)
+    blocks = blocks_of(net)
     shapes_seen(net, blocks, shapes)  # which raises what does not fit
     known = {f"data{i}": shape for i, shape in enumerate(shapes)}
     inputs = [mx.sym.var(name) for name in known]
     if mx.util.is_np_array():
         inputs = [x.as_np_ndarray() for x in inputs]
-    with seeing(blocks, known, ways):
-        try:
+    try:
+        with seeing(blocks, known, ways):
             structure, results = structure_of(net(*inputs))
-        except (mx.MXNetError, AttributeError, TypeError, ValueError) as failure:
-            raise ValueError(not_traced(net, shapes, failure)) from failure
+        symbol = mx.sym.Group([as_classic(each) for each in results])
+        given = {**{name: p.shape for name, p in net.collect_params().items()}, **known}
+        symbol.infer_shape(**{name: given[name] for name in symbol.list_inputs()})
+    except (mx.MXNetError, AttributeError, TypeError, ValueError) as failure:
+        raise ValueError(not_traced(net, shapes, failure)) from failure
     params = {name: p.data().copy() for name, p in net.collect_params().items()}
-    return Graph(mx.sym.Group([as_classic(each) for each in results]), params, known), structure
+    return Graph(symbol, params, known), structure

@@ -85,7 +85,7 @@ def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def hoist(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move what works on elements or channels before the slice of a layer, to be folded or fused there."""
+    """Move what works on elements or channels before a slice, to be folded into the layer there."""
     change = affine(graph, node)
     if change is None and node.op not in ELEMENTWISE:
         return None

@@ -1,4 +1,4 @@
-"""MXNet's own fusion: a convolution or dense layer, what is added to it and its activation as one operator."""
+"""MXNet's own fusion: a layer, what is added to its result and an activation as one operator."""
 
 from typing import Optional
 

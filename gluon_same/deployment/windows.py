@@ -11,8 +11,8 @@ from .graph import Entry, Graph, Node
 def grow_kernel(graph: Graph, node: Node) -> Optional[Entry]:
     """Write a convolution that is cut, or whose input is padded, as one of a larger kernel.
 
-    The kernel gets zeros at the end that is padded less. So the operator pads both ends alike, and nothing
-    is computed that is dropped, or copied.
+    The kernel gets zeros at the end that is padded less. So the operator pads both ends alike, and
+    nothing is computed that is dropped, or copied.
     """
     found = _cut(graph, node) if node.op == "slice" else _padded(graph, node)
     if found is None or min(map(min, found[2])) < 0:
