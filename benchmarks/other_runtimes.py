@@ -20,16 +20,16 @@ def write(onnx_path, path):
     nodes = []
     for node in graph.node:
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-        attributes = {k: v.decode() if isinstance(v, bytes) else v for k, v in attributes.items()}
-        attributes = {
-            k: list(v) if hasattr(v, "__len__") and k != "mode" else v
-            for k, v in attributes.items()
-            if not isinstance(v, str) or k == "mode"
-        }
+        # Words are of other modes than those used here, and tuples become lists in JSON.
+        attributes = {name: a for name, a in attributes.items() if not isinstance(a, bytes)}
         nodes.append([node.op_type, list(node.input), list(node.output), attributes])
     inputs = [each.name for each in graph.input if each.name not in weights]
     content = {"nodes": nodes, "inputs": inputs, "outputs": [each.name for each in graph.output]}
-    np.savez(path, **{"w:" + name: value for name, value in weights.items()}, graph=json.dumps(content))
+    np.savez(
+        path,
+        **{"w:" + name: value for name, value in weights.items()},
+        graph=json.dumps(content, default=list),
+    )
 
 
 def read(path):
