@@ -16,8 +16,9 @@ NEUTRAL = {"_mul_scalar": 1, "_div_scalar": 1, "_plus_scalar": 0, "_minus_scalar
 #: These move or copy elements, and change nothing where the shape stays.
 MOVES = {"Reshape", "reshape", "Flatten", "flatten", "slice", "slice_axis", "expand_dims", "squeeze"}
 
-#: Results of more elements are computed at each call, so that files stay small.
-MOST = 2**22
+#: Results of more elements, and of more than they follow from, are computed at each call, so that files
+#: stay small.
+MOST = 2**16
 
 
 def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
@@ -46,7 +47,9 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
     if any(word in name for word in ("random", "sample", "dropout", "shuffle", "batchnorm")):
         return None
     known = all(e.node.op == "null" and e.node.name in graph.params for e in node.inputs)
-    if not known or shape is None or np.prod(shape) > MOST or name == "null":
+    if not known or shape is None:
+        return None
+    if np.prod(shape) > max(MOST, sum(graph.params[e.node.name].size for e in node.inputs)):
         return None
     symbol = to_symbol(list(dict.fromkeys(e.node for e in node.inputs)) + [node], [node.out])
     if len(symbol.list_outputs()) != 1:

@@ -87,7 +87,7 @@ def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
 def hoist(graph: Graph, node: Node) -> Optional[Entry]:
     """Move what works on elements or channels before a slice, to be folded into the layer there."""
     change = affine(graph, node)
-    if change is None and node.op not in ELEMENTWISE:
+    if change is None and (node.op not in ELEMENTWISE or len(node.inputs) > 1):
         return None
     data = node.inputs[0] if change is None else change.data
     cut, place = data.node, node.inputs.index(data)

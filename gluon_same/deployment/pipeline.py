@@ -122,7 +122,9 @@ class Pipeline:
             if self.tune and found is not graph:
                 kept = faster({"with": found, "without": graph}, self.arrays, "with")
                 found = found if kept == "with" else graph
-        where = "" if self.fuses else "left out: portable" if self.onednn else "left out: no oneDNN here"
+        where = ""
+        if not self.fuses:
+            where = "left out: portable" if self.onednn else "left out, as is all that is for oneDNN"
         self._note(name, graph, found, where or ("left out: slower" if found is graph else ""))
         return found
 

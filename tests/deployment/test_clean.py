@@ -63,3 +63,10 @@ def test_random_numbers_are_not():
     graph = graph_of(F.broadcast_add(X, F.random.normal(shape=(1, 3))), (2, 3))
     graph.rewrite(*clean.RULES)
     assert len(operators(graph)) == 2
+
+
+def test_a_large_array_from_a_small_one_stays_out_of_the_file():
+    wide = F.broadcast_axis(F.var("w", shape=(1, 1)), axis=(0, 1), size=(1000, 1000))
+    assert rewritten(F.broadcast_mul(X, wide), clean.RULES, (1, 1000)) == [
+        *("broadcast_axis", "broadcast_mul")
+    ]

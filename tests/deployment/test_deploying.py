@@ -41,6 +41,11 @@ def make_net():
     return net, x
 
 
+def deploy_globals():
+    # The function hides the module of its name.
+    return gluon_same.deploy.__globals__
+
+
 def close(got, want):
     for a, b in zip(got, want):
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), atol=1e-5 * b.abs().max().asscalar())
@@ -142,6 +147,25 @@ def test_stock_nets():
     block = gluon_same.deploy(net, x.shape, tune=False)
     close([block(x)], [net(x)])
     assert len([row for row in block.report.rows if row.after < row.before]) == 2
+
+
+def test_a_net_that_adapts_itself():
+    net, x = make_net()
+    want = net(x)
+    gluon_same.adapt(net).hybridize()
+    close(gluon_same.deploy(net, x.shape, tune=False)(x), want)
+
+
+def test_without_onednn_as_on_gpus(monkeypatch):
+    monkeypatch.setitem(deploy_globals(), "available", lambda: False)
+    net, x = make_net()
+    block = gluon_same.deploy(net, x.shape)
+    close(block(x), net(x))
+    names = [row.name for row in block.report.rows]
+    assert names == ["specialize", "drop and fold constants", "fold normalizations", "oneDNN's fusion"]
+    assert "left out" in block.report.rows[-1].note
+    with pytest.raises(ValueError, match="needs oneDNN"):
+        gluon_same.deploy(net, x.shape, dtype="bfloat16")
 
 
 def test_numpy_mode(numpy_mode):

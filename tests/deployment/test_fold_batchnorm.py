@@ -107,3 +107,9 @@ def test_what_is_behind_a_crop_moves_before_it():
 def test_a_crop_that_leaves_little_stays_first():
     cut = F.slice(convolution(X), begin=(None, None, 5, None), end=(None,) * 4)
     assert rewritten(F.relu(cut), RULES, (2, 4, 9, 9)) == ["Convolution", "slice", "relu"]
+
+
+def test_a_learned_slope_stays_behind_a_slice_of_channels():
+    cut = F.slice_axis(convolution(X), axis=1, begin=0, end=3)
+    symbol = F.LeakyReLU(cut, F.var("slope", shape=(3,)), act_type="prelu")
+    assert rewritten(symbol, RULES, (2, 4, 6, 6)) == ["Convolution", "slice_axis", "LeakyReLU"]
