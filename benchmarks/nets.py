@@ -40,6 +40,9 @@ import race
 #: At most so many samples calibrate int8.
 SAMPLES = 8
 
+#: Passes that bring the running averages near those of the data.
+PASSES = 12
+
 
 def make_net(job, how):
     """A net with a job's weights."""
@@ -239,10 +242,10 @@ def make_job(folder, name, batch, train):
         if parameter.name.endswith("weight"):
             fan = np.prod(parameter.shape[1:])
             parameter.set_data(mx.nd.array(random.normal(size=parameter.shape) * (2 / fan) ** 0.5))
-    with mx.autograd.train_mode():  # running averages as if trained
-        for parameter in net.collect_params(".*running.*").values():
-            values = random.uniform(0.8, 1.2, parameter.shape) if "var" in parameter.name else 0.1
-            parameter.set_data(mx.nd.array(np.broadcast_to(values, parameter.shape)))
+    for _ in range(PASSES):
+        with mx.autograd.record():  # fills the running averages
+            net(mx.nd.array(samples))
+        mx.nd.waitall()
     np.savez(job["weights"], *[p.data().asnumpy() for p in net.collect_params().values()])
     if not train:
         gluon_same.onnx.export_model(net, [x.shape], job["onnx"], check=False)
