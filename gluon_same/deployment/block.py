@@ -25,6 +25,15 @@ class Deployed(SymbolBlock):
     ----------
     report : Report
         What was done, and the error measured.
+
+    Examples
+    --------
+    >>> import gluon_same
+    >>> net = gluon_same.nn.Conv2D(4, 3, padding='same')
+    >>> net.initialize()
+    >>> block = gluon_same.deploy(net, (1, 3, 8, 8), tune=False)
+    >>> block(mx.nd.ones((1, 3, 8, 8))).shape
+    (1, 4, 8, 8)
     """
 
     def __init__(self, graph: Graph, structure: Any, report: Report):

@@ -78,8 +78,7 @@ def deploy(
     Examples
     --------
     >>> import mxnet as mx
-    >>> from gluon_same import nn
-    >>> from gluon_same.deployment import deploy
+    >>> from gluon_same import deploy, nn
     >>> net = nn.HybridSequential()
     >>> net.add(nn.Conv2D(8, 3, padding='same'), nn.BatchNorm(), nn.Activation('relu'))
     >>> net.initialize()

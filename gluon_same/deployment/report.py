@@ -1,6 +1,6 @@
 """What deploying did to a net, pass by pass."""
 
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Sequence
 
 
 class Row(NamedTuple):
@@ -15,6 +15,11 @@ class Row(NamedTuple):
         Milliseconds of a call, the least of several; None where they were not measured.
     note : str
         Why the pass was left out, or what was chosen.
+
+    Examples
+    --------
+    >>> Row('fold normalizations', 5, 3).after
+    3
     """
 
     name: str
@@ -26,27 +31,25 @@ class Row(NamedTuple):
 
 
 class Report:
-    """The passes that a net went through, and the error of the result.
+    """The passes that a net went through, and the error of the result; printed, a table.
 
-    Attributes
+    Parameters
     ----------
-    rows : list of Row
+    rows : sequence of Row
     error : float
         The largest difference from the net's numbers, over the largest of these.
 
     Examples
     --------
-    >>> report = Report()
-    >>> report.rows.append(Row('fold normalizations', 5, 3))
-    >>> print(report)
+    >>> print(Report([Row('fold normalizations', 5, 3)]))
     pass                            operators             ms
     fold normalizations              5 >    3
     error                         0.0e+00 of the largest number
     """
 
-    def __init__(self) -> None:
-        self.rows: List[Row] = []
-        self.error = 0.0
+    def __init__(self, rows: Sequence[Row] = (), error: float = 0.0):
+        self.rows: List[Row] = list(rows)
+        self.error = error
 
     def __str__(self) -> str:
         lines = [f"{'pass':<28}{'operators':>13}{'ms':>15}"]
