@@ -29,6 +29,9 @@ EQUAL = {
     "_npi_multiply": "elemwise_mul",
 }
 
+#: Axes of a transpose from channels first to channels last, and back.
+TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+
 #: A pooling of whole planes, by what reduces axes.
 REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "max": "max"}
 
@@ -86,48 +89,114 @@ def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
 
 def gate_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
     """Put ``x`` of ``x * activation(x)`` in plain memory once, which the product requires of both."""
+    x = _gated(graph, node)
+    return None if x is None else _product(graph, node, x, tuple(range(len(graph.shape(x)))))
+
+
+def gate_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
+    """Compute ``x * activation(x)`` channels last, where a 1x1 convolution or averages follow."""
+    x = _gated(graph, node)
+    if x is None or len(graph.shape(x)) != 4:
+        return None
+    if not all(_takes_channels_last(graph, taker) for taker in graph.takers(node.out)):
+        return None
+    return _first(graph, node, _product(graph, node, x, TO_LAST))
+
+
+def pool_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
+    """Write the average of planes as a product of matrices, of data that are channels last."""
+    last = _channels_last(node)
+    if last is None or not _averages_planes(node):
+        return None
+    batch, channels, height, width = graph.shape(node.inputs[0])
+    rows = graph.new("Reshape", node, [last], shape=(batch, height * width, channels))
+    share = np.full((batch, 1, height * width), 1 / (height * width))
+    mean = graph.new("batch_dot", node, [graph.constant(node, "share", share), rows])
+    return graph.new("Reshape", node, [mean], shape=(batch, channels, 1, 1))
+
+
+def scale_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
+    """Scale the channels of data that are channels last."""
+    if not _scales_channels(graph, node):
+        return None
+    x, scales = sorted(node.inputs, key=lambda entry: -np.prod(graph.shape(entry)))
+    last, (batch, channels, *_) = _channels_last(node, node.inputs.index(x)), graph.shape(x)
+    if last is None:
+        return None
+    scales = graph.new("Reshape", node, [scales], shape=(batch, 1, 1, channels))
+    return _first(graph, node, graph.new("broadcast_mul", node, [last, scales]))
+
+
+def convolve_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
+    """Write a 1x1 convolution as a dense layer, of data that are channels last."""
+    last, weight = _channels_last(node), graph.param(node.inputs[1]) if len(node.inputs) > 1 else None
+    if last is None or weight is None or not _is_pointwise(node):
+        return None
+    weight = graph.constant(node, "weight", weight.reshape(weight.shape[:2]))
+    dense = graph.new(
+        *("FullyConnected", node, [last, weight, *node.inputs[2:]]),
+        num_hidden=len(graph.param(weight)),
+        no_bias=len(node.inputs) < 3,
+        flatten=False,
+    )
+    return _first(graph, node, dense)
+
+
+def _gated(graph, node):
+    """What ``x`` is in ``x * activation(x)``, if oneDNN may have left it in an order of its own."""
     if node.op != "elemwise_mul":
         return None
     for x, gate in (node.inputs, node.inputs[::-1]):
-        act, shape = gate.node, graph.shape(x)
+        act = gate.node
         gated = act.op in ("Activation", "LeakyReLU") and act.inputs[0] == x and graph.uses(gate) == 1
-        if gated and shape is not None and x.node.op in ONEDNN:
-            plain = graph.new("Reshape", node, [x], shape=(0,) * len(shape))
-            inner = graph.new(act.op, act, [plain], **act.attrs)
-            return graph.new("elemwise_mul", node, [plain, inner])
+        if gated and graph.shape(x) is not None and x.node.op in ONEDNN:
+            return x
     return None
 
 
-def scale_weights(graph: Graph, node: Node) -> Optional[Entry]:
-    """Scale the small weights of a 1x1 convolution, not the many elements of one image that it reads."""
-    if node.op != "Convolution" or set(node.get("kernel")) != {1} or node.get("num_group", 1) > 1:
-        return None
-    product = node.inputs[0].node
-    if product.op != "broadcast_mul" or graph.uses(node.inputs[0]) > 1 or any(node.get("pad", ())):
-        return None
-    x, gate = sorted(product.inputs, key=lambda entry: -np.prod(graph.shape(entry) or (0,)))
-    shape, filters = graph.shape(x), node.get("num_filter")
-    if shape is None or shape[0] != 1 or graph.shape(gate) != (1, shape[1], *(1,) * len(shape[2:])):
-        return None
-    if filters >= np.prod(shape[2:]):
-        return None
-    weight = graph.new("broadcast_mul", node, [node.inputs[1], gate])
-    return graph.new("Convolution", node, [x, weight, *node.inputs[2:]], **node.attrs)
+def _product(graph, node, x, axes):
+    act = next(entry.node for entry in node.inputs if entry != x)
+    plain = graph.new("transpose", node, [x], axes=axes)
+    return graph.new("elemwise_mul", node, [plain, graph.new(act.op, act, [plain], **act.attrs)])
 
 
-def gate_by_convolution(graph: Graph, node: Node) -> Optional[Entry]:
-    """Scale the channels of one image by a depthwise convolution, which leaves oneDNN's order."""
+def _first(graph, node, last):
+    return graph.new("transpose", node, [last], axes=TO_FIRST)
+
+
+def _channels_last(node, place=0):
+    """What is channels last, of an operator's data that are made channels first; else None."""
+    source = node.inputs[place].node if node.inputs else None
+    moved = source is not None and source.op == "transpose" and source.get("axes") == TO_FIRST
+    return source.inputs[0] if moved else None
+
+
+def _takes_channels_last(graph, node):
+    if node is None:
+        return False
+    if _scales_channels(graph, node):
+        return all(taker is not None and _is_pointwise(taker) for taker in graph.takers(node.out))
+    return _is_pointwise(node) or _averages_planes(node)
+
+
+def _is_pointwise(node):
+    ones = set(node.get("kernel", ())) | set(node.get("stride", ())) | {node.get("num_group", 1)}
+    two = len(node.get("kernel", ())) == 2
+    return node.op == "Convolution" and two and ones == {1} and not any(node.get("pad", ()))
+
+
+def _averages_planes(node):
+    return node.op == "Pooling" and node.get("global_pool") and node.get("pool_type") == "avg"
+
+
+def _scales_channels(graph, node):
     if node.op != "broadcast_mul":
-        return None
-    x, gate = sorted(node.inputs, key=lambda entry: -np.prod(graph.shape(entry) or (0,)))
-    shape = graph.shape(x)
-    if shape is None or len(shape) != 4 or graph.shape(gate) != (1, shape[1], 1, 1) or shape[0] != 1:
-        return None
-    if x.node.op not in ONEDNN:
-        return None
-    weight = graph.new("Reshape", node, [gate], shape=(shape[1], 1, 1, 1))
-    count = dict(num_filter=shape[1], num_group=shape[1])
-    return graph.new("Convolution", node, [x, weight], kernel=(1, 1), no_bias=True, **count)
+        return False
+    shapes = [graph.shape(entry) for entry in node.inputs]
+    if None in shapes or len(shapes[0]) != 4 or len(shapes[1]) != 4:
+        return False
+    small, large = sorted(shapes, key=np.prod)
+    return small == (*large[:2], 1, 1)
 
 
 def _tuple(value):
@@ -137,5 +206,10 @@ def _tuple(value):
 #: Equal operators that are never slower.
 RULES = (use_activation, use_equal_shapes, use_pooling, use_clip)
 
-#: Forms that are faster on some processors and for some sizes.
-CHOICES = (gate_in_plain_memory, scale_weights, gate_by_convolution)
+#: For gates whose results 1x1 convolutions read.
+CHANNELS_LAST = (
+    gate_channels_last,
+    pool_channels_last,
+    scale_channels_last,
+    convolve_channels_last,
+)

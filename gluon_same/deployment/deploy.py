@@ -20,6 +20,9 @@ __all__ = ["deploy"]
 
 DTYPES = ("float32", "bfloat16", "int8")
 
+#: An error of float32 that is no rounding.
+MOST = 1e-3
+
 
 def deploy(
     net: Block,
@@ -107,11 +110,28 @@ def deploy(
         del pipeline.report.rows[1:]
         found = pipeline.run(graph, want)
     block = Deployed(pipeline.end(found, batches), structure, pipeline.report)
-    given = [x.as_np_ndarray() if mx.util.is_np_array() else x for x in batches[0]]
-    pipeline.report.error = error(as_numpy(flat([block(*given)])), want)
+    pipeline.report.error = error(_call(block, batches[0]), want)
+    if dtype == "float32":
+        _check_numbers(net, pipeline.report, block, traced, batches[0])
     if verbose:
         print(pipeline.report)
     return block
+
+
+def _call(block, arrays):
+    arrays = [x.as_np_ndarray() if mx.util.is_np_array() else x for x in arrays]
+    return as_numpy(flat([block(*arrays)]))
+
+
+def _check_numbers(net, report, block, traced, arrays):
+    # On other inputs, because what the block keeps from one call must not reach the next.
+    other = [-x for x in arrays]
+    report.error = max(report.error, error(_call(block, other), outputs(traced, other)))
+    if not report.error <= MOST:
+        raise ValueError(
+            f"deploying {net.name} changed its numbers by {report.error:.1e} of the largest: use "
+            "gluon_same.specialize and hybridize, and report the net"
+        )
 
 
 def _check(net, shapes, dtype, data):

@@ -84,7 +84,7 @@ class Graph:
             nodes.append(node)
         self.heads = [Entry(nodes[i], index) for i, index, *_ in content["heads"]]
         self._names = {node.name for node in nodes}
-        self._uses: Dict[Entry, int] = {}
+        self._takers: Dict[Entry, List[Optional[Node]]] = {}
         self._shapes: Dict[Entry, Shape] = {}
 
     def nodes(self) -> Iterator[Node]:
@@ -126,7 +126,7 @@ class Graph:
 
     def _walk(self, rules):
         nodes = list(self.nodes())
-        self._uses, self._shapes = _count_uses(nodes, self.heads), self._infer(nodes)
+        self._takers, self._shapes = _takers(nodes, self.heads), self._infer(nodes)
         moved: Dict[Entry, Entry] = {}
         for node in nodes:
             node.inputs = [moved.get(entry, entry) for entry in node.inputs]
@@ -137,7 +137,7 @@ class Graph:
                 if found is not None:
                     moved[node.out] = found
                     # Who used the old result uses the new one, which has its shape.
-                    self._uses[found] = self._uses.get(found, 0) + self._uses.get(node.out, 0)
+                    self._takers[found] = self._takers.get(found, []) + self.takers(node.out)
                     if node.out in self._shapes:
                         self._shapes[found] = self._shapes[node.out]
                     break
@@ -146,7 +146,11 @@ class Graph:
 
     def uses(self, entry: Entry) -> int:
         """How many operators and results take an entry, while rules are applied."""
-        return self._uses.get(entry, 1)
+        return len(self.takers(entry))
+
+    def takers(self, entry: Entry) -> List[Optional[Node]]:
+        """The operators that take an entry, while rules are applied; None for a result of the graph."""
+        return self._takers.get(entry, [None])
 
     def shape(self, entry: Entry) -> Optional[Shape]:
         """The shape of an entry, while rules are applied; None where it is not known."""
@@ -160,9 +164,7 @@ class Graph:
 
     def new(self, op: str, near: Node, inputs: Sequence[Entry], **attrs: Any) -> Entry:
         """The result of a new operator, named after a node."""
-        entry = Node(op, self._fresh(near.name), inputs, **attrs).out
-        self._uses[entry] = 1
-        return entry
+        return Node(op, self._fresh(near.name), inputs, **attrs).out
 
     def constant(self, near: Node, word: str, values: Any) -> Entry:
         """A new parameter, named after a node."""
@@ -196,11 +198,14 @@ def scalar(node: Node) -> float:
     return float(node.get("scalar", 0))
 
 
-def _count_uses(nodes, heads):
-    uses: Dict[Entry, int] = {}
-    for entry in [entry for node in nodes for entry in node.inputs] + heads:
-        uses[entry] = uses.get(entry, 0) + 1
-    return uses
+def _takers(nodes, heads):
+    takers: Dict[Entry, List[Optional[Node]]] = {}
+    for node in nodes:
+        for entry in node.inputs:
+            takers.setdefault(entry, []).append(node)
+    for entry in heads:
+        takers.setdefault(entry, []).append(None)
+    return takers
 
 
 def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:

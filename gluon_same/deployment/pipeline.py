@@ -7,7 +7,7 @@ import numpy as np
 
 from . import activations, clean, fold_batchnorm, windows
 from .bfloat16 import to_bfloat16
-from .fuse import fuse
+from .fuse import computes_weights, fuse
 from .graph import Graph, Rule
 from .int8 import to_int8
 from .report import Report, Row
@@ -46,9 +46,8 @@ PASSES = (
     Pass("grow kernels", [windows.grow_kernel], onednn=True, choice=True, default=False),
     Pass("fold normalizations", _FOLD),
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
+    Pass("gates channels last", activations.CHANNELS_LAST, onednn=True, choice=True, lower=False),
     Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, choice=True),
-    Pass("gates into weights", [activations.scale_weights], onednn=True, choice=True, lower=False),
-    Pass("gates by convolutions", [activations.gate_by_convolution], True, True, False, False),
 )
 
 
@@ -113,6 +112,8 @@ class Pipeline:
     def end(self, graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
         """The graph fused, or in another dtype."""
         if self.dtype == "int8":
+            if computes_weights(graph):
+                raise ValueError("dtype='int8' needs weights that are parameters: use dtype='float32'")
             found, name = to_int8(graph, batches), "int8"
         elif self.dtype == "bfloat16":
             lowered = to_bfloat16(graph)

@@ -4,7 +4,7 @@ import mxnet as mx
 import pytest
 
 from gluon_same.deployment import activations, fold_batchnorm
-from graphs import graph_of, rewritten
+from graphs import rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
 
@@ -66,29 +66,39 @@ def test_a_swish_is_put_in_plain_memory_once(turn):
     symbol = gate * y if turn else y * gate
     rules = [activations.gate_in_plain_memory]
     found = rewritten(symbol, rules, (1, 3, 4, 4))
-    assert found == ["Convolution", "Reshape", "Activation", "elemwise_mul"]
+    assert found == ["Convolution", "transpose", "Activation", "elemwise_mul"]
 
 
-def squeeze_excite():
-    y = F.Activation(convolution(X, kernel=3), act_type="relu")
+def swish(x):
+    return x * F.Activation(x, act_type="sigmoid")
+
+
+def squeeze_excite(kernel=1):
+    y = swish(convolution(X, kernel=3))
     gate = F.Pooling(y, global_pool=True, pool_type="avg", kernel=(1, 1))
     gate = F.Activation(convolution(gate), act_type="sigmoid")
-    return convolution(F.broadcast_mul(y, gate), 4)
+    return convolution(F.broadcast_mul(y, gate), 4, kernel)
 
 
-def test_gates_scale_the_weights_of_one_image():
-    rules = [activations.scale_weights]
-    assert rewritten(squeeze_excite(), rules, (1, 3, 9, 9))[-2:] == ["broadcast_mul", "Convolution"]
+@pytest.mark.parametrize("batch", [1, 3])
+def test_gates_before_pointwise_convolutions_are_channels_last(batch):
+    found = rewritten(squeeze_excite(), activations.CHANNELS_LAST, (batch, 3, 9, 8))
+    assert found.count("transpose") == 2 and "FullyConnected" in found and "Pooling" not in found
+    symbol = convolution(swish(convolution(X, no_bias=True)), 4, no_bias=True)
+    assert rewritten(symbol, activations.CHANNELS_LAST, (batch, 3, 9, 8)) == [
+        *("Convolution", "transpose", "Activation", "elemwise_mul", "FullyConnected", "transpose")
+    ]
 
 
-def test_gates_scale_small_planes_and_several_images_themselves():
-    assert graph_of(squeeze_excite(), (2, 3, 9, 9)).rewrite(activations.scale_weights) == 0
-    assert graph_of(squeeze_excite(), (1, 3, 3, 3)).rewrite(activations.scale_weights) == 0
-
-
-def test_gates_by_a_convolution():
-    found = rewritten(squeeze_excite(), [activations.gate_by_convolution], (1, 3, 9, 9))
-    assert found[-3:] == ["Reshape", "Convolution", "Convolution"] and "broadcast_mul" not in found
-    assert "broadcast_mul" in rewritten(
-        squeeze_excite(), [activations.gate_by_convolution], (2, 3, 9, 9)
-    )
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        squeeze_excite(kernel=3),
+        swish(convolution(X)),
+        convolution(swish(convolution(X)), kernel=3),
+        convolution(swish(convolution(X)), num_group=2),
+        convolution(swish(convolution(X)), stride=(2, 2)),
+    ],
+)
+def test_gates_before_others_stay(symbol):
+    assert "transpose" not in rewritten(symbol, activations.CHANNELS_LAST, (2, 3, 9, 9))

@@ -60,6 +60,8 @@ def test_numbers_are_those_of_the_net(tune, portable):
     got = block(x)
     assert isinstance(got, tuple) and len(got) == 2
     close(got, want)
+    for factor in (2, -3):  # nothing is kept from call to call
+        close(block(x * factor), net(x * factor))
     assert block.report.error < 1e-5
     graph = json.loads(block._cached_graph[1].tojson())
     fused = any(node["op"].startswith("_sg_mkldnn") for node in graph["nodes"])
@@ -283,3 +285,25 @@ def test_a_deployed_net_refuses_other_inputs():
         block(mx.nd.ones((2, 3, 33, 34)))
     with pytest.raises(TypeError, match="1 inputs, and got 2"):
         block(x, x)
+
+
+def test_weights_that_follow_from_the_input_are_not_kept():
+    class Dynamic(nn.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            with self.name_scope():
+                self.layer = nn.Dense(8 * 3)
+
+        def hybrid_forward(self, F, x):
+            weight = F.reshape(self.layer(x), shape=(8, 3, 1, 1))
+            return F.relu(F.Convolution(x, weight, kernel=(1, 1), num_filter=8, no_bias=True))
+
+    net = Dynamic()
+    net.initialize()
+    x = mx.nd.random.normal(shape=(1, 3, 5, 5))
+    net(x)
+    block = gluon_same.deploy(net, x.shape, tune=False)
+    for factor in (1, 2, -3):
+        close([block(x * factor)], [net(x * factor)])
+    with pytest.raises(ValueError, match="weights that are parameters"):
+        gluon_same.deploy(net, x.shape, dtype="int8", data=x, tune=False)
