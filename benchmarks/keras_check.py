@@ -2,7 +2,7 @@
 
     python keras_check.py FOLDER
 
-reads what keras_applications.py wrote and prints errors and seconds as JSON.
+reads what make_application.py wrote and prints errors and seconds as JSON.
 """
 
 import io
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-RATE = 0.01  # of keras_applications.py
+RATE = 0.01  # of make_application.py
 
 
 def distance(got, want):

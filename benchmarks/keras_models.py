@@ -26,7 +26,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-MAKER, CHECKER = HERE / "keras_applications.py", HERE / "keras_check.py"
+MAKER, CHECKER = HERE / "make_application.py", HERE / "keras_check.py"
 TRAINED = ["MobileNetV2", "ResNet50", "Xception"]
 LIMIT, TIMES = 1e-5, 3
 COLUMNS = ["hybridized", "specialized", "ONNX file"]

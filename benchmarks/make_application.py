@@ -1,7 +1,7 @@
 """What Keras computes in one net of keras.applications; keras_models.py runs this in Keras' environment.
 
-    python keras_applications.py list
-    python keras_applications.py NET {top,body} FOLDER [--train]
+    python make_application.py list
+    python make_application.py NET {top,body} FOLDER [--train]
 
 writes ``FOLDER/<size>.h5`` or ``.keras`` and ``FOLDER/arrays.npz``: a net with random weights and
 statistics, such that values neither vanish nor explode, and its outputs in float32 and float64 at
