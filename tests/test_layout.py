@@ -1,4 +1,4 @@
-"""Imports run downwards only, and what does not require MXNet does not import it."""
+"""Imports run downwards only, and modules that do not require MXNet do not import it."""
 
 import ast
 import subprocess
@@ -11,7 +11,7 @@ import gluon_same
 
 ROOT = Path(gluon_same.__file__).parent
 
-#: From the bottom to the top: a module imports those above it in this list, and its own group.
+#: Layers from the bottom to the top. A module imports only earlier groups and its own.
 ORDER = [
     ("_compat",),
     ("_mxnet", "geometry"),
@@ -38,7 +38,7 @@ def modules():
 
 
 def imported(name, path):
-    """The modules of the package that a module imports, at its top or later."""
+    """Yield the modules of the package that a module imports, at its top or in a function."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:

@@ -1,12 +1,27 @@
 """From a window to MXNet's operators.
 
-MXNet's operators pad both ends of an axis alike. A :class:`~.plan.Plan` says how one serves windows that
-are padded by ``(before, after)`` all the same: steps that change its input, the operator with a padding
-of its own, and steps that change its output.
+MXNet's operators pad both ends of an axis equally. A :class:`~.plan.Plan` computes windows that are
+padded by ``(before, after)`` with them: steps that change the input, the operator with a padding of its
+own, and steps that change the output.
 
-- :mod:`.plan`: the rules that choose a plan, in integers, and the same on every machine.
+- :mod:`.plan`: the rules that choose a plan, in integers, the same on every machine.
 - :mod:`.steps`: the steps of those plans, each in one operator or a few.
 - :mod:`.ways`: other plans for the same windows, for :mod:`gluon_same.tuning` to choose from.
+
+Stride 1
+    The operator pads both ends by ``k // 2``. If the kernel is even, a slice drops the first row and
+    column. That is one operator for odd kernels and two for even ones, at every size.
+Larger strides, known size
+    Windows start in one of several phases. The operator pads to the right phase and a slice drops what
+    is left over, or ``Pad`` lengthens the input: whichever copies fewer elements. Pooling rounds the
+    number of windows up where that gives SAME.
+Larger strides, every size
+    The padding may depend on the size. Poolings and depthwise convolutions then run on the reversed axis
+    if their padding is constant there: 3x3 with stride 2 always needs 1. Other convolutions are padded
+    by the size that the graph receives: the input is reversed, padded, cut to the length that it needs,
+    and reversed back.
+
+No rule depends on the machine, the batch or the dtype.
 """
 
 from .plan import (  # noqa: F401
@@ -18,14 +33,3 @@ from .plan import (  # noqa: F401
     plan_pooling,
 )
 from .ways import ways_to_convolve, ways_to_pool  # noqa: F401
-
-__all__ = [
-    "OPERATORS",
-    "Operator",
-    "Plan",
-    "plan_convolution",
-    "plan_deconvolution",
-    "plan_pooling",
-    "ways_to_convolve",
-    "ways_to_pool",
-]
