@@ -52,6 +52,7 @@ setup(
     project_urls={"Changelog": f"{URL}/blob/main/CHANGELOG.md"},
     packages=find_packages(include=["gluon_same", "gluon_same.*"]),
     package_data={"gluon_same": ["py.typed", "data/*", "nn/*.pyi"]},
+    entry_points={"console_scripts": ["gluon-same = gluon_same.cli.main:run_script"]},
     python_requires=">=3.8",
     install_requires=[
         "mxnet>=1.6,<2",
@@ -65,7 +66,7 @@ setup(
     extras_require={
         "keras": KERAS,
         "onnx": ["mxnet>=1.9.1,<2", *ONNX],
-        "notebooks": ["mxnet>=1.9.1,<2", *ONNX, *NOTEBOOKS, "notebook"],
+        "notebooks": ["mxnet>=1.9.1,<2", *KERAS, *ONNX, *NOTEBOOKS, "notebook"],
         "test": [
             *KERAS,
             *ONNX,

@@ -2,9 +2,9 @@
 
     python notebooks/run.py [FILE ...]
 
-Needs ``pip install '.[notebooks]'``. What is written is free of what changes from run to run: times,
-counters, paths, and the steps of progress bars. The tests run the notebooks with the same functions and
-compare the texts; a cell whose text may vary (times, trained numbers) has the tag ``varies``.
+Requires ``pip install '.[notebooks]'``. Stored outputs omit what changes from run to run: counters,
+paths, and the steps of progress bars. The tests run the notebooks with the same functions and compare
+the texts. A cell whose text may vary (times, trained numbers) has the tag ``varies``.
 """
 
 import os
@@ -102,7 +102,7 @@ def settle(notebook: Any) -> Any:
 
 
 def texts(cell: Any) -> Iterator[Tuple[str, str]]:
-    """The outputs of a cell that say something in text, with their kind; of figures, their words."""
+    """The text outputs of a cell, with their kind. The text of a figure is its description."""
     for output in cell.get("outputs", ()):
         if output.output_type == "stream":
             yield output.name, output.text

@@ -1,18 +1,15 @@
-"""One look for the figures of the notebooks, and the drawings that several of them share.
+"""The figures of the notebooks: one look, and a function for each kind.
 
-The colours are those of Okabe and Ito, which people with any kind of colour vision can tell apart.
-Importing this sets matplotlib up.
+Colors are those of Okabe and Ito, which readers with any kind of color vision can tell apart. Every
+function shows its figure, with ``told`` as the words for readers who do not see it. Importing this sets
+matplotlib up.
 """
 
-import gluon_same  # isort: skip  before mxnet: Python 3.12 and later need that
+import gluon_same  # noqa: F401  isort: skip  before mxnet: Python 3.12 and later need that
 
 import io
 import logging
-import os
-import warnings
-from random import Random
-from statistics import median
-from time import perf_counter
+from typing import Any, NamedTuple, Sequence, Tuple
 
 import matplotlib as mpl
 import mxnet as mx
@@ -21,183 +18,276 @@ from IPython import display
 from matplotlib import pyplot as plt
 from PIL import Image
 
-from gluon_same.cli.demo import muted
+from gluon_same.picture.svg import draw
 
-INK, GREY, PAPER = "#24292f", "#6e7781", "#ffffff"
-BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE = COLOURS = (
+INK, GRAY, PAPER = "#24292f", "#6e7781", "#ffffff"
+BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE = COLORS = (
     *("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7"),
 )
 CELL, CELL_EDGE = "#dcebf5", "#8aa9bf"
-WIDTH = 7.6  #: Inches, for a figure as wide as a notebook's text.
-PHOTO = os.path.join(os.path.dirname(gluon_same.__file__), "data", "astronaut.jpg")
+DOTTED = (0, (2, 2))
+WIDTH = 7.6  #: Inches of a figure that is as wide as a notebook's text.
+DPI, SHOWN = 200, 110  #: Pixels for an inch in the file, and on the screen.
 
-# MXNet's, whenever a graph is loaded that does not tell the type of its data.
-warnings.filterwarnings("ignore", "Cannot decide type", UserWarning)
 logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # a first run makes a cache
-mpl.use("agg")  # figures are shown by show() alone
+mpl.use("agg")  # figures are shown by show() only
 mpl.rcParams.update(
     {
-        "axes.edgecolor": GREY,
+        "axes.edgecolor": GRAY,
         "axes.grid": False,
         "axes.labelcolor": INK,
-        "axes.prop_cycle": mpl.cycler(color=COLOURS),
+        "axes.prop_cycle": mpl.cycler(color=COLORS),
         "axes.spines.right": False,
         "axes.spines.top": False,
         "axes.titlelocation": "left",
         "axes.titlesize": 10.5,
         "axes.titleweight": "bold",
         "figure.constrained_layout.use": True,
-        "figure.dpi": 110,
         "figure.facecolor": PAPER,
         "font.size": 9.5,
         "image.cmap": "gray",
         "legend.frameon": False,
         "lines.linewidth": 2,
         "text.color": INK,
-        "xtick.color": GREY,
-        "ytick.color": GREY,
+        "xtick.color": GRAY,
+        "ytick.color": GRAY,
     }
 )
 
 
-def show(figure, told, colours=64):
-    """Show a figure as a small PNG, with words for readers who do not see it."""
+def show(figure, told, colors=64):
+    """Show a figure as a PNG of few colors, which keeps notebooks small."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", bbox_inches="tight", pad_inches=0.08)
+    figure.savefig(buffer, format="png", dpi=DPI, bbox_inches="tight", pad_inches=0.08)
     plt.close(figure)
-    image = Image.open(buffer).convert("RGB").quantize(colours, dither=Image.Dither.NONE)
+    image = Image.open(buffer).convert("RGB").quantize(colors, dither=Image.Dither.NONE)
     buffer = io.BytesIO()
     image.save(buffer, format="png", optimize=True)
-    picture = display.Image(buffer.getvalue(), alt=told)
-    data, metadata = picture._repr_mimebundle_()
+    width = image.width * SHOWN // DPI
+    data, metadata = display.Image(buffer.getvalue(), alt=told, width=width)._repr_mimebundle_()
     data["text/plain"] = told
     display.display(data, metadata=metadata, raw=True)
 
 
-def table(header, *rows):
-    """Show a table. Numbers go to the right."""
-    cells = [[str(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    right = [all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(header))]
-    pads = [str.rjust if r else str.ljust for r in right]
-    plain = ["  ".join(pad(c, w) for pad, c, w in zip(pads, row, widths)).rstrip() for row in cells]
-    rule = ["---:" if r else "---" for r in right]
-    marked = ["| " + " | ".join(row) + " |" for row in (cells[0], rule, *cells[1:])]
-    data = {"text/markdown": "\n".join(marked), "text/plain": "\n".join(plain)}
-    display.display(data, raw=True)
+def windows(panels, told):
+    """Draw windows over padded axes side by side: a heading and a picture of ``explain`` for each."""
+    svg = draw(list(panels.items()), desc=told, beside=True)
+    display.display({"image/svg+xml": svg, "text/plain": told}, raw=True)
 
 
-def close(a, b, share=1e-5):
-    """Whether two arrays have one shape and differ by rounding only, measured by the largest number."""
-    a, b = (x.asnumpy() if isinstance(x, mx.nd.NDArray) else np.asarray(x) for x in (a, b))
-    return a.shape == b.shape and abs(a - b).max() <= share * abs(b).max()
+class Grid(NamedTuple):
+    """A small matrix, to be drawn as a grid of its numbers."""
+
+    title: str
+    values: Any  #: array of two axes
+    orange: Any = None  #: array of the same shape, true for the cells to color
+    frame: Any = None  #: (top, left, height, width) of a frame, in cells
+    padding: Sequence[Tuple[int, int]] = ()  #: (row, column) of cells of padding
+    form: str = "g"
 
 
-def photo(size, grey=True):
-    """NASA's portrait of Eileen Collins, which comes with the package: (1, channels, size, size)."""
-    image = mx.image.imresize(mx.image.imread(PHOTO), size, size).astype("float32") / 255
-    x = image.transpose((2, 0, 1)).expand_dims(0)
-    return x.mean(axis=1, keepdims=True) if grey else x
+def numbers(grids, told, orange="", frame=""):
+    """Draw grids of numbers in a line, all with one size of cell, and a key to their marks."""
+    words = [format(v, g.form) for g in grids for v in np.asarray(g.values).ravel()]
+    wide, high = max(0.37, 0.1 + 0.082 * max(map(len, words))), 0.35
+    figure = plt.figure(constrained_layout=False)
+    ax = figure.add_axes([0, 0, 1, 1])
+    left = bottom = 0
+    for grid in grids:
+        lines = grid.title.split("\n")
+        ax.text(left, -0.12, grid.title, weight="bold", size=10.5, va="bottom")
+        right, below = _grid(ax, grid, left, wide, high)
+        left = max(right, left + 0.1 * max(map(len, lines))) + 0.35
+        bottom = max(bottom, below)
+    key = [("orange", orange)] * any(grid.orange is not None for grid in grids)
+    key += [("padding", "padding")] * any(len(grid.padding) for grid in grids)
+    key += [("frame", frame)] * bool(frame)
+    if key:
+        bottom += 0.2
+        bottom = _key(ax, key, bottom)
+    top = -0.12 - 0.2 * max(grid.title.count("\n") + 1 for grid in grids)
+    ax.set_xlim(-0.03, left)
+    ax.set_ylim(bottom + 0.05, top)
+    ax.axis("off")
+    figure.set_size_inches(left + 0.03, bottom + 0.05 - top)
+    show(figure, told)
 
 
-def numbers(ax, values, title="", shade=None, mark=None, form="g", ghosts=()):
-    """Draw a small matrix as a grid of its numbers.
+def _grid(ax, grid, left, wide, high):
+    values = np.asarray(grid.values)
+    rows, columns = zip(*grid.padding, (0, 0), tuple(n - 1 for n in values.shape))
+    first_row, first_column = min(rows), min(columns)
 
-    ``shade`` (an array of the same shape, true where a cell is coloured), ``mark`` (top, left, height,
-    width of a frame) and ``ghosts`` (cells of padding, as (row, column)) are optional.
-    """
-    values = np.asarray(values)
+    def box(row, column, color, edge, height=1, width=1, **kwargs):
+        at = left + (column - first_column) * wide, (row - first_row) * high
+        size = width * wide, height * high
+        ax.add_patch(plt.Rectangle(at, *size, fc=color, ec=edge, **kwargs))
+        return at[0] + size[0] / 2, at[1] + size[1] / 2
+
+    for place in grid.padding:
+        box(*place, PAPER, GRAY, linestyle=DOTTED)
     for (row, column), value in np.ndenumerate(values):
-        hot = shade is not None and shade[row, column]
-        _cell(ax, row, column, ORANGE if hot else CELL, CELL_EDGE)
-        word = format(value, form)
-        ax.text(column, row, word, ha="center", va="center", fontsize=9 if len(word) < 5 else 7)
-    for row, column in ghosts:
-        _cell(ax, row, column, PAPER, GREY, linestyle=(0, (2, 2)))
-    if mark is not None:
-        top, left, height, width = mark
-        ax.add_patch(
-            plt.Rectangle((left - 0.5, top - 0.5), width, height, fill=False, ec=VERMILION, lw=2.5)
-        )
-    rows, columns = zip(*ghosts, (0, 0), (values.shape[0] - 1, values.shape[1] - 1))
-    ax.set_xlim(min(columns) - 0.6, max(columns) + 0.6)
-    ax.set_ylim(max(rows) + 0.6, min(rows) - 0.6)
-    ax.set_aspect("equal")
-    ax.axis("off")
-    ax.set_title(title)
+        hot = grid.orange is not None and grid.orange[row, column]
+        at = box(row, column, ORANGE if hot else CELL, CELL_EDGE)
+        ax.text(*at, format(value, grid.form), ha="center", va="center_baseline", size=9.5)
+    if grid.frame is not None:
+        top, at, height, width = grid.frame
+        box(top, at, "none", VERMILION, height, width, lw=2.5, zorder=3)
+    return left + (max(columns) - first_column + 1) * wide, (max(rows) - first_row + 1) * high
 
 
-def _cell(ax, row, column, colour, edge, **kwargs):
-    ax.add_patch(plt.Rectangle((column - 0.5, row - 0.5), 1, 1, fc=colour, ec=edge, **kwargs))
+def _key(ax, items, y, size=0.16):
+    looks = {
+        "orange": dict(fc=ORANGE, ec=CELL_EDGE),
+        "padding": dict(fc=PAPER, ec=GRAY, linestyle=DOTTED),
+        "frame": dict(fc="none", ec=VERMILION, lw=2),
+    }
+    x = 0
+    for kind, words in items:
+        ax.add_patch(plt.Rectangle((x, y), size, size, **looks[kind]))
+        ax.text(x + size + 0.08, y + size / 2, words, va="center_baseline", size=9.5)
+        x += size + 0.35 + 0.078 * len(words)
+    return y + size
 
 
-def windows(ax, in_size, kernel, stride, padding, title="", wanted=None):
-    """Draw the windows over one padded axis, each on a line of its own.
+def pictures(
+    rows, told, labels=(), maps=("gray",), difference=None, height=1.9, heights=None, stretch=False
+):
+    """Draw images in rows.
 
-    Windows whose start is not in ``wanted`` (starts, counted from the first element) are shown hollow.
+    Parameters
+    ----------
+    rows : dict, or list of dict or of list
+        One row as {title: image}, or several. Images are arrays or NDArrays with any axes of one
+        element; those of three channels, first or last, are in color.
+    labels, maps : sequence of str
+        A label and a color map for each row; the last map serves the rows that remain.
+    difference : (str, array), optional
+        Title and values of one more image, of numbers around zero, with a scale.
+    height, heights : float, sequence of float
+        Inches in all, and the share of each row.
+    stretch : bool
+        Whether each image's own range is shown instead of 0 to 1.
     """
-    before, after = padding
-    for position in range(-before, in_size + after):
-        real = 0 <= position < in_size
-        style = {} if real else {"linestyle": (0, (2, 2))}
-        _cell(ax, 0, position, CELL if real else PAPER, CELL_EDGE if real else GREY, **style)
-        if real:
-            ax.text(position, 0, position, ha="center", va="center", fontsize=8, color=GREY)
-    starts = range(-before, in_size + after - kernel + 1, stride)
-    for line, start in enumerate(starts, 1):
-        kept = wanted is None or start in wanted
-        colour = BLUE if kept else VERMILION
-        y = 0.35 + 0.62 * line
-        ax.plot([start, start + kernel - 1], [y, y], color=colour, ls="-" if kept else ":", lw=2)
-        fill = colour if kept else PAPER
-        taps = range(start, start + kernel)
-        ax.scatter(taps, [y] * kernel, s=34, marker="s", color=fill, edgecolor=colour, zorder=3)
-    ax.set_ylim(0.35 + 0.62 * (len(starts) + 1), -0.7)
-    ax.set_aspect("equal")
-    ax.axis("off")
-    ax.set_title(title)
+    rows = [rows] if isinstance(rows, dict) else rows
+    extra = difference is not None
+    columns = max(map(len, rows)) + extra
+    shape = (len(rows), columns)
+    figure, axes = plt.subplots(
+        *shape, figsize=(WIDTH, height), squeeze=False, gridspec_kw={"height_ratios": heights}
+    )
+    for number, (line, row) in enumerate(zip(axes, rows)):
+        titled = row.items() if isinstance(row, dict) else (("", image) for image in row)
+        for ax, (title, image) in zip(line, titled):
+            _picture(ax, image, title, maps[min(number, len(maps) - 1)], stretch)
+        if labels:
+            line[0].set_ylabel(labels[number])
+    if extra:
+        title, values = difference
+        values = np.squeeze(values.asnumpy() if isinstance(values, mx.nd.NDArray) else values)
+        reach = abs(values).max()
+        shown = _image(axes[-1, -1], values, title, "PuOr", -reach, reach)
+        figure.colorbar(shown, ax=axes[-1, -1], shrink=0.8)
+    show(figure, told, 256)
 
 
-def picture(ax, image, title="", low=0, high=1, cmap="gray"):
-    """Draw an image: (height, width), (height, width, 3), or an NDArray with axes of one element."""
-    image = image.asnumpy() if isinstance(image, mx.nd.NDArray) else np.asarray(image)
-    shown = ax.imshow(np.squeeze(image), cmap=cmap, vmin=low, vmax=high, interpolation="nearest")
-    ax.set_xticks([])
-    ax.set_yticks([])
+def _picture(ax, image, title, cmap, stretch):
+    image = np.squeeze(image.asnumpy() if isinstance(image, mx.nd.NDArray) else np.asarray(image))
+    if image.ndim == 3 and image.shape[0] == 3:
+        image = image.transpose(1, 2, 0)
+    low, high = (np.nanmin(image), np.nanmax(image)) if stretch else (0, 1)
+    _image(ax, image, title, cmap, low, high)
+
+
+def _image(ax, image, title, cmap, low, high):
+    shown = ax.imshow(image, cmap=cmap, vmin=low, vmax=high, interpolation="nearest")
+    ax.set(xticks=[], yticks=[])
     for spine in ax.spines.values():
         spine.set_visible(False)
-    ax.set_title(title)
+    ax.set_title(title, fontsize=9.5)
     return shown
 
 
-def bars(ax, names, values, form="{:.2f}", colours=None, label=""):
-    """Draw lying bars with their values written beside them, first on top."""
-    places = np.arange(len(values))
-    ax.barh(places, values, color=colours or BLUE, height=0.66)
-    for place, value in zip(places, values):
-        ax.text(value, place, " " + form.format(value), va="center", fontsize=9)
-    ax.set_yticks(places)
-    ax.set_yticklabels(names)
-    ax.tick_params(axis="y", length=0, labelcolor=INK)
-    ax.invert_yaxis()
-    ax.margins(x=0.12)
-    ax.set_xlabel(label)
+def bars(panels, told, label, form="{:.2f}", gray=(), height=2.5):
+    """Draw lying bars with their values: {title: {name: value}}; those named in ``gray`` are gray."""
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(WIDTH, height), sharey=len(panels) > 1, squeeze=False
+    )
+    for ax, (title, values) in zip(axes[0], panels.items()):
+        places = np.arange(len(values))
+        colors = [GRAY if name in gray else BLUE for name in values]
+        ax.barh(places, list(values.values()), color=colors, height=0.66)
+        for place, value in zip(places, values.values()):
+            ax.text(value, place, " " + form.format(value), va="center")
+        ax.set_yticks(places, list(values))
+        ax.tick_params(axis="y", length=0, labelcolor=INK)
+        ax.margins(x=0.14)
+        ax.set_xlabel(label)
+        ax.set_title(title)
+    axes[0, 0].invert_yaxis()
+    show(figure, told)
 
 
-def median_times(ways, rounds=9):
-    """Median milliseconds of each of some functions, which take turns in random order."""
-    times = {name: [] for name in ways}
-    order = Random(0)
-    for turn in range(rounds + 1):
-        for name in order.sample(list(ways), len(ways)):
-            mx.nd.waitall()
-            start = perf_counter()
-            ways[name]()
-            mx.nd.waitall()
-            if turn:  # the first readies memory and kernels
-                times[name].append(1000 * (perf_counter() - start))
-    return {name: median(taken) for name, taken in times.items()}
+def lines(panels, told, marks=(), height=2.6):
+    """Draw curves.
+
+    ``panels`` are dicts of ``title``, ``x``, ``curves`` ({name: values}), and what else
+    ``Axes.set`` takes; ``marks`` are (panel, value, words, x) of dotted levels.
+    """
+    figure, axes = plt.subplots(1, len(panels), figsize=(WIDTH, height), squeeze=False)
+    for ax, panel in zip(axes[0], panels):
+        panel = dict(panel)
+        x, curves, marker = panel.pop("x"), panel.pop("curves"), panel.pop("marker", "o")
+        for (name, values), color, dash in zip(curves.items(), COLORS, ("-", (0, (3, 3)))):
+            ax.plot(x, values, color=color, label=name, linestyle=dash, marker=marker)
+        ax.set(**panel)
+        if len(curves) > 1:
+            ax.legend()
+    for number, value, words, at in marks:
+        axes[0, number].axhline(value, color=GRAY, ls=":", lw=1.2)
+        axes[0, number].text(at, value, words, va="bottom", color=GRAY, size=8.5)
+    show(figure, told)
 
 
-with muted():  # MXNet says which memory pool it chose, at the first array
-    mx.nd.zeros(1).wait_to_read()
+def stacked(x, parts, words, told, **settings):
+    """Draw standing bars of several parts, {name: values}, with words above each."""
+    figure, ax = plt.subplots(figsize=(WIDTH, 2.4))
+    base = np.zeros(len(x))
+    for (name, values), color in zip(parts.items(), (BLUE, ORANGE)):
+        ax.bar(x, values, bottom=base, color=color, label=name, width=0.6)
+        base = base + values
+    for at, top, word in zip(x, base, words):
+        ax.text(at, top + 0.15, word, ha="center")
+    ax.set(**settings)
+    ax.legend(loc="upper left")
+    show(figure, told)
+
+
+def heat(tables, rows, columns, told, xlabel, ylabel):
+    """Draw {title: array} as tables of whole numbers, each number with a color of its own."""
+    figure, axes = plt.subplots(1, len(tables), figsize=(WIDTH, 3.3), sharey=True)
+    extent = (columns[0] - 0.5, columns[-1] + 0.5, rows[-1] + 0.5, rows[0] - 0.5)
+    most = max(values.max() for values in tables.values())
+    for ax, (title, values) in zip(axes, tables.items()):
+        ax.imshow(values, cmap="cividis", vmin=0, vmax=most, extent=extent, aspect="auto")
+        for (row, column), value in np.ndenumerate(values):
+            ink = "white" if value < most / 2 else "black"
+            place = column + columns[0], row + rows[0]
+            ax.text(*place, value, ha="center", va="center_baseline", color=ink)
+        ax.set(xticks=columns, xlabel=xlabel, title=title)
+    axes[0].set(yticks=rows, ylabel=ylabel)
+    show(figure, told)
+
+
+def scatter(panels, told, xlabel, ylabel, height=3.1):
+    """Draw pairs of numbers, {title: (x, y)}, and the line on which they are equal."""
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(0.45 * WIDTH * len(panels), height), sharey=True, squeeze=False
+    )
+    for ax, (title, (x, y)), color in zip(axes[0], panels.items(), (BLUE, VERMILION)):
+        x = np.ravel(x)
+        ax.plot([x.min(), x.max()], [x.min(), x.max()], color=GRAY, lw=1)
+        ax.scatter(x, np.ravel(y), s=5, color=color)
+        ax.set(title=title, xlabel=xlabel)
+    axes[0, 0].set_ylabel(ylabel)
+    show(figure, told)

@@ -4,13 +4,13 @@ import pytest
 from gluon_same import arguments as a
 
 
-def test_numpys_integers_are_ints():
+def test_numpy_integers_are_accepted():
     assert a.per_axis("kernel", np.int64(3), 2) == (3, 3)
     assert a.per_axis("kernel", [np.int32(3), 1], 2) == (3, 1)
 
 
 @pytest.mark.parametrize("value", [True, 1.0, "3", None, np.float32(2), [1, 2.0]])
-def test_other_things_are_not(value):
+def test_other_types_are_refused(value):
     with pytest.raises(TypeError, match="kernel="):
         a.per_axis("kernel", value, 2)
 
@@ -27,7 +27,7 @@ def test_other_things_are_not(value):
         ([[1, 2], [0, 3]], ((1, 2), (0, 3))),
     ],
 )
-def test_padding_has_one_form(padding, normal):
+def test_padding_is_normalized(padding, normal):
     assert a.normalize_padding("padding", padding, (3, 3)) == normal
 
 

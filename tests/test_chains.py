@@ -69,7 +69,7 @@ def close(got, want, made_of):
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_chains_train_alike_in_every_form(seed):
+def test_chains_train_alike_eager_hybridized_and_specialized(seed):
     choose = random.Random(seed)
     ndim = choose.choice([1, 2, 2, 3])
     net, channels, made_of = random_chain(choose, ndim)

@@ -8,7 +8,7 @@ import pytest
 from gluon_same import _compat
 
 
-def test_missing_aliases_are_put_back(monkeypatch):
+def test_missing_aliases_are_restored(monkeypatch):
     for name in ("bool", "object", "complex"):
         monkeypatch.delattr(numpy, name, raising=False)
     _compat.restore_numpy_aliases()
@@ -17,7 +17,7 @@ def test_missing_aliases_are_put_back(monkeypatch):
         monkeypatch.delattr(numpy, name, raising=False)
 
 
-def test_numpy_2_is_refused_with_what_to_install(monkeypatch):
+def test_numpy_2_is_refused_with_the_command_to_install_another(monkeypatch):
     monkeypatch.setattr(numpy, "__version__", "2.1.0")
     with pytest.raises(ImportError, match="numpy<1.24"):
         _compat.restore_numpy_aliases()

@@ -85,7 +85,7 @@ def test_a_symbol_block_inside_a_hybridized_net():
     close(outer(x), functional.pooling(mx.nd, want, kernel=2))
 
 
-def test_threads_with_nets_of_their_own():
+def test_threads_with_separate_nets():
     # One hybridized net that several threads share can deadlock, also in stock MXNet.
     nets = [make_net() for _ in SIZES]
     for net in nets:
@@ -109,7 +109,7 @@ def test_threads_with_nets_of_their_own():
     assert failures == []
 
 
-def test_functions_in_a_users_own_block():
+def test_functions_in_a_custom_block():
     class Mine(nn.HybridBlock):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
@@ -129,7 +129,7 @@ def test_functions_in_a_users_own_block():
         close(net(x), want)
 
 
-def test_a_net_learns_hybridized_as_it_does_eager():
+def test_a_net_learns_hybridized_as_eager():
     losses = []
     for hybridize in (False, True):
         mx.random.seed(1)
@@ -151,7 +151,7 @@ def test_a_net_learns_hybridized_as_it_does_eager():
     assert losses[0][-1] < 0.9 * losses[0][0]
 
 
-def test_numpy_mode_gives_the_numbers_of_classic_mode():
+def test_numpy_mode_equals_classic_mode():
     arrays = [np.random.standard_normal((1, 3, *size)).astype("float32") for size in SIZES]
     mx.npx.set_np()
     try:

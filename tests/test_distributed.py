@@ -19,7 +19,7 @@ import pytest
 
 import gluon_same
 
-PROGRAM = Path(__file__).parents[1] / "benchmarks" / "train_digits.py"
+PROGRAM = Path(__file__).parents[1] / "notebooks" / "training" / "train_digits.py"
 ROLES = ("scheduler", "server", "worker", "worker")
 SECONDS = 240  #: Time limit of a run, which takes about ten seconds.
 

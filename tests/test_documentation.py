@@ -4,6 +4,8 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +80,20 @@ def test_examples_are_not_skipped():
 def test_the_package_exports_what_its_docstring_lists():
     for name in gluon_same.__all__:
         assert f"gluon_same.{name}`" in gluon_same.__doc__
+
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    page for folder in (".", "notebooks", "benchmarks") for page in (ROOT / folder).glob("*.md")
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_links_to_files_that_exist(page):
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_the_readme_can_be_finished():
+    assert len((ROOT / "README.md").read_bytes()) <= 9000

@@ -58,7 +58,7 @@ def test_a_transposed_convolution_over_three_axes_is_refused_in_float64():
 
 @pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "tuned", "adapted"])
 @pytest.mark.parametrize("record", [False, True])
-def test_threads_that_each_own_a_net(prepare, record):
+def test_threads_that_each_have_a_net(prepare, record):
     shape, failures = (1, 8, 9, 8), []
 
     def work(seed):
@@ -98,7 +98,7 @@ def test_threads_that_each_own_a_net(prepare, record):
 
 
 @pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "tuned", "adapted"])
-def test_nothing_keeps_what_a_net_held(prepare, tmp_path):
+def test_no_reference_keeps_a_net_alive(prepare, tmp_path):
     x = mx.nd.ones((1, 3, 16, 17))
     net = nn.HybridSequential()
     net.add(nn.Conv2D(8, 3, 2, "same"), nn.BatchNorm(), nn.MaxPool2D(2, 1, padding="same"))
@@ -139,7 +139,7 @@ UNDER_AMP = """
 """
 
 
-def test_automatic_mixed_precision_casts_what_meets():
+def test_automatic_mixed_precision():
     path = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-c", textwrap.dedent(UNDER_AMP)]
     done = subprocess.run(

@@ -52,7 +52,7 @@ def test_in_size_may_be_known_in_part():
     )
 
 
-def test_numpy_arrays_come_back_as_numpy_arrays(numpy_mode):
+def test_numpy_arrays_give_numpy_arrays(numpy_mode):
     x, w = mx.np.ones((1, 3, 8, 8)), mx.np.ones((2, 3, 4, 4))
     assert isinstance(G.convolution(mx.nd, x, w, kernel=4, num_filter=2), mx.np.ndarray)
     assert isinstance(G.pooling(mx.nd, x, kernel=3, stride=2, pool_type="avg"), mx.np.ndarray)
@@ -63,7 +63,7 @@ def test_numpy_arrays_come_back_as_numpy_arrays(numpy_mode):
 
 
 @pytest.mark.parametrize("rank", [3, 4, 5])
-def test_an_int_is_for_all_axes_of_an_array(rank):
+def test_an_int_applies_to_all_axes_of_an_array(rank):
     x = mx.nd.ones((1, 2) + (5,) * (rank - 2))
     assert G.pooling(mx.nd, x, kernel=2, stride=2).shape == (1, 2) + (3,) * (rank - 2)
 

@@ -42,7 +42,7 @@ def test_same_lower_is_same_mirrored(n, k, s, d):
 
 
 @given(kernels, strides, dilations, modes)
-def test_largest_before_is_reached_and_not_exceeded(k, s, d, mode):
+def test_largest_before_is_the_maximum(k, s, d, mode):
     befores = [g.same_padding(n, k, s, d, mode)[0] for n in range(1, 2 * s + 1)]
     assert max(befores) == g.largest_before(k, d, mode)
 
@@ -72,7 +72,7 @@ def test_output_size_counts_windows_that_fit():
         (225, 3, 2, (1, 1), 113),
     ],
 )
-def test_worked_numbers(size, kernel, stride, padding, out):
+def test_known_values(size, kernel, stride, padding, out):
     assert g.same_padding(size, kernel, stride) == padding
     assert g.output_size(size, kernel, stride) == out
 

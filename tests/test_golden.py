@@ -184,7 +184,7 @@ def gradient_faults(case, run, weights):
     return found
 
 
-def test_the_file_holds_every_group():
+def test_the_file_contains_every_group():
     found = {}
     for case in CASES:
         key = case["kind"], ndim_of(case)
@@ -192,7 +192,7 @@ def test_the_file_holds_every_group():
     assert found == COUNTS
 
 
-def test_the_file_holds_gradients_of_every_kind():
+def test_the_file_contains_gradients_of_every_kind():
     found = {kind: sum(c["kind"] == kind and c["gradient"] for c in CASES) for kind in GRADIENT_COUNTS}
     assert found == GRADIENT_COUNTS
     assert {n.rsplit(" ", 1)[0] for n in GOLDEN if "gradient" in n} == {
@@ -202,7 +202,7 @@ def test_the_file_holds_gradients_of_every_kind():
 
 
 @pytest.mark.parametrize("kind, ndim", COUNTS)
-def test_the_cases_reach_the_corners(kind, ndim):
+def test_the_cases_cover_corner_cases(kind, ndim):
     axes = [
         (k, s, d, n)
         for c in group(kind, ndim)
@@ -286,7 +286,7 @@ def test_gradients_of_a_hybridized_layer_for_all_sizes_equal_tensorflow(kind):
     assert not found, "\n".join(found)
 
 
-def test_the_limit_of_pooling_for_all_sizes_is_met_by_every_kind():
+def test_every_kind_covers_the_limit_of_pooling_for_all_sizes():
     beyond = {(case["kind"], ndim_of(case)) for case in CASES if refused(case)}
     assert beyond == {(kind, ndim) for kind in ("max", "avg") for ndim in (1, 2, 3)}
 
@@ -312,14 +312,14 @@ def test_worked_examples_have_the_sizes_of_keras(worked, hybridized):
     assert found == worked["sizes"]
 
 
-def test_the_worked_examples_are_those_asked_about():
+def test_the_worked_examples_are_the_expected_ones():
     sizes = [worked["sizes"] for worked in WORKED]
     assert sizes[:2] == [[[100, 20], [100, 20]], [[30, 30], [15, 15]]]
     assert sizes[2] == sizes[3] == [[n, n] for n in (28, 14, 7, 4)]
 
 
 @pytest.mark.parametrize("hybridized", [False, True])
-def test_counting_pooled_by_two_with_stride_one(hybridized):
+def test_pooling_by_two_with_stride_one(hybridized):
     layer = gluon_same.nn.MaxPool2D(2, strides=1, padding="same")
     if hybridized:
         layer.hybridize()

@@ -67,7 +67,7 @@ def test_same_lower_crops_the_end(tmp_path):
 
 @pytest.mark.parametrize("layer", [nn.MaxPool2D, nn.AvgPool2D])
 @pytest.mark.parametrize("pool, stride", [(2, 2), (1, 2), (4, 2)])
-def test_strided_pooling_whose_residue_does_not_matter_is_one_operator(layer, pool, stride, tmp_path):
+def test_strided_pooling_with_constant_padding_is_one_operator(layer, pool, stride, tmp_path):
     ops = operators(layer(pool, stride, padding="same"), (1, 3, 9, 9), tmp_path)
     assert [op for op, _ in ops] == ["Pooling"]
 
@@ -92,7 +92,7 @@ def test_specialized_convolution_of_a_matching_size_has_no_extra_operator(tmp_pa
     assert [op for op, _ in ops if op != "Reshape"] == ["Convolution"]
 
 
-def test_graphs_hold_operators_that_ship_with_mxnet_alone(tmp_path):
+def test_graphs_contain_only_operators_of_mxnet(tmp_path):
     shipped = set(mx.operator.get_all_registered_operators())
     net = nn.HybridSequential()
     net.add(

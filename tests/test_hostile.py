@@ -95,7 +95,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
-def test_the_error_says_what_was_given(number):
+def test_errors_name_the_value(number):
     call, error, words = CASES[number]
     with pytest.raises(error, match=words) as caught:
         call()
@@ -109,7 +109,7 @@ def test_geometry_ignores_letter_case_as_layers_do(mode):
 
 
 @pytest.mark.parametrize("tell", [specialize, summary])
-def test_nets_are_told_shapes_by_arrays(tell):
+def test_arrays_are_accepted_as_shapes(tell):
     net = nn.Conv2D(2, 3, 2, padding="same")
     net.initialize()
     tell(net, mx.nd.ones((1, 3, 8, 9)))
@@ -117,7 +117,7 @@ def test_nets_are_told_shapes_by_arrays(tell):
         assert net._in_shape == (1, 3, 8, 9)
 
 
-def test_a_net_that_does_not_fit_its_input_is_told_the_cause_first():
+def test_the_error_of_a_failed_trace_begins_with_the_cause():
     net = nn.HybridSequential()
     net.add(nn.Conv2D(2, 3, padding="same", in_channels=3))
     for call in (specialize, summary):
@@ -128,13 +128,13 @@ def test_a_net_that_does_not_fit_its_input_is_told_the_cause_first():
 
 
 @pytest.mark.parametrize("kernel", [2, (2, 2)])
-def test_a_kernel_of_one_number_is_for_the_axes_of_the_data_or_of_images(kernel):
+def test_an_int_kernel_applies_to_the_axes_of_the_data_or_of_images(kernel):
     want = functional.pooling(mx.nd, X, kernel=kernel)
     got = functional.pooling(mx.sym, S, kernel=kernel).eval(data=X)[0]
     np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
 
 
-def test_what_stock_layers_take_is_taken():
+def test_arguments_of_stock_layers_are_accepted():
     for more in ({"use_bias": None}, {"weight_initializer": ""}, {"bias_initializer": "zeros"}):
         layer = conv(8, 3, **more)()
         layer.initialize()

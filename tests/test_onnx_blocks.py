@@ -44,7 +44,7 @@ def test_a_block_is_exported(make, ndim, expected, dynamic, path):
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_a_net_turned_into_same_is_exported(dynamic, path):
+def test_a_net_converted_to_same_is_exported(dynamic, path):
     net = stock.HybridSequential()
     net.add(stock.Conv2D(4, 7, 2, 3), stock.MaxPool2D(3, 2, 1), stock.AvgPool2D(3, 1, 1))
     x = mx.nd.random.normal(shape=(1, 3, 20, 21))

@@ -69,7 +69,7 @@ SHAPE = (1, 3, 9, 10)
         (model_zoo.TinyDarkNet, "tinydarknet.*smaller than the stride"),
     ],
 )
-def test_what_cannot_be_exported_is_named_and_no_file_is_touched(make, words, tmp_path):
+def test_a_block_that_cannot_be_exported_is_named_and_no_file_is_written(make, words, tmp_path):
     path = tmp_path / "net.onnx"
     path.write_bytes(b"of before")
     net = make()
@@ -119,7 +119,7 @@ def test_errors_name_the_argument_and_its_value(call, error, words, path):
         (nn.MaxPool2D(3), r"give outputs of shapes \[\(1, 3, 4, 5\)\] and \[\(1, 3, 3, 3\)\]"),
     ],
 )
-def test_the_check_refuses_a_file_that_gives_something_else(other, words, path):
+def test_the_check_refuses_a_file_with_other_numbers(other, words, path):
     export_model(nn.MaxPool2D(2), SHAPE, path)
     compare(nn.MaxPool2D(2), path, {"data": SHAPE}, ["float32"])
     with pytest.raises(ValueError, match=words):

@@ -106,7 +106,7 @@ def test_any_window(data, tmp_path_factory):
     ],
     ids=["dilated", "convolution with gaps", "pooling with gaps"],
 )
-def test_layers_that_have_no_form_for_every_size_are_refused(layer, path):
+def test_layers_without_a_dynamic_form_are_refused(layer, path):
     x = mx.nd.ones((1, 3, 12, 13))
     ready(layer, x)
     with pytest.raises(ValueError, match=f"{layer.name} .*depends on the size.*dynamic=False"):

@@ -68,7 +68,7 @@ def test_a_detector(dynamic, path):
         (model_zoo.ConvAutoencoder, (2, 1, 28, 28), None),
     ],
 )
-def test_nets_of_the_zoo(make, shape, other, path):
+def test_nets_of_the_model_zoo(make, shape, other, path):
     net, x = make(), mx.nd.random.uniform(shape=shape)
     net.initialize(mx.init.Xavier())
     with mx.autograd.record():
@@ -115,7 +115,7 @@ def test_a_classifier_with_stock_layers(path):
         (lambda F, x: F.topk(x, k=2, ret_typ="both"), 2),
     ],
 )
-def test_every_output_is_there_and_in_order(function, count, path):
+def test_all_outputs_are_exported_in_order(function, count, path):
     net, x = nn.HybridLambda(function), mx.nd.random.normal(shape=(2, 4, 9, 12))
     export_model(net, x.shape, path)
     assert len(onnx.load(path).graph.output) == count
@@ -147,7 +147,7 @@ class Twice(nn.HybridBlock):
         return F.concat(self.shared(self.shared(y)), self.pool(self.pool(x)), dim=1)
 
 
-def test_shared_blocks_and_several_inputs_that_the_graph_meets_in_another_order(path):
+def test_shared_blocks_and_several_inputs_that_the_graph_uses_in_another_order(path):
     net = Twice()
     x, y = mx.nd.random.normal(shape=(1, 2, 13, 8)), mx.nd.random.normal(shape=(1, 3, 14, 7))
     ready(net, x, y)
@@ -158,7 +158,7 @@ def test_shared_blocks_and_several_inputs_that_the_graph_meets_in_another_order(
     close(reader(path)(x, y), net(x, y))
 
 
-def test_a_subclass_of_a_block_keeps_what_it_adds(path):
+def test_a_subclass_of_a_block_keeps_its_own_operators(path):
     class Doubled(nn.Conv2D):
         def hybrid_forward(self, F, x, weight, bias=None):
             return 2 * super().hybrid_forward(F, x, weight, bias)
@@ -183,7 +183,7 @@ def test_numpy_mode(numpy_mode, path):
     close(reader(path)(x), net(x))
 
 
-def test_functions_in_a_users_own_block(path):
+def test_functions_in_a_custom_block(path):
     class Mine(nn.HybridBlock):
         def hybrid_forward(self, F, x):
             x = functional.pooling(F, x, kernel=(2, 2), in_size=None if F is mx.nd else (9, 10))
@@ -195,7 +195,7 @@ def test_functions_in_a_users_own_block(path):
     close(reader(path)(x), net(x))
 
 
-def test_the_net_is_left_as_it_was(path):
+def test_the_net_does_not_change(path):
     net = ready(Detector(), mx.nd.ones((1, 3, 32, 32)))
     x = mx.nd.random.normal(shape=(1, 3, 64, 64))
     specialize(net.second, (1, 16, 8, 8))

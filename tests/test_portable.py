@@ -25,13 +25,13 @@ def test_graphs_are_those_checked_in(name):
 
 
 @pytest.mark.parametrize("name", [name for name in LAYERS if "stride_2" not in name])
-def test_stride_one_takes_two_operators_or_one(name):
+def test_stride_one_uses_one_or_two_operators(name):
     found = [node["op"] for node in graph_of(name)]
     even = name != "conv_3x3"
     assert found == ["Pooling" if "pool" in name else "Convolution", *["slice"] * even]
 
 
-def test_what_is_known_of_channels_dtype_and_use_does_not_matter():
+def test_graphs_do_not_depend_on_channels_dtype_or_use():
     def operators(layer):
         return [node["op"] for node in json.loads(layer(mx.sym.var("data")).tojson())["nodes"]]
 
@@ -73,12 +73,12 @@ def nets(draw):
 
 @settings(max_examples=100)
 @given(nets())
-def test_graphs_hold_the_operators_of_the_list_alone(net):
+def test_graphs_contain_only_the_listed_operators(net):
     graph = json.loads(net(mx.sym.var("data")).tojson())
     assert {node["op"] for node in graph["nodes"]} - {"null"} <= OPERATORS
 
 
-def test_the_operators_of_the_list_ship_with_mxnet():
+def test_the_listed_operators_exist_in_mxnet():
     assert set(mx.operator.get_all_registered_operators()) >= OPERATORS
 
 
@@ -125,7 +125,7 @@ UNDER_A_FAKED_CACHE = """
 """
 
 
-def test_nothing_depends_on_the_cache_of_the_machine():
+def test_no_plan_depends_on_the_cache_of_the_machine():
     path = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
     script, digests = textwrap.dedent(UNDER_A_FAKED_CACHE), set()
     for size in ("256K", "512K", "1024K", "2048K", "4096K", "8192K"):

@@ -100,7 +100,7 @@ def test_convolution_normalization_and_activation_are_fused(fuse, first):
 
 
 @pytest.mark.parametrize("channels", [6, 8])
-def test_the_fused_net_gives_its_numbers(channels):
+def test_the_fused_net_equals_the_net(channels):
     net = strided(channels)
     arrays = [images(2), images(2, (40, 51)), images(1, (33, 32))]
     wants = [net(x) for x in arrays]
@@ -142,7 +142,7 @@ def test_int8(first, dtype, mode, record_property):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_int8_of_a_net_that_moves_its_input(record_property):
+def test_int8_of_a_net_that_pads_its_input(record_property):
     net = strided()
     quantized = to_int8(net)
     assert_int8(quantized, net, "strided", record_property)

@@ -117,6 +117,6 @@ def test_an_exported_net_in_the_c_predict_api(library, tmp_path):
         predictor.free()
 
 
-def test_its_errors_come_through(library):
+def test_errors_are_reported(library):
     with pytest.raises(RuntimeError, match="MXPredCreate: "):
         Predictor(library, b"no graph", b"", (1, 3, 8, 8))

@@ -4,7 +4,7 @@ import pytest
 from gluon_same import symbols
 
 
-def test_a_symbol_of_fixed_shape_is_refused_any_other():
+def test_a_symbol_of_fixed_shape_refuses_other_shapes():
     x = symbols.fix_shape(mx.sym.var("x"), (None, 3, None, 8), "only_8")
     assert x.infer_shape(x=(2, 3, 5, 8))[1] == [(2, 3, 5, 8)]
     for wrong in ((2, 3, 5, 16), (2, 6, 5, 8), (2, 3, 5, 4)):

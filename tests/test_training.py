@@ -1,4 +1,4 @@
-"""Training on real data: scikit-learn's digits, through ``benchmarks/train_digits.py``."""
+"""Training on real data: scikit-learn's digits, through ``notebooks/training/train_digits.py``."""
 
 import re
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[1] / "notebooks" / "training"))
 import train_digits  # noqa: E402
 
 TARGET = 0.40  #: Loss below which the default run ends, as the script's docstring says.

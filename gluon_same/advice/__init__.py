@@ -1,1 +1,1 @@
-"""Which padding a layer requires, and what each framework is told to place the same windows."""
+"""Which padding a layer requires, and what to write in each framework for the same windows."""

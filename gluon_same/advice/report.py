@@ -1,12 +1,13 @@
-"""The answer to "which padding do I need": in text, as a figure, and as data for programs."""
+"""The answer to "Which padding do I need?" as text, as a figure, and as data for programs."""
 
 import textwrap
 from typing import Any, Dict, List, Optional, Tuple
 
 from ..picture import svg, text
 from ..picture.windows import Windows
-from .frameworks import AXES, Advice, Case, advise, times
-from .lowered import Lowering, lowerings, measured, operator_padding
+from .case import AXES, Advice, Case, times
+from .frameworks import advise
+from .lowered import Lowering, lowerings, operator_padding
 
 __all__ = ["Report"]
 
@@ -14,18 +15,20 @@ WIDTH = 80
 
 
 class Report:
-    """The answer to one question. Printed, it is text; shown in a notebook, the figure.
+    """The answer to one question: text if printed, a figure in a notebook.
 
     Parameters
     ----------
     case : Case
     measure : bool
-        Whether to run the layer in all its ways on this machine.
+        Whether to time each way to compute the layer on this machine. Requires MXNet.
+    verbose : bool
+        Whether to count the operators of the layer's graphs. Requires MXNet.
 
     Raises
     ------
     TypeError, ValueError
-        If a window does not fit the axis.
+        If a window does not fit the axis, or the arguments do not fit each other.
 
     Examples
     --------
@@ -36,36 +39,39 @@ class Report:
     [0, 1]
     """
 
-    def __init__(self, case: Case, measure: bool = False):
+    def __init__(self, case: Case, measure: bool = False, verbose: bool = False):
+        case.check()
         self.case = case
-        self.seconds: Optional[Dict[str, float]] = measured(case) if measure else None
         self.out = case.out
         self.advice: List[Advice] = advise(case)
         self.lowerings: Tuple[Lowering, Lowering] = lowerings(case)
-        axes = zip(
-            case.sizes,
-            case.kernel,
-            case.stride,
-            case.dilation,
-            case.pads,
-            operator_padding(case),
-            case.extra,
-        )
-        self.pictures = [Windows(*axis, case.op == "transpose") for axis in axes]
+        self.seconds: Optional[Dict[str, float]] = None
+        self.operators: Tuple[Optional[Dict[str, int]], ...] = (None, None)
+        if measure or verbose:
+            from . import graphs  # imports MXNet, which takes a second
+
+            self.seconds = graphs.measured(case) if measure else None
+            self.operators = graphs.operators(case) if verbose else self.operators
+        windows = zip(case.sizes, case.kernel, case.stride, case.dilation)
+        ends = zip(case.pads, operator_padding(case), case.extra)
+        transposed = case.op == "transpose"
+        self.pictures = [Windows(*window, *end, transposed) for window, end in zip(windows, ends)]
 
     @property
     def headline(self) -> str:
         """The question and the output size, in a line."""
         case = self.case
-        name = self.advice[0].say.split("(")[0].replace("nn.", "")
+        name = self.advice[0].code[0].split("(")[0].replace("nn.", "")
         words = [f"{name} {times(case.kernel)}", f"stride {_short(case.stride)}"]
         if max(case.dilation) > 1:
             words.append(f"dilation {_short(case.dilation)}")
+        if case.groups > 1:
+            words.append(f"groups {case.groups}")
         words.append(f"padding={case.mode!r}")
         return f"{', '.join(words)}: {times(case.sizes)} -> {times(self.out)}"
 
     def __str__(self) -> str:
-        parts = [self._table(), self._told(), self._served(), self._measured(), self._drawn()]
+        parts = [self._table(), self._code(), self._computed(), self._measured(), self._drawn()]
         return "\n\n".join("\n".join(part) for part in parts if part)
 
     __repr__ = __str__
@@ -77,29 +83,31 @@ class Report:
     _repr_svg_ = svg
 
     def facts(self) -> Dict[str, Any]:
-        """All of it for programs, as JSON has it.
+        """All of the answer as data for programs, ready for JSON.
 
         Returns
         -------
         dict
-            ``op``, ``mode``, ``average``, ``channels``, ``filters``, ``batch``, ``input`` and
-            ``output``: what was asked, and the sizes.
+            ``op``, ``mode`` (a word, or ``[before, after]`` for each axis), ``average``, ``channels``,
+            ``filters``, ``groups``, ``batch``, ``input`` and ``output``: the question, and the sizes.
 
             ``axes``: for each axis ``name``, ``size``, ``kernel``, ``stride``, ``dilation``, ``span``,
-            ``output``, ``padding`` [before, after] (of a transposed convolution, what is cut off),
-            ``extra`` (what it adds at the end), ``operator`` (the padding that the operator sees),
-            ``windows`` and ``dropped`` (how many are computed, and not kept), and ``drawn``: of each
-            window in the picture, ``first`` (its first tap, 0 the first element of the axis), ``taps``,
-            and ``kept``.
+            ``output``, ``padding`` [before, after] (for a transposed convolution, what is cut off),
+            ``extra`` (what it adds at the end), ``operator`` (the padding that the operator receives),
+            ``windows`` and ``dropped`` (how many are computed, and not kept), and ``drawn``: for each
+            window in the picture, ``first`` (its first tap; 0 is the first element of the axis),
+            ``taps``, and ``kept``.
 
-            ``tell``: for each of ``gluon_same``, ``TensorFlow``, ``ONNX``, ``PyTorch``, ``stock Gluon``
-            the words, ``say``, and the ``arguments``.
+            ``frameworks``: for each of ``gluon_same``, ``Keras``, ``TensorFlow``, ``ONNX``, ``PyTorch``
+            and ``stock Gluon``, the ``code`` (one expression, or statements that set ``y``; empty if
+            the framework has no such layer), a ``note``, and the ``arguments``.
 
-            ``lowering``: for ``this_size`` and ``every_size`` the ``words``, the plan's ``axes``, the
-            graph's ``operators``, windows ``computed`` and ``kept``, and the elements ``copied`` for
-            each channel (null where that depends on the size).
+            ``lowering``: for ``this_size`` and ``every_size`` the ``words``, the plan's ``axes``,
+            windows ``computed`` and ``kept``, the elements ``copied`` for each channel (null if that
+            depends on the size), and the graph's ``operators`` (null unless ``verbose``, because only
+            MXNet can count them).
 
-            ``seconds``: of each way that was measured, null where none was asked for.
+            ``seconds``: of each way that was measured; null unless ``measure``.
         """
         case = self.case
         forms = dict(zip(("this_size", "every_size"), self.lowerings))
@@ -109,12 +117,19 @@ class Report:
             "average": case.average,
             "channels": case.channels,
             "filters": case.filters,
+            "groups": case.groups,
             "batch": case.batch,
             "input": list(case.sizes),
             "output": list(self.out),
             "axes": [self._axis(i) for i in range(case.ndim)],
-            "tell": {a.framework: {"say": a.say, "arguments": a.arguments} for a in self.advice},
-            "lowering": {name: form._asdict() for name, form in forms.items()},
+            "frameworks": {
+                a.framework: {"code": a.code, "note": a.note, "arguments": a.arguments}
+                for a in self.advice
+            },
+            "lowering": {
+                name: {**form._asdict(), "operators": operators}
+                for (name, form), operators in zip(forms.items(), self.operators)
+            },
             "seconds": self.seconds,
         }
 
@@ -142,50 +157,62 @@ class Report:
         cut = case.op == "transpose"
         ends = ["cut before", "cut after", "added"] if cut else ["before", "after"]
         titles = ["in", "window", "stride", "dilation", "out", *ends]
-        rows = []
+        rows: List[List[Any]] = []
         for i, name in enumerate(AXES[case.ndim]):
             numbers = [case.sizes[i], case.kernel[i], case.stride[i], case.dilation[i], self.out[i]]
             rows.append([name, *numbers, *case.pads[i], *([case.extra[i]] if cut else [])])
-        lines = [*_wrapped(self.headline), ""]
-        for first, *cells in [["axis", *titles], *rows]:
-            line = f"{first:<8}"
-            for title, cell in zip(titles, cells):
+        lines = _wrapped(self.headline)
+        if case.ndim == 1:
+            n = case.sizes[0]
+            lines += _wrapped(f"One axis (1-D). For two, such as an image's, give both: --size {n}x{n}")
+        lines.append("")
+        for row in [["axis", *titles], *rows]:
+            line = f"{row[0]:<8}"
+            for title, cell in zip(titles, row[1:]):
                 line += f"{cell:>{max(len(title), 5) + 2}}"
             lines.append(line)
         return lines
 
-    def _told(self):
-        lines = ["What to say"]
-        for advice in self.advice:
-            lines += _entry(advice.framework, advice.say)
+    def _code(self):
+        mode = self.case.mode
+        serves = f" (padding={mode!r} serves every size)" if mode in ("same", "same_lower") else ""
+        lines = [f"What to write at {times(self.case.sizes)}{serves}"]
+        for framework, code, note, _ in self.advice:
+            for i, line in enumerate(code):
+                lines += _entry("" if i else framework, line, hang=4)
+            if note:
+                lines += _entry("" if code else framework, note)
         return lines
 
-    def _served(self):
+    def _computed(self):
         this, every = self.lowerings
         channels = ""
         if self.case.op == "conv":
             case = self.case
             channels = f", {case.channels} > {case.filters} channels, batch {case.batch}"
-        lines = [f"What gluon_same does with it{channels}"]
+        lines = [f"How gluon_same computes it{channels}"]
+        forms = [
+            ("this size", "(eager or specialized) ", this),
+            ("every size", "(hybridized or exported) ", every),
+        ]
         if this == every:
-            return lines + _entry("every size", "; ".join(this.words)) + _entry("it costs", this.cost())
-        forms = (
-            ("this size", "eager or specialized", this),
-            ("every size", "hybridized or exported", every),
-        )
-        for name, where, form in forms:
-            lines += _entry(name, f"({where}) {'; '.join(form.words)}") + _entry("", form.cost())
+            forms = [("every size", "", every)]
+        for (name, where, form), operators in zip(forms, self.operators):
+            lines += _entry(name, f"{where}{'; '.join(form.words)}") + _entry("", form.cost())
+            if operators:
+                names = ", ".join(f"{n} {op}" if n > 1 else op for op, n in operators.items())
+                lines += _entry("", f"operators: {names}")
         return lines
 
     def _measured(self):
         if self.seconds is None:
             return []
         batch, best = self.case.batch, min(self.seconds.values(), default=None)
-        lines = [f"What it takes here, alone, at batch {batch}"]
+        lines = [f"Times on this machine, of the layer alone, at batch {batch}"]
         if best is None:
-            return lines + _entry("", "nothing to choose from: one operator serves it")
+            return lines + _entry("", "nothing to choose from: there is only one way")
         for way, seconds in self.seconds.items():
-            mark = "  < the fastest" if seconds == best else ""
+            mark = "  fastest" if seconds == best else ""
             lines.append(f"  {way:<14}{seconds * 1e3:9.3f} ms{mark}")
         return lines
 
@@ -193,7 +220,8 @@ class Report:
         lines = []
         for heading, picture in self._panels():
             lines += [heading, "", text.draw(picture), ""]
-        cells, windows = {}, {}
+        cells: Dict[str, str] = {}
+        windows: Dict[str, str] = {}
         for picture in self.pictures:
             for found, all_ in zip(picture.meanings(), (cells, windows)):
                 all_.update(found)
@@ -202,15 +230,15 @@ class Report:
         ]
 
     def _panels(self):
-        """Each picture under the names of the axes that it serves."""
-        alike = {}
+        """Each picture, under the names of the axes that look alike."""
+        alike: Dict[Any, Tuple[Windows, List[str]]] = {}
         for name, picture in zip(AXES[self.case.ndim], self.pictures):
             alike.setdefault(tuple(vars(picture).items()), (picture, []))[1].append(name)
         for picture, names in alike.values():
             joined = " and ".join(", ".join(names).rsplit(", ", 1))
             ends = "cut off" if picture.transposed else "of padding"
-            told = f"{picture.before} {ends} before, {picture.after} after"
-            yield f"{joined}: {picture.in_size} -> {self._out_of(picture)}, {told}", picture
+            words = f"{picture.before} {ends} before, {picture.after} after"
+            yield f"{joined}: {picture.in_size} -> {self._out_of(picture)}, {words}", picture
 
     def _out_of(self, picture):
         return picture.size if picture.transposed else picture.out
@@ -220,8 +248,8 @@ def _short(values):
     return str(values[0]) if len(set(values)) == 1 else times(values)
 
 
-def _entry(name, words):
-    return _wrapped(f"{' ':2}{name:<14}{words}", " " * 16)
+def _entry(name, words, hang=0):
+    return _wrapped(f"{' ':2}{name:<14}{words}", " " * (16 + hang))
 
 
 def _wrapped(words, indent=""):

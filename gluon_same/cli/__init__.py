@@ -1,1 +1,1 @@
-"""The commands of ``python -m gluon_same``."""
+"""The commands of ``python -m gluon_same``: :mod:`.main` imports the module of the one that is run."""

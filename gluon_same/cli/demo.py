@@ -1,19 +1,18 @@
 """Run a photograph through TinyDarkNet, the backbone of YOLOv3-tiny, with padding='same' throughout.
 
-Shows what each layer does to the picture's size, and that one net, hybridized or exported, serves
-several input sizes with the numbers of the same net padded by hand. Needs no network; takes seconds.
+Shows how each layer changes the size, and that one net, hybridized or exported, serves several
+input sizes with the numbers of the same net padded by hand. Needs no network; takes seconds.
 """
 
 import argparse
 import math
 import os
 import statistics
+import sys
 import tempfile
 import time
 import warnings
-import zlib
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, Dict, List
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock, SymbolBlock
@@ -22,26 +21,27 @@ from mxnet.gluon import nn as stock
 from .. import __version__, nn
 from ..geometry import ceil_div, same_padding
 from ..model_zoo import darknet, tiny_darknet
+from .figure import figure
+from .files import write_text
+from .images import muted, read_image  # noqa: F401  the notebooks mute MXNet, too
 
-SUMMARY = "run a photograph through a net with padding='same', and check and time it"
 PHOTO = os.path.join(os.path.dirname(__file__), os.pardir, "data", "astronaut.jpg")
 SIZES = (416, 320, 417)
-CHANNELS = darknet.CHANNELS[:-1]  #: Of the convolutions up to the pool that keeps its size.
+CHANNELS = darknet.CHANNELS[:-1]  #: Convolutions up to the pool that keeps its size.
 TOLERANCE = 1e-4  #: Largest difference that passes, as a share of the output's largest number.
 ROUNDS = 7
-MOST_PIXELS = 10**8  #: Of an image that is decoded, which takes up to 7 bytes for each.
 LOWEST = -3e38  #: Padding that is never the maximum.
 
 
 def build_net() -> nn.HybridSequential:
     """TinyDarkNet: six convolutions, five poolings that halve the map, and one that keeps its size.
 
-    The zoo's net without its last convolution, which no padding but stock's own is needed for.
+    The zoo's net without its last convolution, for which stock padding suffices.
 
     Returns
     -------
     HybridSequential
-        Not initialised. Maps (batch, 3, height, width) to (batch, 512, ceil(height / 32),
+        Not initialized. Maps (batch, 3, height, width) to (batch, 512, ceil(height / 32),
         ceil(width / 32)).
     """
     return tiny_darknet().features[:-3]
@@ -65,14 +65,14 @@ def build_padded_net(size: int, throughout: bool) -> stock.HybridSequential:
     Parameters
     ----------
     size : int
-        Height and width of the input, the only ones that the net is right for.
+        Height and width of the input, for which alone the net is right.
     throughout : bool
-        Whether ``F.pad`` goes before the convolutions too, where stock's ``padding=1`` would do.
+        Whether ``F.pad`` goes before the convolutions too, where stock Gluon's ``padding=1`` suffices.
 
     Returns
     -------
     HybridSequential
-        Not initialised. Its parameters are those of :func:`build_net`, in the same order.
+        Not initialized. Its parameters are those of :func:`build_net`, in the same order.
     """
     net = stock.HybridSequential(prefix="padded_")
     with net.name_scope():
@@ -87,95 +87,6 @@ def build_padded_net(size: int, throughout: bool) -> stock.HybridSequential:
             net.add(stock.MaxPool2D(2, strides=strides))
             size = ceil_div(size, strides)
     return net
-
-
-def read_image(path: str) -> mx.nd.NDArray:
-    """Read a JPEG or PNG with MXNet's own decoder.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    NDArray
-        Shape (height, width, 3), uint8, red first.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError
-        If it is empty, cut short, damaged, or no image that MXNet decodes.
-    """
-    with open(path, "rb") as file:
-        data = file.read()
-    if not data:
-        raise ValueError("the file is empty")
-    if not _is_whole(data):
-        raise ValueError("the image is cut short or damaged")
-    pixels = _pixels(data)
-    if pixels > MOST_PIXELS:
-        raise ValueError(f"the image has {pixels} pixels: give one of at most {MOST_PIXELS}")
-    try:
-        with muted():
-            image = mx.image.imdecode(data)
-            image.wait_to_read()
-            return image
-    except mx.MXNetError:
-        raise ValueError("not an image that MXNet can decode; use a JPEG or a PNG") from None
-
-
-def _is_whole(data):
-    # The decoder fills what is missing with grey or black, and often says nothing.
-    if data.startswith(b"\xff\xd8"):
-        at = 2  # step over the JPEG's headers: a thumbnail in them has an end of its own
-        while data[at : at + 1] == b"\xff" and data[at + 1 : at + 2] != b"\xda":
-            at += 2 + _number(data[at + 2 : at + 4])
-        return b"\xff\xd9" in data[at:]
-    if data.startswith(b"\x89PNG"):
-        at, kind = 8, b""
-        while kind != b"IEND":
-            kind, end = data[at + 4 : at + 8], at + 8 + _number(data[at : at + 4])
-            checksum = data[end : end + 4]
-            if len(checksum) < 4 or zlib.crc32(data[at + 4 : end]) != _number(checksum):
-                return False
-            at = end + 4
-    return True
-
-
-def _pixels(data):
-    """Width times height as a JPEG or PNG states them, 0 if it does not."""
-    if data.startswith(b"\x89PNG"):
-        return _number(data[16:20]) * _number(data[20:24])
-    at = 2
-    while data[at : at + 1] == b"\xff":
-        kind = _number(data[at + 1 : at + 2])
-        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):  # a frame, not a table
-            return _number(data[at + 5 : at + 7]) * _number(data[at + 7 : at + 9])
-        at += 2 + _number(data[at + 2 : at + 4])
-    return 0
-
-
-def _number(data):
-    return int.from_bytes(data, "big")
-
-
-@contextmanager
-def muted():
-    """Nothing on the process's own standard error, past Python, where libraries write."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # it is closed
-        yield
-        return
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -195,6 +106,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="a JPEG or PNG of any size (default: a portrait by NASA that comes with the package)",
     )
+    parser.add_argument(
+        "--out",
+        type=_figure_name,
+        metavar="FILE.svg",
+        help="also write a picture of the net's maps",
+    )
+    parser.set_defaults(program=parser.prog)
+
+
+def _figure_name(path):
+    if not path.lower().endswith(".svg") and not os.path.exists(path):
+        raise argparse.ArgumentTypeError(f"{path!r} is not a name of an SVG file: end it in .svg")
+    return path
 
 
 def run(args: argparse.Namespace) -> int:
@@ -203,29 +127,36 @@ def run(args: argparse.Namespace) -> int:
     Parameters
     ----------
     args : argparse.Namespace
-        With ``image``, the photograph's path and what :func:`read_image` made of it.
+        ``image``, the photograph's path and its array, and ``out``, the path of the figure or None.
 
     Returns
     -------
     int
-        0, or 1 if a difference exceeds ``TOLERANCE``.
+        0; 1 if a difference exceeds ``TOLERANCE`` or the figure cannot be written.
     """
     path, image = args.image
     _say(f"gluon_same {__version__} on MXNet {mx.__version__}")
     _say(f"Photograph: {os.path.basename(path)}, {image.shape[1]}x{image.shape[0]}")
     _say("Net:        TinyDarkNet, the backbone of YOLOv3-tiny, with random weights;")
-    _say("            every layer has padding='same', which means what it means in Keras")
+    _say("            every layer has padding='same', with the same meaning as in Keras")
     x = _picture(image, SIZES[0])
     mx.random.seed(0)
     net = build_net()
     net.initialize(mx.init.Xavier())
     _print_layers(net, x)
+    if args.out is not None:
+        try:
+            write_text(args.out, figure(net, x))
+        except OSError as error:
+            reason = error.strerror or error
+            print(f"{args.program}: --out {args.out!r}: {reason}", file=sys.stderr)
+            return 1
     hybrid = _with_weights_of(net, build_net(), x, hybridize=True)
     loaded = _export_and_load(hybrid)
     ways = {"eager": net, "hybridized": hybrid, "exported, loaded": loaded}
-    _say("\nTimes are medians in milliseconds, beside those of the same net written with")
+    _say("\nTimes are medians in milliseconds. The last two columns are the same net with")
     _say("F.pad: only where stock Gluon needs it, or before every layer that SAME pads.")
-    _say("In brackets, the time of padding='same' divided by theirs: below 1 is quicker.")
+    _say("In brackets: the time of padding='same' divided by theirs; below 1 is faster.")
     worst = max(_print_size(ways, _picture(image, size)) for size in SIZES)
     verdict = "passed" if worst <= TOLERANCE else "FAILED"
     _say(f"\nCheck {verdict}: results differ by at most {worst:.1e} of the output's largest number")
@@ -246,8 +177,8 @@ def _print_layers(net, x):
         sizes = [f"{y.shape[1]}x{_map(y)}" for y in (before, x)]
         _say(f"{name:<26}{f'{kernel}x{kernel} /{stride}':<9}{pads:<12}{sizes[0]:<14}{sizes[1]}")
     small, large = (_map(stock.MaxPool2D(kernel, stride, p)(before)) for p in (0, 1))
-    _say(f"\nThe last pool keeps {_map(before)}. Stock Gluon pads both ends alike and makes {small}")
-    _say(f"(padding=0) or {large} (padding=1) of it.")
+    _say(f"\nThe last pool keeps {_map(before)}. Stock Gluon pads both ends alike, which gives")
+    _say(f"{small} (padding=0) or {large} (padding=1).")
 
 
 def _print_size(ways, x):
@@ -265,8 +196,8 @@ def _print_size(ways, x):
     _say(f"\n{title:<18}{'difference':<12}{'time':<8}{'F.pad where needed':<22}F.pad throughout")
     for name in ways:
         by_hand = [times[throughout, name != "eager"] for throughout in (False, True)]
-        needed, throughout = [f"{t:.1f} ({times[name] / t:.2f})" for t in by_hand]
-        _say(f"{name:<18}{differences[name]:<12.1e}{times[name]:<8.1f}{needed:<22}{throughout}")
+        needed, all_ = [f"{t:.1f} ({times[name] / t:.2f})" for t in by_hand]
+        _say(f"{name:<18}{differences[name]:<12.1e}{times[name]:<8.1f}{needed:<22}{all_}")
     _say(f"{'with F.pad':<18}{max(differences[name] for name in nets if name not in ways):.1e}")
     worst = max(differences.values())
     return worst if math.isinf(worst) else worst / (abs(expected).max() or 1)
@@ -304,7 +235,7 @@ def _difference(result, expected):
 
 def _times(nets, x):
     """Median times in milliseconds, with the nets taking turns, so that all see the same machine."""
-    times = {name: [] for name in nets}
+    times: Dict[Any, List[float]] = {name: [] for name in nets}
     for _ in range(ROUNDS):
         for name, net in nets.items():
             mx.nd.waitall()

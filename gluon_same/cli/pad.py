@@ -1,78 +1,93 @@
-"""Say what padding a layer needs: the sizes, what each framework is told, what it costs, a picture.
+"""Show which padding a layer needs: sizes, code for each framework, the cost, and a picture.
 
-A window such as 3x3 is one number for each axis, first to last; one number serves all of them.
+Sizes and windows such as 3x3 have one number for each axis, first to last; a single number
+of --kernel, --stride and --dilation serves all axes.
 """
 
 import argparse
 import json
-import os
 import re
-import stat
 import sys
-import tempfile
+from typing import Any, Dict
 
-from ..advice.frameworks import OPS, Case, times
+from ..advice.case import MODES, OPS, Case, times
 from ..advice.report import Report
-from ..geometry import MODES
+from .files import write_text
 
-SUMMARY = "say what padding a layer needs, what each framework is told, and what it costs"
-#: More would not be drawn any other way, and takes time to count.
+#: Larger numbers would not change the picture, and take time to count.
 MOST_SIZE, MOST = 99999, 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options on its parser."""
 
-    def sizes(most):
-        def read(text):
-            if not re.fullmatch(r"[0-9]{1,12}(x[0-9]{1,12}){0,2}", text):
-                raise argparse.ArgumentTypeError(
-                    f"{text!r} is no size: give one to three whole numbers, such as 13 or 100x20"
-                )
-            numbers = tuple(map(int, text.split("x")))
-            if min(numbers) < 1 or max(numbers) > most:
-                raise argparse.ArgumentTypeError(
-                    f"{text!r} is out of range: give 1 to {most} for each axis"
-                )
-            return numbers
-
-        return read
-
-    def count(text):
-        numbers = sizes(10**6)(text)
-        if len(numbers) > 1:
-            raise argparse.ArgumentTypeError(f"{text!r} has several numbers: give one")
-        return numbers[0]
-
-    window = dict(type=sizes(MOST), metavar="KxK")
-    parser.add_argument(
-        "--size", type=sizes(MOST_SIZE), metavar="HxW", required=True, help="of the input: 100x20"
+    sizes = _sizes(MOST_SIZE)
+    window: Dict[str, Any] = dict(type=_sizes(MOST), metavar="KxK")
+    count: Dict[str, Any] = dict(type=_count, metavar="N")
+    add = parser.add_argument
+    add("--size", type=sizes, metavar="HxW", required=True, help="of the input: 100x20; or 100 for 1-D")
+    add("--kernel", required=True, help="taps of the window: 4x1, or 3", **window)
+    add("--stride", default=(1,), help="steps of the window (default: 1)", **window)
+    add("--dilation", default=(1,), help="distance between its taps (default: 1)", **window)
+    padding = parser.add_mutually_exclusive_group()
+    padding.add_argument(
+        "--mode", choices=MODES, default="same", help="the padding (default: same); causal is for 1-D"
     )
-    parser.add_argument("--kernel", required=True, help="taps of the window: 4x1, or 3", **window)
-    parser.add_argument("--stride", default=(1,), help="its steps (default: 1)", **window)
-    parser.add_argument("--dilation", default=(1,), help="distance of its taps (default: 1)", **window)
-    parser.add_argument("--mode", choices=MODES, default="same", help="the padding (default: same)")
-    parser.add_argument("--op", choices=OPS, default="conv", help="the layer (default: conv)")
-    parser.add_argument("--average", action="store_true", help="of --op pool: not the maximum")
-    parser.add_argument(
-        "--channels", type=count, default=64, metavar="N", help="of the input (default: 64)"
+    padding.add_argument(
+        "--pad",
+        type=_pairs,
+        metavar="B,AxB,A",
+        help="explicit padding instead of --mode: before,after for each axis, such as 1,0x2,2; "
+        "one pair, or one number for both ends, serves all axes (of --op transpose: what is cut off)",
     )
-    parser.add_argument(
-        "--filters", type=count, default=64, metavar="N", help="channels of the output (default: 64)"
-    )
-    parser.add_argument(
-        "--batch", type=count, default=1, metavar="N", help="samples to measure with (default: 1)"
-    )
-    parser.add_argument(
-        "--measure", action="store_true", help="run the layer on this machine in all its ways, too"
-    )
-    parser.add_argument("--svg", metavar="FILE", help="write the picture as a figure, too")
-    parser.add_argument(
+    add("--op", choices=OPS, default="conv", help="the layer (default: conv)")
+    add("--average", action="store_true", help="with --op pool: average pooling instead of max")
+    add("--channels", default=64, help="of the input (default: 64)", **count)
+    add("--filters", default=64, help="channels of the output (default: 64)", **count)
+    add("--groups", default=1, help="groups of a convolution (default: 1)", **count)
+    add("--batch", default=1, help="samples to measure with (default: 1)", **count)
+    add("--verbose", action="store_true", help="also count the operators of the graphs")
+    add("--measure", action="store_true", help="also time each way to compute the layer, here")
+    add("--svg", metavar="FILE", help="also write the picture to an SVG file")
+    add(
         "--json",
         action="store_true",
-        help="print all of it for programs (its keys: gluon_same.advice.report.Report.facts)",
+        help="print the answer as JSON (its keys: help(gluon_same.advice.report.Report.facts))",
     )
     parser.set_defaults(refuse=parser.error, program=parser.prog)
+
+
+def _sizes(most):
+    def read(text):
+        if not re.fullmatch(r"[0-9]{1,12}(x[0-9]{1,12}){0,2}", text):
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a size: give one to three whole numbers, such as 13 or 100x20"
+            )
+        numbers = tuple(map(int, text.split("x")))
+        if min(numbers) < 1 or max(numbers) > most:
+            raise argparse.ArgumentTypeError(f"{text!r} is out of range: give 1 to {most} for each axis")
+        return numbers
+
+    return read
+
+
+def _count(text):
+    numbers = _sizes(10**6)(text)
+    if len(numbers) > 1:
+        raise argparse.ArgumentTypeError(f"{text!r} has several numbers: give one")
+    return numbers[0]
+
+
+def _pairs(text):
+    axis = "[0-9]{1,12}(,[0-9]{1,12})?"
+    if not re.fullmatch(f"{axis}(x{axis}){{0,2}}", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a padding: give before,after for each axis, such as 1,0x2,2"
+        )
+    pairs = [tuple(map(int, part.split(","))) for part in text.split("x")]
+    if max(map(max, pairs)) > MOST * MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is out of range: give 0 to {MOST * MOST}")
+    return tuple(pair if len(pair) == 2 else pair * 2 for pair in pairs)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -86,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     Returns
     -------
     int
-        0, or 1 if the figure cannot be written.
+        0; 1 if the figure cannot be written.
 
     Raises
     ------
@@ -94,12 +109,12 @@ def run(args: argparse.Namespace) -> int:
         With status 2 if the options do not fit each other.
     """
     try:
-        report = Report(_case(args), args.measure)
+        report = Report(_case(args), args.measure, args.verbose)
     except (TypeError, ValueError) as error:
         return args.refuse(str(error))
     if args.svg is not None:
         try:
-            _write(args.svg, report.svg())
+            write_text(args.svg, report.svg())
         except OSError as error:
             reason = error.strerror or error
             print(f"{args.program}: --svg {args.svg!r}: {reason}", file=sys.stderr)
@@ -109,16 +124,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _case(args):
-    given = {name: getattr(args, name) for name in ("size", "kernel", "stride", "dilation")}
+    """The question that the options ask."""
+    given = {name: getattr(args, name) for name in ("size", "kernel", "stride", "dilation", "pad")}
+    given = {name: value for name, value in given.items() if value is not None}
     ndim = max(map(len, given.values()))
     for name, value in given.items():
         if len(value) not in (1, ndim):
             longest = next(other for other in given if len(given[other]) == ndim)
             raise ValueError(
-                f"--{name} {times(value)} has {len(value)} axes and --{longest} "
-                f"{times(given[longest])} has {ndim}: give as many, or one number for all"
+                f"--{name} {_written(value)} has {len(value)} axes and --{longest} "
+                f"{_written(given[longest])} has {ndim}: give as many, or one for all"
             )
-    sizes, kernel, stride, dilation = (v * (ndim // len(v)) for v in given.values())
+    sizes, kernel, stride, dilation, *pads = (v * (ndim // len(v)) for v in given.values())
     if args.op == "pool" and max(dilation) > 1:
         raise ValueError(
             f"--dilation {times(dilation)} is not for --op pool: MXNet has no such operator"
@@ -128,25 +145,19 @@ def _case(args):
             f"--dilation {times(dilation)} is not for --op transpose over 3 axes: MXNet has no such "
             "operator"
         )
+    if args.groups > 1 and args.op == "pool":
+        raise ValueError(f"--groups {args.groups} is not for --op pool: it has no weight")
+    if args.mode == "causal" and (ndim > 1 or args.op != "conv"):
+        raise ValueError(
+            "--mode causal is for --op conv over one axis: give one size, such as --size 100"
+        )
     if args.average and args.op != "pool":
-        raise ValueError(f"--average is not for --op {args.op}: it chooses the kind of a pooling")
-    work = args.channels, args.filters, args.batch
-    return Case(sizes, kernel, stride, dilation, args.mode, args.op, args.average, *work)
+        raise ValueError(f"--average is not for --op {args.op}: it chooses the kind of pooling")
+    mode = pads[0] if pads else args.mode
+    work = args.channels, args.filters, args.batch, args.groups
+    return Case(sizes, kernel, stride, dilation, mode, args.op, args.average, *work)
 
 
-def _write(path, text):
-    """Write a file whole or not at all; what is no ordinary file is written to."""
-    try:
-        ordinary = stat.S_ISREG(os.stat(path).st_mode)
-    except FileNotFoundError:
-        ordinary = True
-    if not ordinary:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return
-    folder = os.path.dirname(os.path.abspath(path))
-    with tempfile.TemporaryDirectory(prefix=".pad-", dir=folder) as scratch:
-        part = os.path.join(scratch, "figure.svg")
-        with open(part, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(part, path)
+def _written(value):
+    """A value as an option writes it: 13x13, or 1,0x2,2."""
+    return times(v if isinstance(v, int) else ",".join(map(str, v)) for v in value)

@@ -10,9 +10,9 @@ __all__ = ["Picture", "explain"]
 
 
 class Picture(Windows):
-    """Windows over one axis. Printed, it is drawn in text; shown in a notebook, as a figure.
+    """Windows over one axis: text if printed, a figure in a notebook.
 
-    :func:`explain` makes one. Its attributes are those of :class:`~.windows.Windows`.
+    Made by :func:`explain`. Its attributes are those of :class:`~.windows.Windows`.
 
     Parameters
     ----------
@@ -42,7 +42,11 @@ class Picture(Windows):
         Parameters
         ----------
         legend : bool
-            Whether to say below what the marks mean.
+            Whether to explain the marks below the picture.
+
+        Returns
+        -------
+        str
         """
         drawn = text.draw(self)
         return "\n".join([drawn, "", *text.legend(self)]) if legend else drawn
@@ -66,25 +70,25 @@ def explain(
     operator: Optional[Tuple[int, int]] = None,
     transposed: bool = False,
 ) -> Picture:
-    """A picture of the windows over an axis: text when printed, a figure in a notebook.
+    """Draw the windows over an axis: as text if printed, as a figure in a notebook.
 
     Parameters
     ----------
     in_size, kernel, stride, dilation : int
         Elements along the axis, and the window; at least 1.
     mode : {'same', 'same_lower', 'valid'} or (int, int)
-        Which windows are wanted: a padding word, or the padding ``(before, after)`` itself; for a
-        transposed convolution, a word, or what is cut off.
+        The padding: a word, or ``(before, after)``. For a transposed convolution, a word, or the
+        elements that are cut off.
     operator : (int, int), optional
-        What an operator pads the ends by instead. Of the windows that this gives, those that were
-        not wanted are marked.
+        Padding of an operator that computes more windows. The picture marks the windows that
+        ``mode`` does not have.
     transposed : bool
-        Whether the windows are those of a transposed convolution, over its output.
+        Whether to draw the windows of a transposed convolution, over its output.
 
     Returns
     -------
     Picture
-        With ``str()``, ``text(legend=False)``, and the numbers as attributes.
+        Its numbers are attributes; ``text(legend=False)`` gives the text alone.
 
     Raises
     ------
@@ -106,17 +110,20 @@ def explain(
     mode = mode.lower() if isinstance(mode, str) else mode
     extra = 0
     if transposed and mode in ("same", "same_lower"):
-        geometry.output_size(in_size, 1)  # which checks it
+        geometry.output_size(in_size, 1)  # checks it
         padding, extra = geometry.transposed_padding(kernel, stride, dilation, mode)
     else:
         padding = geometry.padding_of(mode, in_size, kernel, stride, dilation)
     if operator is not None and (transposed or not geometry._is_pair(operator)):
         raise ValueError(
-            f"operator={operator!r} is no pair (before, after), or goes with transposed={transposed}"
+            f"operator={operator!r} is not a pair (before, after), or was given with "
+            f"transposed={transposed}: give a pair, for a convolution or pooling"
         )
     if (
         transposed
         and sum(padding) >= (in_size - 1) * stride + geometry.effective_kernel(kernel, dilation) + extra
     ):
-        raise ValueError(f"mode={mode!r} cuts off all of the transposed convolution: use less")
+        raise ValueError(
+            f"mode={mode!r} cuts off the whole output of the transposed convolution: use less"
+        )
     return Picture(in_size, kernel, stride, dilation, padding, operator, extra, transposed)

@@ -1,16 +1,18 @@
 """Windows over one axis as a figure, in SVG."""
 
+from html import escape
 from typing import List, Sequence, Tuple
-from xml.sax.saxutils import escape
 
 from .windows import ELEMENT, PADDING, SURPLUS, TAP, Windows
 
 __all__ = ["draw"]
 
-CELL, ROW, LEFT, TOP, MARGIN = 16, 15, 46, 26, 14
+CELL, ROW, LEFT, TOP, MARGIN = 22, 20, 84, 30, 14
 GAP = 2 * CELL  #: Width of what is left out of a long axis.
+MARK = CELL - 6  #: Side of a tap, and of a mark in the legend.
+FONT_SIZE, HEADING_SIZE, TITLE_SIZE = 14, 15, 17
 
-#: Of Okabe and Ito, told apart by colour-blind eyes; dropped windows are outlined, not filled, too.
+#: Colors of Okabe and Ito, which color-blind readers can tell apart. Dropped windows are also outlined.
 BLUE, VERMILION, INK, GREY, PAPER = "#0072B2", "#D55E00", "#24292f", "#6e7781", "#ffffff"
 CELLS = {
     ELEMENT: ("#dcebf5", "#8aa9bf", ""),
@@ -48,32 +50,32 @@ def draw(
     body: List[str] = []
     width, y = 0.0, MARGIN
     if title:
-        y += 16
-        body.append(_text(MARGIN, y, title, size=15, weight="600"))
-        width = 9.2 * len(title)
+        y += 18
+        body.append(_text(MARGIN, y, title, size=TITLE_SIZE, weight="600"))
+        width = 10.2 * len(title)
         y += 8
     x, top, bottom = 0.0, y, y
     for heading, picture in panels:
         y = top if beside else bottom
         if heading:
-            y += 18
-            body.append(_text(x + MARGIN, y, heading, size=13))
+            y += 22
+            body.append(_text(x + MARGIN, y, heading, size=HEADING_SIZE))
         right, y = _panel(body, picture, x, y)
-        right = max(right, x + MARGIN + 7.4 * len(heading))
+        right = max(right, x + MARGIN + 8 * len(heading))
         width, bottom = max(width, right), max(bottom, y + 6)
         x = right + 2 * MARGIN if beside else 0
-    right, y = _legend(body, [picture for _, picture in panels], bottom + 8)
+    right, y = _legend(body, [picture for _, picture in panels], bottom + 10)
     width, height = int(max(width, right)) + 2 * MARGIN, int(y) + MARGIN
     name = title or "Windows over a padded axis"
-    told = desc or "; ".join(_told(heading, picture) for heading, picture in panels)
+    described = desc or "; ".join(_described(heading, picture) for heading, picture in panels)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" '
             f'font-family="{FONT}">',
-            f"<title>{escape(name)}</title>",
-            f"<desc>{escape(told)}</desc>",
-            # A ground of its own: the page may be light or dark.
+            f"<title>{escape(name, quote=False)}</title>",
+            f"<desc>{escape(described, quote=False)}</desc>",
+            # A background of its own, because the page may be light or dark.
             f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
             *body,
             "</svg>\n",
@@ -87,38 +89,40 @@ def _panel(body, picture, x, top):
     start = x + LEFT + len(left) * CELL + GAP
     at.update((position, start + i * CELL) for i, position in enumerate(right))
     y = top + TOP
+    label = x + LEFT - 8
+    along, across = ("output", "input") if picture.transposed else ("input", "output")
+    body.append(_text(label, y + 16, along, anchor="end", fill=GREY))
     for position in sorted({0, picture.size - 1} & set(at)):
-        body.append(_text(at[position] + CELL / 2, y - 6, position, anchor="middle", fill=GREY))
+        body.append(_text(at[position] + CELL / 2, y - 7, position, anchor="middle", fill=GREY))
     for position, cell in at.items():
         body.append(_cell(cell, y, CELL, CELL, *CELLS[picture.cell(position)]))
     if right:
-        body.append(_text(start - GAP / 2, y + 12, "\N{HORIZONTAL ELLIPSIS}", anchor="middle"))
-    y += CELL + 6
+        body.append(_text(start - GAP / 2, y + 16, "\N{HORIZONTAL ELLIPSIS}", anchor="middle"))
+    y += CELL + 8
     for row in picture.rows():
-        label = x + LEFT - 8
         if row is None:
-            body.append(_text(label, y + 9, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GREY))
+            body.append(_text(label, y + 13, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GREY))
         else:
-            _window(body, row, at, label, y)
+            name = f"{across} {row.label}" if row.label == 0 else row.label
+            _window(body, row, at, label, name if row.kept else "\N{MULTIPLICATION SIGN}", y)
         y += ROW
     return max(at.values()) + CELL, y
 
 
-def _window(body, row, at, label, y):
-    colour = BLUE if row.kept else VERMILION
-    name = row.label if row.kept else "\N{MULTIPLICATION SIGN}"
-    body.append(_text(label, y + 10, name, anchor="end", fill=colour))
+def _window(body, row, at, label, name, y):
+    color = BLUE if row.kept else VERMILION
+    body.append(_text(label, y + 13, name, anchor="end", fill=color))
     covered = [x for position, x in at.items() if row.start <= position < row.stop]
     x, end = min(covered) + CELL / 2, max(covered) + CELL / 2
     dash = "" if row.kept else ' stroke-dasharray="3 2"'
     body.append(
-        f'<line x1="{x:g}" y1="{y + 6}" x2="{end:g}" y2="{y + 6}" stroke="{colour}" '
-        f'stroke-width="2"{dash}/>'
+        f'<line x1="{x:g}" y1="{y + MARK / 2:g}" x2="{end:g}" y2="{y + MARK / 2:g}" stroke="{color}" '
+        f'stroke-width="2.5"{dash}/>'
     )
     for position, x in at.items():
         if position in row.taps:
-            fill = colour if row.kept else PAPER
-            body.append(_cell(x + 2, y, CELL - 4, 12, fill, colour, "" if row.kept else "3 2"))
+            fill = color if row.kept else PAPER
+            body.append(_cell(x + 3, y, MARK, MARK, fill, color, "" if row.kept else "3 2"))
 
 
 def _legend(body, pictures, y):
@@ -129,30 +133,30 @@ def _legend(body, pictures, y):
             items[what] = CELLS[mark]
         for mark, what in windows:
             kept = mark[0] == TAP
-            colour = BLUE if kept else VERMILION
-            items[what] = (colour if kept else PAPER, colour, "" if kept else "3 2")
+            color = BLUE if kept else VERMILION
+            items[what] = (color if kept else PAPER, color, "" if kept else "3 2")
     x, right = float(MARGIN), 0.0
     for what, (fill, stroke, dash) in items.items():
-        step = 24 + 6.6 * len(what) + 14
-        if x + step > 620 and x > MARGIN:
-            x, y = MARGIN, y + 20
-        body.append(_cell(x, y, 12, 12, fill, stroke, dash))
-        body.append(_text(x + 18, y + 10, what))
+        step = MARK + 8 + 7 * len(what) + 24
+        if x + step > 780 and x > MARGIN:
+            x, y = MARGIN, y + 24
+        body.append(_cell(x, y, MARK, MARK, fill, stroke, dash))
+        body.append(_text(x + MARK + 8, y + 13, what))
         x += step
-        right = max(right, x - 14)
-    return right, y + 14
+        right = max(right, x - 24)
+    return right, y + MARK + 2
 
 
-def _told(heading, picture):
+def _described(heading, picture):
     name = f"{heading}: " if heading else ""
     kind = "input elements" if picture.transposed else "windows"
     ends = "cut off" if picture.transposed else "of padding"
-    told = (
+    described = (
         f"{name}{picture.size} elements, {picture.before} {ends} before and {picture.after} after, "
         f"{picture.out} {kind} of {picture.kernel} taps"
     )
     dropped = picture.dropped
-    return told + (f", and {dropped} computed and dropped" if dropped else "")
+    return described + (f", and {dropped} computed and dropped" if dropped else "")
 
 
 def _cell(x, y, width, height, fill, stroke, dash):
@@ -163,9 +167,9 @@ def _cell(x, y, width, height, fill, stroke, dash):
     )
 
 
-def _text(x, y, words, size=12, anchor="start", fill=INK, weight=""):
+def _text(x, y, words, size=FONT_SIZE, anchor="start", fill=INK, weight=""):
     weight = f' font-weight="{weight}"' if weight else ""
     return (
         f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" fill="{fill}"{weight}>'
-        f"{escape(str(words))}</text>"
+        f"{escape(str(words), quote=False)}</text>"
     )

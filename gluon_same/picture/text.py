@@ -4,7 +4,7 @@ from typing import List
 
 from .windows import DROPPED_JOIN, DROPPED_TAP, JOIN, TAP, Windows
 
-LABEL, WIDTH = 6, 80  #: Columns before the first cell (more for long numbers), and in all.
+LABEL, WIDTH = 6, 80  #: Columns before the first cell (more for large numbers), and in total.
 
 
 def draw(windows: Windows) -> str:
@@ -16,7 +16,7 @@ def draw(windows: Windows) -> str:
     margin = max(LABEL, len(str(windows.out)) + 1)
 
     def line(label, mark, middle=""):
-        # Two columns for each cell, the second of them for what joins the taps of a window.
+        # Each cell takes two columns. The second one holds the line that joins the taps of a window.
         cells = ["".join(map(mark, part)) for part in (left, right)]
         return f"{label:>{margin - 1}} {cells[0]}{middle or ' ' * len(gap)}{cells[1]}".rstrip()
 
@@ -40,13 +40,13 @@ def draw(windows: Windows) -> str:
 
 
 def legend(windows: Windows) -> List[str]:
-    """Say what the marks mean, in two lines."""
+    """Explain the marks, in two lines."""
     parts = windows.meanings()
     return ["   ".join(f"{mark} {what}" for mark, what in part) for part in parts]
 
 
 def _ruler(windows, shown, margin, in_left, gap):
-    # The numbers of the first and the last element, above them.
+    # The indices of the first and the last element stand above them.
     line = ""
     for position in sorted({0, windows.size - 1} & set(shown)):
         at = shown.index(position)

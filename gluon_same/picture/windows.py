@@ -1,4 +1,4 @@
-"""Windows over one axis: what is padding, what is data, which windows are dropped, and what is drawn."""
+"""Windows over one axis: padding and elements, kept and dropped windows, and which of them to draw."""
 
 from typing import List, NamedTuple, Optional, Tuple
 
@@ -12,9 +12,9 @@ TAP, JOIN, DROPPED_TAP, DROPPED_JOIN = "#", "=", "x", "-"
 
 
 class Row(NamedTuple):
-    """One window: where its taps are, and whether it is one of those that were asked for."""
+    """One window: where its taps are, and whether it is kept."""
 
-    label: int  # its number among those that are kept; for a dropped one, -1
+    label: int  # its number among the windows that are kept; -1 if it is dropped
     start: int  # its first tap, counted from the first element of the axis
     stop: int  # one beyond its last tap
     step: int  # between its taps
@@ -26,30 +26,31 @@ class Row(NamedTuple):
 
 
 class Windows:
-    """Windows over one axis, of which :meth:`rows` and :meth:`columns` choose what is drawn.
+    """Windows over one axis. :meth:`rows` and :meth:`columns` choose what is drawn.
 
     Parameters
     ----------
     in_size, kernel, stride, dilation : int
         Elements along the axis, and the window.
     padding : (int, int)
-        Elements before and after the axis that the windows are asked to cover. For a transposed
-        convolution, those that are cut off.
+        Elements that are added before and after the axis. For a transposed convolution, those that
+        are cut off.
     operator : (int, int), optional
-        What an operator pads by instead. Windows that were not asked for are drawn as dropped.
+        Padding of an operator that computes more windows. The surplus windows are drawn as dropped.
     extra : int
         For a transposed convolution, elements added at the end.
     transposed : bool
-        Whether each window is what one input element adds to the output, which is then the axis.
+        Whether each window is the part of the output to which one input element contributes. The
+        axis is then the output.
 
     Attributes
     ----------
     size : int
-        Elements of the axis drawn: the input's, or a transposed convolution's output.
+        Elements of the drawn axis: the input's, or a transposed convolution's output.
     out : int
-        Windows that were asked for.
+        Windows that are kept.
     count : int
-        Windows in all, with those that are dropped.
+        Windows that are computed, including those that are dropped.
     """
 
     def __init__(
@@ -76,13 +77,13 @@ class Windows:
             self.size = in_size
             self.out = geometry.output_size(in_size, kernel, stride, dilation, padding)
             self.count = geometry.output_size(in_size, kernel, stride, dilation, self.operator)
-        #: The cells drawn, from the first to one beyond the last; 0 is the axis' first element.
+        #: Cells that may be drawn, from the first to one beyond the last; 0 is the first element.
         self.begin = -max(self.before, self.operator[0])
         self.end = self.size + max(self.after, self.operator[1])
 
     @property
     def dropped(self) -> int:
-        """Windows that are computed and not asked for."""
+        """Windows that are computed and not kept."""
         ahead, rest = divmod(self.operator[0] - self.before, self.stride)
         if rest:
             return self.count
@@ -95,15 +96,17 @@ class Windows:
         return PADDING if -self.before <= position < self.size + self.after else SURPLUS
 
     def columns(self) -> Tuple[range, range]:
-        """Positions to draw: up to where the middle is left out, and from there; the second is empty
-        for an axis that is drawn whole."""
+        """Positions to draw before and after the middle that is left out.
+
+        The second range is empty if the axis is drawn whole.
+        """
         if self.end - self.begin <= MOST_CELLS:
             return range(self.begin, self.end), range(0)
         half = MOST_CELLS // 2 - 1
         return range(self.begin, self.begin + half), range(self.end - half, self.end)
 
     def rows(self) -> List[Optional[Row]]:
-        """Windows to draw, from first to last: those at the ends, with None where some are left out."""
+        """Windows to draw, from first to last, with None in place of those that are left out."""
         numbers = [*range(self.count)] if self.count <= MOST_WINDOWS else [*range(END_WINDOWS)]
         if self.count > MOST_WINDOWS:
             numbers += range(self.count - END_WINDOWS, self.count)
@@ -123,7 +126,7 @@ class Windows:
         windows = {True: "window", False: "window computed and dropped"}
         if self.transposed:
             cells = {ELEMENT: "element of the output", PADDING: "cut off"}
-            windows = {True: "what one element of the input adds to"}
+            windows = {True: "elements to which one input element contributes"}
         marks = {True: TAP + JOIN + TAP, False: DROPPED_TAP + DROPPED_JOIN + DROPPED_TAP}
         return (
             [(mark, what) for mark, what in cells.items() if mark in drawn],

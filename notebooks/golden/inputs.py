@@ -1,7 +1,7 @@
-"""The inputs of the golden numbers, made alike for Keras, for PyTorch and in the notebooks.
+"""The inputs of the golden numbers: the same for Keras, for PyTorch and in the notebooks.
 
-Data are channels-last and weights HWIO (height, width, inputs, outputs), as Keras has them; whoever
-wants channels first transposes. The small cases are whole numbers: no order of summation rounds them.
+Data are channels-last and weights HWIO (height, width, inputs, outputs), as in Keras. The small cases
+are whole numbers, so sums are exact in every order.
 """
 
 from typing import Dict, List, NamedTuple, Tuple

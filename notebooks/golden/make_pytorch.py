@@ -1,6 +1,6 @@
 """Make pytorch.npz: what PyTorch computes with its own paddings, for the notebooks to compare with.
 
-PyTorch lives in an environment of its own, as it would in a reader's::
+PyTorch has an environment of its own::
 
     python3.11 -m venv /tmp/pt
     /tmp/pt/bin/pip install torch numpy --extra-index-url https://download.pytorch.org/whl/cpu

@@ -1,5 +1,6 @@
-"""What other frameworks are told, run where it can be: the numbers must be those of the windows."""
+"""The code that is advised for each framework, run: its numbers must be those of the windows."""
 
+import ast
 import random
 
 import mxnet as mx
@@ -7,9 +8,13 @@ import numpy as np
 import pytest
 
 import reference
+import stand_ins
 from gluon_same import nn
-from gluon_same.advice.frameworks import Case, advise
+from gluon_same.advice.case import Case, symmetric
+from gluon_same.advice.frameworks import advise
+from gluon_same.advice.graphs import measured, operators
 from gluon_same.advice.lowered import lowerings, operator_padding
+from gluon_same.advice.report import Report
 from gluon_same.picture.explain import explain
 
 #: Channels of inputs and outputs: the smaller of the two is copied.
@@ -26,11 +31,16 @@ def random_cases(count, seed=7):
             kernel, stride = kernel[:1] * ndim, stride[:1] * ndim
         dilated = op == "conv" and ndim < 3 and rng.random() < 0.4
         dilation = (2 if dilated else 1,) * ndim
-        mode = rng.choice(["same", "same", "same_lower", "valid"])
-        average = op == "pool" and rng.random() < 0.5
-        case = Case(sizes, kernel, stride, dilation, mode, op, average, *rng.choice(ENDS))
+        mode = rng.choice(["same", "same", "same_lower", "valid", "pairs", "causal"])
+        if mode == "pairs":
+            mode = tuple((rng.randint(0, 2), rng.randint(0, 2)) for _ in range(ndim))
+        average, groups = op == "pool" and rng.random() < 0.5, 1
+        channels, filters = rng.choice(ENDS)
+        if op == "conv" and rng.random() < 0.2:
+            channels = filters = groups = rng.choice([3, 8])
+        case = Case(sizes, kernel, stride, dilation, mode, op, average, channels, filters, 1, groups)
         try:
-            assert min(case.out) > 0
+            case.check()
         except ValueError:
             continue
         cases.append(case._replace(batch=[1, 99][len(cases) % 2]))
@@ -39,9 +49,12 @@ def random_cases(count, seed=7):
 
 CASES = random_cases(150)
 
+#: A padding of 2 serves although SAME pads by 1 and 2: the only window covers the same elements.
+SHORT = Case((3, 1), (1, 4), (3, 3), (1, 1), op="pool")
+
 
 def data_of(case):
-    ends = case.filters, case.channels
+    ends = case.filters, case.channels // case.groups
     if case.op == "transpose":
         ends = ends[::-1]
     x = np.random.normal(size=(1, case.channels, *case.sizes)).astype("float32")
@@ -50,129 +63,141 @@ def data_of(case):
 
 def expected(case, x, weight):
     if case.op == "conv":
-        return reference.convolution(x, weight, case.stride, case.dilation, case.pads)
+        return reference.convolution(x, weight, case.stride, case.dilation, case.pads, case.groups)
     if case.op == "pool":
         kind = "avg" if case.average else "max"
         return reference.pooling(x, case.kernel, case.stride, case.pads, kind)
     return reference.deconvolution(x, weight, case.stride, case.dilation, case.pads, case.extra)
 
 
-def layer(case, block, **told):
-    """The Gluon block that a case is about, with what it is told of the padding."""
-    kind = {"conv": "Conv", "pool": "AvgPool" if case.average else "MaxPool", "transpose": "Conv"}
-    cls = getattr(block, f"{kind[case.op]}{len(case.sizes)}D" + "Transpose" * (case.op == "transpose"))
-    if case.op == "pool":
-        return cls(case.kernel, case.stride, **told)
-    told["in_channels"] = case.channels
-    return cls(case.filters, case.kernel, case.stride, dilation=case.dilation, use_bias=False, **told)
+def advice_of(case, framework):
+    return next(a for a in advise(case) if a.framework == framework)
 
 
-def run(net, x, weight):
-    net.initialize()
-    for parameter in net.collect_params().values():
-        parameter.set_data(mx.nd.array(weight))
-    return net(mx.nd.array(x)).asnumpy()
-
-
-def told(case, framework):
-    return next(a.arguments for a in advise(case) if a.framework == framework)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_what_gluon_is_told_gives_the_windows(case):
-    x, weight = data_of(case)
-    want = expected(case, x, weight)
-    assert want.shape[2:] == case.out
-    arguments = dict(told(case, "stock Gluon"))
-    if case.op == "transpose":
-        cut = arguments.pop("slice")
-        net = layer(case, mx.gluon.nn, **{k: tuple(v) for k, v in arguments.items()})
-        got = run(net, x, weight)
-        if cut:
-            got = got[(slice(None), slice(None), *(slice(*part) for part in cut))]
-    elif arguments["padding"] is None:
-        return  # the next test looks for one all the same
-    else:
-        if case.op == "conv":
-            del arguments["ceil_mode"]
-        elif case.average:
-            arguments["count_include_pad"] = False
-        arguments["padding"] = tuple(arguments["padding"])
-        got = run(layer(case, mx.gluon.nn, **arguments), x, weight)
+def equal(got, want):
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("case", CASES[::3], ids=str)
-def test_gluon_is_told_that_no_padding_gives_it_only_where_none_does(case):
-    if case.op == "transpose" or told(case, "stock Gluon")["padding"] is not None:
+def forward_of(case, framework, blocks):
+    """A block whose ``hybrid_forward`` is the code advised for Gluon."""
+    code = advice_of(case, framework).code
+    layer, rest = code[0].split("layer = ")[-1], code[1:]
+
+    class Net(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.layer = eval(layer, {"nn": blocks})
+
+        def hybrid_forward(self, F, x):
+            names = {"F": F, "x": x, "layer": self.layer}
+            exec("\n".join(rest) or "y = layer(x)", names)
+            return names["y"]
+
+    return Net()
+
+
+def run(net, x, weight, hybridize):
+    weights = [p for p in net.collect_params().values() if p.name.endswith("weight")]
+    for parameter in weights:
+        parameter.shape = weight.shape
+    net.initialize()  # a bias is zero
+    for parameter in weights:
+        parameter.set_data(mx.nd.array(weight))
+    if hybridize:
+        net.hybridize()
+    return net(mx.nd.array(x)).asnumpy()
+
+
+@pytest.mark.parametrize("case", [*CASES, SHORT], ids=str)
+def test_the_code_for_stock_gluon_gives_the_windows(case):
+    x, weight = data_of(case)
+    want = expected(case, x, weight)
+    assert want.shape[2:] == case.out
+    net = forward_of(case, "stock Gluon", mx.gluon.nn)
+    equal(run(net, x, weight, hybridize=sum(case.sizes) % 2), want)
+
+
+@pytest.mark.parametrize("case", [*CASES[::3], SHORT], ids=str)
+def test_padding_is_said_not_to_serve_only_where_none_does(case):
+    if "No padding=" not in advice_of(case, "stock Gluon").note:
         return
     x, weight = data_of(case)
     want = expected(case, x, weight)
+    stock = case._replace(mode="valid")
     for amounts in np.ndindex(*(max(pair) + 1 for pair in case.pads)):
-        for more in ({}, {"ceil_mode": True}) if case.op == "pool" else ({},):
+        for more in ("", ", ceil_mode=True") if case.op == "pool" else ("",):
             try:
-                got = run(layer(case, mx.gluon.nn, padding=tuple(map(int, amounts)), **more), x, weight)
+                code = advice_of(stock, "stock Gluon").code[-1][:-1]
+                code += f", padding={tuple(map(int, amounts))}{more}"
+                code += ", count_include_pad=False)" if case.average else ")"
+                layer = eval(code, {"nn": mx.gluon.nn})
+                got = run(layer, x, weight, hybridize=False)
             except (mx.MXNetError, ValueError):
                 continue
             assert got.shape != want.shape or not np.allclose(got, want, atol=1e-4)
 
 
+def test_a_padding_that_covers_the_same_elements_serves_a_pooling():
+    assert advice_of(SHORT, "stock Gluon").code == ("nn.MaxPool2D((1, 4), strides=3, padding=(0, 2))",)
+    assert symmetric(SHORT, [3, 3]) == ((0, 2), False)
+    assert symmetric(SHORT._replace(op="conv"), [3, 3]) is None  # its taps meet other elements
+
+
 @pytest.mark.parametrize("case", CASES[::5], ids=str)
-def test_our_own_layer_is_told_what_gives_the_windows(case):
+def test_the_layer_of_gluon_same_gives_the_windows(case):
     x, weight = data_of(case)
-    more = {"count_include_pad": False} if case.average else {}
-    got = run(layer(case, nn, **told(case, "gluon_same"), **more), x, weight)
-    np.testing.assert_allclose(got, expected(case, x, weight), rtol=1e-4, atol=1e-4)
+    equal(run(forward_of(case, "gluon_same", nn), x, weight, True), expected(case, x, weight))
+
+
+@pytest.mark.parametrize("case", [*CASES, SHORT], ids=str)
+def test_the_code_for_pytorch_gives_the_windows(case):
+    x, weight = data_of(case)
+    code = advice_of(case, "PyTorch").code
+    equal(stand_ins.run(code, x, stand_ins.torch_of(weight)), expected(case, x, weight))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_pytorch_is_told_what_gives_the_windows(case):
-    # F.pad and its layers written with the loops of the reference: padding at both ends alike, the
-    # size rounded up for ceil_mode, and F.pad's order, from the last axis to the first.
+@pytest.mark.parametrize("framework", ["Keras", "TensorFlow"])
+def test_the_code_for_keras_and_tensorflow_gives_the_windows(case, framework):
     x, weight = data_of(case)
-    want, arguments = expected(case, x, weight), told(case, "PyTorch")
-    if case.op == "transpose":
-        pads = [(p, p) for p in arguments["padding"]]
-        extra = arguments["output_padding"]
-        got = reference.deconvolution(x, weight, case.stride, case.dilation, pads, extra)
-        if arguments["slice"]:
-            got = got[(slice(None), slice(None), *(slice(*part) for part in arguments["slice"]))]
-        # At the end of an axis output_padding cuts less off, where the reference adds zeros.
-        inner = tuple(
-            slice(0, n - e) for n, e in zip(got.shape[2:], extra if not arguments["slice"] else [0] * 3)
-        )
-        where = (slice(None), slice(None), *inner)
-        assert got.shape == want.shape
-        np.testing.assert_allclose(got[where], want[where], rtol=1e-4, atol=1e-4)
+    code = advice_of(case, framework).code
+    dilated = max(case.stride) > 1 and max(case.dilation) > 1
+    if dilated if framework == "Keras" else case.ndim == 3 and case.groups > 1:
+        assert not code
         return
-    pads = [[p, p] for p in arguments["padding"]]
-    if arguments["F.pad"]:
-        assert arguments["padding"] == [0] * len(pads)
-        flat = arguments["F.pad"]
-        pads = [flat[i : i + 2] for i in range(0, len(flat), 2)][::-1]
-    if arguments["ceil_mode"]:
-        for pad, n, k, s in zip(pads, case.sizes, case.kernel, case.stride):
-            pad[1] += -(n + sum(pad) - k) % s
-    assert expected_with(case, x, weight, pads).shape == want.shape
-    np.testing.assert_allclose(expected_with(case, x, weight, pads), want, rtol=1e-4, atol=1e-4)
-
-
-def expected_with(case, x, weight, pads):
-    if case.op == "conv":
-        return reference.convolution(x, weight, case.stride, case.dilation, pads)
-    kind = "avg" if case.average else "max"
-    return reference.pooling(x, case.kernel, case.stride, pads, kind)
+    got = stand_ins.run(code, np.moveaxis(x, 1, -1), stand_ins.keras_of(weight))
+    equal(np.moveaxis(got, -1, 1), expected(case, x, weight))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_onnxruntime_takes_what_it_is_told(case):
+def test_onnxruntime_gives_the_windows(case):
     x, weight = data_of(case)
-    want, advice = expected(case, x, weight), next(a for a in advise(case) if a.framework == "ONNX")
-    np.testing.assert_allclose(run_onnx(case, x, weight, **advice.arguments), want, rtol=1e-4, atol=1e-4)
+    want, advice = expected(case, x, weight), advice_of(case, "ONNX")
+    equal(run_onnx(case, x, weight, **advice.arguments), want)
+    words = [f"{k}={v}" for k, v in advice.arguments.items() if k == "pads" or any(v)]
+    assert advice.code == (", ".join(words),)
     for word in ("SAME_UPPER", "SAME_LOWER"):
-        if f"auto_pad='{word}'" in advice.say:
-            got = run_onnx(case, x, weight, auto_pad=word)
-            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+        if f"auto_pad='{word}'" in advice.note:
+            equal(run_onnx(case, x, weight, auto_pad=word), want)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_code_that_is_broken_into_lines_is_still_python(case):
+    lines = str(Report(case)).split("What to write")[1].split("\n\n")[0].splitlines()[1:]
+    for framework, code, *_ in advise(case):
+        if framework == "ONNX":  # the attributes of a node
+            continue
+        first = next(i for i, line in enumerate(lines) if line.startswith(f"  {framework}  "))
+        rows = [lines[first][16:]]
+        for line in lines[first + 1 :]:
+            if line[2] != " ":
+                break
+            rows.append(line[16:])
+        for statement in code:
+            taken = []
+            while "".join(taken).replace(" ", "") != statement.replace(" ", ""):
+                taken.append(rows.pop(0))
+            ast.parse("\n".join(taken))
 
 
 def run_onnx(case, x, weight, **attributes):
@@ -181,7 +206,7 @@ def run_onnx(case, x, weight, **attributes):
 
     attributes.update(kernel_shape=case.kernel, strides=case.stride)
     if case.op != "pool":
-        attributes["dilations"] = case.dilation
+        attributes.update(dilations=case.dilation, group=case.groups)
     name = {"conv": "Conv", "pool": "MaxPool", "transpose": "ConvTranspose"}[case.op]
     name = "AveragePool" if case.average else name
     feeds = {"x": x} if case.op == "pool" else {"x": x, "w": weight}
@@ -216,23 +241,53 @@ def test_dropped_windows_in_the_picture_are_those_that_the_plan_drops(case):
     assert this.kept == np.prod([picture.count - picture.dropped for picture in pictures])
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_operators_counted_are_those_that_the_layer_runs(case):
-    for form, known in zip(lowerings(case), (True, False)):
+@pytest.mark.parametrize("case", CASES[::2], ids=str)
+def test_the_operators_counted_are_those_of_the_plan(case):
+    for form, found, known in zip(lowerings(case), operators(case), (True, False)):
         main = {"conv": "Convolution", "pool": "Pooling", "transpose": "Deconvolution"}[case.op]
-        assert form.operators[main] >= 1
+        assert found[main] >= 1
         if known and case.op != "transpose":
             cuts = any(axis["lead"] or axis["trail"] for axis in form.axes)
             longer = any(axis["front"] or axis["tail"] for axis in form.axes)
-            assert ("slice" in form.operators) == cuts
-            assert ("Pad" in form.operators) == longer
+            assert ("slice" in found) == cuts
+            assert ("Pad" in found) == longer
 
 
-def test_a_shifted_result_of_the_same_size_is_told():
-    case = Case((224, 224), (3, 3), (2, 2), (1, 1))
-    say = next(a.say for a in advise(case) if a.framework == "stock Gluon")
-    assert "1 makes 112x112 with windows that start 1 too early" in say
-    assert "0 makes 111x111" in say
+def test_a_graph_that_is_refused_has_no_operators_and_no_cost():
+    case = Case((999,), (99,), (98,), (1,))
+    this, every = lowerings(case)
+    assert operators(case)[0] and operators(case)[1] == {}
+    assert this.cost() != "no graph" == every.cost()
+    assert "specialize" in every.words[0]
+
+
+def test_ways_are_measured_with_groups_and_pairs():
+    case = Case((9, 9), (2, 2), (2, 2), (1, 1), ((1, 0), (0, 1)), channels=4, filters=4, groups=4)
+    assert len(measured(case)) > 1 and min(measured(case).values()) > 0
+    assert measured(case._replace(op="transpose")) == {}
+    pool = Case((9, 9), (2, 2), (1, 1), (1, 1), ((1, 0), (0, 1)), "pool", True, 4)
+    assert len(measured(pool)) > 1
+
+
+def test_a_shifted_result_of_the_same_size_is_noted():
+    note = advice_of(Case((224, 224), (3, 3), (2, 2), (1, 1)), "stock Gluon").note
+    assert "1 gives 112x112 with windows that start 1 too early" in note
+    assert "0 gives 111x111" in note
+
+
+@pytest.mark.parametrize(
+    "case, words",
+    [
+        (Case((9,), (3,), (1,), (1,), filters=6, channels=6, groups=4), "not a multiple of groups=4"),
+        (Case((9, 9), (3, 3), (1, 1), (1, 1), "causal"), "over one axis"),
+        (Case((9,), (3,), (1,), (1,), ((3, 0),), op="pool"), "holds whole windows"),
+        (Case((2,), (3,), (1,), (1,), ((3, 3),), op="transpose"), "cuts off the whole output"),
+        (Case((2,), (3,), (1,), (1,), ((0, 0),)), "spans more than the 2 elements"),
+    ],
+)
+def test_a_case_that_no_layer_computes_is_refused(case, words):
+    with pytest.raises(ValueError, match=words):
+        case.check()
 
 
 def test_the_smaller_of_input_and_output_is_copied():

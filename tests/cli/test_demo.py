@@ -1,4 +1,4 @@
-"""The command line and its demo, as a user meets them."""
+"""``python -m gluon_same demo``, as users run it."""
 
 import os
 import signal
@@ -6,14 +6,16 @@ import struct
 import subprocess
 import sys
 import zlib
+from xml.etree import ElementTree
 
 import pytest
 
 import gluon_same  # isort: skip  before mxnet: brings back the NumPy names that it needs
-from gluon_same.__main__ import main
 from gluon_same.cli import demo
+from gluon_same.cli.main import main
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(gluon_same.__file__)))
+SVG = "{http://www.w3.org/2000/svg}"
 SIZES_SEEN = {"416x416": "13x13", "320x320": "10x10", "417x417": "14x14"}
 
 
@@ -29,8 +31,13 @@ def start(*arguments):
 
 
 @pytest.fixture(scope="module")
-def finished():
-    process = start("demo")
+def figure(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo") / "maps.svg"
+
+
+@pytest.fixture(scope="module")
+def finished(figure):
+    process = start("demo", "--out", str(figure))
     out, err = process.communicate(timeout=120)
     return process.returncode, out.splitlines(), err
 
@@ -92,6 +99,32 @@ def test_demo_compares_three_sizes_with_the_net_padded_by_hand(finished):
 
 def test_demo_fits_a_terminal_of_80_columns(finished):
     assert max(map(len, finished[1])) <= 80
+
+
+def test_demo_draws_the_maps_beside_the_table(finished, figure):
+    root = ElementTree.parse(str(figure)).getroot()
+    captions = [text.text for text in root.iter(f"{SVG}text")]
+    assert captions[2:9] == [
+        "photograph, 416x416",
+        *("16 channels, 208x208", "32 channels, 104x104", "64 channels, 52x52"),
+        *("128 channels, 26x26", "256 channels, 13x13", "512 channels, 13x13"),
+    ]
+    assert captions[-3:] == ["padding='same': 13x13", "padding=0: 12x12", "padding=1: 14x14"]
+    widths = [int(image.get("width")) for image in root.iter(f"{SVG}image")]
+    assert [width // 12 for width in widths[-3:]] == [13, 12, 14]  # elements are equally large
+    assert os.listdir(str(figure.parent)) == ["maps.svg"]
+
+
+def test_a_figure_that_cannot_be_written_takes_one_line(quick, tmp_path, capsys):
+    path = str(tmp_path / "missing" / "maps.svg")
+    assert main(["demo", "--out", path]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("python -m gluon_same demo: --out ") and path in err
+    assert err.count("\n") == 1
+
+
+def test_a_figure_of_another_format_is_refused(capfd):
+    _assert_refused(["demo", "--out", "maps.png"], "'maps.png' is not a name of an SVG file", capfd)
 
 
 def test_demo_takes_a_png(quick, tmp_path, capsys):
@@ -164,29 +197,14 @@ def test_a_missing_file_and_a_directory_are_named_in_one_line(tmp_path, capfd):
     _assert_refused(["demo", "--image", str(tmp_path)], str(tmp_path), capfd)
 
 
-@pytest.mark.parametrize(
-    "arguments, told", [([], "COMMAND"), (["dmeo"], "dmeo"), (["demo", "--imgae"], "--imgae")]
-)
-def test_bad_usage_is_told_in_one_line(arguments, told, capfd):
-    _assert_refused(arguments, told, capfd)
-
-
-def _assert_refused(arguments, told, capfd):
+def _assert_refused(arguments, words, capfd):
     with pytest.raises(SystemExit) as refusal:
         main(arguments)
     out, err = capfd.readouterr()
     assert refusal.value.code == 2
     assert out == ""
     assert err.count("\n") == 1 and err.endswith("\n")
-    assert told in err
-
-
-def test_version_and_help(capsys):
-    for option, told in (("--version", gluon_same.__version__), ("--help", "demo")):
-        with pytest.raises(SystemExit) as end:
-            main([option])
-        assert end.value.code == 0
-        assert told in capsys.readouterr().out
+    assert words in err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")

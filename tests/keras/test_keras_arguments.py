@@ -37,7 +37,7 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_signatures_are_those_of_a_keras_backend(name):
+def test_signatures_match_a_keras_backend(name):
     parameters = inspect.signature(getattr(K, name)).parameters.values()
     bare = [str(p.replace(annotation=p.empty)) for p in parameters]
     assert ", ".join(bare) == SIGNATURES[name]
@@ -150,7 +150,7 @@ def test_arrays_of_several_dtypes_are_refused():
 
 
 @pytest.mark.parametrize("word", ["", 0, "NHWC"])
-def test_an_empty_data_format_is_none(word):
+def test_an_empty_data_format_is_refused(word):
     with pytest.raises(ValueError, match="`data_format` argument must be one of"):
         K.max_pool(mx.nd.ones((1, 8, 8, 3)), 2, data_format=word)
 

@@ -59,7 +59,7 @@ def test_only_axes_that_depend_on_their_size_are_fixed():
         out.infer_shape(x=(2, 8, 10, 3))
 
 
-def test_shapes_are_known_through_graphs_of_open_size():
+def test_shapes_are_inferred_through_graphs_of_unknown_size():
     x = mx.sym.var("x", shape=(0, 0, 0, 3))
     out = K.conv(x, KERNEL, 2, "same")
     for function in (K.max_pool, K.average_pool):
@@ -71,7 +71,7 @@ def test_shapes_are_known_through_graphs_of_open_size():
     assert infer_shape(mx.sym.var("x", shape=(0, 4, 5)).reshape((0, -1))) == (None, 20)
 
 
-def test_channels_last_data_are_transposed_as_little_as_can_be():
+def test_channels_last_data_are_transposed_once_each_way():
     x = mx.sym.var("x", shape=(0, 8, 8, 32))
     kernel = mx.sym.var("kernel", shape=(3, 3, 32, 32))
     assert transposes_of_data(K.conv(x, kernel, 1, "same"), kernels=1) == 2
@@ -101,7 +101,7 @@ def test_depthwise_is_one_grouped_convolution():
     assert "SliceChannel" not in found and "Concat" not in found
 
 
-def test_one_graph_of_open_size_serves_all():
+def test_one_graph_of_unknown_size_serves_every_size():
     x = mx.sym.var("x", shape=(0, 0, 0, 3))
     kernel = mx.nd.random.normal(shape=(3, 3, 3, 4))
     out = K.conv(x, mx.sym.var("kernel", shape=kernel.shape), 2, "same")

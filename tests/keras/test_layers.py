@@ -10,7 +10,7 @@ NAMES = [name for name, *_ in cases.LAYERS]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_keras_mxnet_as_it_comes_is_wrong_where_we_say_so(keras, name):
+def test_stock_keras_mxnet_is_wrong_exactly_in_the_listed_layers(keras, name):
     try:
         model, got = predict_case(keras, name)
         found = right(got, GOLDEN[name]) and model.output_shape[1:] == got.shape[1:]
@@ -22,14 +22,14 @@ def test_keras_mxnet_as_it_comes_is_wrong_where_we_say_so(keras, name):
 @pytest.mark.parametrize("data_format", FORMATS)
 @pytest.mark.parametrize("open_sizes", [False, True], ids=["known", "open"])
 @pytest.mark.parametrize("name", NAMES)
-def test_layer_put_right_equals_tensorflow(patched, name, open_sizes, data_format):
+def test_corrected_layer_equals_tensorflow(patched, name, open_sizes, data_format):
     model, got = predict_case(patched, name, data_format, open_sizes)
     assert right(got, GOLDEN[name])
 
 
 @pytest.mark.parametrize("data_format", FORMATS)
 @pytest.mark.parametrize("name", NAMES)
-def test_shape_inferred_is_that_of_the_array(patched, name, data_format):
+def test_inferred_shape_is_that_of_the_array(patched, name, data_format):
     model, got = predict_case(patched, name, data_format)
     shape = model.output_shape[1:]
     if data_format == "channels_first":
@@ -39,7 +39,7 @@ def test_shape_inferred_is_that_of_the_array(patched, name, data_format):
 
 
 @pytest.mark.parametrize("kind", ["Conv2D", "MaxPooling2D"])
-def test_open_sizes_are_refused_as_it_comes(keras, kind):
+def test_stock_keras_mxnet_refuses_unknown_sizes(keras, kind):
     layers = [
         (kind, dict(padding="same", **({"filters": 4, "kernel_size": 3} if kind == "Conv2D" else {})))
     ]

@@ -50,7 +50,7 @@ BEHIND = [
 
 
 @pytest.mark.parametrize("size, behind", BEHIND)
-def test_function_takes_the_phase_it_is_given(K, patched, size, behind):
+def test_function_uses_the_phase_it_receives(K, patched, size, behind):
     x, y = inputs_and_dropout(patched, size, behind)
     function = K.function([x, K.learning_phase()], [y])
     for phase, want in PHASES:
@@ -58,7 +58,7 @@ def test_function_takes_the_phase_it_is_given(K, patched, size, behind):
 
 
 @pytest.mark.parametrize("size, behind", BEHIND)
-def test_function_without_a_phase_takes_the_one_that_was_set(K, patched, size, behind):
+def test_function_without_a_phase_uses_the_one_that_was_set(K, patched, size, behind):
     x, y = inputs_and_dropout(patched, size, behind)
     for phase in (0, 1):
         K.set_learning_phase(phase)
@@ -69,7 +69,7 @@ def test_function_without_a_phase_takes_the_one_that_was_set(K, patched, size, b
         assert is_dropped(function([data(size)])[0]) == phase
 
 
-def test_function_keeps_obeying_after_uninstall(keras):
+def test_function_respects_the_phase_after_uninstall(keras):
     from keras import backend as K
 
     with mxnet_backend.installed():
@@ -90,7 +90,7 @@ def test_function_of_several_outputs(K, patched):
 
 
 @pytest.mark.parametrize("size, behind", BEHIND)
-def test_models_train_and_predict_in_their_phases(K, patched, size, behind):
+def test_models_train_and_predict_in_the_right_phase(K, patched, size, behind):
     x, y = inputs_and_dropout(patched, size, behind)
     y = patched.layers.Dense(1, kernel_initializer="ones")(patched.layers.Reshape((32,))(y))
     model = patched.models.Model(x, y)
@@ -106,7 +106,7 @@ def test_models_train_and_predict_in_their_phases(K, patched, size, behind):
         assert model.fit(ones, zeros, batch_size=16, verbose=0).history["loss"][0] != whole**2
 
 
-def test_batch_normalization_takes_the_phase_and_the_weights_of_now(K, patched):
+def test_batch_normalization_uses_the_current_phase_and_weights(K, patched):
     x = patched.layers.Input((5,))
     y = patched.layers.BatchNormalization(epsilon=1e-5)(patched.layers.Dense(3)(x))
     model = patched.models.Model(x, y)
@@ -124,7 +124,7 @@ def test_batch_normalization_takes_the_phase_and_the_weights_of_now(K, patched):
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("size, behind", BEHIND)
-def test_training_that_a_layer_is_called_with_holds_in_both_phases(K, patched, size, behind, training):
+def test_training_argument_of_a_layer_applies_in_both_phases(K, patched, size, behind, training):
     x, y = inputs_and_dropout(patched, size, behind, training=training)
     function = K.function([x, K.learning_phase()], [y])
     for phase in (0, 1):
@@ -139,14 +139,14 @@ def test_training_that_a_layer_is_called_with_holds_in_both_phases(K, patched, s
     assert is_dropped(patched.models.Model(outer, model(outer)).predict(data(size))) == training
 
 
-def test_training_of_one_layer_is_not_that_of_the_next(K, patched):
+def test_training_argument_of_one_layer_does_not_affect_the_next(K, patched):
     x, y = inputs_and_dropout(patched, "row", "input", training=True)
     model = patched.models.Model(x, [y, patched.layers.Dropout(0.5)(x)])
     assert [is_dropped(out) for out in model.predict(data("row"))] == [True, False]
 
 
 @pytest.mark.parametrize("size, behind", BEHIND)
-def test_layers_that_are_built_in_the_phase_of_inference_do_not_drop(K, patched, size, behind):
+def test_layers_built_in_the_inference_phase_do_not_drop(K, patched, size, behind):
     K.set_learning_phase(0)
     x, y = inputs_and_dropout(patched, size, behind)
     K.set_learning_phase(1)
@@ -154,7 +154,7 @@ def test_layers_that_are_built_in_the_phase_of_inference_do_not_drop(K, patched,
         assert not is_dropped(K.function([x, K.learning_phase()], [y])([data(size), phase])[0])
 
 
-def test_identity_is_that_of_tensors_whose_size_is_open(K, patched):
+def test_identity_keeps_tensors_of_unknown_size(K, patched):
     x = K.placeholder((None, None, 3))
     y = K.identity(x)
     assert K.ndim(y) == 3

@@ -33,7 +33,7 @@ def train(keras, model, name, data_format):
 
 @pytest.mark.parametrize("data_format", FORMATS)
 @pytest.mark.parametrize("name", NAMES)
-def test_one_model_of_open_size_serves_odd_and_even_ones(patched, name, data_format):
+def test_one_model_of_unknown_size_serves_odd_and_even_sizes(patched, name, data_format):
     model = open_model(patched, name, data_format)
     for size in (*cases.SIZES[name], cases.SIZES[name][0]):
         got = predict(model, data_of(name, size), data_format)
@@ -56,7 +56,7 @@ def test_models_of_known_size(patched, name, data_format):
 @pytest.mark.parametrize("data_format", FORMATS)
 @pytest.mark.parametrize("known", [False, True], ids=["open", "known"])
 @pytest.mark.parametrize("name", NAMES)
-def test_training_takes_the_steps_of_tensorflow(patched, name, known, data_format):
+def test_training_follows_tensorflow(patched, name, known, data_format):
     size = cases.SIZES[name][0]
     if known:
         model = built(patched, name, size, cases.CHANNELS[name], data_format)
@@ -68,7 +68,7 @@ def test_training_takes_the_steps_of_tensorflow(patched, name, known, data_forma
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_model_of_open_size_learns_from_all_sizes(patched, name):
+def test_one_model_of_unknown_size_learns_from_all_sizes(patched, name):
     model = open_model(patched, name, "channels_last")
     model.compile(patched.optimizers.SGD(0.001), "mse")
     for size in (*cases.SIZES[name], cases.SIZES[name][0]):
@@ -82,7 +82,7 @@ def test_one_model_of_open_size_learns_from_all_sizes(patched, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_as_it_comes_the_models_are_wrong_or_refused(keras, name):
+def test_stock_keras_mxnet_gets_the_models_wrong_or_refuses_them(keras, name):
     found = []
     for size in cases.SIZES[name]:
         try:
@@ -126,7 +126,7 @@ def plain(block, parameters, x):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_exported_model_gives_the_same_in_plain_mxnet_at_every_size(patched, name, tmp_path):
+def test_exported_model_gives_the_same_numbers_in_plain_mxnet_at_every_size(patched, name, tmp_path):
     model = open_model(patched, name, "channels_last")
     model.compile("sgd", "mse")
     model.predict(data_of(name, cases.SIZES[name][0]))
@@ -167,7 +167,7 @@ def test_function_of_known_size_refuses_another(keras, before):
             function([np.ones((2, 9, 9, 3))])
 
 
-def test_slice_of_an_open_size_is_not_taken_for_a_known_one(patched):
+def test_slice_of_an_unknown_size_is_not_taken_as_known(patched):
     from keras import backend as K
 
     x = patched.layers.Input((None, 8, 3))
@@ -179,7 +179,7 @@ def test_slice_of_an_open_size_is_not_taken_for_a_known_one(patched):
         function([np.ones((2, 5, 8, 3))])  # the slice keeps 5 rows
 
 
-def test_recurrent_convolution_is_served_too(patched):
+def test_recurrent_convolution(patched):
     # The shape of its first state has a wrong number of channels.
     layers = [("ConvLSTM2D", dict(filters=4, kernel_size=2, padding="same"))]
     model = cases.model_of(patched, layers, (3, 5, 6), 2)

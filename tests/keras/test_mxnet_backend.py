@@ -54,7 +54,7 @@ def test_installing_twice_is_installing_once(keras):
     assert not changes(before, everything())
 
 
-def test_contexts_leave_what_they_found(keras):
+def test_contexts_restore_the_previous_state(keras):
     with mxnet_backend.installed():
         with mxnet_backend.installed():
             pass
@@ -65,7 +65,7 @@ def test_contexts_leave_what_they_found(keras):
     assert not mxnet_backend.is_installed()
 
 
-def test_replacements_keep_the_signatures_and_the_documentation(keras):
+def test_replacements_keep_signatures_and_docstrings(keras):
     def described():
         names = (*mxnet_backend._FUNCTIONS, *mxnet_backend._WRAPPERS)
         functions = [getattr(keras.backend, name) for name in names]
@@ -92,7 +92,7 @@ def test_another_version_is_refused(monkeypatch):
     assert not mxnet_backend.is_installed()
 
 
-def test_another_keras_in_its_place_is_refused(keras, monkeypatch):
+def test_another_installed_keras_is_refused(keras, monkeypatch):
     monkeypatch.setattr(keras, "__version__", "2.3.1")
     with pytest.raises(ImportError, match=r"Keras 2\.3\.1 is imported"):
         mxnet_backend.install()
@@ -105,7 +105,7 @@ def test_another_backend_is_refused(keras, monkeypatch):
     assert not mxnet_backend.is_installed()
 
 
-def test_the_name_lent_to_collections_is_taken_back(keras):
+def test_the_name_added_to_collections_is_removed(keras):
     assert hasattr(collections, "Iterable") == (sys.version_info < (3, 10))
 
 
@@ -124,7 +124,7 @@ def variables(patched):
     return K, K.variable(np.ones((1, 8, 8, 3))), K.variable(np.ones((3, 3, 3, 4)))
 
 
-def test_bad_input_is_refused_in_the_words_of_keras(variables):
+def test_errors_have_the_words_of_keras(variables):
     K, x, kernel = variables
     with pytest.raises(ValueError, match="`padding` argument must be one of .*'same'.*padding='full'"):
         K.conv2d(x, kernel, padding="full")

@@ -54,7 +54,7 @@ def test_zero_padding_over_one_axis(patched):
     assert fixed.predict(x).shape == (len(x), 13, 3)
 
 
-def test_a_reshape_whose_open_sizes_are_others_is_refused(patched):
+def test_a_reshape_that_moves_unknown_sizes_is_refused(patched):
     from keras import backend as K
 
     x = K.placeholder((None, 6, None, 3))
@@ -71,7 +71,7 @@ def test_a_reshape_whose_open_sizes_are_others_is_refused(patched):
         ((None, 4, None), (None, None, 2, 3), (5, 4, 6), (5, 4, 2, 3)),
     ],
 )
-def test_a_reshape_may_leave_known_sizes_open(patched, have, shape, bound, want):
+def test_a_reshape_may_declare_known_sizes_unknown(patched, have, shape, bound, want):
     from keras import backend as K
 
     x = K.placeholder(have)

@@ -38,7 +38,7 @@ def by_size(plan):
 
 @pytest.mark.parametrize("channels", [None, (64, 4), (1, 64)])
 @pytest.mark.parametrize("depthwise", [False, True])
-def test_convolutions_keep_the_windows_of_same(channels, depthwise):
+def test_convolutions_have_the_windows_of_same(channels, depthwise):
     for span, stride, size, mode in GEOMETRIES:
         window = Window(span, stride, mode)
         plan = lowering.plan_convolution((window,), (size,), channels, depthwise)
@@ -50,7 +50,7 @@ def test_convolutions_keep_the_windows_of_same(channels, depthwise):
 
 @pytest.mark.parametrize("kind", ["max", "avg", "sum"])
 @pytest.mark.parametrize("whole", [False, True])
-def test_poolings_keep_the_windows_of_same(kind, whole):
+def test_poolings_have_the_windows_of_same(kind, whole):
     for span, stride, size, mode in GEOMETRIES:
         window = Window(span, stride, mode)
         for known in (size, None):
@@ -64,7 +64,7 @@ def test_poolings_keep_the_windows_of_same(kind, whole):
                 assert not plan.operator.full  # 'full' would divide by less at the end
 
 
-def test_the_input_is_padded_by_its_size_only_where_that_matters():
+def test_the_padding_is_computed_only_where_it_depends_on_the_size():
     for span, stride, _, mode in GEOMETRIES:
         window = Window(span, stride, mode)
         plan = lowering.plan_convolution((window,), (None,))
@@ -78,7 +78,7 @@ def steps(plan):
 @pytest.mark.parametrize("span", range(1, 9))
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 @pytest.mark.parametrize("mode", MODES)
-def test_stride_one_takes_the_operator_padded_by_half_and_one_slice_at_most(span, ndim, mode):
+def test_stride_one_uses_the_operator_padded_by_half_and_at_most_one_slice(span, ndim, mode):
     windows, sizes = (Window(span, 1, mode, span),) * ndim, (None,) * ndim
     plans = [lowering.plan_convolution(windows, sizes)]
     plans += [lowering.plan_pooling(windows, sizes, kind, False) for kind in ("max", "avg")]
@@ -90,7 +90,7 @@ def test_stride_one_takes_the_operator_padded_by_half_and_one_slice_at_most(span
             assert plan.after[0].cuts == (cut,) * ndim
 
 
-def test_known_sizes_take_two_operators_at_most():
+def test_known_sizes_use_at_most_two_operators():
     for span, stride, size, mode in GEOMETRIES:
         windows, sizes = (Window(span, stride, mode, span),) * 2, (size, size + 1)
         plans = [lowering.plan_convolution(windows, sizes, c) for c in (None, (1, 9), (9, 1))]
@@ -114,7 +114,7 @@ def test_max_pooling_rounds_up_and_averages_are_cropped():
     assert not plan.operator.full and plan.after[0].cuts == ((1, 0, False),) * 2
 
 
-def test_poolings_and_depthwise_convolutions_of_stride_two_run_from_the_end():
+def test_poolings_and_depthwise_convolutions_of_stride_two_run_on_the_reversed_axis():
     windows = Window(3, 2, "same", 3), Window(2, 1, "same", 2)
     plans = [lowering.plan_pooling(windows, (None,) * 2, kind, False) for kind in ("max", "avg")]
     plans.append(lowering.plan_convolution(windows, (None,) * 2, depthwise=True))
@@ -139,7 +139,7 @@ def test_a_stride_too_large_for_a_graph_for_every_size_is_refused():
 
 @pytest.mark.parametrize("span, stride", list(itertools.product(SPANS, STRIDES)))
 @pytest.mark.parametrize("cut", [(0, 0), (0, 1), (1, 0), (2, 0), (0, 3), (4, 1)])
-def test_transposed_convolutions_cut_what_is_asked(span, stride, cut):
+def test_transposed_convolutions_cut_off_the_given_amounts(span, stride, cut):
     for extra in range(stride):
         window = Window(span, stride, (0, 0))
         plan = lowering.plan_deconvolution((window,), (cut,), (extra,))

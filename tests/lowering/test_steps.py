@@ -27,7 +27,7 @@ def spread(layout, values, other):
     "step, layout", [*((Pad, layout) for layout in LAYOUTS), (Join, "NCW"), (Join, "NCHW")]
 )
 @pytest.mark.parametrize("edge", [False, True])
-def test_lengthening_is_numpys_pad(step, layout, edge):
+def test_pad_steps_equal_numpy_pad(step, layout, edge):
     amounts = ((0, 1), (2, 0), (1, 3))[: len(layout) - 2]
     width = spread(layout, amounts, (0, 0))
     for size in (1, 4):
@@ -40,7 +40,7 @@ def test_lengthening_is_numpys_pad(step, layout, edge):
 
 
 @pytest.mark.parametrize("amounts", [((0, 1), (2, 0)), ((1, 1), (0, 0)), ((3, 1), (0, 4))])
-def test_moving_is_numpys_pad(amounts):
+def test_move_steps_equal_numpy_pad(amounts):
     x = mx.nd.random.normal(shape=(2, 8, 5, 6))
     want = np.pad(x.asnumpy(), [(0, 0), (0, 0), *amounts])
     np.testing.assert_array_equal(Move(amounts, 8).apply(mx.nd, x, "NCHW").asnumpy(), want)
@@ -60,7 +60,7 @@ def test_slices_cut_and_reverse(layout):
 
 @pytest.mark.parametrize("mode", ["same", "same_lower"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_padding_by_size_is_that_of_the_size_seen(layout, mode):
+def test_padding_by_size_is_same_padding_at_every_size(layout, mode):
     axes = [i for i, a in enumerate(layout) if a not in "NC"]
     for span, stride in [(3, 2), (2, 2), (5, 3), (7, 4), (3, 4), (4, 7), (2, 3), (8, 8), (3, 9)]:
         window = Window(span, stride, mode)
@@ -86,7 +86,7 @@ def test_padding_by_size_is_that_of_the_size_seen(layout, mode):
             np.testing.assert_array_equal(got, want)
 
 
-def test_padding_by_size_hands_gradients_to_the_input_alone():
+def test_padding_by_size_passes_gradients_to_the_input_only():
     x, gradient = mx.nd.random.normal(shape=(1, 8, 6, 7)), mx.nd.zeros((1, 8, 6, 7))
     window = Window(3, 2, "same", 3)
     symbol = PadBySize((window, window), ((0, 0), (0, 0))).apply(mx.sym, mx.sym.var("x"), "NCHW")
@@ -97,13 +97,13 @@ def test_padding_by_size_hands_gradients_to_the_input_alone():
     np.testing.assert_array_equal(gradient.asnumpy(), head.asnumpy()[:, :, :6, 1:8])
 
 
-def test_one_channel_is_the_first_of_the_first_sample():
+def test_one_channel_returns_the_first_channel_of_the_first_sample():
     x = data("NCHW", 4)
     np.testing.assert_array_equal(one_channel(mx.nd, x, 1).asnumpy(), x.asnumpy()[:1, :1])
     assert one_channel(mx.nd, data("NHWC", 4), 3).shape == (1, 5, 6, 1)
 
 
-def test_steps_say_what_they_do():
+def test_steps_describe_themselves():
     assert Slice(((1, 0, False), (0, 2, True))).words() == (
         "drops the first window",
         "drops the last 2 windows; reverses the axis",

@@ -18,12 +18,12 @@ def picture(height, width=None):
 
 
 @pytest.mark.parametrize("size, route, last", [(416, 26, 13), (320, 20, 10), (32, 2, 1)])
-def test_gives_the_route_and_the_last_map(net, size, route, last):
+def test_returns_the_route_and_the_last_map(net, size, route, last):
     shapes = [out.shape for out in net(picture(size))]
     assert shapes == [(1, 256, route, route), (1, 1024, last, last)]
 
 
-def test_sizes_that_are_no_multiples_of_32_are_rounded_up(net):
+def test_sizes_that_are_not_multiples_of_32_are_rounded_up(net):
     for height, width in ((33, 65), (47, 90)):
         route, out = net(picture(height, width))
         assert route.shape[2:] == (geometry.ceil_div(height, 16), geometry.ceil_div(width, 16))
@@ -55,7 +55,7 @@ def test_parameter_count(net):
     assert sum(counts) == sum(9 * i * o + 4 * o for i, o in zip(channels, channels[1:]))
 
 
-def test_images_of_other_channels_are_welcome():
+def test_images_may_have_other_channels():
     net = tiny_darknet(ctx=mx.cpu())
     assert net(mx.nd.ones((1, 1, 32, 32)))[1].shape == (1, 1024, 1, 1)
 
@@ -86,7 +86,7 @@ def test_ctx_initializes_and_none_does_not():
 
 
 @pytest.mark.parametrize("value", [True, False])
-def test_pretrained_is_refused_with_the_way_to_read_weights(value):
+def test_pretrained_is_refused_with_a_hint_to_read_weights(value):
     with pytest.raises(TypeError, match=f"pretrained={value}.*load_darknet_weights"):
         tiny_darknet(pretrained=value)
 

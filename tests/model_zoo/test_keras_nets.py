@@ -47,7 +47,7 @@ def test_keras_cnn_normalizes_rows(cnn):
     np.testing.assert_allclose(one_more, 1 / np.sqrt(1 + 1e-3), rtol=1e-5)
 
 
-def test_keras_cnn_keeps_keras_share_of_the_running_average(cnn):
+def test_keras_cnn_has_keras_momentum(cnn):
     norm = cnn.features[1]
     norm.running_mean.set_data(mx.nd.ones(30))
     x = mx.nd.zeros((2, 64, 30, 30))
@@ -77,7 +77,7 @@ def test_keras_cnn_has_the_gradients_of_float64(cnn, hybridize):
         np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4 * abs(want).max())
 
 
-def test_keras_cnn_drops_in_training_alone(cnn):
+def test_keras_cnn_drops_in_training_only(cnn):
     x = mx.nd.random.uniform(shape=(2, 3, 32, 32))
     want = cnn(x).asnumpy()
     cnn.hybridize()
@@ -107,7 +107,7 @@ def test_autoencoder_has_the_blogs_sizes_and_parameters():
 
 
 @pytest.mark.parametrize("size", [28, 8, 12, 32, (28, 8), (12, 40)])
-def test_autoencoder_gives_images_of_the_size_it_was_given(size):
+def test_autoencoder_returns_images_of_the_input_size(size):
     net = conv_autoencoder(ctx=mx.cpu(), size=size, in_channels=3, channels=(4, 3, 2))
     net.hybridize()
     height, width = size if isinstance(size, tuple) else (size, size)
@@ -138,7 +138,7 @@ def test_autoencoder_learns():
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 27, 28), (1, 1, 28, 32), (1, 3, 28, 28)])
-def test_autoencoder_refuses_images_it_would_not_give_back(shape):
+def test_autoencoder_refuses_sizes_that_it_cannot_return(shape):
     with pytest.raises(ValueError, match=r"give \(batch, 1, 28, 28\).*multiples of 8"):
         conv_autoencoder(ctx=mx.cpu())(mx.nd.ones(shape))
 
@@ -156,7 +156,7 @@ def test_autoencoder_refuses_images_it_would_not_give_back(shape):
         ("in_channels", 1.5, TypeError),
     ],
 )
-def test_autoencoder_names_an_argument_that_does_not_fit(argument, value, error):
+def test_autoencoder_names_an_invalid_argument(argument, value, error):
     with pytest.raises(error, match=f"{argument}="):
         ConvAutoencoder(**{argument: value})
 
@@ -167,7 +167,7 @@ def test_pretrained_is_refused(make):
         make(pretrained=True)
 
 
-def test_all_layers_pad_by_gluon_same():
+def test_all_layers_are_those_of_gluon_same():
     windows = [b for b in [*ConvAutoencoder().encoder, *KerasCNN().features] if hasattr(b, "_padding")]
     assert len(windows) == 9 and all(isinstance(b, (nn.Conv2D, nn.MaxPool2D)) for b in windows)
 
@@ -190,6 +190,6 @@ def test_keras_cnn_in_numpy_mode(numpy_mode):
     np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
 
 
-def test_specialize_refuses_what_the_net_refuses(cnn):
+def test_specialize_refuses_sizes_that_the_net_refuses(cnn):
     with pytest.raises(ValueError, match="for each row"):
         specialize(cnn, (1, 3, 48, 48))

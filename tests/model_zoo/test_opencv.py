@@ -103,7 +103,7 @@ def spoil_pool(block):
 
 
 @pytest.mark.parametrize("spoil", [spoil_epsilon, spoil_slope, spoil_pool])
-def test_the_comparison_sees_a_wrong_net(detector, spoil):
+def test_the_comparison_detects_a_wrong_net(detector, spoil):
     _, *paths = detector
     net = yolov3_tiny()
     load_darknet_weights(net, paths[1])

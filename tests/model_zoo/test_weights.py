@@ -120,7 +120,7 @@ def test_reads_into_a_net_that_has_run(tmp_path):
         np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
 
 
-def test_first_layer_may_know_its_channels(path):
+def test_first_layer_may_have_known_channels(path):
     layers = random_weights([((4, 1, 3, 3), True), *SHAPES[1:]])
     path.write_bytes(file_of(layers))
     net = make_net(in_channels=1)
@@ -155,7 +155,7 @@ def test_numpy_mode(numpy_mode, path, layers):
         ),
     ],
 )
-def test_another_file_is_refused_and_the_net_left_as_it_was(spoil, told, state, path, layers):
+def test_another_file_is_refused_and_the_net_does_not_change(spoil, told, state, path, layers):
     path.write_bytes(spoil(file_of(layers)))
     net = state(make_net())
     shapes = [p.shape for p in net.collect_params().values()]
@@ -170,7 +170,7 @@ def test_another_file_is_refused_and_the_net_left_as_it_was(spoil, told, state, 
         assert net(mx.nd.ones((1, 3, 8, 8))).shape == (1, 5, 8, 8)
 
 
-def test_a_missing_file_and_a_directory_are_an_os_error(tmp_path):
+def test_a_missing_file_and_a_directory_raise_os_error(tmp_path):
     net = deferred(make_net())
     with pytest.raises(FileNotFoundError, match="missing"):
         load_darknet_weights(net, tmp_path / "missing")
@@ -179,7 +179,7 @@ def test_a_missing_file_and_a_directory_are_an_os_error(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
-def test_a_pipe_is_refused_and_not_waited_for(path):
+def test_a_pipe_is_refused_without_reading_it(path):
     os.mkfifo(str(path))
     with pytest.raises(ValueError, match="is a pipe"):
         load_darknet_weights(make_net(), path)
@@ -211,18 +211,18 @@ def sequence(*blocks):
         (sequence(nn.Conv2D(3, 1, in_channels=3), nn.Dense(2)), "Dense"),
     ],
 )
-def test_a_net_that_darknet_has_no_file_for_is_refused(net, told, path, layers):
+def test_a_net_without_a_darknet_file_format_is_refused(net, told, path, layers):
     path.write_bytes(file_of(layers))
     with pytest.raises(ValueError, match=told):
         load_darknet_weights(net, path)
 
 
-def test_a_net_that_is_no_block_is_refused(path):
+def test_a_net_that_is_not_a_block_is_refused(path):
     with pytest.raises(TypeError, match="net='yolo' is not a Gluon Block"):
         load_darknet_weights("yolo", path)
 
 
-def test_parameters_go_to_the_context_that_is_asked_for(path, layers):
+def test_parameters_are_on_the_requested_context(path, layers):
     path.write_bytes(file_of(layers))
     net = make_net()
     load_darknet_weights(net, path, ctx=[mx.cpu(0), mx.cpu(1)])

@@ -69,14 +69,14 @@ def iou(a, b):
 
 
 @pytest.mark.parametrize("height, width, coarse, fine", [(416, 416, 13, 26), (320, 320, 10, 20)])
-def test_training_gives_the_raw_maps(net, height, width, coarse, fine):
+def test_training_returns_the_raw_maps(net, height, width, coarse, fine):
     with autograd.train_mode():
         shapes = [out.shape for out in net(picture(height, width))]
     channels = 3 * (5 + CLASSES)
     assert shapes == [(1, channels, coarse, coarse), (1, channels, fine, fine)]
 
 
-def test_a_map_that_doubles_to_more_than_the_route_is_cut(net):
+def test_an_upsampled_map_larger_than_the_route_is_cut(net):
     assert [out.shape[2:] for out in net.maps(picture(33, 70))] == [(2, 3), (3, 5)]
 
 
@@ -89,7 +89,7 @@ def test_darknets_net_has_its_number_of_parameters():
 
 
 @pytest.mark.parametrize("height, width", [(64, 96), (33, 70)])
-def test_inference_gives_what_darknets_formulas_do(height, width):
+def test_inference_follows_darknets_formulas(height, width):
     anchors = tuple((w / 4, h / 4) for w, h in ANCHORS)
     net = make(anchors=anchors, nms_thresh=0.3, valid_thresh=0.05, nms_topk=-1, post_nms=60)
     x = picture(height, width, batch=2)
@@ -105,7 +105,7 @@ def test_inference_gives_what_darknets_formulas_do(height, width):
         assert (ids[n, k:] == -1).all() and (scores[n, k:] == -1).all()
 
 
-def test_hybridized_it_gives_the_eager_numbers_at_every_size(net):
+def test_a_hybridized_net_equals_the_eager_net_at_every_size(net):
     pictures = [picture(64), picture(417), picture(33, 70), picture(96, 64, batch=2)]
     want = [net(x) for x in pictures]
     net.hybridize()
@@ -115,7 +115,7 @@ def test_hybridized_it_gives_the_eager_numbers_at_every_size(net):
 
 
 @pytest.mark.parametrize("hybridize", [False, True])
-def test_each_mode_has_its_outputs_in_any_order(hybridize):
+def test_modes_may_alternate(hybridize):
     net = make()
     net.hybridize(hybridize)
     x = picture(64)
@@ -138,7 +138,7 @@ def test_gradients_reach_the_first_layer(hybridize):
         assert abs(parameter.grad()).sum().asscalar() > 0, parameter.name
 
 
-def test_exported_it_gives_the_same_numbers_at_several_sizes(tmp_path):
+def test_an_exported_net_gives_the_same_numbers_at_several_sizes(tmp_path):
     net = make()
     net.hybridize()
     net(picture(64))
@@ -152,7 +152,7 @@ def test_exported_it_gives_the_same_numbers_at_several_sizes(tmp_path):
         same(loaded(x), net(x))
 
 
-def test_a_net_that_has_not_run_in_inference_is_not_exported(tmp_path):
+def test_a_net_that_has_not_run_in_inference_cannot_be_exported(tmp_path):
     net = make()
     net.hybridize()
     with autograd.record():
@@ -161,7 +161,7 @@ def test_a_net_that_has_not_run_in_inference_is_not_exported(tmp_path):
         net.export(str(tmp_path / "yolo"))
 
 
-def test_specialized_it_gives_the_same_numbers_and_refuses_other_sizes():
+def test_a_specialized_net_gives_the_same_numbers_and_refuses_other_sizes():
     net = make()
     x = picture(96, 64)
     want = net(x)
@@ -171,7 +171,7 @@ def test_specialized_it_gives_the_same_numbers_and_refuses_other_sizes():
         net(picture(64))
 
 
-def test_parameters_go_from_net_to_net(net, tmp_path):
+def test_parameter_files_load_into_another_net(net, tmp_path):
     path = str(tmp_path / "yolo.params")
     x = picture(64)
     want = net(x)
@@ -181,7 +181,7 @@ def test_parameters_go_from_net_to_net(net, tmp_path):
     same(other(x), want)
 
 
-def test_a_single_class_on_a_small_image_has_as_many_rows_as_cells():
+def test_a_small_image_has_as_many_rows_as_cells():
     net = make(classes=1)
     assert [out.shape for out in net(picture(32))] == [(1, 15, 1), (1, 15, 1), (1, 15, 4)]
 
@@ -219,7 +219,7 @@ def test_numpy_mode(numpy_mode):
         ("post_nms", 0, ValueError, "1 or more"),
     ],
 )
-def test_an_argument_that_does_not_fit_is_named(argument, value, error, allowed):
+def test_an_invalid_argument_is_named(argument, value, error, allowed):
     with pytest.raises(error, match=f"{argument}=.*{allowed}"):
         YOLOv3Tiny(**{argument: value})
 

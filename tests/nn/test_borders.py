@@ -109,6 +109,6 @@ def test_numpy_mode(numpy_mode):
         (lambda: nn.ZeroPadding1D(1)(mx.nd.ones((1, 1, 2), dtype="int32")), TypeError, "int32"),
     ],
 )
-def test_what_does_not_fit_is_refused(make, error, words):
+def test_invalid_arguments_are_refused(make, error, words):
     with pytest.raises(error, match=words):
         make()

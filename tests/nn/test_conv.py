@@ -38,7 +38,7 @@ def test_valid_is_no_padding():
 
 
 @pytest.mark.parametrize("stride, dilation", [(1, 1), (2, 1), (1, 3), (3, 2)])
-def test_causal_never_looks_ahead(stride, dilation):
+def test_causal_windows_never_look_ahead(stride, dilation):
     net = layer(nn.Conv1D, 2, 3, stride, "causal", dilation)
     x = mx.nd.random.normal(shape=(1, 3, 16))
     want = reference.convolution(
@@ -72,7 +72,7 @@ def test_groups_and_depthwise_with_deferred_in_channels(groups, channels, stride
     np.testing.assert_allclose(net(x).asnumpy(), want, **X)
 
 
-def test_activation_comes_last():
+def test_activation_is_applied_last():
     net = layer(nn.Conv2D, 2, 2, padding="same", activation="relu")
     x = mx.nd.random.normal(shape=(1, 3, 5, 5))
     plain = nn.Conv2D(2, 2, padding="same", params=net.params)
@@ -115,7 +115,7 @@ def test_transposed_pairs_cut_the_full_result(kind, ndim):
     np.testing.assert_allclose(net(x).asnumpy(), want, **X)
 
 
-def test_nans_and_infinities_pass_as_in_the_stock_operator():
+def test_nans_and_infinities_spread_as_in_the_stock_operator():
     x = mx.nd.random.normal(shape=(1, 1, 6, 6))
     x[0, 0, 2, 2], x[0, 0, 5, 5] = np.nan, np.inf
     for stride in (1, 2):

@@ -47,7 +47,7 @@ def kernels(kind, arguments, channels):
 
 
 @pytest.mark.parametrize("number", range(len(golden.LAYERS)))
-def test_layers_give_the_numbers_of_keras(number):
+def test_layers_equal_keras(number):
     kind, arguments, shape = golden.LAYERS[number]
     layer = getattr(nn, kind)(**{ARGUMENTS.get(k, k): v for k, v in arguments.items()})
     layer.initialize()
@@ -77,7 +77,7 @@ PADDINGS = {
 @pytest.mark.parametrize("multiplier", [1, 3])
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("strides, dilation", [(1, 1), (2, 1), (1, 2), ((3, 2), 1)])
-def test_a_depthwise_convolution_is_one_of_groups(multiplier, padding, strides, dilation):
+def test_a_depthwise_convolution_equals_a_grouped_convolution(multiplier, padding, strides, dilation):
     layer = ready(nn.DepthwiseConv2D((3, 2), strides, padding, dilation, multiplier))
     x = mx.nd.random.normal(shape=(2, 4, 9, 10))
     got = layer(x).asnumpy()
@@ -113,7 +113,7 @@ KNOWN = [(6, 1, 3, 3), (6,), (6, 1, 4, 4), (8, 6, 1, 1), (8,), (8, 1, 2, 2), (8,
 @pytest.mark.parametrize(
     "begin", ["eager", "hybridized", "optimized", "specialized", "adapted", "inner"]
 )
-def test_channels_follow_from_the_first_data(begin):
+def test_channels_are_inferred_from_the_first_data(begin):
     net, x = make_net(), mx.nd.random.normal(shape=(2, 3, 15, 16))
     outer = net
     if begin == "hybridized":
@@ -154,7 +154,7 @@ def test_a_net_is_exported_and_imported(tmp_path):
     np.testing.assert_array_equal(imported(x).asnumpy(), net(x).asnumpy())
 
 
-def test_a_summary_settles_nothing():
+def test_a_summary_does_not_fix_the_channels():
     net = make_net()
     assert summary(net, (1, 3, 15, 16)).total_params == summary(net, (1, 3, 9, 9)).total_params
     assert summary(net, (1, 5, 15, 16)).rows[0].params == 10 * 9 + 10
@@ -162,7 +162,7 @@ def test_a_summary_settles_nothing():
     assert repr(net[0]).startswith("DepthwiseConv2D(None -> None, kernel_size=(3, 3), stride=(2, 2)")
 
 
-def test_files_settle_the_channels(tmp_path):
+def test_parameter_files_fix_the_channels(tmp_path):
     net, other, x = make_net(), make_net(), mx.nd.random.normal(shape=(2, 3, 15, 16))
     want = net(x).asnumpy()
     net.save_parameters(str(tmp_path / "net.params"))
@@ -203,7 +203,7 @@ def test_names_and_arguments():
     assert list(nn.DepthwiseConv2D(3, use_bias=False, prefix="a_").collect_params()) == ["a_weight"]
 
 
-def test_gradients_are_those_of_a_convolution_of_groups():
+def test_gradients_equal_those_of_a_grouped_convolution():
     x = mx.nd.random.normal(shape=(2, 3, 8, 9))
     ours = ready(nn.DepthwiseConv2D(3, 2, "same", depth_multiplier=2))
     theirs = ready(nn.Conv2D(6, 3, 2, "same", groups=3, in_channels=3))
@@ -264,7 +264,7 @@ def test_numpy_mode(numpy_mode):
         (lambda: nn.SeparableConv2D(4, 3, pointwise_initializer="x"), ValueError, "pointwise_initial"),
     ],
 )
-def test_what_does_not_fit_is_refused_at_construction(make, error, words):
+def test_invalid_arguments_are_refused_at_construction(make, error, words):
     with pytest.raises(error, match=words):
         make()
 
@@ -278,7 +278,7 @@ def test_data_of_other_channels_are_refused(padding):
         net(mx.nd.ones((1, 3, 8)))
 
 
-def test_a_symbol_gives_the_channels_where_it_can():
+def test_channels_are_inferred_from_a_symbol_if_possible():
     layer = nn.DepthwiseConv2D(3, padding="same", prefix="layer_")
     with pytest.raises(ValueError, match="layer has in_channels=0.* give in_channels"):
         layer(mx.sym.var("data"))

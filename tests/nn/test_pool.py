@@ -7,7 +7,7 @@ import reference
 from gluon_same import nn, specialize
 
 
-def test_the_forum_question_of_the_2x2_pool_at_stride_one():
+def test_a_2x2_pool_at_stride_one_keeps_the_size():
     x = mx.nd.arange(25).reshape((1, 1, 5, 5))
     want = np.minimum(np.arange(5) + 1, 4)[:, None] * 5 + np.minimum(np.arange(5) + 1, 4)
     net = nn.MaxPool2D(2, 1, padding="same")
@@ -45,7 +45,7 @@ def test_max_pooling_never_picks_the_padding(stride, hybridize):
 @pytest.mark.parametrize("hybridize", [False, True])
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("include", [None, False, True])
-def test_averages_divide_as_told(stride, include, hybridize):
+def test_averages_divide_as_count_include_pad_says(stride, include, hybridize):
     x = mx.nd.random.normal(shape=(1, 2, 7, 8))
     net = nn.AvgPool2D(4, stride, "same", count_include_pad=include)
     net.hybridize(hybridize)
@@ -54,7 +54,7 @@ def test_averages_divide_as_told(stride, include, hybridize):
     np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-5, atol=1e-5)
 
 
-def test_averages_with_pairs_divide_as_stock_by_default():
+def test_averages_with_pairs_divide_by_the_whole_window_by_default():
     x = mx.nd.ones((1, 1, 4, 4))
     pairs = ((1, 0), (0, 1))
     assert nn.AvgPool2D(2, 1, pairs)(x)[0, 0, 0, 0].asscalar() == 0.5
@@ -90,7 +90,7 @@ def test_float16_and_float64_max_pooling_in_every_graph(stride):
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
-def test_infinities_and_nans_pass_as_in_the_stock_operator(stride):
+def test_infinities_and_nans_spread_as_in_the_stock_operator(stride):
     x = mx.nd.random.normal(shape=(1, 1, 7, 7))
     x[0, 0, 3, 3], x[0, 0, 0, 0], x[0, 0, 6, 6] = np.nan, np.inf, -np.inf
     net = nn.MaxPool2D(3, stride, "same")
@@ -100,7 +100,7 @@ def test_infinities_and_nans_pass_as_in_the_stock_operator(stride):
     np.testing.assert_array_equal(net(x).asnumpy(), want)
 
 
-def test_gradients_of_padded_edges_come_back_to_the_edge():
+def test_gradients_of_padded_edges_go_to_the_edge():
     # The largest element is at a corner, and the gradients of all its windows go there.
     x = mx.nd.zeros((1, 1, 5, 5))
     x[0, 0, 4, 4] = 1

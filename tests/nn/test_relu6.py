@@ -12,7 +12,7 @@ with np.load(str(golden.TARGET)) as file:
 
 @pytest.mark.parametrize("hybridize", [False, True])
 @pytest.mark.parametrize("shape", [(-1,), (1, 1, -1, 1)])
-def test_relu6_is_that_of_tensorflow_but_for_the_gradient_at_6(shape, hybridize):
+def test_relu6_equals_tensorflow_except_for_the_gradient_at_6(shape, hybridize):
     layer, x = nn.ReLU6(), mx.nd.array(golden.RELU6).reshape(shape)
     layer.hybridize(hybridize)
     x.attach_grad()

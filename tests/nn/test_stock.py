@@ -74,7 +74,7 @@ def test_numeric_padding_is_bit_identical(name, args, kwargs, shape, hybridize, 
 
 
 @pytest.mark.parametrize("name, args, kwargs, shape", CASES)
-def test_repr_and_parameters_are_those_of_stock(name, args, kwargs, shape):
+def test_repr_and_parameters_equal_stock(name, args, kwargs, shape):
     theirs = getattr(stock, name)(*args, prefix="layer_", **kwargs)
     ours = getattr(nn, name)(*args, prefix="layer_", **kwargs)
     assert repr(ours) == repr(theirs)
@@ -84,7 +84,7 @@ def test_repr_and_parameters_are_those_of_stock(name, args, kwargs, shape):
 
 
 @pytest.mark.parametrize("name", LAYERS + GLOBAL)
-def test_signature_is_that_of_stock(name):
+def test_signature_equals_stock(name):
     theirs = dict(inspect.signature(getattr(stock, name)).parameters)
     ours = dict(inspect.signature(getattr(nn, name)).parameters)
     del theirs["kwargs"]
@@ -132,7 +132,7 @@ def test_copies_are_layers_of_the_same_class(name):
 
 
 @pytest.mark.parametrize("name", GLOBAL)
-def test_global_pooling_is_that_of_stock(name):
+def test_global_pooling_equals_stock(name):
     theirs, ours = (getattr(module, name)(prefix="layer_") for module in (stock, nn))
     assert repr(ours) == repr(theirs) and isinstance(ours, getattr(stock, name))
     x = mx.nd.random.normal(shape=(2, 3, 6, 5, 4)[: 2 + int(name[-2])])
@@ -157,7 +157,7 @@ def make(module, padding):
 
 @pytest.mark.parametrize("padding", [1, "same"])
 @pytest.mark.parametrize("direction", ["from stock", "to stock"])
-def test_params_files_are_exchanged_with_stock(direction, padding, tmp_path):
+def test_params_files_are_compatible_with_stock(direction, padding, tmp_path):
     source, target = make(stock, 1), make(nn, padding)
     if direction == "to stock":
         source, target = target, source

@@ -1,4 +1,4 @@
-"""Pictures of windows: what they say, in text and as figures."""
+"""Pictures of windows: what they show, in text and as figures."""
 
 from xml.etree import ElementTree
 
@@ -163,9 +163,9 @@ def test_nothing_is_drawn_outside_a_figure(n, window, mode):
         (dict(mode=5), "mode=5 is unknown"),
         (dict(mode=(0.5, 1)), "mode=.0.5, 1. is unknown"),
         (dict(mode=("a", "b")), "mode=.'a', 'b'. is unknown"),
-        (dict(operator=1), "operator=1 is no pair"),
-        (dict(operator=(1, 1), transposed=True), "operator=.1, 1. is no pair .*transposed=True"),
-        (dict(mode=(9, 9), transposed=True), "cuts off all"),
+        (dict(operator=1), "operator=1 is not a pair"),
+        (dict(operator=(1, 1), transposed=True), "operator=.1, 1. is not a pair .*transposed=True"),
+        (dict(mode=(9, 9), transposed=True), "cuts off the whole output"),
     ],
 )
 def test_explain_refuses_what_cannot_be_drawn(arguments, words):

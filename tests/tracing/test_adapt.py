@@ -37,7 +37,7 @@ def operators(graph):
 @pytest.mark.parametrize(
     "flags", [{}, {"static_alloc": True}, {"static_alloc": True, "static_shape": True}]
 )
-def test_every_size_gives_the_numbers_of_the_net(net, flags):
+def test_every_size_has_the_numbers_of_the_net(net, flags):
     want = [net(data(shape)) for shape in SHAPES]
     assert adapt(net) is net
     net.hybridize(**flags)
@@ -52,7 +52,7 @@ def test_a_net_that_has_not_run_yet_is_adapted(net):
     assert [net(data(shape)).shape[2:] for shape in SHAPES] == [(4, 5), (5, 4), (3, 3)]
 
 
-def test_each_size_has_a_specialized_graph_that_is_made_once(net):
+def test_each_size_has_a_specialized_graph_that_is_built_once(net):
     adapt(net).hybridize()
     for shape in SHAPES * 3:
         net(data(shape))
@@ -64,7 +64,7 @@ def test_each_size_has_a_specialized_graph_that_is_made_once(net):
     assert found == operators(net._cached_graph[1])
 
 
-def test_graphs_that_were_not_used_for_long_go(net):
+def test_the_least_recently_used_graphs_are_dropped(net):
     adapt(net, graphs=2).hybridize()
     for i in (0, 1, 0, 2):
         net(data(SHAPES[i]))
@@ -72,7 +72,7 @@ def test_graphs_that_were_not_used_for_long_go(net):
     assert kept == [True, False, True]
 
 
-def test_training_takes_the_steps_of_the_net():
+def test_training_equals_that_of_the_plain_net():
     weights = []
     for adapted in (False, True):
         mx.random.seed(0)
@@ -152,7 +152,7 @@ def test_what_changes_the_net_drops_its_graphs(net, change):
     assert net(data(SHAPES[2])).shape == (2, 8, 3, 3)
 
 
-def test_a_net_that_is_no_hybrid_block_has_its_parts_adapted():
+def test_parts_of_a_net_that_is_not_hybrid_are_adapted():
     class Outer(gluon.Block):
         def __init__(self):
             super().__init__()
@@ -208,7 +208,7 @@ class Cutting(gluon.HybridBlock):
 
 @pytest.mark.filterwarnings("ignore:The .-th input to HybridBlock is not used")
 @pytest.mark.parametrize("args", [(), (None,), ("x",), (None, ["x", "x"]), ("x", ["x"])])
-def test_the_graph_is_for_what_it_is_given_whatever_the_code_does_before(args):
+def test_the_graph_is_for_its_own_inputs_whatever_the_code_does_before(args):
     net, plain = Cutting(), Cutting()
     adapt(net).hybridize()
     for n in (9, 10, 12):
@@ -263,7 +263,7 @@ def test_the_detector_of_the_zoo_trains_at_several_sizes():
 
 
 @pytest.mark.parametrize("batch", [4, 6, 8])
-def test_a_batch_that_reaches_other_axes(batch):
+def test_a_batch_size_that_changes_other_axes(batch):
     class Clips(gluon.HybridBlock):
         def __init__(self):
             super().__init__()
@@ -283,7 +283,7 @@ def test_a_batch_that_reaches_other_axes(batch):
     same(net(data((batch, 8, 6, 6))), plain(data((batch, 8, 6, 6))))
 
 
-def test_a_net_whose_sizes_do_not_follow_serves_every_size_by_one_form():
+def test_a_net_whose_sizes_cannot_be_inferred_runs_the_graph_for_every_size():
     net = nn.HybridSequential()
     net.add(
         nn.Conv2D(4, 3, 2, "same"),
@@ -297,7 +297,7 @@ def test_a_net_whose_sizes_do_not_follow_serves_every_size_by_one_form():
         same(net(data((2, 3, 8, n))), numbers)
 
 
-def test_blocks_that_a_net_holds_twice_are_adapted_once():
+def test_blocks_that_occur_twice_are_adapted_once():
     pool, net = nn.MaxPool2D(3, 2, padding="same"), gluon.nn.Sequential()
     net.add(pool, pool, gluon.nn.Sequential())
     adapt(adapt(net)).hybridize()
@@ -312,7 +312,7 @@ def test_parameters_on_several_devices():
         assert layer(data(SHAPES[0]).as_in_context(context)).context == context
 
 
-def test_what_is_refused_leaves_the_net_as_it_was():
+def test_an_error_leaves_the_net_unchanged():
     layer = nn.Conv2D(8, 3, padding="same")
     layer.initialize()
     adapt(layer).hybridize()
@@ -321,7 +321,7 @@ def test_what_is_refused_leaves_the_net_as_it_was():
     assert layer(data((2, 3, 8, 8))).shape == (2, 8, 8, 8)
 
 
-def test_hooks_see_arrays(net):
+def test_hooks_receive_arrays(net):
     seen = []
     net.register_forward_hook(lambda block, given, out: seen.append(out.asnumpy().shape))
     with pytest.warns(UserWarning, match="hook"):

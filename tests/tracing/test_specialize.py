@@ -39,7 +39,7 @@ def same(a, b):
     np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_returns_the_net_and_gives_its_numbers(net):
+def test_returns_the_net_with_its_numbers(net):
     x = mx.nd.random.normal(shape=SHAPE)
     want = net(x)
     assert specialize(net, SHAPE) is net
@@ -116,7 +116,7 @@ def test_a_hybridized_net_around_it_refuses_another_size(net):
         outer(mx.nd.ones(OTHER)).wait_to_read()
 
 
-def test_no_training_state_is_touched(net):
+def test_no_training_state_changes(net):
     net(mx.nd.ones(SHAPE))
     trainer = gluon.Trainer(net.collect_params(), "sgd")
     with autograd.record():
@@ -192,7 +192,7 @@ def test_a_net_of_plain_blocks_can_be_specialized():
         net(mx.nd.ones((1, 3, 12, 12)))
 
 
-def test_layers_behind_a_specialized_size_that_layers_before_it_hide():
+def test_another_size_is_refused_behind_global_pooling():
     # After global pooling the input of the Dense layer does not depend on the size.
     net = nn.HybridSequential()
     net.add(nn.Conv2D(2, 3, 2, padding="same"), nn.GlobalAvgPool2D(), nn.Dense(2))
@@ -289,7 +289,7 @@ def test_inputs_that_were_not_specialized_are_refused():
         net(mx.nd.ones((1, 3, 8, 8)), mx.nd.ones((1, 3, 7, 7)))
 
 
-def test_a_size_that_follows_from_the_batch_is_not_fixed():
+def test_a_size_that_depends_on_the_batch_is_not_fixed():
     class Folded(nn.HybridBlock):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
@@ -331,14 +331,14 @@ def test_errors_name_the_argument_and_its_value(call, error, words):
         call()
 
 
-def test_a_failed_trace_leaves_the_net_as_it_was(net):
+def test_a_failed_trace_leaves_the_net_unchanged(net):
     with pytest.raises(ValueError, match="could not be traced"):
         specialize(net, (1, 3, 8))
     assert net(mx.nd.ones(SHAPE)).shape == (2, 4, 8, 9)
     assert not net._forward_pre_hooks and not net[0]._forward_pre_hooks
 
 
-def test_slices_of_a_specialized_net_are_plain_and_hold_its_layers(net):
+def test_slices_of_a_specialized_net_are_plain_and_contain_its_layers(net):
     x = mx.nd.random.normal(shape=SHAPE)
     specialize(net, SHAPE)
     head = net[:2]

@@ -24,7 +24,7 @@ def small_net():
     return net
 
 
-def test_the_keras_model_has_the_totals_that_keras_says():
+def test_the_keras_model_has_the_totals_of_keras():
     found = summary(model_zoo.keras_cnn(), (1, 3, 32, 32))
     assert totals(found) == (38_960, 38_840, 120)
     assert [row.params for row in found.rows] == [1792, 120, 0, 0, 36_928, 120, 0, 0]
@@ -36,7 +36,7 @@ def test_the_keras_model_has_the_totals_that_keras_says():
     ]
 
 
-def test_a_row_says_the_window_the_padding_and_the_sizes():
+def test_a_row_shows_the_window_the_padding_and_the_sizes():
     rows = summary(small_net(), (2, 3, 9, 7)).rows
     assert rows[0] == (
         *("conv0", "Conv2D", "3x1/2", "same"),
@@ -112,7 +112,7 @@ def flat(out):
     return [y for part in out for y in flat(part)] if isinstance(out, (list, tuple)) else [out]
 
 
-def test_it_says_the_same_before_and_after_everything():
+def test_it_is_the_same_before_and_after_every_step():
     net = small_net()
     shape = (2, 3, 9, 7)
     before = str(summary(net, shape))
@@ -127,7 +127,7 @@ def test_it_says_the_same_before_and_after_everything():
     assert str(summary(net, (5, *shape[1:]))) != before
 
 
-def test_a_net_is_left_as_it_is():
+def test_the_net_does_not_change():
     net = small_net()
     net.initialize()
     parameters = net.collect_params()
@@ -165,7 +165,7 @@ def test_a_hybridized_and_specialized_net_keeps_its_graph_and_its_guard():
         net(mx.nd.ones((2, 3, 8, 7)))
 
 
-def test_hooks_and_sizes_are_taken_back_after_an_error():
+def test_hooks_and_sizes_are_removed_after_an_error():
     class Failing(HybridBlock):
         def hybrid_forward(self, F, x):
             raise ZeroDivisionError("told why")
@@ -220,13 +220,13 @@ class HalfUsed(HybridBlock):
         return self.used(x)
 
 
-def test_layers_that_are_not_called_are_told():
+def test_layers_that_are_not_called_are_reported():
     found = summary(HalfUsed(in_units=5), (1, 3))
     assert (found.total_params, found.unused_params, found.unknown) == (20, 12, [])
     assert "Params of layers that were not called: 12" in str(found)
 
 
-def test_parameters_whose_shape_nothing_tells_are_named_and_not_counted():
+def test_parameters_of_unknown_shape_are_named_and_not_counted():
     found = summary(HalfUsed(in_units=0), (1, 3))
     assert found.unknown == ["half_unused_weight"]
     assert found.total_params == 8 + 2
@@ -298,7 +298,7 @@ class Scaled(HybridBlock):
         return x * scale
 
 
-def test_nets_whose_sizes_do_not_fit_are_told_in_one_line():
+def test_sizes_that_do_not_fit_are_reported_in_one_line():
     for net, shapes, words in (
         (model_zoo.keras_cnn(), [(1, 3, 33, 33)], r"^data for kerascnn\d* of shape .* does not fit"),
         (
@@ -315,7 +315,7 @@ def test_nets_whose_sizes_do_not_fit_are_told_in_one_line():
         assert "\n" not in str(refusal.value)
 
 
-def test_code_that_needs_arrays_is_told_to_become_hybrid():
+def test_code_that_requires_arrays_is_reported():
     class Eager(Block):
         def forward(self, x):
             return mx.nd.relu(x)

@@ -53,7 +53,7 @@ def stock_net():
 
 
 @pytest.mark.parametrize("hybridize", [False, True])
-def test_a_stock_net_with_the_weights_of_keras_gives_the_numbers_of_keras(hybridize):
+def test_a_stock_net_with_keras_weights_equals_keras(hybridize):
     net = stock_net()
     net.hybridize(hybridize)
     x = {size: mx.nd.array(golden.draw((1, *size, 3)).transpose(0, 3, 1, 2)) for size in golden.SIZES}
@@ -75,7 +75,7 @@ def test_a_stock_net_with_the_weights_of_keras_gives_the_numbers_of_keras(hybrid
         assert other.shape != want.shape or abs(other - want).max() > 0.1 * abs(want).max()
 
 
-def test_all_but_the_windows_stays(tmp_path):
+def test_only_the_windows_change(tmp_path):
     net = stock_net()
     blocks, names = list(net), list(net.collect_params())
     values = [p.data() for p in net.collect_params().values()]
@@ -113,7 +113,7 @@ class Odd(mx.gluon.HybridBlock):
 
 
 @pytest.mark.filterwarnings("ignore:.*is an unregistered container")
-def test_blocks_wherever_they_are():
+def test_blocks_in_attributes_and_containers_are_found():
     net = Odd()
     net.initialize()
     net.hybridize()
@@ -140,7 +140,7 @@ class Alone(stock.Conv2D):
 
 
 @pytest.mark.parametrize("how", [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_subclasses_keep_what_they_do(how):
+def test_subclasses_keep_their_behavior(how):
     net = Doubled(4, 3, 2, 1, in_channels=3)
     net.initialize()
     assert to_same(net).changed[0][:3] == ("", "Doubled", "3x3/2")
@@ -153,7 +153,7 @@ def test_subclasses_keep_what_they_do(how):
         np.testing.assert_allclose(net(x).asnumpy(), 2 * ours(x).asnumpy(), **X)
 
 
-def test_a_layer_that_computes_by_itself_is_refused_and_nothing_changes():
+def test_a_layer_with_its_own_computation_is_refused_and_nothing_changes():
     net = stock.HybridSequential()
     net.add(stock.MaxPool2D(3, 2, 1), Alone(4, 3, 2, 1))
     with pytest.raises(
@@ -166,7 +166,7 @@ def test_a_layer_that_computes_by_itself_is_refused_and_nothing_changes():
     assert [layer.type for layer in report.left] == ["Alone"]
 
 
-def test_a_fixed_graph_is_refused_where_it_pads_otherwise():
+def test_a_fixed_graph_with_another_padding_is_refused():
     def graph(padding, strides):
         conv = stock.Conv2D(4, 3, strides, padding, in_channels=3)
         data = mx.sym.var("data")
@@ -248,7 +248,7 @@ def test_what_was_meant_as_same_becomes_same(kind, arguments, module):
 
 
 @pytest.mark.parametrize("kind, arguments", SAME_ALREADY)
-def test_what_is_same_already_is_left_and_not_listed(kind, arguments):
+def test_layers_that_already_pad_as_same_are_not_listed(kind, arguments):
     layer = layer_of(stock, kind, arguments)
     layer.initialize()
     report = to_same(layer, lambda *_: True)
@@ -260,7 +260,7 @@ def test_what_is_same_already_is_left_and_not_listed(kind, arguments):
 
 
 @pytest.mark.parametrize("kind, arguments", LEFT)
-def test_other_layers_change_only_where_the_predicate_says_so(kind, arguments):
+def test_other_layers_change_only_if_the_predicate_is_true(kind, arguments):
     layer = layer_of(stock, kind, arguments)
     layer.initialize()
     report = to_same(layer)
@@ -272,7 +272,7 @@ def test_other_layers_change_only_where_the_predicate_says_so(kind, arguments):
     np.testing.assert_allclose(layer(x).asnumpy(), ours(x).asnumpy(), **X)
 
 
-def test_words_and_pairs_are_left():
+def test_words_and_pairs_do_not_change():
     net = nn.HybridSequential()
     net.add(nn.Conv2D(2, 3, padding=((0, 1), (1, 1))), nn.Conv2D(2, 3, 2, "same_lower"))
     net.add(nn.Conv2D(2, 3, padding="valid"), nn.MaxPool2D(3, 2, "same"), nn.GlobalAvgPool2D())
@@ -296,7 +296,7 @@ def test_specialized_and_adapted_nets_serve_every_size_again():
 @pytest.mark.parametrize(
     "name, count", [("resnet18_v1", 5), ("mobilenetv2_0.25", 5), ("densenet121", 2)]
 )
-def test_nets_of_the_zoo(name, count):
+def test_nets_of_the_model_zoo(name, count):
     net = vision.get_model(name, classes=3)
     assert len(to_same(net).changed) == count
     net.initialize()
@@ -318,7 +318,7 @@ def test_the_report():
     assert repr(to_same(stock.MaxPool2D(3, 2, 1))).endswith("(net) (MaxPool2D)  3x3/2  1 -> same")
 
 
-def test_what_does_not_fit_is_refused():
+def test_invalid_arguments_are_refused():
     with pytest.raises(TypeError, match="net=3 is not a Gluon Block"):
         to_same(3)
     with pytest.raises(TypeError, match=r"predicate\('', \.\.\.\) returned 'no'"):

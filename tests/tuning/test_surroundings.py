@@ -37,7 +37,7 @@ def pool():
     return nn.MaxPool2D(2, 1, padding="same")
 
 
-def test_surroundings_reach_from_convolution_to_convolution():
+def test_surroundings_extend_from_convolution_to_convolution():
     net = chain(
         nn.Conv2D(4, 1),
         nn.Conv2D(8, 1),
@@ -54,13 +54,13 @@ def test_surroundings_reach_from_convolution_to_convolution():
     assert list(cuts.values()) == [(1, 4, 9, 9)] and outs == [(1, 16, 9, 9)]
 
 
-def test_a_layer_at_both_ends_of_a_net_stands_alone():
+def test_a_single_layer_has_no_neighbors():
     operators, cuts, outs = around(pool(), (1, 3, 9, 9))
     assert operators == ["Pooling", "slice"]
     assert list(cuts.values()) == [(1, 3, 9, 9)] and outs == [(1, 3, 9, 9)]
 
 
-def test_branches_are_measured_with_what_they_join():
+def test_branches_are_measured_with_the_operator_that_joins_them():
     class Branched(nn.HybridBlock):
         def __init__(self):
             super().__init__()
@@ -82,7 +82,7 @@ def test_branches_are_measured_with_what_they_join():
     assert outs == [(2, 4, 9, 9)] * 2
 
 
-def test_each_call_of_a_shared_layer_is_told_apart():
+def test_calls_of_a_shared_layer_are_distinguished():
     shared = nn.Conv2D(3, 2, padding="same", in_channels=3)
     net = chain(shared, nn.AvgPool2D(2, 2), shared)
     operators, cuts, outs = around(net, (1, 3, 16, 16), 0)

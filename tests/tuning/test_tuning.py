@@ -81,7 +81,7 @@ def test_ties_go_to_the_shortest():
     assert tuning.fastest({"portable": 1.1, "pad": 1.04, "join": 1.0}) == "pad"
 
 
-def test_specializing_without_tuning_measures_nothing_and_undoes_it(net, stopwatch):
+def test_specializing_without_tuning_measures_nothing_and_undoes_tuning(net, stopwatch):
     specialize(net, SHAPE)
     assert not stopwatch.runs
     stopwatch.fast = ["move"]
@@ -103,7 +103,7 @@ def test_layers_with_one_way_are_not_measured(stopwatch):
     assert not stopwatch.runs and not tuning.results()
 
 
-def test_what_was_measured_is_remembered(net, stopwatch):
+def test_measured_times_are_remembered(net, stopwatch):
     specialize(net, SHAPE, tune=True)
     count = len(stopwatch.runs)
     assert count == len(tuning.results()) == 4
@@ -130,7 +130,7 @@ def test_results_are_saved_and_loaded(net, stopwatch, tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"machine": {}, "seconds": {"a": 1}}', "\x00"])
-def test_a_file_of_something_else_is_refused(content, tmp_path):
+def test_a_file_of_another_kind_is_refused(content, tmp_path):
     path = tmp_path / "times.json"
     path.write_text(content)
     with pytest.raises(ValueError, match="not a file of gluon_same.tuning.save"):
@@ -145,7 +145,7 @@ def test_times_of_another_machine_are_refused(tmp_path, monkeypatch):
         tuning.load(path)
 
 
-def test_no_parameter_and_no_random_state_is_touched(net, stopwatch):
+def test_no_parameter_and_no_random_state_changes(net, stopwatch):
     net(mx.nd.ones(SHAPE))
     before = {k: p.data().asnumpy() for k, p in net.collect_params().items()}
     mx.random.seed(3)
@@ -157,14 +157,14 @@ def test_no_parameter_and_no_random_state_is_touched(net, stopwatch):
         np.testing.assert_array_equal(parameter.data().asnumpy(), before[name])
 
 
-def test_other_dtypes_take_ways_that_any_dtype_has(net, stopwatch):
+def test_other_dtypes_use_ways_that_support_every_dtype(net, stopwatch):
     net.cast("float64")
     stopwatch.fast = ["move", "together"]
     specialize(net, SHAPE, tune=True)
     assert stopwatch.runs and all(set(runs) <= {"portable", "crop", "pad"} for runs in stopwatch.runs)
 
 
-def test_a_way_that_mxnet_cannot_run_is_left_out(stopwatch, monkeypatch):
+def test_a_way_that_mxnet_cannot_run_is_skipped(stopwatch, monkeypatch):
     layer = nn.MaxPool2D(2, 1, padding="same")
     x = mx.nd.random.normal(shape=SHAPE)
     run = choose._runner
@@ -220,7 +220,7 @@ def test_numpy_mode(numpy_mode, stopwatch):
     same(net(x), want)
 
 
-def test_the_stopwatch_runs_each_and_spares_the_slow():
+def test_the_stopwatch_runs_slow_functions_less_often():
     counts = {"fast": 0, "slow": 0}
 
     def run(name, steps):
@@ -232,7 +232,7 @@ def test_the_stopwatch_runs_each_and_spares_the_slow():
     assert counts["slow"] == 1 and counts["fast"] >= 1 + LEAST
 
 
-def test_progress_is_shown_where_it_takes_long(net, stopwatch, monkeypatch, capsys):
+def test_progress_is_shown_if_tuning_takes_long(net, stopwatch, monkeypatch, capsys):
     specialize(net, SHAPE, tune=True)
     assert capsys.readouterr().err == ""
     tuning.forget()
@@ -253,8 +253,8 @@ def test_the_command_shows_the_ways_with_their_times(stopwatch, capsys):
     case = ["pad", "--size", "13x13", "--kernel", "2", "--op", "pool", "--channels", "8", "--measure"]
     assert main(case) == 0
     out = capsys.readouterr().out
-    assert "What it takes here, alone, at batch 1\n" in out
-    assert "  join           1000.000 ms  < the fastest\n" in out
+    assert "Times on this machine, of the layer alone, at batch 1\n" in out
+    assert "  join           1000.000 ms  fastest\n" in out
     assert "  together      100000.000 ms\n" in out
     assert main([*case, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["seconds"]["join"] == 1
@@ -262,7 +262,7 @@ def test_the_command_shows_the_ways_with_their_times(stopwatch, capsys):
     assert "nothing to choose from" in capsys.readouterr().out
 
 
-def test_a_net_is_left_as_it_was_where_tuning_is_interrupted(net, monkeypatch):
+def test_interrupted_tuning_leaves_the_net_unchanged(net, monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt
 
@@ -314,7 +314,7 @@ class Named(nn.Block):
 
 
 @pytest.mark.parametrize("make", [Auxiliary, Split, Named])
-def test_unusual_nets_are_tuned_as_far_as_can_be(make, stopwatch):
+def test_unusual_nets_are_tuned_as_far_as_possible(make, stopwatch):
     net = make()
     net.initialize()
     x = mx.nd.random.normal(shape=SHAPE)
@@ -330,7 +330,7 @@ def test_unusual_nets_are_tuned_as_far_as_can_be(make, stopwatch):
         same(net(x)["out"], want["out"])
 
 
-def test_no_tag_is_left_in_a_graph(net, stopwatch, tmp_path):
+def test_no_tag_remains_in_a_graph(net, stopwatch, tmp_path):
     tuning.times_of(net[3], (2, 8, 8, 8))
     adapt(net, tune=True).hybridize()
     net(mx.nd.ones(SHAPE))
@@ -339,7 +339,7 @@ def test_no_tag_is_left_in_a_graph(net, stopwatch, tmp_path):
 
 
 @pytest.mark.parametrize("tune", [True, "training"])
-def test_what_draws_random_numbers_is_not_run(tune):
+def test_random_operators_are_not_run(tune):
     net = nn.HybridSequential()
     net.add(nn.Conv2D(8, 3, 2, "same"), nn.Dropout(0.5), nn.MaxPool2D(2, 1, "same"), nn.Dropout(0.5))
     net.initialize()

@@ -1,19 +1,19 @@
 """Train the convolutional autoencoder on scikit-learn's handwritten digits, in one process or several.
 
-    python benchmarks/train_digits.py [--epochs 6] [--batch-size 32] [--learning-rate 0.003]
+    python notebooks/training/train_digits.py [--epochs 6] [--batch-size 32] [--learning-rate 0.003]
         [--seed 0] [--dtype float32|float64] [--eager] [--kvstore none|local|dist_sync] [--save FILE]
 
-It needs scikit-learn, and takes some ten seconds. The 1,797 images of 8x8 are enlarged to the 28x28
+Requires scikit-learn, and takes about ten seconds. The 1,797 images of 8x8 are enlarged to the 28x28
 of the net. The loss is the binary cross-entropy of a pixel, on average over all images. Shades of gray
 keep it above 0.361, the loss of the images themselves; answering with the mean image gives 0.501. The
 default run ends below 0.40.
 
-With ``--kvstore dist_sync``, MXNet's launcher starts this program on every machine, and MXNet's
-parameter servers keep the weights. All workers draw the same batches and each takes its share of
-every one, so that the sum of their gradients, which is what the servers apply, is the gradient of the
-joint batch: the weights are those of one process, but for rounding. Rounding decides between maxima
-of a window that are nearly equal, so the weights may drift apart after some dozen batches, at like
-losses: in float32 they do, in float64 seldom.
+With ``--kvstore dist_sync``, ``launch.py`` starts this program on every machine, and MXNet's
+parameter servers keep the weights. All workers draw the same batches, and each takes its share of every
+one. The servers add up the gradients of the shares, which is the gradient of the joint batch, so the
+weights equal those of one process up to rounding. Rounding decides between maxima of a window that are
+nearly equal, so after some dozen batches the weights may drift apart, at similar losses: in float32 they
+do, in float64 seldom.
 """
 
 import argparse

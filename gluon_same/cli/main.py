@@ -1,0 +1,135 @@
+"""The command line, ``python -m gluon_same COMMAND`` or ``gluon-same COMMAND``.
+
+MXNet takes a second to import. So this module does not import it, and a command's module is imported
+only when that command is run.
+"""
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from typing import Any, Optional, Sequence
+
+from .. import __version__
+
+PROGRAM = "python -m gluon_same"
+
+#: What each command does. Its module here has ``add_arguments(parser)`` and ``run(args) -> int``.
+COMMANDS = {
+    "demo": "run a photograph through a net with padding='same', and check and time it",
+    "pad": "show which padding a layer needs, and what to write in each framework",
+}
+
+EXAMPLES = """\
+examples:
+  {0} pad --size 224x224 --kernel 3 --stride 2
+  {0} demo --out maps.svg
+"""
+
+
+def main(arguments: Optional[Sequence[str]] = None, program: str = PROGRAM) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The command and its options; ``sys.argv[1:]`` by default.
+    program : str
+        The name of the program in messages.
+
+    Returns
+    -------
+    int
+        0 if all went well, 1 if a command found an error or could not write, 130 after Ctrl-C, 141 if
+        the reader of the output went away.
+
+    Raises
+    ------
+    SystemExit
+        With status 2 after bad usage, and 0 after ``--help`` and ``--version``.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if hasattr(sys.stdout, "reconfigure"):  # a file's name may have characters the terminal lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            args = _parser(program, arguments).parse_args(arguments)
+            return args.run(args)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:  # the output cannot be written
+        # The interpreter flushes once more as it ends. That goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return 141
+        print(f"{program}: {error}", file=sys.stderr)
+        return 1
+
+
+def run_module() -> int:
+    """Run ``python -m gluon_same``."""
+    sys.unraisablehook = _report_unraisable
+    return main()
+
+
+def run_script() -> int:
+    """Run the console script ``gluon-same``."""
+    sys.unraisablehook = _report_unraisable
+    return main(program="gluon-same")
+
+
+def _report_unraisable(unraisable: Any) -> None:
+    # If Ctrl-C interrupts MXNet while it makes an array, the array's ``__del__`` lacks a handle.
+    if not (isinstance(unraisable.exc_value, AttributeError) and "handle" in str(unraisable.exc_value)):
+        sys.__unraisablehook__(unraisable)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors take one line."""
+
+    def __init__(self, **settings):
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {' '.join(message.split())} (see --help)\n")
+
+
+class _Version(argparse.Action):
+    """Print the versions of gluon_same and MXNet, without importing MXNet."""
+
+    def __call__(self, parser, *_):
+        print(f"gluon_same {__version__} ({_mxnet()})")
+        parser.exit()
+
+
+def _mxnet():
+    from importlib.metadata import PackageNotFoundError, distributions, version
+
+    try:
+        return f"MXNet {version('mxnet')}"
+    except PackageNotFoundError:  # builds for GPUs have other names, such as mxnet-cu112
+        found = (d for d in distributions() if str(d.metadata["Name"]).lower().startswith("mxnet"))
+        return next((f"MXNet {d.version}" for d in found), "MXNet is not installed")
+
+
+def _parser(program, arguments):
+    parser = _Parser(
+        prog=program,
+        description="padding='same' for MXNet Gluon, with TensorFlow's and Keras' numbers.",
+        epilog=EXAMPLES.format(program),
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the versions and exit")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    # No option before the command takes a value, so the first word is the command.
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary)
+        if name == chosen:
+            module = import_module(f".{name}", __package__)
+            command.description = module.__doc__
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    return parser

@@ -1,0 +1,172 @@
+"""The layers and functions of PyTorch, Keras and TensorFlow that advice names, in NumPy's loops.
+
+They place their windows as those frameworks document it. So advice runs without them.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+import reference
+
+
+def axes(value, ndim):
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * ndim
+
+
+def up(size, pad, kernel, stride):
+    """What ceil_mode adds to the end; PyTorch drops a window that starts beyond the input."""
+    reach = size + 2 * pad - kernel
+    count = -(-reach // stride) + 1
+    if (count - 1) * stride >= size + pad:
+        count -= 1
+    return max((count - 1) * stride - reach, 0)
+
+
+def torch_of(weight):
+    """``nn``, ``F`` and ``torch``, whose convolutions have a weight."""
+
+    def conv(ndim):
+        def make(channels, filters, kernel, stride=1, padding=0, dilation=1, groups=1):
+            kernel, stride, dilation = (axes(v, ndim) for v in (kernel, stride, dilation))
+            assert weight.shape == (filters, channels // groups, *kernel)
+
+            def layer(x):
+                if padding == "same":
+                    assert set(stride) == {1}
+                    pads = reference.same_pads(x.shape[2:], kernel, stride, dilation)
+                else:
+                    pads = [(p, p) for p in axes(padding, ndim)]
+                return reference.convolution(x, weight, stride, dilation, pads, groups)
+
+            return layer
+
+        return make
+
+    def transposed(ndim):
+        def make(channels, filters, kernel, stride=1, padding=0, output_padding=0, dilation=1):
+            assert weight.shape == (channels, filters, *axes(kernel, ndim))
+            stride, dilation, padding, extra = (
+                axes(v, ndim) for v in (stride, dilation, padding, output_padding)
+            )
+            assert all(e < max(s, d) for e, s, d in zip(extra, stride, dilation))
+            pads = [(p, p - e) for p, e in zip(padding, extra)]
+            more = [max(-after, 0) for _, after in pads]
+            pads = [(before, max(after, 0)) for before, after in pads]
+            return lambda x: reference.deconvolution(x, weight, stride, dilation, pads, more)
+
+        return make
+
+    def pool(ndim, kind):
+        def make(kernel, stride, padding=0, ceil_mode=False, count_include_pad=True):
+            kernel, stride, padding = (axes(v, ndim) for v in (kernel, stride, padding))
+            assert all(2 * p <= k for p, k in zip(padding, kernel))
+
+            def layer(x):
+                assert kind == "max" or not any(padding) or not count_include_pad
+                sizes = zip(x.shape[2:], padding, kernel, stride)
+                more = [up(*axis) if ceil_mode else 0 for axis in sizes]
+                pads = [(p, p + m) for p, m in zip(padding, more)]
+                return reference.pooling(x, kernel, stride, pads, kind)
+
+            return layer
+
+        return make
+
+    def pad(x, amounts, value=0.0):
+        pairs = list(zip(amounts[::2], amounts[1::2]))[::-1]
+        return np.pad(x, [(0, 0)] * (x.ndim - len(pairs)) + pairs, constant_values=value)
+
+    nn = {}
+    for n in (1, 2, 3):
+        nn.update({f"Conv{n}d": conv(n), f"ConvTranspose{n}d": transposed(n)})
+        nn.update({f"MaxPool{n}d": pool(n, "max"), f"AvgPool{n}d": pool(n, "avg")})
+    names = {"nn": nn, "F": {"pad": pad}, "torch": {"ones_like": np.ones_like}}
+    return {name: SimpleNamespace(**functions) for name, functions in names.items()}
+
+
+def last(function):
+    """A function of data with channels first, on data with channels last."""
+    return lambda x: np.moveaxis(function(np.moveaxis(x, -1, 1)), 1, -1)
+
+
+def keras_of(weight):
+    """``keras`` and ``tf``, on channels last; the weight is in PyTorch's order."""
+
+    def pads_of(x, kernel, stride, dilation, padding):
+        if padding.lower() == "same":
+            return reference.same_pads(x.shape[2:], kernel, stride, dilation)
+        if padding == "causal":
+            return [((kernel[0] - 1) * dilation[0], 0)]
+        assert padding.lower() == "valid"
+        return [(0, 0)] * len(kernel)
+
+    def convolve(x, kernel, strides=1, padding="valid", dilation_rate=1, groups=1):
+        n = weight.ndim - 2
+        kernel, stride, dilation = (axes(v, n) for v in (kernel, strides, dilation_rate))
+        pads = pads_of(x, kernel, stride, dilation, padding)
+        return reference.convolution(x, weight, stride, dilation, pads, groups)
+
+    def transpose(x, kernel, strides=1, padding="valid", dilation_rate=1):
+        n = weight.ndim - 2
+        kernel, stride, dilation = (axes(v, n) for v in (kernel, strides, dilation_rate))
+        spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
+        pads, extra = [(0, 0)] * n, [max(s - k, 0) for s, k in zip(stride, spans)]
+        if padding.lower() == "same":
+            pads = reference.same_pads(stride, kernel, stride, dilation)
+        return reference.deconvolution(x, weight, stride, dilation, pads, extra)
+
+    def pool(x, kernel, strides, padding, kind, n):
+        kernel, stride = axes(kernel, n), axes(strides, n)
+        pads = pads_of(x, kernel, stride, (1,) * n, padding)
+        return reference.pooling(x, kernel, stride, pads, kind)
+
+    def layer(function, **fixed):
+        return lambda *given, **named: last(
+            lambda x: function(x, given[-1], **named, **fixed)  # filters come first, if any
+        )
+
+    def convolved(x, w, padding, strides=1, stride=None, dilations=1):
+        assert w is weight
+        if weight.ndim == 5:
+            assert len(strides) == 5
+            strides, dilations = (v[1:-1] if v != 1 else v for v in (strides, dilations))
+        groups = x.shape[-1] // weight.shape[1]
+        kernel, strides = weight.shape[2:], stride or strides
+        return last(lambda x: convolve(x, kernel, strides, padding, dilations, groups))(x)
+
+    def transposed(x, w, output_shape, padding, strides=1, dilations=1):
+        assert w is weight
+        y = last(lambda x: transpose(x, weight.shape[2:], strides, padding, dilations))(x)
+        assert y.shape[1:] == output_shape[1:]
+        return y
+
+    layers, ops = {}, {}
+    for n in (1, 2, 3):
+        layers[f"Conv{n}D"], layers[f"Conv{n}DTranspose"] = layer(convolve), layer(transpose)
+        ops[f"conv{n}d"], ops[f"conv{n}d_transpose"] = convolved, transposed
+        for name, op, kind in (("Max", "max", "max"), ("Average", "avg", "avg")):
+            layers[f"{name}Pooling{n}D"] = layer(pool, kind=kind, n=n)
+            ops[f"{op}_pool{n}d"] = lambda x, *a, kind=kind, n=n, **k: last(
+                lambda x: pool(x, *a, kind=kind, n=n, **k)
+            )(x)
+
+    def pad(x, pads, constant_values=0.0):
+        return np.pad(x, pads, constant_values=constant_values)
+
+    tf = {"nn": SimpleNamespace(**ops), "pad": pad, "ones_like": np.ones_like}
+    return {
+        "keras": SimpleNamespace(layers=SimpleNamespace(**layers)),
+        "tf": SimpleNamespace(**tf),
+        "w": weight,
+    }
+
+
+def run(code, x, names):
+    """What advice's code makes of data."""
+    space = {**names, "x": x}
+    if len(code) == 1 and not code[0].startswith("y = "):
+        result = eval(code[0], space)
+        return result(x) if callable(result) else result
+    exec("\n".join(code), space)
+    return space["y"]
