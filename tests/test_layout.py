@@ -1,6 +1,7 @@
 """Imports run downwards only, and modules that do not require MXNet do not import it."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -92,3 +93,13 @@ def test_names_are_listed():
         assert getattr(gluon_same, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'nope'"):
         gluon_same.nope  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["functional", "geometry", "keras", "keras.mxnet_backend", "model_zoo", "nn", "onnx", "tuning"],
+)
+def test_dir_shows_the_public_names(name):
+    module = importlib.import_module(f"gluon_same.{name}")
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)

@@ -24,7 +24,7 @@ argument of the wrong type.
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
-from typing import Any, Optional, Sequence, Union
+from typing import Any, List, Optional, Sequence, Union
 
 from . import checks, operations
 from .checks import conv_transpose_padding
@@ -39,6 +39,11 @@ __all__ = [
     "max_pool",
     "separable_conv",
 ]
+
+
+def __dir__() -> List[str]:
+    return __all__
+
 
 IntOrInts = Union[int, Sequence[int]]
 

@@ -30,6 +30,11 @@ from . import learning_phase, replacements
 
 __all__ = ["REPLACED", "install", "installed", "is_installed", "uninstall"]
 
+
+def __dir__() -> List[str]:
+    return __all__
+
+
 VERSION = "2.2.4.3"
 
 #: Functions of the backend, each replaced in ``keras.backend`` and in the module that defines it.
