@@ -139,7 +139,7 @@ def _flat(args):
 
 
 class DepthwiseConv1D(_Depthwise, Conv1D):
-    """1-D depthwise convolution: each channel has ``depth_multiplier`` kernels of its own.
+    """1-D depthwise convolution: each channel has its own ``depth_multiplier`` kernels.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class DepthwiseConv1D(_Depthwise, Conv1D):
 
 
 class DepthwiseConv2D(_Depthwise, Conv2D):
-    """2-D depthwise convolution: each channel has ``depth_multiplier`` kernels of its own.
+    """2-D depthwise convolution: each channel has its own ``depth_multiplier`` kernels.
 
     Parameters
     ----------
