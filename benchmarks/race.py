@@ -180,7 +180,7 @@ def add_python(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
         if name not in names or shutil.which(path) is None:
             known = ", ".join(sorted(names))
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not NAME=PATH: give an interpreter's path and one of the names {known}"
+                f"{text!r} is not NAME=PATH, the path of an interpreter, with a NAME among {known}"
             )
         return name, path
 
@@ -197,7 +197,7 @@ def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None
 
     def seconds(text):
         if not 0 < float(text) < 3600:
-            raise argparse.ArgumentTypeError(f"{text!r} must be above 0 and below 3600")
+            raise argparse.ArgumentTypeError(f"{text!r} is not above 0 and below 3600")
         return float(text)
 
     add_python(parser, names)
