@@ -30,6 +30,9 @@ ONNX = [
 # The last keras-mxnet there is.
 KERAS = ["keras-mxnet==2.2.4.3"]
 
+# To read the files of Keras' models; neither Keras nor TensorFlow is needed for that.
+KERAS_MODELS = ["h5py>=3"]
+
 # To run the notebooks without a browser, as the tests do.
 NOTEBOOKS = [
     "ipykernel",
@@ -65,10 +68,12 @@ setup(
     ],
     extras_require={
         "keras": KERAS,
+        "keras-models": KERAS_MODELS,
         "onnx": ["mxnet>=1.9.1,<2", *ONNX],
         "notebooks": ["mxnet>=1.9.1,<2", *KERAS, *ONNX, *NOTEBOOKS, "notebook"],
         "test": [
             *KERAS,
+            *KERAS_MODELS,
             *ONNX,
             *NOTEBOOKS,
             "scipy",  # for the entropy calibration of MXNet's quantization

@@ -216,3 +216,29 @@ def test_the_net_does_not_change(path):
             np.testing.assert_array_equal(p.data().asnumpy(), values[name])
     close(reader(path)(x), want)
     close([out.asnumpy() for out in net(x)], want)
+
+
+def test_a_layer_that_is_called_twice_is_exported_twice(tmp_path):
+    """Its operators have the same names, which MXNet's exporter takes for the same nodes."""
+
+    class Twice(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(3, in_units=3, activation="tanh")
+
+        def hybrid_forward(self, F, x):
+            return self.dense(self.dense(x) * 2)
+
+    net = Twice()
+    net.initialize(mx.init.Uniform(1))
+    file = export_model(net, (2, 3), tmp_path / "net.onnx")
+    x = mx.nd.random.uniform(shape=(2, 3))
+    close(reader(file)(x), net(x))
+
+
+def test_zeros_around_negative_numbers_may_be_the_maximum(tmp_path):
+    """onnxruntime would take them for a max pooling's own padding, which never is."""
+    net = nn.HybridSequential()
+    net.add(nn.ZeroPadding2D(1), nn.MaxPool2D(2))
+    x = -mx.nd.random.uniform(1, 2, shape=(1, 2, 4, 4))
+    close(reader(export_model(net, x.shape, tmp_path / "net.onnx", check=False))(x), net(x))

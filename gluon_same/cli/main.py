@@ -16,6 +16,7 @@ PROGRAM = "python -m gluon_same"
 
 #: What each command does. Its module here has ``add_arguments(parser)`` and ``run(args) -> int``.
 COMMANDS = {
+    "convert": "convert a Keras model (.keras, .h5) into MXNet's files and ONNX",
     "demo": "run a photograph through a net with padding='same', and check and time it",
     "pad": "show which padding a layer needs, and what to write in each framework",
 }

@@ -1,7 +1,10 @@
-"""Convolution and pooling with the signatures of a Keras backend, with TensorFlow's numbers.
+"""Keras models as Gluon nets, and the layers of a Keras backend, with TensorFlow's numbers.
 
-For authors of Keras backends on MXNet: the functions have the signatures, the kernel layouts and the
-meaning of those in a Keras 3 backend's ``nn`` module. :mod:`gluon_same.keras.mxnet_backend` puts the
+:func:`load_model` reads a model that Keras saved, :func:`load_keras_weights` reads its weights into a
+net of your own, and :func:`compare` finds the first layer whose numbers differ.
+
+For authors of Keras backends on MXNet: the other functions have the signatures, the kernel layouts and
+the meaning of those in a Keras 3 backend's ``nn`` module. :mod:`gluon_same.keras.mxnet_backend` puts the
 keras-mxnet package right with them. Keras itself is not imported.
 
 All functions accept arrays or symbols, in classic or in NumPy mode, with one to three spatial axes.
@@ -28,14 +31,18 @@ from typing import Any, List, Optional, Sequence, Union
 
 from . import checks, operations
 from .checks import conv_transpose_padding
+from .models import compare, load_keras_weights, load_model
 from .operands import Operand, take
 
 __all__ = [
     "average_pool",
+    "compare",
     "conv",
     "conv_transpose",
     "conv_transpose_padding",
     "depthwise_conv",
+    "load_keras_weights",
+    "load_model",
     "max_pool",
     "separable_conv",
 ]

@@ -69,12 +69,7 @@ def finish(
     model = onnx.load(path)
     graph = model.graph
     _fold(graph, marks)
-    for name, value in weights.items():
-        graph.initializer.append(numpy_helper.from_array(value.asnumpy(), name))
-    _drop_unused(graph)
-    # The exporter lists the inputs as the graph meets them, with the weights among them, which keeps
-    # runtimes from folding those; and the outputs likewise.
-    _order(graph.input, inputs)
+    _keep_zeros(graph)
     _order(graph.output, outputs)
     if [value.name for value in graph.output] != list(outputs):
         raise ValueError(f"The exporter lost outputs: {list(outputs)} are wanted")
@@ -82,16 +77,24 @@ def finish(
         node.name = node.name or node.output[0]
     if dynamic:
         for value in graph.input:
-            _free(value, f"{value.name}_" if len(graph.input) > 1 else "")
+            if value.name in inputs:
+                _free(value, f"{value.name}_" if len(inputs) > 1 else "")
     model.producer_name = "MXNet"
     model.producer_version = mx.__version__
     model.ir_version = IR
     model.opset_import[0].version = OPSET
+    # Weights are inputs so far. Without their values, which onnx would copy each time, this is quick.
     if dynamic:  # the exporter knows nothing of the outputs' sizes then
         found = shape_inference.infer_shapes(model).graph.output
         del graph.output[:]
         graph.output.extend(found)
     checker.check_model(model, full_check=True)
+    for name, value in weights.items():
+        graph.initializer.append(numpy_helper.from_array(value.asnumpy(), name))
+    _drop_unused(graph)
+    # The exporter lists the inputs as the graph meets them, with the weights among them, which keeps
+    # runtimes from folding those; and the outputs likewise.
+    _order(graph.input, inputs)
     onnx.save(model, path)
 
 
@@ -111,6 +114,20 @@ def _fold(graph, marks):
     left = [node for node in graph.node if not any(node is gone for gone in dropped)]
     del graph.node[:]
     graph.node.extend(left)
+
+
+def _keep_zeros(graph):
+    """Keep onnxruntime from merging a Pad of zeros into a MaxPool, which would pad with -inf."""
+    from onnx import helper
+
+    padded = {node.output[0] for node in graph.node if node.op_type == "Pad"}
+    for node in graph.node:
+        if node.op_type == "MaxPool" and node.input[0] in padded:
+            values = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            if not any(values.pop("pads", ())) and not values.pop("ceil_mode", 0):
+                del node.attribute[:]
+                values["auto_pad"] = "VALID"  # the form that onnxruntime does not merge
+                node.attribute.extend(helper.make_attribute(*item) for item in values.items())
 
 
 def _drop_unused(graph):

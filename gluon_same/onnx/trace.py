@@ -1,5 +1,6 @@
 """Trace a net to a graph in which each SAME block is one operator, marked with its ONNX padding."""
 
+import itertools
 import json
 import operator
 import traceback
@@ -79,6 +80,7 @@ class Trace:
                     f"{self._owner(node)} cannot be exported: its operator {node['op']} "
                     f"({node['name']}) would compute something else in ONNX. {why}"
                 )
+        _name_apart(content["nodes"])
         return mx.sym.load_json(json.dumps(content, ensure_ascii=False))
 
     def outputs(self, symbol: mx.sym.Symbol) -> List[str]:
@@ -254,6 +256,16 @@ def _named(outputs, inputs):
     if plain and all(name.endswith("_output") and name not in inputs for name in names):
         return outputs
     return [mx.sym.identity(part) for x in outputs for part in x]
+
+
+def _name_apart(nodes):
+    """Give each operator a name of its own, because MXNet's exporter takes those of one name for one."""
+    taken = set()
+    for node in nodes:
+        name, numbers = node["name"], itertools.count(1)
+        while node["op"] != "null" and node["name"] in taken:
+            node["name"] = f"{name}_call{next(numbers)}"
+        taken.add(node["name"])
 
 
 _TRUE = ("True", "true", "1")

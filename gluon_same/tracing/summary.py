@@ -4,19 +4,15 @@ import re
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from mxnet.gluon import Block
-from mxnet.gluon import nn as stock
 
 from ..arguments import shape_of
 from .shapes import Shapes
 from .specialize import plain_class
-from .trace import Trace, blocks_of, not_traced
+from .trace import not_traced, trace_layers
 
 __all__ = ["summary"]
 
 Shape = Tuple[Optional[int], ...]
-
-#: Stock blocks that contain an Activation.
-_ACTIVATED = (stock.Dense, stock.Conv2D.__base__)
 
 _TITLES = ("Layer (type)", "Window", "Padding", "Input", "Output", "Param #")
 
@@ -149,13 +145,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
     known = {f"data{i}": shape for i, shape in enumerate(shapes)}
     try:
-        blocks = blocks_of(net)
-        trace = Trace(blocks, known)
-        outputs = trace.run(net)
-        layers = set(filter(_is_layer, blocks)).difference(
-            *(block._children.values() for block in blocks if isinstance(block, _ACTIVATED))
-        )
-        calls = [call for call in trace.calls if call.block in layers]
+        calls, outputs = trace_layers(net, known)
         symbols = [x for call in calls for x in call.inputs + call.outputs]
         inferred = Shapes(net, symbols + outputs, known)
     except Exception as error:  # a block's code may raise any error for a symbol
@@ -179,12 +169,6 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
         counted.update(own)
     sizes = [(p, inferred.size(p)) for p in net.collect_params().values()]
     return Summary(net, rows, shapes, inferred.of(outputs), sizes, sorted(inferred.unknown))
-
-
-def _is_layer(block):
-    if block._reg_params or isinstance(block, _ACTIVATED):
-        return True
-    return not block._children and not isinstance(block, (stock.Sequential, stock.HybridSequential))
 
 
 def _window(block: Block) -> Tuple[str, str]:

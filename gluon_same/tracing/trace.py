@@ -5,11 +5,16 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import mxnet as mx
 from mxnet.gluon import Block
+from mxnet.gluon import nn as stock
 
 from ..nn.base import Windowed
 from ..symbols import flat, infer
 
 Shape = Tuple[int, ...]
+
+
+#: Stock blocks that contain an Activation.
+_ACTIVATED = (stock.Dense, stock.Conv2D.__base__)
 
 
 class Call(NamedTuple):
@@ -111,6 +116,26 @@ def blocks_of(net: Block) -> List[Block]:
     blocks: Dict[Block, Any] = {}
     net.apply(blocks.setdefault)
     return list(blocks)
+
+
+def trace_layers(net: Block, known: Dict[str, Shape]) -> Tuple[List[Call], List[mx.sym.Symbol]]:
+    """Return the calls of a net's layers in order, and its outputs.
+
+    A layer is a block with parameters of its own or without children. The activation of a layer is a
+    part of it.
+    """
+    blocks = blocks_of(net)
+    trace = Trace(blocks, known)
+    outputs = trace.run(net)
+    parts = {block.act for block in blocks if isinstance(block, _ACTIVATED)}
+    layers = set(filter(_is_layer, blocks)) - parts
+    return [call for call in trace.calls if call.block in layers], outputs
+
+
+def _is_layer(block):
+    if block._reg_params or isinstance(block, _ACTIVATED):
+        return True
+    return not block._children and not isinstance(block, (stock.Sequential, stock.HybridSequential))
 
 
 def not_traced(net: Block, shapes: Sequence[Shape], error: BaseException) -> str:

@@ -1,0 +1,207 @@
+"""What Keras computes in one net of keras.applications; keras_models.py runs this in Keras' environment.
+
+    python keras_applications.py list
+    python keras_applications.py NET {top,body} FOLDER [--train]
+
+writes ``FOLDER/<size>.h5`` or ``.keras`` and ``FOLDER/arrays.npz``: a net with random weights and
+statistics, such that values neither vanish nor explode, and its outputs in float32 and float64 at
+two sizes.
+"""
+
+import argparse
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+SIZES = 96, 107
+#: Nets whose layers fit the size that they are built for alone.
+FIXED = "NASNetMobile", "NASNetLarge"
+BATCH, TRAINING_BATCH, RATE = 2, 8, 0.01
+
+
+def import_keras():
+    os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", KERAS_BACKEND="tensorflow", CUDA_VISIBLE_DEVICES="-1")
+    os.environ["KERAS_HOME"] = tempfile.mkdtemp()
+    import keras
+
+    return keras
+
+
+def names(keras):
+    """All nets of keras.applications."""
+    return [name for name in dir(keras.applications) if name[0].isupper()]
+
+
+def build(keras, net, top, size):
+    """The net without weights; with its top it gives logits, and has the size fixed."""
+    keras.backend.clear_session()
+    make = getattr(keras.applications, net)
+    if top:
+        return make(weights=None, input_shape=(size, size, 3), classifier_activation=None)
+    shape = (size, size, 3) if net in FIXED else (None, None, 3)
+    return make(weights=None, include_top=False, input_shape=shape)
+
+
+def variant(keras, model, size, dtype):
+    """A model of the same layers for another size, and in another precision.
+
+    The function that built it would give other layers: some nets pad by the size they are built for.
+    """
+    keras.backend.clear_session()
+    text = model.to_json().replace('"float32"', f'"{dtype}"')
+    for shape in ("batch_shape", "batch_input_shape"):
+        text = re.sub(rf'"{shape}": \[null, \d+, \d+,', f'"{shape}": [null, null, null,', text)
+        text = text.replace(f'"{shape}": [null, null, null, 3]', f'"{shape}": [null, {size}, {size}, 3]')
+    built = ("build_config", "build_input_shape")
+    config = json.loads(text, object_hook=lambda item: {k: item[k] for k in item if k not in built})
+    keras.backend.set_floatx(dtype)
+    found = keras.models.model_from_json(json.dumps(config), custom_objects=custom_objects(keras))
+    keras.backend.set_floatx("float32")
+    return found
+
+
+def set_weights(model, weights):
+    """Set all weights, and have Normalization use its own: it keeps the mean that it was built with."""
+    model.set_weights(weights)
+    for layer in layers_of(model):
+        if hasattr(layer, "finalize_state"):
+            layer.finalize_state()
+
+
+def custom_objects(keras):
+    from keras.src.applications import convnext
+
+    return {"LayerScale": convnext.LayerScale, "StochasticDepth": convnext.StochasticDepth}
+
+
+def layers_of(model):
+    for layer in model.layers:
+        yield from layers_of(layer) if hasattr(layer, "layers") else [layer]
+
+
+def data(model, size, batch):
+    """Images in the range that the net takes: it has its preprocessing inside, or not."""
+    random = np.random.RandomState(size)
+    kinds = {type(layer).__name__ for layer in layers_of(model)}
+    low, high = (0, 255) if kinds & {"Rescaling", "Normalization"} else (-1, 1)
+    return random.uniform(low, high, (batch, size, size, 3)).astype("float32")
+
+
+def randomize(model, seed):
+    """Draw all weights, then let each BatchNormalization keep about the statistics of some data."""
+    random = np.random.RandomState(crc32(seed.encode()))
+
+    def drawn(weight, old):
+        name = getattr(weight, "path", weight.name).split("/")[-1]
+        if not np.issubdtype(old.dtype, np.floating):
+            return old
+        if "variance" in name or "gamma" in name:
+            return random.uniform(0.5, 1.5, old.shape)
+        if old.ndim < 2:
+            return random.normal(0, 0.1, old.shape)
+        inputs = old.shape[0] * old.shape[1] if "depthwise" in name else old[..., 0].size
+        return random.normal(0, np.sqrt(2 / inputs), old.shape)
+
+    def redraw(change):
+        pairs = zip(model.weights, model.get_weights())
+        model.set_weights([np.asarray(change(*pair), pair[1].dtype) for pair in pairs])
+
+    def shaken(weight, old):
+        name = getattr(weight, "path", weight.name)
+        if "moving_variance" in name:
+            return old * random.uniform(0.8, 1.25, old.shape) + 1e-3
+        if "moving_mean" in name:
+            return old + 0.1 * random.normal(0, 1, old.shape) * (np.abs(old) + 0.1)
+        return old
+
+    redraw(drawn)
+    norms = [layer for layer in layers_of(model) if type(layer).__name__ == "BatchNormalization"]
+    momenta = [layer.momentum for layer in norms]
+    for layer in norms:
+        layer.momentum = 0.0
+    size = model.input_shape[1] or SIZES[0]
+    model(data(model, size, BATCH), training=True)
+    for layer, momentum in zip(norms, momenta):
+        layer.momentum = momentum
+    redraw(shaken)
+
+
+def saved(keras, model, folder, kind):
+    """Save a model, and return it as it comes back, and the kind of its file."""
+    path = folder / f"{SIZES[0]}.{kind}"
+    model.save(str(path))
+    try:
+        again = keras.models.load_model(str(path), custom_objects=custom_objects(keras), compile=False)
+    except Exception:
+        if kind == "keras":
+            raise
+        path.unlink()  # Keras 3 cannot read all of its own .h5 files
+        return saved(keras, model, folder, "keras")
+    return again, kind
+
+
+def trained(keras, model, dtype):
+    """Outputs in training mode, and those for inference after a step of SGD on their mean square."""
+    import tensorflow as tf
+
+    x = data(model, SIZES[0], TRAINING_BATCH).astype(dtype)
+    with tf.GradientTape() as tape:
+        outputs = model(x, training=True)
+        loss = tf.reduce_mean(outputs**2)
+    weights = model.trainable_weights
+    variables = weights if keras.__version__ < "3" else [weight.value for weight in weights]
+    for weight, gradient in zip(weights, tape.gradient(loss, variables)):
+        weight.assign(weight - RATE * gradient)
+    return outputs.numpy(), model(x, training=False).numpy()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("net")
+    parser.add_argument("part", nargs="?", choices=["top", "body"])
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--train", action="store_true")
+    options = parser.parse_args()
+    keras = import_keras()
+    if options.net == "list":
+        print(keras.__version__, *names(keras))
+        return
+    net, top = options.net, options.part == "top"
+    arrays = {}
+    model = build(keras, net, top, SIZES[0])
+    randomize(model, f"{net} {options.part}")
+    # Each part is another kind of file, so that both are read.
+    model, kind = saved(
+        keras, model, options.folder, "h5" if top == (keras.__version__ < "3") else "keras"
+    )
+    weights = model.get_weights()
+    for size in SIZES:
+        new = size != SIZES[0] and net in FIXED
+        single = build(keras, net, top, size) if new else variant(keras, model, size, "float32")
+        if [w.shape for w in single.get_weights()] != [w.shape for w in weights]:
+            new = True
+            randomize(single, net)
+            weights = single.get_weights()
+        set_weights(single, weights)
+        if new:
+            single.save(str(options.folder / f"{size}.{kind}"))
+        double = variant(keras, single, size, "float64")
+        set_weights(double, weights)
+        x = data(model, size, BATCH)
+        arrays[f"data {size}"] = x
+        for each, dtype in ((single, "float32"), (double, "float64")):
+            arrays[f"{dtype} {size}"] = each(x.astype(dtype), training=False).numpy()
+            if options.train and size == SIZES[0]:
+                arrays["data trained"] = data(model, size, TRAINING_BATCH)
+                outputs = trained(keras, each, dtype)
+                arrays[f"{dtype} training"], arrays[f"{dtype} stepped"] = outputs
+    np.savez(options.folder / "arrays.npz", **arrays)
+
+
+if __name__ == "__main__":
+    main()

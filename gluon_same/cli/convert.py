@@ -1,0 +1,139 @@
+"""Convert a Keras model into files that MXNet runs without this package.
+
+Writes net-symbol.json and net-0000.params, which any MXNet runtime loads, and net.onnx where the onnx
+extra is installed, and prints a table of the layers. The graphs serve every batch and, where the layers
+do, every input size.
+"""
+
+import argparse
+import importlib.util
+import os
+import re
+import sys
+import time
+from typing import Any, List, Tuple
+
+import mxnet as mx
+
+#: Elements that an axis whose size is open is traced with.
+_OPEN = {4: 224, 5: 32}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options on its parser."""
+
+    def size(text):
+        if not re.fullmatch(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){0,2}", text):
+            raise argparse.ArgumentTypeError(f"{text!r} is no size: give whole numbers, such as 224x224")
+        return tuple(map(int, text.split("x")))
+
+    parser.add_argument("model", help="a .keras or .h5 file, or the text of model.to_json()")
+    parser.add_argument("folder", help="where to write; made if it is not there")
+    parser.add_argument(
+        "--weights", metavar="FILE", help="the .h5 file of weights that goes with a text"
+    )
+    parser.add_argument(
+        "--layout",
+        choices=("NCHW", "NHWC"),
+        default="NCHW",
+        help="whether inputs and outputs have their channels first, or as Keras (default: NCHW)",
+    )
+    parser.add_argument(
+        "--size",
+        type=size,
+        metavar="HxW",
+        help="of the input in the table (default: the model's own, or 224)",
+    )
+    parser.add_argument("--no-onnx", action="store_true", help="do not write net.onnx")
+    parser.set_defaults(program=parser.prog)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what the command was told.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        As parsed.
+
+    Returns
+    -------
+    int
+        0; 1 if the model cannot be read or converted.
+    """
+    progress = _Progress(5 if _with_onnx(args) else 4)
+    try:
+        written = _convert(args, progress)
+    except (ImportError, ValueError, OSError) as error:
+        progress.end()
+        print(f"{args.program}: {error}", file=sys.stderr)
+        return 1
+    progress.end()
+    print(*written, sep="\n")
+    return 0
+
+
+def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
+    from .. import summary
+    from ..keras import load_model
+
+    progress("reading the model")
+    net = load_model((args.model, args.weights) if args.weights else args.model, layout=args.layout)
+    shapes = [_shape(saved, fixed, args) for saved, fixed in zip(net.plan.saved, net.plan.fixed)]
+    progress("listing its layers")
+    table = str(summary(net, *shapes))
+    progress("running it")
+    os.makedirs(args.folder, exist_ok=True)
+    path = os.path.join(args.folder, "net")
+    net.hybridize()
+    mx.nd.waitall()
+    net(*map(mx.nd.zeros, shapes))
+    progress("writing its graph")
+    net.export(path)
+    written = [table, f"{path}-symbol.json", f"{path}-0000.params"]
+    if _with_onnx(args):
+        from ..onnx import export_model
+
+        progress("writing ONNX")
+        try:
+            written.append(export_model(net, shapes, f"{path}.onnx", dynamic=True))
+        except ValueError as error:
+            written.append(f"No {path}.onnx: {error}")
+    return written
+
+
+def _with_onnx(args):
+    return not args.no_onnx and all(map(importlib.util.find_spec, ("onnx", "onnxruntime")))
+
+
+def _shape(saved: Tuple[Any, ...], fixed: Tuple[Any, ...], args: argparse.Namespace) -> Tuple[int, ...]:
+    """An input's shape: the model's own, or the size given, where sizes are open."""
+    free = [axis for axis, n in enumerate(fixed) if n is None and axis > 0]
+    given = args.size or ()
+    if given and len(given) not in (1, len(free)):
+        raise ValueError(
+            f"--size {'x'.join(map(str, given))} is not for an input with {len(free)} open axes"
+        )
+    sizes = dict(zip(free, given * len(free) if len(given) == 1 else given))
+    usual = _OPEN.get(len(saved), 64)
+    return tuple(1 if axis == 0 else sizes.get(axis) or n or usual for axis, n in enumerate(saved))
+
+
+class _Progress:
+    """A bar on stderr, on a terminal alone."""
+
+    def __init__(self, count: int):
+        self._count, self._done, self._start = count, 0, time.perf_counter()
+        self._shown = sys.stderr is not None and sys.stderr.isatty()
+
+    def __call__(self, doing: str) -> None:
+        if self._shown:
+            bar = "#" * (20 * self._done // self._count)
+            seconds = time.perf_counter() - self._start
+            print(f"\r[{bar:<20}] {seconds:4.1f} s  {doing:<24}", end="", file=sys.stderr, flush=True)
+        self._done += 1
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self._shown:
+            print(f"\r{'':<60}\r", end="", file=sys.stderr, flush=True)

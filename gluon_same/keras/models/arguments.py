@@ -1,0 +1,132 @@
+"""The arguments of a layer, each read by its kind; what nobody read is refused."""
+
+import math
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from ... import arguments as checks
+
+_MISSING = object()
+
+#: What has no bearing on the numbers that a trained layer gives.
+_HARMLESS = {
+    "autocast",
+    "batch_input_shape",
+    "batch_shape",
+    "batch_size",
+    "dtype",
+    "fused",
+    "implementation",
+    "input_dim",
+    "input_dtype",
+    "input_length",
+    "input_shape",
+    "name",
+    "optional",
+    "quantization_config",
+    "ragged",
+    "seed",
+    "sparse",
+    "synchronized",
+    "trainable",
+    "zero_output_for_mask",
+}
+_HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")
+
+
+class Unsupported(ValueError):
+    """A layer, or an argument of one, that cannot be brought to MXNet."""
+
+
+class Arguments:
+    """The arguments of a layer, from its configuration.
+
+    Each method reads one argument and raises :class:`Unsupported` for a value of the wrong kind.
+    """
+
+    def __init__(self, config: Dict[str, Any]):
+        self._config = config
+        self._read = set()
+
+    def get(self, name: str, default: Any = _MISSING) -> Any:
+        """Whatever the argument is."""
+        self._read.add(name)
+        value = self._config.get(name, default)
+        if value is _MISSING:
+            raise Unsupported(f"{name} is missing")
+        return value
+
+    def whole(self, name: str, default: Any = _MISSING, least: int = 1) -> int:
+        """A whole number."""
+        return self._checked(checks.whole, name, self.get(name, default), least)
+
+    def axes(self, name: str, ndim: int, default: Any = _MISSING, least: int = 1) -> Tuple[int, ...]:
+        """A whole number for each spatial axis."""
+        return self._checked(checks.per_axis, name, self.get(name, default), ndim, least)
+
+    def flag(self, name: str, default: bool) -> bool:
+        """True or False."""
+        value = self.get(name, default)
+        if not isinstance(value, bool):
+            raise Unsupported(f"{name}={value!r} is neither True nor False")
+        return value
+
+    def number(self, name: str, default: Any = _MISSING) -> float:
+        """A finite number."""
+        value = self.get(name, default)
+        if isinstance(value, list) and len(value) == 1:  # an array of one element
+            (value,) = value
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise Unsupported(f"{name}={value!r} is no finite number")
+        return float(value)
+
+    def optional_number(self, name: str) -> Optional[float]:
+        """A finite number or None."""
+        return None if self.get(name, None) is None else self.number(name)
+
+    def word(self, name: str, allowed: Sequence[str], default: Any = _MISSING) -> str:
+        """One of some words."""
+        value = self.get(name, default)
+        if not isinstance(value, str) or value.lower() not in allowed:
+            raise Unsupported(f"{name}={value!r}, where {' or '.join(map(repr, allowed))} is supported")
+        return value.lower()
+
+    def ints(self, name: str, default: Any = _MISSING) -> List[int]:
+        """An int, or several, as a list."""
+        value = self.get(name, default)
+        items = value if isinstance(value, list) else [value]
+        if any(isinstance(item, bool) or not isinstance(item, int) for item in items):
+            raise Unsupported(f"{name}={value!r} is not made of whole numbers")
+        return items
+
+    def only(self, **supported: Any) -> None:
+        """Refuse every value of these arguments but the one given, or its absence."""
+        for name, wanted in supported.items():
+            value = self.get(name, wanted)
+            if value != wanted or isinstance(value, bool) != isinstance(wanted, bool):
+                raise Unsupported(f"{name}={value!r}, where {wanted!r} alone is supported")
+
+    def ignore(self, *names: str) -> None:
+        """Let arguments pass whatever they are."""
+        self._read.update(names)
+
+    def all(self) -> Dict[str, Any]:
+        """Every argument by its name."""
+        return dict(self._config)
+
+    def finish(self) -> None:
+        """Refuse what nobody has read, but for what has no bearing on the numbers."""
+        left = {
+            name: value
+            for name, value in self._config.items()
+            if name not in self._read | _HARMLESS and not name.endswith(_HARMLESS_ENDS)
+        }
+        left = [f"{name}={value!r}" for name, value in left.items() if value is not None]
+        if left:
+            raise Unsupported(f"{', '.join(sorted(left))} is not known")
+
+    @staticmethod
+    def _checked(check, *args):
+        try:
+            return check(*args)
+        except (TypeError, ValueError) as error:
+            raise Unsupported(str(error)) from None

@@ -1,0 +1,412 @@
+"""From a configuration to a net: each layer's block, and the steps between them."""
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock
+
+from . import config
+from .arguments import Arguments, Unsupported
+from .layers import (
+    BUILDERS,
+    Built,
+    Request,
+    Weight,
+    build_operation,
+    custom_builder,
+    is_operation,
+)
+from .net import KerasNet, Move, Plan, Run, Shown, Widen
+from .values import Order, Value, channels_first, keras_order, transposition
+
+
+class Owner(NamedTuple):
+    """A layer with its weights, or a nested model with its layers."""
+
+    name: str
+    class_name: str
+    trainable: bool
+    weights: Tuple[Weight, ...]
+    owners: Optional[List["Owner"]]  # of a nested model
+    block: HybridBlock
+
+
+class Settings(NamedTuple):
+    """What all layers of a model share."""
+
+    version: Tuple[int, int]  # of the Keras that wrote the model
+    custom: Dict[str, Callable]
+    channels_first: Callable[[int], Order]  # how arrays with channels first are stored
+    arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # a layer's arrays, by its path
+
+
+class Result(NamedTuple):
+    """A net whose parameters have no values yet, and who owns them."""
+
+    net: KerasNet
+    owners: List[Owner]
+    found: "Found"
+
+
+class Found(NamedTuple):
+    """What comes to light on the way, in nested models too."""
+
+    problems: List[str]  # what is not supported
+    constants: List[Tuple[Any, Any]]  # parameters, and their values in the configuration
+    inference_only: List[str]  # paths of layers that would do something else in Keras' training
+
+
+#: What a builder raises for a configuration that is not as Keras writes it.
+_FAILURES = (
+    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError),
+    mx.MXNetError,
+)
+
+
+class _Unknown(Exception):
+    """A layer takes what another, which is refused, would have given."""
+
+
+def build(model: config.Model, settings: Settings, layout: str) -> Result:
+    """Build the net of a model.
+
+    Parameters
+    ----------
+    model : Model
+    settings : Settings
+    layout : {'NCHW', 'NHWC'}
+        Of the net's inputs and outputs.
+
+    Raises
+    ------
+    ValueError
+        If layers or arguments are not supported: the message lists all of them.
+    """
+    found = Found([], [], [])
+    builder = _Builder(model, settings, (), f"{model.name}_", found)
+    outer = keras_order if layout == "NHWC" else settings.channels_first
+    result = builder.build([_as_input(model, ref, outer) for ref in model.inputs], outer)
+    if found.problems:
+        listed = "\n".join(f"- {problem}" for problem in found.problems)
+        raise ValueError(f"{model.name} holds what is not supported:\n{listed}")
+    if result is None:
+        raise ValueError(f"{model.name}: its outputs do not follow from its inputs")
+    net, owners, _ = result
+    return Result(net, owners, found)
+
+
+def order_of(model: config.Model) -> Callable[[int], Order]:
+    """How arrays with channels first are stored: as Keras has them, where it has them so already."""
+    return keras_order if _is_channels_first(model) else channels_first
+
+
+def _is_channels_first(model):
+    return any(layer.config.get("data_format") == "channels_first" for layer in model.all_layers())
+
+
+def _as_input(model: config.Model, ref: config.Ref, order: Callable[[int], Order]) -> Value:
+    layer = model.layers[ref.layer]
+    given = layer.config.get("batch_input_shape") or layer.config.get("batch_shape")
+    sizes = given if isinstance(given, list) else [None]
+    fits = all(
+        n is None or (isinstance(n, int) and not isinstance(n, bool) and n > 0) for n in sizes[1:]
+    )
+    if not isinstance(given, list) or not given or not fits:
+        raise ValueError(
+            f"{model.name}: the shape of input {layer.name!r} is {given!r}. Build the model in Keras, "
+            "model.build(shape), before it is saved"
+        )
+    shape = (None, *given[1:])
+    rank = len(shape)
+    kept = (1 if _is_channels_first(model) else rank - 1) if rank > 1 else 0
+    known = tuple(n if axis == kept else None for axis, n in enumerate(shape))
+    return Value(-1, shape, known, order(rank))
+
+
+class _Builder:
+    """The building of one model, or of a nested one."""
+
+    def __init__(
+        self,
+        model: config.Model,
+        settings: Settings,
+        path: Tuple[str, ...],
+        prefix: str,
+        found: Found,
+        trainable: bool = True,
+    ):
+        self.model = model
+        self.settings = settings
+        self.path = path
+        self.prefix = prefix
+        self.found = found
+        self.trainable = trainable and model.trainable
+        self.blocks: Dict[str, HybridBlock] = {}
+        self.steps: List[Any] = []
+        self.shown: List[Shown] = []
+        self.owners: Dict[str, Owner] = {}
+        self.values: Dict[config.Ref, Value] = {}
+        self.taken: Dict[str, Tuple[Value, ...]] = {}  # what each layer was first called with
+        self.slots: Dict[Any, int] = {}  # of arrays that were put in another form
+        self.count = 0
+        self.shared = {call.layer for call in model.calls if call.index}
+
+    def build(
+        self, inputs: Sequence[Value], outer: Callable[[int], Optional[Order]]
+    ) -> Optional[Tuple[KerasNet, List[Owner], List[Value]]]:
+        """The net, who owns its parameters, and its outputs; None where something is refused."""
+        starts = [value._replace(slot=self._slot()) for value in inputs]
+        for ref, value in zip(self.model.inputs, starts):
+            self.values[ref] = value
+            self._show(ref, value)
+        for call in self.model.calls:
+            if config.Ref(call.layer, call.index, 0) not in self.values:
+                self._call(call)
+        outputs = [self.values.get(ref) for ref in self.model.outputs]
+        if self.found.problems or None in outputs:
+            return None
+        outputs = [self._in_order(value, outer(value.rank)) for value in outputs]
+        plan = Plan(
+            tuple(self.steps),
+            tuple(value.slot for value in starts),
+            tuple(value.slot for value in outputs),
+            tuple(self.shown),
+            tuple(value.stored_shape(value.shape) for value in starts),
+            tuple(value.stored_shape(value.open) for value in starts),
+            tuple(value.stored_shape(value.open) for value in outputs),
+        )
+        net = KerasNet(self.blocks, plan, prefix=self.prefix)
+        return net, [self.owners[name] for name in self.model.layers if name in self.owners], outputs
+
+    def _call(self, call: config.Call) -> None:
+        layer = self.model.layers[call.layer]
+        try:
+            outputs = self._connected(layer, call)
+        except _Unknown:
+            outputs = self._guessed(call)
+        except _FAILURES as error:
+            outputs = self._guessed(call)
+            if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
+                where = "/".join((*self.path, layer.name))
+                self.found.problems.append(f"{where} ({layer.class_name}): {error}")
+        for number, value in enumerate(outputs):
+            ref = config.Ref(call.layer, call.index, number)
+            self.values[ref] = value
+            self._show(ref, value)
+
+    def _inputs(self, call: config.Call) -> List[Value]:
+        """What a call takes, as far as it is known."""
+        return [self.values[ref] for ref in call.inputs() if ref in self.values]
+
+    def _guessed(self, call: config.Call) -> List[Value]:
+        """What a refused layer might give: its input, so that the layers after it are looked at, too."""
+        return [value._replace(padding=None, guessed=True) for value in self._inputs(call)[:1]]
+
+    def _connected(self, layer: config.Layer, call: config.Call) -> List[Value]:
+        """The outputs of a call, whose steps are added."""
+        builder = self._builder_of(layer, call)
+        args, kwargs = (self._filled(part) for part in (call.args, call.kwargs))
+        inputs = _values((args, kwargs))
+        if layer.name in self.shared or layer.model is not None:
+            inputs = [self._in_order(x, None) for x in inputs]
+        if layer.name in self.taken:
+            inputs = self._as_before(inputs, self.taken[layer.name])
+        if builder is not build_operation:
+            _check_call(kwargs)
+        if builder is None:
+            return self._nested(layer, call, inputs)
+        request = self._request(layer, args, kwargs)
+        built = builder(request, *inputs)
+        request.arguments.finish()
+        if built.inference_only and call.index == 0:
+            self.found.inference_only.append("/".join((*self.path, layer.name)))
+        return self._added(layer, call, built, inputs)
+
+    def _builder_of(self, layer: config.Layer, call: config.Call) -> Optional[Callable[..., Built]]:
+        """What builds a layer; None for a nested model."""
+        name = layer.class_name.rpartition(">")[2]
+        custom = self.settings.custom.get(layer.class_name) or self.settings.custom.get(name)
+        if custom is not None:
+            return custom_builder(custom)
+        if layer.model is not None:
+            return None
+        if is_operation(layer.class_name, layer.module, call.args):
+            return build_operation
+        if name in BUILDERS:
+            return BUILDERS[name]
+        why = "its code lies in the file and is never run" if name == "Lambda" else "it is not known"
+        raise Unsupported(f"{why}: give custom={{{name!r}: builder}}")
+
+    def _request(self, layer: config.Layer, args: Any, kwargs: Any) -> Request:
+        return Request(
+            layer.name,
+            layer.class_name.rpartition(">")[2],
+            Arguments(layer.config),
+            self.settings.version,
+            self.trainable and layer.trainable,
+            f"{self.prefix}{layer.name}_",
+            lambda: self.settings.arrays_of((*self.path, layer.name)),
+            self.settings.channels_first,
+            args,
+            kwargs,
+        )
+
+    def _filled(self, value: Any) -> Any:
+        """Arguments of a call with a Value for each Ref."""
+        if isinstance(value, config.Ref):
+            found = self.values.get(value)
+            if found is None:
+                raise _Unknown
+            return found
+        if isinstance(value, list):
+            return [self._filled(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self._filled(item) for key, item in value.items()}
+        return value
+
+    def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
+        """Inputs of a layer that was called before, in the order that it took then."""
+        if [x.rank for x in inputs] != [x.rank for x in first]:
+            raise Unsupported("it is shared by inputs with other numbers of axes")
+        return [self._in_order(x, before.order) for x, before in zip(inputs, first)]
+
+    def _added(
+        self, layer: config.Layer, call: config.Call, built: Built, inputs: Sequence[Value]
+    ) -> List[Value]:
+        """The outputs of a layer whose block is built, and its step."""
+        takes = built.takes or (None,) * len(inputs)
+        if built.folds:
+            ready = list(inputs)
+        else:
+            ready = [self._in_order(x, order) for x, order in zip(inputs, takes)]
+        outputs = ((built.rule, built.order or ready[0].order), *built.more)
+        if built.block is None:
+            slots = [ready[0].slot]
+        else:
+            slots = [self._slot() for _ in outputs]
+            name = self._child(layer, call, built)
+            self.steps.append(Run(name, tuple(x.slot for x in ready), tuple(slots)))
+        self.taken.setdefault(layer.name, tuple(ready))
+        shapes, known = [x.shape for x in inputs], [x.open for x in inputs]
+        guessed = any(x.guessed for x in inputs)
+        return [
+            Value(slot, rule(*shapes), rule(*known), order, built.padding, built.nonnegative, guessed)
+            for slot, (rule, order) in zip(slots, outputs)
+        ]
+
+    def _child(self, layer: config.Layer, call: config.Call, built: Built) -> str:
+        """The name of the block that runs a call: a layer with weights has one, whatever its calls."""
+        first = self.owners.get(layer.name)
+        if first is not None and first.weights:
+            return layer.name
+        name = f"{layer.name}#{call.index}" if call.index else layer.name
+        if call.index and name in self.model.layers:
+            raise Unsupported(f"its second call would be called {name!r}, as another layer is")
+        self.blocks[name] = built.block
+        self.found.constants.extend(built.constants)
+        trainable = self.trainable and layer.trainable
+        self.owners[name] = Owner(name, layer.class_name, trainable, built.weights, None, built.block)
+        self._keep_to_inference(call, built.block)
+        return name
+
+    def _keep_to_inference(self, call: config.Call, block: HybridBlock) -> None:
+        """Heed ``training=False`` of a call; in Keras 3 that of the whole model prevails."""
+        if call.kwargs.get("training") is False and self.settings.version < (3, 0):
+            _freeze(block)
+
+    def _nested(self, layer: config.Layer, call: config.Call, inputs: List[Value]) -> List[Value]:
+        if len(inputs) != len(layer.model.inputs):
+            raise ValueError(f"it has {len(layer.model.inputs)} inputs and is called with {len(inputs)}")
+        inner = _Builder(
+            layer.model,
+            self.settings,
+            (*self.path, layer.name),
+            f"{self.prefix}{layer.name}_",
+            self.found,
+            self.trainable and layer.trainable,
+        )
+        before = len(self.found.problems)
+        result = inner.build(inputs, lambda rank: None)
+        if result is None:
+            if len(self.found.problems) == before:
+                raise ValueError("its outputs do not follow from its inputs")
+            raise _Unknown
+        net, owners, outputs = result
+        if layer.name not in self.blocks:
+            self.blocks[layer.name] = net
+            self.taken[layer.name] = tuple(inputs)
+            self.owners[layer.name] = Owner(
+                layer.name, layer.class_name, inner.trainable, (), owners, net
+            )
+            self._keep_to_inference(call, net)
+        slots = [self._slot() for _ in outputs]
+        self.steps.append(Run(layer.name, tuple(x.slot for x in inputs), tuple(slots)))
+        return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
+
+    def _in_order(self, value: Value, order: Optional[Order]) -> Value:
+        """A value with the zeros around it, in an order; steps are added where it is not so."""
+        if value.padding is not None:
+            run = Run(value.padding.layer, (value.slot,), ())
+            self.blocks[value.padding.layer] = value.padding.block
+            value = value._replace(slot=self._once(run), padding=None)
+        if order is None or order == value.order:
+            return value
+        if value.rank < len(order):  # a matrix: axes of one element between its two
+            sizes = {0: 0, len(order) - 1: -1}
+            step = Widen(value.slot, tuple(sizes.get(axis, 1) for axis in order), -1)
+        else:
+            step = Move(value.slot, transposition(value.order, order), -1)
+        return value._replace(slot=self._once(step), order=order)
+
+    def _once(self, step: Any) -> int:
+        """The slot of what a step gives, which is added unless it is there."""
+        if step not in self.slots:
+            slot = self.slots[step] = self._slot()
+            outputs = {"outputs": (slot,)} if isinstance(step, Run) else {"output": slot}
+            self.steps.append(step._replace(**outputs))
+        return self.slots[step]
+
+    def _show(self, ref: config.Ref, value: Value) -> None:
+        if value.padding is None:
+            key = (
+                ref.layer
+                + (f"#{ref.call}" if ref.call else "")
+                + (f":{ref.output}" if ref.output else "")
+            )
+            self.shown.append(Shown(key, value.slot, value.order))
+
+    def _slot(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+
+def _values(value: Any) -> List[Value]:
+    if isinstance(value, Value):
+        return [value]
+    if isinstance(value, dict):
+        return [x for _, item in sorted(value.items()) for x in _values(item)]
+    return [x for item in value for x in _values(item)] if isinstance(value, (list, tuple)) else []
+
+
+def _check_call(kwargs: Dict[str, Any]) -> None:
+    """Refuse arguments of a call that change what it computes."""
+    for name, value in kwargs.items():
+        harmless = (
+            value in (None, []) or (name == "training" and value is False) or name == "initial_state"
+        )
+        harmless = harmless or (isinstance(value, list) and all(each is None for each in value))
+        if not harmless:
+            what = "an array" if _values(value) else repr(value)
+            raise Unsupported(f"it is called with {name}={what}")
+
+
+def _freeze(block: HybridBlock) -> None:
+    """Have a block compute as in inference, whatever the mode."""
+
+    def freeze(each):
+        if hasattr(each, "running_mean"):
+            each._kwargs["use_global_stats"] = True
+        elif type(each).__name__ == "Dropout":
+            each._rate = 0
+
+    block.apply(freeze)

@@ -1,0 +1,256 @@
+"""Reading Keras' weights into a net that the user wrote."""
+
+import math
+import os
+import re
+from itertools import zip_longest
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import Block, Parameter
+
+from ... import nn
+from ...arguments import shape_of
+from ...tracing.shapes import Shapes
+from ...tracing.trace import trace_layers
+from .config import Model, parse
+from .files import Hdf5, Opened, opened
+from .names import role_of
+from .units import Held, fits, kinds_of, units_of, weights_of
+from .weights import Put, legacy_root, number_of, source_of
+
+__all__ = ["load_keras_weights"]
+
+
+Values = List[Tuple[Parameter, np.ndarray]]
+
+
+def load_keras_weights(
+    net: Block,
+    path: Union[str, "os.PathLike[str]", Tuple[Any, Any]],
+    *,
+    input_shape: Optional[Sequence[int]] = None,
+    ctx: Any = None,
+) -> None:
+    """Read the weights of a Keras model into a net with the same layers in the same order.
+
+    Parameters
+    ----------
+    net : Block
+        A net of channels-first Gluon or gluon_same blocks: convolutions, transposed, depthwise and
+        separable ones, ``Dense``, ``BatchNorm``, ``LayerNorm`` and ``Embedding``, registered in the
+        order of Keras' layers.
+    path : path, or (path, path)
+        As for :func:`load_model`; a file of weights alone will do.
+    input_shape : tuple of int, optional
+        Shape of the net's input, the batch first. Required where a ``Dense`` follows a ``Flatten`` and
+        the file holds no configuration: the order of its rows follows from the sizes.
+    ctx : Context or list of Context, optional
+        For parameters that are not yet initialized; the current context by default.
+
+    Raises
+    ------
+    ImportError
+        If h5py is not installed.
+    OSError
+        If the file cannot be opened.
+    TypeError
+        If ``net`` is no block.
+    ValueError
+        If the file is damaged, or its layers and the net's do not fit: the message shows both sides. The
+        net is as it was then.
+
+    Examples
+    --------
+    >>> import h5py, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'model.weights.h5')
+    >>> with h5py.File(path, 'w') as file:
+    ...     file['layers/dense/vars/0'] = [[1., 2.], [3., 4.], [5., 6.]]
+    ...     file['layers/dense/vars/1'] = [0., 1.]
+    >>> net = nn.Dense(2)
+    >>> load_keras_weights(net, path)
+    >>> net(mx.nd.array([[1, 0, 1]])).asnumpy()
+    array([[6., 9.]], dtype=float32)
+    """
+    if not isinstance(net, Block):
+        raise TypeError(f"net={net!r} is not a Gluon Block")
+    with opened(path) as found:
+        model = None if found.config is None else parse(found.config, found.weights.path)
+        held = list(_held(found, model))
+        units = list(units_of(net))
+        if not units:
+            raise ValueError(f"{net.name} has no layers with weights")
+        if model is None and any(layer.kind for layer in held):
+            held = _in_order_of(units, held)
+        if len(held) != len(units):
+            raise ValueError(_both_sides(found, units, held, "the numbers of layers differ"))
+        loader = _Loader(net, found, units, held)
+        spatial = loader.spatial(input_shape, model)
+        values = [
+            pair for unit, layer in zip(units, held) for pair in loader.values(unit, layer, spatial)
+        ]
+    put = Put(ctx or mx.current_context())
+    for parameter, value in values:
+        put.replace(parameter, value)
+
+
+class _Loader:
+    """The reading of one file into one net."""
+
+    def __init__(self, net: Block, found: Opened, units: Sequence[Block], held: Sequence[Held]):
+        self.net = net
+        self.found = found
+        self.units = units
+        self.held = held
+
+    def values(self, unit: Block, layer: Held, spatial: Dict[Block, int]) -> Values:
+        """The parameters of a layer, and their values."""
+        weights = weights_of(unit, layer)
+        roles = [role for _, role in layer.entries]
+        if len(weights) != len(roles) or any(r and r != w.role for w, r in zip(weights, roles)):
+            raise ValueError(_both_sides(self.found, self.units, self.held, f"{unit.name} differs"))
+        values = []
+        for weight, (where, _) in zip(weights, layer.entries):
+            array = self.found.weights.array(where)
+            if unit in spatial and weight.role == "kernel":
+                # Keras flattens (rows, columns, channels), and MXNet (channels, rows, columns).
+                rows = array.reshape((spatial[unit], -1, array.shape[-1]))
+                array = rows.transpose(1, 0, 2).reshape(array.shape)
+            values += self._fitting(unit, layer, weight, array)
+        return values
+
+    def _fitting(self, unit, layer, weight, array):
+        same_rank = array.ndim == len(weight.shape)
+        pairs = weight.put(array) if same_rank else []
+        if same_rank and all(fits(parameter.shape, value.shape) for parameter, value in pairs):
+            return pairs
+        takes = " and ".join(f"{p.name} has {tuple(p.shape)}, not {v.shape}" for p, v in pairs)
+        raise ValueError(
+            f"{self.found.weights.path}: the {weight.role} of {layer.name} has shape {array.shape}, and "
+            f"does not fit {unit.name} ({type(unit).__name__}){': ' + takes if takes else ''}"
+        )
+
+    def spatial(self, input_shape: Optional[Sequence[int]], model: Optional[Model]) -> Dict[Block, int]:
+        """For each Dense behind a Flatten, how many positions were flattened."""
+        suspects = []
+        for before, unit, layer in zip([None, *self.held], self.units, self.held):
+            if isinstance(unit, nn.Dense) and before is not None:
+                kernel = self.found.weights.shape(layer.entries[0][0])
+                last = self.found.weights.shape(before.entries[-1][0])
+                if kernel[:1] != last[-1:]:  # otherwise each row is a channel of the layer before
+                    suspects.append(unit)
+        if not suspects:
+            return {}
+        shape = input_shape or _saved_shape(model)
+        if shape is None:
+            raise ValueError(
+                f"{suspects[0].name} may follow a Flatten, whose order depends on sizes that "
+                f"{self.found.weights.path} does not hold: give input_shape"
+            )
+        known = {"data": shape_of("input_shape", shape)}
+        try:
+            calls, _ = trace_layers(self.net, known)
+            shapes = Shapes(self.net, [x for _, *pair in calls for xs in pair for x in xs], known)
+            return _positions(calls, shapes, suspects)
+        except (mx.MXNetError, ValueError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{self.net.name} cannot be traced with {known['data']}: {error}"
+            ) from error
+
+
+def _positions(calls: Any, shapes: Shapes, suspects: Sequence[Block]) -> Dict[Block, int]:
+    """The positions whose channels are the inputs of each Dense, where there are several."""
+    flattened: Dict[str, int] = {}  # of matrices, by their symbol
+    found, before = {}, ()
+    for block, args, outs in calls:
+        (shape,), (out,) = shapes.of(args[:1]), shapes.of(outs[:1])
+        if None in shape[1:] or None in out[1:]:
+            raise ValueError(f"the sizes at {block.name} do not follow from those of the input")
+        if len(shape) > 2:
+            positions = math.prod(shape[2:])
+        elif math.prod(before[1:]) == math.prod(shape[1:]) and args[0].name not in flattened:
+            positions = math.prod(before[2:])  # the net's own code flattened what came before
+        else:
+            positions = flattened.get(args[0].name, 1)
+        if block in suspects and positions > 1 and (len(shape) == 2 or block._flatten):
+            found[block] = positions
+        elif len(shape) == 2 and positions > 1 and block._reg_params:
+            raise ValueError(f"{block.name} has weights for flattened positions: that is not supported")
+        kept = len(out) == 2 and math.prod(out[1:]) == math.prod(shape[1:]) and block not in suspects
+        flattened[outs[0].name] = positions if kept else 1
+        before = out
+    return found
+
+
+def _saved_shape(model: Optional[Model]) -> Optional[Tuple[int, ...]]:
+    """The shape of the one input, channels first, with some size for what is open."""
+    if model is None or len(model.inputs) != 1:
+        return None
+    config = model.layers[model.inputs[0].layer].config
+    given = config.get("batch_input_shape") or config.get("batch_shape")
+    if not isinstance(given, list) or len(given) < 2:
+        return None
+    sizes = [n or 64 for n in given[1:]]
+    return (1, sizes[-1], *sizes[:-1])
+
+
+def _held(found: Opened, model: Optional[Model]) -> Iterator[Held]:
+    """The layers with weights, in the model's order; by class and number where there is no model."""
+    file = found.weights
+    root = legacy_root(file)
+    if root is not None:
+        yield from _legacy(file, root)
+    elif model is not None:
+        source = source_of(file, model)
+        for path, group in source.groups.items():
+            yield from _of_group(file, "/".join(path), group)
+    else:
+        top = "layers" if file.has("layers") else "_layer_checkpoint_dependencies"
+        names = sorted(file.names(top), key=lambda name: (name.rstrip("0123456789_"), number_of(name)))
+        for name in names:
+            if file.has(f"{top}/{name}/layers"):
+                raise ValueError(
+                    f"{file.path}: {name!r} is a nested model, and nothing says its layers' order: "
+                    "give (config.json, weights.h5), or a .keras file"
+                )
+            yield from _of_group(file, name, f"{top}/{name}")
+
+
+def _of_group(file: Hdf5, name: str, group: str) -> Iterator[Held]:
+    numbers = sorted(file.names(f"{group}/vars"), key=number_of)
+    if numbers:
+        kind = re.sub(r"_\d+$", "", group.rpartition("/")[2])
+        yield Held(name, kind, tuple((f"{group}/vars/{number}", "") for number in numbers))
+
+
+def _legacy(file: Hdf5, root: str) -> Iterator[Held]:
+    """The layers of a legacy file: the arrays of a nested model by the scopes in their names."""
+    for layer in file.texts("layer_names", root):
+        group = f"{root}/{layer}" if root else layer
+        scopes: Dict[str, List[Tuple[str, str]]] = {}
+        for name in file.texts("weight_names", group):
+            scope = name.rpartition("/")[0]
+            scopes.setdefault(scope, []).append((f"{group}/{name}", role_of(name)))
+        for scope, entries in scopes.items():
+            yield Held(layer if len(scopes) == 1 else scope, "", tuple(entries))
+
+
+def _in_order_of(units: Sequence[Block], held: Sequence[Held]) -> List[Held]:
+    """The layers of a file that names them by class and number, in the order of a net's."""
+    left, ordered = list(held), []
+    for unit in units:
+        layer = next((layer for kind in kinds_of(unit) for layer in left if layer.kind == kind), None)
+        if layer is not None:
+            left.remove(layer)
+            ordered.append(layer)
+    return ordered + left
+
+
+def _both_sides(found: Opened, units: Sequence[Block], held: Sequence[Held], why: str) -> str:
+    """The net's layers and the file's, line by line."""
+    left = [f"{unit.name} ({type(unit).__name__})" for unit in units]
+    right = [f"{layer.name} ({', '.join(r or '?' for _, r in layer.entries)})" for layer in held]
+    width = max(map(len, left), default=0)
+    lines = [f"  {a:<{width}}  {b}" for a, b in zip_longest(left, right, fillvalue="-")]
+    return "\n".join([f"{found.weights.path} does not fit the net: {why}. Net, and file:", *lines])

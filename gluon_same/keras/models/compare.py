@@ -1,0 +1,209 @@
+"""Comparing a net with what Keras computes, layer by layer."""
+
+import os
+import zipfile
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import mxnet as mx
+import numpy as np
+
+from .net import KerasNet, Run
+
+__all__ = ["compare"]
+
+Array = np.ndarray
+
+_TITLES = ("Layer (type)", "Shape in Keras", "Largest", "Difference")
+
+
+class Difference(NamedTuple):
+    """One layer's output, compared."""
+
+    layer: str  # 'backbone/conv1' for a layer of a nested model
+    type: str  # of the block
+    shape: Tuple[int, ...]  # in Keras
+    found: Tuple[int, ...]  # the net's, its axes in Keras' order
+    largest: float  # magnitude in Keras
+    difference: float  # the largest, relative to that; infinite where the shapes differ
+
+
+class Comparison:
+    """What :func:`compare` found. Printed, it is a table.
+
+    Attributes
+    ----------
+    rows : list of Difference
+        One for each layer that both have, in the net's order.
+    first : Difference or None
+        The first layer beyond the tolerance.
+    tolerance : float
+    not_compared : list of str
+        Entries of the file that the net has no array for: layers it does not have, and paddings that
+        are a part of the next layer.
+    """
+
+    def __init__(self, rows: Sequence[Difference], tolerance: float, not_compared: Sequence[str]):
+        self.rows: List[Difference] = list(rows)
+        self.tolerance = tolerance
+        self.not_compared: List[str] = list(not_compared)
+        beyond = (row for row in rows if not row.difference <= tolerance)
+        self.first: Optional[Difference] = next(beyond, None)
+
+    def __str__(self) -> str:
+        cells = [_TITLES, *map(self._cells, self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        lines = ["  ".join(f"{word:<{w}}" for word, w in zip(words, widths)).rstrip() for words in cells]
+        if self.first is None:
+            end = f"All {len(self.rows)} layers are within {self.tolerance:g} of the largest value."
+        else:
+            end = f"The first layer beyond {self.tolerance:g} is {self.first.layer} ({self.first.type})."
+        if self.not_compared:
+            end += f"\nNot compared: {', '.join(self.not_compared)}"
+        rule = "-" * max(map(len, lines))
+        return "\n".join([lines[0], rule, *lines[1:], rule, end])
+
+    __repr__ = __str__
+
+    def _cells(self, row):
+        shape = "x".join(map(str, row.shape))
+        if row.shape != row.found:
+            return f"{row.layer} ({row.type})", shape, "", f"has {'x'.join(map(str, row.found))}"
+        mark = "" if row.difference <= self.tolerance else "  <"
+        return f"{row.layer} ({row.type})", shape, f"{row.largest:.3g}", f"{row.difference:.1e}{mark}"
+
+
+def compare(
+    net: KerasNet,
+    activations: Union[str, "os.PathLike[str]", Dict[str, Array]],
+    tolerance: float = 1e-4,
+) -> Comparison:
+    """Compare the output of each layer with what Keras computed.
+
+    Parameters
+    ----------
+    net : KerasNet
+        From :func:`load_model`.
+    activations : path or dict of str to array
+        An ``.npz`` file, or its content, with all arrays as Keras has them: each layer's output by the
+        layer's name (``'name#1'`` for that of its second call, ``'model/name'`` for a layer of a nested
+        model, ``'model/name#1'`` for that model's second call), and the model's inputs, by the names of
+        their layers or as ``'input:0'``, ``'input:1'``.
+    tolerance : float
+        Share of a layer's largest magnitude up to which it counts as equal.
+
+    Returns
+    -------
+    Comparison
+        Its ``str()`` is a table, which names the first layer beyond the tolerance.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    TypeError, ValueError
+        If ``net`` is none of :func:`load_model`'s, if the file is damaged, if it lacks an input, or if
+        it has no layer of the net.
+
+    Notes
+    -----
+    In Keras, where ``x`` is a batch of inputs::
+
+        probe = keras.Model(model.inputs, [layer.output for layer in model.layers])
+        outputs = dict(zip([layer.name for layer in model.layers], probe.predict(x)))
+        np.savez('activations.npz', **{'input:0': x}, **outputs)
+
+    Examples
+    --------
+    >>> import h5py, json, os, tempfile
+    >>> from gluon_same.keras import load_model
+    >>> weights, text = (os.path.join(tempfile.mkdtemp(), name) for name in ('w.weights.h5', 'c.json'))
+    >>> with h5py.File(weights, 'w') as file:
+    ...     file['layers/dense/vars/0'] = [[1., 2.], [3., 4.], [5., 6.]]
+    ...     file['layers/dense/vars/1'] = [0., 1.]
+    >>> layer = {'name': 'dense', 'units': 2, 'batch_input_shape': [None, 3]}
+    >>> layers = [{'class_name': 'Dense', 'config': layer}]
+    >>> with open(text, 'w') as file:
+    ...     json.dump({'class_name': 'Sequential', 'config': {'name': 'net', 'layers': layers}}, file)
+    >>> net = load_model((text, weights))
+    >>> compare(net, {'input:0': np.array([[1, 0, 1]]), 'dense': np.array([[6, 8]])})
+    Layer (type)   Shape in Keras  Largest  Difference
+    --------------------------------------------------
+    dense (Dense)  1x2             8        1.2e-01  <
+    --------------------------------------------------
+    The first layer beyond 0.0001 is dense (Dense).
+    """
+    if not isinstance(net, KerasNet):
+        raise TypeError(f"net={net!r} is no net from gluon_same.keras.load_model")
+    known = dict(activations) if isinstance(activations, dict) else _read(os.fspath(activations))
+    inputs = [_input(net, index, known) for index in range(len(net.plan.inputs))]
+    rows, compared = [], set()
+    for name, kind, array in _outputs(net, inputs):
+        if name in known:
+            compared.add(name)
+            rows.append(_difference(name, kind, known[name], array))
+    left = [name for name in known if name not in compared and not name.startswith("input:")]
+    if not rows:
+        raise ValueError(
+            f"none of {', '.join(left[:5])} is a layer of {net.name}, which has "
+            f"{', '.join(list(net.layers)[:5])}"
+        )
+    return Comparison(rows, tolerance, left)
+
+
+def _read(path: str) -> Dict[str, Array]:
+    arrays = {}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            for name in file.files:
+                try:
+                    arrays[name] = file[name]
+                except Exception as error:  # zipfile's, zlib's and NumPy's own
+                    raise ValueError(f"entry {name!r} cannot be read: {error}") from error
+    except (ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is no .npz file that can be read: {error}") from error
+    return arrays
+
+
+def _input(net: KerasNet, index: int, known: Dict[str, Array]) -> mx.nd.NDArray:
+    slot = net.plan.inputs[index]
+    shown = next(shown for shown in net.plan.shown if shown.slot == slot)
+    for name in (shown.key, f"input:{index}"):
+        if name in known:
+            array = np.asarray(known[name])
+            rank = len(shown.order)
+            if array.ndim != rank:
+                raise ValueError(f"{name!r} has shape {array.shape}, and the net takes {rank} axes")
+            array = array.transpose(shown.order)
+            return mx.nd.array(array, dtype=np.float32)
+    raise ValueError(f"there is no array for the input {shown.key!r}: give it, or 'input:{index}'")
+
+
+def _outputs(net: KerasNet, inputs: Sequence[Any], path: str = "") -> Iterator[Tuple[str, str, Array]]:
+    """Name, block's type and output of each layer; the layers of a nested model come before it."""
+    slots = net.run_steps(mx.nd, *inputs)
+    runs = {slot: step for step in net.plan.steps if isinstance(step, Run) for slot in step.outputs}
+    entered = set()
+    for shown in net.plan.shown:
+        run = runs.get(shown.slot)
+        block = net.layers[run.child] if run else None
+        if isinstance(block, KerasNet) and run not in entered:
+            entered.add(run)
+            again = "".join(shown.key.partition("#")[1:]).partition(":")[0]
+            given = [slots[slot] for slot in run.inputs]
+            for name, kind, array in _outputs(block, given, f"{path}{run.child}/"):
+                yield name + again, kind, array
+        order = [shown.order.index(axis) for axis in range(len(shown.order))]
+        yield (
+            path + shown.key,
+            type(block).__name__ if block else "-",
+            slots[shown.slot].asnumpy().transpose(order),
+        )
+
+
+def _difference(name: str, kind: str, want: Array, got: Array) -> Difference:
+    want = np.asarray(want, dtype=np.float64)
+    largest = float(np.abs(want).max(initial=0))
+    if want.shape != got.shape:
+        return Difference(name, kind, want.shape, got.shape, largest, float("inf"))
+    gap = float(np.abs(want - got).max(initial=0))
+    return Difference(name, kind, want.shape, got.shape, largest, gap / largest if largest else gap)

@@ -1,0 +1,321 @@
+"""Keras' configurations, of Keras 2 and 3, as one simple graph of calls."""
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+
+#: Classes whose configuration holds layers.
+SEQUENTIAL = ("Sequential",)
+FUNCTIONAL = ("Functional", "Model")
+
+
+class Ref(NamedTuple):
+    """One output of one call of a layer."""
+
+    layer: str
+    call: int
+    output: int
+
+
+class Call(NamedTuple):
+    """One call of a layer. In ``args`` and ``kwargs`` each array is a :class:`Ref`."""
+
+    layer: str
+    index: int
+    args: List[Any]
+    kwargs: Dict[str, Any]
+
+    def inputs(self) -> List[Ref]:
+        """All arrays that the call takes."""
+        return list(refs((self.args, self.kwargs)))
+
+
+class Layer(NamedTuple):
+    """A layer of a configuration."""
+
+    name: str
+    class_name: str
+    module: str  # of its class; '' where Keras does not write it
+    config: Dict[str, Any]
+    model: Optional["Model"]  # of a nested model
+
+    @property
+    def trainable(self) -> bool:
+        """Whether Keras trains it."""
+        return self.config.get("trainable") is not False
+
+
+class Model(NamedTuple):
+    """A model of a configuration: what is called, in an order in which that can be done."""
+
+    name: str
+    layers: Dict[str, Layer]
+    calls: List[Call]
+    inputs: List[Ref]
+    outputs: List[Ref]
+    trainable: bool
+
+    def all_layers(self) -> Iterator[Layer]:
+        """The layers of this model and of those nested in it."""
+        for layer in self.layers.values():
+            yield layer
+            if layer.model is not None:
+                yield from layer.model.all_layers()
+
+
+def parse(config: Dict[str, Any], path: str) -> Model:
+    """Read a configuration.
+
+    Parameters
+    ----------
+    config : dict
+        What ``model.to_json()`` holds.
+    path : str
+        The file, for messages.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ValueError
+        If it is not the configuration of a Sequential or functional model.
+    """
+    try:
+        class_name, content = config.get("class_name"), decoded(config.get("config"))
+        if not isinstance(class_name, str) or not _is_model(class_name, content):
+            raise ValueError(
+                f"class {class_name!r} is neither Sequential nor functional. Keras does not save what a "
+                "subclassed model computes: write it as a functional model"
+            )
+        return _model(content)
+    except (KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path}: its configuration is damaged: {error!r}") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: its configuration cannot be read: {error}") from error
+
+
+def decoded(value: Any) -> Any:
+    """A JSON value with Keras' wrappings of tuples and arrays taken off."""
+    if isinstance(value, dict):
+        kind = value.get("class_name")
+        if kind == "__tuple__":
+            return [decoded(item) for item in value["items"]]
+        if kind in ("__numpy__", "__tensor__"):
+            return value["config"]["value"]
+        if kind == "__keras_tensor__":
+            return _ref(value["config"]["keras_history"])
+        return {key: decoded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [decoded(item) for item in value]
+    return value
+
+
+def refs(value: Any) -> Iterator[Ref]:
+    """The arrays in nested lists and dicts, in Keras' order."""
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from refs(item)
+    elif isinstance(value, dict):
+        for _, item in sorted(value.items()):
+            yield from refs(item)
+
+
+def _is_model(class_name, content):
+    if class_name in SEQUENTIAL:
+        return isinstance(content, list) or "layers" in content
+    return isinstance(content, dict) and {"layers", "input_layers", "output_layers"} <= content.keys()
+
+
+def _model(content) -> Model:
+    if isinstance(content, list):  # a Sequential of Keras before 2.2.3
+        content = {"layers": content}
+    layers = {}
+    for entry in content["layers"]:
+        layer = _layer(entry)
+        if layer.name in layers:
+            raise ValueError(f"two layers are named {layer.name!r}")
+        layers[layer.name] = layer
+    if not layers:
+        raise ValueError("the model has no layers")
+    functional = "output_layers" in content
+    calls, inputs, outputs = _functional(content, layers) if functional else _sequential(content, layers)
+    name, trainable = content.get("name") or "model", content.get("trainable") is not False
+    if not isinstance(name, str):
+        raise ValueError(f"the name {name!r} is no string")
+    return Model(name, layers, calls, inputs, outputs, trainable)
+
+
+def _layer(entry) -> Layer:
+    class_name, config = entry["class_name"], entry["config"]
+    nested = _model(config) if _is_model(class_name, config) else None
+    name = entry.get("name") or (config.get("name") if isinstance(config, dict) else None)
+    if not isinstance(class_name, str) or not isinstance(name, str):
+        raise ValueError(f"a layer has class_name={class_name!r} and name={name!r}: strings are needed")
+    if not isinstance(config, dict):
+        config = {}
+    return Layer(name, class_name, entry.get("module") or "", config, nested)
+
+
+def _sequential(content, layers):
+    first = next(iter(layers.values()))
+    if first.class_name != "InputLayer":
+        shape = _first_shape(first) or content.get("build_input_shape")
+        first = Layer(_unused("input", layers), "InputLayer", "", {"batch_shape": shape}, None)
+        rest = list(layers)
+        layers[first.name] = first
+    else:
+        rest = list(layers)[1:]
+    at = start = Ref(first.name, 0, 0)
+    calls = [Call(first.name, 0, [], {})]
+    for name in rest:
+        calls.append(Call(name, 0, [at], {}))
+        at = Ref(name, 0, 0)
+    return calls, [start], [at]
+
+
+def _first_shape(layer):
+    """The shape of the input, where the first layer says it."""
+    if layer.model is not None:
+        inner = layer.model.layers[layer.model.inputs[0].layer]
+        return _first_shape(inner)
+    return layer.config.get("batch_input_shape") or layer.config.get("batch_shape")
+
+
+def _unused(name, taken):
+    return name if name not in taken else _unused(name + "_", taken)
+
+
+def _functional(content, layers):
+    calls = {}
+    for entry, layer in zip(content["layers"], layers.values()):
+        nodes = entry.get("inbound_nodes") or []
+        if layer.class_name == "InputLayer":
+            nodes = [[]]
+        for index, node in enumerate(nodes):
+            args, kwargs = _arguments(node, layers)
+            calls[layer.name, index] = Call(layer.name, index, args, kwargs)
+    inputs = _ends(content["input_layers"], layers)
+    outputs = _ends(content["output_layers"], layers)
+    if not outputs:
+        raise ValueError("the model has no outputs")
+    numbers = _numbering(calls, [*outputs, *(ref for call in calls.values() for ref in call.inputs())])
+    calls = {key: _renumbered(call, numbers) for key, call in calls.items()}
+    return _ordered(calls), _renumbered(inputs, numbers), _renumbered(outputs, numbers)
+
+
+def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:
+    """Positional and keyword arguments of a call."""
+    if isinstance(node, dict):  # Keras 3, whose arrays `decoded` has turned into Refs
+        return list(node.get("args") or []), dict(node.get("kwargs") or {})
+    kwargs: Dict[str, Any] = {}
+
+    def read(item):
+        if _is_legacy_ref(item, layers):
+            kwargs.update(item[3] if len(item) > 3 else {})
+            return _ref(item[:3])
+        if isinstance(item, list) and len(item) > 2 and item[0] == "_CONSTANT_VALUE":
+            kwargs.update(item[3] if len(item) > 3 else {})
+            return item[2]
+        if isinstance(item, list):
+            return [read(each) for each in item]
+        if isinstance(item, dict):
+            return {key: read(each) for key, each in item.items()}
+        raise ValueError(f"{item!r} is no input of a layer")
+
+    given = read(node)
+    if isinstance(given, list) and len(given) == 1:
+        (given,) = given
+    return ([] if given == [] else [given]), _named(kwargs, layers)
+
+
+def _named(value, layers):
+    """Keyword arguments of Keras 2 with Refs for its [layer, call, output]."""
+    if _is_legacy_ref(value, layers):
+        return _ref(value)
+    if isinstance(value, list):
+        return [_named(each, layers) for each in value]
+    if isinstance(value, dict):
+        return {key: _named(each, layers) for key, each in value.items()}
+    return value
+
+
+def _is_legacy_ref(item, layers):
+    return (
+        isinstance(item, list)
+        and 3 <= len(item) <= 4
+        and isinstance(item[0], str)
+        and item[0] in layers
+        and all(isinstance(n, int) for n in item[1:3])
+    )
+
+
+def _ref(item) -> Ref:
+    layer, call, output = item
+    if not isinstance(layer, str) or not isinstance(call, int) or not isinstance(output, int):
+        raise ValueError(f"{item!r} is no output of a layer")
+    return Ref(layer, call, output)
+
+
+def _ends(value, layers) -> List[Ref]:
+    """A model's inputs or outputs: one, a list, or a dict."""
+    if _is_legacy_ref(value, layers):
+        return [_ref(value)]
+    items = [item for _, item in sorted(value.items())] if isinstance(value, dict) else value
+    return [ref for item in items for ref in _ends(item, layers)]
+
+
+def _numbering(calls, used: Sequence[Ref]) -> Dict[str, List[int]]:
+    """For each layer the numbers by which its calls are known, in their order.
+
+    A nested model may have been called before, when it was made, which shifts the numbers.
+    """
+    numbers: Dict[str, Set[int]] = {}
+    for ref in used:
+        numbers.setdefault(ref.layer, set()).add(ref.call)
+    made: Dict[str, int] = {}
+    for layer, _ in calls:
+        made[layer] = made.get(layer, 0) + 1
+    found = {}
+    for layer, known in numbers.items():
+        count = made.get(layer, 0)
+        if len(known) > count:
+            raise ValueError(f"{len(known)} calls of layer {layer!r} are used, and it has {count}")
+        regular = max(known) < count and min(known) >= 0
+        found[layer] = list(range(count)) if regular else sorted(known)
+    return found
+
+
+def _renumbered(value: Union[Call, Ref, Any], numbers: Dict[str, List[int]]) -> Any:
+    if isinstance(value, Ref):
+        return value._replace(call=numbers[value.layer].index(value.call))
+    if isinstance(value, Call):
+        args, kwargs = (_renumbered(part, numbers) for part in (value.args, value.kwargs))
+        return value._replace(args=args, kwargs=kwargs)
+    if isinstance(value, list):
+        return [_renumbered(item, numbers) for item in value]
+    if isinstance(value, dict):
+        return {key: _renumbered(item, numbers) for key, item in value.items()}
+    return value
+
+
+def _ordered(calls: Dict[Tuple[str, int], Call]) -> List[Call]:
+    """The calls, each after those whose outputs it takes, and otherwise in the file's order."""
+    done: Dict[Tuple[str, int], Call] = {}
+    for key in calls:
+        stack = [key]
+        waiting = set()
+        while stack:
+            key = stack[-1]
+            before = [(ref.layer, ref.call) for ref in calls[key].inputs()]
+            missing = [each for each in before if each not in done]
+            if key in done or not missing:
+                done.setdefault(key, calls[key])
+                stack.pop()
+                continue
+            if key in waiting:
+                raise ValueError(f"layer {key[0]!r} takes what depends on its own output")
+            waiting.add(key)
+            stack.extend(missing)
+    return list(done.values())

@@ -1,0 +1,16 @@
+"""Keras' layers, each with the block that it becomes."""
+
+from . import (  # noqa: F401  each fills the table
+    activations,
+    convolutions,
+    core,
+    merging,
+    normalization,
+    pooling,
+    recurrent,
+    sizes,
+    wrappers,
+)
+from .custom import custom_builder  # noqa: F401
+from .operations import build_operation, is_operation  # noqa: F401
+from .table import BUILDERS, Built, Request, Weight  # noqa: F401

@@ -1,0 +1,104 @@
+"""Max and average pooling, by windows and over whole axes."""
+
+from typing import Any
+
+from .... import nn
+from ..values import Shape, Value, replaced, window_size
+from .table import (
+    Built,
+    Request,
+    builds,
+    channel_axis,
+    data_format,
+    of_rank,
+    spatial_axes,
+    spatial_order,
+)
+
+_WINDOWED = {
+    "Max": {1: nn.MaxPool1D, 2: nn.MaxPool2D, 3: nn.MaxPool3D},
+    "Average": {1: nn.AvgPool1D, 2: nn.AvgPool2D, 3: nn.AvgPool3D},
+}
+_GLOBAL = {
+    "Max": {1: nn.GlobalMaxPool1D, 2: nn.GlobalMaxPool2D, 3: nn.GlobalMaxPool3D},
+    "Average": {1: nn.GlobalAvgPool1D, 2: nn.GlobalAvgPool2D, 3: nn.GlobalAvgPool3D},
+}
+
+
+class _Flat:
+    """Mixin that drops the axes over which a block has pooled."""
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return F.flatten(super().hybrid_forward(F, x))
+
+
+class GlobalMaxPooling1D(_Flat, nn.GlobalMaxPool1D):
+    """Max over one axis, which the output does not have."""
+
+
+class GlobalMaxPooling2D(_Flat, nn.GlobalMaxPool2D):
+    """Max over two axes, which the output does not have."""
+
+
+class GlobalMaxPooling3D(_Flat, nn.GlobalMaxPool3D):
+    """Max over three axes, which the output does not have."""
+
+
+class GlobalAveragePooling1D(_Flat, nn.GlobalAvgPool1D):
+    """Average over one axis, which the output does not have."""
+
+
+class GlobalAveragePooling2D(_Flat, nn.GlobalAvgPool2D):
+    """Average over two axes, which the output does not have."""
+
+
+class GlobalAveragePooling3D(_Flat, nn.GlobalAvgPool3D):
+    """Average over three axes, which the output does not have."""
+
+
+@builds(*(f"{kind}Pooling{ndim}D" for kind in _WINDOWED for ndim in (1, 2, 3)))
+def _windowed(request: Request, x: Value) -> Built:
+    ndim, kind = int(request.class_name[-2]), request.class_name[:-9]
+    arguments = request.arguments
+    size = arguments.axes("pool_size", ndim, 2)
+    given = arguments.get("strides", None)
+    strides = size if given is None else arguments.axes("strides", ndim)
+    padding = arguments.word("padding", ("valid", "same"), "valid")
+    layout = data_format(arguments)
+    axes, order = spatial_axes(ndim + 2, layout), spatial_order(of_rank(x, ndim + 2).rank, layout)
+    folds = _folds(x, kind, size, padding, order)
+    pads = x.padding.pairs if folds else 0 if padding == "valid" else padding
+    block = _WINDOWED[kind][ndim](size, strides, pads, prefix=request.prefix)
+
+    def rule(shape: Shape) -> Shape:
+        sizes = [
+            window_size(shape[axis], k, s, padding, "a pool") for axis, k, s in zip(axes, size, strides)
+        ]
+        return replaced(shape, axes, sizes)
+
+    return Built(block, rule, order, (order,), folds=folds, nonnegative=x.nonnegative)
+
+
+def _folds(x: Value, kind: str, size, padding: str, order) -> bool:
+    """Whether the pool may pad by itself what a ZeroPadding layer pads.
+
+    A maximum is never one of MXNet's padding, which makes no difference among numbers that are not
+    negative as long as each window holds one of them.
+    """
+    if x.padding is None or padding != "valid" or x.order != order:
+        return False
+    fits = all(max(pair) < k for pair, k in zip(x.padding.pairs, size))
+    return fits and (kind == "Average" or x.nonnegative)
+
+
+@builds(*(f"Global{kind}Pooling{ndim}D" for kind in _GLOBAL for ndim in (1, 2, 3)))
+def _global(request: Request, x: Value) -> Built:
+    ndim, kind = int(request.class_name[-2]), request.class_name[6:-9]
+    layout = data_format(request.arguments)
+    axes, order = spatial_axes(ndim + 2, layout), spatial_order(of_rank(x, ndim + 2).rank, layout)
+    if request.arguments.flag("keepdims", False):
+        block = _GLOBAL[kind][ndim](prefix=request.prefix)
+        return Built(block, lambda shape: replaced(shape, axes, [1] * ndim), order, (order,))
+    block = globals()[request.class_name](prefix=request.prefix)
+    channels = channel_axis(ndim + 2, layout)
+    return Built(block, lambda shape: (shape[0], shape[channels]), (0, 1), (order,))

@@ -1,0 +1,76 @@
+"""TimeDistributed: a layer that runs on each step of a sequence."""
+
+from typing import Any, Optional
+
+from mxnet.gluon import HybridBlock
+
+from ..arguments import Arguments, Unsupported
+from ..values import Order, Shape, Value
+from .table import BUILDERS, Built, Request, builds
+
+
+class TimeDistributed(HybridBlock):
+    """Run a block on each step of data of shape (batch, time, ...).
+
+    Parameters
+    ----------
+    layer : HybridBlock
+    """
+
+    def __init__(self, layer: HybridBlock, prefix: Optional[str] = None):
+        super().__init__(prefix=prefix)
+        self.layer = layer
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        y = self.layer(F.reshape(x, shape=(-3, -2)))
+        return F.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+
+
+@builds("TimeDistributed")
+def _time_distributed(request: Request, x: Value) -> Built:
+    given = request.arguments.get("layer")
+    class_name = given.get("class_name") if isinstance(given, dict) else None
+    if class_name not in BUILDERS or not isinstance(given.get("config"), dict):
+        raise Unsupported(f"a layer of class {class_name!r} inside is not supported")
+    if x.rank < 3:
+        raise ValueError(f"its input of shape {x.shape} has no axis of time")
+    arguments = Arguments(given["config"])
+    inner = request._replace(class_name=class_name, arguments=arguments)
+    # Dense works on the last axis, however many there are.
+    built = BUILDERS["Dense"](inner, x) if class_name == "Dense" else _on_steps(request, inner, x)
+    arguments.finish()
+    weights = [
+        weight._replace(part="/".join(filter(None, ("layer", weight.part)))) for weight in built.weights
+    ]
+    return built._replace(weights=tuple(weights))
+
+
+def _on_steps(request: Request, inner: Request, x: Value) -> Built:
+    order = x.order if x.order[:2] == (0, 1) else tuple(range(x.rank))
+    step = Value(-1, _step(x.shape), _step(x.open), _inner(order), nonnegative=x.nonnegative)
+    built = BUILDERS[inner.class_name](inner, step)
+    if built.more or built.padding:
+        raise Unsupported(f"a layer of class {inner.class_name!r} inside is not supported")
+    taken = (built.takes or (None,))[0] or step.order
+
+    def rule(shape: Shape) -> Shape:
+        batch, *rest = built.rule(_step(shape))
+        return (batch, shape[1], *rest)
+
+    block = built.block and TimeDistributed(built.block, request.prefix)
+    return built._replace(
+        block=block, rule=rule, order=_outer(built.order or taken), takes=(_outer(taken),)
+    )
+
+
+def _step(shape: Shape) -> Shape:
+    return (shape[0], *shape[2:])
+
+
+def _outer(order: Order) -> Order:
+    """The order of a whole sequence whose steps are in this one."""
+    return (0, 1, *(axis + 1 for axis in order[1:]))
+
+
+def _inner(order: Order) -> Order:
+    return (0, *(axis - 1 for axis in order[2:]))

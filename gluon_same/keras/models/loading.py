@@ -1,0 +1,143 @@
+"""Reading whole models."""
+
+import os
+import re
+import warnings
+from typing import Any, Callable, Dict, Optional, Tuple, Union
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock
+
+from .build import Settings, build, order_of
+from .config import parse
+from .files import opened
+from .net import KerasNet
+from .weights import Put, source_of
+
+__all__ = ["load_model"]
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def load_model(
+    path: Union[Path, Tuple[Path, Path]],
+    *,
+    custom: Optional[Dict[str, Callable[..., HybridBlock]]] = None,
+    layout: str = "NCHW",
+    ctx: Any = None,
+) -> KerasNet:
+    """Read a Keras model as a Gluon net, with its weights.
+
+    Neither Keras nor TensorFlow is needed, and no code in the file is run. The net serves every input
+    size that the model's layers do, whatever size the model was made for. It hybridizes, trains, saves
+    its parameters and exports as any other.
+
+    Parameters
+    ----------
+    path : path, or (path, path)
+        A ``.keras`` file, an ``.h5`` file that holds a model, or two files: the text that
+        ``model.to_json()`` gives, and the weights (``.weights.h5`` or ``.h5``). From Keras 2.2 to 2.15,
+        or Keras 3.
+    custom : dict of str to callable, optional
+        For classes that are not known, ``builder(config, arrays)``. It receives the configuration of the
+        layer and its arrays as Keras has them, and returns an initialized HybridBlock for data whose
+        channels come first. It takes precedence for classes that are known.
+    layout : {'NCHW', 'NHWC'}
+        Whether inputs and outputs have their channels first, or as Keras has them. That of a Keras model
+        whose layers say ``data_format='channels_first'`` is Keras' own.
+    ctx : Context or list of Context, optional
+        Where the parameters are; the current context by default.
+
+    Returns
+    -------
+    KerasNet
+        A HybridBlock. Its children (``net.layers['conv1']``) and its parameters have Keras' names. What
+        Keras does not train has ``grad_req='null'``, and BatchNormalization that is frozen uses its
+        running averages, as in Keras.
+
+    Raises
+    ------
+    ImportError
+        If h5py is not installed.
+    OSError
+        If a file cannot be opened.
+    ValueError
+        If a file is damaged or hostile, naming the entry; if the model holds what is not supported:
+        the message lists all such layers and arguments at once; or in MXNet's NumPy mode.
+
+    Warns
+    -----
+    UserWarning
+        If layers that add noise in Keras' training do nothing here.
+
+    Notes
+    -----
+    Numbers are float32. In training, Keras' running variances are those of a sample (n - 1), and MXNet's
+    those of a population (n). A layer or an inner model that was called with ``training=False`` computes
+    as in inference in training, too, if Keras 2 wrote the file; Keras 3 itself ignores it there.
+
+    Examples
+    --------
+    >>> import h5py, json, os, tempfile
+    >>> weights, text = (os.path.join(tempfile.mkdtemp(), name) for name in ('w.weights.h5', 'c.json'))
+    >>> with h5py.File(weights, 'w') as file:
+    ...     file['layers/dense/vars/0'] = [[1., 2.], [3., 4.], [5., 6.]]
+    ...     file['layers/dense/vars/1'] = [0., 1.]
+    >>> layer = {'name': 'dense', 'units': 2, 'batch_input_shape': [None, 3]}
+    >>> layers = [{'class_name': 'Dense', 'config': layer}]
+    >>> with open(text, 'w') as file:                       # what model.to_json() gives, in short
+    ...     json.dump({'class_name': 'Sequential', 'config': {'name': 'net', 'layers': layers}}, file)
+    >>> net = load_model((text, weights))                   # or 'model.keras', or 'model.h5'
+    >>> net.hybridize()
+    >>> net(mx.nd.array([[1, 0, 1]])).asnumpy()
+    array([[6., 9.]], dtype=float32)
+    >>> list(net.collect_params())
+    ['net_dense_weight', 'net_dense_bias']
+    """
+    if mx.util.is_np_array():
+        raise ValueError("load_model makes nets for classic arrays: call mx.npx.reset_np() first")
+    if layout not in ("NCHW", "NHWC"):
+        raise ValueError(f"layout={layout!r} is unknown: use 'NCHW' or 'NHWC'")
+    where = path if isinstance(path, (str, os.PathLike)) else path[0]
+    with opened(path) as found:
+        if found.config is None:
+            raise ValueError(
+                f"{where} holds weights alone: give (config.json, {where}), or read them into a net of "
+                "your own with gluon_same.keras.load_keras_weights(net, path)"
+            )
+        model = parse(found.config, os.fspath(where))
+        source = source_of(found.weights, model)
+        settings = Settings(_version(found), dict(custom or {}), order_of(model), source.arrays)
+        result = build(model, settings, layout)
+        put = Put(ctx or mx.current_context())
+        _freeze(result.owners)
+        source.fill(result.owners, put)
+    for parameter, value in result.found.constants:
+        put.set(parameter, value)
+    for parameter in result.net.collect_params().values():
+        if parameter._data is None:
+            parameter.initialize(ctx=put.ctx)
+    if result.found.inference_only:
+        warnings.warn(
+            f"In training, these layers do not do what they do in Keras: "
+            f"{', '.join(result.found.inference_only)}",
+            stacklevel=2,
+        )
+    return result.net
+
+
+def _freeze(owners):
+    for owner in owners:
+        if not owner.trainable:
+            owner.block.collect_params().setattr("grad_req", "null")
+        elif owner.owners is not None:
+            _freeze(owner.owners)
+
+
+def _version(found):
+    """The version of Keras; TensorFlow's Keras of the 2.2 line counts as its 2.3."""
+    if found.version is None:  # Keras 3 writes it in no text of its own, and its modules
+        return (3, 0) if "module" in found.config else (2, 3)
+    numbers = re.match(r"(\d+)\.(\d+)", found.version)
+    version = tuple(map(int, numbers.groups())) if numbers else (2, 3)
+    return max(version, (2, 3)) if "tf" in found.version else version

@@ -1,0 +1,15 @@
+"""Names in Keras' files."""
+
+import re
+
+
+def snake_case(name: str) -> str:
+    """Keras' own form of a class's name in its files."""
+    name = re.sub(r"\W+", "", name.rpartition(">")[2])
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+def role_of(name: str) -> str:
+    """'kernel' of 'block/conv/kernel:0'."""
+    return re.sub(r"(_\d+)?(:\d+)?$", "", name.rpartition("/")[2])

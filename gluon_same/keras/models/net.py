@@ -1,0 +1,153 @@
+"""The net that a Keras model becomes: a graph of blocks that have Keras' names."""
+
+from types import MappingProxyType
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock
+from mxnet.ndarray import NDArray
+
+
+class Run(NamedTuple):
+    """A step that calls a child."""
+
+    child: str
+    inputs: Tuple[int, ...]  # slots
+    outputs: Tuple[int, ...]
+
+
+class Move(NamedTuple):
+    """A step that puts the axes of an array in another order."""
+
+    slot: int
+    axes: Tuple[int, ...]
+    output: int
+
+
+class Widen(NamedTuple):
+    """A step that gives a matrix axes of one element."""
+
+    slot: int
+    shape: Tuple[int, ...]  # of MXNet's reshape
+    output: int
+
+
+Step = Union[Run, Move, Widen]
+Shape = Tuple[Optional[int], ...]
+
+
+class Shown(NamedTuple):
+    """A layer's output, as Keras has it."""
+
+    key: str  # the layer's name, with '#1' for its second call
+    slot: int
+    order: Tuple[int, ...]  # Keras' axis for each axis of the array
+
+
+class Plan(NamedTuple):
+    """What a net runs."""
+
+    steps: Tuple[Step, ...]
+    inputs: Tuple[int, ...]  # slots
+    outputs: Tuple[int, ...]
+    shown: Tuple[Shown, ...]  # the outputs of layers
+    saved: Tuple[Shape, ...]  # of the inputs, when the model was saved
+    fixed: Tuple[Shape, ...]  # the same, with None for what may be of any size
+    made: Tuple[Shape, ...]  # of the outputs, likewise
+
+
+class KerasNet(HybridBlock):
+    """A net read from a Keras model by :func:`gluon_same.keras.load_model`.
+
+    Its children have Keras' layer names, and so have its parameters. It takes one positional argument
+    for each of the model's inputs, and returns its output, or a list of them.
+
+    Parameters
+    ----------
+    blocks : dict of str to HybridBlock
+        Children by Keras' names.
+    plan : Plan
+        What to run.
+    prefix, params
+        As :class:`mxnet.gluon.HybridBlock`'s.
+
+
+    Inputs:
+        - **\\*data**: channels first, unless the net was loaded with ``layout='NHWC'``.
+
+    Outputs:
+        - **out**: an array, or a list of arrays, channels first likewise.
+    """
+
+    def __init__(self, blocks: Dict[str, HybridBlock], plan: Plan, **kwargs: Any):
+        super().__init__(**kwargs)
+        for name, block in blocks.items():
+            self.register_child(block, name)
+        self.plan = plan
+
+    @property
+    def layers(self) -> Mapping[str, HybridBlock]:
+        """The blocks by Keras' names."""
+        return MappingProxyType(self._children)
+
+    def forward(self, x: Any, *others: Any) -> Any:
+        given = (x, *others)
+        if len(given) != len(self.plan.inputs):
+            raise ValueError(
+                f"{self.name} has {len(self.plan.inputs)} inputs, and {len(given)} were given"
+            )
+        if not all(isinstance(each, NDArray) for each in given):
+            return super().forward(*given)
+        shapes = [each.shape for each in given]
+        self._check_inputs(shapes)
+        try:
+            return super().forward(*given)
+        except mx.MXNetError as error:
+            raise ValueError(self._why(shapes, error)) from error
+
+    def hybrid_forward(self, F: Any, x: Any, *others: Any) -> Any:
+        slots = self.run_steps(F, x, *others)
+        outputs = [slots[slot] for slot in self.plan.outputs]
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def run_steps(self, F: Any, *inputs: Any) -> Dict[int, Any]:
+        """What every slot holds after all steps."""
+        slots = dict(zip(self.plan.inputs, inputs))
+        for step in self.plan.steps:
+            if isinstance(step, Run):
+                out = self._children[step.child](*(slots[slot] for slot in step.inputs))
+                slots.update(zip(step.outputs, [out] if len(step.outputs) == 1 else out))
+            elif isinstance(step, Move):
+                slots[step.output] = F.transpose(slots[step.slot], axes=step.axes)
+            else:
+                slots[step.output] = F.reshape(slots[step.slot], shape=step.shape)
+        return slots
+
+    def _check_input(self, shape: Shape) -> None:
+        """Raise a ValueError for the first input's shape where it cannot fit; tracers call it."""
+        self._check_inputs([shape])
+
+    def _check_inputs(self, given: Sequence[Shape]) -> None:
+        for index, (shape, fixed) in enumerate(zip(given, self.plan.fixed)):
+            same_rank = len(shape) == len(fixed)
+            if not same_rank or any(n not in (None, m) for n, m in zip(fixed, shape)):
+                which = "data" if len(self.plan.inputs) == 1 else f"input {index}"
+                wanted = ", ".join("any" if n is None else str(n) for n in fixed)
+                raise ValueError(
+                    f"{which} of shape {tuple(shape)} does not fit {self.name}, which takes ({wanted})"
+                )
+
+    def _why(self, given, error):
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        cause = next((line for line in lines if "Error in operator" in line), lines[-1] if lines else "")
+        shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))
+        return (
+            f"{self.name} cannot run on data of shape {shapes}. It was saved for {saved}, and not all "
+            f"models fit other sizes: {cause}"
+        )
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  ({name}): {block!r}".replace("\n", "\n  ") for name, block in self._children.items()
+        ]
+        return "\n".join([f"{type(self).__name__}(", *lines, ")"])

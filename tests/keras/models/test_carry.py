@@ -1,0 +1,137 @@
+"""Weights of Keras' files in nets that the user wrote."""
+
+import h5py
+import mxnet as mx
+import numpy as np
+import pytest
+from small_models import conv, functional, image, layer, write
+from test_goldens import ARCHIVES, Golden, differences, stems
+
+from gluon_same import nn
+from gluon_same.keras import load_keras_weights
+
+
+def flatten_dense():
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(3, 2, padding="same", activation="relu"),
+        nn.MaxPool2D(2),
+        nn.Flatten(),
+        nn.Dense(4, activation="relu"),
+        nn.Dense(3),
+    )
+    return net
+
+
+def sequential():
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(4, 3, strides=2, padding="same", use_bias=False),
+        nn.BatchNorm(momentum=0.9, epsilon=0.01),
+        nn.ReLU6(),
+        nn.DepthwiseConv2D(3, padding="same"),
+        nn.GlobalAvgPool2D(),
+        nn.Dense(3),
+        nn.HybridLambda("softmax"),
+    )
+    return net
+
+
+def cases():
+    """Each file of the two models, and each file of weights alone."""
+    for archive in ARCHIVES:
+        for make in (flatten_dense, sequential):
+            for ending in stems(archive).get(make.__name__, ()):
+                if not ending.endswith(("npz", "json")):
+                    yield archive, make, ending, False
+                if ending in ("weights.h5", "legacy.h5"):
+                    yield archive, make, ending, True
+
+
+@pytest.mark.parametrize("archive, make, ending, alone", cases())
+def test_the_net_computes_what_keras_does(tmp_path, archive, make, ending, alone):
+    model = Golden(archive, make.__name__, ending, tmp_path)
+    net = make()
+    load_keras_weights(net, model.path[1] if alone else model.path)
+    for inputs, outputs in model.runs():
+        expected = {key: model.first(value) for key, value in outputs.items()}
+        got = net(*(mx.nd.array(model.first(x)) for x in inputs)).asnumpy()
+        assert differences([got], expected) == {}
+
+
+@pytest.fixture
+def path(tmp_path):
+    first, shapes = conv("first", "image")
+    config = functional(
+        image(4, 5, 2),
+        first,
+        layer("Flatten", "flat", "first"),
+        layer("Dense", "dense", "flat", units=2),
+    )
+    return write(tmp_path, config, first=shapes, dense={"kernel": (12, 2), "bias": (2,)})
+
+
+def small(channels=2, units=2):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(channels, 3), nn.Dense(units))
+    return net
+
+
+def test_dense_flattens_in_keras_order_without_a_flatten(path):
+    net = small()
+    load_keras_weights(net, path)
+    kernel = np.arange(12).reshape(2, 3, 2)  # rows, columns, channels: the row of Keras' kernel
+    flat = mx.nd.array(kernel.transpose(2, 0, 1).reshape(1, 12))
+    with h5py.File(path[1]) as file:
+        dense = file["dense"]["dense"]
+        want = kernel.reshape(1, 12) @ dense["kernel:0"][()] + dense["bias:0"][()]
+    got = mx.nd.FullyConnected(flat, net[1].weight.data(), net[1].bias.data(), num_hidden=2)
+    np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5)
+
+
+def test_weights_alone_need_the_input_shape_behind_a_flatten(path):
+    with pytest.raises(ValueError, match="give input_shape"):
+        load_keras_weights(small(), path[1])
+    one, other = small(), small()
+    load_keras_weights(one, path[1], input_shape=(1, 2, 4, 5))
+    load_keras_weights(other, path)
+    x = mx.nd.random.uniform(shape=(1, 2, 4, 5))
+    np.testing.assert_array_equal(one(x).asnumpy(), other(x).asnumpy())
+
+
+def test_other_numbers_of_layers_show_both_sides(path):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(2, 3), nn.BatchNorm(), nn.Dense(2))
+    with pytest.raises(ValueError) as error:
+        load_keras_weights(net, path)
+    lines = str(error.value).splitlines()
+    assert "the numbers of layers differ" in lines[0]
+    assert [line.split() for line in lines[1:]] == [
+        [net[0].name, "(Conv2D)", "first", "(kernel,", "bias)"],
+        [net[1].name, "(BatchNorm)", "dense", "(kernel,", "bias)"],
+        [net[2].name, "(Dense)", "-"],
+    ]
+
+
+def test_shapes_that_differ_show_both_sides_and_leave_the_net(path):
+    net = small(units=3)
+    net.initialize()
+    net(mx.nd.ones((1, 2, 4, 5)))
+    before = net[0].weight.data().asnumpy()
+    with pytest.raises(
+        ValueError, match=r"kernel of dense has shape \(12, 2\).*dense\d+_weight has \(3, 12\)"
+    ):
+        load_keras_weights(net, path)
+    np.testing.assert_array_equal(net[0].weight.data().asnumpy(), before)
+
+
+def test_a_layer_that_keras_does_not_have_is_named(path):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(2, 3), nn.InstanceNorm())
+    with pytest.raises(ValueError, match="no layer of Keras is known for it"):
+        load_keras_weights(net, path)
+
+
+def test_what_is_no_block_is_refused(path):
+    with pytest.raises(TypeError, match="is not a Gluon Block"):
+        load_keras_weights(3, path)

@@ -1,0 +1,92 @@
+"""Configurations of both generations become the same graph of calls."""
+
+import pytest
+from small_models import functional, image, layer
+
+from gluon_same.keras.models.config import Call, Ref, decoded, parse
+
+
+def calls(config):
+    return [
+        (call.layer, call.index, [tuple(ref) for ref in call.inputs()])
+        for call in parse(config, "m").calls
+    ]
+
+
+def test_a_sequential_model_is_a_chain():
+    first = {"class_name": "Dense", "config": {"name": "a", "units": 2, "batch_input_shape": [None, 3]}}
+    second = {"class_name": "ReLU", "config": {"name": "b"}}
+    for content in ({"name": "s", "layers": [first, second]}, [first, second]):  # Keras 2.2 has a list
+        found = calls({"class_name": "Sequential", "config": content})
+        assert found == [("input", 0, []), ("a", 0, [("input", 0, 0)]), ("b", 0, [("a", 0, 0)])]
+
+
+def test_layers_come_after_those_that_they_take():
+    config = functional(
+        layer("ReLU", "last", "first"), layer("ReLU", "first", "image"), image(3), outputs=["last"]
+    )
+    assert [name for name, _, _ in calls(config)] == ["image", "first", "last"]
+
+
+def test_calls_of_a_nested_model_may_be_numbered_from_one():
+    config = functional(image(3), layer("ReLU", "a", "image"), layer("ReLU", "b", "a"))
+    config["config"]["layers"][2]["inbound_nodes"] = [[["a", 1, 0, {}]]]
+    assert calls(config)[-1] == ("b", 0, [("a", 0, 0)])
+
+
+def test_both_generations_write_the_same_call():
+    tensor = {
+        "class_name": "__keras_tensor__",
+        "config": {"shape": [None, 3], "keras_history": ["image", 0, 0]},
+    }
+    config = functional(image(3), layer("ReLU", "a", "image"))
+    config["config"]["layers"][1]["inbound_nodes"] = [{"args": [tensor], "kwargs": {"mask": None}}]
+    assert parse(config, "m").calls[-1] == Call("a", 0, [Ref("image", 0, 0)], {"mask": None})
+
+
+def test_keywords_of_keras_2_may_hold_arrays():
+    config = functional(image(3), layer("TFOpLambda", "add", "image", function="math.add"))
+    config["config"]["layers"][1]["inbound_nodes"] = [
+        ["image", 0, 0, {"y": ["image", 0, 0], "name": None}]
+    ]
+    assert parse(config, "m").calls[-1].kwargs == {"y": Ref("image", 0, 0), "name": None}
+
+
+def test_wrappings_are_taken_off():
+    wrapped = {
+        "class_name": "__tuple__",
+        "items": [1, {"class_name": "__numpy__", "config": {"value": [2.0]}}],
+    }
+    assert decoded({"a": wrapped}) == {"a": [1, [2.0]]}
+
+
+def broken(change):
+    config = functional(image(3), layer("ReLU", "a", "image"), layer("ReLU", "b", "a"))
+    change(config["config"])
+    return config
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (
+            lambda c: c["layers"][1].update(inbound_nodes=[[["b", 0, 0, {}]]]),
+            "depends on its own output",
+        ),
+        (lambda c: c["layers"][2].update(name="a"), "two layers are named 'a'"),
+        (lambda c: c["layers"][1].update(inbound_nodes=[[["image", 0, 0, {}], 5]]), "5 is no input"),
+        (lambda c: c.update(output_layers=[]), "no outputs"),
+        (lambda c: c.update(layers=[]), "no layers"),
+        (lambda c: c["layers"][1].pop("class_name"), "damaged"),
+        (lambda c: c["layers"][1].update(name=5), "strings are needed"),
+        (lambda c: c["layers"][1].update(inbound_nodes=[]), "calls of layer 'a' are used"),
+    ],
+)
+def test_a_configuration_that_makes_no_graph_is_refused(change, words):
+    with pytest.raises(ValueError, match=words):
+        parse(broken(change), "m")
+
+
+def test_a_subclassed_model_is_refused_with_a_way_out():
+    with pytest.raises(ValueError, match="write it as a functional model"):
+        parse({"class_name": "MyModel", "config": {}}, "m")
