@@ -33,3 +33,14 @@ from .plan import (  # noqa: F401
     plan_pooling,
 )
 from .ways import ways_to_convolve, ways_to_pool  # noqa: F401
+
+__all__ = [
+    "OPERATORS",
+    "Operator",
+    "Plan",
+    "plan_convolution",
+    "plan_deconvolution",
+    "plan_pooling",
+    "ways_to_convolve",
+    "ways_to_pool",
+]
