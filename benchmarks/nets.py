@@ -1,90 +1,118 @@
-"""Time TinyDarkNet at 416x416 against other runtimes, in one run.
+"""Time whole nets in gluon_same, stock Gluon and other runtimes, in one run.
 
-    python benchmarks/nets.py [--python PyTorch=PATH] [--json FILE] [--seconds 3]
-        [--profile]
+    python benchmarks/nets.py [--net NAME ...] [--only CONTENDER ...] [--batch 1 8] [--threads 1 2]
+        [--train] [--seconds 2] [--python PyTorch=PATH] [--python TensorFlow=PATH] [--json FILE]
+        [--markdown FILE]
 
-All contenders run the same net with the same weights, are checked to give the same numbers, and then
-take turns, each in a process of its own. ``--python`` names the interpreter of a contender that is
-installed elsewhere; one that is installed nowhere is left out. An environment for all of them:
+All contenders run the same net with the same weights and take turns, each in a process of its own. The
+error is the largest difference from the net in float64, over the largest number. ``--python`` names the
+interpreter of a contender that is installed elsewhere; one that is installed nowhere is left out:
 
     pip install '.[test]'; python -m venv torch; torch/bin/pip install torch numpy
+    python -m venv tensorflow; tensorflow/bin/pip install tensorflow-cpu
 
-- *gluon_same*: the zoo's net, hybridized, one graph for every input size;
-- *gluon_same, fused*: the same graph after MXNet's own fusion, ``net.optimize_for(x, 'MKLDNN')``;
-- *F.pad*: the same net, in which stock pooling follows ``F.pad``; *F.pad, fused* likewise;
-- *OpenCV* and *onnxruntime* read the file of ``gluon_same.onnx.export_model``;
-- *PyTorch*: the same layers, eager, in ``torch.inference_mode``; *PyTorch, frozen*: after
-  ``torch.jit.optimize_for_inference``, which folds the normalization into the convolutions.
+- *stock*: layers of ``mxnet.gluon.nn``, hybridized, padded by ``k // 2`` at both ends, which gives other
+  numbers where SAME is not symmetric;
+- *F.pad*: SAME by ``F.pad`` before each layer whose padding is not symmetric;
+- *hybridized*: ``gluon_same.nn``, one graph for every size; *specialized* and *tuned*: by
+  ``gluon_same.specialize``; *deployed*: by ``gluon_same.deploy``, in float32, bfloat16 or int8;
+- *onnxruntime* and *OpenCV* read the file of ``gluon_same.onnx.export_model``; *onnxruntime int8* after
+  its own static quantization;
+- *PyTorch*: eager; *PyTorch frozen*: after ``torch.jit.optimize_for_inference``; *PyTorch compiled*:
+  after ``torch.compile``, which requires a C++ compiler; *TensorFlow*: a function, channels last.
 
-``--profile`` shows where the time of gluon_same's nets goes, operator by operator.
+``--train`` times a forward and a backward pass instead, of the contenders that can.
 """
 
 import argparse
 import json
+import math
 import os
 import sys
 import tempfile
+import time
 from functools import partial
 
 import numpy as np
 
 import race
 
-BATCHES = (1, 8)
-SIZE = 416
-TOLERANCE = 1e-3
-PROFILED = 10  #: runs
+#: At most so many samples calibrate int8.
+SAMPLES = 8
+
+#: Passes that bring the running averages near those of the data.
+PASSES = 12
 
 
-def make_ours(job, fuse=False, pooling=None):
-    net, x = _loaded(job, pooling)
-    net.hybridize(static_alloc=True, static_shape=True)
-    if fuse:
-        net.optimize_for(x, backend="MKLDNN", static_alloc=True, static_shape=True)
-    results = []
+def make_net(job, how):
+    """A net with a job's weights."""
+    import gluon_same  # isort: skip  first: it readies NumPy for MXNet
+    import mxnet as mx
+    from mxnet.gluon import nn as stock
 
-    def run():
-        results[:] = net(x)
+    import architectures
+
+    build, shape = architectures.NETS[job["net"]]
+    if how == "stock":
+        net = build(stock, lambda kernel: kernel // 2)
+    else:
+        net = build(gluon_same.nn, lambda kernel: "same")
+    net.initialize()
+    x = mx.nd.array(np.load(job["data"]))
+    net(x[:1])
+    if os.path.exists(job["weights"]):
+        with np.load(job["weights"]) as file:
+            for parameter, name in zip(net.collect_params().values(), file.files):
+                parameter.set_data(mx.nd.array(file[name]))
+    return net, x
+
+
+def make_ours(job, how):
+    import mxnet as mx
+
+    import gluon_same
+
+    net, x = make_net(job, how)
+    start = time.perf_counter()
+    train = job["train"]
+    if how in ("specialized", "tuned", "F.pad"):
+        gluon_same.specialize(net, x.shape, tune=how == "tuned" and ("training" if train else True))
+    if how == "F.pad":
+        net.apply(_pad_first)
+    if how.startswith("deployed"):
+        if train:
+            raise ValueError("is for inference")
+        dtype = (how.split() + ["float32"])[1]
+        net = gluon_same.deploy(net, x.shape, dtype=dtype, data=np.load(job["samples"]))
+    else:
+        net.hybridize(static_alloc=True, static_shape=True)
+    seconds, results = time.perf_counter() - start, []
+
+    def predict():
+        found = net(x)
+        results[:] = found if isinstance(found, (list, tuple)) else [found]
         for result in results:
             result.wait_to_read()
 
-    return run, lambda: [result.asnumpy() for result in results]
+    def train_step():
+        with mx.autograd.record():
+            found = net(x)
+            results[:] = found if isinstance(found, (list, tuple)) else [found]
+        mx.autograd.backward(results)
+        mx.nd.waitall()
+
+    return train_step if train else predict, lambda: [*(y.asnumpy() for y in results), np.array(seconds)]
 
 
-def _loaded(job, pooling=None):
-    from gluon_same import model_zoo  # isort: skip  first: it readies NumPy for MXNet
-    import mxnet as mx
-
-    net = model_zoo.TinyDarkNet(prefix="net_")
-    if pooling:
-        pooling(net)
-    net.load_parameters(job["parameters"])
-    return net, mx.nd.array(np.load(job["data"]))
-
-
-def pad_first(net):
-    """Replace the pool that keeps its size; the others halve an even size and need no padding."""
-    from mxnet.gluon import HybridBlock, nn
-
-    class PadFirst(HybridBlock):
-        def __init__(self):
-            super().__init__()
-            self.pool = nn.MaxPool2D(2, 1)
-
-        def hybrid_forward(self, F, x):
-            width = (0, 0, 0, 0, 0, 1, 0, 1)
-            return self.pool(F.pad(x, mode="constant", pad_width=width, constant_value=-3e38))
-
-    children = net.features._children
-    for key, block in list(children.items()):
-        if isinstance(block, nn.MaxPool2D):
-            strides = block._kwargs["stride"]
-            children[key] = PadFirst() if strides == (1, 1) else nn.MaxPool2D(2, strides)
+def _pad_first(block):
+    if getattr(block, "_in_shape", None) is not None and "pad" in (block._ways() or ()):
+        block._way = "pad"
 
 
 def make_opencv(job):
     import cv2
 
+    _inference(job)
     cv2.setNumThreads(race.THREADS)
     net = cv2.dnn.readNetFromONNX(job["onnx"])
     names, data, results = net.getUnconnectedOutLayersNames(), np.load(job["data"]), []
@@ -96,58 +124,60 @@ def make_opencv(job):
     return run, lambda: results
 
 
-def make_onnxruntime(job):
+def make_onnxruntime(job, int8=False):
     import onnxruntime
 
+    _inference(job)
+    path, data = job["onnx"], np.load(job["data"])
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = race.THREADS
-    session = onnxruntime.InferenceSession(job["onnx"], options, providers=["CPUExecutionProvider"])
-    data, results = {session.get_inputs()[0].name: np.load(job["data"])}, []
+    if int8:
+        path = _quantized(path, np.load(job["samples"]))
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feed, results = {session.get_inputs()[0].name: data}, []
 
     def run():
-        results[:] = session.run(None, data)
+        results[:] = session.run(None, feed)
 
     return run, lambda: results
 
 
-def make_torch(job, frozen=False):
+def _quantized(path, samples):
+    from onnxruntime import quantization
+
+    class Reader(quantization.CalibrationDataReader):
+        def __init__(self, name, batch):
+            count = len(samples) // batch
+            self.rest = [{name: samples[i * batch : (i + 1) * batch]} for i in range(count)]
+
+        def get_next(self):
+            return self.rest.pop() if self.rest else None
+
+    import onnx
+
+    entry = onnx.load(path).graph.input[0]
+    reader = Reader(entry.name, entry.type.tensor_type.shape.dim[0].dim_value)
+    quantization.shape_inference.quant_pre_process(path, path + ".pre")
+    quantization.quantize_static(path + ".pre", path + ".int8", reader, per_channel=True)
+    return path + ".int8"
+
+
+def make_torch(job, how=""):
+    import other_runtimes
     import torch
-    from torch import nn
 
-    class TinyDarkNet(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layers = nn.ModuleList()
-            channels = 3
-            for filters in (16, 32, 64, 128, 256, 512, 1024):
-                self.layers += [
-                    nn.Conv2d(channels, filters, 3, padding=1, bias=False),
-                    nn.BatchNorm2d(filters, eps=1e-6),
-                    nn.LeakyReLU(0.1),
-                ]
-                if filters == 512:
-                    self.layers += [nn.ConstantPad2d((0, 1, 0, 1), float("-inf")), nn.MaxPool2d(2, 1)]
-                elif filters < 512:
-                    self.layers += [nn.MaxPool2d(2, 2)]
-                channels = filters
-
-        def forward(self, x):
-            route = x
-            for i, layer in enumerate(self.layers):
-                x = layer(x)
-                if i == 18:
-                    route = x
-            return route, x
-
+    _inference(job)
     torch.set_num_threads(race.THREADS)
-    net, values = TinyDarkNet().eval(), np.load(job["arrays"])
-    state = net.state_dict()
-    ours = iter([torch.from_numpy(values[name]) for name in values.files])
-    net.load_state_dict({k: v if v.ndim == 0 else next(ours) for k, v in state.items()})
-    data, results = torch.from_numpy(np.load(job["data"])), []
+    net, data, results = (
+        other_runtimes.torch_module(job["graph"]),
+        torch.from_numpy(np.load(job["data"])),
+        [],
+    )
     with torch.inference_mode():
-        if frozen:
+        if how == "frozen":
             net = torch.jit.optimize_for_inference(torch.jit.trace(net, data))
+        elif how == "compiled":
+            net = torch.compile(net)
 
     def run():
         with torch.inference_mode():
@@ -156,102 +186,183 @@ def make_torch(job, frozen=False):
     return run, lambda: [result.numpy() for result in results]
 
 
+def make_tensorflow(job):
+    import other_runtimes
+    import tensorflow as tf
+
+    _inference(job)
+    tf.config.threading.set_intra_op_parallelism_threads(race.THREADS)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    data = tf.constant(np.load(job["data"]).transpose(0, 2, 3, 1))
+    function, results = other_runtimes.tensorflow_function(job["graph"]), []
+
+    def run():
+        results[:] = [result.numpy() for result in function(data)]
+
+    return run, lambda: [y.transpose(0, 3, 1, 2) if y.ndim == 4 else y for y in results]
+
+
+def _inference(job):
+    if job["train"]:
+        raise ValueError("is timed for inference alone")
+
+
+OURS = ("stock", "F.pad", "hybridized", "specialized", "tuned")
+DEPLOYED = ("deployed", "deployed bfloat16", "deployed int8")
 MAKERS = {
-    "gluon_same": make_ours,
-    "gluon_same, fused": partial(make_ours, fuse=True),
-    "F.pad": partial(make_ours, pooling=pad_first),
-    "F.pad, fused": partial(make_ours, fuse=True, pooling=pad_first),
-    "OpenCV": make_opencv,
+    **{how: partial(make_ours, how=how) for how in (*OURS, *DEPLOYED)},
     "onnxruntime": make_onnxruntime,
+    "onnxruntime int8": partial(make_onnxruntime, int8=True),
+    "OpenCV": make_opencv,
     "PyTorch": make_torch,
-    "PyTorch, frozen": partial(make_torch, frozen=True),
+    "PyTorch frozen": partial(make_torch, how="frozen"),
+    "PyTorch compiled": partial(make_torch, how="compiled"),
+    "TensorFlow": make_tensorflow,
 }
 
 
-def make_job(folder, batch):
-    """Seeded weights, input and ONNX file, written to a folder."""
+def make_job(folder, name, batch, train):
+    """Seeded weights and inputs, the ONNX file, and the results in float64, written to a folder."""
     import gluon_same.onnx  # isort: skip  first: it readies NumPy for MXNet
     import mxnet as mx
+    import other_runtimes
 
-    from gluon_same import model_zoo
+    import architectures
 
-    mx.random.seed(0)
-    net = model_zoo.TinyDarkNet(prefix="net_")
-    net.initialize(mx.init.Xavier(magnitude=3))
-    x = mx.nd.random.uniform(shape=(batch, 3, SIZE, SIZE))
-    with mx.autograd.record():  # fills the running averages
-        net(x)[1].backward()
-    names = ("parameters", "data.npy", "onnx", "arrays.npz")
-    paths = {name: os.path.join(folder, f"{batch}-{name}") for name in names}
-    net.save_parameters(paths["parameters"])
-    np.save(paths["data.npy"], x.asnumpy())
-    gluon_same.onnx.export_model(net, x.shape, paths["onnx"])
-    np.savez(paths["arrays.npz"], *[p.data().asnumpy() for p in net.collect_params().values()])
-    return {name.split(".")[0]: path for name, path in paths.items()}
+    shape = architectures.NETS[name][1]
+    random = np.random.RandomState(0)
+    files = ("data.npy", "weights.npz", "samples.npy", "onnx", "graph.npz", "want.npz")
+    job = {f.split(".")[0]: os.path.join(folder, f"{name}-{batch}-{f}") for f in files}
+    job.update(net=name, batch=batch, train=train)
+    samples = random.normal(size=(max(batch, SAMPLES), *shape)).astype("float32")
+    np.save(job["samples"], samples)
+    np.save(job["data"], samples[:batch])
+    net, x = make_net(job, "same")
+    for parameter in net.collect_params().values():
+        if parameter.name.endswith("weight"):
+            fan = np.prod(parameter.shape[1:])
+            parameter.set_data(mx.nd.array(random.normal(size=parameter.shape) * (2 / fan) ** 0.5))
+    for _ in range(PASSES):
+        with mx.autograd.record():  # fills the running averages
+            net(mx.nd.array(samples))
+        mx.nd.waitall()
+    np.savez(job["weights"], *[p.data().asnumpy() for p in net.collect_params().values()])
+    if not train:
+        gluon_same.onnx.export_model(net, [x.shape], job["onnx"], check=False)
+        other_runtimes.write(job["onnx"], job["graph"])
+    net.cast("float64")
+    found = net(x.astype("float64"))
+    found = found if isinstance(found, (list, tuple)) else [found]
+    np.savez(job["want"], *[y.asnumpy() for y in found])
+    return job
 
 
-def profile(job):
-    """Print the operators of gluon_same's nets by the time they take."""
-    os.environ["MXNET_EXEC_BULK_EXEC_INFERENCE"] = "0"  # or the profiler sees many operators as one
-    import mxnet as mx
+def compare(contenders, job, args):
+    """The medians of one job, in seconds, its errors, and the seconds that preparing took."""
+    outputs = race.prepare(contenders, job)
+    with np.load(job["want"]) as file:
+        want = [file[name] for name in file.files]
+    ours = [name for name in outputs if name in (*OURS, *DEPLOYED)]
+    ready = {name: float(outputs[name].pop()) for name in ours}
+    # In training, a batch is normalized by itself, which the net in float64 was not.
+    errors = {} if job["train"] else {name: error(got, want) for name, got in outputs.items()}
+    times = race.race([c for c in contenders if c.name in outputs], args.seconds, turns=12)
+    return {"seconds": times, "error": errors, "ready": ready}
 
-    for name in ("gluon_same", "gluon_same, fused"):
-        run, _ = MAKERS[name](job)
-        run()
-        file = os.path.join(os.path.dirname(job["onnx"]), "profile.json")
-        mx.profiler.set_config(profile_symbolic=True, aggregate_stats=True, filename=file)
-        mx.profiler.set_state("run")
-        for _ in range(PROFILED):
-            run()
-        mx.profiler.set_state("stop")
-        operators = json.loads(mx.profiler.dumps(reset=True, format="json"))["Time"]["operator"]
-        print(f"\n{name}: operator, milliseconds a run")
-        for operator, times in sorted(operators.items(), key=lambda item: -item[1]["Total"]):
-            if times["Total"] / PROFILED > 0.005:
-                print(f"{operator:<20}{times['Total'] / PROFILED:9.2f}")
+
+def error(got, want):
+    """The largest difference over the largest number, of the output where that is largest."""
+    if [x.shape for x in got] != [x.shape for x in want]:
+        return math.inf
+    return max(float(np.abs(x - y).max() / np.abs(y).max()) for x, y in zip(got, want))
+
+
+def show(label, found):
+    seconds = found["seconds"]
+    print(f"\n{label:<30}{'ms':>9}{'/ stock':>9}{'/ onnxruntime':>15}{'error':>10}{'ready in, s':>13}")
+    for name, median in seconds.items():
+        ratios = [_ratio(seconds, name, other) for other in ("stock", "onnxruntime")]
+        off = f"{found['error'][name]:.1e}" if name != "stock" and found["error"] else ""
+        ready = f"{found['ready'][name]:.1f}" if name in found["ready"] else ""
+        print(
+            f"{name:<30}{median * 1e3:9.2f}{ratios[0]:>9}{ratios[1]:>15}{off:>10}{ready:>13}", flush=True
+        )
+
+
+def _ratio(seconds, name, other):
+    return f"{seconds[name] / seconds[other]:.2f}" if other in seconds and name in seconds else ""
+
+
+def summarize(results):
+    """Geometric means of the ratios over all nets."""
+    print("\ngeometric means, and the largest")
+    first = {name for found in results.values() for name in found["seconds"]}
+    for name in [name for name in MAKERS if name in first]:
+        for other in ("stock", "onnxruntime", "deployed"):
+            every = [f["seconds"] for f in results.values() if {name, other} <= set(f["seconds"])]
+            ratios = [s[name] / s[other] for s in every]
+            if ratios and name != other:
+                mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+                print(f"{name:<20} / {other:<12}{mean:7.2f}{max(ratios):7.2f}")
+
+
+def as_markdown(results):
+    """A table of milliseconds, a row for each net."""
+    names = [n for n in MAKERS if any(n in found["seconds"] for found in results.values())]
+    lines = ["| net | " + " | ".join(names) + " |", "| --- " * (len(names) + 1) + "|"]
+    for label, found in results.items():
+        cells = [f"{1e3 * found['seconds'][n]:.2f}" if n in found["seconds"] else "" for n in names]
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    race.add_arguments(parser, {name.split()[0] for name in MAKERS})
+    parser.add_argument("--net", nargs="+", default=[], metavar="NAME", help="some nets alone")
+    parser.add_argument("--only", nargs="+", choices=MAKERS, default=list(MAKERS))
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
+    parser.add_argument("--threads", type=int, nargs="+", default=[race.THREADS])
+    parser.add_argument("--train", action="store_true", help="time training steps instead")
+    parser.add_argument("--markdown", metavar="FILE", help="write the milliseconds as a table")
+    return parser, parser.parse_args()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    race.add_arguments(parser, {name.split(",")[0] for name in MAKERS})
-    parser.add_argument("--profile", action="store_true", help="show operators instead of contenders")
-    args = parser.parse_args()
+    parser, args = parse()
     if args.serve:
         race.serve(MAKERS[args.serve])
         return
+    import gluon_same  # noqa: F401  isort: skip  first: it readies NumPy for MXNet
+    from architectures import NETS
+
+    if not set(args.net) <= set(NETS):
+        parser.error(f"--net {' '.join(args.net)}: the nets are {', '.join(NETS)}")
+    chosen, results, processors = dict(args.python), {}, sorted(os.sched_getaffinity(0))
+    only = [n for n in args.only if not args.train or n in OURS]
+    pythons = {name: chosen.get(name.split()[0], sys.executable) for name in only}
+    print(race.processor())
     with tempfile.TemporaryDirectory() as folder:
-        if args.profile:
-            profile(make_job(folder, 1))
-            return
-        chosen = dict(args.python)
-        pythons = {name: chosen.get(name.split(",")[0], sys.executable) for name in MAKERS}
-        contenders = race.start(__file__, pythons)
-        print(f"TinyDarkNet at {SIZE}x{SIZE}: {race.processor()}")
-        jobs = {batch: make_job(folder, batch) for batch in BATCHES}
-        results = {batch: compare(contenders, job, args.seconds, batch) for batch, job in jobs.items()}
-        for contender in contenders:
-            contender.stop()
-    if args.json:
-        with open(args.json, "w") as file:
-            json.dump(results, file, indent=1)
-
-
-def compare(contenders, job, seconds, batch):
-    outputs = race.prepare(contenders, job)
-    if "F.pad" not in outputs:
-        raise SystemExit("MXNet itself could not run: see above")
-    for name, got in outputs.items():
-        error = race.relative_error(got, outputs["F.pad"])
-        if not error < TOLERANCE:
-            raise SystemExit(f"{name} does not give the numbers of the others: off by {error:.1e}")
-    times = race.race([c for c in contenders if c.name in outputs], seconds)
-    others = [times[name] for name in times if not name.startswith(("gluon_same", "F.pad"))]
-    titles = f"{f'batch {batch}':<20}{'ms':>9}{'/ F.pad':>10}"
-    print(f"\n{titles}{'/ fastest other runtime':>26}" if others else f"\n{titles}")
-    for name, median in times.items():
-        against = f"{median / min(others):26.2f}" if others else ""
-        print(f"{name:<20}{median * 1e3:9.2f}{median / times['F.pad']:10.2f}{against}", flush=True)
-    return times
+        for threads in args.threads:
+            os.sched_setaffinity(0, processors[:threads])
+            race.THREADED["OMP_NUM_THREADS"] = str(threads)
+            contenders = race.start(__file__, pythons)
+            for name in args.net or NETS:
+                for batch in args.batch:
+                    job = make_job(folder, name, batch, args.train)
+                    label = f"{name} x{batch}, {threads} threads" + (", train" if args.train else "")
+                    results[label] = compare(contenders, job, args)
+                    show(label, results[label])
+            for contender in contenders:
+                contender.stop()
+    summarize(results)
+    for path, text in (
+        (args.json, json.dumps(results, indent=1)),
+        (args.markdown, as_markdown(results)),
+    ):
+        if path:
+            with open(path, "w") as file:
+                file.write(text)
 
 
 if __name__ == "__main__":

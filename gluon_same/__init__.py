@@ -9,6 +9,7 @@
 - :mod:`gluon_same.tuning`: measure which operators are fastest, and keep the results.
 - :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
 - :func:`gluon_same.adapt`: specialize a hybridized net for each size that it receives.
+- :func:`gluon_same.deploy`: make the fastest block of a whole net, for inference.
 - :func:`gluon_same.to_same`: turn the padding of a stock net into SAME.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
 - :func:`gluon_same.explain`: a picture of a window on one axis.
@@ -23,6 +24,7 @@ from . import _compat  # noqa: F401  prepares for the import of mxnet, and so mu
 
 if TYPE_CHECKING:
     from . import functional, geometry, keras, model_zoo, nn, onnx, tuning
+    from .deployment import deploy
     from .picture.explain import explain
     from .tracing.adapt import adapt
     from .tracing.specialize import specialize
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = [
     "adapt",
+    "deploy",
     "explain",
     "functional",
     "geometry",
@@ -48,6 +51,7 @@ __all__ = [
 #: The module of each public function.
 _FUNCTIONS = {
     "adapt": ".tracing.adapt",
+    "deploy": ".deployment.deploy",
     "explain": ".picture.explain",
     "specialize": ".tracing.specialize",
     "summary": ".tracing.summary",

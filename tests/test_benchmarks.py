@@ -108,3 +108,21 @@ def test_a_breakdown_of_a_layer():
     cells = done.stdout.splitlines()[-1].split("|")
     total, kernel, reorder, rest = map(float, cells[2:6])
     assert 0 < kernel < total and kernel + reorder + rest == pytest.approx(total, rel=0.5)
+
+
+def test_nets_race(tmp_path):
+    file, table = tmp_path / "times.json", tmp_path / "table.md"
+    names = ["stock", "deployed", "onnxruntime"]
+    done = run(
+        *("nets.py", "--net", "ConvAutoencoder", "--batch", "1", "--seconds", "0.01", "--only", *names),
+        *("--json", str(file), "--markdown", str(table)),
+    )
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(file.read_text()).values()
+    assert sorted(found["seconds"]) == sorted(names) and found["error"]["deployed"] < 1e-5
+    assert "geometric means" in done.stdout and "ConvAutoencoder x1" in table.read_text()
+
+
+def test_an_unknown_net_is_named():
+    done = run("nets.py", "--net", "LeNet")
+    assert done.returncode == 2 and "the nets are TinyDarkNet" in done.stderr

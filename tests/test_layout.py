@@ -24,7 +24,7 @@ ORDER = [
     ("tracing.trace",),
     ("tuning",),
     ("tracing",),
-    ("model_zoo", "keras", "onnx"),
+    ("model_zoo", "keras", "onnx", "deployment"),
     ("picture",),
     ("advice",),
     ("cli",),

@@ -1,12 +1,14 @@
 """Make keras.npz: what Keras computes with padding='same', for the notebooks to compare with.
 
-TensorFlow lives in an environment of its own, for it wants another NumPy than MXNet does::
+TensorFlow requires another NumPy than MXNet, and so an environment of its own::
 
     python3.11 -m venv /tmp/tf && /tmp/tf/bin/pip install tensorflow-cpu==2.15.1
     /tmp/tf/bin/python notebooks/golden/make_keras.py
 
 The file holds, by the name of each case in ``inputs.py``, the layer's output; of the Keras model its
-table (JSON), its numbers of parameters, a sample of its output and the mean of each channel.
+table (JSON), its numbers of parameters, a sample of its output and the mean of each channel. The models
+themselves are ``keras_cnn.keras`` and ``classifier.keras``, and ``classifier.npz`` holds the output of
+each layer of the latter.
 """
 
 import json
@@ -53,11 +55,42 @@ def keras_cnn():
     )
 
 
+def classifier():
+    """A small model of several kinds of layers, for every input size."""
+    return tf.keras.Sequential(
+        [
+            layers.Input((None, None, 3)),
+            layers.Conv2D(8, 3, strides=2, padding="same", activation="relu6", name="conv"),
+            layers.DepthwiseConv2D(4, padding="same", depth_multiplier=2, name="depthwise"),
+            layers.BatchNormalization(name="norm"),
+            layers.MaxPooling2D(2, strides=1, padding="same", name="pool"),
+            layers.GlobalAveragePooling2D(name="average"),
+            layers.Dense(3, activation="softmax", name="dense"),
+        ]
+    )
+
+
+def save_classifier():
+    """Save the model and the output of each of its layers."""
+    random = np.random.RandomState(0)
+    model = classifier()
+    model.set_weights(
+        [random.uniform(0.1, 1, w.shape) - 0.4 * (w.ndim > 1) for w in model.get_weights()]
+    )
+    model.save(TARGET.with_name("classifier.keras"))
+    x = random.uniform(size=(1, 16, 15, 3)).astype("float32")
+    probe = tf.keras.Model(model.inputs, [layer.output for layer in model.layers])
+    outputs = dict(zip([layer.name for layer in model.layers], probe.predict(x, verbose=0)))
+    np.savez_compressed(TARGET.with_name("classifier.npz"), **{"input:0": x}, **outputs)
+
+
 def main():
+    save_classifier()
     found = {name: compute(case) for name, case in inputs.CASES.items()}
     model = keras_cnn()
     for name, weights in inputs.keras_cnn_weights().items():
         model.get_layer(name).set_weights(weights)
+    model.save(TARGET.with_name("keras_cnn.keras"))
     out = model(inputs.keras_cnn_images(), training=False).numpy()
     rows = [(x.name, type(x).__name__, x.output_shape[1:], x.count_params()) for x in model.layers]
     trainable = sum(int(np.prod(w.shape)) for w in model.trainable_weights)

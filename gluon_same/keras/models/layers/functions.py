@@ -164,7 +164,7 @@ def hard_shrink(F: Any, x: Any, threshold: float = 0.5) -> Any:
 
 
 def soft_shrink(F: Any, x: Any, threshold: float = 0.5) -> Any:
-    """``x`` moved towards 0 by the threshold, and not beyond."""
+    """``x`` moved toward 0 by the threshold, and not beyond."""
     return F.relu(x - threshold) - F.relu(-x - threshold)
 
 

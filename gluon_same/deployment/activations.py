@@ -1,0 +1,215 @@
+"""Rules that write operators which MXNet runs slowly as equal ones that it runs fast.
+
+On a CPU, oneDNN runs what it knows in vectors, on memory in whatever order its convolutions leave.
+MXNet's own kernels require plain memory: what oneDNN left is put in order for them, and back again.
+"""
+
+from typing import Optional
+
+import numpy as np
+
+from .graph import Entry, Graph, Node, scalar
+
+#: Activations of oneDNN, by MXNet's own operators for them.
+ACTIVATIONS = {
+    "relu": "relu",
+    "sigmoid": "sigmoid",
+    "tanh": "tanh",
+    "_npx_relu": "relu",
+    "_npx_sigmoid": "sigmoid",
+    "_np_tanh": "tanh",
+}
+
+#: Operators of equal shapes, by those that broadcast; oneDNN knows the sum.
+EQUAL = {
+    "broadcast_add": "elemwise_add",
+    "broadcast_plus": "elemwise_add",
+    "_npi_add": "elemwise_add",
+    "broadcast_mul": "elemwise_mul",
+    "_npi_multiply": "elemwise_mul",
+}
+
+#: Axes of a transpose from channels first to channels last, and back.
+TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+
+#: A pooling of whole planes, by what reduces axes.
+REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "max": "max"}
+
+#: Those whose results oneDNN may leave in an order of its own.
+ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU", "Pooling", "Concat"}
+
+
+def use_activation(graph: Graph, node: Node) -> Optional[Entry]:
+    """Write ``relu``, ``sigmoid`` and ``tanh`` as oneDNN's activation."""
+    if node.op in ACTIVATIONS:
+        return graph.new("Activation", node, node.inputs, act_type=ACTIVATIONS[node.op])
+    if node.op == "_maximum_scalar" and scalar(node) == 0:
+        return graph.new("Activation", node, node.inputs, act_type="relu")
+    return None
+
+
+def use_equal_shapes(graph: Graph, node: Node) -> Optional[Entry]:
+    """Write a sum or product of equal shapes without broadcasting."""
+    if node.op not in EQUAL:
+        return None
+    shapes = [graph.shape(entry) for entry in node.inputs]
+    if None in shapes or shapes[0] != shapes[1]:
+        return None
+    return graph.new(EQUAL[node.op], node, node.inputs)
+
+
+def use_pooling(graph: Graph, node: Node) -> Optional[Entry]:
+    """Write the mean or the maximum of planes as a pooling."""
+    shape = graph.shape(node.inputs[0]) if node.inputs else None
+    if node.op == "_contrib_AdaptiveAvgPooling2D" and set(_tuple(node.get("output_size", 1))) <= {1}:
+        kind, axes = "avg", (2, 3)
+    elif node.op in REDUCTIONS and not node.get("exclude", False) and node.get("axis") is not None:
+        kind, axes = REDUCTIONS[node.op], _tuple(node.get("axis"))
+    else:
+        return None
+    if shape is None or len(shape) != 4 or sorted(axis % 4 for axis in axes) != [2, 3]:
+        return None
+    pooled = graph.new("Pooling", node, node.inputs, pool_type=kind, global_pool=True, kernel=(1, 1))
+    if graph.shape(node.out) == (*shape[:2], 1, 1):
+        return pooled
+    return graph.new("Reshape", node, [pooled], shape=shape[:2])
+
+
+def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
+    """Write a hard sigmoid behind a layer as a scale, a shift and a clip, which the layer takes in."""
+    if node.op != "hard_sigmoid" or graph.uses(node.inputs[0]) > 1:
+        return None
+    if node.inputs[0].node.op not in ("Convolution", "FullyConnected"):
+        return None
+    alpha, beta = float(node.get("alpha", 0.2)), float(node.get("beta", 0.5))
+    scaled = graph.new("_mul_scalar", node, node.inputs, scalar=alpha)
+    shifted = graph.new("_plus_scalar", node, [scaled], scalar=beta)
+    return graph.new("clip", node, [shifted], a_min=0.0, a_max=1.0)
+
+
+def gate_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
+    """Put ``x`` of ``x * activation(x)`` in plain memory once, which the product requires of both."""
+    x = _gated(graph, node)
+    return None if x is None else _product(graph, node, x, tuple(range(len(graph.shape(x)))))
+
+
+def gate_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
+    """Compute ``x * activation(x)`` channels last, where a 1x1 convolution or averages follow."""
+    x = _gated(graph, node)
+    if x is None or len(graph.shape(x)) != 4:
+        return None
+    if not all(_takes_channels_last(graph, taker) for taker in graph.takers(node.out)):
+        return None
+    return _first(graph, node, _product(graph, node, x, TO_LAST))
+
+
+def pool_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
+    """Write the average of planes as a product of matrices, of data that are channels last."""
+    last = _channels_last(node)
+    if last is None or not _averages_planes(node):
+        return None
+    batch, channels, height, width = graph.shape(node.inputs[0])
+    rows = graph.new("Reshape", node, [last], shape=(batch, height * width, channels))
+    share = np.full((batch, 1, height * width), 1 / (height * width))
+    mean = graph.new("batch_dot", node, [graph.constant(node, "share", share), rows])
+    return graph.new("Reshape", node, [mean], shape=(batch, channels, 1, 1))
+
+
+def scale_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
+    """Scale the channels of data that are channels last."""
+    if not _scales_channels(graph, node):
+        return None
+    x, scales = sorted(node.inputs, key=lambda entry: -np.prod(graph.shape(entry)))
+    last, (batch, channels, *_) = _channels_last(node, node.inputs.index(x)), graph.shape(x)
+    if last is None:
+        return None
+    scales = graph.new("Reshape", node, [scales], shape=(batch, 1, 1, channels))
+    return _first(graph, node, graph.new("broadcast_mul", node, [last, scales]))
+
+
+def convolve_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
+    """Write a 1x1 convolution as a dense layer, of data that are channels last."""
+    last, weight = _channels_last(node), graph.param(node.inputs[1]) if len(node.inputs) > 1 else None
+    if last is None or weight is None or not _is_pointwise(node):
+        return None
+    weight = graph.constant(node, "weight", weight.reshape(weight.shape[:2]))
+    dense = graph.new(
+        *("FullyConnected", node, [last, weight, *node.inputs[2:]]),
+        num_hidden=len(graph.param(weight)),
+        no_bias=len(node.inputs) < 3,
+        flatten=False,
+    )
+    return _first(graph, node, dense)
+
+
+def _gated(graph, node):
+    """What ``x`` is in ``x * activation(x)``, if oneDNN may have left it in an order of its own."""
+    if node.op != "elemwise_mul":
+        return None
+    for x, gate in (node.inputs, node.inputs[::-1]):
+        act = gate.node
+        gated = act.op in ("Activation", "LeakyReLU") and act.inputs[0] == x and graph.uses(gate) == 1
+        if gated and graph.shape(x) is not None and x.node.op in ONEDNN:
+            return x
+    return None
+
+
+def _product(graph, node, x, axes):
+    act = next(entry.node for entry in node.inputs if entry != x)
+    plain = graph.new("transpose", node, [x], axes=axes)
+    return graph.new("elemwise_mul", node, [plain, graph.new(act.op, act, [plain], **act.attrs)])
+
+
+def _first(graph, node, last):
+    return graph.new("transpose", node, [last], axes=TO_FIRST)
+
+
+def _channels_last(node, place=0):
+    """What is channels last, of an operator's data that are made channels first; else None."""
+    source = node.inputs[place].node if node.inputs else None
+    moved = source is not None and source.op == "transpose" and source.get("axes") == TO_FIRST
+    return source.inputs[0] if moved else None
+
+
+def _takes_channels_last(graph, node):
+    if node is None:
+        return False
+    if _scales_channels(graph, node):
+        return all(taker is not None and _is_pointwise(taker) for taker in graph.takers(node.out))
+    return _is_pointwise(node) or _averages_planes(node)
+
+
+def _is_pointwise(node):
+    ones = set(node.get("kernel", ())) | set(node.get("stride", ())) | {node.get("num_group", 1)}
+    two = len(node.get("kernel", ())) == 2
+    return node.op == "Convolution" and two and ones == {1} and not any(node.get("pad", ()))
+
+
+def _averages_planes(node):
+    return node.op == "Pooling" and node.get("global_pool") and node.get("pool_type") == "avg"
+
+
+def _scales_channels(graph, node):
+    if node.op != "broadcast_mul":
+        return False
+    shapes = [graph.shape(entry) for entry in node.inputs]
+    if None in shapes or len(shapes[0]) != 4 or len(shapes[1]) != 4:
+        return False
+    small, large = sorted(shapes, key=np.prod)
+    return small == (*large[:2], 1, 1)
+
+
+def _tuple(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+#: Equal operators that are never slower.
+RULES = (use_activation, use_equal_shapes, use_pooling, use_clip)
+
+#: For gates whose results 1x1 convolutions read.
+CHANNELS_LAST = (
+    gate_channels_last,
+    pool_channels_last,
+    scale_channels_last,
+    convolve_channels_last,
+)

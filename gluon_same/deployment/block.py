@@ -1,0 +1,108 @@
+"""The block that deploying returns."""
+
+from typing import Any, List, Sequence, Tuple
+
+import mxnet as mx
+from mxnet.gluon import SymbolBlock
+
+from ..symbols import as_classic, fix_shape
+from .graph import Graph
+from .report import Report
+
+
+class Deployed(SymbolBlock):
+    """A net that was deployed: hybridized, for inputs of given shapes, and ready to call and to export.
+
+    Parameters
+    ----------
+    graph : Graph
+    structure : int or list
+        How the results are nested, by their numbers.
+    report : Report
+
+    Attributes
+    ----------
+    report : Report
+        What was done, and the error measured.
+
+    Examples
+    --------
+    >>> import gluon_same
+    >>> net = gluon_same.nn.Conv2D(4, 3, padding='same')
+    >>> net.initialize()
+    >>> block = gluon_same.deploy(net, (1, 3, 8, 8), tune=False)
+    >>> block(mx.nd.ones((1, 3, 8, 8))).shape
+    (1, 4, 8, 8)
+    """
+
+    def __init__(self, graph: Graph, structure: Any, report: Report):
+        symbol, inputs = graph.symbol(), [mx.sym.var(name, dtype="float32") for name in graph.inputs]
+        if mx.util.is_np_array():
+            symbol, inputs = symbol.as_np_ndarray(), [x.as_np_ndarray() for x in inputs]
+        super().__init__(symbol, inputs)
+        for name, parameter in self.collect_params().items():
+            value = graph.params[name]
+            parameter.grad_req = "null"
+            parameter.shape, parameter.dtype = value.shape, value.dtype
+            parameter.initialize(init=mx.init.Zero(), ctx=value.context, force_reinit=True)
+            parameter.set_data(value.as_np_ndarray() if mx.util.is_np_array() else value)
+        self._expected = list(graph.inputs.values())
+        self._structure, self.report = structure, report
+        self.hybridize(static_alloc=True, static_shape=True)
+
+    def forward(self, *args: Any) -> Any:
+        if len(args) != len(self._expected):
+            raise TypeError(f"the net is deployed for {len(self._expected)} inputs, and got {len(args)}")
+        for given, expected in zip(args, self._expected):
+            if isinstance(given, mx.nd.NDArray) and given.shape != expected:
+                raise ValueError(
+                    f"the net is deployed for inputs of shape {expected}, and got {given.shape}: call "
+                    "gluon_same.deploy(net, shape) for each shape, or use the net itself"
+                )
+        results = super().forward(*args)
+        return nest(self._structure, results if isinstance(results, (list, tuple)) else [results])
+
+    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = False) -> None:
+        """Write ``path-symbol.json`` and ``path-0000.params``, which MXNet runs without this package.
+
+        Parameters
+        ----------
+        path : str
+        epoch : int
+            The number in the second name.
+        remove_amp_cast : bool
+            Must be False for bfloat16, whose casts are part of the graph.
+        """
+        graph = self._cached_graph
+        inputs, out = graph
+        # A graph of fixed sizes must not run at others.
+        checked = {
+            x.name: fix_shape(as_classic(x), shape, "deployed_for_" + "x".join(map(str, shape)))
+            for x, shape in zip(inputs, self._expected)
+        }
+        whole = as_classic(out)(**checked)
+        self._cached_graph = inputs, whole if out is as_classic(out) else whole.as_np_ndarray()
+        try:
+            super().export(path, epoch, remove_amp_cast)
+        finally:
+            self._cached_graph = graph
+
+
+def structure_of(results: Any) -> Tuple[Any, List[mx.sym.Symbol]]:
+    """How results are nested, by their numbers, and the results in a list."""
+    found: List[mx.sym.Symbol] = []
+
+    def visit(value):
+        if isinstance(value, (list, tuple)):
+            return [visit(each) for each in value]
+        found.append(value)
+        return len(found) - 1
+
+    return visit(results), found
+
+
+def nest(structure: Any, results: Sequence[Any]) -> Any:
+    """Results nested as a structure has them."""
+    if isinstance(structure, list):
+        return tuple(nest(each, results) for each in structure)
+    return results[structure]

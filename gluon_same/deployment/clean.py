@@ -1,0 +1,64 @@
+"""Rules that drop operators which change nothing, and compute what follows from parameters alone."""
+
+from typing import Optional
+
+import mxnet as mx
+import numpy as np
+
+from .graph import Entry, Graph, Node, scalar, to_symbol
+
+#: In inference these return what they are given.
+IDENTITIES = {"identity", "_copy", "BlockGrad", "stop_gradient", "make_loss", "_np_copy"}
+
+#: The number with which each of these changes nothing.
+NEUTRAL = {"_mul_scalar": 1, "_div_scalar": 1, "_plus_scalar": 0, "_minus_scalar": 0, "_power_scalar": 1}
+
+#: These move or copy elements, and change nothing where the shape stays.
+MOVES = {"Reshape", "reshape", "Flatten", "flatten", "slice", "slice_axis", "expand_dims", "squeeze"}
+
+#: Results of more elements, and of more than they follow from, are computed at each call, so that files
+#: stay small.
+MOST = 2**16
+
+
+def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
+    """Drop dropout, copies, and operators whose arguments make them change nothing."""
+    if node.op == "Dropout" and node.attrs.get("mode", "training") != "training":
+        return None
+    if node.op == "Dropout" or node.op in IDENTITIES:
+        return node.inputs[0]
+    if node.op in NEUTRAL and scalar(node) == NEUTRAL[node.op]:
+        return node.inputs[0]
+    if node.op == "Concat" and len(node.inputs) == 1:
+        return node.inputs[0]
+    if node.op in ("Pad", "pad") and not any(node.get("pad_width")):
+        return node.inputs[0]
+    if node.op in MOVES and len(node.inputs) == 1:
+        shape = graph.shape(node.out)
+        reverses = node.op == "slice" and any(s is not None and s < 0 for s in node.get("step", ()))
+        if shape is not None and shape == graph.shape(node.inputs[0]) and not reverses:
+            return node.inputs[0]
+    return None
+
+
+def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace an operator on parameters alone by a new parameter."""
+    name, shape = node.op.lower(), graph.shape(node.out)
+    if any(word in name for word in ("random", "sample", "dropout", "shuffle", "batchnorm")):
+        return None
+    known = all(e.node.op == "null" and e.node.name in graph.params for e in node.inputs)
+    if not known or shape is None:
+        return None
+    if np.prod(shape) > max(MOST, sum(graph.params[e.node.name].size for e in node.inputs)):
+        return None
+    symbol = to_symbol(list(dict.fromkeys(e.node for e in node.inputs)) + [node], [node.out])
+    if len(symbol.list_outputs()) != 1:
+        return None
+    values = {e.node.name: graph.params[e.node.name] for e in node.inputs}
+    context = next((value.context for value in values.values()), mx.cpu())
+    (result,) = symbol.bind(context, values, grad_req="null").forward(is_train=False)
+    return graph.constant(node, "folded", result)
+
+
+#: In the order in which they are tried.
+RULES = (drop_identity, fold_constants)

@@ -1,0 +1,173 @@
+"""Rules that fold what scales and shifts channels into the weights of a layer beside it."""
+
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+
+from .graph import Entry, Graph, Node, scalar
+
+#: Operators with a weight, and the weight's axis of outputs.
+LAYERS = {"Convolution": 0, "Deconvolution": 1, "FullyConnected": 0}
+
+#: Operators that work element by element, and can change places with a slice.
+ELEMENTWISE = {"Activation", "LeakyReLU", "clip", "relu", "sigmoid", "tanh"}
+
+#: A slice that keeps less than this of its input stays before what follows it.
+KEPT = 0.7
+
+
+class Affine(NamedTuple):
+    """``data * scale + shift``, of numbers or of arrays with an element for each channel."""
+
+    data: Entry
+    axis: Optional[int]  #: of the channels; None for numbers
+    scale: np.ndarray
+    shift: np.ndarray
+
+
+def affine(graph: Graph, node: Node) -> Optional[Affine]:
+    """What an operator does, as a scale and a shift; None for one that does something else."""
+    if node.op == "BatchNorm":
+        return _normalization(graph, node)
+    if node.op in ("_mul_scalar", "_div_scalar"):
+        factor = scalar(node) if node.op == "_mul_scalar" else 1 / scalar(node)
+        return Affine(node.inputs[0], None, np.float64(factor), np.float64(0))
+    if node.op in ("_plus_scalar", "_minus_scalar"):
+        shift = scalar(node) if node.op == "_plus_scalar" else -scalar(node)
+        return Affine(node.inputs[0], None, np.float64(1), np.float64(shift))
+    if node.op in ("broadcast_mul", "broadcast_add", "broadcast_sub"):
+        return _by_channel(graph, node)
+    return None
+
+
+def fold_behind(graph: Graph, node: Node) -> Optional[Entry]:
+    """Fold a scale and a shift into the layer whose result they change."""
+    found = affine(graph, node)
+    if found is None or found.data.node.op not in LAYERS or graph.uses(found.data) > 1:
+        return None
+    layer = found.data.node
+    weight, bias = weights_of(graph, layer)
+    if weight is None or found.axis not in (None, _channels(graph, layer)):
+        return None
+    if layer.op == "Deconvolution":
+        groups = layer.get("num_group", 1)
+        by_group = weight.reshape(groups, -1, *weight.shape[1:])
+        scale = np.broadcast_to(found.scale, groups * weight.shape[1]).reshape(groups, 1, -1)
+        weight = (by_group * scale.reshape(scale.shape + (1,) * (weight.ndim - 2))).reshape(weight.shape)
+    else:
+        scale = np.broadcast_to(found.scale, len(weight))
+        weight = weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))
+    return with_weights(graph, layer, layer.inputs[0], weight, bias * found.scale + found.shift)
+
+
+def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
+    """Fold a scale and a shift into the layer that reads them, where no padding is between."""
+    if node.op not in ("Convolution", "FullyConnected"):
+        return None
+    found = affine(graph, node.inputs[0].node)
+    weight, bias = weights_of(graph, node)
+    if found is None or weight is None or graph.uses(node.inputs[0]) > 1 or node.inputs[0].index:
+        return None
+    shape = graph.shape(found.data)
+    first = node.op == "Convolution" or node.get("flatten", True)
+    channels = 1 if first else len(shape or ()) - 1
+    if shape is None or found.axis not in (None, channels) or (_layout(node) or "NC")[:2] != "NC":
+        return None
+    if np.any(found.shift) and any(node.get("pad", ())):
+        return None
+    scale, shift = np.broadcast_to(found.scale, shape[channels]), np.zeros(shape[channels]) + found.shift
+    groups = node.get("num_group", 1)
+    # As (group, output, input, all else); a flattened layer reads each channel's elements in turn.
+    rows = weight.reshape(groups, len(weight) // groups, shape[channels] // groups, -1)
+    scale, shift = (x.reshape(groups, 1, -1, 1) for x in (scale, shift))
+    bias = bias + (rows * shift).sum(axis=(2, 3)).reshape(-1)
+    return with_weights(graph, node, found.data, (rows * scale).reshape(weight.shape), bias)
+
+
+def hoist(graph: Graph, node: Node) -> Optional[Entry]:
+    """Move what works on elements or channels before a slice, to be folded into the layer there."""
+    change = affine(graph, node)
+    if change is None and (node.op not in ELEMENTWISE or len(node.inputs) > 1):
+        return None
+    data = node.inputs[0] if change is None else change.data
+    cut, place = data.node, node.inputs.index(data)
+    if cut.op not in ("slice", "slice_axis") or graph.uses(data) > 1:
+        return None
+    source = cut.inputs[0]
+    if source.node.op not in LAYERS or graph.uses(source) > 1:
+        return None
+    before, after = graph.shape(source), graph.shape(data)
+    if before is None or after is None or np.prod(after) < KEPT * np.prod(before):
+        return None
+    if change is not None and change.axis is not None and before[change.axis] != after[change.axis]:
+        return None
+    inputs = [source if i == place else entry for i, entry in enumerate(node.inputs)]
+    moved = graph.new(node.op, node, inputs, **node.attrs)
+    return graph.new(cut.op, cut, [moved], **cut.attrs)
+
+
+def _normalization(graph, node):
+    parameters = [graph.param(entry) for entry in node.inputs[1:5]]
+    shape = graph.shape(node.inputs[0])
+    if shape is None or any(p is None for p in parameters) or node.get("output_mean_var", False):
+        return None
+    gamma, beta, mean, var = (p.astype("float64") for p in parameters)
+    if node.get("fix_gamma", True):
+        gamma = np.ones_like(gamma)
+    scale = gamma / np.sqrt(var + float(node.get("eps", 1e-3)))
+    return Affine(node.inputs[0], node.get("axis", 1) % len(shape), scale, beta - mean * scale)
+
+
+def _by_channel(graph, node):
+    for data, other in (node.inputs, node.inputs[::-1]):
+        values, shape = graph.param(other), graph.shape(data)
+        if values is None or shape is None or (node.op == "broadcast_sub" and data is node.inputs[1]):
+            continue
+        wide = (1,) * (len(shape) - values.ndim) + values.shape
+        axes = [axis for axis, n in enumerate(wide) if n > 1]
+        if len(wide) > len(shape) or len(axes) > 1 or any(wide[a] != shape[a] for a in axes):
+            continue
+        axis, values = axes[0] if axes else None, values.astype("float64").reshape(-1)
+        values = values if axes else values[0]
+        if node.op == "broadcast_mul":
+            return Affine(data, axis, values, np.zeros_like(values))
+        sign = -1 if node.op == "broadcast_sub" else 1
+        return Affine(data, axis, np.ones_like(values), sign * values)
+    return None
+
+
+def weights_of(graph, layer):
+    """Weight and bias in float64, zeros for no bias; None for weights that are computed."""
+    weight = graph.param(layer.inputs[1]) if len(layer.inputs) > 1 else None
+    if weight is None:
+        return None, None
+    if len(layer.inputs) > 2:
+        bias = graph.param(layer.inputs[2])
+        return (None, None) if bias is None else (weight.astype("float64"), bias.astype("float64"))
+    count = int(layer.get("num_filter") or layer.get("num_hidden"))
+    return weight.astype("float64"), np.zeros(count)
+
+
+def _channels(graph, layer):
+    """The axis of a layer's result that its outputs lie along."""
+    if layer.op == "FullyConnected":
+        return 1 if layer.get("flatten", True) else len(graph.shape(layer.out) or ()) - 1
+    layout = _layout(layer)
+    return layout.index("C") if layout else 1
+
+
+def _layout(layer):
+    layout = layer.attrs.get("layout")
+    return None if layout in (None, "None") else layout
+
+
+def with_weights(
+    graph: Graph, layer: Node, data: Entry, weight: np.ndarray, bias: np.ndarray, **changed: Any
+) -> Entry:
+    """The result of a layer like another, of other data, weights and arguments."""
+    inputs = [data, graph.constant(layer, "weight", weight), graph.constant(layer, "bias", bias)]
+    return graph.new(layer.op, layer, inputs, **{**layer.attrs, "no_bias": "False", **changed})
+
+
+#: In the order in which they are tried.
+RULES = (hoist, fold_behind, fold_before)

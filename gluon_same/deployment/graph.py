@@ -1,0 +1,230 @@
+"""A net's graph that can be changed: nodes, their parameters, and one walker."""
+
+import ast
+import json
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import mxnet as mx
+import numpy as np
+
+Shape = Tuple[int, ...]
+
+
+class Node:
+    """A variable, whose ``op`` is ``'null'``, or an operator and what it is given.
+
+    Parameters
+    ----------
+    op, name : str
+    inputs : sequence of Entry
+    attrs : dict
+        The operator's arguments, made strings as MXNet's JSON has them.
+    """
+
+    def __init__(self, op: str, name: str, inputs: Sequence["Entry"] = (), **attrs: Any):
+        self.op, self.name = op, name
+        self.inputs: List[Entry] = list(inputs)
+        self.attrs: Dict[str, str] = {key: str(value) for key, value in attrs.items()}
+        self.subgraphs: Optional[list] = None
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """An argument as a Python value."""
+        text = self.attrs.get(key)
+        if text is None:
+            return default
+        try:
+            return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+        except (SyntaxError, ValueError):
+            return text
+
+    @property
+    def out(self) -> "Entry":
+        """The node's first result."""
+        return Entry(self, 0)
+
+
+class Entry(NamedTuple):
+    """One of a node's results."""
+
+    node: Node
+    index: int
+
+
+#: Returns what an operator's first result is to be replaced by, or None.
+Rule = Callable[["Graph", Node], Optional[Entry]]
+
+#: Times that rules are tried again, because one may make room for another.
+ROUNDS = 10
+
+
+class Graph:
+    """A symbol and its parameters, as nodes that can be changed.
+
+    Parameters
+    ----------
+    symbol : Symbol
+        In classic mode.
+    params : dict of str to NDArray
+        Arguments and auxiliary states alike.
+    inputs : dict of str to tuple of int
+        Name and shape of each input.
+    """
+
+    def __init__(
+        self, symbol: mx.sym.Symbol, params: Dict[str, mx.nd.NDArray], inputs: Dict[str, Shape]
+    ):
+        self.params, self.inputs = dict(params), dict(inputs)
+        # Casts are left out by default.
+        content = json.loads(symbol.tojson(remove_amp_cast=False))
+        nodes: List[Node] = []
+        for each in content["nodes"]:
+            sources = [Entry(nodes[i], index) for i, index, *_ in each["inputs"]]
+            node = Node(each["op"], each["name"], sources, **each.get("attrs", {}))
+            node.subgraphs = each.get("subgraphs")
+            nodes.append(node)
+        self.heads = [Entry(nodes[i], index) for i, index, *_ in content["heads"]]
+        self._names = {node.name for node in nodes}
+        self._takers: Dict[Entry, List[Optional[Node]]] = {}
+        self._shapes: Dict[Entry, Shape] = {}
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes that the results follow from, inputs first."""
+        done, stack = set(), [entry.node for entry in reversed(self.heads)]
+        while stack:
+            node = stack[-1]
+            waiting = [entry.node for entry in reversed(node.inputs) if entry.node not in done]
+            if waiting and node not in done:
+                stack += waiting
+                continue
+            stack.pop()
+            if node not in done:
+                done.add(node)
+                yield node
+
+    def operators(self) -> int:
+        """The number of operators."""
+        return sum(node.op != "null" for node in self.nodes())
+
+    def symbol(self) -> mx.sym.Symbol:
+        """The graph as a symbol."""
+        return to_symbol(list(self.nodes()), self.heads)
+
+    def copy(self) -> "Graph":
+        """A graph that can be changed without changing this one; parameters are shared."""
+        return Graph(self.symbol(), self.params, self.inputs)
+
+    def rewrite(self, *rules: Rule) -> int:
+        """Apply rules to each operator, inputs first, until none applies; how often one did."""
+        total = 0
+        for _ in range(ROUNDS):
+            changed = self._walk(rules)
+            if not changed:
+                break
+            total += changed
+        self.params = {n.name: self.params[n.name] for n in self.nodes() if n.name in self.params}
+        return total
+
+    def _walk(self, rules):
+        nodes = list(self.nodes())
+        self._takers, self._shapes = _takers(nodes, self.heads), self._infer(nodes)
+        moved: Dict[Entry, Entry] = {}
+        for node in nodes:
+            node.inputs = [moved.get(entry, entry) for entry in node.inputs]
+            if node.op == "null":
+                continue
+            for rule in rules:
+                found = rule(self, node)
+                if found is not None:
+                    moved[node.out] = found
+                    # Who used the old result uses the new one, which has its shape.
+                    self._takers[found] = self._takers.get(found, []) + self.takers(node.out)
+                    if node.out in self._shapes:
+                        self._shapes[found] = self._shapes[node.out]
+                    break
+        self.heads = [moved.get(entry, entry) for entry in self.heads]
+        return len(moved)
+
+    def uses(self, entry: Entry) -> int:
+        """How many operators and results take an entry, while rules are applied."""
+        return len(self.takers(entry))
+
+    def takers(self, entry: Entry) -> List[Optional[Node]]:
+        """The operators that take an entry, while rules are applied; None for a result of the graph."""
+        return self._takers.get(entry, [None])
+
+    def shape(self, entry: Entry) -> Optional[Shape]:
+        """The shape of an entry, while rules are applied; None where it is not known."""
+        return self._shapes.get(entry)
+
+    def param(self, entry: Entry) -> Optional[np.ndarray]:
+        """The values of an entry that is a parameter; None of others."""
+        if entry.node.op != "null" or entry.node.name not in self.params:
+            return None
+        return self.params[entry.node.name].asnumpy()
+
+    def new(self, op: str, near: Node, inputs: Sequence[Entry], **attrs: Any) -> Entry:
+        """The result of a new operator, named after a node."""
+        return Node(op, self._fresh(near.name), inputs, **attrs).out
+
+    def constant(self, near: Node, word: str, values: Any) -> Entry:
+        """A new parameter, named after a node."""
+        name = self._fresh(f"{near.name}_{word}")
+        context = next((p.context for p in self.params.values()), mx.cpu())
+        values = values if isinstance(values, mx.nd.NDArray) else mx.nd.array(values, dtype="float32")
+        self.params[name] = values.as_in_context(context)
+        return Node("null", name, __shape__=values.shape).out
+
+    def _fresh(self, name):
+        found, count = name, 0
+        while found in self._names:
+            count += 1
+            found = f"{name}_{count}"
+        self._names.add(found)
+        return found
+
+    def _infer(self, nodes):
+        # By heads of our own: names may repeat where a block is called twice.
+        entries = list(dict.fromkeys([n.out for n in nodes] + [e for n in nodes for e in n.inputs]))
+        symbol = to_symbol(nodes, entries)
+        known = {name: value.shape for name, value in self.params.items()}
+        known.update(self.inputs)
+        there = set(symbol.list_inputs())
+        _, shapes, _ = symbol.infer_shape_partial(**{k: v for k, v in known.items() if k in there})
+        return {e: s for e, s in zip(entries, shapes) if s and min(s) > 0}
+
+
+def scalar(node: Node) -> float:
+    """The number that an operator such as ``_mul_scalar`` takes."""
+    return float(node.get("scalar", 0))
+
+
+def _takers(nodes, heads):
+    takers: Dict[Entry, List[Optional[Node]]] = {}
+    for node in nodes:
+        for entry in node.inputs:
+            takers.setdefault(entry, []).append(node)
+    for entry in heads:
+        takers.setdefault(entry, []).append(None)
+    return takers
+
+
+def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:
+    """The symbol of some nodes, inputs first, whose results are ``heads``."""
+    order = {node: i for i, node in enumerate(nodes)}
+    content = []
+    for node in nodes:
+        inputs = [[order[entry.node], entry.index, 0] for entry in node.inputs]
+        each = {"op": node.op, "name": node.name, "inputs": inputs, "attrs": node.attrs}
+        if node.subgraphs:
+            each["subgraphs"] = node.subgraphs
+        content.append(each)
+    return mx.sym.load_json(
+        json.dumps(
+            {
+                "nodes": content,
+                "arg_nodes": [i for i, node in enumerate(nodes) if node.op == "null"],
+                "heads": [[order[entry.node], entry.index, 0] for entry in heads],
+                "attrs": {"mxnet_version": ["int", 10901]},
+            }
+        )
+    )

@@ -1,0 +1,153 @@
+"""The passes in their order, and the choices among them."""
+
+from typing import NamedTuple, Optional, Sequence
+
+import mxnet as mx
+import numpy as np
+
+from . import activations, clean, fold_batchnorm, windows
+from .bfloat16 import to_bfloat16
+from .fuse import computes_weights, fuse
+from .graph import Graph, Rule
+from .int8 import to_int8
+from .report import Report, Row
+from .running import error, faster, outputs, times
+
+#: A pass that changes numbers by more than this of the largest is left out.
+TOLERANCE = 1e-5
+
+
+class Pass(NamedTuple):
+    """A step from one graph to another.
+
+    ``choice`` passes are faster for some nets and on some processors: tuning measures which, and without
+    it those with ``default`` are taken.
+    """
+
+    name: str
+    rules: Sequence[Rule]
+    onednn: bool = False  #: whether it is for oneDNN alone
+    choice: bool = False
+    default: bool = True
+    lower: bool = True  #: whether it is for bfloat16 and int8, too
+
+    def apply(self, graph: Graph) -> Optional[Graph]:
+        """The graph after the pass; None where there is nothing to do."""
+        changed = graph.copy()
+        return changed if changed.rewrite(*self.rules) else None
+
+
+_FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
+
+#: In their order; fusion or another dtype comes last.
+PASSES = (
+    Pass("drop and fold constants", clean.RULES),
+    Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
+    Pass("grow kernels", [windows.grow_kernel], onednn=True, choice=True, default=False),
+    Pass("fold normalizations", _FOLD),
+    Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
+    Pass("gates channels last", activations.CHANNELS_LAST, onednn=True, choice=True, lower=False),
+    Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, choice=True),
+)
+
+
+class Pipeline:
+    """The passes over one net.
+
+    Parameters
+    ----------
+    arrays : sequence of NDArray
+        The inputs to measure with.
+    dtype : {'float32', 'bfloat16', 'int8'}
+    onednn, fuses : bool
+        Whether there is oneDNN, and whether operators may be fused by it.
+    tune, verbose : bool
+        Whether to choose by measuring, and whether to measure each pass.
+
+    Attributes
+    ----------
+    report : Report
+    """
+
+    def __init__(
+        self,
+        arrays: Sequence[mx.nd.NDArray],
+        dtype: str = "float32",
+        onednn: bool = True,
+        fuses: bool = True,
+        tune: bool = False,
+        verbose: bool = False,
+    ):
+        self.report, self.arrays, self.dtype = Report(), arrays, dtype
+        self.onednn, self.fuses = onednn, fuses
+        self.tune, self.verbose = tune, verbose
+
+    def start(self, portable: Graph, tuned: Optional[Graph] = None) -> Graph:
+        """The graph of the layers' portable windows, or that of the fastest of each where it wins."""
+        kept = "portable"
+        if tuned is not None:
+            kept = self._choose({"portable": (portable, 0), "tuned": (tuned, 0)}, kept)
+        graph = portable if kept == "portable" else tuned
+        self._note("specialize", portable, graph, f"{kept} windows")
+        return graph
+
+    def run(self, graph: Graph, want: Optional[Sequence[np.ndarray]] = None) -> Graph:
+        """The graph after all passes; those that change the numbers ``want`` are left out."""
+        for at, each in enumerate(PASSES):
+            changed = self._apply(each, graph)
+            if changed is None:
+                continue
+            note = ""
+            if want is not None and error(outputs(changed, self.arrays), want) > TOLERANCE:
+                note = "left out: gives other numbers"
+            elif each.choice:
+                kept = "with" if each.default else "without"
+                if self.tune:
+                    kept = self._choose({"with": (changed, at + 1), "without": (graph, at + 1)}, kept)
+                note = "" if kept == "with" else "left out: slower" if self.tune else "left out"
+            self._note(each.name, graph, graph if note else changed, note)
+            graph = graph if note else changed
+        return graph
+
+    def end(self, graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
+        """The graph fused, or in another dtype."""
+        if self.dtype == "int8":
+            if computes_weights(graph):
+                raise ValueError("dtype='int8' needs weights that are parameters: use dtype='float32'")
+            found, name = to_int8(graph, batches), "int8"
+        elif self.dtype == "bfloat16":
+            lowered = to_bfloat16(graph)
+            found, name = fuse(lowered) or lowered, "bfloat16"
+        else:
+            found, name = self.fuses and fuse(graph) or graph, "oneDNN's fusion"
+            if self.tune and found is not graph:
+                kept = faster({"with": found, "without": graph}, self.arrays, "with")
+                found = found if kept == "with" else graph
+        where = ""
+        if not self.fuses:
+            where = "left out: portable" if self.onednn else "left out, as is all that is for oneDNN"
+        self._note(name, graph, found, where or ("left out: slower" if found is graph else ""))
+        return found
+
+    def _apply(self, each, graph):
+        if (each.onednn and not self.onednn) or (self.dtype != "float32" and not each.lower):
+            return None
+        return each.apply(graph)
+
+    def _choose(self, graphs, rule):
+        """The fastest graph, once the passes from its number on, and fusion, are applied to each."""
+        ends = {}
+        for name, (graph, at) in graphs.items():
+            for each in PASSES[at:]:
+                if not each.choice or each.default:
+                    graph = self._apply(each, graph) or graph
+            ends[name] = self.fuses and fuse(graph) or graph
+        return faster(ends, self.arrays, rule)
+
+    def _note(self, name, before, after, note=""):
+        found = {"before": None, "after": None}
+        if self.verbose and after is not before:
+            found = times({"before": before, "after": after}, self.arrays)
+            found = {key: 1e3 * seconds for key, seconds in found.items()}
+        counts = before.operators(), after.operators()
+        self.report.rows.append(Row(name, *counts, found["before"], found["after"], note))

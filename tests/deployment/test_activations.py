@@ -1,0 +1,104 @@
+"""Operators written as equal ones."""
+
+import mxnet as mx
+import pytest
+
+from gluon_same.deployment import activations, fold_batchnorm
+from graphs import rewritten
+
+F, X = mx.sym, mx.sym.var("data0")
+
+
+def convolution(x, channels=8, kernel=1, **kwargs):
+    return F.Convolution(x, kernel=(kernel, kernel), num_filter=channels, **kwargs)
+
+
+@pytest.mark.parametrize("make", [F.relu, F.sigmoid, F.tanh, lambda x: F.maximum(x, 0)])
+def test_activations_are_onednns(make):
+    assert rewritten(make(X), activations.RULES, (2, 3, 4, 4)) == ["Activation"]
+
+
+def test_equal_shapes_are_not_broadcast():
+    y = F.relu(X)
+    assert rewritten(F.broadcast_add(X, X), activations.RULES, (2, 3)) == ["elemwise_add"]
+    found = rewritten(F.broadcast_mul(y, F.sum(y, axis=1, keepdims=True)), activations.RULES, (2, 3))
+    assert found[-1] == "broadcast_mul"
+
+
+@pytest.mark.parametrize(
+    "make, count",
+    [
+        (lambda x: F.mean(x, axis=(2, 3), keepdims=True), 1),
+        (lambda x: F.mean(x, axis=(-1, -2)), 2),
+        (lambda x: F.max(x, axis=(2, 3)), 2),
+        (lambda x: F.contrib.AdaptiveAvgPooling2D(x, output_size=1), 1),
+    ],
+)
+def test_reduced_planes_are_pooled(make, count):
+    found = rewritten(make(X), activations.RULES, (2, 3, 5, 7))
+    assert found[0] == "Pooling" and len(found) == count
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: F.mean(x, axis=(1, 2)),
+        lambda x: F.mean(x, axis=2),
+        lambda x: F.mean(x),
+        lambda x: F.mean(x, axis=(0, 1), exclude=True),
+        lambda x: F.contrib.AdaptiveAvgPooling2D(x, output_size=2),
+    ],
+)
+def test_other_reductions_stay(make):
+    assert "Pooling" not in rewritten(make(X), activations.RULES, (2, 3, 4, 4))
+
+
+def test_a_hard_sigmoid_behind_a_layer_is_a_clip():
+    rules = (*activations.RULES, *fold_batchnorm.RULES)
+    assert rewritten(F.hard_sigmoid(convolution(X)), rules, (2, 3, 4, 4)) == ["Convolution", "clip"]
+    assert rewritten(F.hard_sigmoid(X), rules, (2, 3, 4, 4)) == ["hard_sigmoid"]
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_a_swish_is_put_in_plain_memory_once(turn):
+    y = convolution(X)
+    gate = F.Activation(y, act_type="sigmoid")
+    symbol = gate * y if turn else y * gate
+    rules = [activations.gate_in_plain_memory]
+    found = rewritten(symbol, rules, (1, 3, 4, 4))
+    assert found == ["Convolution", "transpose", "Activation", "elemwise_mul"]
+
+
+def swish(x):
+    return x * F.Activation(x, act_type="sigmoid")
+
+
+def squeeze_excite(kernel=1):
+    y = swish(convolution(X, kernel=3))
+    gate = F.Pooling(y, global_pool=True, pool_type="avg", kernel=(1, 1))
+    gate = F.Activation(convolution(gate), act_type="sigmoid")
+    return convolution(F.broadcast_mul(y, gate), 4, kernel)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_gates_before_pointwise_convolutions_are_channels_last(batch):
+    found = rewritten(squeeze_excite(), activations.CHANNELS_LAST, (batch, 3, 9, 8))
+    assert found.count("transpose") == 2 and "FullyConnected" in found and "Pooling" not in found
+    symbol = convolution(swish(convolution(X, no_bias=True)), 4, no_bias=True)
+    assert rewritten(symbol, activations.CHANNELS_LAST, (batch, 3, 9, 8)) == [
+        *("Convolution", "transpose", "Activation", "elemwise_mul", "FullyConnected", "transpose")
+    ]
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        squeeze_excite(kernel=3),
+        swish(convolution(X)),
+        convolution(swish(convolution(X)), kernel=3),
+        convolution(swish(convolution(X)), num_group=2),
+        convolution(swish(convolution(X)), stride=(2, 2)),
+    ],
+)
+def test_gates_before_others_stay(symbol):
+    assert "transpose" not in rewritten(symbol, activations.CHANNELS_LAST, (2, 3, 9, 9))

@@ -1,0 +1,49 @@
+"""Casts, and where they end up."""
+
+import mxnet as mx
+import numpy as np
+
+from gluon_same.deployment.bfloat16 import to_bfloat16
+from gluon_same.deployment.running import error, outputs
+from graphs import graph_of, operators
+
+F, X = mx.sym, mx.sym.var("data0")
+
+
+def convolution(x, **kwargs):
+    return F.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=8, **kwargs)
+
+
+def lowered(symbol, shape):
+    graph = graph_of(symbol, shape)
+    x = [mx.nd.array(np.random.RandomState(0).normal(size=shape))]
+    want = outputs(graph, x)  # which leaves the weights in oneDNN's order
+    found = to_bfloat16(graph)
+    assert error(outputs(found, x), want) < 0.02
+    return found
+
+
+def test_layers_hand_bfloat16_on_through_what_takes_it():
+    y = F.clip(convolution(X), 0, 6)
+    y = F.concat(F.Activation(convolution(y), act_type="relu"), y, dim=1)
+    y = F.Pooling(y, kernel=(2, 2), stride=(2, 2), pool_type="max")
+    found = lowered(F.FullyConnected(y, num_hidden=3), (1, 3, 8, 8))
+    assert operators(found)[0] == operators(found)[-1] == "amp_cast"
+    assert operators(found).count("amp_cast") == 2
+
+
+def test_other_operators_get_float32():
+    found = lowered(F.sigmoid(convolution(F.sigmoid(convolution(X)))), (1, 3, 8, 8))
+    assert operators(found) == ["amp_cast", "Convolution", "amp_cast", "sigmoid"] * 2
+
+
+def test_weights_are_cast_once_but_for_those_of_groups():
+    one = lowered(convolution(X), (1, 8, 8, 8))
+    assert {p.dtype.names for p in one.params.values()} == {("bfloat16",)}
+    many = lowered(convolution(X, num_group=8), (1, 8, 8, 8))
+    assert {np.dtype(p.dtype) for p in many.params.values()} == {np.dtype("float32")}
+    assert operators(many).count("amp_cast") == 4
+
+
+def test_a_net_without_layers_stays():
+    assert operators(lowered(F.relu(X), (2, 3))) == ["relu"]

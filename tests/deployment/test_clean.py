@@ -1,0 +1,72 @@
+"""Operators that change nothing, and those on parameters alone."""
+
+import mxnet as mx
+import pytest
+
+from gluon_same.deployment import clean
+from graphs import graph_of, operators, rewritten
+
+F, X = mx.sym, mx.sym.var("data0")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: F.Dropout(x, p=0.5),
+        F.identity,
+        F.BlockGrad,
+        lambda x: x * 1,
+        lambda x: x / 1 + 0,
+        lambda x: F.reshape(x, shape=(0, 0, -1, 4)),
+        lambda x: F.slice(x, begin=(None, 0), end=(None, None)),
+        lambda x: F.slice_axis(x, axis=1, begin=0, end=None),
+        lambda x: F.concat(x, dim=1),
+        lambda x: F.Pad(x, mode="constant", pad_width=(0,) * 8),
+    ],
+)
+def test_what_changes_nothing_is_dropped(make):
+    assert rewritten(F.relu(make(F.relu(X))), clean.RULES, (2, 3, 4, 4)) == ["relu", "relu"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x * 2,
+        lambda x: F.reshape(x, shape=(0, -1)),
+        lambda x: F.slice(x, begin=(None, None, None, None), end=(None,) * 4, step=(1, 1, -1, 1)),
+        lambda x: F.slice(x, begin=(None, None, 1, None), end=(None,) * 4),
+        lambda x: F.transpose(x, axes=(0, 1, 3, 2)),
+    ],
+)
+def test_what_changes_something_stays(make):
+    assert len(rewritten(F.relu(make(X)), clean.RULES, (2, 3, 4, 4))) == 2
+
+
+def test_dropout_that_is_for_inference_stays():
+    graph = graph_of(F.Dropout(X, p=0.5, mode="always"), (2, 3))
+    assert graph.rewrite(*clean.RULES) == 0
+
+
+def test_what_follows_from_parameters_is_computed_once():
+    weight = F.var("weight", shape=(4, 3, 1, 1))
+    norm = F.sqrt(F.sum(F.square(weight), axis=(1, 2, 3), keepdims=True))
+    symbol = F.Convolution(X, F.broadcast_div(weight, norm), kernel=(1, 1), num_filter=4, no_bias=True)
+    assert rewritten(symbol, clean.RULES, (2, 3, 5, 5)) == ["Convolution"]
+
+
+def test_numbers_that_no_input_makes_are_computed_once():
+    symbol = F.broadcast_mul(X, F.ones((1, 3)) * 2)
+    assert rewritten(symbol, clean.RULES, (2, 3)) == ["broadcast_mul"]
+
+
+def test_random_numbers_are_not():
+    graph = graph_of(F.broadcast_add(X, F.random.normal(shape=(1, 3))), (2, 3))
+    graph.rewrite(*clean.RULES)
+    assert len(operators(graph)) == 2
+
+
+def test_a_large_array_from_a_small_one_stays_out_of_the_file():
+    wide = F.broadcast_axis(F.var("w", shape=(1, 1)), axis=(0, 1), size=(1000, 1000))
+    assert rewritten(F.broadcast_mul(X, wide), clean.RULES, (1, 1000)) == [
+        *("broadcast_axis", "broadcast_mul")
+    ]

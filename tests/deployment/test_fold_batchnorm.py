@@ -1,0 +1,115 @@
+"""Scales and shifts, folded into layers."""
+
+import mxnet as mx
+import pytest
+
+from gluon_same.deployment import fold_batchnorm
+from graphs import rewritten
+
+F, X = mx.sym, mx.sym.var("data0")
+RULES = fold_batchnorm.RULES
+
+
+def convolution(x, **kwargs):
+    return F.Convolution(x, **{**dict(kernel=(3, 3), num_filter=4, name="c"), **kwargs})
+
+
+def norm(x, **kwargs):
+    return F.BatchNorm(x, **{**dict(fix_gamma=False, eps=1e-3, name="n"), **kwargs})
+
+
+@pytest.mark.parametrize("fix_gamma", [False, True])
+@pytest.mark.parametrize(
+    "layer",
+    [
+        convolution,
+        lambda x: convolution(x, no_bias=True, stride=(2, 2), pad=(1, 1)),
+        lambda x: convolution(x, num_group=2, dilate=(2, 2)),
+        lambda x: F.Deconvolution(x, kernel=(2, 2), stride=(2, 2), num_filter=6, num_group=2, name="d"),
+        lambda x: F.Deconvolution(x, kernel=(3, 3), num_filter=5, no_bias=False, name="d"),
+        lambda x: F.FullyConnected(x, num_hidden=5, name="f"),
+        lambda x: F.FullyConnected(x, num_hidden=5, no_bias=True, name="f"),
+    ],
+)
+def test_a_normalization_behind_a_layer_is_folded(layer, fix_gamma):
+    assert len(rewritten(norm(layer(X), fix_gamma=fix_gamma), RULES, (2, 4, 6, 6))) == 1
+
+
+def test_a_dense_layer_on_the_last_axis():
+    symbol = F.FullyConnected(X, num_hidden=5, flatten=False, name="f")
+    assert rewritten(norm(symbol, axis=-1), RULES, (2, 3, 4)) == ["FullyConnected"]
+    assert len(rewritten(norm(symbol, axis=1), RULES, (2, 3, 4))) == 2
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        convolution,
+        lambda x: convolution(x, num_group=2, no_bias=True),
+        lambda x: F.FullyConnected(x, num_hidden=5, name="f"),
+        lambda x: F.FullyConnected(x, num_hidden=5, no_bias=True, name="f"),
+    ],
+)
+def test_a_normalization_before_a_layer_is_folded(layer):
+    assert len(rewritten(layer(norm(X)), RULES, (2, 4, 6, 6))) == 1
+
+
+def test_a_shift_before_padding_stays_and_a_scale_is_folded():
+    assert len(rewritten(convolution(norm(X), pad=(1, 1)), RULES, (2, 4, 6, 6))) == 2
+    assert len(rewritten(convolution(X * 3, pad=(1, 1)), RULES, (2, 4, 6, 6))) == 1
+
+
+def test_what_others_take_too_stays():
+    y = convolution(X)
+    assert len(rewritten(F.Group([y, norm(y)]), RULES, (2, 4, 6, 6))) == 2
+    z = norm(X)
+    assert len(rewritten(F.Group([z, convolution(z)]), RULES, (2, 4, 6, 6))) == 2
+
+
+def test_a_normalization_along_another_axis_stays():
+    assert len(rewritten(norm(convolution(X), axis=2), RULES, (2, 4, 6, 6))) == 2
+
+
+def test_a_layer_that_is_called_twice_gets_weights_for_each():
+    weight = F.var("w", shape=(4, 4, 1, 1))
+    one = F.Convolution(X, weight, kernel=(1, 1), num_filter=4, no_bias=True)
+    two = F.Convolution(F.relu(norm(one, name="a")), weight, kernel=(1, 1), num_filter=4, no_bias=True)
+    found = rewritten(norm(two, name="b"), RULES, (2, 4, 6, 6))
+    assert found == ["Convolution", "relu", "Convolution"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: y * 2 + 1,
+        lambda y: (y - 3) / 4,
+        lambda y: F.broadcast_mul(y, F.var("s", shape=(1, 4, 1, 1))),
+        lambda y: F.broadcast_sub(
+            F.broadcast_add(F.var("s", shape=(4, 1, 1)), y), F.var("t", shape=(1,))
+        ),
+    ],
+)
+def test_scales_and_shifts_by_other_operators(change):
+    assert rewritten(change(convolution(X)), RULES, (2, 4, 6, 6)) == ["Convolution"]
+
+
+def test_scales_of_positions_stay():
+    change = F.broadcast_mul(convolution(X), F.var("s", shape=(1, 1, 4, 1)))
+    assert len(rewritten(change, RULES, (2, 4, 6, 6))) == 2
+
+
+def test_what_is_behind_a_crop_moves_before_it():
+    cut = F.slice(convolution(X, pad=(2, 2)), begin=(None, None, 1, 1), end=(None,) * 4)
+    symbol = F.clip(norm(cut), a_min=0, a_max=6)
+    assert rewritten(symbol, RULES, (2, 4, 9, 9)) == ["Convolution", "clip", "slice"]
+
+
+def test_a_crop_that_leaves_little_stays_first():
+    cut = F.slice(convolution(X), begin=(None, None, 5, None), end=(None,) * 4)
+    assert rewritten(F.relu(cut), RULES, (2, 4, 9, 9)) == ["Convolution", "slice", "relu"]
+
+
+def test_a_learned_slope_stays_behind_a_slice_of_channels():
+    cut = F.slice_axis(convolution(X), axis=1, begin=0, end=3)
+    symbol = F.LeakyReLU(cut, F.var("slope", shape=(3,)), act_type="prelu")
+    assert rewritten(symbol, RULES, (2, 4, 6, 6)) == ["Convolution", "slice_axis", "LeakyReLU"]
