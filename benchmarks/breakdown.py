@@ -1,20 +1,19 @@
-"""Show what the time of a layer in MXNet is made of: oneDNN's kernels, its reorders, and the rest.
+"""Show where the time of a layer in MXNet goes: oneDNN's kernels, its reorders, and the rest.
 
     python benchmarks/breakdown.py [--filter max] [--batch 8] [--python PyTorch=PATH]
 
-For each row of ``layers.py`` of one operator: *limit*, the stock operator with symmetric padding, and
-*specialized*, our layer. oneDNN is asked to log what it runs (``DNNL_VERBOSE=1``).
+The rows are those of ``layers.py`` with one operator. *limit* is the stock operator with symmetric
+padding, and *specialized* is our layer. The parts come from oneDNN's log (``DNNL_VERBOSE=1``):
 
-- *kernel*: its convolutions and poolings;
-- *reorder*: memory brought from plain order into the kernel's and back;
-- *rest*: all other time of the call: MXNet's engine, its own operators, and waiting threads.
+- *kernel*: oneDNN's convolutions and poolings;
+- *reorder*: conversions between plain memory and the layout of the kernel;
+- *rest*: all other time of the call, such as MXNet's engine, its own operators and waiting threads.
 
-The last columns are the whole times of other runtimes for the same job, from ``layers.py``'s makers.
-Where the stock operator's own kernel and reorders take longer, no lowering in MXNet can be level with
-them.
+The last columns are the total times of other runtimes for the same job, as in ``layers.py``. Where the
+stock operator's kernel and reorders alone take longer, no lowering in MXNet can be as fast.
 
-Medians over the runs of two processes each, in milliseconds. Times of logged runs are a few
-microseconds longer for each line of the log.
+The table shows medians over the runs of two processes, in milliseconds. Each line of the log adds a few
+microseconds.
 """
 
 import argparse
@@ -38,7 +37,7 @@ KINDS = {"convolution": "kernel", "pooling_v2": "kernel", "reorder": "reorder"}
 
 
 def run_alone(name, job):
-    """Print one line for each run, with its milliseconds, among those of oneDNN."""
+    """Print one line with the milliseconds of each run, between the lines of oneDNN."""
     run, _ = MAKERS[name](job)
     for _ in range(WARM):
         run()
@@ -50,7 +49,7 @@ def run_alone(name, job):
 
 
 def parse(log):
-    """For each run, milliseconds by kind: kernel, reorder and total."""
+    """Return the milliseconds of each run by kind: kernel, reorder and total."""
     runs = []
     for line in log.splitlines():
         fields = line.split(",")
@@ -66,7 +65,7 @@ def parse(log):
 
 
 def measure(job, name, python):
-    """Median milliseconds by kind, of two processes; None if it cannot run the job."""
+    """Return the median milliseconds by kind of two processes, or None if the job fails."""
     env = {**os.environ, **race.THREADED, **race.KEPT, "DNNL_VERBOSE": "1"}
     command = [python, __file__, "--serve", name, "--alone", json.dumps(job)]
     runs = []
@@ -84,7 +83,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     race.add_python(parser, MAKERS)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
-    parser.add_argument("--filter", default="", help="show the rows whose name holds this")
+    parser.add_argument("--filter", default="", help="show the rows whose name contains this")
     parser.add_argument("--batch", type=int, choices=(1, 8), default=8)
     parser.add_argument("--alone", type=json.loads, help=argparse.SUPPRESS)
     args = parser.parse_args()

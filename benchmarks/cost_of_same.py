@@ -2,8 +2,8 @@
 
     python benchmarks/cost_of_same.py [--net NAME ...] [--batch 1] [--train] [--seconds 3] [--json FILE]
 
-All contenders have the same weights and take turns, each in a process of its own (see ``race.py``). The
-table shows medians in milliseconds and, in brackets, the ratio to *stock*: the same net of
+All contenders have the same weights and take turns, each in a separate process (see ``race.py``). The
+table shows medians in milliseconds and, in parentheses, the ratio to *stock*: the same net of
 ``mxnet.gluon.nn``, padded by ``k // 2`` at both ends, which gives other numbers where SAME is not
 symmetric.
 
@@ -11,8 +11,8 @@ symmetric.
 - *specialized*: after ``gluon_same.specialize(net, shape)``;
 - *tuned*: after ``gluon_same.specialize(net, shape, tune=True)``, and how long that took.
 
-Under AVX2 as on many machines: ``DNNL_MAX_CPU_ISA=AVX2 python benchmarks/cost_of_same.py``. One thread:
-``taskset -c 0 python benchmarks/cost_of_same.py``.
+For AVX2, as on many machines, run ``DNNL_MAX_CPU_ISA=AVX2 python benchmarks/cost_of_same.py``. For one
+thread, run ``taskset -c 0 python benchmarks/cost_of_same.py``.
 """
 
 import argparse
@@ -31,7 +31,7 @@ TOLERANCE = 1e-3
 
 
 def tiny_darknet(nn, pad):
-    """YOLOv3-tiny's backbone, whose last pool keeps its size."""
+    """Return YOLOv3-tiny's backbone, whose last pooling keeps its size."""
     net = nn.HybridSequential()
     for channels, stride in zip((16, 32, 64, 128, 256, 512), (2, 2, 2, 2, 2, 1)):
         _conv_bn(net, nn, pad, channels, 3)
@@ -41,7 +41,7 @@ def tiny_darknet(nn, pad):
 
 
 def mobilenet(nn, pad):
-    """MobileNet, version 1."""
+    """Return MobileNet, version 1."""
     net = nn.HybridSequential()
     _conv_bn(net, nn, pad, 32, 3, 2)
     before = 32
@@ -58,7 +58,7 @@ def mobilenet(nn, pad):
 
 
 def resnet50(nn, pad):
-    """ResNet of 50 layers, whose 3x3 convolutions have the strides."""
+    """Return a ResNet of 50 layers, with the strides in its 3x3 convolutions."""
 
     class Bottleneck(nn.HybridBlock):
         def __init__(self, channels, stride, shortcut):
@@ -84,7 +84,7 @@ def resnet50(nn, pad):
 
 
 def unet(nn, pad):
-    """U-Net of four levels."""
+    """Return a U-Net of four levels."""
 
     class UNet(nn.HybridBlock):
         def __init__(self):
@@ -132,7 +132,7 @@ NETS = {
 
 
 def make(job, how):
-    import gluon_same  # isort: skip  first: it readies NumPy for MXNet
+    import gluon_same  # isort: skip  first, because it prepares NumPy for MXNet
     import mxnet as mx
     from mxnet.gluon import nn as stock
 
@@ -145,7 +145,7 @@ def make(job, how):
     mx.random.seed(0)
     net.initialize(mx.init.Xavier())
     net(x).wait_to_read()
-    # By the order of the parameters, which all contenders have in common.
+    # The order of the parameters is the same in all contenders.
     random = np.random.RandomState(1)
     for parameter in net.collect_params().values():
         if parameter.name.endswith("weight"):

@@ -1,29 +1,30 @@
-"""Time the forms that one graph for every size could take, for 3x3 and 5x5 convolutions of stride 2.
+"""Time possible graphs for every size, for 3x3 and 5x5 convolutions of stride 2.
 
     python benchmarks/every_size.py [--batch 1 8] [--between]
 
-SAME puts 0 elements before an even axis and 1 before an odd one there, and MXNet's operators take their
-padding from the graph. So something must move the input by what its size requires. The table shows the
-time of each form over *limit*, the plain operator padded by ``k // 2``, which gives other numbers:
+For 3x3, SAME puts 0 elements before an even axis and 1 before an odd one, but the padding of MXNet's
+operators is fixed in the graph. So the graph must shift the input by an amount that depends on its size.
+The table shows the time of each form over *limit*, the plain operator padded by ``k // 2``, which gives
+other numbers:
 
-- *copied*: the plain operator behind a copy of its input;
-- *F.pad*: ``F.pad`` by the amounts of this size, which is wrong at others;
-- *one size*: what ``gluon_same.specialize`` makes for this size;
+- *copied*: the plain operator after a copy of its input;
+- *F.pad*: ``F.pad`` by the amounts for this size, which is wrong at other sizes;
+- *one size*: the graph of ``gluon_same.specialize`` for this size;
 - *ours*: the graph for every size of ``gluon_same.functional``;
-- *Crop*: pad generously, and crop the center by ``Crop``, which takes float32 alone;
-- *reversed*: the convolution of the reversed input with the reversed weight, reversed;
+- *Crop*: pad generously, and crop the center with ``Crop``, which supports only float32;
+- *reversed*: the reversed convolution of the reversed input with the reversed weight;
 - *take*: pad generously, and gather rows and columns by computed indices;
-- *four graphs*: convolve for each of the four paddings, and choose by ``where``.
+- *four graphs*: convolve with each of the four paddings, and select with ``where``.
 
-All but the first three are right at every size, and are checked to give the same numbers. With
-``--between``, each runs between two 1x1 convolutions, as in a net.
+All except *copied*, *F.pad* and *one size* are right at every size; the script checks that they give the
+same numbers. With ``--between``, each runs between two 1x1 convolutions, as in a net.
 """
 
 import argparse
 import random
 import time
 
-import gluon_same  # noqa: F401  isort: skip  first: it readies NumPy for MXNet
+import gluon_same  # noqa: F401  isort: skip  first, because it prepares NumPy for MXNet
 import mxnet as mx
 import numpy as np
 
@@ -153,14 +154,14 @@ def build(form, row, batch, between):
 
 
 def race(calls, seconds):
-    """Least seconds of each call, in turns."""
+    """Run the calls in turns, and return the fewest seconds of each."""
     best = {name: float("inf") for name in calls}
     for call in calls.values():
         call().wait_to_read()
     end = time.perf_counter() + seconds * len(calls)
     while time.perf_counter() < end:
         for name in random.sample(list(calls), len(calls)):
-            calls[name]().wait_to_read()  # whoever follows the same neighbor might pay for it
+            calls[name]().wait_to_read()  # the previous call must not affect the time
             for _ in range(3):
                 start = time.perf_counter()
                 calls[name]().wait_to_read()

@@ -1,11 +1,11 @@
-"""Time keras-mxnet as it comes against keras-mxnet put right, on the same models in one run.
+"""Time stock keras-mxnet against corrected keras-mxnet, on the same models in one run.
 
     python benchmarks/keras_backend.py [--format channels_first] [--filter conv] [--repeats 30]
 
-Each row is one model, built twice: as keras-mxnet 2.2.4.3 builds it, and with
-``gluon_same.keras.mxnet_backend`` installed. The two take turns. *predict* is one forward pass of the
-bound module, *train* one ``train_on_batch``; the table shows medians in milliseconds, and how long it
-takes put right over how long it takes as it comes. Rows marked * have the right numbers as it comes.
+Each row is one model, built with stock keras-mxnet 2.2.4.3 and again after
+``gluon_same.keras.mxnet_backend.install()``. The two take turns. *predict* is one forward pass of the
+bound module, *train* one ``train_on_batch``. The table shows medians in milliseconds, and the ratio of
+corrected to stock. In rows marked *, stock keras-mxnet has the right numbers.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import warnings
 
 from gluon_same.keras import mxnet_backend
 
-import mxnet as mx  # isort: skip  after gluon_same, which readies NumPy for it
+import mxnet as mx  # isort: skip  after gluon_same, which prepares NumPy for it
 import numpy as np
 
 BATCH = 4
@@ -54,7 +54,7 @@ def autoencoder():
     yield conv(1, 3)
 
 
-#: (name, layers, size without batch, channels last, whether the numbers are right as it comes)
+#: (name, layers, size without batch, channels last, whether stock keras-mxnet has the right numbers)
 ROWS = [
     ("conv 3/1, 64>64 at 56", [conv(64, 3)], (56, 56, 64), True),
     ("conv 5/1, 32>32 at 56", [conv(32, 5)], (56, 56, 32), True),
@@ -83,7 +83,7 @@ ROWS = [
 
 
 def build(keras, layers, shape, data_format):
-    """A compiled model, and the two things to time."""
+    """Return a compiled model, and the two functions to time."""
     shape = shape if data_format == "channels_last" else (shape[-1], *shape[:-1])
     x = inputs = keras.layers.Input(shape)
     for kind, arguments in layers:
@@ -108,7 +108,7 @@ def build(keras, layers, shape, data_format):
 
 
 def medians(contenders, repeats):
-    """Median milliseconds of each contender; they take turns."""
+    """Run the contenders in turns, and return the median milliseconds of each."""
     times = [[] for _ in contenders]
     for turn in range(repeats + 3):
         for contender, found in zip(contenders, times):
@@ -120,7 +120,7 @@ def medians(contenders, repeats):
 
 
 def compare(keras, row, data_format, repeats):
-    """Milliseconds of predict and train, each as it comes and put right."""
+    """Return the milliseconds of predict and train, each for stock and corrected keras-mxnet."""
     name, layers, shape, alike = row
     stock, before, *timed = build(keras, layers, shape, data_format)
     with mxnet_backend.installed():
@@ -130,18 +130,18 @@ def compare(keras, row, data_format, repeats):
     after = ours.predict_on_batch(data)
     same = before.shape == after.shape and np.allclose(before, after, rtol=1e-3, atol=1e-3)
     if same != alike:
-        raise RuntimeError(f"{name}: the numbers are {'' if same else 'not '}the same as it comes")
+        raise RuntimeError(f"{name}: the numbers are {'' if same else 'not '}those of stock keras-mxnet")
     predict = medians([timed[0], timed_ours[0]], repeats)
     if before.shape[1:] != stock.output_shape[1:]:
         return predict, None
-    # One model trains at a time: Keras sends its weights to the model that was compiled last.
+    # Train one model at a time, because Keras sends the weights to the model that was compiled last.
     return predict, medians([timed[1], timed_ours[1]], max(repeats // 3, 5))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--format", default="channels_last", choices=["channels_last", "channels_first"])
-    parser.add_argument("--filter", default="", help="only rows whose name holds this")
+    parser.add_argument("--filter", default="", help="only rows whose name contains this")
     parser.add_argument("--repeats", type=int, default=30)
     options = parser.parse_args()
     os.environ.setdefault("KERAS_HOME", tempfile.mkdtemp())

@@ -1,11 +1,11 @@
-"""Show what keras-mxnet gets wrong as it comes, as a table in Markdown.
+"""Print the errors of stock keras-mxnet as a table in Markdown.
 
     python benchmarks/keras_errors.py [--all]
 
 Each row is one layer of ``tests/golden/keras_cases.py``, computed by keras-mxnet 2.2.4.3 and compared
-with what TensorFlow's Keras 2.15 computed from the same weights. ``--all`` shows every layer that is
-wrong, not one for each kind of fault. With ``gluon_same.keras.mxnet_backend`` installed, all are right:
-``tests/keras/test_layers.py`` checks it.
+with TensorFlow's Keras 2.15 with the same weights. ``--all`` shows every wrong layer instead of one for
+each kind of fault. After ``gluon_same.keras.mxnet_backend.install()`` all results match, as
+``tests/keras/test_layers.py`` checks.
 """
 
 import argparse
@@ -35,11 +35,11 @@ SHOWN = (
 
 
 def fault(keras, name):
-    """What keras-mxnet gives instead of Keras' output."""
+    """Describe what keras-mxnet gives instead of Keras' output."""
     want = GOLDEN[name]
     try:
         model, got = predict_case(keras, name)
-    except Exception as error:  # whatever stops it is what it gives
+    except Exception as error:  # the error is the result
         return f"{type(error).__name__}"
     if got.shape != want.shape:
         return f"{cells(got.shape)}, and says {cells(model.output_shape)}"
@@ -71,7 +71,7 @@ def rows(keras, names):
     try:
         model = cases.model_of(keras, layers, (None, None), 3)
         found = cells(model.output_shape)
-    except Exception as error:  # whatever stops it is what it gives
+    except Exception as error:  # the error is the result
         found = type(error).__name__
     yield f"| `Conv2D(kernel_size=3, padding='same')` | NonexNonex3 | {found} | NonexNonex4 |"
 

@@ -1,8 +1,9 @@
-"""How each contender of ``layers.py`` makes a job: a short chain of layers with SAME padding.
+"""Makers of the contenders of ``layers.py``, for short chains of layers with SAME padding.
 
-A job's ``layers`` are dicts: ``op`` (conv, max, avg, bn, relu) and, for windows, ``kernel``, ``stride``
-and ``groups``. Its ``arrays`` file holds the data and then the weights of each convolution. What has
-``backward`` set computes the gradients of the data and the weights, too, for the sum of the outputs.
+A job's ``layers`` are dicts with ``op`` (conv, max, avg, bn, relu) and, for windows, ``kernel``,
+``stride`` and ``groups``. Its ``arrays`` file contains the data and then the weights of each
+convolution. If ``backward`` is set, the job also computes the gradients of the sum of the outputs with
+respect to the data and the weights.
 """
 
 from functools import partial
@@ -19,13 +20,13 @@ def load(job):
 
 
 def same(n, kernel, stride):
-    """TensorFlow's rule, written out here so that no contender depends on another's."""
+    """Return SAME padding by TensorFlow's rule, independently of the contenders."""
     total = max((-(-n // stride) - 1) * stride + kernel - n, 0)
     return total // 2, total - total // 2
 
 
 def make_mxnet(job, how):
-    import gluon_same  # isort: skip  first: it readies NumPy for MXNet
+    import gluon_same  # isort: skip  first, because it prepares NumPy for MXNet
     import mxnet as mx
 
     data, weights = load(job)
@@ -113,13 +114,13 @@ def _pad_first(layer, size):
     from mxnet.gluon import nn as stock
 
     pads = [p for axis in zip(size, layer["kernel"], layer["stride"]) for p in same(*axis)]
-    # Not the lowest float: pooling of it is as fast, and so is any other constant.
+    # Close to the lowest float. Any other constant takes as long.
     constant = -3e38 if layer["op"] == "max" else 0.0
 
     def pad(F, x):
         if not any(pads):
             return x
-        if len(size) == 1:  # F.pad has four axes at least
+        if len(size) == 1:  # F.pad requires at least four axes
             x = F.expand_dims(x, axis=2)
             width = (0, 0, 0, 0, 0, 0, *pads)
             return F.reshape(
@@ -131,7 +132,7 @@ def _pad_first(layer, size):
 
 
 def _crop(kernel):
-    """What the published recipe does after padding of ``k // 2``: drop the first where k is even."""
+    """Drop the first row and column if k is even, as the published recipe does after ``k // 2``."""
     from mxnet.gluon import nn as stock
 
     begin = (None, None, *(1 if k % 2 == 0 else None for k in kernel))
@@ -222,7 +223,7 @@ def make_tensorflow(job):
     tf.config.threading.set_intra_op_parallelism_threads(race.THREADS)
     data, weights = load(job)
     ndim = data.ndim - 2
-    # Its own layout: on CPUs TensorFlow has no other.
+    # Channels last, because TensorFlow supports no other layout on CPUs.
     x = tf.constant(np.moveaxis(data, 1, -1))
     given = [tf.constant(np.moveaxis(w, (0, 1), (-1, -2))) for w in weights]
 
@@ -269,7 +270,7 @@ def make_onnxruntime(job):
     from onnx import TensorProto, helper, numpy_helper
 
     if job["backward"]:
-        raise NotImplementedError("onnxruntime only runs forward")
+        raise NotImplementedError("onnxruntime computes no gradients")
     data, weights = load(job)
     nodes, constants, at, left = [], [], "data", iter(weights)
     for i, layer in enumerate(job["layers"]):

@@ -1,35 +1,35 @@
-"""Time SAME layers against every other way to have them, in one run.
+"""Time SAME layers against other ways to compute them, in one run.
 
     python benchmarks/layers.py [--filter conv] [--only NAME ...] [--seconds 0.3] [--rounds 3]
         [--json FILE] [--python PyTorch=PATH] [--python TensorFlow=PATH] [--memory]
 
-Each row is one layer, or a few in a chain. All contenders have the same weights, are checked to give
-the same numbers, and then take turns, each in a process of its own (see ``race.py``), so that a machine
-whose speed drifts slows all of them alike. A process may have better luck with a row than others; with
-``--rounds`` all of it is run again in new processes, and the median is shown. The table shows medians in
-milliseconds and, in brackets, the ratio to *limit*: the stock layer with symmetric padding ``k // 2``,
-which gives other numbers where SAME is not symmetric, and costs what MXNet's kernel costs.
+Each row is one layer or a short chain. All contenders have the same weights, are checked to give the
+same numbers, and then take turns, each in a separate process (see ``race.py``), so that changes of the
+machine's speed affect all of them. Times also vary between processes: ``--rounds`` repeats everything in
+new processes, and the table shows the median. Times are in milliseconds. The number in parentheses is
+the ratio to *limit*: the stock layer with symmetric padding ``k // 2``, which takes the time of MXNet's
+kernel and gives other numbers where SAME is not symmetric.
 
-- *copied*: the same behind a copy of the input, which is what a way to SAME costs that reads and writes
-  the input once more;
+- *copied*: *limit* after a copy of the input, the cost of any way that reads and writes the input once
+  more;
 - *every size*: our layers, one graph for every input size;
 - *specialized*: our layers after ``gluon_same.specialize``;
 - *tuned*: the same with ``tune=True``;
 - *eager*: our layers, not hybridized;
 - *F.pad*: ``F.pad`` by the SAME amounts of this input size, then the stock operator;
 - *recipe*: the stock operator with padding ``k // 2``, then a crop, as published for stride 1;
-- *PyTorch*: ``F.pad``, where it takes any, and the functions of ``torch.nn.functional``, eager;
-- *TensorFlow*: ``padding='SAME'`` in a ``tf.function``, on channels-last data, which is its own layout;
+- *PyTorch*: ``F.pad``, if necessary, and the functions of ``torch.nn.functional``, eager;
+- *TensorFlow*: ``padding='SAME'`` in a ``tf.function``, on channels-last data, its default layout;
 - *onnxruntime*: ``auto_pad=SAME_UPPER``.
 
-MXNet's are hybridized with ``static_alloc`` and ``static_shape``. The last three may have environments
-of their own, named by ``--python``; what is not installed is left out:
+Contenders in MXNet are hybridized with ``static_alloc`` and ``static_shape``. The last three may be
+installed in separate environments, named by ``--python``. Contenders that are not installed are skipped:
 
     pip install '.[test]'
     python -m venv torch; torch/bin/pip install torch numpy
     python -m venv tensorflow; tensorflow/bin/pip install tensorflow-cpu==2.15.1
 
-``--memory`` shows the peak memory of processes that run one row of one contender, instead of times.
+``--memory`` shows the peak memory of a process that runs one row of one contender, instead of times.
 """
 
 import argparse
@@ -139,7 +139,7 @@ JOBS = [(row, batch) for row in ROWS for batch in (1, 8)]
 
 
 def make_job(row, batch, folder):
-    """Seeded data and weights, written to a folder."""
+    """Write seeded data and weights to a folder, and return the job."""
     random = np.random.RandomState(0)
     arrays, channels = [random.normal(size=(batch, row.channels, *row.size))], row.channels
     for layer in row.layers:
@@ -153,17 +153,17 @@ def make_job(row, batch, folder):
 
 
 def comparable(row, name):
-    """Whether a contender is to give the numbers of the others."""
+    """Return whether a contender must give the numbers of the others."""
     if name in ("limit", "copied"):
         return False
-    if name == "recipe":  # is for stride 1
+    if name == "recipe":  # right only for stride 1
         return all(max(layer.get("stride", (1,))) == 1 for layer in row.layers)
-    # Averages after F.pad divide by the whole window: other numbers at the borders.
+    # Averages after F.pad divide by the whole window, which gives other numbers at the borders.
     return not (name == "F.pad" and any(layer["op"] == "avg" for layer in row.layers))
 
 
 def measure(row, batch, contenders, seconds):
-    """Median seconds of each contender that can run the row."""
+    """Return the median seconds of each contender that can run the row."""
     with tempfile.TemporaryDirectory() as folder:
         outputs = race.prepare(contenders, make_job(row, batch, folder))
     for name, got in outputs.items():
@@ -177,7 +177,7 @@ def measure(row, batch, contenders, seconds):
 
 
 def peak_memory(row, batch, name, python):
-    """Peak megabytes of a process of its own that runs one contender; None if it cannot."""
+    """Return the peak megabytes of a separate process that runs one contender, or None if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         job = json.dumps(make_job(row, batch, folder))
         command = [python, __file__, "--serve", name, "--alone", job]
@@ -201,7 +201,7 @@ def show_row(label, result, names, scale):
 
 
 def show_means(results, names):
-    """Geometric means of the ratios to the limit, and of ours to each of the others."""
+    """Print geometric means of the ratios to the limit, and of ours to each of the others."""
     for title, base in [(f"{n} over" if n != "limit" else "over limit", n) for n in BASES if n in names]:
         cells = []
         for name in names:
@@ -227,7 +227,7 @@ def family(row):
 
 
 def as_markdown(results, names):
-    """Ratios to the limit, for ``benchmarks/README.md``: means of families, and all rows."""
+    """Return the ratios to the limit for ``benchmarks/README.md``: means of families, and all rows."""
     others = [name for name in names if name != "limit"]
     members = {"all": list(results)}
     for row, batch in JOBS:
@@ -249,7 +249,7 @@ def as_markdown(results, names):
 
 
 def run_once(jobs, names, pythons, args):
-    """Measure all rows, in processes of this round."""
+    """Measure all rows in new processes."""
     contenders = [] if args.memory else race.start(__file__, pythons)
     results = {}
     for row, batch in jobs:
@@ -268,12 +268,12 @@ def run_once(jobs, names, pythons, args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     race.add_arguments(parser, MAKERS)
-    parser.add_argument("--filter", default="", help="run the rows whose name holds this")
+    parser.add_argument("--filter", default="", help="run the rows whose name contains this")
     parser.add_argument("--only", nargs="+", choices=MAKERS, default=list(MAKERS), help="contenders")
-    parser.add_argument("--batch", type=int, choices=(1, 8), help="run the rows of this batch alone")
+    parser.add_argument("--batch", type=int, choices=(1, 8), help="run only the rows of this batch size")
     parser.add_argument("--memory", action="store_true", help="show peak memory instead of times")
-    parser.add_argument("--markdown", action="store_true", help="print tables for a README, too")
-    parser.add_argument("--rounds", type=int, choices=range(1, 10), default=1, help="of new processes")
+    parser.add_argument("--markdown", action="store_true", help="also print tables for a README")
+    parser.add_argument("--rounds", type=int, choices=range(1, 10), default=1, help="times to repeat")
     parser.add_argument("--alone", type=json.loads, help=argparse.SUPPRESS)
     parser.set_defaults(seconds=0.3)
     args = parser.parse_args()

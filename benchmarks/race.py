@@ -1,11 +1,11 @@
-"""Contenders that take turns, each in a process of its own and, if need be, in another Python.
+"""Run contenders in turns, each in a separate process and possibly in another Python.
 
-A benchmark script hands its own path to :func:`start`, which runs it as ``SCRIPT --serve CONTENDER``;
-there the script calls :func:`serve`. So every runtime has its own threads and its own packages, and a
-machine whose speed drifts slows all contenders alike. This file wants nothing but NumPy.
+A benchmark script passes its own path to :func:`start`, which runs ``SCRIPT --serve CONTENDER``. There
+the script calls :func:`serve`. Every runtime therefore has its own threads and packages, and changes of
+the machine's speed affect all contenders. This file requires only NumPy.
 
-A *job* is a dict of plain values that names what to make. A *maker* takes a job and returns ``run``,
-which computes and waits, and ``outputs``, which gives the last results as NumPy arrays.
+A *job* is a dict of plain values that describes what to compute. A *maker* receives a job and returns
+``run``, which computes and waits, and ``outputs``, which returns the last results as NumPy arrays.
 """
 
 import argparse
@@ -27,24 +27,24 @@ import numpy as np
 
 Maker = Callable[[Dict[str, Any]], Tuple[Callable[[], Any], Callable[[], List[np.ndarray]]]]
 
-#: Every contender gets as many threads.
+#: Number of threads of each contender.
 THREADS = len(os.sched_getaffinity(0))
-#: Bound, for OpenMP's threads that slept share a core after they wake: the first runs after a pause take
-#: twice as long, until Linux moves one, after 50 ms or so.
+#: OpenMP's threads are bound to cores. Otherwise they may share a core after a pause, and runs take
+#: twice as long until Linux moves one, after about 50 ms.
 THREADED = {"OMP_NUM_THREADS": str(THREADS), "OMP_PROC_BIND": "true"}
-#: Up to 32 MiB of memory are kept when freed. Otherwise glibc gives them back or not by what was freed
-#: before, and pages that are new each time can take as long as a kernel.
+#: glibc keeps up to 32 MiB of freed memory. By default it may return memory to the system, depending on
+#: what was freed before, and new pages can take as long as a kernel.
 KEPT = {
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
     "MALLOC_TRIM_THRESHOLD_": str(2**33),
-    "MALLOC_ARENA_MAX": "1",  # others are given back whatever the thresholds are
+    "MALLOC_ARENA_MAX": "1",  # the thresholds do not apply to other arenas
 }
-#: Threads of the last contender may spin on for a while.
+#: Seconds to wait, because threads of the last contender may still spin.
 PAUSE = 0.01
 
 
 class Contender:
-    """A process that makes and times what it is told."""
+    """A process that makes and times jobs."""
 
     def __init__(self, name: str, script: str, python: str = sys.executable):
         self.name = name
@@ -59,7 +59,7 @@ class Contender:
         )
 
     def ask(self, **request: Any) -> Any:
-        """Send a request and wait for its answer; RuntimeError if it failed."""
+        """Send a request and wait for its answer; raise RuntimeError if it failed."""
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
@@ -72,7 +72,7 @@ class Contender:
         return answer["value"]
 
     def stop(self) -> None:
-        with contextlib.suppress(OSError):  # it may have ended by itself
+        with contextlib.suppress(OSError):  # the process may have ended
             self._process.stdin.close()
         self._process.wait()
 
@@ -80,7 +80,7 @@ class Contender:
 def serve(make: Maker) -> None:
     """Answer a parent's requests until it closes the pipe."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # output of libraries must not mix with answers
     run = outputs = None
     for line in sys.stdin:
         request = json.loads(line)
@@ -94,17 +94,18 @@ def serve(make: Maker) -> None:
             else:
                 value = _times(run, request["repeats"])
             answer = {"value": value}
-        except Exception as error:  # of any kind: the parent is to hear of it
+        except Exception as error:  # the parent reports every error
             traceback.print_exc()
             answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
         print(json.dumps(answer), file=answers, flush=True)
 
 
 def _aside(call):
-    """What a call returns, made by a thread that ends with it.
+    """Return the result of a call, run in a thread that ends with it.
 
-    To read what oneDNN left in blocks, MXNet starts OpenMP's threads for whoever reads. With more of
-    them than processors none waits for work awake, and each operator takes some 50 us more from then on.
+    To read an array in oneDNN's blocked layout, MXNet starts OpenMP's threads for the reading thread. If
+    there are more threads than processors, idle ones sleep, and each later operator takes about 50 us
+    longer.
     """
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         return pool.submit(call).result()
@@ -121,12 +122,15 @@ def _times(run, repeats):
 
 
 def start(script: str, pythons: Dict[str, str]) -> List[Contender]:
-    """Start one process for each contender, by the Python that it names."""
+    """Start one process for each contender, with the Python that it names."""
     return [Contender(name, script, python) for name, python in pythons.items()]
 
 
 def prepare(contenders: List[Contender], job: Dict[str, Any]) -> Dict[str, List[np.ndarray]]:
-    """Have all make a job; their outputs by name. Who cannot says so on stderr, and is left out."""
+    """Make a job in all contenders, and return their outputs by name.
+
+    Contenders that fail are reported on stderr and omitted.
+    """
     results = {}
     for contender in contenders:
         with tempfile.TemporaryDirectory() as folder:
@@ -142,14 +146,14 @@ def prepare(contenders: List[Contender], job: Dict[str, Any]) -> Dict[str, List[
 
 
 def race(contenders: List[Contender], seconds: float = 3.0, turns: int = 12) -> Dict[str, float]:
-    """Median seconds of each contender, about ``seconds`` of runs for each, in ``turns`` turns."""
+    """Return the median seconds of each contender, each run for about ``seconds`` in ``turns`` turns."""
     times = {contender.name: [] for contender in contenders}
     repeats = {}
     for contender in contenders:
         once = min(contender.ask(repeats=2))
         repeats[contender.name] = max(1, round(seconds / turns / once))
     for turn in range(turns):
-        # Whoever follows the same neighbor every time might pay for it every time.
+        # Vary the order, because a contender may affect the next one.
         for contender in random.Random(turn).sample(contenders, len(contenders)):
             time.sleep(PAUSE)
             times[contender.name] += contender.ask(repeats=repeats[contender.name])
@@ -157,9 +161,10 @@ def race(contenders: List[Contender], seconds: float = 3.0, turns: int = 12) -> 
 
 
 def relative_error(got: List[np.ndarray], want: List[np.ndarray]) -> float:
-    """Norm of the difference over the norm, the largest of all outputs; infinite if shapes differ.
+    """Return the norm of the difference over the norm, the largest of all outputs.
 
-    By norms, for in a gradient rounding decides here and there which of two elements is the maximum.
+    The result is infinite if shapes differ. Norms are compared because rounding may decide which of two
+    elements is the maximum, and so where a gradient goes.
     """
     if [x.shape for x in got] != [x.shape for x in want]:
         return np.inf
@@ -168,14 +173,14 @@ def relative_error(got: List[np.ndarray], want: List[np.ndarray]) -> float:
 
 
 def add_python(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Declare ``--python NAME=PATH``; ``names`` are the contenders'."""
+    """Declare ``--python NAME=PATH``, for the contenders in ``names``."""
 
     def python(text):
         name, _, path = text.partition("=")
         if name not in names or shutil.which(path) is None:
             known = ", ".join(sorted(names))
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not NAME=PATH, of an interpreter, with a NAME among {known}"
+                f"{text!r} is not NAME=PATH, the path of an interpreter, with a NAME among {known}"
             )
         return name, path
 
@@ -183,7 +188,7 @@ def add_python(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Declare the options that all races have; ``names`` are the contenders'."""
+    """Declare the options of all races, for the contenders in ``names``."""
 
     def writable(text):
         if not os.path.isdir(os.path.dirname(os.path.abspath(text))):
@@ -196,13 +201,13 @@ def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None
         return float(text)
 
     add_python(parser, names)
-    parser.add_argument("--seconds", type=seconds, default=3.0, help="of runs, for each contender")
+    parser.add_argument("--seconds", type=seconds, default=3.0, help="seconds for each contender")
     parser.add_argument("--json", type=writable, metavar="FILE", help="write the medians, in seconds")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
 
 
 def processor() -> str:
-    """The machine by what counts: its threads and its widest vectors."""
+    """Describe the machine: the number of threads and the widest vectors."""
     with open("/proc/cpuinfo") as file:
         flags = next((line for line in file if line.startswith("flags")), "").split()
     vectors = [

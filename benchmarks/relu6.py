@@ -1,12 +1,12 @@
-"""Time the forms that ReLU6 can take in MXNet, in MobileNetV2.
+"""Time possible forms of ReLU6 in MXNet, in MobileNetV2.
 
     python benchmarks/relu6.py [--batch 1 8] [--rounds 20]
 
-All contenders are MXNet's own MobileNetV2 at 224 with the same weights, hybridized with ``static_alloc``
-and ``static_shape``, and take turns in one process. The table shows medians in milliseconds: of
-inference; of inference after ``optimize_for('MKLDNN')``, which fuses ``clip`` into the convolution
-before it; and of a step of training, forward and backward. The last column is the largest error of the
-form itself on values around 0 and 6. ``relu`` is no ReLU6, and there as the floor.
+All contenders are MXNet's own MobileNetV2 at 224x224 with the same weights, hybridized with
+``static_alloc`` and ``static_shape``. They take turns in one process. The table shows medians in
+milliseconds for inference, for inference after ``optimize_for('MKLDNN')``, which fuses ``clip`` into the
+convolution before it, and for a forward and backward pass. The last column is the largest error of the
+form on values around 0 and 6. ``relu`` is not a ReLU6; it shows the lower limit.
 """
 
 import argparse

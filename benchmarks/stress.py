@@ -1,14 +1,14 @@
-"""Load blocks with threads, shapes and short lives, and show what becomes of it, stock blocks beside.
+"""Test blocks under load with threads, many shapes and many nets, and compare with stock blocks.
 
     python benchmarks/stress.py [--seconds 60] [--shapes 1000] [--nets 2000]
 
-- *threads*: eight threads, each with a net of its own, eager, hybridized, specialized and adapted,
-  recording gradients and not, for so many seconds each. Each case runs in a process of its own, because
-  what goes wrong with threads ends the process;
-- *shapes*: memory after so many input shapes through one hybridized net;
-- *nets*: memory after so many nets were built, run and dropped;
+- *threads*: eight threads, each with its own net, eager, hybridized, specialized and adapted, with and
+  without gradients, for ``--seconds`` each. Each case runs in a separate process, because errors in
+  threads end the process;
+- *shapes*: memory after ``--shapes`` input shapes in one hybridized net;
+- *nets*: memory after ``--nets`` nets were built, run and deleted;
 - *forks*: 100 children, one after the other, of a process that has run the net;
-- *specialized*: 200 times there and back, and the numbers after it.
+- *specialized*: the numbers after specializing a net and undoing it 200 times.
 """
 
 import argparse
@@ -23,13 +23,13 @@ THREADS, SIZE = 8, 24
 
 
 def resident():
-    """MiB of memory that the process holds."""
+    """Return the resident memory of the process in MiB."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def make(stock):
-    from gluon_same import nn  # isort: skip  first: it readies NumPy for MXNet
+    from gluon_same import nn  # isort: skip  first, because it prepares NumPy for MXNet
     import mxnet as mx
 
     module, padding = (mx.gluon.nn, 1) if stock else (nn, "same")
@@ -52,7 +52,7 @@ def run_threads(stock, way, record, seconds):
     lock, runs, end = threading.Lock(), [0] * THREADS, time.time() + seconds
 
     def work(number):
-        with lock:  # tracing is for one thread at a time
+        with lock:  # only one thread may trace at a time
             net, x = make(stock), mx.nd.random.normal(shape=(1, 3, SIZE, SIZE + number))
             if way == "specialized":
                 gluon_same.specialize(net, x.shape)

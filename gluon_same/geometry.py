@@ -15,7 +15,7 @@ The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
 ``'same_lower'`` (ONNX' ``SAME_LOWER``) puts the odd element at the start.
 """
 
-from typing import Any, NamedTuple, Optional, Tuple, Union
+from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 __all__ = [
     "MODES",
@@ -30,6 +30,11 @@ __all__ = [
     "same_padding",
     "transposed_padding",
 ]
+
+
+def __dir__() -> List[str]:
+    return __all__
+
 
 #: A padding word, or ``(before, after)``.
 Mode = Union[str, Tuple[int, int]]

@@ -1,4 +1,4 @@
-"""Settings for the whole suite. gluon_same comes first: it readies NumPy for MXNet."""
+"""Settings for the whole suite. gluon_same comes first because it prepares NumPy for MXNet."""
 
 import gluon_same  # noqa: F401  isort: skip
 
@@ -12,7 +12,7 @@ import pytest
 
 collect_ignore = ["typing"]  # code for type checkers, with mistakes
 
-# Keras writes its settings there when it is imported.
+# Keras writes its settings to this folder when it is imported.
 _keras_home = tempfile.TemporaryDirectory()
 os.environ["KERAS_HOME"] = _keras_home.name
 
@@ -38,5 +38,5 @@ def numpy_mode():
 
 @pytest.fixture
 def path(tmp_path):
-    """Of an ONNX file that is not there yet."""
+    """Return the path of an ONNX file that does not exist yet."""
     return str(tmp_path / "net.onnx")

@@ -1,4 +1,4 @@
-"""Exported files in onnxruntime, which computes them by its own code."""
+"""Helpers that run exported files in onnxruntime, an independent implementation."""
 
 import mxnet as mx
 import numpy as np
@@ -11,7 +11,7 @@ def operators(path):
 
 
 def reader(path):
-    """The file as a function from arrays to its outputs, after the checks that anyone can make."""
+    """Check the file, and return a function from arrays to its outputs."""
     onnx.checker.check_model(path, full_check=True)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -26,7 +26,7 @@ def reader(path):
 
 
 def close(got, want):
-    """Compare all outputs of a file with all of a net."""
+    """Compare all outputs of a file with those of a net."""
     want = want if isinstance(want, (tuple, list)) else [want]
     assert [x.shape for x in got] == [x.shape for x in want]
     for one, other in zip(got, want):

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def same_pads(sizes, kernel, stride, dilation, mode="same"):
-    """TensorFlow's SAME padding, written out."""
+    """Return TensorFlow's SAME padding."""
     pads = []
     for n, k, s, d in zip(sizes, kernel, stride, dilation):
         k_eff = d * (k - 1) + 1
@@ -21,7 +21,7 @@ def same_pads(sizes, kernel, stride, dilation, mode="same"):
 
 
 def windows(x, kernel, stride, dilation, pads, fill):
-    """For each output position, the padded input under its window: (position, window)."""
+    """Yield (position, window) for each output position: the padded input under its window."""
     padded = np.pad(x, [(0, 0), (0, 0), *pads], constant_values=fill)
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     counts = [(n - span) // s + 1 for n, span, s in zip(padded.shape[2:], spans, stride)]
@@ -33,7 +33,7 @@ def windows(x, kernel, stride, dilation, pads, fill):
 
 
 def collect(pairs):
-    """The array whose entries [:, :, position] are given."""
+    """Return the array with the given entries [:, :, position]."""
     pairs = list(pairs)
     shape = tuple(np.max([position for position, _ in pairs], axis=0) + 1)
     out = np.zeros(pairs[0][1].shape + shape)
@@ -71,7 +71,7 @@ def pooling(x, kernel, stride, pads, kind, count_include_pad=False):
 
 
 def deconvolution(x, weight, stride, dilation, cut, extra):
-    """Scatter each input element times the kernel; then cut (before, after) and add zeros."""
+    """Scatter each input element times the kernel; then cut off (before, after) and add zeros."""
     kernel = weight.shape[2:]
     full = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(x.shape[2:], stride, dilation, kernel)]
     out = np.zeros((x.shape[0], weight.shape[1], *full))

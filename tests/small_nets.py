@@ -6,7 +6,7 @@ from gluon_same import nn
 
 
 def make_net():
-    """Strided and even windows of convolutions and poolings, with a normalization."""
+    """Return a net with strided and even windows, and a normalization."""
     net = nn.HybridSequential()
     with net.name_scope():
         net.add(

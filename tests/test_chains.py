@@ -1,7 +1,7 @@
-"""Random chains of layers in training: one net, eager, hybridized, specialized, all alike.
+"""Train random chains of layers and compare eager, hybridized and specialized nets.
 
-Up to 32 channels, so that oneDNN keeps arrays in blocks of 16 between layers, which is where
-operators that take memory as it lies go wrong.
+With up to 32 channels, oneDNN keeps arrays in its blocked layout between layers. Operators that ignore
+the layout would return wrong numbers.
 """
 
 import random
@@ -15,10 +15,10 @@ from gluon_same import nn, specialize
 
 
 def random_chain(choose, ndim):
-    """A net, the channels of its input, and what it is made of."""
-    # MXNet's own 3-D convolutions give a wrong gradient of the weight on tiny maps in blocks, and its
-    # 1-D convolutions none at all behind a BatchNorm in blocks; its transposed convolutions refuse one
-    # channel beside blocks: no such nets.
+    """Return a net, the channels of its input, and a description of its layers."""
+    # These nets avoid faults of MXNet in the blocked layout: wrong weight gradients of 3-D convolutions
+    # on tiny maps, no gradients of 1-D convolutions after a BatchNorm, and errors of transposed
+    # convolutions with one channel.
     many = [3, 8, 16, 24, 32] if ndim < 3 else [2, 3, 4]
     channels = first = choose.choice(many)
     net, made_of = nn.HybridSequential(), []
@@ -75,7 +75,7 @@ def test_chains_train_alike_eager_hybridized_and_specialized(seed):
     net, channels, made_of = random_chain(choose, ndim)
 
     def shape(batch):
-        # From two on: the graph for every size of a strided, even pooling takes no single element.
+        # The graph for every size of a strided, even pooling does not support a single element.
         return (batch, channels, *(choose.randint(2, 13 if ndim < 3 else 6) for _ in range(ndim)))
 
     x = mx.nd.random.normal(shape=shape(choose.choice([1, 3])))
@@ -85,7 +85,7 @@ def test_chains_train_alike_eager_hybridized_and_specialized(seed):
     try:
         net(mx.nd.random.normal(shape=shape(2))).wait_to_read()
         close(forward_backward(net, x), eager, made_of)
-    except mx.MXNetError as error:  # a map inside may still have come down to a single element
+    except mx.MXNetError as error:  # a map inside of the net may have a single element
         assert "exceeds input" in str(error)
     specialize(net, x.shape)
     close(forward_backward(net, x), eager, made_of)

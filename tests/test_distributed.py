@@ -1,8 +1,8 @@
-"""Training in several processes under MXNet's parameter server, on the loopback interface.
+"""Train in several processes with MXNet's parameter server, on the loopback interface.
 
-``Trainer.step(batch_size)`` divides the gradient by ``batch_size``; ``dist_sync`` adds up the gradients
-of all workers first. A worker's loss is summed over its share, so every worker steps by the size of the
-*joint* batch, and the update is that of one process with the joint batch.
+``dist_sync`` adds up the gradients of all workers, and ``Trainer.step(batch_size)`` divides the sum by
+``batch_size``. A worker's loss is the sum over its share, so all workers pass the size of the *joint*
+batch. The update is then that of one process with the joint batch.
 """
 
 import contextlib
@@ -21,11 +21,11 @@ import gluon_same
 
 PROGRAM = Path(__file__).parents[1] / "notebooks" / "training" / "train_digits.py"
 ROLES = ("scheduler", "server", "worker", "worker")
-SECONDS = 240  #: For a run; it takes about ten.
+SECONDS = 240  #: Time limit of a run, which takes about ten seconds.
 
 
 def environment(**variables):
-    """This process's environment, in which the package is found, with one thread and more variables."""
+    """Return this process's environment with the package in PYTHONPATH, one thread and ``variables``."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("DMLC_", "PS_"))}
     path = [str(Path(gluon_same.__file__).parents[1]), inherited.get("PYTHONPATH", "")]
     inherited.update(PYTHONPATH=os.pathsep.join(filter(None, path)), OMP_NUM_THREADS="1", **variables)
@@ -33,7 +33,7 @@ def environment(**variables):
 
 
 def run_alone(folder, *options):
-    """Train in one process; the file of its weights and what it printed."""
+    """Train in one process; return the file of its weights and its output."""
     weights = folder / "alone.params"
     command = [sys.executable, str(PROGRAM), *options, "--save", str(weights)]
     done = subprocess.run(
@@ -43,7 +43,7 @@ def run_alone(folder, *options):
 
 
 def run_distributed(folder, *options):
-    """Train with two workers and a server; the files of both workers' weights and what they printed."""
+    """Train with two workers and a server; return the workers' files of weights and their outputs."""
     variables = {
         "DMLC_PS_ROOT_URI": "127.0.0.1",
         "DMLC_PS_ROOT_PORT": str(free_port()),
@@ -52,7 +52,7 @@ def run_distributed(folder, *options):
         "DMLC_INTERFACE": "lo",
     }
     weights = folder / "together.params"
-    # A scheduler or a server runs the same program: importing MXNet makes it what it is.
+    # Schedulers and servers run the same program. The import of MXNet starts their role.
     command = [sys.executable, str(PROGRAM), *options, "--kvstore", "dist_sync", "--save", str(weights)]
     logs = [folder / f"{number}-{role}.log" for number, role in enumerate(ROLES)]
     with contextlib.ExitStack() as stack:
@@ -78,11 +78,11 @@ def free_port():
 
 
 def wait(children):
-    """Wait until all children have ended well; what went wrong, None if nothing."""
+    """Wait until all children have ended; return a description of a failure, or None."""
     deadline = time.monotonic() + SECONDS
     while True:
         codes = [child.poll() for child in children]
-        if any(codes):  # the others would wait for ever
+        if any(codes):  # the others would wait forever
             return "exit statuses: " + ", ".join(f"{r} {c}" for r, c in zip(ROLES, codes))
         if None not in codes:
             return None
@@ -107,9 +107,9 @@ def assert_same_weights(file, expected_file, tolerance):
 
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-6), ("float32", 1e-4)])
 def test_two_workers_give_the_weights_of_one_process_with_the_joint_batch(dtype, tolerance, tmp_path):
-    # 14 batches. In a longer run a window sooner or later has two maxima between which rounding decides,
-    # and the weights part. MXNet's servers keep float64 in float32 in some environments (differences up
-    # to 3e-7) and not in others (5e-16), with one and the same library.
+    # 14 batches. In a longer run, rounding decides between two nearly equal maxima of a window, and the
+    # weights diverge. In some environments MXNet's servers store float64 as float32 (differences up to
+    # 3e-7), in others they do not (5e-16).
     options = ["--epochs", "1", "--batch-size", "128", "--dtype", dtype]
     alone, said = run_alone(tmp_path, *options)
     together, both_said = run_distributed(tmp_path, *options)

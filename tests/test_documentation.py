@@ -1,4 +1,4 @@
-"""Every public name says what it takes and gives, with an example that the suite runs."""
+"""Every public name documents its arguments and results, with an example that the suite runs."""
 
 import doctest
 import importlib
@@ -14,7 +14,7 @@ from gluon_same import geometry
 
 
 def public():
-    """Each class and function of ours that a module's ``__all__`` lists, by its full name."""
+    """Return the classes and functions of the package in all ``__all__``, by full name."""
     found = {}
     for name in [
         "gluon_same",
@@ -24,7 +24,7 @@ def public():
             continue
         module = importlib.import_module(name)
         names = getattr(module, "__all__", ())
-        if module is geometry:  # imports nothing, so that all it has is its own
+        if module is geometry:  # only its functions have sections
             names = [name for name in vars(module) if name.islower() and name[0] != "_"]
         for value in (getattr(module, name) for name in names):
             if inspect.isroutine(value) or inspect.isclass(value):

@@ -1,4 +1,4 @@
-"""Nets in the ways that nets are used: nested, exported, read elsewhere, shared by threads."""
+"""Use nets as in production: nested, exported, imported by another process, in threads."""
 
 import subprocess
 import sys
@@ -86,7 +86,7 @@ def test_a_symbol_block_inside_a_hybridized_net():
 
 
 def test_threads_with_separate_nets():
-    # One hybridized net in several threads stops for good now and then, also in stock MXNet.
+    # One hybridized net that several threads share can deadlock, also in stock MXNet.
     nets = [make_net() for _ in SIZES]
     for net in nets:
         net.hybridize()
@@ -98,7 +98,7 @@ def test_threads_with_separate_nets():
         try:
             for _ in range(10):
                 np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
-        except Exception as error:  # an error in a thread is no failed test by itself
+        except Exception as error:  # pytest does not report errors of threads
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=pair) for pair in zip(nets, inputs, wants)]

@@ -1,4 +1,4 @@
-"""What MXNet gets wrong, or crashes at, and our blocks keep away from."""
+"""Faults and crashes of MXNet that the blocks avoid."""
 
 import gc
 import os
@@ -53,7 +53,7 @@ def test_a_transposed_convolution_over_three_axes_is_refused_in_float64():
     layer.cast("float64")
     with pytest.raises(ValueError, match="over 3 axes does not support float64.*Use float32"):
         layer(mx.nd.ones((1, 2, 3, 3, 3), dtype="float64"))
-    assert mx.nd.ones((2,)).sum().asscalar() == 2  # the call after it is as ever
+    assert mx.nd.ones((2,)).sum().asscalar() == 2  # the next call works
 
 
 @pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "tuned", "adapted"])
@@ -68,7 +68,7 @@ def test_threads_that_each_have_a_net(prepare, record):
             x = mx.nd.array(np.random.RandomState(seed).normal(size=shape))
             want = layer(x).asnumpy()
             if prepare in ("specialized", "tuned"):
-                with lock:  # tracing is for one thread at a time, as in stock Gluon
+                with lock:  # only one thread may trace at a time, as in stock Gluon
                     specialize(layer, shape, tune=prepare == "tuned")
             if prepare == "adapted":
                 adapt(layer)
@@ -127,7 +127,7 @@ UNDER_AMP = """
     from gluon_same import adapt, nn, specialize
     from mxnet.contrib import amp
 
-    amp.init(target_dtype="bfloat16")  # for good: hence a process of its own
+    amp.init(target_dtype="bfloat16")  # cannot be undone, so this runs in a separate process
     net = nn.HybridSequential()
     net.add(nn.Conv2D(8, 3, padding="same"), nn.Conv2D(8, 2, 2, "same"), nn.AvgPool2D(3, 2, "same"))
     net.initialize()

@@ -1,4 +1,4 @@
-"""The figures that the README shows are those that their script draws."""
+"""The figures in the README are those that the script draws."""
 
 import importlib.util
 import os

@@ -62,7 +62,7 @@ def test_output_size_counts_windows_that_fit():
 @pytest.mark.parametrize(
     "size, kernel, stride, padding, out",
     [
-        (100, 4, 1, (1, 2), 100),  # the (4, 1) kernel that keeps 100x20
+        (100, 4, 1, (1, 2), 100),  # a (4, 1) kernel on 100x20
         (20, 1, 1, (0, 0), 20),
         (13, 2, 1, (0, 1), 13),  # YOLOv3-tiny's last pool
         (30, 2, 2, (0, 0), 15),

@@ -1,17 +1,17 @@
-"""TensorFlow's own numbers, kept in golden/golden.npz, from arrays, from symbols and from blocks."""
+"""Compare arrays, symbols and blocks with TensorFlow's numbers in golden/golden.npz."""
 
 import json
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-import gluon_same  # isort: skip  before mxnet: brings back the NumPy names that it needs
+import gluon_same  # isort: skip  before mxnet, because it restores NumPy names
 
 import mxnet as mx
 import numpy as np
 import pytest
 
-# What the file must hold, so that no part of it can go missing unseen.
+# Number of cases of each group in the file.
 COUNTS = {
     ("convolution", 1): 56,
     ("convolution", 2): 36,
@@ -41,8 +41,8 @@ GRADIENT_COUNTS = {
     "avg": 13,
 }
 BLOCKS = {"transposed": "Conv{}DTranspose", "max": "MaxPool{}D", "avg": "AvgPool{}D"}
-CLOSE = 1e-5  # of the largest number of an output
-UNSEEN = 14  # larger than any size in the file: graphs are traced at a size that they never meet again
+CLOSE = 1e-5  # relative to the largest number of an output
+UNSEEN = 14  # larger than any size in the file; graphs are traced at this size
 
 
 def load():
@@ -66,7 +66,7 @@ def group(kind, ndim):
 
 
 def by_window(cases):
-    """Lists of the cases that differ in size only, and so can share a graph."""
+    """Return lists of the cases that differ only in size, which can share a graph."""
 
     def window(case):
         return [case[key] for key in ("kernel", "stride", "dilation", "groups", "weight")]
@@ -88,7 +88,7 @@ def weights_of(case):
 
 
 def apply(F, case, *inputs):
-    """The operation of a case, by gluon_same.functional."""
+    """Apply the operation of a case with gluon_same.functional."""
     window = {"kernel": tuple(case["kernel"]), "stride": tuple(case["stride"])}
     if case["kind"] in ("max", "avg"):
         return gluon_same.functional.pooling(F, *inputs, pool_type=case["kind"], **window)
@@ -104,7 +104,7 @@ def run_on_arrays(case, weights, data):
 
 
 def graph_of(case):
-    """A hybridized block of the operation's graph for every size; its inputs are data and weight."""
+    """Return a hybridized block of the graph for every size; its inputs are data and weight."""
     names = ["data", "weight"] if case["weight"] else ["data"]
     inputs = [mx.sym.var(name, dtype="float32") for name in names]
     graph = mx.gluon.SymbolBlock(apply(mx.sym, case, *inputs), inputs)
@@ -114,7 +114,7 @@ def graph_of(case):
 
 
 def layer_of(case):
-    """The hybridized layer with the weight of a case, traced already."""
+    """Return the hybridized and traced layer with the weight of a case."""
     make = getattr(gluon_same.nn, BLOCKS.get(case["kind"], "Conv{}D").format(ndim_of(case)))
     window = {"strides": tuple(case["stride"]), "padding": "same"}
     if case["weight"] is None:
@@ -138,10 +138,11 @@ def unseen(case):
 
 
 def refused(case):
-    """The known limit of graphs for every size: one element under an even pooling with stride 2.
+    """Return whether a case is at the limit of graphs for every size.
 
-    Where every axis has stride 1, or an even window and stride 2, the operator rounds up, and MXNet
-    refuses an axis that is shorter, padded alike at both ends, than the window.
+    This limit is one element under an even pooling with stride 2. If every axis has stride 1, or an even
+    window and stride 2, the operator rounds up, and MXNet raises an error for an axis that is shorter
+    than the window after symmetric padding.
     """
     axes = list(zip(case["kernel"], case["stride"], case["in"][2:]))
     rounds_up = all(s == 1 or (s == 2 and k % 2 == 0) for k, s, _ in axes)
@@ -149,7 +150,7 @@ def refused(case):
 
 
 def faults(case, got, name="out", close=CLOSE):
-    """What is wrong with a result, in a list that is empty where nothing is."""
+    """Return a list of the faults of a result."""
     want = GOLDEN["{} {}".format(name, case["number"])]
     got = got.asnumpy()
     if got.shape != want.shape:
@@ -170,7 +171,7 @@ def faults_of_any_size(case, run, *inputs):
 
 
 def gradient_faults(case, run, weights):
-    """What is wrong with the gradients of ``run(data)``, which uses the ``weights`` (at most one)."""
+    """Return a list of the faults of the gradients of ``run(data)``, which uses at most one weight."""
     data = data_of(case)
     for array in (data, *weights):
         array.attach_grad()
@@ -237,8 +238,8 @@ def test_one_symbol_for_all_sizes_equals_tensorflow(kind, ndim):
     assert not found, "\n".join(found)
 
 
-#: float16 has 11 bits, and MXNet's CPU no kernels of it but those of pooling; nor has it a transposed
-#: convolution over three axes in float64.
+#: float16 has 11 bits. On a CPU, MXNet supports it only for pooling, and has no float64 transposed
+#: convolution over three axes.
 OTHER_DTYPES = [(*key, "float64", CLOSE) for key in COUNTS if key != ("transposed", 3)]
 OTHER_DTYPES += [(*key, "float16", 2e-3) for key in COUNTS if key[0] in ("max", "avg")]
 

@@ -1,4 +1,4 @@
-"""What the graphs hold: read from exported JSON, as any other MXNet runtime would."""
+"""Operators of the graphs, read from exported JSON."""
 
 import json
 
@@ -10,7 +10,7 @@ from gluon_same import nn
 
 
 def operators(net, shape, tmp_path):
-    """The (operator, attributes) of an exported net, variables left out."""
+    """Return (operator, attributes) of the nodes of an exported net, without variables."""
     net.initialize()
     net.hybridize()
     net(mx.nd.ones(shape))

@@ -1,4 +1,4 @@
-"""Arguments that do not fit: which error they raise, and the words that it must have."""
+"""Errors for invalid arguments, and the words that they must contain."""
 
 import mxnet as mx
 import numpy as np

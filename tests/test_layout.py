@@ -1,6 +1,7 @@
-"""Imports run downwards only, and what does not require MXNet does not import it."""
+"""Imports run downwards only, and modules that do not require MXNet do not import it."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import gluon_same
 
 ROOT = Path(gluon_same.__file__).parent
 
-#: From the bottom to the top: a module imports those above it in this list, and its own group.
+#: Layers from the bottom to the top. A module imports only earlier groups and its own.
 ORDER = [
     ("_compat",),
     ("_mxnet", "geometry"),
@@ -38,7 +39,7 @@ def modules():
 
 
 def imported(name, path):
-    """The modules of the package that a module imports, at its top or later."""
+    """Yield the modules of the package that a module imports, at its top or in a function."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -92,3 +93,13 @@ def test_names_are_listed():
         assert getattr(gluon_same, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'nope'"):
         gluon_same.nope  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["functional", "geometry", "keras", "keras.mxnet_backend", "model_zoo", "nn", "onnx", "tuning"],
+)
+def test_dir_shows_the_public_names(name):
+    module = importlib.import_module(f"gluon_same.{name}")
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)

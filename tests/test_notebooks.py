@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, each in a new kernel, and say what is stored in them."""
+"""The notebooks run from top to bottom, each in a new kernel, and give the stored outputs."""
 
 import importlib.util
 import re
@@ -27,7 +27,7 @@ def stored(path):
 
 
 def said(notebook):
-    """What each cell says: the kinds of its outputs, and their texts where they may not vary."""
+    """Return the types of the outputs of each cell, and their texts if these must not vary."""
     for cell in notebook.cells:
         outputs = list(run.texts(cell))
         varies = "varies" in cell.metadata.get("tags", ())

@@ -1,4 +1,4 @@
-"""Exported blocks of Keras that Gluon lacks, and nets turned into SAME, against onnxruntime."""
+"""Compare exported Keras blocks and nets converted by ``to_same`` with onnxruntime."""
 
 import mxnet as mx
 import pytest

@@ -1,4 +1,4 @@
-"""What cannot be exported, and what becomes of the net and the file then."""
+"""Errors of the ONNX export, which leave the net and the file unchanged."""
 
 import os
 import sys
@@ -130,7 +130,7 @@ def test_the_dtype_is_that_of_the_parameters(path):
     net = initialized(nn.Conv2D(2, 3, in_channels=3))
     net.cast("float64")
     with pytest.raises(ValueError, match="could not be checked.*check=False"):
-        export_model(net, SHAPE, path)  # onnxruntime has no such convolution
+        export_model(net, SHAPE, path)  # onnxruntime does not support float64 convolution
     export_model(net, SHAPE, path, check=False)
     assert onnx.load(path).graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
 

@@ -1,4 +1,4 @@
-"""Exported layers against onnxruntime."""
+"""Compare exported layers with onnxruntime."""
 
 import os
 
@@ -133,7 +133,7 @@ def test_channels_last(path):
 
 
 def test_convolution_of_channels_last_data(path):
-    # MXNet has it for GPUs alone; the file runs anywhere.
+    # MXNet supports it on GPUs only; the file runs on every device.
     last, first = (nn.Conv2D(4, (3, 2), 2, "same", in_channels=3, layout=v) for v in ("NHWC", "NCHW"))
     x = mx.nd.random.normal(shape=(2, 3, 8, 9))
     ready(first, x)

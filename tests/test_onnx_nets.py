@@ -1,4 +1,4 @@
-"""Exported nets against onnxruntime."""
+"""Compare exported nets with onnxruntime."""
 
 import mxnet as mx
 import numpy as np
@@ -19,7 +19,7 @@ def convolution(channels, kernel=3, strides=1):
 
 
 class Detector(nn.HybridBlock):
-    """YOLOv3-tiny in small: pools of both kinds, a route, upsampling, two heads."""
+    """A small YOLOv3-tiny: poolings of both strides, a route, upsampling and two heads."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -45,7 +45,7 @@ def test_a_detector(dynamic, path):
     ready(net, x)
     with mx.autograd.record():
         out = net(x)[0]
-    out.backward()  # running averages that are not 0 and 1
+    out.backward()  # updates the running averages, so that they are not 0 and 1
     export_model(net, x.shape, path, dynamic=dynamic)
     assert not {"Slice", "Pad", "Transpose"} & set(operators(path))
     assert operators(path).count("Concat") == 1
@@ -75,7 +75,7 @@ def test_nets_of_the_model_zoo(make, shape, other, path):
         outputs = net(x)
     mx.autograd.backward(outputs)
     export_model(net, shape, path, dynamic=other is not None)
-    slices = int(hasattr(net, "lateral"))  # the map that is cut to its route
+    slices = int(hasattr(net, "lateral"))  # the upsampled map is cut to the route
     assert operators(path).count("Slice") == slices and "Pad" not in operators(path)
     for each in [shape, other] if other else [shape]:
         x = mx.nd.random.uniform(shape=each)

@@ -1,4 +1,4 @@
-"""The portable graphs: those that are checked in, of the same operators on every machine."""
+"""Portable graphs equal the checked-in files and are the same on every machine."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def test_graphs_do_not_depend_on_channels_dtype_or_use():
         wide = nn.Conv2D(512, (4, 1), padding="same", in_channels=3)
         wide.cast("float64")
         yield wide
-        plain(mx.nd.ones((1, 16, 9, 9)))  # settles its channels
+        plain(mx.nd.ones((1, 16, 9, 9)))  # fixes its channels
         yield plain
 
     found = list(map(operators, layers()))

@@ -1,4 +1,4 @@
-"""MXNet's own graph passes on nets with SAME blocks: fusion, int8, bfloat16."""
+"""Apply MXNet's graph passes to nets with SAME blocks: fusion, int8 and bfloat16."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def convolution(channels, kernel=3, strides=1):
 
 
 def make_net(first=1, *stem):
-    """TinyDarkNet in small, untrained: as unsure of its classes as can be.
+    """Return a small, untrained TinyDarkNet, whose classes have nearly equal scores.
 
     ``first`` is the stride of its first layer, after the stem.
     """
@@ -35,24 +35,24 @@ def make_net(first=1, *stem):
         first = 1
     net.add(convolution(64), nn.MaxPool2D(2, 1, padding="same"), convolution(64))
     net.add(nn.Conv2D(10, 1), nn.GlobalAvgPool2D(), nn.Flatten())
-    net.add(nn.BatchNorm(momentum=0))  # centers the classes, so that images fall into all of them
+    net.add(nn.BatchNorm(momentum=0))  # centers the scores, so that all classes occur
     net.initialize(mx.init.Xavier(magnitude=3))
     net(images(1))
-    with mx.autograd.record():  # the averages of one batch, for want of training
+    with mx.autograd.record():  # sets the running averages to those of one batch
         out = net(images(64))
-    out.backward()  # which is when MXNet updates them
+    out.backward()  # MXNet updates the averages here
     net.hybridize()
     net(images(1))
     return net
 
 
 def strided(channels=8):
-    """A net whose second convolution is strided: it moves what it reads, or joins zeros to it."""
+    """Return a net whose second convolution is strided, so that a plan may change its input."""
     return make_net(2, convolution(channels))
 
 
 def images(count, size=(64, 64)):
-    """Blots of color: noise whose neighbors are alike."""
+    """Return smoothed noise, in which neighboring pixels are similar."""
     coarse = mx.nd.random.uniform(shape=(count, 3, 8, 8))
     return mx.nd.contrib.BilinearResize2D(coarse, height=size[0], width=size[1])
 
@@ -66,11 +66,11 @@ def operators(symbol):
 
 
 def compare(what, got, want, record):
-    """Report, and return, the share of equal classes and the mean error relative to the mean."""
+    """Print and return the share of equal classes and the mean error relative to the mean."""
     got, want = got.astype("float32").asnumpy(), want.asnumpy()
     agreement = float((got.argmax(axis=1) == want.argmax(axis=1)).mean())
     error = float(abs(got - want).mean() / abs(want).mean())
-    assert len(set(want.argmax(axis=1))) > 3  # or agreement would say nothing
+    assert len(set(want.argmax(axis=1))) > 3  # otherwise equal classes would prove nothing
     record(f"{what}, top-1 agreement", agreement)
     record(f"{what}, mean error", error)
     print(f"{what}: top-1 agreement {agreement:.3f}, mean relative error {error:.4f}")
@@ -78,7 +78,7 @@ def compare(what, got, want, record):
 
 
 def fused(symbol):
-    """The operators inside each fused convolution."""
+    """Return the operators inside of each fused convolution."""
     return [
         [inner["op"] for inner in node["subgraphs"][0]["nodes"] if inner["op"] != "null"]
         for node in nodes(symbol)
@@ -95,7 +95,7 @@ def test_convolution_normalization_and_activation_are_fused(fuse, first):
     net = make_net(first)
     symbol = getattr(net(mx.sym.var("data")), fuse)("MKLDNN")
     assert fused(symbol) == [BLOCK] * 5 + [["Convolution"]]
-    assert operators(symbol).count("BatchNorm") == 1  # of the classes
+    assert operators(symbol).count("BatchNorm") == 1  # the one that centers the scores
     assert not {"Convolution", "LeakyReLU"} & set(operators(symbol))
 
 
@@ -105,7 +105,7 @@ def test_the_fused_net_equals_the_net(channels):
     arrays = [images(2), images(2, (40, 51)), images(1, (33, 32))]
     wants = [net(x) for x in arrays]
     net.optimize_for(arrays[0], backend="MKLDNN")
-    for x, want in [*zip(arrays, wants)] * 2:  # a weight that is kept must be that of the size
+    for x, want in [*zip(arrays, wants)] * 2:  # cached weights must not depend on the size
         np.testing.assert_allclose(net(x).asnumpy(), want.asnumpy(), rtol=1e-3, atol=1e-4)
 
 
@@ -134,7 +134,7 @@ def assert_int8(quantized, net, what, record):
 @pytest.mark.parametrize("first", [1, 2])
 @pytest.mark.parametrize("dtype", ["auto", "int8"])
 @pytest.mark.parametrize("mode", ["naive", "entropy"])
-@pytest.mark.filterwarnings("ignore")  # MXNet's own, of what it will drop
+@pytest.mark.filterwarnings("ignore")  # deprecation warnings of MXNet
 def test_int8(first, dtype, mode, record_property):
     net = make_net(first)
     quantized = to_int8(net, dtype, mode)
@@ -146,7 +146,7 @@ def test_int8_of_a_net_that_pads_its_input(record_property):
     net = strided()
     quantized = to_int8(net)
     assert_int8(quantized, net, "strided", record_property)
-    x = images(128, (50, 43))  # sizes whose padding it was not calibrated on
+    x = images(128, (50, 43))  # their padding differs from that of the calibration
     found = compare("int8 strided, at 50x43", quantized(x), net(x), record_property)
     assert found[0] >= 0.8 and found[1] <= 0.2
     quantized = to_int8(specialize(net, (1, 3, 64, 64)))
@@ -155,8 +155,8 @@ def test_int8_of_a_net_that_pads_its_input(record_property):
 
 @pytest.mark.filterwarnings("ignore")
 def test_int8_of_a_specialized_net(record_property):
-    # MXNet feeds the net what the loader gives, labels and all, and drops the last input as long as
-    # that is a TypeError.
+    # MXNet passes all items of the loader to the net, including labels, and drops the last one while the
+    # net raises a TypeError.
     net = make_net(2)
     quantized = to_int8(specialize(net, (1, 3, 64, 64)))
     assert_int8(quantized, net, "specialized", record_property)

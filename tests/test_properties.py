@@ -1,4 +1,4 @@
-"""Random geometries: eager = hybridized = exported = specialized = reference, and their gradients."""
+"""Compare eager, hybridized, exported and specialized layers with the reference at random geometries."""
 
 import os
 import tempfile
@@ -23,7 +23,7 @@ POOL = {
 
 @st.composite
 def geometries(draw, dilated=True):
-    """Kernel, stride, dilation, the size to check, and another to feed first."""
+    """Return kernel, stride, dilation, the size to check, and another size for the first call."""
     ndim = draw(st.sampled_from([1, 2, 2, 3]))
     most = {1: 17, 2: 12, 3: 6}[ndim]
 
@@ -44,7 +44,7 @@ def close(got, want):
 
 
 def exported(net, *inputs):
-    """What a fresh SymbolBlock of the exported net gives."""
+    """Return the output of a new SymbolBlock of the exported net."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "net")
         net.export(path)
@@ -56,7 +56,7 @@ def exported(net, *inputs):
 
 
 def forward_backward(net, x, head):
-    """Output, and the gradients with respect to the data and each parameter."""
+    """Return the output, and the gradients with respect to the data and each parameter."""
     x.attach_grad()
     with autograd.record():
         y = net(x)
@@ -66,7 +66,7 @@ def forward_backward(net, x, head):
 
 
 def check_all_ways(net, x, first, want, gradients_of):
-    """Compare every way to run ``net`` at ``x`` with the reference, hybridized at ``first`` before."""
+    """Compare every way to run ``net`` at ``x`` with the reference, after a call at ``first``."""
     head = mx.nd.random.normal(shape=want.shape)
     y, eager = forward_backward(net, x, head)
     close(y, want)
@@ -89,7 +89,7 @@ def check_all_ways(net, x, first, want, gradients_of):
 
 
 def pad_first(x, pads, value=0.0):
-    """``F.pad`` in one to three axes."""
+    """Apply ``F.pad`` to one to three axes."""
     if x.ndim == 3:
         return pad_first(x.expand_dims(2), [(0, 0), *pads], value).squeeze(axis=2)
     width = (0, 0, 0, 0, *(n for pair in pads for n in pair))
@@ -97,7 +97,7 @@ def pad_first(x, pads, value=0.0):
 
 
 def gradients_through(function, *arrays):
-    """A function of the head gradient, giving the gradients with respect to the arrays."""
+    """Return a function from the head gradient to the gradients with respect to the arrays."""
 
     def gradients(head):
         for a in arrays:
@@ -181,7 +181,7 @@ def test_pooling(geometry_, mode, kind, include):
 
 
 def graph_serves(n, kernel, stride, mode):
-    """Whether the any-size graph of a pooling takes an axis of n elements (its stated limit)."""
+    """Return whether the graph for every size of a pooling supports an axis of n elements."""
     return n > 1 or kernel % 2 or stride == 1
 
 
@@ -189,7 +189,7 @@ def graph_serves(n, kernel, stride, mode):
 def test_transposed_convolution(geometry_, mode, groups):
     kernel, stride, dilation, size, first = geometry_
     if len(size) == 3:
-        dilation = (1, 1, 1)  # MXNet has no other
+        dilation = (1, 1, 1)  # MXNet supports no other
     net = DECONV[len(size)](
         2 * groups, kernel, stride, mode, dilation=dilation, groups=groups, in_channels=2
     )
@@ -214,8 +214,8 @@ def test_transposed_convolution(geometry_, mode, groups):
         axis=1,
     )
     assert want.shape[2:] == tuple(n * s for n, s in zip(size, stride))
-    # The transposed convolution is linear in its data and in its weight: <y, head> tells both
-    # gradients' sums, so that a wrong gradient shows without a second implementation.
+    # The transposed convolution is linear in its data and in its weight. <y, head> therefore equals
+    # <gradient, data> and <gradient, weight>, which checks the gradients without another implementation.
     head = mx.nd.random.normal(shape=want.shape)
     y, (data_gradient, weight_gradient, bias_gradient) = forward_backward(net, x, head)
     close(y, want)

@@ -1,4 +1,4 @@
-"""An exported net in the C predict API of libmxnet.so, called as a C program would call it."""
+"""Run an exported net with the C predict API of libmxnet.so, called as from a C program."""
 
 import ctypes
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_uint, c_void_p
@@ -13,7 +13,7 @@ CPU = 1
 
 
 class Predictor:
-    """``c_predict_api.h`` for one input named ``data``; every call's status is checked."""
+    """``c_predict_api.h`` for one input named ``data``. It checks the status of every call."""
 
     def __init__(self, library, graph, parameters, shape):
         self.library = library
@@ -33,7 +33,7 @@ class Predictor:
         )
 
     def reshaped(self, shape):
-        """A predictor for another size, that shares the parameters."""
+        """Return a predictor for another size that shares the parameters."""
         other = object.__new__(Predictor)
         other.library, other._keys, other.handle = self.library, self._keys, c_void_p()
         self.call(

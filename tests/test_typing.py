@@ -1,4 +1,4 @@
-"""What mypy and pyright, both in strict mode, make of code as users write it."""
+"""Check user code with mypy and pyright, both in strict mode."""
 
 import json
 import runpy
@@ -22,7 +22,7 @@ def run(tool, *arguments):
 
 
 def mypy(path, tmp_path):
-    """Numbers of the lines that mypy refuses."""
+    """Return the numbers of the lines with errors of mypy."""
     done = run(
         *("mypy", "--strict", "--follow-imports=silent", "--show-error-codes", "--no-error-summary"),
         *("--config-file=", f"--cache-dir={tmp_path}", path),
@@ -34,12 +34,12 @@ def mypy(path, tmp_path):
 
 
 def pyright(path, tmp_path):
-    """Numbers of the lines that pyright refuses."""
+    """Return the numbers of the lines with errors of pyright."""
     settings = {"extraPaths": [str(FOLDER.parents[1])], "typeCheckingMode": "strict"}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     shutil.copy(path, tmp_path)
     done = run("pyright", "--outputjson", "--pythonpath", sys.executable, "--project", tmp_path)
-    if not done.stdout.startswith("{"):  # it is a program for Node.js, which it may fail to fetch
+    if not done.stdout.startswith("{"):  # pyright requires Node.js, whose download may fail
         pytest.skip(f"pyright does not start here: {(done.stderr or done.stdout)[-300:]}")
     report = json.loads(done.stdout)
     assert report["summary"]["filesAnalyzed"] == 1, done.stdout
@@ -51,7 +51,7 @@ def pyright(path, tmp_path):
 
 
 def test_user_code_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # it writes files
+    monkeypatch.chdir(tmp_path)  # the code writes files
     names = runpy.run_path(str(USER_CODE))
     assert names["shape"] == (1, 10) and names["out"].shape == (1, 8, 416, 416)
 

@@ -7,7 +7,13 @@ serves that size only, and other sizes give wrong results without an error.
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
+from typing import List
+
 from ._convolution import convolution, deconvolution
 from ._pooling import pooling
 
 __all__ = ["convolution", "deconvolution", "pooling"]
+
+
+def __dir__() -> List[str]:
+    return __all__

@@ -1,13 +1,13 @@
-"""Keras models as Gluon nets, and the layers of a Keras backend, with TensorFlow's numbers.
+"""Keras models as Gluon nets, and the functions of a Keras backend, with TensorFlow's numbers.
 
-:func:`load_model` reads a model that Keras saved, :func:`load_keras_weights` reads its weights into a
-net of your own, and :func:`compare` finds the first layer whose numbers differ.
+:func:`load_model` reads a model that Keras saved. :func:`load_keras_weights` reads its weights into an
+existing net. :func:`compare` finds the first layer whose numbers differ.
 
-For authors of Keras backends on MXNet: the other functions have the signatures, the kernel layouts and
-the meaning of those in a Keras 3 backend's ``nn`` module. :mod:`gluon_same.keras.mxnet_backend` puts the
-keras-mxnet package right with them. Keras itself is not imported.
+The other functions are for authors of Keras backends on MXNet. They have the signatures, kernel layouts
+and meaning of the functions in a Keras 3 backend's ``nn`` module. :mod:`gluon_same.keras.mxnet_backend`
+corrects the keras-mxnet package with them. This module does not import Keras.
 
-All functions accept arrays or symbols, in classic or in NumPy mode, with one to three spatial axes.
+These functions accept arrays or symbols, in classic or in NumPy mode, with one to three spatial axes.
 
 - ``data_format`` is ``'channels_last'``, shape (batch, *spatial, channels), or ``'channels_first'``,
   shape (batch, channels, *spatial). None means ``'channels_last'``, Keras' default: a backend passes the
@@ -27,7 +27,7 @@ argument of the wrong type.
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
-from typing import Any, Optional, Sequence, Union
+from typing import Any, List, Optional, Sequence, Union
 
 from . import checks, operations
 from .checks import conv_transpose_padding
@@ -46,6 +46,11 @@ __all__ = [
     "max_pool",
     "separable_conv",
 ]
+
+
+def __dir__() -> List[str]:
+    return __all__
+
 
 IntOrInts = Union[int, Sequence[int]]
 

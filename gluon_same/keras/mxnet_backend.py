@@ -30,6 +30,11 @@ from . import learning_phase, replacements
 
 __all__ = ["REPLACED", "install", "installed", "is_installed", "uninstall"]
 
+
+def __dir__() -> List[str]:
+    return __all__
+
+
 VERSION = "2.2.4.3"
 
 #: Functions of the backend, each replaced in ``keras.backend`` and in the module that defines it.
@@ -214,16 +219,16 @@ def _ready_for_keras():
     Without the name, keras-mxnet reads the backend from a settings file that another Keras may have
     written.
     """
-    lent = not hasattr(collections, "Iterable")
+    missing = not hasattr(collections, "Iterable")
     named = "KERAS_BACKEND" not in os.environ
-    if lent:
+    if missing:
         vars(collections)["Iterable"] = collections.abc.Iterable
     if named:
         os.environ["KERAS_BACKEND"] = "mxnet"
     try:
         yield
     finally:
-        if lent:
+        if missing:
             del vars(collections)["Iterable"]
         if named:
             del os.environ["KERAS_BACKEND"]

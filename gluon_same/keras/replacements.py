@@ -18,7 +18,7 @@ CONV1D_PADDINGS = (*checks.PADDINGS, "causal")
 
 
 def conv1d(x, kernel, strides=1, padding="valid", data_format=None, dilation_rate=1):
-    return _convolution(x, kernel, 1, strides, padding, data_format, dilation_rate, CONV1D_PADDINGS)
+    return _convolution(x, kernel, 1, strides, padding, data_format, dilation_rate)
 
 
 def conv2d(x, kernel, strides=(1, 1), padding="valid", data_format=None, dilation_rate=(1, 1)):
@@ -195,10 +195,9 @@ def _reshape_codes(have, wanted):
     return tuple(0 if n is None else n for n in wanted)
 
 
-def _convolution(
-    x, kernel, ndim, strides, padding, data_format, dilation_rate, paddings=checks.PADDINGS
-):
+def _convolution(x, kernel, ndim, strides, padding, data_format, dilation_rate):
     data_format = _data_format(data_format)
+    paddings = CONV1D_PADDINGS if ndim == 1 else checks.PADDINGS
     how = checks.window(ndim, strides, padding, dilation_rate, paddings)
     weight = _kernel(kernel, ndim, data_format, (-1, -2))
     return _symbol(x, operations.convolution(_operand(x, ndim), weight, data_format, how, _name("conv")))

@@ -6,6 +6,8 @@ package contains no weights; :func:`load_darknet_weights` reads Darknet's files.
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
+from typing import List
+
 from .darknet import TinyDarkNet, tiny_darknet
 from .keras_nets import ConvAutoencoder, KerasCNN, conv_autoencoder, keras_cnn
 from .weights import load_darknet_weights
@@ -22,3 +24,7 @@ __all__ = [
     "tiny_darknet",
     "yolov3_tiny",
 ]
+
+
+def __dir__() -> List[str]:
+    return __all__

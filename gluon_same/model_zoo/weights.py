@@ -10,6 +10,8 @@ import numpy as np
 from mxnet.gluon import Block, Parameter, nn
 from mxnet.gluon.parameter import DeferredInitializationError
 
+from ..symbols import as_classic, flat
+
 WORD = np.dtype("<f4")
 TRACED = (416, 416)  #: Image size for the inference of input channels: Darknet's default.
 
@@ -142,7 +144,7 @@ def _weight_shapes(net, convolutions):
     x = mx.sym.var("data")
     try:
         out = net(x.as_np_ndarray() if mx.util.is_np_array() else x)
-        out = mx.sym.Group([_classic(y) for y in (out if isinstance(out, (list, tuple)) else [out])])
+        out = mx.sym.Group([as_classic(y) for y in flat(out)])
         found, _, _ = out.infer_shape_partial(data=shape)
     except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
         raise ValueError(
@@ -159,10 +161,6 @@ def _weight_shapes(net, convolutions):
             )
         shapes[block] = tuple(inferred or shape)
     return shapes
-
-
-def _classic(symbol):
-    return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
 
 
 def _read(path, pieces):

@@ -8,6 +8,8 @@ that Gluon lacks: depthwise and separable convolution, zero padding, cropping, a
 # ruff: noqa: F403  type checkers read the names from the stub beside this file
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
+from typing import List
+
 from mxnet.gluon import nn as _stock
 
 from . import borders, depthwise, relu6, separable
@@ -28,3 +30,7 @@ __all__ = [
     *(name for name in dir(_stock) if not name.startswith("_")),
     *(name for module in (borders, depthwise, relu6, separable) for name in module.__all__),
 ]
+
+
+def __dir__() -> List[str]:
+    return __all__

@@ -2,7 +2,7 @@
 
 import sys
 from types import FrameType
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Optional, Tuple
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock, ParameterDict
@@ -10,12 +10,11 @@ from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arguments import whole
+from ..symbols import as_classic, flat
+from .base import IntOrInts, PaddingLike
 from .conv import Conv1D, Conv2D, Convolution
 
 __all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
-
-IntOrInts = Union[int, Sequence[int]]
-Padding = Union[int, str, Sequence[int], Sequence[Tuple[int, int]]]
 
 
 class _Depthwise(Convolution):
@@ -103,7 +102,7 @@ class _FirstAxisOpen:
 
 def _shape_of(x, ndim):
     """Infer the shape of a symbol, with 0 or -1 for sizes that are not known."""
-    x = x.as_nd_ndarray() if isinstance(x, mx.sym.numpy._Symbol) else x
+    x = as_classic(x)
     attributes, known = x.attr_dict(), _shapes_being_traced()
     unknown = -1 if mx.util.is_np_shape() else 0
     shapes = {
@@ -127,19 +126,13 @@ def _shapes_being_traced() -> Dict[str, Tuple[int, ...]]:
     frame: Optional[FrameType] = sys._getframe()
     while frame is not None and frame.f_code is not HybridBlock._get_graph.__code__:
         frame = frame.f_back
-    arrays = [] if frame is None else _flat(frame.f_locals.get("args", ()))
+    arrays = [] if frame is None else flat(frame.f_locals.get("args", ()))
     names = ["data"] if len(arrays) == 1 else [f"data{i}" for i in range(len(arrays))]
     return {name: x.shape for name, x in zip(names, arrays)}
 
 
-def _flat(args):
-    if isinstance(args, (list, tuple)):
-        return [x for arg in args for x in _flat(arg)]
-    return [args] if isinstance(args, NDArray) else []
-
-
 class DepthwiseConv1D(_Depthwise, Conv1D):
-    """1-D depthwise convolution: each channel has ``depth_multiplier`` kernels of its own.
+    """1-D depthwise convolution: each channel has its own ``depth_multiplier`` kernels.
 
     Parameters
     ----------
@@ -205,7 +198,7 @@ class DepthwiseConv1D(_Depthwise, Conv1D):
         self,
         kernel_size: IntOrInts,
         strides: IntOrInts = 1,
-        padding: Padding = 0,
+        padding: PaddingLike = 0,
         dilation: IntOrInts = 1,
         depth_multiplier: int = 1,
         layout: str = "NCW",
@@ -235,7 +228,7 @@ class DepthwiseConv1D(_Depthwise, Conv1D):
 
 
 class DepthwiseConv2D(_Depthwise, Conv2D):
-    """2-D depthwise convolution: each channel has ``depth_multiplier`` kernels of its own.
+    """2-D depthwise convolution: each channel has its own ``depth_multiplier`` kernels.
 
     Parameters
     ----------
@@ -302,7 +295,7 @@ class DepthwiseConv2D(_Depthwise, Conv2D):
         self,
         kernel_size: IntOrInts,
         strides: IntOrInts = 1,
-        padding: Padding = 0,
+        padding: PaddingLike = 0,
         dilation: IntOrInts = 1,
         depth_multiplier: int = 1,
         layout: str = "NCHW",

@@ -59,7 +59,7 @@ class GlobalPooling(HybridBlock):
 
 
 class GlobalMaxPool1D(GlobalPooling, stock.GlobalMaxPool1D):
-    """Maximum over the width, whatever the size; as ``mxnet.gluon.nn.GlobalMaxPool1D``.
+    """Maximum over a width of any size, as ``mxnet.gluon.nn.GlobalMaxPool1D``.
 
     Inputs:
         - **data**: shape (batch_size, channels, width) for layout NCW.
@@ -86,7 +86,7 @@ class GlobalMaxPool1D(GlobalPooling, stock.GlobalMaxPool1D):
 
 
 class GlobalMaxPool2D(GlobalPooling, stock.GlobalMaxPool2D):
-    """Maximum over height and width, whatever the size; as ``mxnet.gluon.nn.GlobalMaxPool2D``.
+    """Maximum over height and width of any size, as ``mxnet.gluon.nn.GlobalMaxPool2D``.
 
     Inputs:
         - **data**: shape (batch_size, channels, height, width) for layout NCHW.
@@ -113,7 +113,7 @@ class GlobalMaxPool2D(GlobalPooling, stock.GlobalMaxPool2D):
 
 
 class GlobalMaxPool3D(GlobalPooling, stock.GlobalMaxPool3D):
-    """Maximum over depth, height and width, whatever the size; as ``mxnet.gluon.nn.GlobalMaxPool3D``.
+    """Maximum over depth, height and width of any size, as ``mxnet.gluon.nn.GlobalMaxPool3D``.
 
     Inputs:
         - **data**: shape (batch_size, channels, depth, height, width) for layout NCDHW.
@@ -140,7 +140,7 @@ class GlobalMaxPool3D(GlobalPooling, stock.GlobalMaxPool3D):
 
 
 class GlobalAvgPool1D(GlobalPooling, stock.GlobalAvgPool1D):
-    """Average over the width, whatever the size; as ``mxnet.gluon.nn.GlobalAvgPool1D``.
+    """Average over a width of any size, as ``mxnet.gluon.nn.GlobalAvgPool1D``.
 
     Inputs:
         - **data**: shape (batch_size, channels, width) for layout NCW.
@@ -167,7 +167,7 @@ class GlobalAvgPool1D(GlobalPooling, stock.GlobalAvgPool1D):
 
 
 class GlobalAvgPool2D(GlobalPooling, stock.GlobalAvgPool2D):
-    """Average over height and width, whatever the size; as ``mxnet.gluon.nn.GlobalAvgPool2D``.
+    """Average over height and width of any size, as ``mxnet.gluon.nn.GlobalAvgPool2D``.
 
     Inputs:
         - **data**: shape (batch_size, channels, height, width) for layout NCHW.
@@ -194,7 +194,7 @@ class GlobalAvgPool2D(GlobalPooling, stock.GlobalAvgPool2D):
 
 
 class GlobalAvgPool3D(GlobalPooling, stock.GlobalAvgPool3D):
-    """Average over depth, height and width, whatever the size; as ``mxnet.gluon.nn.GlobalAvgPool3D``.
+    """Average over depth, height and width of any size, as ``mxnet.gluon.nn.GlobalAvgPool3D``.
 
     Inputs:
         - **data**: shape (batch_size, channels, depth, height, width) for layout NCDHW.

@@ -5,9 +5,10 @@ from typing import Any, Optional
 from mxnet.gluon import HybridBlock, ParameterDict
 
 from ..arguments import whole
+from .base import IntOrInts, PaddingLike
 from .checks import check_initializer
 from .conv import Conv1D, Conv2D
-from .depthwise import DepthwiseConv1D, DepthwiseConv2D, IntOrInts, Padding
+from .depthwise import DepthwiseConv1D, DepthwiseConv2D
 
 __all__ = ["SeparableConv1D", "SeparableConv2D"]
 
@@ -125,7 +126,7 @@ class SeparableConv1D(_Separable):
         channels: int,
         kernel_size: IntOrInts,
         strides: IntOrInts = 1,
-        padding: Padding = 0,
+        padding: PaddingLike = 0,
         dilation: IntOrInts = 1,
         depth_multiplier: int = 1,
         layout: str = "NCW",
@@ -222,7 +223,7 @@ class SeparableConv2D(_Separable):
         channels: int,
         kernel_size: IntOrInts,
         strides: IntOrInts = 1,
-        padding: Padding = 0,
+        padding: PaddingLike = 0,
         dilation: IntOrInts = 1,
         depth_multiplier: int = 1,
         layout: str = "NCHW",

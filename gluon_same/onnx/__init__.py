@@ -11,7 +11,7 @@ from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
 import os
 import tempfile
-from typing import Sequence, Union
+from typing import List, Sequence, Union
 
 import mxnet as mx
 import numpy as np
@@ -23,6 +23,11 @@ from .check import compare
 from .trace import Trace
 
 __all__ = ["export_model"]
+
+
+def __dir__() -> List[str]:
+    return __all__
+
 
 Shape = Sequence[int]
 

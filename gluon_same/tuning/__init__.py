@@ -8,8 +8,14 @@ layout. The process keeps the results; :func:`save` writes them to a file.
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
+from typing import List
+
 from .choose import EVERYWHERE, choose_ways, fastest, times_of  # noqa: F401
 from .store import forget, load, results, save
 from .timer import stopwatch
 
 __all__ = ["forget", "load", "results", "save", "stopwatch", "times_of"]
+
+
+def __dir__() -> List[str]:
+    return __all__

@@ -1,16 +1,16 @@
-"""The layers and models that keras.npz holds TensorFlow's numbers of, for any Keras 2 to build.
+"""Layers and models whose TensorFlow results are in keras.npz, for any Keras 2 to build.
 
-Nothing is imported but NumPy: make_keras_golden.py builds them with TensorFlow's Keras, the tests and
-the table of keras-mxnet's errors with keras-mxnet. Data and weights are the same on all sides, for they
-are drawn by their shapes alone.
+This module imports only NumPy. make_keras_golden.py builds the cases with TensorFlow's Keras; the tests
+and the table of keras-mxnet's errors build them with keras-mxnet. Data and weights depend only on their
+shapes, so they are the same everywhere.
 """
 
 from zlib import crc32
 
 import numpy as np
 
-#: (name, class, arguments, shape of the input without its batch, channels last). Where keras-mxnet
-#: 2.2.4.3 does not give Keras' numbers as it comes, the name is in WRONG.
+#: (name, class, arguments, channels-last shape of the input without its batch). WRONG lists those for
+#: which stock keras-mxnet 2.2.4.3 does not give Keras' numbers.
 LAYERS = [
     ("conv 3/1", "Conv2D", dict(filters=4, kernel_size=3, padding="same"), (8, 9, 3)),
     ("conv 2/1", "Conv2D", dict(filters=4, kernel_size=2, padding="same"), (8, 9, 3)),
@@ -139,7 +139,7 @@ LAYERS = [
     ("average3d 2/2", "AveragePooling3D", dict(pool_size=2, padding="same"), (5, 5, 4, 2)),
 ]
 
-#: The layers that keras-mxnet 2.2.4.3, as it comes, refuses, or gives other numbers or shapes of.
+#: Layers for which stock keras-mxnet 2.2.4.3 fails, or gives other numbers or shapes.
 WRONG = {
     *("conv 2/1", "conv 4x1", "conv 3/2 even", "conv 2 dilated"),
     *("conv1d 3/2", "conv1d 4/1", "conv3d 2/1", "conv3d 3/2"),
@@ -155,7 +155,7 @@ WRONG = {
 
 BATCH = 2
 
-#: Sizes that each model is run at, the first of which it is trained at.
+#: Sizes at which each model runs. The model is trained at the first.
 SIZES = {
     "convnet": [(16, 12), (15, 13), (9, 16)],
     "autoencoder": [(12, 8), (28, 28), (11, 9)],
@@ -172,7 +172,7 @@ def convnet(layer):
         layer("Conv2D", filters=8, kernel_size=3, strides=2, padding="same", activation="relu"),
         layer("Conv2D", filters=8, kernel_size=4, padding="same"),
         layer("MaxPooling2D", pool_size=3, strides=2, padding="same"),
-        # Frozen, with a gamma of one: keras-mxnet trains none, and takes every gamma for one.
+        # Frozen, with a gamma of 1, because keras-mxnet treats every gamma as a constant 1.
         layer("BatchNormalization", trainable=False),
         layer("Activation", activation="relu"),
         layer("Conv2D", filters=6, kernel_size=2, padding="same"),
@@ -223,12 +223,12 @@ def volume(layer):
 
 MODELS = {f.__name__: f for f in (convnet, autoencoder, separable, sequence, volume)}
 
-#: Those that have no channels, or whose channels are told otherwise.
+#: Layers without channels, or with another argument for the channels.
 FORMATLESS = {"Dense", "Activation", "BatchNormalization"}
 
 
 def model_of(keras, layers, size, channels, data_format="channels_last"):
-    """A model of layers given as (class, arguments), in a format; entries of ``size`` may be None."""
+    """Build a model of layers (class, arguments) in a data format; entries of ``size`` may be None."""
     first = data_format == "channels_first"
     x = inputs = keras.layers.Input((channels, *size) if first else (*size, channels))
     for kind, arguments in layers:
@@ -241,7 +241,7 @@ def model_of(keras, layers, size, channels, data_format="channels_last"):
 
 
 def layers_of(name):
-    """The layers of a model, or the one layer of a case, as (class, arguments)."""
+    """Return the layers of a model, or the single layer of a case, as (class, arguments)."""
     if name in MODELS:
         return MODELS[name](lambda kind, **arguments: (kind, arguments))
     return [next((kind, arguments) for n, kind, arguments, _ in LAYERS if n == name)]
@@ -252,7 +252,7 @@ def shape_of(name):
 
 
 def whole(shape, key):
-    """Whole numbers from -4 to 4, the same for a shape and a key each time."""
+    """Return whole numbers from -4 to 4 that depend only on the shape and the key."""
     generator = np.random.RandomState(crc32(repr((tuple(shape), key)).encode()))
     return generator.randint(-4, 5, shape).astype("float32")
 
@@ -262,14 +262,14 @@ def data(shape, key="data"):
 
 
 def distinct(shape):
-    """Whole numbers of which no two are the same, so that every maximum is at one place."""
+    """Return distinct whole numbers, so that every maximum is at one place."""
     count = int(np.prod((BATCH, *shape)))
     order = np.random.RandomState(crc32(repr(tuple(shape)).encode())).permutation(count)
     return (order - count // 2).reshape((BATCH, *shape)).astype("float32")
 
 
 def weights(model):
-    """Weights for each layer of a channels-last model, whole numbers over a power of two."""
+    """Return weights for each layer of a channels-last model: whole numbers over a power of two."""
     drawn = [
         [weight(array.shape, number) for array in layer.get_weights()]
         for number, layer in enumerate(model.layers)
@@ -281,7 +281,7 @@ def weights(model):
 
 
 def weight(shape, number):
-    """A weight of the layer of this number."""
-    # Small enough for deep nets. Biases and variances are positive, so that nets with ReLU do not die.
+    """Return a weight of the layer with this number."""
+    # The weights are small enough for deep nets. Positive biases and variances keep ReLUs active.
     drawn = whole(shape, f"weight {number}")
     return np.abs(drawn) / 8 + 0.125 if len(shape) == 1 else drawn / 16

@@ -1,12 +1,12 @@
-"""Make blocks.npz: what TensorFlow's Keras computes in depthwise and separable layers and a small net.
+"""Make blocks.npz: TensorFlow's numbers for depthwise and separable layers and a small net.
 
-TensorFlow lives in an environment of its own, because it requires another NumPy than MXNet does::
+TensorFlow requires a separate environment, because it requires another NumPy than MXNet::
 
     python3.11 -m venv /tmp/tf && /tmp/tf/bin/pip install tensorflow-cpu==2.15.1
     /tmp/tf/bin/python tests/golden/make_block_golden.py
 
-Data and weights are whole numbers drawn by their shapes, on both sides, and small enough for float32 to
-hold every sum exactly. Data are channels last here, as Keras has them.
+Data and weights are whole numbers that depend only on their shapes, and small enough for exact sums in
+float32. Data are channels last here, as in Keras.
 """
 
 import os
@@ -23,7 +23,7 @@ try:
 except ImportError:
     if __name__ == "__main__":
         raise
-    tf = None  # pytest, on its way through the tests, imports this file, too
+    tf = None  # pytest also imports this file
 
 TARGET = Path(__file__).with_name("blocks.npz")
 
@@ -51,8 +51,8 @@ LAYERS = [
     ("SeparableConv2D", dict(filters=4, kernel_size=3, use_bias=False), (7, 8, 3)),
 ]
 
-#: Layers one after the other, as LAYERS without shapes. An author who has stock layers alone pads them
-#: by half the window.
+#: Layers of a net, as LAYERS without shapes. With stock layers, an author would pad them by half the
+#: window.
 NET = [
     ("Conv2D", dict(filters=4, kernel_size=7, strides=2, padding="same")),
     ("MaxPooling2D", dict(pool_size=3, strides=2, padding="same")),
@@ -68,7 +68,7 @@ RELU6 = [-7.0, -1e-8, 0.0, 1e-8, 1e-3, 3.3, 5.9999995, 6.0, 6.0000005, 7.0, 1e9,
 
 
 def draw(shape, what="data"):
-    """Whole numbers from -3 to 3, by a shape and a word."""
+    """Return whole numbers from -3 to 3 that depend only on the shape and the word."""
     seed = crc32(f"{what} {tuple(shape)}".encode())
     return np.random.RandomState(seed).randint(-3, 4, shape).astype("float32")
 

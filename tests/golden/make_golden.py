@@ -1,13 +1,14 @@
-"""Make golden.npz: what TensorFlow computes with padding='SAME', for test_golden.py to compare with.
+"""Make golden.npz: TensorFlow's numbers with padding='SAME', for test_golden.py.
 
-TensorFlow lives in an environment of its own, for it wants another NumPy than MXNet does::
+TensorFlow requires a separate environment, because it requires another NumPy than MXNet::
 
     python3.11 -m venv /tmp/tf && /tmp/tf/bin/pip install tensorflow-cpu==2.15.1
     /tmp/tf/bin/python tests/golden/make_golden.py
 
-Inputs are whole numbers, small enough for float32 to hold every sum exactly: the outputs do not depend
-on the order of summation, nor on the machine (averages aside, which one division rounds). The data are
-distinct, so that no maximum is tied, and negative, so that a zero that is taken for an element shows.
+Inputs are whole numbers, small enough for exact sums in float32. Therefore outputs depend neither on the
+order of summation nor on the machine, except for the rounding of one division in averages. The data are
+distinct, so that maxima are unique, and negative, so that a zero of the padding would change the
+maximum.
 """
 
 import json
@@ -27,7 +28,7 @@ try:
 except ImportError:
     if __name__ == "__main__":
         raise
-    tf = None  # pytest, on its way through the tests, imports this file, too
+    tf = None  # pytest also imports this file
 
 TARGET = Path(__file__).with_name("golden.npz")
 
@@ -41,32 +42,32 @@ STRIDES = {
     2: [(s, s) for s in range(1, 5)] + [(1, 2), (2, 1), (2, 3)],
     3: [(s, s, s) for s in range(1, 5)] + [(1, 2, 2), (2, 1, 3)],
 }
-# Elements along an axis; fewer where the output is the larger.
+# Largest number of elements along an axis; smaller for kinds with a larger output.
 LARGEST = {1: 13, 2: 11, 3: 6}
 LARGEST_TRANSPOSED = {1: 13, 2: 8, 3: 3}
-STEP = (7, 5, 4)  # to the next window's size, the next size and the next axis: see size_of()
-CHANNELS = [(3, 2), (1, 3), (2, 2)]  # of the data and of the output
+STEP = (7, 5, 4)  # steps from window to window, size to size and axis to axis; see size_of()
+CHANNELS = [(3, 2), (1, 3), (2, 2)]  # channels of the data and of the output
 
 
 def windows(ndim, every, start=0):
-    """Every so many-th pair (kernel, stride), and the windows with gaps between them."""
+    """Return a sample of the pairs (kernel, stride), and all windows with gaps between them."""
     pairs = list(product(KERNELS[ndim], STRIDES[ndim]))[start::every]
     gaps = [((k,) * ndim, (4,) * ndim) for k in (1, 2, 3)]
     return sorted({*pairs, *gaps})
 
 
 def size_of(ndim, largest, number, turn):
-    """A size for the window of this number: all from 1 to the largest have their turn."""
+    """Return a size for the window with this number; all sizes from 1 to the largest occur."""
     of_window, of_turn, of_axis = STEP
     first = of_window * number + of_turn * turn
     return tuple(1 + (first + of_axis * axis) % largest for axis in range(ndim))
 
 
 def cases_of(kind, ndim, pairs, sizes=None, dilations=None, channels=None, groups=1):
-    """Cases of one kind, two sizes for each window: the ``sizes`` given, or some of all.
+    """Return the cases of one kind, with two sizes for each window: ``sizes``, or a sample of all.
 
-    A case holds the window, the shapes ``in``, ``weight`` and, from store(), ``out``, with channels
-    first as MXNet has them, and whether gradients are kept.
+    A case contains the window, the channels-first shapes ``in``, ``weight`` and (from store()) ``out``,
+    and whether gradients are stored.
     """
     largest = (LARGEST_TRANSPOSED if kind == "transposed" else LARGEST)[ndim]
     for (number, (kernel, stride)), turn in product(enumerate(pairs), (0, 1)):
@@ -98,7 +99,7 @@ def all_cases():
         halving = [((k,) * ndim, (2,) * ndim) for k in (2, 4)]
         yield from cases_of(kind, ndim, halving, sizes=[(1,) * ndim, (2,) * ndim])
 
-    # TensorFlow's rule: no stride where there is dilation.
+    # TensorFlow does not support strides with dilation.
     for ndim, dilations in (
         (1, [(2,), (3,)]),
         (2, [(2, 2), (3, 1), (1, 2)]),
@@ -107,7 +108,7 @@ def all_cases():
         pairs = [(kernel, (1,) * ndim) for kernel in KERNELS[ndim][1:]]
         yield from cases_of("dilated", ndim, pairs, dilations=dilations)
 
-    # Its depthwise kernel without oneDNN wants the strides equal.
+    # TensorFlow's depthwise kernel without oneDNN requires equal strides.
     depthwise = [pair for pair in windows(2, 8) if len(set(pair[1])) == 1]
     yield from cases_of("grouped", 2, depthwise, channels=(2, 4), groups=2)
     at_once = [(kernel, (1, 1)) for kernel in ((2, 2), (3, 3), (4, 4))]
@@ -117,13 +118,13 @@ def all_cases():
 
 
 def whole(shape, low, high):
-    """Whole numbers from low to high, the same for a shape each time."""
+    """Return whole numbers from low to high that depend only on the shape."""
     generator = np.random.RandomState(crc32(repr((shape, low, high)).encode()))
     return generator.randint(low, high + 1, shape).astype("float32")
 
 
 def distinct(shape):
-    """Each of -1, -2, ... once."""
+    """Return each of -1, -2, ... once, in random order."""
     generator = np.random.RandomState(crc32(repr(shape).encode()))
     return (-1.0 - generator.permutation(math.prod(shape)).reshape(shape)).astype("float32")
 
@@ -137,13 +138,13 @@ def channels_first(x):
 
 
 def compute(case, data, weight):
-    """TensorFlow's output, from and to channels first."""
+    """Return TensorFlow's output; data and output are channels first."""
     out = FUNCTIONS[case["kind"]](case, channels_last(data), weight)
     return channels_first(out)
 
 
 def convolution(case, data, weight):
-    # (first, second, *kernel) to (*kernel, second, first), which also serves the transposed kind.
+    # (first, second, *kernel) to (*kernel, second, first), also for transposed convolutions.
     weight = tf.transpose(weight, (*range(2, len(weight.shape)), 1, 0))
     stride, dilation, groups = list(case["stride"]), list(case["dilation"]), case["groups"]
     if case["kind"] == "transposed":
@@ -154,9 +155,9 @@ def convolution(case, data, weight):
     if len(stride) == 2 and groups == data.shape[-1] > 1:
         weight = tf.reshape(weight, (*case["kernel"], groups, -1))
         return tf.nn.depthwise_conv2d(data, weight, [1, *stride, 1], padding="SAME", dilations=dilation)
-    # Other groups one by one: not all kernels for the CPU know them.
+    # Compute other groups one by one, because not all CPU kernels support groups.
     pairs = zip(tf.split(data, groups, axis=-1), tf.split(weight, groups, axis=-1))
-    layout = ("NWC", "NHWC", "NDHWC")[len(stride) - 1]  # told, because the gradient in 3-D asks for it
+    layout = ("NWC", "NHWC", "NDHWC")[len(stride) - 1]  # required by the gradient in 3-D
     outs = [tf.nn.convolution(x, w, stride, "SAME", layout, dilation) for x, w in pairs]
     return tf.concat(outs, axis=-1)
 
@@ -180,7 +181,7 @@ FUNCTIONS = {
 
 
 def store(case, number, arrays):
-    """Compute a case, and add its arrays and the shape of its output."""
+    """Compute a case, and store its arrays and the shape of its output."""
     data = tf.constant(share(arrays, "data", case["in"], distinct))
     weight = None
     if case["weight"]:
@@ -199,7 +200,7 @@ def store(case, number, arrays):
 
 
 def share(arrays, name, shape, make):
-    """The one array of this name and shape, made when first asked for."""
+    """Return the array with this name and shape; make it at the first call."""
     key = f"{name} {'x'.join(map(str, shape))}"
     if key not in arrays:
         arrays[key] = make(shape)
@@ -207,7 +208,7 @@ def share(arrays, name, shape, make):
 
 
 def worked_examples():
-    """Sizes that Keras' layers give where users of Gluon asked how to have them."""
+    """Return the output sizes of Keras' layers for examples that users of Gluon asked about."""
     for kind, kernel, stride, size, steps in (
         ("convolution", (4, 1), (1, 1), (100, 20), 1),
         ("max", (2, 2), (2, 2), (30, 30), 1),
@@ -228,11 +229,11 @@ def worked_examples():
 
 
 def check_kernels():
-    """Refuse a TensorFlow whose kernels in 3-D depart from its own rule.
+    """Raise an error if TensorFlow's 3-D kernels do not follow its documented rule.
 
-    Those for the CPU without oneDNN do not clamp the padding at zero: where the last window ends two
-    elements or more before the axis does, they start late. The kernels in 1-D and 2-D, those of XLA
-    and those of oneDNN keep to the rule that TensorFlow documents.
+    CPU kernels without oneDNN do not clamp the padding at zero. If the last window ends two or more
+    elements before the end of the axis, their windows start too late. The 1-D and 2-D kernels and those
+    of XLA and oneDNN follow the rule.
     """
     counting = tf.reshape(tf.range(6.0), (1, 6, 1, 1, 1))
     taken = tf.nn.max_pool3d(counting, 1, (3, 1, 1), "SAME").numpy().ravel().tolist()

@@ -1,6 +1,6 @@
-"""Make keras.npz: what TensorFlow's Keras computes in the layers and models of keras_cases.py.
+"""Make keras.npz: the numbers of TensorFlow's Keras for the layers and models of keras_cases.py.
 
-It requires an environment of its own, as make_golden.py does::
+It requires a separate environment, as make_golden.py does::
 
     python3.11 -m venv /tmp/tf && /tmp/tf/bin/pip install tensorflow-cpu==2.15.1
     /tmp/tf/bin/python tests/golden/make_keras_golden.py
@@ -20,7 +20,7 @@ try:
 except ImportError:
     if __name__ == "__main__":
         raise
-    tf = None  # pytest, on its way through the tests, imports this file, too
+    tf = None  # pytest also imports this file
 
 TARGET = Path(__file__).with_name("keras.npz")
 
@@ -33,7 +33,7 @@ def built(name, size, channels):
 
 
 def outputs(name):
-    """The outputs of a model, at each of its sizes, and after it was trained at the first."""
+    """Return the outputs of a model at each of its sizes, and after training at the first."""
     channels = cases.CHANNELS[name]
     model = built(name, (None,) * len(cases.SIZES[name][0]), channels)
     for size in cases.SIZES[name]:
@@ -49,7 +49,7 @@ def outputs(name):
 
 
 def gradients(name, shape):
-    """Those of a layer by its input and its kernels, one after the other."""
+    """Return the gradients of a layer with respect to its input and its kernels, flattened."""
     (layer,) = built(name, shape[:-1], shape[-1]).layers[1:]
     x = tf.constant(cases.distinct(shape))
     with tf.GradientTape() as tape:

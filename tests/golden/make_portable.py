@@ -23,7 +23,7 @@ LAYERS = {
 
 
 def graph_of(name):
-    """The operators of a layer's graph, in order: name, attributes, and where each input comes from."""
+    """Return the operators of a layer's graph in order: name, attributes and inputs."""
     layer = LAYERS[name]()
     with mx.name.NameManager():
         nodes = json.loads(layer(mx.sym.var("data")).tojson())["nodes"]

@@ -1,4 +1,4 @@
-"""keras-mxnet for the tests that want it, and nothing of it left behind for the others."""
+"""Fixtures that import keras-mxnet, and restore everything for other tests."""
 
 import gluon_same  # noqa: F401  isort: skip  before mxnet
 
@@ -11,8 +11,8 @@ from gluon_same.keras import mxnet_backend
 
 @pytest.fixture(scope="session")
 def keras():
-    """The stock keras-mxnet, as it comes."""
-    # Keras warns that it is old, and sets the filters so that one hears it.
+    """Return the stock keras-mxnet."""
+    # Keras' import changes the warning filters and warns of its age.
     with warnings.catch_warnings(record=True), mxnet_backend.installed():
         import keras
     return keras
@@ -20,6 +20,6 @@ def keras():
 
 @pytest.fixture
 def patched(keras):
-    """keras-mxnet with the replacements in place."""
+    """Install the replacements in keras-mxnet."""
     with mxnet_backend.installed():
         yield keras

@@ -13,7 +13,7 @@ FORMATS = ["channels_last", "channels_first"]
 
 
 def built(keras, name, size, channels, data_format="channels_last"):
-    """A model, or a layer in a model, with the seeded weights."""
+    """Build a model, or a layer in a model, with the seeded weights."""
     layers = cases.layers_of(name)
     weights = cases.weights(cases.model_of(keras, layers, size, channels))
     model = cases.model_of(keras, layers, size, channels, data_format)
@@ -23,7 +23,7 @@ def built(keras, name, size, channels, data_format="channels_last"):
 
 
 def in_format(layer, number, array, data_format):
-    """A weight as keras-mxnet has it: for channels-first data its kernels are those of MXNet."""
+    """Return a weight in keras-mxnet's layout, which is MXNet's for channels-first data."""
     kind = type(layer).__name__
     if data_format == "channels_last" or "Conv" not in kind or array.ndim == 1:
         return array
@@ -36,14 +36,14 @@ def channels_first(x):
 
 
 def predict(model, x, data_format="channels_last"):
-    """What a model gives for channels-last data, channels last."""
+    """Return the channels-last output of a model for channels-last data."""
     if data_format == "channels_last":
         return model.predict(x)
     return np.moveaxis(model.predict(channels_first(x)), 1, -1)
 
 
 def predict_case(keras, name, data_format="channels_last", open_sizes=False):
-    """The model of a layer's case, and its output."""
+    """Return the model of a layer's case, and its output."""
     *size, channels = cases.shape_of(name)
     known = (None,) * len(size) if open_sizes else size
     model = built(keras, name, known, channels, data_format)
@@ -51,6 +51,6 @@ def predict_case(keras, name, data_format="channels_last", open_sizes=False):
 
 
 def right(got, want, close=1e-5):
-    """Whether an output is Keras' own."""
+    """Return whether an output equals that of Keras."""
     most = close * max(float(np.abs(want).max()), 1.0)
     return got.shape == want.shape and bool(np.abs(got - want).max() <= most)

@@ -1,4 +1,4 @@
-"""Functions with Keras' signatures, on arrays and symbols, against the slow reference."""
+"""Compare the functions with Keras' signatures with the reference, for arrays and symbols."""
 
 import mxnet as mx
 import numpy as np
@@ -15,7 +15,7 @@ FORMATS = ["channels_last", "channels_first"]
 
 @st.composite
 def geometries(draw, dilated=True):
-    """Kernel, strides, dilation and size."""
+    """Return kernel, strides, dilation and size."""
     ndim = draw(st.sampled_from([1, 2, 2, 3]))
 
     def each(least, most):
@@ -32,7 +32,7 @@ paddings = st.sampled_from(["valid", "same"])
 
 
 def whole(*shape):
-    """Small whole numbers, of which float32 holds every sum."""
+    """Return small whole numbers, whose sums are exact in float32."""
     return np.random.randint(-4, 5, shape).astype("float32")
 
 
@@ -41,12 +41,12 @@ def from_channels_first(x, data_format):
 
 
 def keras_kernel(weight):
-    """(b, a, *kernel) as (*kernel, a, b)."""
+    """Transpose (b, a, *kernel) to (*kernel, a, b)."""
     return np.moveaxis(weight, (1, 0), (-2, -1))
 
 
 def run(function, way, data_format, x, *kernels):
-    """What ``function(x, *kernels, data_format=)`` gives for data that are channels first."""
+    """Return the result of ``function(x, *kernels, data_format=)`` for channels-first data."""
     arrays = [from_channels_first(x, data_format), *kernels]
     if way == "array":
         out = function(*map(mx.nd.array, arrays), data_format=data_format)
@@ -69,7 +69,7 @@ def run(function, way, data_format, x, *kernels):
         else:
             out = function(*symbols, data_format=data_format)
         arguments = dict(zip(names, map(mx.nd.array, arrays)))
-        # Nothing but the variables' own shapes may tell a size before it is bound.
+        # Before binding, sizes must be known only from the shapes of the variables.
         executor = out.simple_bind(mx.cpu(), **{n: a.shape for n, a in arguments.items()})
         (out,) = executor.forward(**arguments)
     out = out.asnumpy()
@@ -87,7 +87,7 @@ def pads_of(padding, size, kernel, strides, dilation):
 @given(geometries(), paddings, formats, ways, st.sampled_from([1, 2]))
 def test_conv(geometry, padding, data_format, way, groups):
     kernel, strides, dilation, size = geometry
-    assume(groups == 1 or way != "bare symbol")  # whose channels are not known
+    assume(groups == 1 or way != "bare symbol")  # its channels are not known
     x, weight = whole(2, 4, *size), whole(6, 4 // groups, *kernel)
     pads = pads_of(padding, size, kernel, strides, dilation)
 
@@ -135,10 +135,10 @@ def test_separable_conv(geometry, padding, data_format, way, multiplier):
 def test_conv_transpose(geometry, padding, data_format, way, given_size):
     kernel, strides, dilation, size = geometry
     if len(size) == 3:
-        dilation = (1, 1, 1)  # MXNet has no other
+        dilation = (1, 1, 1)  # MXNet supports no other
     x, weight = whole(2, 3, *size), whole(3, 2, *kernel)
     extras = [np.random.randint(s) if given_size else None for s in strides]
-    # Keras' output sizes, as its documentation states them.
+    # Keras' output sizes, as documented.
     lengths = []
     for n, k, s, d, extra in zip(size, kernel, strides, dilation, extras):
         span = d * (k - 1) + 1
@@ -147,7 +147,7 @@ def test_conv_transpose(geometry, padding, data_format, way, given_size):
         else:
             lengths.append(n * s if extra is None else (n - 1) * s + span % 2 + extra)
     assume(min(lengths) > 0)
-    # The gradient of a convolution that pads an axis of that length so that n windows fit.
+    # This is the gradient of a convolution that pads an axis of that length so that n windows fit.
     full = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(size, strides, dilation, kernel)]
     cuts = [(max(f - n, 0) // 2, max(f - n, 0) - max(f - n, 0) // 2) for f, n in zip(full, lengths)]
     adds = [max(n - f, 0) for f, n in zip(full, lengths)]
@@ -165,7 +165,7 @@ def test_conv_transpose(geometry, padding, data_format, way, given_size):
 @given(geometries(), paddings, formats, ways, st.sampled_from(["max", "avg"]), st.sampled_from([2, 17]))
 def test_pooling(geometry, padding, data_format, way, kind, channels):
     pool_size, strides, _, size = geometry
-    if way in OPEN:  # whose limit is one element under an even pool
+    if way in OPEN:  # such graphs do not support one element under an even pooling
         assume(all(n > 1 or k % 2 or s == 1 for n, k, s in zip(size, pool_size, strides)))
     pads = pads_of(padding, size, pool_size, strides, (1,) * len(size))
     x = np.random.permutation(channels * int(np.prod(size))).reshape((1, channels, *size)) - 100.0

@@ -1,4 +1,4 @@
-"""Bad input is refused with the argument, the value, and what is allowed."""
+"""Errors name the argument, the value and what is allowed."""
 
 import gluon_same  # noqa: F401  isort: skip  before mxnet
 
@@ -24,7 +24,7 @@ CALLS = {
 CONVOLUTIONS = [name for name in CALLS if "conv" in name]
 
 
-# Of keras/src/backend/tensorflow/nn.py in Keras 3.9.
+# Signatures of keras/src/backend/tensorflow/nn.py in Keras 3.9.
 TAIL = "strides=1, padding='valid', data_format=None, dilation_rate=1"
 SIGNATURES = {
     "conv": f"inputs, kernel, {TAIL}",
@@ -69,7 +69,7 @@ def test_strides(call):
 def test_dilation(name):
     with pytest.raises(ValueError, match="dilation_rate=0 is out of range"):
         CALLS[name](dilation_rate=0)
-    assert CALLS[name](dilation_rate=2, strides=2).shape[0] == 1  # MXNet has both at once
+    assert CALLS[name](dilation_rate=2, strides=2).shape[0] == 1  # MXNet supports both at once
 
 
 def test_dilation_of_a_transposed_convolution_over_three_axes():

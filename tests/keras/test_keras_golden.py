@@ -1,4 +1,4 @@
-"""Functions on arrays and symbols against the numbers of TensorFlow's layers, without keras-mxnet."""
+"""Compare functions on arrays and symbols with TensorFlow's layers, without keras-mxnet."""
 
 import gluon_same  # noqa: F401  isort: skip  before mxnet
 
@@ -9,12 +9,12 @@ from gluon_same import keras as K
 from golden import keras_cases as cases
 from helpers import FORMATS, GOLDEN, channels_first, right
 
-# `causal` is what Keras' Conv1D makes of 'valid' and a padding of its own.
+# Keras' Conv1D computes 'causal' by padding before a 'valid' convolution.
 LAYERS = [layer for layer in cases.LAYERS if layer[2].get("padding") != "causal"]
 
 
 def kernels_of(kind, arguments, channels):
-    """The shapes of a layer's kernels."""
+    """Return the shapes of a layer's kernels."""
     ndim = int(kind.replace("Transpose", "")[-2])
     window = arguments.get("kernel_size", ())
     window = (window,) * ndim if isinstance(window, int) else window

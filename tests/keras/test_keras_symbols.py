@@ -1,4 +1,4 @@
-"""What is known of a symbol, and the graphs that are made of it."""
+"""Shapes that are inferred for symbols, and graphs that depend on them."""
 
 import gluon_same  # noqa: F401  isort: skip  before mxnet
 
@@ -65,7 +65,7 @@ def test_shapes_are_inferred_through_graphs_of_unknown_size():
     for function in (K.max_pool, K.average_pool):
         out = function(out, 3, 2, "same")
     assert infer_shape(out) == (None, None, None, 32)
-    label = mx.sym.var("label", shape=(0, 0, 0, 0))  # as Keras makes them
+    label = mx.sym.var("label", shape=(0, 0, 0, 0))  # as made by Keras
     assert len(infer_shape(mx.sym.broadcast_sub(out, label))) == 4
     assert infer_shape(mx.sym.var("bare")) is None
     assert infer_shape(mx.sym.var("x", shape=(0, 4, 5)).reshape((0, -1))) == (None, 20)
@@ -80,7 +80,7 @@ def test_channels_last_data_are_transposed_once_each_way():
     point = mx.sym.var("point", shape=(1, 1, 32 * 32, 8))
     assert transposes_of_data(K.separable_conv(x, kernel, point, 1, "same"), kernels=2) == 2
     assert transposes_of_data(K.average_pool(x, 3, 2, "same"), kernels=0) == 0
-    # MXNet's own pooling of channels-last data is slower than this, from 16 channels on.
+    # From 16 channels on, this is faster than MXNet's pooling of channels-last data.
     assert transposes_of_data(K.average_pool(x, 3, 1, "same"), kernels=0) == 2
     assert transposes_of_data(K.max_pool(x, 3, 2, "same"), kernels=0) == 2
     few = mx.sym.var("x", shape=(0, 8, 8, 3))

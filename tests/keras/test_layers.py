@@ -1,4 +1,4 @@
-"""Each layer of keras-mxnet, as it comes and put right, against TensorFlow's numbers."""
+"""Compare each layer of keras-mxnet, stock and corrected, with TensorFlow's numbers."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def test_stock_keras_mxnet_is_wrong_exactly_in_the_listed_layers(keras, name):
     try:
         model, got = predict_case(keras, name)
         found = right(got, GOLDEN[name]) and model.output_shape[1:] == got.shape[1:]
-    except Exception:  # whatever stops it, it does not give the numbers
+    except Exception:  # any error means that it does not give the numbers
         found = False
     assert found == (name not in cases.WRONG)
 

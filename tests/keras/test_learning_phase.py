@@ -1,4 +1,4 @@
-"""Every way to give keras-mxnet a learning phase, and what Dropout and BatchNormalization make of it."""
+"""Dropout and BatchNormalization of keras-mxnet in all ways to set the learning phase."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,13 @@ from gluon_same.keras import mxnet_backend
 
 SIZES = {"row": (32,), "steps": (8, 4), "image": (4, 4, 2)}
 
-#: Whether dropout is in effect, for each value that a phase may have.
+#: Whether dropout is active, for each value of the phase.
 PHASES = [(0, False), (1, True), (False, False), (np.bool_(True), True), (np.array(1), True)]
 
 
 @pytest.fixture
 def K(patched):
-    """The backend, whose learning phase is what it was again after the test."""
+    """Return the backend, and restore its learning phase after the test."""
     from keras import backend
 
     found = backend.learning_phase()
@@ -22,7 +22,7 @@ def K(patched):
 
 
 def inputs_and_dropout(keras, size, behind, **call):
-    """A tensor that is the input, or behind a layer that changes nothing, and half of it dropped."""
+    """Return a tensor, the input itself or an identity of it, and its dropout of one half."""
     x = keras.layers.Input(SIZES[size])
     layers = {
         "input": lambda x: x,
@@ -38,7 +38,7 @@ def data(size):
 
 
 def is_dropped(out):
-    """Whether half of the ones are dropped and the others doubled, or none is."""
+    """Return whether half of the ones are dropped and the others doubled; check that else none is."""
     assert set(np.unique(out)) in ({1.0}, {0.0, 2.0})
     return 0 in out
 
@@ -98,7 +98,7 @@ def test_models_train_and_predict_in_the_right_phase(K, patched, size, behind):
     whole = float(ones[0].size)
     np.testing.assert_array_equal(model.predict(ones), whole)
     model.compile(patched.optimizers.SGD(0.0), "mse")
-    for phase in (0, 1):  # which Keras' models have of their own
+    for phase in (0, 1):  # Keras' models set the phase themselves
         K.set_learning_phase(phase)
         np.testing.assert_array_equal(model.predict(ones), whole)
         assert model.test_on_batch(ones, zeros) == model.evaluate(ones, zeros, verbose=0) == whole**2
@@ -115,7 +115,7 @@ def test_batch_normalization_uses_the_current_phase_and_weights(K, patched):
     batch = np.random.RandomState(0).rand(16, 5)
     for _ in range(3):
         np.testing.assert_allclose(function([batch, 0])[0], model.predict(batch), rtol=1e-4, atol=1e-5)
-        kernel, bias, _, beta = model.get_weights()[:4]  # gamma is one to keras-mxnet
+        kernel, bias, _, beta = model.get_weights()[:4]  # keras-mxnet treats gamma as 1
         out = batch @ kernel + bias
         want = (out - out.mean(0)) / np.sqrt(out.var(0) + 1e-5) + beta
         np.testing.assert_allclose(function([batch, 1])[0], want, rtol=1e-3, atol=1e-3)

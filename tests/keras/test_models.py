@@ -1,4 +1,4 @@
-"""Whole models of keras-mxnet, put right, against TensorFlow's Keras."""
+"""Compare corrected models of keras-mxnet with TensorFlow's Keras."""
 
 import json
 
@@ -22,7 +22,7 @@ def data_of(name, size):
 
 
 def train(keras, model, name, data_format):
-    """The losses of a few steps at the first size."""
+    """Return the losses of a few steps at the first size."""
     size = cases.SIZES[name][0]
     x, y = data_of(name, size), cases.data(GOLDEN[f"{name} {size}"].shape[1:], "labels")
     if data_format == "channels_first":
@@ -88,7 +88,7 @@ def test_stock_keras_mxnet_gets_the_models_wrong_or_refuses_them(keras, name):
         try:
             model = built(keras, name, size, cases.CHANNELS[name])
             found.append(right(predict(model, data_of(name, size)), GOLDEN[f"{name} {size}"]))
-        except Exception:  # whatever stops it, it does not give the numbers
+        except Exception:  # any error means that it does not give the numbers
             found.append(False)
     assert not all(found)
 
@@ -96,7 +96,7 @@ def test_stock_keras_mxnet_gets_the_models_wrong_or_refuses_them(keras, name):
 @pytest.mark.parametrize("data_format", FORMATS)
 @pytest.mark.parametrize("name", NAMES)
 def test_model_saved_and_loaded(patched, name, data_format):
-    # By Keras' own serialization to a dict: its .h5 files want h5py 2, which ends at Python 3.8.
+    # Keras serializes to a dict here, because its .h5 files require h5py 2 and so Python 3.8.
     model = open_model(patched, name, data_format)
     train(patched, model, name, data_format)
     size = cases.SIZES[name][1]
@@ -110,7 +110,7 @@ def test_model_saved_and_loaded(patched, name, data_format):
 
 
 def exported(model, folder):
-    """The graph and parameters that plain MXNet loads of ``save_mxnet_model``."""
+    """Return the graph and parameters that plain MXNet loads from ``save_mxnet_model``."""
     from keras.models import save_mxnet_model
 
     names, _ = save_mxnet_model(model, str(folder / "net"))
@@ -151,7 +151,8 @@ def test_exported_model_of_known_size_refuses_another(patched, tmp_path):
 
 @pytest.mark.parametrize("before", [False, True], ids=["after", "before"])
 def test_function_of_known_size_refuses_another(keras, before):
-    # Keras does not check what its functions are given; with inputs from before it was put right, too.
+    # Keras does not check the inputs of its functions. Inputs made before ``install()`` are checked,
+    # too.
     from keras import backend as K
 
     def image():
@@ -175,11 +176,11 @@ def test_slice_of_an_unknown_size_is_not_taken_as_known(patched):
     function = K.function([x], [layer.call(x[:, 0:6])])
     assert function([np.ones((2, 9, 8, 3))])[0].shape == (2, 3, 4, 4)
     with pytest.raises(RuntimeError, match="fixed_to_any"):
-        function([np.ones((2, 5, 8, 3))])  # which the slice leaves at 5
+        function([np.ones((2, 5, 8, 3))])  # the slice keeps 5 rows
 
 
 def test_recurrent_convolution(patched):
-    # Its first state carries a shape of the wrong number of channels.
+    # The shape of its first state has a wrong number of channels.
     layers = [("ConvLSTM2D", dict(filters=4, kernel_size=2, padding="same"))]
     model = cases.model_of(patched, layers, (3, 5, 6), 2)
     assert model.predict(cases.data((3, 5, 6, 2))).shape == (2, 5, 6, 4)
@@ -194,7 +195,7 @@ def test_recurrent_convolution(patched):
     ],
 )
 def test_weights_may_be_set_after_inference(patched, kind, ndim, data_format):
-    # oneDNN reorders kernels of many channels in place.
+    # oneDNN changes the memory layout of kernels with many channels in place.
     arguments = dict(filters=32, kernel_size=3, use_bias=False)
     model = cases.model_of(patched, [(kind, arguments)], (6,) * ndim, 32, data_format)
     x = cases.data((6,) * ndim + (32,))

@@ -1,4 +1,4 @@
-"""Putting the replacements in place, and back."""
+"""Install and uninstall the replacements."""
 
 import collections
 import inspect
@@ -15,7 +15,7 @@ RELATED = ("keras", "keras_applications", "keras_preprocessing")
 
 
 def everything():
-    """What every module of Keras, and every class in it, holds, by its full name."""
+    """Return all attributes of Keras' modules and classes, by full name."""
     found = {}
     for module in [m for n, m in list(sys.modules.items()) if n.split(".")[0] in RELATED]:
         for name, value in vars(module).items():

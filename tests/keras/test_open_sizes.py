@@ -1,4 +1,4 @@
-"""Layers that move axes about, over sizes that are open: as over sizes that are known."""
+"""Layers that reorder axes give the same numbers for unknown sizes as for known ones."""
 
 import threading
 
@@ -11,7 +11,7 @@ DATA = np.random.RandomState(0).normal(size=(2, 6, 4, 6, 3)).astype(np.float32)
 
 
 def models(layers, *shapes):
-    """One model for each input shape, all with the weights of the first."""
+    """Return one model for each input shape, all with the weights of the first."""
     from keras.models import Sequential
 
     found = [Sequential(layers(shape)) for shape in shapes]

@@ -1,4 +1,4 @@
-"""The rules by which windows are lowered, in integers."""
+"""Rules of the lowering, in integers."""
 
 import itertools
 
@@ -14,7 +14,7 @@ GEOMETRIES = list(itertools.product(SPANS, STRIDES, SIZES, MODES))
 
 
 def starts(plan, size, window):
-    """Where the windows that are kept start in the input, for a plan of one axis."""
+    """Return where the windows of a plan for one axis start in the input."""
     own, full = plan.operator.pad[0], plan.operator.full
     front, tail = (0, 0) if not plan.pads else plan.before[0].amounts[0]
     reach = size + front + tail + 2 * own - window.span
@@ -59,7 +59,7 @@ def test_poolings_have_the_windows_of_same(kind, whole):
                 assert known is None
                 continue
             assert starts(plan, size, window) == wanted(size, window)
-            assert plan.operator.pad[0] < span  # MXNet's condition
+            assert plan.operator.pad[0] < span  # required by MXNet
             if kind == "avg" and whole:
                 assert not plan.operator.full  # 'full' would divide by less at the end
 
@@ -145,7 +145,7 @@ def test_transposed_convolutions_cut_off_the_given_amounts(span, stride, cut):
         plan = lowering.plan_deconvolution((window,), (cut,), (extra,))
         (own,), (adj,) = plan.operator.pad, plan.operator.adj
         lead, trail, _ = plan.after[0].cuts[0] if plan.after else (0, 0, False)
-        assert adj < stride or adj == extra  # MXNet's condition
+        assert adj < stride or adj == extra  # required by MXNet
         full = 8 * stride + span
         assert own + lead == cut[0]
         assert full - 2 * own + adj - lead - trail == full - sum(cut) + extra

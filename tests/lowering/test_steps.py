@@ -1,4 +1,4 @@
-"""The steps of plans, applied to data of every layout."""
+"""Steps of plans, applied to data in every layout."""
 
 import mxnet as mx
 import numpy as np
@@ -78,7 +78,7 @@ def test_padding_by_size_is_same_padding_at_every_size(layout, mode):
                 want = np.pad(want, [(before, after) if j == i else (0, 0) for j in range(want.ndim)])
                 if w is None:
                     continue
-                # As many windows as SAME has, and what they read is in its place.
+                # The number of windows is that of SAME, and they read the right elements.
                 out = -(-n // stride)
                 assert (got.shape[i] - span) // stride + 1 == out
                 reach = min((out - 1) * stride + span, want.shape[i])

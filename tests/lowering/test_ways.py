@@ -1,4 +1,4 @@
-"""Every way to serve a window, chosen or not, gives its numbers and its gradients."""
+"""All ways of a window give the same numbers and gradients."""
 
 from functools import partial
 
@@ -30,7 +30,7 @@ def geometries(draw, least=1):
 
 
 def gradients(function, *arrays):
-    """The result, and the gradients of its sum weighted by the place."""
+    """Return the result, and the gradients of its sum weighted by position."""
     for array in arrays:
         array.attach_grad()
     with mx.autograd.record():
@@ -74,7 +74,7 @@ def test_convolutions(geometry, channels):
 @given(geometries(), st.sampled_from([3, 4, 8]), st.sampled_from(["max", "avg", "sum"]), st.booleans())
 def test_poolings(geometry, channels, kind, whole):
     kernel, stride, size, mode = geometry
-    # No two elements alike, so that no maximum is in two places.
+    # The elements are distinct, so that every maximum is at one place.
     x = mx.nd.array(np.random.permutation(2 * channels * int(np.prod(size))) / 100)
     x = x.reshape((2, channels, *size)).copy()
     window = dict(kernel=kernel, stride=stride, pad=mode, pool_type=kind, count_include_pad=whole)

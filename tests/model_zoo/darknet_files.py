@@ -1,16 +1,16 @@
-"""Darknet's files for YOLOv3-tiny: its configuration, and weights made of seeded random numbers."""
+"""Darknet files for YOLOv3-tiny: the configuration, and weights from a seeded generator."""
 
 import struct
 
 import numpy as np
 
 ANCHORS = "10,14,  23,27,  37,58,  81,82,  135,169,  344,319"
-#: Filters and size of each convolution of the feature extractor, and the stride of the pool after it.
+#: Filters and size of each convolution of the feature extractor, and the stride of the next pooling.
 FEATURES = [(16, 3, 2), (32, 3, 2), (64, 3, 2), (128, 3, 2), (256, 3, 2), (512, 3, 1), (1024, 3, None)]
 
 
 def features_cfg(size=416):
-    """The configuration of the feature extractor alone."""
+    """Return the configuration of the feature extractor."""
     sections = [f"[net]\nwidth={size}\nheight={size}\nchannels=3"]
     for filters, kernel, pool in FEATURES:
         sections.append(_convolutional(filters, kernel))
@@ -20,7 +20,7 @@ def features_cfg(size=416):
 
 
 def yolov3_tiny_cfg(size=416, classes=80):
-    """The configuration of the whole detector."""
+    """Return the configuration of the detector."""
     raw = _convolutional(3 * (5 + classes), 1, normalized=False)
     return "\n\n".join(
         [
@@ -47,12 +47,12 @@ def _convolutional(filters, kernel, normalized=True):
 
 
 def _yolo(mask, classes):
-    # A low threshold: OpenCV puts 0 for scores below it.
+    # The threshold is low because OpenCV returns 0 for scores below it.
     return f"[yolo]\nmask = {mask}\nanchors = {ANCHORS}\nclasses={classes}\nnum=6\nthresh=1e-6"
 
 
 def features_shapes():
-    """Shape of the weights of each convolution, and whether it is normalized."""
+    """Return the shape of the weights of each convolution, and whether it is normalized."""
     channels = [3] + [filters for filters, _, _ in FEATURES]
     return [((out, into, 3, 3), True) for into, out in zip(channels, channels[1:])]
 
@@ -70,10 +70,10 @@ def yolov3_tiny_shapes(classes=80):
 
 
 def random_weights(shapes, seed=0):
-    """For each convolution, its arrays in the order of the file.
+    """Return the arrays of each convolution in the order of the file.
 
-    The numbers keep activations near 1. Variances go down to 1e-3, so that the epsilon of the
-    normalization shows in the results.
+    The numbers keep activations near 1. The smallest variances are 1e-3, so that the epsilon of the
+    normalization affects the results.
     """
     random = np.random.RandomState(seed)
     layers = []
@@ -93,10 +93,10 @@ def random_weights(shapes, seed=0):
 
 
 def header(minor=2, seen=32013312):
-    """The header of version 0.1, whose count of images has 4 bytes, or of 0.2, where it has 8."""
+    """Return the header of version 0.1 or 0.2, whose count of images has 4 or 8 bytes."""
     return struct.pack("<3i" + ("q" if minor >= 2 else "i"), 0, minor, 0, seen)
 
 
 def file_of(layers, minor=2):
-    """The bytes of a ``.weights`` file."""
+    """Return the bytes of a ``.weights`` file."""
     return header(minor) + b"".join(array.tobytes() for layer in layers for array in layer)

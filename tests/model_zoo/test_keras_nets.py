@@ -61,8 +61,8 @@ def test_keras_cnn_has_keras_momentum(cnn):
 
 @pytest.mark.parametrize("hybridize", [False, True])
 def test_keras_cnn_has_the_gradients_of_float64(cnn, hybridize):
-    # float64 keeps off oneDNN, in whose blocks gradients may come to the normalization.
-    cnn.features[3]._rate = 0  # what is dropped would differ
+    # float64 does not use oneDNN, in whose blocked layout gradients may reach the normalization.
+    cnn.features[3]._rate = 0  # dropout would differ
     x = mx.nd.random.uniform(shape=(2, 3, 32, 32))
     gradients = []
     for dtype in ("float32", "float64"):

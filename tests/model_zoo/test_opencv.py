@@ -1,4 +1,4 @@
-"""The same Darknet files in OpenCV's DNN module, which shares no code with this package."""
+"""Compare nets with OpenCV's DNN module, an independent reader of Darknet's files."""
 
 import cv2
 import mxnet as mx
@@ -17,7 +17,7 @@ from gluon_same import nn
 from gluon_same.model_zoo import load_darknet_weights, tiny_darknet, yolov3_tiny
 from gluon_same.model_zoo.yolo import ANCHORS, _decode
 
-TOLERANCE = 1e-4  #: Largest difference, as a share of the largest number.
+TOLERANCE = 1e-4  #: Largest difference, relative to the largest number.
 
 
 def files(folder, cfg, shapes):
@@ -40,7 +40,7 @@ def picture(size):
 
 
 def run(cfg, weights, x, outputs=None):
-    # A new net each time: the sizes of the first input stay with some of OpenCV's layers.
+    # Read a new net each time, because some of OpenCV's layers keep the sizes of the first input.
     net = cv2.dnn.readNetFromDarknet(cfg, weights)
     net.setInput(x)
     return net.forward(outputs) if outputs else net.forward()
@@ -48,7 +48,7 @@ def run(cfg, weights, x, outputs=None):
 
 def difference(have, want):
     assert have.shape == want.shape
-    assert np.isfinite(want).all() and 0.5 < want.std() < 50  # numbers that say something
+    assert np.isfinite(want).all() and 0.5 < want.std() < 50  # the numbers are meaningful
     return abs(have - want).max() / abs(want).max()
 
 
@@ -68,7 +68,7 @@ def test_boxes_and_scores_are_those_of_opencv(detector, size):
     maps = net.maps(mx.nd.array(x))
     found = run(*paths, x, ["yolo_16", "yolo_23"])
     for raw, rows, stride, anchors in zip(maps, found, (32, 16), (ANCHORS[3:], ANCHORS[:3])):
-        # OpenCV has a row for each cell and anchor: center, width, height as shares of the image,
+        # OpenCV returns a row for each cell and anchor: center, width and height relative to the image,
         # objectness, scores.
         rows = rows.reshape(-1, 3, 85)
         for n, (boxes, scores) in enumerate(_decode(mx.nd, raw, stride, anchors)):

@@ -1,4 +1,4 @@
-"""int8 and bfloat16 by MXNet's own passes, of a TinyDarkNet that was trained on real images."""
+"""Convert a TinyDarkNet trained on real images to int8 and bfloat16 with MXNet's passes."""
 
 import mxnet as mx
 import numpy as np
@@ -27,7 +27,7 @@ class Classifier(nn.HybridBlock):
 
 @pytest.fixture(scope="module")
 def digits():
-    """Scikit-learn's digits, in random order, at 64x64 and in three equal channels."""
+    """Return scikit-learn's digits in random order, at 64x64 with three equal channels."""
     found = load_digits()
     order = np.random.RandomState(0).permutation(len(found.target))
     images = mx.nd.array(found.images[order] / 16).expand_dims(axis=1)
@@ -40,7 +40,7 @@ def trained(digits):
     images, labels = digits
     mx.random.seed(0)
     net = Classifier()
-    # Darknet's averages want more than the one epoch that is spent here.
+    # Darknet's running averages would require more than this one epoch.
     net.apply(lambda block: isinstance(block, nn.BatchNorm) and block._kwargs.update(momentum=0.8))
     net.initialize(mx.init.Xavier(magnitude=2))
     net.hybridize()
@@ -56,7 +56,7 @@ def trained(digits):
 
 
 def compare(net, reduced, digits, record):
-    """Share of equal classes, and mean error over mean magnitude, of images not trained on."""
+    """Return the share of equal classes and the relative mean error for images of the test set."""
     images, labels = (array[TRAINED_ON:] for array in digits)
     want, got = (each(images).astype("float32").asnumpy() for each in (net, reduced))
     assert (want.argmax(axis=1) == labels.asnumpy()).mean() > 0.9
@@ -68,7 +68,7 @@ def compare(net, reduced, digits, record):
     return agreement, error
 
 
-@pytest.mark.filterwarnings("ignore")  # MXNet's own, of what it will drop
+@pytest.mark.filterwarnings("ignore")  # deprecation warnings of MXNet
 def test_int8(trained, digits, record_property):
     images = digits[0][:100]
     calibration = DataLoader(ArrayDataset(images, mx.nd.zeros(len(images))), batch_size=BATCH)

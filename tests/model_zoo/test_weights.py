@@ -33,7 +33,7 @@ def path(tmp_path):
 
 
 def numbers(net):
-    """The arrays of a small net, in the order of the file."""
+    """Return the arrays of a small net in the order of the file."""
     found = []
     for conv, norm in ((net[0], net[1]), (net[4], net[5])):
         arrays = (norm.beta, norm.gamma, norm.running_mean, norm.running_var, conv.weight)
@@ -106,7 +106,7 @@ def test_reads_the_whole_detector(tmp_path):
 
 
 def test_reads_into_a_net_that_has_run(tmp_path):
-    # oneDNN has then laid the weights of its convolutions out in its own way.
+    # oneDNN has changed the memory layout of the weights by then.
     layers = random_weights(features_shapes())
     path = tmp_path / "features.weights"
     path.write_bytes(file_of(layers))

@@ -39,7 +39,7 @@ def sigmoid(x):
 
 
 def detections(maps, anchors, overlap, least, most):
-    """Slow reference: (class, score, corners) of one image, by Darknet's formulas."""
+    """Return (class, score, corners) of one image by Darknet's formulas: a slow reference."""
     found = []
     for raw, stride, own in zip(maps, (32, 16), (anchors[3:], anchors[:3])):
         raw = raw.astype("float64").reshape(3, -1, *raw.shape[1:])
@@ -83,7 +83,7 @@ def test_an_upsampled_map_larger_than_the_route_is_cut(net):
 def test_darknets_net_has_its_number_of_parameters():
     net = yolov3_tiny(ctx=mx.cpu())
     assert net.maps(picture(32))[0].shape == (1, 255, 1, 1)
-    # yolov3-tiny.weights of the authors has 35,434,956 bytes, 20 of them in the header.
+    # The authors' yolov3-tiny.weights has 35,434,956 bytes, 20 of them in the header.
     count = sum(int(np.prod(p.shape)) for p in net.collect_params().values())
     assert 4 * count + 20 == 35434956
 

@@ -1,4 +1,4 @@
-"""Zero padding and cropping against NumPy."""
+"""Compare zero padding and cropping with NumPy."""
 
 import mxnet as mx
 import numpy as np

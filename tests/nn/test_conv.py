@@ -201,7 +201,7 @@ def test_a_users_subclass_keeps_its_own_signature():
 @pytest.mark.parametrize("kernel, stride, depth", [(3, 2, 3), (4, 2, 4), (5, 3, 5), (3, 3, 4)])
 @pytest.mark.parametrize("mode", ["same", "same_lower"])
 def test_gradients_of_strided_3d_convolutions_with_many_filters(kernel, stride, depth, mode):
-    # Where oneDNN pads the depth itself, its gradient of the weight is wrong at these sizes.
+    # At these sizes oneDNN's weight gradient is wrong if oneDNN pads the depth.
     net = layer(nn.Conv3D, 16, kernel, stride, mode, in_channels=16, use_bias=False)
     x = mx.nd.random.normal(shape=(2, 16, depth, 7, 6))
     pads = reference.same_pads((depth, 7, 6), (kernel,) * 3, (stride,) * 3, (1,) * 3, mode)

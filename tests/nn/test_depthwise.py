@@ -1,4 +1,4 @@
-"""Depthwise and separable blocks against NumPy, TensorFlow's numbers, and in every form of a net."""
+"""Compare depthwise and separable blocks with NumPy and TensorFlow, in every form of a net."""
 
 from pathlib import Path
 
@@ -24,12 +24,12 @@ def ready(net):
 
 
 def first(array):
-    """Channels last as channels first."""
+    """Transpose channels last to channels first."""
     return np.moveaxis(array, -1, 1)
 
 
 def kernels(kind, arguments, channels):
-    """Keras' weights of a layer, as its golden numbers were made with, in our layout."""
+    """Return the weights of a golden layer, in Gluon's layout."""
     ndim, multiplier = int(kind[-2]), arguments.get("depth_multiplier", 1)
     window = arguments["kernel_size"]
     window = (window,) * ndim if isinstance(window, int) else window
@@ -196,7 +196,7 @@ def test_names_and_arguments():
     net.initialize()
     names = [f"sep_{name}" for name in ("depthwise_weight", "pointwise_weight", "pointwise_bias")]
     assert list(net.collect_params()) == names
-    # The third element is the first with a whole window: 3 elements, 6 channels, times 2, and the bias.
+    # The third element is the first with a whole window: 3 elements, 6 channels, times 2, plus the bias.
     assert net(mx.nd.ones((1, 3, 5)))[0, 0].asnumpy().tolist() == [13, 25, 37, 37, 37]
     assert nn.DepthwiseConv2D(3, prefix="a_").name == "a"
     assert nn.DepthwiseConv2D(3).prefix.startswith("depthwiseconv")

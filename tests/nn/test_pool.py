@@ -23,7 +23,7 @@ def test_halving_pools(size, out):
 
 
 def test_a_graph_for_every_size_refuses_the_one_size_it_cannot_serve():
-    # Even kernels with a stride lean on MXNet's rounding, which wants the kernel to fit.
+    # Strided even kernels use MXNet's rounding, which requires that the kernel fits.
     net = nn.MaxPool2D(2, padding="same")
     net.hybridize()
     assert net(mx.nd.ones((1, 2, 2, 2))).shape == (1, 2, 1, 1)
@@ -101,7 +101,7 @@ def test_infinities_and_nans_spread_as_in_the_stock_operator(stride):
 
 
 def test_gradients_of_padded_edges_go_to_the_edge():
-    # The largest element is at a corner: every window that holds it sends its gradient there.
+    # The largest element is at a corner, and the gradients of all its windows go there.
     x = mx.nd.zeros((1, 1, 5, 5))
     x[0, 0, 4, 4] = 1
     net = nn.MaxPool2D(5, 3, padding="same")

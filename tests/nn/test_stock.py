@@ -1,4 +1,4 @@
-"""With numeric padding our blocks are the stock blocks: outputs, gradients, parameters, text."""
+"""With numeric padding, blocks equal stock blocks in outputs, gradients, parameters and text."""
 
 import copy
 import inspect
@@ -40,7 +40,7 @@ GLOBAL = [f"Global{kind}Pool{n}D" for kind in ("Avg", "Max") for n in (1, 2, 3)]
 
 
 def run(net, x, seed=3):
-    """Output and all gradients, from the same weights and head gradient for every net."""
+    """Return the output and all gradients, with the same weights and head gradient for every net."""
     rng = np.random.RandomState(seed)
     net(x)
     for _, p in sorted(net.collect_params().items()):

@@ -1,4 +1,4 @@
-"""A net that keeps a graph for each size gives the numbers of the net, at every size."""
+"""Adapted nets give the numbers of the net at every size."""
 
 import json
 
@@ -87,7 +87,7 @@ def test_training_equals_that_of_the_plain_net():
                 loss = (net(data(SHAPES[step % 3], step)) ** 2).mean()
             loss.backward()
             trainer.step(1)
-            net(data(SHAPES[0]))  # and predicts between
+            net(data(SHAPES[0]))  # predict in between
         weights.append([p.data() for p in net.collect_params().values()])
     for plain, adapted in zip(*weights):
         same(plain, adapted)
@@ -188,7 +188,7 @@ def test_several_inputs_and_a_layer_called_at_two_sizes():
 
 
 class Cutting(gluon.HybridBlock):
-    """Pads what it is given, as its code likes; and has an input that may be missing."""
+    """A net whose code pads its input, and whose second input is optional."""
 
     def __init__(self):
         super().__init__()

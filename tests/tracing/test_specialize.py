@@ -104,7 +104,7 @@ def test_exported_graphs_refuse_another_size(net, tmp_path):
     for other in (OTHER, (2, 3, 32, 34), (2, 3, 16, 66)):
         with pytest.raises(mx.MXNetError, match="specialized_to_anyx3x32x33"):
             block(mx.nd.ones(other)).wait_to_read()
-    same(net(x), want)  # the net's own graph is as it was
+    same(net(x), want)  # the net's own graph does not change
 
 
 def test_a_hybridized_net_around_it_refuses_another_size(net):
@@ -137,7 +137,7 @@ def test_no_training_state_changes(net):
 
 
 def test_gradients_of_a_specialized_net_are_those_of_the_net():
-    # In training mode: in prediction mode MXNet's own max pooling has no gradient to speak of.
+    # In training mode, because MXNet's max pooling has wrong gradients in prediction mode.
     net = nn.HybridSequential()
     net.add(
         nn.Conv2D(8, 3, strides=2, padding="same", in_channels=3),
@@ -193,7 +193,7 @@ def test_a_net_of_plain_blocks_can_be_specialized():
 
 
 def test_another_size_is_refused_behind_global_pooling():
-    # Global pooling makes the Dense layer's input alike for every size; the net refuses all the same.
+    # After global pooling the input of the Dense layer does not depend on the size.
     net = nn.HybridSequential()
     net.add(nn.Conv2D(2, 3, 2, padding="same"), nn.GlobalAvgPool2D(), nn.Dense(2))
     net.initialize()

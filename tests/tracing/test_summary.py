@@ -1,4 +1,4 @@
-"""Summaries of nets: their numbers, and that the net is left as it is."""
+"""Summaries have the right numbers and leave the net unchanged."""
 
 import mxnet as mx
 import numpy as np
@@ -46,7 +46,7 @@ def test_a_row_shows_the_window_the_padding_and_the_sizes():
     assert (rows[1].type, rows[1].window, rows[1].padding) == ("BatchNorm", "", "")
     assert (rows[1].params, rows[1].trainable) == (16, 8)
     assert (rows[2].window, rows[2].padding) == ("2x2/1", "same_lower")
-    assert len(rows) == 3  # the activation is a part of its convolution, as in Keras
+    assert len(rows) == 3  # the activation is part of its convolution, as in Keras
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_sizes_and_parameters_are_those_of_the_net_that_runs(make, shape):
     net = make()
     found = summary(net, shape)
     net.initialize()
-    net(mx.nd.zeros(shape))  # settles the parameters' shapes
+    net(mx.nd.zeros(shape))  # fixes the parameters' shapes
     sizes = {}
     for block in found.rows:
         sizes.setdefault(block.name, []).append(block.output_shapes)

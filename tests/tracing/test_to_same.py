@@ -1,9 +1,9 @@
-"""Nets of stock layers turned into SAME, against TensorFlow's numbers and our own blocks."""
+"""Compare stock nets converted by ``to_same`` with TensorFlow's numbers and our blocks."""
 
 import copy
 import pickle
 
-import gluon_same  # isort: skip  before mxnet: brings back the NumPy names that it needs
+import gluon_same  # isort: skip  before mxnet, because it restores NumPy names
 
 import mxnet as mx
 import numpy as np
@@ -21,7 +21,7 @@ X = dict(rtol=1e-5, atol=1e-5)
 
 
 def weights_of_keras():
-    """The golden net's weights, in the order and the layout of the stock net below."""
+    """Return the golden net's weights in the order and the layout of the stock net below."""
 
     def draw(i, *shape):
         return golden.draw(shape, f"weight {i}")
@@ -93,11 +93,11 @@ def test_only_the_windows_change(tmp_path):
     net(mx.nd.ones((1, 3, 40, 40)))
     assert seen == [1]
     net.load_parameters(str(tmp_path / "net.params"))
-    assert to_same(net).changed == []  # there is nothing left to do
+    assert to_same(net).changed == []  # nothing is left to change
 
 
 class Odd(mx.gluon.HybridBlock):
-    """Blocks in attributes, in lists that Gluon does not count, shared, and in dicts."""
+    """A net with blocks in attributes, lists and dicts, one of them shared."""
 
     def __init__(self):
         super().__init__()
@@ -128,7 +128,7 @@ def test_blocks_in_attributes_and_containers_are_found():
 
 
 class Doubled(stock.Conv2D):
-    """A subclass that adds to what its stock class does."""
+    """A subclass that extends its stock class."""
 
     def hybrid_forward(self, F, x, weight, bias=None):
         return 2 * super().hybrid_forward(F, x, weight, bias)

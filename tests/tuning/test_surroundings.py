@@ -1,4 +1,4 @@
-"""A layer is measured between the operators that are around it in its net."""
+"""A layer is measured together with its neighboring operators."""
 
 import json
 
@@ -10,7 +10,7 @@ from gluon_same.tuning.surroundings import Graph, tagged
 
 
 def around(net, shape, index=0):
-    """The operators that a layer is measured with, in order, and the shapes where they were cut."""
+    """Return the operators that a layer is measured with, in order, and the shapes at the cuts."""
     known, blocks = {"data": shape}, blocks_of(net)
     same = [block for block in blocks if getattr(block, "_padding", None)]
     with Trace(blocks, known), tagged(same) as calls:
@@ -77,7 +77,7 @@ def test_branches_are_measured_with_the_operator_that_joins_them():
     operators, cuts, outs = around(net, (2, 3, 9, 9))
     assert operators[:4] == ["Convolution", "relu", "Pooling", "slice"]
     assert operators.count("Convolution") == 3 and operators.count("Concat") == 2
-    # The other branch is cut off before it joins.
+    # The other branch is cut off before the operator that joins the two.
     assert sorted(cuts.values()) == [(2, 3, 9, 9), (2, 8, 9, 9)]
     assert outs == [(2, 4, 9, 9)] * 2
 

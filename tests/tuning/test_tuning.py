@@ -1,4 +1,4 @@
-"""Tuning keeps the fastest way by whatever stopwatch, and changes no number."""
+"""Tuning keeps the fastest way according to a stopwatch, and changes no number."""
 
 import json
 
@@ -24,7 +24,7 @@ def forgotten():
 
 @pytest.fixture
 def stopwatch(monkeypatch):
-    """A stopwatch to which the ways of a list are fast, in that order, and others slow."""
+    """Return a stopwatch that finds the ways of a list fast, in that order, and others slow."""
 
     class Stopwatch:
         def __init__(self):
@@ -274,7 +274,7 @@ def test_interrupted_tuning_leaves_the_net_unchanged(net, monkeypatch):
 
 
 class Auxiliary(nn.HybridBlock):
-    """A head that is always computed, and handed on in training alone."""
+    """A net whose auxiliary head is always computed, but returned only in training."""
 
     def __init__(self):
         super().__init__()
@@ -288,7 +288,7 @@ class Auxiliary(nn.HybridBlock):
 
 
 class Split(nn.HybridBlock):
-    """A layer of the second of several results, which differ in size."""
+    """A net with a layer on the second of several results of different sizes."""
 
     def __init__(self):
         super().__init__()
@@ -303,7 +303,7 @@ class Split(nn.HybridBlock):
 
 
 class Named(nn.Block):
-    """A net that hands its results on by name."""
+    """A net that returns its results by name."""
 
     def __init__(self):
         super().__init__()

@@ -1,10 +1,10 @@
-"""Each line that type checkers in strict mode are to refuse ends in a comment that says so."""
+"""Code with mistakes. Type checkers in strict mode must refuse each line that is marked."""
 
 from gluon_same import nn
 
 nn.Conv2D(8, 3, stride=2)  # refused: the name is `strides`
 nn.Conv2D(8)  # refused: no kernel_size
 nn.Conv2D("8", 3)  # refused: channels is an int
-nn.MaxPool2D(2, padding=0.5)  # refused: padding is no float
+nn.MaxPool2D(2, padding=0.5)  # refused: padding is not a float
 nn.GlobalAvgPool2D(padding="same")  # refused: there is nothing to pad
 nn.Dens(10)  # refused: there is no such block

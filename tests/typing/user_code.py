@@ -1,4 +1,4 @@
-"""Code as users write it, for type checkers in strict mode: see ``tests/test_typing.py``."""
+"""User code for type checkers in strict mode; see ``tests/test_typing.py``."""
 
 from typing import Any, Tuple
 
@@ -38,7 +38,7 @@ before: int = pads[0]
 
 
 class Stem(nn.HybridBlock):
-    """A block of a user's own, as in Gluon's tutorials."""
+    """A custom block, as in Gluon's tutorials."""
 
     def __init__(self, channels: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -51,7 +51,7 @@ class Stem(nn.HybridBlock):
 
 
 class Depthwise(nn.Conv2D):
-    """A layer with a signature of its own."""
+    """A subclass with another signature."""
 
     def __init__(self, channels: int, **kwargs: Any) -> None:
         super().__init__(channels, 3, groups=channels, padding="same", **kwargs)
