@@ -189,8 +189,8 @@ class _Builder:
             if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
                 where = "/".join((*self.path, layer.name))
                 self.found.problems.append(f"{where} ({layer.class_name}): {error}")
-        for number, value in enumerate(outputs):
-            ref = config.Ref(call.layer, call.number, number)
+        for output, value in enumerate(outputs):
+            ref = config.Ref(call.layer, call.number, output)
             self.values[ref] = value
             self._show(ref, value)
 
