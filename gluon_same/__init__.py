@@ -24,7 +24,7 @@ from . import _compat  # noqa: F401  prepares for the import of mxnet, and so mu
 
 if TYPE_CHECKING:
     from . import functional, geometry, keras, model_zoo, nn, onnx, tuning
-    from .deployment import deploy
+    from .deployment.deploy import deploy
     from .picture.explain import explain
     from .tracing.adapt import adapt
     from .tracing.specialize import specialize

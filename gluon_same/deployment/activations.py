@@ -89,14 +89,14 @@ def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
 
 def gate_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
     """Put ``x`` of ``x * activation(x)`` in plain memory once, which the product requires of both."""
-    x = _gated(graph, node)
-    return None if x is None else _product(graph, node, x, tuple(range(len(graph.shape(x)))))
+    x, shape = _gated(graph, node)
+    return None if x is None else _product(graph, node, x, tuple(range(len(shape))))
 
 
 def gate_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
     """Compute ``x * activation(x)`` channels last, where a 1x1 convolution or averages follow."""
-    x = _gated(graph, node)
-    if x is None or len(graph.shape(x)) != 4:
+    x, shape = _gated(graph, node)
+    if x is None or len(shape) != 4:
         return None
     if not all(_takes_channels_last(graph, taker) for taker in graph.takers(node.out)):
         return None
@@ -106,9 +106,10 @@ def gate_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
 def pool_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
     """Write the average of planes as a product of matrices, of data that are channels last."""
     last = _channels_last(node)
-    if last is None or not _averages_planes(node):
+    shape = None if last is None else graph.shape(node.inputs[0])
+    if shape is None or not _averages_planes(node):
         return None
-    batch, channels, height, width = graph.shape(node.inputs[0])
+    batch, channels, height, width = shape
     rows = graph.new("Reshape", node, [last], shape=(batch, height * width, channels))
     share = np.full((batch, 1, height * width), 1 / (height * width))
     mean = graph.new("batch_dot", node, [graph.constant(node, "share", share), rows])
@@ -117,25 +118,24 @@ def pool_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
 
 def scale_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
     """Scale the channels of data that are channels last."""
-    if not _scales_channels(graph, node):
-        return None
-    x, scales = sorted(node.inputs, key=lambda entry: -np.prod(graph.shape(entry)))
-    last, (batch, channels, *_) = _channels_last(node, node.inputs.index(x)), graph.shape(x)
+    place, shape = _scaled_channels(graph, node)
+    last = None if place is None else _channels_last(node, place)
     if last is None:
         return None
-    scales = graph.new("Reshape", node, [scales], shape=(batch, 1, 1, channels))
+    batch, channels, *_ = shape
+    scales = graph.new("Reshape", node, [node.inputs[1 - place]], shape=(batch, 1, 1, channels))
     return _first(graph, node, graph.new("broadcast_mul", node, [last, scales]))
 
 
 def convolve_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
     """Write a 1x1 convolution as a dense layer, of data that are channels last."""
-    last, weight = _channels_last(node), graph.param(node.inputs[1]) if len(node.inputs) > 1 else None
-    if last is None or weight is None or not _is_pointwise(node):
+    last, kernel = _channels_last(node), graph.param(node.inputs[1]) if len(node.inputs) > 1 else None
+    if last is None or kernel is None or not _is_pointwise(node):
         return None
-    weight = graph.constant(node, "weight", weight.reshape(weight.shape[:2]))
+    weight = graph.constant(node, "weight", kernel.reshape(kernel.shape[:2]))
     dense = graph.new(
         *("FullyConnected", node, [last, weight, *node.inputs[2:]]),
-        num_hidden=len(graph.param(weight)),
+        num_hidden=len(kernel),
         no_bias=len(node.inputs) < 3,
         flatten=False,
     )
@@ -143,15 +143,16 @@ def convolve_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def _gated(graph, node):
-    """What ``x`` is in ``x * activation(x)``, if oneDNN may have left it in an order of its own."""
+    """``x`` of ``x * activation(x)`` and its shape, if oneDNN may have given it an order of its own."""
     if node.op != "elemwise_mul":
-        return None
+        return None, None
     for x, gate in (node.inputs, node.inputs[::-1]):
         act = gate.node
         gated = act.op in ("Activation", "LeakyReLU") and act.inputs[0] == x and graph.uses(gate) == 1
-        if gated and graph.shape(x) is not None and x.node.op in ONEDNN:
-            return x
-    return None
+        shape = graph.shape(x)
+        if gated and shape is not None and x.node.op in ONEDNN:
+            return x, shape
+    return None, None
 
 
 def _product(graph, node, x, axes):
@@ -167,14 +168,15 @@ def _first(graph, node, last):
 def _channels_last(node, place=0):
     """What is channels last, of an operator's data that are made channels first; else None."""
     source = node.inputs[place].node if node.inputs else None
-    moved = source is not None and source.op == "transpose" and source.get("axes") == TO_FIRST
-    return source.inputs[0] if moved else None
+    if source is None or source.op != "transpose" or source.get("axes") != TO_FIRST:
+        return None
+    return source.inputs[0]
 
 
 def _takes_channels_last(graph, node):
     if node is None:
         return False
-    if _scales_channels(graph, node):
+    if _scaled_channels(graph, node) != (None, None):
         return all(taker is not None and _is_pointwise(taker) for taker in graph.takers(node.out))
     return _is_pointwise(node) or _averages_planes(node)
 
@@ -189,14 +191,16 @@ def _averages_planes(node):
     return node.op == "Pooling" and node.get("global_pool") and node.get("pool_type") == "avg"
 
 
-def _scales_channels(graph, node):
+def _scaled_channels(graph, node):
+    """Which input of a product has its channels scaled by the other, and its shape; else two None."""
     if node.op != "broadcast_mul":
-        return False
+        return None, None
     shapes = [graph.shape(entry) for entry in node.inputs]
     if None in shapes or len(shapes[0]) != 4 or len(shapes[1]) != 4:
-        return False
-    small, large = sorted(shapes, key=np.prod)
-    return small == (*large[:2], 1, 1)
+        return None, None
+    place = int(np.prod(shapes[1]) > np.prod(shapes[0]))
+    large, small = shapes[place], shapes[1 - place]
+    return (place, large) if small == (*large[:2], 1, 1) else (None, None)
 
 
 def _tuple(value):

@@ -35,6 +35,8 @@ class Deployed(SymbolBlock):
     (1, 4, 8, 8)
     """
 
+    _cached_graph: Tuple[Any, Any]  # Gluon's own: inputs and result, as symbols
+
     def __init__(self, graph: Graph, structure: Any, report: Report):
         symbol, inputs = graph.symbol(), [mx.sym.var(name, dtype="float32") for name in graph.inputs]
         if mx.util.is_np_array():

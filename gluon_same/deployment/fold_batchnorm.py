@@ -1,6 +1,6 @@
 """Rules that fold what scales and shifts channels into the weights of a layer beside it."""
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
@@ -21,8 +21,8 @@ class Affine(NamedTuple):
 
     data: Entry
     axis: Optional[int]  #: of the channels; None for numbers
-    scale: np.ndarray
-    shift: np.ndarray
+    scale: Union[np.ndarray, np.float64]
+    shift: Union[np.ndarray, np.float64]
 
 
 def affine(graph: Graph, node: Node) -> Optional[Affine]:
@@ -66,7 +66,7 @@ def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     found = affine(graph, node.inputs[0].node)
     weight, bias = weights_of(graph, node)
-    if found is None or weight is None or graph.uses(node.inputs[0]) > 1 or node.inputs[0].index:
+    if found is None or weight is None or graph.uses(node.inputs[0]) > 1 or node.inputs[0].output:
         return None
     shape = graph.shape(found.data)
     first = node.op == "Convolution" or node.get("flatten", True)

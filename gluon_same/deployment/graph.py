@@ -47,7 +47,7 @@ class Entry(NamedTuple):
     """One of a node's results."""
 
     node: Node
-    index: int
+    output: int
 
 
 #: Returns what an operator's first result is to be replaced by, or None.
@@ -213,7 +213,7 @@ def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:
     order = {node: i for i, node in enumerate(nodes)}
     content = []
     for node in nodes:
-        inputs = [[order[entry.node], entry.index, 0] for entry in node.inputs]
+        inputs = [[order[entry.node], entry.output, 0] for entry in node.inputs]
         each = {"op": node.op, "name": node.name, "inputs": inputs, "attrs": node.attrs}
         if node.subgraphs:
             each["subgraphs"] = node.subgraphs
@@ -223,7 +223,7 @@ def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:
             {
                 "nodes": content,
                 "arg_nodes": [i for i, node in enumerate(nodes) if node.op == "null"],
-                "heads": [[order[entry.node], entry.index, 0] for entry in heads],
+                "heads": [[order[entry.node], entry.output, 0] for entry in heads],
                 "attrs": {"mxnet_version": ["int", 10901]},
             }
         )

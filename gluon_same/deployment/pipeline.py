@@ -1,6 +1,6 @@
 """The passes in their order, and the choices among them."""
 
-from typing import NamedTuple, Optional, Sequence
+from typing import Dict, NamedTuple, Optional, Sequence
 
 import mxnet as mx
 import numpy as np
@@ -84,10 +84,10 @@ class Pipeline:
 
     def start(self, portable: Graph, tuned: Optional[Graph] = None) -> Graph:
         """The graph of the layers' portable windows, or that of the fastest of each where it wins."""
-        kept = "portable"
+        graph, kept = portable, "portable"
         if tuned is not None:
             kept = self._choose({"portable": (portable, 0), "tuned": (tuned, 0)}, kept)
-        graph = portable if kept == "portable" else tuned
+            graph = portable if kept == "portable" else tuned
         self._note("specialize", portable, graph, f"{kept} windows")
         return graph
 
@@ -145,9 +145,9 @@ class Pipeline:
         return faster(ends, self.arrays, rule)
 
     def _note(self, name, before, after, note=""):
-        found = {"before": None, "after": None}
+        found: Dict[str, Optional[float]] = {"before": None, "after": None}
         if self.verbose and after is not before:
-            found = times({"before": before, "after": after}, self.arrays)
-            found = {key: 1e3 * seconds for key, seconds in found.items()}
+            measured = times({"before": before, "after": after}, self.arrays)
+            found = {key: 1e3 * seconds for key, seconds in measured.items()}
         counts = before.operators(), after.operators()
         self.report.rows.append(Row(name, *counts, found["before"], found["after"], note))

@@ -10,10 +10,7 @@ from .. import arguments
 from ..lowering.steps import Pad, Slice
 from ..symbols import classic
 
-__all__ = [
-    *("ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D"),
-    *("Cropping1D", "Cropping2D", "Cropping3D"),
-]
+__all__ = ["ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "Cropping1D", "Cropping2D", "Cropping3D"]
 
 Amounts = Union[int, Sequence[int], Sequence[Tuple[int, int]]]
 

@@ -1,7 +1,7 @@
 """The arguments of a layer, each read by its kind; what nobody read is refused."""
 
 import math
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ... import arguments as checks
 
@@ -45,7 +45,7 @@ class Arguments:
 
     def __init__(self, config: Dict[str, Any]):
         self._config = config
-        self._read = set()
+        self._read: Set[str] = set()
 
     def get(self, name: str, default: Any = _MISSING) -> Any:
         """Whatever the argument is."""
@@ -115,12 +115,12 @@ class Arguments:
 
     def finish(self) -> None:
         """Refuse what nobody has read, but for what has no bearing on the numbers."""
-        left = {
+        unread = {
             name: value
             for name, value in self._config.items()
             if name not in self._read | _HARMLESS and not name.endswith(_HARMLESS_ENDS)
         }
-        left = [f"{name}={value!r}" for name, value in left.items() if value is not None]
+        left = [f"{name}={value!r}" for name, value in unread.items() if value is not None]
         if left:
             raise Unsupported(f"{', '.join(sorted(left))} is not known")
 

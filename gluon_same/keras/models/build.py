@@ -1,6 +1,6 @@
 """From a configuration to a net: each layer's block, and the steps between them."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
@@ -16,7 +16,7 @@ from .layers import (
     custom_builder,
     is_operation,
 )
-from .net import KerasNet, Move, Plan, Run, Shown, Widen
+from .net import KerasNet, Move, Plan, Run, Shown, Step, Widen
 from .values import Order, Value, channels_first, keras_order, transposition
 
 
@@ -149,7 +149,7 @@ class _Builder:
         self.taken: Dict[str, Tuple[Value, ...]] = {}  # what each layer was first called with
         self.slots: Dict[Any, int] = {}  # of arrays that were put in another form
         self.count = 0
-        self.shared = {call.layer for call in model.calls if call.index}
+        self.shared = {call.layer for call in model.calls if call.number}
 
     def build(
         self, inputs: Sequence[Value], outer: Callable[[int], Optional[Order]]
@@ -160,12 +160,12 @@ class _Builder:
             self.values[ref] = value
             self._show(ref, value)
         for call in self.model.calls:
-            if config.Ref(call.layer, call.index, 0) not in self.values:
+            if config.Ref(call.layer, call.number, 0) not in self.values:
                 self._call(call)
-        outputs = [self.values.get(ref) for ref in self.model.outputs]
-        if self.found.problems or None in outputs:
+        if self.found.problems or not all(ref in self.values for ref in self.model.outputs):
             return None
-        outputs = [self._in_order(value, outer(value.rank)) for value in outputs]
+        given = [self.values[ref] for ref in self.model.outputs]
+        outputs = [self._in_order(value, outer(value.rank)) for value in given]
         plan = Plan(
             tuple(self.steps),
             tuple(value.slot for value in starts),
@@ -189,8 +189,8 @@ class _Builder:
             if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
                 where = "/".join((*self.path, layer.name))
                 self.found.problems.append(f"{where} ({layer.class_name}): {error}")
-        for number, value in enumerate(outputs):
-            ref = config.Ref(call.layer, call.index, number)
+        for output, value in enumerate(outputs):
+            ref = config.Ref(call.layer, call.number, output)
             self.values[ref] = value
             self._show(ref, value)
 
@@ -213,23 +213,25 @@ class _Builder:
             inputs = self._as_before(inputs, self.taken[layer.name])
         if builder is not build_operation:
             _check_call(kwargs)
-        if builder is None:
-            return self._nested(layer, call, inputs)
+        if isinstance(builder, config.Model):
+            return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)
         built = builder(request, *inputs)
         request.arguments.finish()
-        if built.inference_only and call.index == 0:
+        if built.inference_only and call.number == 0:
             self.found.inference_only.append("/".join((*self.path, layer.name)))
         return self._added(layer, call, built, inputs)
 
-    def _builder_of(self, layer: config.Layer, call: config.Call) -> Optional[Callable[..., Built]]:
-        """What builds a layer; None for a nested model."""
+    def _builder_of(
+        self, layer: config.Layer, call: config.Call
+    ) -> Union[Callable[..., Built], config.Model]:
+        """What builds a layer, or the model of a nested one."""
         name = layer.class_name.rpartition(">")[2]
         custom = self.settings.custom.get(layer.class_name) or self.settings.custom.get(name)
         if custom is not None:
             return custom_builder(custom)
         if layer.model is not None:
-            return None
+            return layer.model
         if is_operation(layer.class_name, layer.module, call.args):
             return build_operation
         if name in BUILDERS:
@@ -299,8 +301,8 @@ class _Builder:
         first = self.owners.get(layer.name)
         if first is not None and first.weights:
             return layer.name
-        name = f"{layer.name}#{call.index}" if call.index else layer.name
-        if call.index and name in self.model.layers:
+        name = f"{layer.name}#{call.number}" if call.number else layer.name
+        if call.number and name in self.model.layers:
             raise Unsupported(f"its second call would be called {name!r}, as another layer is")
         self.blocks[name] = built.block
         self.found.constants.extend(built.constants)
@@ -314,11 +316,13 @@ class _Builder:
         if call.kwargs.get("training") is False and self.settings.version < (3, 0):
             _freeze(block)
 
-    def _nested(self, layer: config.Layer, call: config.Call, inputs: List[Value]) -> List[Value]:
-        if len(inputs) != len(layer.model.inputs):
-            raise ValueError(f"it has {len(layer.model.inputs)} inputs and is called with {len(inputs)}")
+    def _nested(
+        self, layer: config.Layer, model: config.Model, call: config.Call, inputs: List[Value]
+    ) -> List[Value]:
+        if len(inputs) != len(model.inputs):
+            raise ValueError(f"it has {len(model.inputs)} inputs and is called with {len(inputs)}")
         inner = _Builder(
-            layer.model,
+            model,
             self.settings,
             (*self.path, layer.name),
             f"{self.prefix}{layer.name}_",
@@ -349,13 +353,16 @@ class _Builder:
             run = Run(value.padding.layer, (value.slot,), ())
             self.blocks[value.padding.layer] = value.padding.block
             value = value._replace(slot=self._once(run), padding=None)
-        if order is None or order == value.order:
+        if order is None:
             return value
         if value.rank < len(order):  # a matrix: axes of one element between its two
             sizes = {0: 0, len(order) - 1: -1}
-            step = Widen(value.slot, tuple(sizes.get(axis, 1) for axis in order), -1)
+            step: Step = Widen(value.slot, tuple(sizes.get(axis, 1) for axis in order), -1)
         else:
-            step = Move(value.slot, transposition(value.order, order), -1)
+            axes = transposition(value.order, order)
+            if axes is None:
+                return value
+            step = Move(value.slot, axes, -1)
         return value._replace(slot=self._once(step), order=order)
 
     def _once(self, step: Any) -> int:

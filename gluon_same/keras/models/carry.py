@@ -18,7 +18,7 @@ from .config import Model, parse
 from .files import Hdf5, Opened, opened
 from .names import role_of
 from .units import Held, fits, kinds_of, units_of, weights_of
-from .weights import Put, legacy_root, number_of, source_of
+from .weights import Grouped, Put, legacy_root, number_of
 
 __all__ = ["load_keras_weights"]
 
@@ -202,8 +202,7 @@ def _held(found: Opened, model: Optional[Model]) -> Iterator[Held]:
     if root is not None:
         yield from _legacy(file, root)
     elif model is not None:
-        source = source_of(file, model)
-        for path, group in source.groups.items():
+        for path, group in Grouped(file, model).groups.items():
             yield from _of_group(file, "/".join(path), group)
     else:
         top = "layers" if file.has("layers") else "_layer_checkpoint_dependencies"

@@ -186,7 +186,7 @@ def _outputs(net: KerasNet, inputs: Sequence[Any], path: str = "") -> Iterator[T
     for shown in net.plan.shown:
         run = runs.get(shown.slot)
         block = net.layers[run.child] if run else None
-        if isinstance(block, KerasNet) and run not in entered:
+        if run and isinstance(block, KerasNet) and run not in entered:
             entered.add(run)
             again = "".join(shown.key.partition("#")[1:]).partition(":")[0]
             given = [slots[slot] for slot in run.inputs]

@@ -19,7 +19,7 @@ class Call(NamedTuple):
     """One call of a layer. In ``args`` and ``kwargs`` each array is a :class:`Ref`."""
 
     layer: str
-    index: int
+    number: int  # of the layer's calls before
     args: List[Any]
     kwargs: Dict[str, Any]
 

@@ -147,7 +147,7 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
     if isinstance(path, (tuple, list)):
         if len(path) != 2:
             raise ValueError(f"path={path!r} is no model: give one file, or (config.json, weights.h5)")
-        text, weights = map(os.fspath, path)
+        text, weights = (os.fspath(part) for part in path)
         config = _parsed(_read(text), text)
         with opened(weights) as found:
             yield found._replace(config=config, version=_version(config))

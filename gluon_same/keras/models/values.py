@@ -7,7 +7,7 @@ is added only where the two differ. A layer that works element by element takes 
 ``Permute`` renames axes.
 """
 
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 Shape = Tuple[Optional[int], ...]
 Order = Tuple[int, ...]
@@ -50,6 +50,12 @@ class Value(NamedTuple):
     def stored_shape(self, shape: Shape) -> Shape:
         """A shape in Keras' axes, in the order in which the array is stored."""
         return tuple(shape[axis] for axis in self.order)
+
+
+def all_known(sizes: Sequence[Optional[int]]) -> Optional[List[int]]:
+    """Sizes that are all known; None where one is not."""
+    known = [n for n in sizes if n is not None]
+    return known if len(known) == len(sizes) else None
 
 
 def keras_order(rank: int) -> Order:

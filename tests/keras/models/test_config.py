@@ -8,7 +8,7 @@ from gluon_same.keras.models.config import Call, Ref, decoded, parse
 
 def calls(config):
     return [
-        (call.layer, call.index, [tuple(ref) for ref in call.inputs()])
+        (call.layer, call.number, [tuple(ref) for ref in call.inputs()])
         for call in parse(config, "m").calls
     ]
 

@@ -1,6 +1,6 @@
 """Convolutions: plain, transposed, depthwise and separable."""
 
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 import numpy as np
 from mxnet.gluon import HybridBlock
@@ -185,7 +185,7 @@ def _transposed(request: Request, x: Value) -> Built:
     window = _Window(request, x, ndim)
     filters = request.arguments.whole("filters")
     request.arguments.only(groups=1)
-    extras = (None,) * ndim
+    extras: Tuple[Optional[int], ...] = (None,) * ndim
     if request.arguments.get("output_padding", None) is not None:
         extras = request.arguments.axes("output_padding", ndim, least=0)
     parts = [

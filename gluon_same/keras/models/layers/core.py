@@ -7,7 +7,7 @@ from mxnet.gluon import HybridBlock
 
 from .... import nn
 from ..arguments import Unsupported
-from ..values import Shape, Value, channels_first, keras_order, same_memory
+from ..values import Shape, Value, all_known, channels_first, keras_order, same_memory
 from .activations import activation, is_nonnegative
 from .table import (
     Built,
@@ -234,4 +234,5 @@ def _is_free(x: Value, made: Shape) -> bool:
 
 
 def _product(sizes: Sequence[Optional[int]]) -> Optional[int]:
-    return None if None in sizes else math.prod(sizes)
+    known = all_known(sizes)
+    return None if known is None else math.prod(known)

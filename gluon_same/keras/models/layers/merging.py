@@ -5,7 +5,7 @@ from typing import Any, Optional, Tuple
 from mxnet.gluon import HybridBlock
 
 from ..arguments import Unsupported
-from ..values import Shape, Value, broadcast, keras_order, replaced
+from ..values import Shape, Value, all_known, broadcast, keras_order, replaced
 from . import functions
 from .table import Built, Request, builds
 
@@ -159,13 +159,13 @@ def joined(prefix: str, inputs: Tuple[Value, ...], axis: int) -> Built:
     order = inputs[0].order
 
     def rule(*shapes: Shape) -> Shape:
-        sizes = [shape[axis] for shape in shapes]
+        sizes = all_known([shape[axis] for shape in shapes])
         others = [replaced(shape, [axis], [None]) for shape in shapes]
         for one in zip(*others):
             if len({n for n in one if n is not None}) > 1:
                 raise ValueError(f"inputs of shapes {', '.join(map(str, shapes))} do not fit each other")
         known = tuple(next((n for n in one if n is not None), None) for one in zip(*others))
-        return replaced(known, [axis], [None if None in sizes else sum(sizes)])
+        return replaced(known, [axis], [None if sizes is None else sum(sizes)])
 
     nonnegative = all(x.nonnegative for x in inputs)
     block = Concatenate(order.index(axis), prefix)
@@ -181,7 +181,7 @@ def _dot(request: Request, a: Value, b: Value) -> Built:
         raise Unsupported(f"axes={given} of inputs with {a.rank} and {b.rank} axes")
     if any(not -rank <= axis < rank or axis % rank == 0 for axis, rank in zip(given, ranks)):
         raise Unsupported(f"axes={given} of inputs with {a.rank} and {b.rank} axes")
-    axes = tuple(axis % rank for axis, rank in zip(given, ranks))
+    axes = given[0] % a.rank, given[1] % b.rank
     block = Dot(axes, ranks, request.arguments.flag("normalize", False), request.prefix)
 
     def rule(one: Shape, other: Shape) -> Shape:

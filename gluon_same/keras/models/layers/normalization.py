@@ -1,12 +1,13 @@
 """Normalization, and what scales and shifts data by constants."""
 
+import math
 from typing import Any, List, Optional, Sequence
 
 import numpy as np
 from mxnet.gluon import nn
 
 from ..arguments import Unsupported
-from ..values import Value, keras_order
+from ..values import Value, all_known, keras_order
 from .scaling import Affine, GroupNorm, Linear, RMSNorm, Scale, TrailingLayerNorm, UnitNorm
 from .table import Built, Request, Weight, builds, elementwise, into, same_shape
 
@@ -47,7 +48,8 @@ def _layer_norm(request: Request, x: Value) -> Built:
     arguments.only(rms_scaling=False)
     center, scale = arguments.flag("center", True), arguments.flag("scale", True)
     shape = tuple(x.shape[axis] for axis in axes)
-    size = int(np.prod(shape)) if None not in shape else 0
+    known = all_known(shape)
+    size = 0 if known is None else math.prod(known)
     common = dict(
         epsilon=arguments.number("epsilon", 1e-3),
         center=center,

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mxnet.gluon import HybridBlock
+
 from .... import nn
 from ..values import Shape, Value, replaced, window_size
 from .table import (
@@ -25,7 +27,7 @@ _GLOBAL = {
 }
 
 
-class _Flat:
+class _Flat(HybridBlock):
     """Mixin that drops the axes over which a block has pooled."""
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
@@ -66,8 +68,8 @@ def _windowed(request: Request, x: Value) -> Built:
     padding = arguments.word("padding", ("valid", "same"), "valid")
     layout = data_format(arguments)
     axes, order = spatial_axes(ndim + 2, layout), spatial_order(of_rank(x, ndim + 2).rank, layout)
-    folds = _folds(x, kind, size, padding, order)
-    pads = x.padding.pairs if folds else 0 if padding == "valid" else padding
+    folded = x.padding if _folds(x, kind, size, padding, order) else None
+    pads = folded.pairs if folded else 0 if padding == "valid" else padding
     block = _WINDOWED[kind][ndim](size, strides, pads, prefix=request.prefix)
 
     def rule(shape: Shape) -> Shape:
@@ -76,7 +78,7 @@ def _windowed(request: Request, x: Value) -> Built:
         ]
         return replaced(shape, axes, sizes)
 
-    return Built(block, rule, order, (order,), folds=folds, nonnegative=x.nonnegative)
+    return Built(block, rule, order, (order,), folds=folded is not None, nonnegative=x.nonnegative)
 
 
 def _folds(x: Value, kind: str, size, padding: str, order) -> bool:

@@ -85,7 +85,8 @@ def _slice(operation: Any) -> Built:
         given = operation.operands.pop()
     x = operation.x
     given = _spelled_out(given if isinstance(given, list) else [given], x.rank)
-    parts, dropped = [], []
+    parts: List[Tuple[Optional[int], Optional[int], int]] = []
+    dropped = []
     for axis, part in enumerate(given):
         if isinstance(part, int) and not isinstance(part, bool):
             parts.append((part, part + 1 or None, 1))

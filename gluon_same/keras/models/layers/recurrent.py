@@ -1,6 +1,6 @@
 """Recurrent layers, in one direction and in both."""
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from mxnet.gluon import HybridBlock
@@ -65,7 +65,10 @@ class Recurrent(HybridBlock):
         self._sequences = sequences
         self._states = states
         size = self._gates * units
-        shapes = {"i2h_weight": (size, in_units), "h2h_weight": (size, units)}
+        shapes: Dict[str, Tuple[int, ...]] = {
+            "i2h_weight": (size, in_units),
+            "h2h_weight": (size, units),
+        }
         shapes.update(i2h_bias=(size,), h2h_bias=(size,))
         with self.name_scope():
             for name, shape in shapes.items():
@@ -84,7 +87,7 @@ class Recurrent(HybridBlock):
             )
             like = F.slice_axis(like, axis=1, begin=0, end=self._units)
             # One node for each state: the loop refuses to be given one twice.
-            states = [F.zeros_like(like) for _ in range(2 if self._kind == "LSTM" else 1)]
+            states = tuple(F.zeros_like(like) for _ in range(2 if self._kind == "LSTM" else 1))
         run = self._run_fused if self._fused else self._run_steps
         outputs, last = run(F, steps, states, **parameters)
         y = F.swapaxes(outputs, dim1=0, dim2=1) if self._sequences else last[0]
@@ -213,15 +216,16 @@ def _bidirectional(request: Request, x: Value) -> Built:
         noisy = noisy or drops
         blocks.append(block)
         weights += [weight._replace(part=f"{name}_layer/cell") for weight in found]
-    if blocks[0]._units != blocks[1]._units or blocks[0]._sequences != blocks[1]._sequences:
+    one, other = blocks
+    if one._units != other._units or one._sequences != other._sequences:
         raise Unsupported("layers that differ in units or return_sequences")
-    rule, order = _rule(blocks[0])
+    rule, order = _rule(one)
 
     def doubled(shape: Shape) -> Shape:
         shape = rule(shape)
-        return (*shape[:-1], shape[-1] * 2) if mode == "concat" else shape
+        return (*shape[:-1], 2 * one._units) if mode == "concat" else shape
 
-    block = Bidirectional(*blocks, mode, prefix=request.prefix)
+    block = Bidirectional(one, other, mode, prefix=request.prefix)
     return Built(block, doubled, order, (keras_order(3),), tuple(weights), inference_only=noisy)
 
 
