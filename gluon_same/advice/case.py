@@ -153,15 +153,17 @@ def symmetric(case: Case, most: Any, drops_last: bool = False) -> Any:
         The padding, and whether the number of windows is rounded up (``ceil_mode``).
     """
     for up in (False, True) if case.op == "pool" else (False,):
-        axes = zip(case.sizes, case.windows, case.pads, case.out, most)
-        found = [_amount(*axis, case.op == "pool", up, drops_last) for axis in axes]
+        axes = zip(case.sizes, case.windows, case.pads, case.out)
+        pools = case.op == "pool"
+        found = [_amount(axis, n, pools, up, drops_last) for axis, n in zip(axes, most)]
         if None not in found:
             return tuple(found), up
     return None
 
 
-def _amount(size, window, pads, out, most, pools, up, drops_last):
-    before, span, stride = pads[0], window.span, window.stride
+def _amount(axis, most, pools, up, drops_last):
+    size, window, (before, _), out = axis
+    span, stride = window.span, window.stride
     amounts = [before, *(n for n in range(most + 1) if n != before)] if pools else [before]
     for amount in amounts:
         reach = size + 2 * amount - span
