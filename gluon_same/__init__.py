@@ -4,7 +4,7 @@
 - :mod:`gluon_same.functional`: the same on arrays and symbols.
 - :mod:`gluon_same.geometry`: the arithmetic, on plain integers.
 - :mod:`gluon_same.model_zoo`: whole nets on these blocks.
-- :mod:`gluon_same.keras`: the signatures of a Keras backend.
+- :mod:`gluon_same.keras`: Keras models as Gluon nets, and the functions of a Keras backend.
 - :mod:`gluon_same.onnx`: ONNX files.
 - :mod:`gluon_same.tuning`: measure which operators are fastest, and keep the results.
 - :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.

@@ -1,4 +1,4 @@
-"""Imports run downwards only, and modules that do not require MXNet do not import it."""
+"""Imports run downward only, and modules that do not require MXNet do not import it."""
 
 import ast
 import importlib

@@ -49,7 +49,8 @@ def deploy(
         Shape of each input, the batch first, or an array that has it. The block takes no others.
     dtype : {'float32', 'bfloat16', 'int8'}
         What convolutions and dense layers compute in. Inputs and results are float32. bfloat16 and int8
-        are for CPUs whose processor has instructions for them, and are slower elsewhere.
+        are for CPUs whose processor has instructions for them. Elsewhere they are slower, and so they
+        are for small nets and for max pooling with a stride of 1: measure both.
     data : NDArray, numpy.ndarray or iterable, optional
         Samples, or batches as a DataLoader gives them, to calibrate int8 and to measure the error on.
         Random numbers without it, which int8 does not accept.
@@ -178,7 +179,9 @@ def _trace(net, shapes, ways=None):
     """A net's graph for the shapes, and how its results are nested."""
     blocks = blocks_of(net)
     shapes_seen(net, blocks, shapes)  # which raises what does not fit
-    known = {f"data{i}": shape for i, shape in enumerate(shapes)}
+    # The names that `export` of a hybridized net writes.
+    names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
+    known = dict(zip(names, shapes))
     inputs = [mx.sym.var(name) for name in known]
     if mx.util.is_np_array():
         inputs = [x.as_np_ndarray() for x in inputs]

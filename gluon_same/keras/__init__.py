@@ -27,6 +27,7 @@ argument of the wrong type.
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
+from importlib import import_module
 from typing import Any, List, Optional, Sequence, Union
 
 from . import checks, operations
@@ -46,6 +47,12 @@ __all__ = [
     "max_pool",
     "separable_conv",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "mxnet_backend":  # imported with its first use, because few have keras-mxnet
+        return import_module(f"{__name__}.mxnet_backend")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> List[str]:

@@ -56,13 +56,13 @@ def keras_cnn_weights() -> Dict[str, List[np.ndarray]]:
         kernel = random.normal(0, scale, (3, 3, inputs, outputs))
         return [kernel.astype("float32"), random.normal(0, 0.1, outputs).astype("float32")]
 
-    def normalisation(rows):
+    def normalization(rows):
         names = [(0.5, 1.5), (-0.5, 0.5), (-0.3, 0.3), (0.2, 1.2)]  # gamma, beta, mean, variance
         return [random.uniform(low, high, rows).astype("float32") for low, high in names]
 
     return {
         "conv2d": convolution(3, 64),
-        "batch_normalization": normalisation(30),
+        "batch_normalization": normalization(30),
         "conv2d_1": convolution(64, 64),
-        "batch_normalization_1": normalisation(30),
+        "batch_normalization_1": normalization(30),
     }

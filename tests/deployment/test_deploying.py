@@ -98,7 +98,7 @@ for name, kind in dict(bool=bool, int=int, float=float, complex=complex, object=
     if name not in vars(numpy):
         setattr(numpy, name, kind)  # MXNet on Python 3.12 and later
 import mxnet as mx
-block = mx.gluon.SymbolBlock.imports("net-symbol.json", ["data0"], "net-0000.params")
+block = mx.gluon.SymbolBlock.imports("net-symbol.json", ["data"], "net-0000.params")
 mx.nd.save("outputs", block(*mx.nd.load("input")))
 assert not [name for name in sys.modules if name.startswith("gluon_same")]
 try:
@@ -195,7 +195,7 @@ def test_bfloat16_and_int8_are_exported(tmp_path):
     for dtype in ("bfloat16", "int8"):
         block = gluon_same.deploy(net, x.shape, dtype=dtype, data=[x], tune=False)
         block.export(str(tmp_path / dtype))
-        files = str(tmp_path / f"{dtype}-symbol.json"), ["data0"], str(tmp_path / f"{dtype}-0000.params")
+        files = str(tmp_path / f"{dtype}-symbol.json"), ["data"], str(tmp_path / f"{dtype}-0000.params")
         close(mx.gluon.SymbolBlock.imports(*files)(x), block(x))
 
 
