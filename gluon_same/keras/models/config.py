@@ -269,7 +269,7 @@ def _ends(value, layers) -> List[Ref]:
 def _numbering(calls, used: Sequence[Ref]) -> Dict[str, List[int]]:
     """Return the numbers by which each layer's calls are known, in call order.
 
-    Numbers may start above 0, because making a nested model counts as a call in some versions.
+    A nested model may have been called when it was built, which shifts the numbers.
     """
     numbers: Dict[str, Set[int]] = {}
     for ref in used:

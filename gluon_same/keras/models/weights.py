@@ -63,7 +63,7 @@ class Grouped:
         ]
 
     def fill(self, owners: Sequence[Owner], put: "Put", path: Path = ()) -> None:
-        """Put every weight of these layers in its place."""
+        """Assign all weights of these layers to their parameters."""
         for owner in owners:
             own = (*path, owner.name)
             if owner.owners is not None:
@@ -113,7 +113,7 @@ class Legacy:
         return [self.file.array(entry.where) for entry in entries]
 
     def fill(self, owners: Sequence[Owner], put: "Put") -> None:
-        """Put every weight of these layers in its place."""
+        """Assign all weights of these layers to their parameters."""
         owners = [owner for owner in owners if _all_weights(owner)]
         held = {name: entries for name, entries in self._entries.items() if entries}
         if not {owner.name for owner in owners} <= held.keys():
