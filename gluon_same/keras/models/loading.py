@@ -43,8 +43,8 @@ def load_model(
         layer's configuration and its arrays in Keras' layout. It returns an initialized HybridBlock for
         channels-first data. Custom builders take precedence over built-in ones.
     layout : {'NCHW', 'NHWC'}
-        Layout of inputs and outputs. A Keras model whose layers have ``data_format='channels_first'``
-        keeps Keras' own layout.
+        Layout of inputs and outputs: channels first (NCHW), or that of Keras (NHWC). A Keras model whose
+        layers have ``data_format='channels_first'`` keeps its own layout.
     ctx : Context or list of Context, optional
         Context of the parameters; the current context by default.
 
@@ -63,7 +63,7 @@ def load_model(
         If a file cannot be opened.
     ValueError
         If a file is damaged or malicious; if the model contains unsupported layers or arguments, all of
-        which the message lists; or in MXNet's NumPy mode.
+        which the message lists; or if MXNet's NumPy mode is active.
 
     Warns
     -----
