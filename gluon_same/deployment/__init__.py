@@ -1,15 +1,16 @@
-"""Whole nets for inference, as fast as MXNet runs them.
+"""Optimization of whole nets for inference.
 
-:func:`deploy` takes a net's graph through passes, each in a module of its own:
+:func:`deploy` sends a net's graph through passes, each in its own module:
 
-- :mod:`.clean`: drop what changes nothing, and compute what follows from parameters alone;
-- :mod:`.windows`: other forms of windows that are padded more at one end;
+- :mod:`.clean`: drop operators without effect, and evaluate operators on parameters alone;
+- :mod:`.windows`: replace windows that pad one end more than the other;
 - :mod:`.fold_batchnorm`: fold normalizations, scales and shifts into layers;
-- :mod:`.activations`: equal operators that MXNet runs faster;
-- :mod:`.fuse`: MXNet's fusion by oneDNN;
-- :mod:`.bfloat16`, :mod:`.int8`: layers in another dtype.
+- :mod:`.activations`: replace slow operators with equivalent faster ones;
+- :mod:`.fuse`: apply MXNet's oneDNN fusion;
+- :mod:`.bfloat16`, :mod:`.int8`: compute layers in another dtype.
 
-All but fusion and int8 are rules, which :class:`.graph.Graph` applies to each operator.
+Fusion and int8 conversion are MXNet's own passes. The others are rules, which :class:`.graph.Graph`
+applies to each operator.
 """
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet

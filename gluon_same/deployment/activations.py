@@ -1,7 +1,7 @@
-"""Rules that write operators which MXNet runs slowly as equal ones that it runs fast.
+"""Rules that replace slow operators with equivalent faster ones.
 
-On a CPU, oneDNN runs what it knows in vectors, on memory in whatever order its convolutions leave.
-MXNet's own kernels require plain memory: what oneDNN left is put in order for them, and back again.
+On a CPU, oneDNN's operators are vectorized and read the blocked layout of oneDNN's convolutions.
+MXNet's own kernels require plain memory, so MXNet reorders their inputs and the inputs of what follows.
 """
 
 from typing import Optional
@@ -10,7 +10,7 @@ import numpy as np
 
 from .graph import Entry, Graph, Node, scalar
 
-#: Activations of oneDNN, by MXNet's own operators for them.
+#: Maps MXNet's operators to oneDNN's activations.
 ACTIVATIONS = {
     "relu": "relu",
     "sigmoid": "sigmoid",
@@ -20,7 +20,7 @@ ACTIVATIONS = {
     "_np_tanh": "tanh",
 }
 
-#: Operators of equal shapes, by those that broadcast; oneDNN knows the sum.
+#: Maps broadcasting operators to their equal-shape forms. oneDNN supports the sum.
 EQUAL = {
     "broadcast_add": "elemwise_add",
     "broadcast_plus": "elemwise_add",
@@ -29,18 +29,18 @@ EQUAL = {
     "_npi_multiply": "elemwise_mul",
 }
 
-#: Axes of a transpose from channels first to channels last, and back.
+#: Axes of the transposes to channels last and back to channels first.
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 
-#: A pooling of whole planes, by what reduces axes.
+#: Maps reductions to the equivalent type of global pooling.
 REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "max": "max"}
 
-#: Those whose results oneDNN may leave in an order of its own.
+#: Operators whose results may be in oneDNN's blocked layout.
 ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU", "Pooling", "Concat"}
 
 
 def use_activation(graph: Graph, node: Node) -> Optional[Entry]:
-    """Write ``relu``, ``sigmoid`` and ``tanh`` as oneDNN's activation."""
+    """Replace ``relu``, ``sigmoid`` and ``tanh`` with oneDNN's activation."""
     if node.op in ACTIVATIONS:
         return graph.new("Activation", node, node.inputs, act_type=ACTIVATIONS[node.op])
     if node.op == "_maximum_scalar" and scalar(node) == 0:
@@ -49,7 +49,7 @@ def use_activation(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def use_equal_shapes(graph: Graph, node: Node) -> Optional[Entry]:
-    """Write a sum or product of equal shapes without broadcasting."""
+    """Replace a broadcasting sum or product with its equal-shape form."""
     if node.op not in EQUAL:
         return None
     shapes = [graph.shape(entry) for entry in node.inputs]
@@ -59,7 +59,7 @@ def use_equal_shapes(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def use_pooling(graph: Graph, node: Node) -> Optional[Entry]:
-    """Write the mean or the maximum of planes as a pooling."""
+    """Replace the spatial mean or maximum with global pooling."""
     shape = graph.shape(node.inputs[0]) if node.inputs else None
     if node.op == "_contrib_AdaptiveAvgPooling2D" and set(_tuple(node.get("output_size", 1))) <= {1}:
         kind, axes = "avg", (2, 3)
@@ -76,7 +76,7 @@ def use_pooling(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
-    """Write a hard sigmoid behind a layer as a scale, a shift and a clip, which the layer takes in."""
+    """Replace a hard sigmoid after a layer with a scale, a shift and a clip, which the layer absorbs."""
     if node.op != "hard_sigmoid" or graph.uses(node.inputs[0]) > 1:
         return None
     if node.inputs[0].node.op not in ("Convolution", "FullyConnected"):
@@ -88,13 +88,16 @@ def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def gate_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
-    """Put ``x`` of ``x * activation(x)`` in plain memory once, which the product requires of both."""
+    """Copy ``x`` of ``x * activation(x)`` to plain memory once.
+
+    The product requires plain memory for both operands.
+    """
     x, shape = _gated(graph, node)
     return None if x is None else _product(graph, node, x, tuple(range(len(shape))))
 
 
 def gate_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
-    """Compute ``x * activation(x)`` channels last, where a 1x1 convolution or averages follow."""
+    """Compute ``x * activation(x)`` channels last if only 1x1 convolutions or averages read it."""
     x, shape = _gated(graph, node)
     if x is None or len(shape) != 4:
         return None
@@ -104,7 +107,7 @@ def gate_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def pool_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
-    """Write the average of planes as a product of matrices, of data that are channels last."""
+    """Replace global average pooling of channels-last data with a matrix product."""
     last = _channels_last(node)
     shape = None if last is None else graph.shape(node.inputs[0])
     if shape is None or not _averages_planes(node):
@@ -117,7 +120,7 @@ def pool_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def scale_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
-    """Scale the channels of data that are channels last."""
+    """Scale channels without leaving the channels-last layout."""
     place, shape = _scaled_channels(graph, node)
     last = None if place is None else _channels_last(node, place)
     if last is None:
@@ -128,7 +131,7 @@ def scale_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def convolve_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
-    """Write a 1x1 convolution as a dense layer, of data that are channels last."""
+    """Replace a 1x1 convolution of channels-last data with a dense layer."""
     last, kernel = _channels_last(node), graph.param(node.inputs[1]) if len(node.inputs) > 1 else None
     if last is None or kernel is None or not _is_pointwise(node):
         return None
@@ -143,7 +146,7 @@ def convolve_channels_last(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def _gated(graph, node):
-    """``x`` of ``x * activation(x)`` and its shape, if oneDNN may have given it an order of its own."""
+    """Return ``x`` of ``x * activation(x)`` and its shape if oneDNN may store ``x`` blocked."""
     if node.op != "elemwise_mul":
         return None, None
     for x, gate in (node.inputs, node.inputs[::-1]):
@@ -166,7 +169,7 @@ def _first(graph, node, last):
 
 
 def _channels_last(node, place=0):
-    """What is channels last, of an operator's data that are made channels first; else None."""
+    """Return the channels-last source of an input that is transposed to channels first, else None."""
     source = node.inputs[place].node if node.inputs else None
     if source is None or source.op != "transpose" or source.get("axes") != TO_FIRST:
         return None
@@ -192,7 +195,9 @@ def _averages_planes(node):
 
 
 def _scaled_channels(graph, node):
-    """Which input of a product has its channels scaled by the other, and its shape; else two None."""
+    """Return the index and shape of the product's input whose channels the other input scales.
+
+    Return ``(None, None)`` for all other operators."""
     if node.op != "broadcast_mul":
         return None, None
     shapes = [graph.shape(entry) for entry in node.inputs]
@@ -207,10 +212,10 @@ def _tuple(value):
     return value if isinstance(value, tuple) else (value,)
 
 
-#: Equal operators that are never slower.
+#: Rules that never make a net slower.
 RULES = (use_activation, use_equal_shapes, use_pooling, use_clip)
 
-#: For gates whose results 1x1 convolutions read.
+#: Rules for gates whose results 1x1 convolutions read.
 CHANNELS_LAST = (
     gate_channels_last,
     pool_channels_last,

@@ -1,4 +1,4 @@
-"""Rules that have layers, and what is between them, compute in bfloat16."""
+"""Rules that convert layers, and the operators between them, to bfloat16."""
 
 from typing import Optional
 
@@ -8,14 +8,14 @@ import numpy as np
 from .fold_batchnorm import LAYERS
 from .graph import Entry, Graph, Node
 
-#: Operators that take both dtypes, where all they are given is of one.
+#: Operators that accept both dtypes, provided all inputs have the same one.
 EITHER = {"Pooling", "Concat", "elemwise_add", "clip"}
 
 _SMALL, _FULL = "bfloat16", "float32"
 
 
 def lower_layer(graph: Graph, node: Node) -> Optional[Entry]:
-    """Have a layer read and write bfloat16, between casts; its weights are cast once."""
+    """Compute a layer in bfloat16 between casts, and cast constant weights once."""
     if node.op not in LAYERS or node.op == "Deconvolution" or _casts_to(node.inputs[0], _SMALL):
         return None
     if len(graph.shape(node.inputs[0]) or ()) not in (2, 4):
@@ -27,7 +27,7 @@ def lower_layer(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def sink_cast(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move a cast to float32 behind an operator that takes bfloat16, too."""
+    """Move casts to float32 after an operator that also accepts bfloat16."""
     if node.op not in EITHER and node.attrs.get("act_type") not in ("relu", "leaky"):
         return None
     if not all(_casts_to(entry, _FULL) for entry in node.inputs):
@@ -37,14 +37,14 @@ def sink_cast(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def cancel_casts(graph: Graph, node: Node) -> Optional[Entry]:
-    """Drop a cast to bfloat16 of what was cast from it."""
+    """Cancel a cast to float32 that is followed by a cast back to bfloat16."""
     if node.op == "amp_cast" and _casts_to(node.out, _SMALL) and _casts_to(node.inputs[0], _FULL):
         return node.inputs[0].node.inputs[0]
     return None
 
 
 def to_bfloat16(graph: Graph) -> Graph:
-    """The graph in bfloat16, where that is of use."""
+    """Return a copy of the graph whose layers compute in bfloat16."""
     lowered = graph.copy()
     lowered.rewrite(lower_layer)
     lowered.rewrite(sink_cast, cancel_casts)
@@ -63,10 +63,9 @@ def _weight(graph, node, entry):
     values = graph.param(entry)
     if values is None:
         return _cast(graph, node, entry, _SMALL)
-    # A new array, because MXNet casts none that oneDNN put in an order of its own.
+    # MXNet cannot cast arrays in oneDNN's blocked layout, so this copies to a new array.
     value = mx.nd.array(values, dtype=_FULL)
-    if (
-        node.get("num_group", 1) > 1
-    ):  # whose weights in bfloat16 end in an error of oneDNN's, and are small
+    # oneDNN fails on constant bfloat16 weights of grouped convolutions, so these are cast at each call.
+    if node.get("num_group", 1) > 1:
         return _cast(graph, node, graph.constant(node, "plain", value), _SMALL)
     return graph.constant(node, "bfloat16", value.astype(np.dtype([(_SMALL, np.uint16)])))

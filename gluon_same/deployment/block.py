@@ -11,19 +11,19 @@ from .report import Report
 
 
 class Deployed(SymbolBlock):
-    """A net that was deployed: hybridized, for inputs of given shapes, and ready to call and to export.
+    """Hybridized net for inference at fixed input shapes.
 
     Parameters
     ----------
     graph : Graph
     structure : int or list
-        How the results are nested, by their numbers.
-    report : Report
+        Nested lists of result indices.
+        report : Report
 
     Attributes
     ----------
     report : Report
-        What was done, and the error measured.
+        The applied passes and the measured error.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Deployed(SymbolBlock):
     (1, 4, 8, 8)
     """
 
-    _cached_graph: Tuple[Any, Any]  # Gluon's own: inputs and result, as symbols
+    _cached_graph: Tuple[Any, Any]  # Gluon's attribute: the input symbols and the output symbol
 
     def __init__(self, graph: Graph, structure: Any, report: Report):
         symbol, inputs = graph.symbol(), [mx.sym.var(name, dtype="float32") for name in graph.inputs]
@@ -65,19 +65,19 @@ class Deployed(SymbolBlock):
         return nest(self._structure, results if isinstance(results, (list, tuple)) else [results])
 
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = False) -> None:
-        """Write ``path-symbol.json`` and ``path-0000.params``, which MXNet runs without this package.
+        """Write ``path-symbol.json`` and ``path-0000.params``, which MXNet loads without this package.
 
         Parameters
         ----------
         path : str
         epoch : int
-            The number in the second name.
+            Number in the name of the parameter file.
         remove_amp_cast : bool
-            Must be False for bfloat16, whose casts are part of the graph.
+            Whether to remove casts. Must be False for bfloat16, whose casts are part of the graph.
         """
         graph = self._cached_graph
         inputs, out = graph
-        # A graph of fixed sizes must not run at others.
+        # The graph is valid for these shapes only.
         checked = {
             x.name: fix_shape(as_classic(x), shape, "deployed_for_" + "x".join(map(str, shape)))
             for x, shape in zip(inputs, self._expected)
@@ -91,7 +91,7 @@ class Deployed(SymbolBlock):
 
 
 def structure_of(results: Any) -> Tuple[Any, List[mx.sym.Symbol]]:
-    """How results are nested, by their numbers, and the results in a list."""
+    """Return the nesting of results, as nested lists of indices, and the flat list of results."""
     found: List[mx.sym.Symbol] = []
 
     def visit(value):
@@ -104,7 +104,7 @@ def structure_of(results: Any) -> Tuple[Any, List[mx.sym.Symbol]]:
 
 
 def nest(structure: Any, results: Sequence[Any]) -> Any:
-    """Results nested as a structure has them."""
+    """Return results nested as described by a structure."""
     if isinstance(structure, list):
         return tuple(nest(each, results) for each in structure)
     return results[structure]

@@ -1,4 +1,4 @@
-"""Rules that drop operators which change nothing, and compute what follows from parameters alone."""
+"""Rules that drop operators without effect and evaluate operators on parameters alone."""
 
 from typing import Optional
 
@@ -7,22 +7,22 @@ import numpy as np
 
 from .graph import Entry, Graph, Node, scalar, to_symbol
 
-#: In inference these return what they are given.
+#: Operators that return their input in inference.
 IDENTITIES = {"identity", "_copy", "BlockGrad", "stop_gradient", "make_loss", "_np_copy"}
 
-#: The number with which each of these changes nothing.
+#: The scalar that makes each operator an identity.
 NEUTRAL = {"_mul_scalar": 1, "_div_scalar": 1, "_plus_scalar": 0, "_minus_scalar": 0, "_power_scalar": 1}
 
-#: These move or copy elements, and change nothing where the shape stays.
+#: Operators that move or copy elements. They are identities if the shape does not change.
 MOVES = {"Reshape", "reshape", "Flatten", "flatten", "slice", "slice_axis", "expand_dims", "squeeze"}
 
-#: Results of more elements, and of more than they follow from, are computed at each call, so that files
-#: stay small.
+#: A result with more elements than this and than its operands is computed at each call to keep files
+#: small.
 MOST = 2**16
 
 
 def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
-    """Drop dropout, copies, and operators whose arguments make them change nothing."""
+    """Drop dropout, copies, and operators whose arguments make them identities."""
     if node.op == "Dropout" and node.attrs.get("mode", "training") != "training":
         return None
     if node.op == "Dropout" or node.op in IDENTITIES:
@@ -42,7 +42,7 @@ def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace an operator on parameters alone by a new parameter."""
+    """Replace an operator on parameters alone with a new parameter."""
     name, shape = node.op.lower(), graph.shape(node.out)
     if any(word in name for word in ("random", "sample", "dropout", "shuffle", "batchnorm")):
         return None
@@ -60,5 +60,5 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.constant(node, "folded", result)
 
 
-#: In the order in which they are tried.
+#: The rules in the order in which they are tried.
 RULES = (drop_identity, fold_constants)

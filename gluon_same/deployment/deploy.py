@@ -1,4 +1,4 @@
-"""From a net to the fastest block for it: passes over its graph, one after the other."""
+"""Conversion of a net to a fast block for inference."""
 
 from typing import Any, Sequence
 
@@ -22,7 +22,7 @@ __all__ = ["deploy"]
 
 DTYPES = ("float32", "bfloat16", "int8")
 
-#: An error of float32 that is no rounding.
+#: Largest relative error that float32 rounding explains.
 MOST = 1e-3
 
 
@@ -35,51 +35,51 @@ def deploy(
     verbose: bool = False,
     portable: bool = False,
 ) -> Deployed:
-    """Make the fastest block of a net for inference at given shapes.
+    """Return a fast block for inference at given shapes.
 
-    The net is specialized to the shapes, its normalizations are folded into its layers, operators that
-    MXNet runs slowly are replaced by equal ones that it runs fast, and layers are fused with what
-    follows. The net itself stays as it is. Later changes of its parameters do not reach the block.
+    The function specializes the net to the shapes, folds normalizations into layers, replaces slow
+    operators with equivalent faster ones, and fuses layers with the operators that follow. It does not
+    change the net. Later changes of the net's parameters do not affect the block.
 
     Parameters
     ----------
     net : HybridBlock
-        With parameters of float32.
+        Net with float32 parameters.
     *input_shapes : tuple of int or NDArray
-        Shape of each input, the batch first, or an array that has it. The block takes no others.
+        Shape of each input, batch first, or an array of that shape. The block accepts no other shapes.
     dtype : {'float32', 'bfloat16', 'int8'}
-        What convolutions and dense layers compute in. Inputs and results are float32. bfloat16 and int8
-        are for CPUs whose processor has instructions for them. Elsewhere they are slower, and so they
-        are for small nets and for max pooling with a stride of 1: measure both.
+        Dtype of convolutions and dense layers. Inputs and results are float32. bfloat16 and int8
+        require a CPU with instructions for them. Small nets, and max pooling with a stride of 1, may be
+        slower than in float32 even there: measure both.
     data : NDArray, numpy.ndarray or iterable, optional
-        Samples, or batches as a DataLoader gives them, to calibrate int8 and to measure the error on.
-        Random numbers without it, which int8 does not accept.
+        Samples, or batches such as a DataLoader yields. They calibrate int8 and serve to measure the
+        error. The default is random numbers. int8 requires data.
     tune : bool
-        Whether to choose among equal forms by running them on this machine, which takes seconds; by
-        rules otherwise.
+        Whether to choose among equivalent forms by timing them on this machine, which takes seconds.
+        Otherwise, fixed rules choose.
     verbose : bool
-        Whether to print the passes: operators before and after, and milliseconds of a call.
+        Whether to print each pass with its operator counts and milliseconds per call, before and after.
     portable : bool
-        Whether to leave out operators that MXNet has with oneDNN alone, so that the exported graph runs
-        on other builds of MXNet.
+        Whether to avoid operators that require oneDNN, so that the exported graph runs on other builds
+        of MXNet.
 
     Returns
     -------
     Deployed
-        A hybridized block, which was called once. ``block.report`` says what was done and holds the
-        error; ``block.export(path)`` writes a graph that runs without this package.
+        A hybridized block. ``block.report`` lists the passes and holds the measured error.
+        ``block.export(path)`` writes a graph that runs without this package.
 
     Raises
     ------
     TypeError, ValueError
-        If the net is no HybridBlock or has parameters of another dtype, if the shapes do not fit it, or
-        if a dtype is not supported here or lacks data.
+        If the net is not a HybridBlock or has parameters of another dtype, if the shapes do not fit the
+        net, or if a dtype is not supported here or requires data.
 
     Notes
     -----
-    Numbers are those of the net to 1e-5 of the largest for float32: passes that change more are left
-    out. An infinity or a NaN may spread to outputs beside those of the net. On GPUs the passes that are
-    for oneDNN are left out.
+    In float32, results differ from the net's by at most about 1e-5 of the largest number, because passes
+    that change more are skipped. An infinity or a NaN may spread to outputs that are finite in the
+    net. On GPUs, passes that require oneDNN are skipped.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def _call(block, arrays):
 
 
 def _check_numbers(net, report, block, traced, arrays):
-    # On other inputs, because what the block keeps from one call must not reach the next.
+    # Other inputs reveal state that the block wrongly keeps between calls.
     other = [-x for x in arrays]
     report.error = max(report.error, error(_call(block, other), outputs(traced, other)))
     if not report.error <= MOST:
@@ -151,7 +151,7 @@ def _check(net, shapes, dtype, data):
 
 
 def _ready(net, shapes):
-    """The net's context, once all its parameters are there and are float32."""
+    """Return the net's context after checking that all parameters are initialized and float32."""
     parameters = list(net.collect_params().values())
     bare = [p.name for p in parameters if p._data is None and not p._deferred_init]
     if bare:
@@ -159,7 +159,7 @@ def _ready(net, shapes):
             f"{bare[0]} has no values: call net.initialize() or net.load_parameters() first"
         )
     context = parameters[0].list_ctx()[0] if parameters else mx.current_context()
-    if any(p._data is None for p in parameters):  # its shape follows from the first call
+    if any(p._data is None for p in parameters):  # the first call infers the missing shapes
         make = mx.np.zeros if mx.util.is_np_array() else mx.nd.zeros
         net(*[make(shape, ctx=context) for shape in shapes])
     odd = [p for p in parameters if np.dtype(p.dtype) != np.float32]
@@ -169,19 +169,18 @@ def _ready(net, shapes):
 
 
 def _tuned(net, shapes):
-    """The graph of each layer's fastest way; None where the portable ones are."""
+    """Return the graph with each layer's fastest lowering; None if the portable ones are fastest."""
     known = {f"data{i}": shape for i, shape in enumerate(shapes)}
     ways = choose_ways(net, blocks_of(net), known, False)
     return _trace(net, shapes, ways)[0] if ways else None
 
 
 def _trace(net, shapes, ways=None):
-    """A net's graph for the shapes, and how its results are nested."""
+    """Return a net's graph for the shapes, and the nesting of its results."""
     blocks = blocks_of(net)
-    shapes_seen(net, blocks, shapes)  # which raises what does not fit
-    # The names that `export` of a hybridized net writes.
-    names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
-    known = dict(zip(names, shapes))
+        Dtype of convolutions and dense layers. Inputs and results are float32. bfloat16 and int8
+        require a CPU with instructions for them. Small nets, and max pooling with a stride of 1, may be
+        slower than in float32 even there: measure both.
     inputs = [mx.sym.var(name) for name in known]
     if mx.util.is_np_array():
         inputs = [x.as_np_ndarray() for x in inputs]

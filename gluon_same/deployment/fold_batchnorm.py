@@ -1,4 +1,4 @@
-"""Rules that fold what scales and shifts channels into the weights of a layer beside it."""
+"""Rules that fold per-channel scales and shifts into the weights of an adjacent layer."""
 
 from typing import Any, NamedTuple, Optional, Union
 
@@ -6,27 +6,27 @@ import numpy as np
 
 from .graph import Entry, Graph, Node, scalar
 
-#: Operators with a weight, and the weight's axis of outputs.
+#: Maps operators with a weight to the weight's output axis.
 LAYERS = {"Convolution": 0, "Deconvolution": 1, "FullyConnected": 0}
 
-#: Operators that work element by element, and can change places with a slice.
+#: Elementwise operators, which commute with a slice.
 ELEMENTWISE = {"Activation", "LeakyReLU", "clip", "relu", "sigmoid", "tanh"}
 
-#: A slice that keeps less than this of its input stays before what follows it.
+#: Operators do not move before a slice that keeps less than this fraction of its input.
 KEPT = 0.7
 
 
 class Affine(NamedTuple):
-    """``data * scale + shift``, of numbers or of arrays with an element for each channel."""
+    """Affine map ``data * scale + shift`` with scalars, or with arrays of one element per channel."""
 
     data: Entry
-    axis: Optional[int]  #: of the channels; None for numbers
+    axis: Optional[int]  #: channel axis; None for scalars
     scale: Union[np.ndarray, np.float64]
     shift: Union[np.ndarray, np.float64]
 
 
 def affine(graph: Graph, node: Node) -> Optional[Affine]:
-    """What an operator does, as a scale and a shift; None for one that does something else."""
+    """Return an operator as a scale and a shift; None if it is not affine."""
     if node.op == "BatchNorm":
         return _normalization(graph, node)
     if node.op in ("_mul_scalar", "_div_scalar"):
@@ -41,7 +41,7 @@ def affine(graph: Graph, node: Node) -> Optional[Affine]:
 
 
 def fold_behind(graph: Graph, node: Node) -> Optional[Entry]:
-    """Fold a scale and a shift into the layer whose result they change."""
+    """Fold a scale and a shift into the preceding layer."""
     found = affine(graph, node)
     if found is None or found.data.node.op not in LAYERS or graph.uses(found.data) > 1:
         return None
@@ -61,7 +61,7 @@ def fold_behind(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
-    """Fold a scale and a shift into the layer that reads them, where no padding is between."""
+    """Fold a scale and a shift into the following layer if no padding is in between."""
     if node.op not in ("Convolution", "FullyConnected"):
         return None
     found = affine(graph, node.inputs[0].node)
@@ -77,7 +77,7 @@ def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     scale, shift = np.broadcast_to(found.scale, shape[channels]), np.zeros(shape[channels]) + found.shift
     groups = node.get("num_group", 1)
-    # As (group, output, input, all else); a flattened layer reads each channel's elements in turn.
+    # Axes: group, output, input, all others. A flattened layer reads the elements channel by channel.
     rows = weight.reshape(groups, len(weight) // groups, shape[channels] // groups, -1)
     scale, shift = (x.reshape(groups, 1, -1, 1) for x in (scale, shift))
     bias = bias + (rows * shift).sum(axis=(2, 3)).reshape(-1)
@@ -85,7 +85,7 @@ def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def hoist(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move what works on elements or channels before a slice, to be folded into the layer there."""
+    """Move an elementwise or per-channel operator before a slice so that the layer there absorbs it."""
     change = affine(graph, node)
     if change is None and (node.op not in ELEMENTWISE or len(node.inputs) > 1):
         return None
@@ -137,7 +137,7 @@ def _by_channel(graph, node):
 
 
 def weights_of(graph, layer):
-    """Weight and bias in float64, zeros for no bias; None for weights that are computed."""
+    """Return weight and bias in float64, with zeros for a missing bias; None if weights are computed."""
     weight = graph.param(layer.inputs[1]) if len(layer.inputs) > 1 else None
     if weight is None:
         return None, None
@@ -149,7 +149,7 @@ def weights_of(graph, layer):
 
 
 def _channels(graph, layer):
-    """The axis of a layer's result that its outputs lie along."""
+    """Return the channel axis of a layer's result."""
     if layer.op == "FullyConnected":
         return 1 if layer.get("flatten", True) else len(graph.shape(layer.out) or ()) - 1
     layout = _layout(layer)
@@ -164,10 +164,10 @@ def _layout(layer):
 def with_weights(
     graph: Graph, layer: Node, data: Entry, weight: np.ndarray, bias: np.ndarray, **changed: Any
 ) -> Entry:
-    """The result of a layer like another, of other data, weights and arguments."""
+    """Return the result of a copy of a layer with other data, weights and arguments."""
     inputs = [data, graph.constant(layer, "weight", weight), graph.constant(layer, "bias", bias)]
     return graph.new(layer.op, layer, inputs, **{**layer.attrs, "no_bias": "False", **changed})
 
 
-#: In the order in which they are tried.
+#: The rules in the order in which they are tried.
 RULES = (hoist, fold_behind, fold_before)

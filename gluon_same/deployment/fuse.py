@@ -1,4 +1,4 @@
-"""MXNet's own fusion: a layer, what is added to its result and an activation as one operator."""
+"""MXNet's oneDNN fusion, which merges a layer with a following sum and activation."""
 
 from typing import Optional
 
@@ -6,18 +6,18 @@ import mxnet as mx
 
 from .graph import Graph
 
-#: MXNet's name for its fusion by oneDNN.
+#: MXNet's name for the fusion backend.
 BACKEND = "MKLDNN"
 
 
 def available() -> bool:
-    """Whether this build of MXNet has oneDNN."""
+    """Return whether this build of MXNet has oneDNN."""
     features = mx.runtime.Features()
     return any(name in features and features.is_enabled(name) for name in ("MKLDNN", "ONEDNN"))
 
 
 def computes_weights(graph: Graph) -> bool:
-    """Whether the weights of a layer are a result, which fused operators would take for constant."""
+    """Return whether any layer's weights are computed. Fused operators treat weights as constant."""
     layers = [node for node in graph.nodes() if node.op in ("Convolution", "FullyConnected")]
     return any(
         entry.node.op != "null" and not _is_cast(entry.node) for n in layers for entry in n.inputs[1:]
@@ -29,7 +29,7 @@ def _is_cast(node):
 
 
 def fuse(graph: Graph) -> Optional[Graph]:
-    """The graph with oneDNN's fused operators; None where nothing is fused."""
+    """Return the graph with oneDNN's fused operators; None if fusion saves no operator."""
     if computes_weights(graph):
         return None
     fused = Graph(graph.symbol().get_backend_symbol(BACKEND), graph.params, graph.inputs)

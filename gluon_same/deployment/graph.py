@@ -1,4 +1,4 @@
-"""A net's graph that can be changed: nodes, their parameters, and one walker."""
+"""Mutable graphs: nodes, parameters, and the application of rewrite rules."""
 
 import ast
 import json
@@ -11,14 +11,14 @@ Shape = Tuple[int, ...]
 
 
 class Node:
-    """A variable, whose ``op`` is ``'null'``, or an operator and what it is given.
+    """Node of a graph: an operator, or a variable with ``op='null'``.
 
     Parameters
     ----------
     op, name : str
     inputs : sequence of Entry
     attrs : dict
-        The operator's arguments, made strings as MXNet's JSON has them.
+        The operator's arguments as strings, as in MXNet's JSON.
     """
 
     def __init__(self, op: str, name: str, inputs: Sequence["Entry"] = (), **attrs: Any):
@@ -28,7 +28,7 @@ class Node:
         self.subgraphs: Optional[list] = None
 
     def get(self, key: str, default: Any = None) -> Any:
-        """An argument as a Python value."""
+        """Return an argument as a Python value."""
         text = self.attrs.get(key)
         if text is None:
             return default
@@ -39,33 +39,33 @@ class Node:
 
     @property
     def out(self) -> "Entry":
-        """The node's first result."""
+        """Return the node's first result."""
         return Entry(self, 0)
 
 
 class Entry(NamedTuple):
-    """One of a node's results."""
+    """One result of a node."""
 
     node: Node
     output: int
 
 
-#: Returns what an operator's first result is to be replaced by, or None.
+#: A function that returns the replacement of an operator's first result, or None.
 Rule = Callable[["Graph", Node], Optional[Entry]]
 
-#: Times that rules are tried again, because one may make room for another.
+#: Maximum number of rounds. Rules are tried again because one may enable another.
 ROUNDS = 10
 
 
 class Graph:
-    """A symbol and its parameters, as nodes that can be changed.
+    """Mutable graph of a symbol, with its parameters.
 
     Parameters
     ----------
     symbol : Symbol
-        In classic mode.
+        Symbol in classic mode.
     params : dict of str to NDArray
-        Arguments and auxiliary states alike.
+        Arguments and auxiliary states.
     inputs : dict of str to tuple of int
         Name and shape of each input.
     """
@@ -74,7 +74,7 @@ class Graph:
         self, symbol: mx.sym.Symbol, params: Dict[str, mx.nd.NDArray], inputs: Dict[str, Shape]
     ):
         self.params, self.inputs = dict(params), dict(inputs)
-        # Casts are left out by default.
+        # By default, ``tojson`` removes casts.
         content = json.loads(symbol.tojson(remove_amp_cast=False))
         nodes: List[Node] = []
         for each in content["nodes"]:
@@ -88,7 +88,7 @@ class Graph:
         self._shapes: Dict[Entry, Shape] = {}
 
     def nodes(self) -> Iterator[Node]:
-        """All nodes that the results follow from, inputs first."""
+        """Yield all nodes that the results depend on, inputs first."""
         done, stack = set(), [entry.node for entry in reversed(self.heads)]
         while stack:
             node = stack[-1]
@@ -102,19 +102,19 @@ class Graph:
                 yield node
 
     def operators(self) -> int:
-        """The number of operators."""
+        """Return the number of operators."""
         return sum(node.op != "null" for node in self.nodes())
 
     def symbol(self) -> mx.sym.Symbol:
-        """The graph as a symbol."""
+        """Return the graph as a symbol."""
         return to_symbol(list(self.nodes()), self.heads)
 
     def copy(self) -> "Graph":
-        """A graph that can be changed without changing this one; parameters are shared."""
+        """Return an independent copy of the graph that shares the parameters."""
         return Graph(self.symbol(), self.params, self.inputs)
 
     def rewrite(self, *rules: Rule) -> int:
-        """Apply rules to each operator, inputs first, until none applies; how often one did."""
+        """Apply rules to each operator, inputs first, until none applies; return the number applied."""
         total = 0
         for _ in range(ROUNDS):
             changed = self._walk(rules)
@@ -136,7 +136,7 @@ class Graph:
                 found = rule(self, node)
                 if found is not None:
                     moved[node.out] = found
-                    # Who used the old result uses the new one, which has its shape.
+                    # The new result has the same shape and consumers as the old one.
                     self._takers[found] = self._takers.get(found, []) + self.takers(node.out)
                     if node.out in self._shapes:
                         self._shapes[found] = self._shapes[node.out]
@@ -145,29 +145,29 @@ class Graph:
         return len(moved)
 
     def uses(self, entry: Entry) -> int:
-        """How many operators and results take an entry, while rules are applied."""
+        """Return the number of consumers of an entry. Valid only inside a rule."""
         return len(self.takers(entry))
 
     def takers(self, entry: Entry) -> List[Optional[Node]]:
-        """The operators that take an entry, while rules are applied; None for a result of the graph."""
+        """Return the consumers of an entry; None stands for a graph result. Valid only inside a rule."""
         return self._takers.get(entry, [None])
 
     def shape(self, entry: Entry) -> Optional[Shape]:
-        """The shape of an entry, while rules are applied; None where it is not known."""
+        """Return the shape of an entry; None if unknown. Valid only inside a rule."""
         return self._shapes.get(entry)
 
     def param(self, entry: Entry) -> Optional[np.ndarray]:
-        """The values of an entry that is a parameter; None of others."""
+        """Return a parameter's values; None if the entry is not a parameter."""
         if entry.node.op != "null" or entry.node.name not in self.params:
             return None
         return self.params[entry.node.name].asnumpy()
 
     def new(self, op: str, near: Node, inputs: Sequence[Entry], **attrs: Any) -> Entry:
-        """The result of a new operator, named after a node."""
+        """Return the result of a new operator, named after a node."""
         return Node(op, self._fresh(near.name), inputs, **attrs).out
 
     def constant(self, near: Node, word: str, values: Any) -> Entry:
-        """A new parameter, named after a node."""
+        """Return a new parameter, named after a node."""
         name = self._fresh(f"{near.name}_{word}")
         context = next((p.context for p in self.params.values()), mx.cpu())
         values = values if isinstance(values, mx.nd.NDArray) else mx.nd.array(values, dtype="float32")
@@ -183,7 +183,7 @@ class Graph:
         return found
 
     def _infer(self, nodes):
-        # By heads of our own: names may repeat where a block is called twice.
+        # Explicit heads identify entries, because names repeat if a block is called twice.
         entries = list(dict.fromkeys([n.out for n in nodes] + [e for n in nodes for e in n.inputs]))
         symbol = to_symbol(nodes, entries)
         known = {name: value.shape for name, value in self.params.items()}
@@ -194,7 +194,7 @@ class Graph:
 
 
 def scalar(node: Node) -> float:
-    """The number that an operator such as ``_mul_scalar`` takes."""
+    """Return the scalar argument of an operator such as ``_mul_scalar``."""
     return float(node.get("scalar", 0))
 
 
@@ -209,7 +209,7 @@ def _takers(nodes, heads):
 
 
 def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:
-    """The symbol of some nodes, inputs first, whose results are ``heads``."""
+    """Return the symbol of nodes in topological order, with results ``heads``."""
     order = {node: i for i, node in enumerate(nodes)}
     content = []
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Graphs that compute in 8-bit integers, by MXNet's own passes, and the data that they calibrate on."""
+"""Conversion of graphs to 8-bit integers by MXNet's own passes, and calibration data for it."""
 
 import itertools
 from typing import Any, Iterable, List, Sequence, Tuple
@@ -9,18 +9,18 @@ from mxnet.contrib import quantization
 
 from .graph import Graph
 
-#: At most so many batches calibrate a graph.
+#: Maximum number of calibration batches.
 BATCHES = 32
 
 
 def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
-    """The graph in 8-bit integers, whose ranges are those that some batches of inputs reach.
+    """Return the graph in 8-bit integers, with ranges calibrated on batches of inputs.
 
     Parameters
     ----------
     graph : Graph
     batches : sequence of sequence of NDArray
-        Of each batch, an array for each input.
+        One array per input in each batch.
     """
     arguments, states = split(graph)
     arrays = {
@@ -46,27 +46,27 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
 
 
 def split(graph: Graph) -> Tuple[dict, dict]:
-    """A graph's parameters as arguments and auxiliary states."""
+    """Split a graph's parameters into arguments and auxiliary states."""
     states = set(graph.symbol().list_auxiliary_states())
     arguments = {name: value for name, value in graph.params.items() if name not in states}
     return arguments, {name: value for name, value in graph.params.items() if name in states}
 
 
 def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context) -> List[List[Any]]:
-    """Batches of the inputs' shapes, from what a user calibrates with.
+    """Split calibration data into batches of the inputs' shapes.
 
     Parameters
     ----------
     data : NDArray, numpy.ndarray, or iterable
-        An array of samples for a single input; or batches, each an array or a tuple that begins with an
-        array for each input, as a DataLoader gives them.
+        An array of samples for a single input; or batches. A batch is an array, or a tuple that begins
+        with one array per input, such as a DataLoader yields.
     shapes : sequence of tuple of int
     context : Context
 
     Raises
     ------
     TypeError, ValueError
-        If an array is of another shape, or there are fewer samples than one batch has.
+        If an array has another shape, or the samples do not fill one batch.
     """
     if hasattr(data, "shape"):
         data = [data]

@@ -1,4 +1,4 @@
-"""The passes in their order, and the choices among them."""
+"""The order of the passes, and the choice among optional ones."""
 
 from typing import Dict, NamedTuple, Optional, Sequence
 
@@ -13,33 +13,33 @@ from .int8 import to_int8
 from .report import Report, Row
 from .running import error, faster, outputs, times
 
-#: A pass that changes numbers by more than this of the largest is left out.
+#: A pass is skipped if it changes numbers by more than this fraction of the largest.
 TOLERANCE = 1e-5
 
 
 class Pass(NamedTuple):
-    """A step from one graph to another.
+    """Graph transformation made of rules.
 
-    ``choice`` passes are faster for some nets and on some processors: tuning measures which, and without
-    it those with ``default`` are taken.
+    Passes with ``choice`` are faster only for some nets and processors. Tuning times them. Without
+    tuning, those with ``default`` are applied.
     """
 
     name: str
     rules: Sequence[Rule]
-    onednn: bool = False  #: whether it is for oneDNN alone
+    onednn: bool = False  #: whether the pass requires oneDNN
     choice: bool = False
     default: bool = True
-    lower: bool = True  #: whether it is for bfloat16 and int8, too
+    lower: bool = True  #: whether the pass also applies to bfloat16 and int8
 
     def apply(self, graph: Graph) -> Optional[Graph]:
-        """The graph after the pass; None where there is nothing to do."""
+        """Return the graph after the pass; None if nothing changed."""
         changed = graph.copy()
         return changed if changed.rewrite(*self.rules) else None
 
 
 _FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
 
-#: In their order; fusion or another dtype comes last.
+#: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
     Pass("drop and fold constants", clean.RULES),
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
@@ -52,17 +52,17 @@ PASSES = (
 
 
 class Pipeline:
-    """The passes over one net.
+    """Passes over one net.
 
     Parameters
     ----------
     arrays : sequence of NDArray
-        The inputs to measure with.
+        Inputs for measurements.
     dtype : {'float32', 'bfloat16', 'int8'}
     onednn, fuses : bool
-        Whether there is oneDNN, and whether operators may be fused by it.
+        Whether oneDNN is available, and whether it may fuse operators.
     tune, verbose : bool
-        Whether to choose by measuring, and whether to measure each pass.
+        Whether to choose by timing, and whether to time each pass.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Pipeline:
         self.tune, self.verbose = tune, verbose
 
     def start(self, portable: Graph, tuned: Optional[Graph] = None) -> Graph:
-        """The graph of the layers' portable windows, or that of the fastest of each where it wins."""
+        """Return the graph with portable windows, or the tuned graph if it is faster."""
         graph, kept = portable, "portable"
         if tuned is not None:
             kept = self._choose({"portable": (portable, 0), "tuned": (tuned, 0)}, kept)
@@ -92,7 +92,7 @@ class Pipeline:
         return graph
 
     def run(self, graph: Graph, want: Optional[Sequence[np.ndarray]] = None) -> Graph:
-        """The graph after all passes; those that change the numbers ``want`` are left out."""
+        """Return the graph after all passes, except for those that change the numbers ``want``."""
         for at, each in enumerate(PASSES):
             changed = self._apply(each, graph)
             if changed is None:
@@ -110,7 +110,7 @@ class Pipeline:
         return graph
 
     def end(self, graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
-        """The graph fused, or in another dtype."""
+        """Return the graph fused, or converted to another dtype."""
         if self.dtype == "int8":
             if computes_weights(graph):
                 raise ValueError("dtype='int8' needs weights that are parameters: use dtype='float32'")
@@ -135,7 +135,7 @@ class Pipeline:
         return each.apply(graph)
 
     def _choose(self, graphs, rule):
-        """The fastest graph, once the passes from its number on, and fusion, are applied to each."""
+        """Return the name of the fastest graph after applying its remaining passes and fusion."""
         ends = {}
         for name, (graph, at) in graphs.items():
             for each in PASSES[at:]:

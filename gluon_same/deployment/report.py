@@ -1,20 +1,20 @@
-"""What deploying did to a net, pass by pass."""
+"""Report of the passes that deployment applied to a net."""
 
 from typing import List, NamedTuple, Optional, Sequence
 
 
 class Row(NamedTuple):
-    """One pass.
+    """Effect of one pass.
 
     Parameters
     ----------
     name : str
     before, after : int
-        Operators.
+        Number of operators.
     ms_before, ms_after : float or None
-        Milliseconds of a call, the least of several; None where they were not measured.
+        Milliseconds per call, the minimum of several; None if not measured.
     note : str
-        Why the pass was left out, or what was chosen.
+        Why the pass was skipped, or which form was chosen.
 
     Examples
     --------
@@ -31,13 +31,13 @@ class Row(NamedTuple):
 
 
 class Report:
-    """The passes that a net went through, and the error of the result; printed, a table.
+    """Table of the applied passes, with the error of the result.
 
     Parameters
     ----------
     rows : sequence of Row
     error : float
-        The largest difference from the net's numbers, over the largest of these.
+        The largest difference from the net's numbers, divided by the largest of these.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Running a graph: on given arrays, or against the clock."""
+"""Evaluation and timing of graphs."""
 
 from typing import Any, Callable, Dict, List, Sequence
 
@@ -8,15 +8,15 @@ import numpy as np
 from ..tuning.timer import stopwatch
 from .graph import Graph
 
-#: What is the rule is kept unless another graph takes less than this of its time: less is noise.
+#: The default graph is kept unless another takes less than this fraction of its time. Less is noise.
 WORTH_IT = 0.97
 
-#: Times that all are timed, each time in turns.
+#: Number of timing rounds. Each round times all graphs in turn.
 REPEATS = 2
 
 
 def caller(graph: Graph, arrays: Sequence[mx.nd.NDArray]) -> Callable[[], List[mx.nd.NDArray]]:
-    """A function that runs a graph on arrays and waits for its results."""
+    """Return a function that runs a graph on arrays and waits for its results."""
     symbol, given = graph.symbol(), dict(zip(graph.inputs, arrays))
     names = symbol.list_inputs()
     values = [given[name] if name in given else graph.params[name] for name in names]
@@ -33,31 +33,31 @@ def caller(graph: Graph, arrays: Sequence[mx.nd.NDArray]) -> Callable[[], List[m
 
 
 def outputs(graph: Graph, arrays: Sequence[mx.nd.NDArray]) -> List[np.ndarray]:
-    """A graph's results as NumPy arrays, in float64."""
+    """Return a graph's results as float64 NumPy arrays."""
     return as_numpy(caller(graph, arrays)())
 
 
 def as_numpy(results: Sequence[Any]) -> List[np.ndarray]:
-    """Results as NumPy arrays of float64."""
+    """Return results as float64 NumPy arrays."""
     return [result.astype("float32").asnumpy().astype("float64") for result in results]
 
 
 def error(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> float:
-    """The largest difference over the largest number, of the output where that is largest."""
+    """Return the largest error of any output, relative to the largest number of that output."""
     return max(float(np.abs(a - b).max() / (np.abs(b).max() or 1)) for a, b in zip(got, want))
 
 
 def times(graphs: Dict[str, Graph], arrays: Sequence[mx.nd.NDArray]) -> Dict[str, float]:
-    """Seconds of a call of each graph, in turns."""
+    """Return seconds per call of each graph, timed in turn."""
     runs: Dict[str, Any] = {name: caller(graph, arrays) for name, graph in graphs.items()}
     for run in runs.values():
-        run()  # the first call prepares the weights
+        run()  # The first call prepares the weights.
     found = [stopwatch(runs) for _ in range(REPEATS)]
     return {name: min(each[name] for each in found) for name in graphs}
 
 
 def faster(graphs: Dict[str, Graph], arrays: Sequence[mx.nd.NDArray], rule: str) -> str:
-    """The name of the fastest graph, or that of the rule where it is about as fast."""
+    """Return the name of the fastest graph, or the default ``rule`` if it is about as fast."""
     seconds = times(graphs, arrays)
     best = min(seconds, key=lambda name: seconds[name])
     return best if seconds[best] < WORTH_IT * seconds[rule] else rule

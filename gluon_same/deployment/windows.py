@@ -1,4 +1,4 @@
-"""Rules for windows that are padded more at one end than at the other."""
+"""Rules for windows that pad one end more than the other."""
 
 from typing import Optional
 
@@ -9,10 +9,10 @@ from .graph import Entry, Graph, Node
 
 
 def grow_kernel(graph: Graph, node: Node) -> Optional[Entry]:
-    """Write a convolution that is cut, or whose input is padded, as one of a larger kernel.
+    """Enlarge the kernel of a convolution whose result is sliced or whose input is padded.
 
-    The kernel gets zeros at the end that is padded less. So the operator pads both ends alike, and
-    nothing is computed that is dropped, or copied.
+    Zeros are added to the kernel at the end that has less padding. The operator then pads both ends
+    equally, and no result is computed and then sliced away, or copied.
     """
     found = _cut(graph, node) if node.op == "slice" else _padded(graph, node)
     if found is None or min(map(min, found[2])) < 0:
@@ -27,7 +27,7 @@ def grow_kernel(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def grow_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
-    """Do so with convolutions of single channels, whose kernels cost little."""
+    """Apply :func:`grow_kernel` to depthwise convolutions, whose kernels cost little."""
     layer = node.inputs[0].node if node.op == "slice" else node
     if layer.op != "Convolution" or layer.get("num_group", 1) != layer.get("num_filter"):
         return None
@@ -35,7 +35,7 @@ def grow_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def _cut(graph, node):
-    """The convolution whose result is sliced, its data, and the padding of the outputs that are kept."""
+    """Return the convolution whose result is sliced, its data, and the padding of the kept outputs."""
     layer = node.inputs[0].node
     wanted = graph.shape(node.out)
     if not _first_is_channels(layer) or graph.uses(node.inputs[0]) > 1 or any(node.get("step") or ()):
@@ -48,13 +48,13 @@ def _cut(graph, node):
     for axis, (kernel, stride, own) in enumerate(_windows(layer), 2):
         before = own - begin[axis] * stride
         least = (wanted[axis] - 1) * stride + kernel - size[axis] - before
-        # The last windows leave up to stride - 1 elements over.
+        # The last windows may leave up to stride - 1 elements unread.
         paddings.append((before, min(max(before, least), least + stride - 1)))
     return layer, layer.inputs[0], paddings
 
 
 def _padded(graph, node):
-    """The convolution whose input is padded by zeros, what is padded, and by how much altogether."""
+    """Return the convolution whose input is zero-padded, the unpadded data, and the total padding."""
     if not _first_is_channels(node) or graph.uses(node.inputs[0]) > 1:
         return None
     pad = node.inputs[0].node
@@ -74,7 +74,7 @@ def _first_is_channels(node):
 
 
 def _windows(layer):
-    """Kernel, stride and padding along each axis."""
+    """Return kernel, stride and padding of each axis."""
     kernel = layer.get("kernel")
     stride = layer.get("stride") or (1,) * len(kernel)
     return list(zip(kernel, stride, layer.get("pad") or (0,) * len(kernel)))

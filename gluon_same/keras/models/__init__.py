@@ -1,4 +1,4 @@
-"""Keras models as Gluon nets."""
+"""Loading of Keras models as Gluon nets."""
 
 from .carry import load_keras_weights
 from .compare import compare

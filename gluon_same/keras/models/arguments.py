@@ -1,4 +1,4 @@
-"""The arguments of a layer, each read by its kind; what nobody read is refused."""
+"""Type-checked access to a layer's arguments. Arguments that nothing reads are rejected."""
 
 import math
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
@@ -7,7 +7,7 @@ from ... import arguments as checks
 
 _MISSING = object()
 
-#: What has no bearing on the numbers that a trained layer gives.
+#: Arguments that do not affect the numbers of a trained layer.
 _HARMLESS = {
     "autocast",
     "batch_input_shape",
@@ -34,11 +34,11 @@ _HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")
 
 
 class Unsupported(ValueError):
-    """A layer, or an argument of one, that cannot be brought to MXNet."""
+    """Layer or argument without an equivalent in MXNet."""
 
 
 class Arguments:
-    """The arguments of a layer, from its configuration.
+    """Arguments of a layer, from its configuration.
 
     Each method reads one argument and raises :class:`Unsupported` for a value of the wrong kind.
     """
@@ -48,7 +48,7 @@ class Arguments:
         self._read: Set[str] = set()
 
     def get(self, name: str, default: Any = _MISSING) -> Any:
-        """Whatever the argument is."""
+        """Return the argument as it is."""
         self._read.add(name)
         value = self._config.get(name, default)
         if value is _MISSING:
@@ -56,22 +56,22 @@ class Arguments:
         return value
 
     def whole(self, name: str, default: Any = _MISSING, least: int = 1) -> int:
-        """A whole number."""
+        """Return the argument as an int."""
         return self._checked(checks.whole, name, self.get(name, default), least)
 
     def axes(self, name: str, ndim: int, default: Any = _MISSING, least: int = 1) -> Tuple[int, ...]:
-        """A whole number for each spatial axis."""
+        """Return the argument as one int per spatial axis."""
         return self._checked(checks.per_axis, name, self.get(name, default), ndim, least)
 
     def flag(self, name: str, default: bool) -> bool:
-        """True or False."""
+        """Return the argument as a bool."""
         value = self.get(name, default)
         if not isinstance(value, bool):
             raise Unsupported(f"{name}={value!r} is neither True nor False")
         return value
 
     def number(self, name: str, default: Any = _MISSING) -> float:
-        """A finite number."""
+        """Return the argument as a finite float."""
         value = self.get(name, default)
         if isinstance(value, list) and len(value) == 1:  # an array of one element
             (value,) = value
@@ -80,18 +80,18 @@ class Arguments:
         return float(value)
 
     def optional_number(self, name: str) -> Optional[float]:
-        """A finite number or None."""
+        """Return the argument as a finite float or None."""
         return None if self.get(name, None) is None else self.number(name)
 
     def word(self, name: str, allowed: Sequence[str], default: Any = _MISSING) -> str:
-        """One of some words."""
+        """Return the argument as one of the allowed strings."""
         value = self.get(name, default)
         if not isinstance(value, str) or value.lower() not in allowed:
             raise Unsupported(f"{name}={value!r}, where {' or '.join(map(repr, allowed))} is supported")
         return value.lower()
 
     def ints(self, name: str, default: Any = _MISSING) -> List[int]:
-        """An int, or several, as a list."""
+        """Return an int or a list of ints as a list."""
         value = self.get(name, default)
         items = value if isinstance(value, list) else [value]
         if any(isinstance(item, bool) or not isinstance(item, int) for item in items):
@@ -99,22 +99,22 @@ class Arguments:
         return items
 
     def only(self, **supported: Any) -> None:
-        """Refuse every value of these arguments but the one given, or its absence."""
+        """Raise unless each argument is absent or has the given value."""
         for name, wanted in supported.items():
             value = self.get(name, wanted)
             if value != wanted or isinstance(value, bool) != isinstance(wanted, bool):
                 raise Unsupported(f"{name}={value!r}, where {wanted!r} alone is supported")
 
     def ignore(self, *names: str) -> None:
-        """Let arguments pass whatever they are."""
+        """Accept any value of these arguments."""
         self._read.update(names)
 
     def all(self) -> Dict[str, Any]:
-        """Every argument by its name."""
+        """Return all arguments by name."""
         return dict(self._config)
 
     def finish(self) -> None:
-        """Refuse what nobody has read, but for what has no bearing on the numbers."""
+        """Raise for unread arguments, except for those that do not affect the numbers."""
         unread = {
             name: value
             for name, value in self._config.items()

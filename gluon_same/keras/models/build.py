@@ -1,4 +1,4 @@
-"""From a configuration to a net: each layer's block, and the steps between them."""
+"""Construction of a net from a configuration: blocks for layers, and the steps between them."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -21,27 +21,27 @@ from .values import Order, Value, channels_first, keras_order, transposition
 
 
 class Owner(NamedTuple):
-    """A layer with its weights, or a nested model with its layers."""
+    """Layer with its weights, or nested model with its layers."""
 
     name: str
     class_name: str
     trainable: bool
     weights: Tuple[Weight, ...]
-    owners: Optional[List["Owner"]]  # of a nested model
+    owners: Optional[List["Owner"]]  # layers of a nested model
     block: HybridBlock
 
 
 class Settings(NamedTuple):
-    """What all layers of a model share."""
+    """Settings that all layers of a model share."""
 
-    version: Tuple[int, int]  # of the Keras that wrote the model
+    version: Tuple[int, int]  # version of the Keras that wrote the model
     custom: Dict[str, Callable]
-    channels_first: Callable[[int], Order]  # how arrays with channels first are stored
-    arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # a layer's arrays, by its path
+    channels_first: Callable[[int], Order]  # storage order of channels_first arrays, by rank
+    arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # returns a layer's arrays from its path
 
 
 class Result(NamedTuple):
-    """A net whose parameters have no values yet, and who owns them."""
+    """Net with parameters that are not initialized, and the owners of the parameters."""
 
     net: KerasNet
     owners: List[Owner]
@@ -49,14 +49,14 @@ class Result(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What comes to light on the way, in nested models too."""
+    """Findings of the construction, including those in nested models."""
 
-    problems: List[str]  # what is not supported
+    problems: List[str]  # unsupported layers and arguments
     constants: List[Tuple[Any, Any]]  # parameters, and their values in the configuration
-    inference_only: List[str]  # paths of layers that would do something else in Keras' training
+    inference_only: List[str]  # paths of layers that differ from Keras in training
 
 
-#: What a builder raises for a configuration that is not as Keras writes it.
+#: Errors that builders raise for malformed configurations.
 _FAILURES = (
     *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError),
     mx.MXNetError,
@@ -64,7 +64,7 @@ _FAILURES = (
 
 
 class _Unknown(Exception):
-    """A layer takes what another, which is refused, would have given."""
+    """Raised if an input of a layer comes from a rejected layer."""
 
 
 def build(model: config.Model, settings: Settings, layout: str) -> Result:
@@ -75,12 +75,12 @@ def build(model: config.Model, settings: Settings, layout: str) -> Result:
     model : Model
     settings : Settings
     layout : {'NCHW', 'NHWC'}
-        Of the net's inputs and outputs.
+        Layout of the net's inputs and outputs.
 
     Raises
     ------
     ValueError
-        If layers or arguments are not supported: the message lists all of them.
+        If layers or arguments are not supported. The message lists all of them.
     """
     found = Found([], [], [])
     builder = _Builder(model, settings, (), f"{model.name}_", found)
@@ -96,7 +96,7 @@ def build(model: config.Model, settings: Settings, layout: str) -> Result:
 
 
 def order_of(model: config.Model) -> Callable[[int], Order]:
-    """How arrays with channels first are stored: as Keras has them, where it has them so already."""
+    """Return the storage order of channels_first arrays: Keras' own if the model is channels-first."""
     return keras_order if _is_channels_first(model) else channels_first
 
 
@@ -124,7 +124,7 @@ def _as_input(model: config.Model, ref: config.Ref, order: Callable[[int], Order
 
 
 class _Builder:
-    """The building of one model, or of a nested one."""
+    """Builder of one model or nested model."""
 
     def __init__(
         self,
@@ -146,15 +146,15 @@ class _Builder:
         self.shown: List[Shown] = []
         self.owners: Dict[str, Owner] = {}
         self.values: Dict[config.Ref, Value] = {}
-        self.taken: Dict[str, Tuple[Value, ...]] = {}  # what each layer was first called with
-        self.slots: Dict[Any, int] = {}  # of arrays that were put in another form
+        self.taken: Dict[str, Tuple[Value, ...]] = {}  # inputs of each layer's first call
+        self.slots: Dict[Any, int] = {}  # slots of reordered arrays, by step
         self.count = 0
         self.shared = {call.layer for call in model.calls if call.number}
 
     def build(
         self, inputs: Sequence[Value], outer: Callable[[int], Optional[Order]]
     ) -> Optional[Tuple[KerasNet, List[Owner], List[Value]]]:
-        """The net, who owns its parameters, and its outputs; None where something is refused."""
+        """Return the net, the owners of its parameters, and its outputs; None if a layer is rejected."""
         starts = [value._replace(slot=self._slot()) for value in inputs]
         for ref, value in zip(self.model.inputs, starts):
             self.values[ref] = value
@@ -195,15 +195,15 @@ class _Builder:
             self._show(ref, value)
 
     def _inputs(self, call: config.Call) -> List[Value]:
-        """What a call takes, as far as it is known."""
+        """Return the known inputs of a call."""
         return [self.values[ref] for ref in call.inputs() if ref in self.values]
 
     def _guessed(self, call: config.Call) -> List[Value]:
-        """What a refused layer might give: its input, so that the layers after it are looked at, too."""
+        """Return the input of a rejected layer as its output, so that later layers are checked too."""
         return [value._replace(padding=None, guessed=True) for value in self._inputs(call)[:1]]
 
     def _connected(self, layer: config.Layer, call: config.Call) -> List[Value]:
-        """The outputs of a call, whose steps are added."""
+        """Add the steps of a call and return its outputs."""
         builder = self._builder_of(layer, call)
         args, kwargs = (self._filled(part) for part in (call.args, call.kwargs))
         inputs = _values((args, kwargs))
@@ -225,7 +225,7 @@ class _Builder:
     def _builder_of(
         self, layer: config.Layer, call: config.Call
     ) -> Union[Callable[..., Built], config.Model]:
-        """What builds a layer, or the model of a nested one."""
+        """Return the builder of a layer, or the model of a nested one."""
         name = layer.class_name.rpartition(">")[2]
         custom = self.settings.custom.get(layer.class_name) or self.settings.custom.get(name)
         if custom is not None:
@@ -254,7 +254,7 @@ class _Builder:
         )
 
     def _filled(self, value: Any) -> Any:
-        """Arguments of a call with a Value for each Ref."""
+        """Return the arguments of a call with each Ref replaced by its Value."""
         if isinstance(value, config.Ref):
             found = self.values.get(value)
             if found is None:
@@ -267,7 +267,7 @@ class _Builder:
         return value
 
     def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
-        """Inputs of a layer that was called before, in the order that it took then."""
+        """Return the inputs of a shared layer in the axis order of its first call."""
         if [x.rank for x in inputs] != [x.rank for x in first]:
             raise Unsupported("it is shared by inputs with other numbers of axes")
         return [self._in_order(x, before.order) for x, before in zip(inputs, first)]
@@ -275,7 +275,7 @@ class _Builder:
     def _added(
         self, layer: config.Layer, call: config.Call, built: Built, inputs: Sequence[Value]
     ) -> List[Value]:
-        """The outputs of a layer whose block is built, and its step."""
+        """Add the step of a layer whose block is built, and return its outputs."""
         takes = built.takes or (None,) * len(inputs)
         if built.folds:
             ready = list(inputs)
@@ -297,7 +297,7 @@ class _Builder:
         ]
 
     def _child(self, layer: config.Layer, call: config.Call, built: Built) -> str:
-        """The name of the block that runs a call: a layer with weights has one, whatever its calls."""
+        """Return the name of the block for a call. Calls of a layer with weights share one block."""
         first = self.owners.get(layer.name)
         if first is not None and first.weights:
             return layer.name
@@ -312,7 +312,7 @@ class _Builder:
         return name
 
     def _keep_to_inference(self, call: config.Call, block: HybridBlock) -> None:
-        """Heed ``training=False`` of a call; in Keras 3 that of the whole model prevails."""
+        """Apply a call's ``training=False``. Keras 3 ignores it in favor of the whole model's mode."""
         if call.kwargs.get("training") is False and self.settings.version < (3, 0):
             _freeze(block)
 
@@ -348,14 +348,14 @@ class _Builder:
         return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
 
     def _in_order(self, value: Value, order: Optional[Order]) -> Value:
-        """A value with the zeros around it, in an order; steps are added where it is not so."""
+        """Return a value with its padding applied and its axes in an order, adding steps as needed."""
         if value.padding is not None:
             run = Run(value.padding.layer, (value.slot,), ())
             self.blocks[value.padding.layer] = value.padding.block
             value = value._replace(slot=self._once(run), padding=None)
         if order is None:
             return value
-        if value.rank < len(order):  # a matrix: axes of one element between its two
+        if value.rank < len(order):  # insert axes of size 1 into a matrix
             sizes = {0: 0, len(order) - 1: -1}
             step: Step = Widen(value.slot, tuple(sizes.get(axis, 1) for axis in order), -1)
         else:
@@ -366,7 +366,7 @@ class _Builder:
         return value._replace(slot=self._once(step), order=order)
 
     def _once(self, step: Any) -> int:
-        """The slot of what a step gives, which is added unless it is there."""
+        """Return the slot of a step's result. Equal steps are added once."""
         if step not in self.slots:
             slot = self.slots[step] = self._slot()
             outputs = {"outputs": (slot,)} if isinstance(step, Run) else {"output": slot}
@@ -396,7 +396,7 @@ def _values(value: Any) -> List[Value]:
 
 
 def _check_call(kwargs: Dict[str, Any]) -> None:
-    """Refuse arguments of a call that change what it computes."""
+    """Raise for arguments of a call that change its result."""
     for name, value in kwargs.items():
         harmless = (
             value in (None, []) or (name == "training" and value is False) or name == "initial_state"
@@ -408,7 +408,7 @@ def _check_call(kwargs: Dict[str, Any]) -> None:
 
 
 def _freeze(block: HybridBlock) -> None:
-    """Have a block compute as in inference, whatever the mode."""
+    """Make a block compute as in inference in every mode."""
 
     def freeze(each):
         if hasattr(each, "running_mean"):

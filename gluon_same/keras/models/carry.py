@@ -1,4 +1,4 @@
-"""Reading Keras' weights into a net that the user wrote."""
+"""Loading of Keras weights into existing Gluon nets."""
 
 import math
 import os
@@ -33,7 +33,7 @@ def load_keras_weights(
     input_shape: Optional[Sequence[int]] = None,
     ctx: Any = None,
 ) -> None:
-    """Read the weights of a Keras model into a net with the same layers in the same order.
+    """Load the weights of a Keras model into a net with the same layers in the same order.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ def load_keras_weights(
         separable ones, ``Dense``, ``BatchNorm``, ``LayerNorm`` and ``Embedding``, registered in the
         order of Keras' layers.
     path : path, or (path, path)
-        As for :func:`load_model`; a file of weights alone will do.
+        As for :func:`load_model`. A file of weights alone is enough.
     input_shape : tuple of int, optional
-        Shape of the net's input, the batch first. Required where a ``Dense`` follows a ``Flatten`` and
-        the file holds no configuration: the order of its rows follows from the sizes.
+        Shape of the net's input, batch first. Required if a ``Dense`` follows a ``Flatten`` and the file
+        holds no configuration, because the order of the weight's rows depends on the sizes.
     ctx : Context or list of Context, optional
         For parameters that are not yet initialized; the current context by default.
 
@@ -56,10 +56,10 @@ def load_keras_weights(
     OSError
         If the file cannot be opened.
     TypeError
-        If ``net`` is no block.
+        If ``net`` is not a Block.
     ValueError
-        If the file is damaged, or its layers and the net's do not fit: the message shows both sides. The
-        net is as it was then.
+        If the file is damaged, or if its layers do not fit the net's. The message lists both sides. The
+        net is unchanged in this case.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def load_keras_weights(
 
 
 class _Loader:
-    """The reading of one file into one net."""
+    """Loader of one file into one net."""
 
     def __init__(self, net: Block, found: Opened, units: Sequence[Block], held: Sequence[Held]):
         self.net = net
@@ -105,7 +105,7 @@ class _Loader:
         self.held = held
 
     def values(self, unit: Block, layer: Held, spatial: Dict[Block, int]) -> Values:
-        """The parameters of a layer, and their values."""
+        """Return a layer's parameters with their values."""
         weights = weights_of(unit, layer)
         roles = [role for _, role in layer.entries]
         if len(weights) != len(roles) or any(r and r != w.role for w, r in zip(weights, roles)):
@@ -114,7 +114,7 @@ class _Loader:
         for weight, (where, _) in zip(weights, layer.entries):
             array = self.found.weights.array(where)
             if unit in spatial and weight.role == "kernel":
-                # Keras flattens (rows, columns, channels), and MXNet (channels, rows, columns).
+                # Keras flattens (rows, columns, channels), but MXNet flattens (channels, rows, columns).
                 rows = array.reshape((spatial[unit], -1, array.shape[-1]))
                 array = rows.transpose(1, 0, 2).reshape(array.shape)
             values += self._fitting(unit, layer, weight, array)
@@ -132,13 +132,13 @@ class _Loader:
         )
 
     def spatial(self, input_shape: Optional[Sequence[int]], model: Optional[Model]) -> Dict[Block, int]:
-        """For each Dense behind a Flatten, how many positions were flattened."""
+        """Return the number of flattened positions for each Dense after a Flatten."""
         suspects = []
         for before, unit, layer in zip([None, *self.held], self.units, self.held):
             if isinstance(unit, nn.Dense) and before is not None:
                 kernel = self.found.weights.shape(layer.entries[0][0])
                 last = self.found.weights.shape(before.entries[-1][0])
-                if kernel[:1] != last[-1:]:  # otherwise each row is a channel of the layer before
+                if kernel[:1] != last[-1:]:  # else each row is one channel of the layer before
                     suspects.append(unit)
         if not suspects:
             return {}
@@ -160,8 +160,8 @@ class _Loader:
 
 
 def _positions(calls: Any, shapes: Shapes, suspects: Sequence[Block]) -> Dict[Block, int]:
-    """The positions whose channels are the inputs of each Dense, where there are several."""
-    flattened: Dict[str, int] = {}  # of matrices, by their symbol
+    """Return the number of flattened positions in each Dense's input, where it exceeds 1."""
+    flattened: Dict[str, int] = {}  # positions in each matrix, by symbol name
     found, before = {}, ()
     for block, args, outs in calls:
         (shape,), (out,) = shapes.of(args[:1]), shapes.of(outs[:1])
@@ -170,7 +170,7 @@ def _positions(calls: Any, shapes: Shapes, suspects: Sequence[Block]) -> Dict[Bl
         if len(shape) > 2:
             positions = math.prod(shape[2:])
         elif math.prod(before[1:]) == math.prod(shape[1:]) and args[0].name not in flattened:
-            positions = math.prod(before[2:])  # the net's own code flattened what came before
+            positions = math.prod(before[2:])  # the net flattened it outside of any block
         else:
             positions = flattened.get(args[0].name, 1)
         if block in suspects and positions > 1 and (len(shape) == 2 or block._flatten):
@@ -184,7 +184,7 @@ def _positions(calls: Any, shapes: Shapes, suspects: Sequence[Block]) -> Dict[Bl
 
 
 def _saved_shape(model: Optional[Model]) -> Optional[Tuple[int, ...]]:
-    """The shape of the one input, channels first, with some size for what is open."""
+    """Return the channels-first shape of the single input, with 64 for unknown sizes."""
     if model is None or len(model.inputs) != 1:
         return None
     config = model.layers[model.inputs[0].layer].config
@@ -196,7 +196,7 @@ def _saved_shape(model: Optional[Model]) -> Optional[Tuple[int, ...]]:
 
 
 def _held(found: Opened, model: Optional[Model]) -> Iterator[Held]:
-    """The layers with weights, in the model's order; by class and number where there is no model."""
+    """Yield the layers with weights in the model's order, or by class and number without a model."""
     file = found.weights
     root = legacy_root(file)
     if root is not None:
@@ -224,7 +224,7 @@ def _of_group(file: Hdf5, name: str, group: str) -> Iterator[Held]:
 
 
 def _legacy(file: Hdf5, root: str) -> Iterator[Held]:
-    """The layers of a legacy file: the arrays of a nested model by the scopes in their names."""
+    """Yield the layers of a legacy file. Name scopes separate the layers of a nested model."""
     for layer in file.texts("layer_names", root):
         group = f"{root}/{layer}" if root else layer
         scopes: Dict[str, List[Tuple[str, str]]] = {}
@@ -236,7 +236,7 @@ def _legacy(file: Hdf5, root: str) -> Iterator[Held]:
 
 
 def _in_order_of(units: Sequence[Block], held: Sequence[Held]) -> List[Held]:
-    """The layers of a file that names them by class and number, in the order of a net's."""
+    """Return a file's layers, known by class and number, in the order of the net's."""
     left, ordered = list(held), []
     for unit in units:
         layer = next((layer for kind in kinds_of(unit) for layer in left if layer.kind == kind), None)
@@ -247,7 +247,7 @@ def _in_order_of(units: Sequence[Block], held: Sequence[Held]) -> List[Held]:
 
 
 def _both_sides(found: Opened, units: Sequence[Block], held: Sequence[Held], why: str) -> str:
-    """The net's layers and the file's, line by line."""
+    """Return a message that lists the net's layers beside the file's."""
     left = [f"{unit.name} ({type(unit).__name__})" for unit in units]
     right = [f"{layer.name} ({', '.join(r or '?' for _, r in layer.entries)})" for layer in held]
     width = max(map(len, left), default=0)

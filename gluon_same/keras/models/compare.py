@@ -1,4 +1,4 @@
-"""Comparing a net with what Keras computes, layer by layer."""
+"""Comparison of a net's layer outputs with Keras'."""
 
 import os
 import zipfile
@@ -17,29 +17,29 @@ _TITLES = ("Layer (type)", "Shape in Keras", "Largest", "Difference")
 
 
 class Difference(NamedTuple):
-    """One layer's output, compared."""
+    """Comparison of one layer's output."""
 
-    layer: str  # 'backbone/conv1' for a layer of a nested model
-    type: str  # of the block
-    shape: Tuple[int, ...]  # in Keras
-    found: Tuple[int, ...]  # the net's, its axes in Keras' order
-    largest: float  # magnitude in Keras
-    difference: float  # the largest, relative to that; infinite where the shapes differ
+    layer: str  # name, such as 'backbone/conv1' in a nested model
+    type: str  # class of the block
+    shape: Tuple[int, ...]  # Keras' shape
+    found: Tuple[int, ...]  # the net's shape, axes in Keras' order
+    largest: float  # largest magnitude in Keras
+    difference: float  # largest difference over `largest`; infinite if the shapes differ
 
 
 class Comparison:
-    """What :func:`compare` found. Printed, it is a table.
+    """Result of :func:`compare`, which prints as a table.
 
     Attributes
     ----------
     rows : list of Difference
-        One for each layer that both have, in the net's order.
+        One for each layer that both sides have, in the net's order.
     first : Difference or None
         The first layer beyond the tolerance.
     tolerance : float
     not_compared : list of str
-        Entries of the file that the net has no array for: layers it does not have, and paddings that
-        are a part of the next layer.
+        Entries of the file without an array in the net: unknown layers, and paddings that the next layer
+        includes.
     """
 
     def __init__(self, rows: Sequence[Difference], tolerance: float, not_compared: Sequence[str]):
@@ -77,36 +77,36 @@ def compare(
     activations: Union[str, "os.PathLike[str]", Dict[str, Array]],
     tolerance: float = 1e-4,
 ) -> Comparison:
-    """Compare the output of each layer with what Keras computed.
+    """Compare the output of each layer with Keras' output.
 
     Parameters
     ----------
     net : KerasNet
-        From :func:`load_model`.
+        A net from :func:`load_model`.
     activations : path or dict of str to array
-        An ``.npz`` file, or its content, with all arrays as Keras has them: each layer's output by the
-        layer's name (``'name#1'`` for that of its second call, ``'model/name'`` for a layer of a nested
-        model, ``'model/name#1'`` for that model's second call), and the model's inputs, by the names of
-        their layers or as ``'input:0'``, ``'input:1'``.
+        An ``.npz`` file, or a dict of its content, with arrays in Keras' layout. It holds each layer's
+        output by layer name and the model's inputs by the names of their layers, or as ``'input:0'``,
+        ``'input:1'``. The output of a layer's second call is ``'name#1'``. A layer of a nested model is
+        ``'model/name'``, and ``'model/name#1'`` in that model's second call.
     tolerance : float
-        Share of a layer's largest magnitude up to which it counts as equal.
+        Largest accepted difference, as a fraction of the layer's largest magnitude.
 
     Returns
     -------
     Comparison
-        Its ``str()`` is a table, which names the first layer beyond the tolerance.
+        Its ``str()`` is a table that names the first layer beyond the tolerance.
 
     Raises
     ------
     OSError
         If the file cannot be opened.
     TypeError, ValueError
-        If ``net`` is none of :func:`load_model`'s, if the file is damaged, if it lacks an input, or if
-        it has no layer of the net.
+        If ``net`` is not from :func:`load_model`, if the file is damaged, if it lacks an input, or if it
+        holds no layer of the net.
 
     Notes
     -----
-    In Keras, where ``x`` is a batch of inputs::
+    To write the file in Keras for a batch of inputs ``x``::
 
         probe = keras.Model(model.inputs, [layer.output for layer in model.layers])
         outputs = dict(zip([layer.name for layer in model.layers], probe.predict(x)))
@@ -157,7 +157,7 @@ def _read(path: str) -> Dict[str, Array]:
             for name in file.files:
                 try:
                     arrays[name] = file[name]
-                except Exception as error:  # zipfile's, zlib's and NumPy's own
+                except Exception as error:  # zipfile, zlib and NumPy raise different errors
                     raise ValueError(f"entry {name!r} cannot be read: {error}") from error
     except (ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is no .npz file that can be read: {error}") from error
@@ -179,7 +179,7 @@ def _input(net: KerasNet, index: int, known: Dict[str, Array]) -> mx.nd.NDArray:
 
 
 def _outputs(net: KerasNet, inputs: Sequence[Any], path: str = "") -> Iterator[Tuple[str, str, Array]]:
-    """Name, block's type and output of each layer; the layers of a nested model come before it."""
+    """Yield the name, block type and output of each layer. Layers of a nested model precede it."""
     slots = net.run_steps(mx.nd, *inputs)
     runs = {slot: step for step in net.plan.steps if isinstance(step, Run) for slot in step.outputs}
     entered = set()

@@ -1,14 +1,14 @@
-"""Keras' configurations, of Keras 2 and 3, as one simple graph of calls."""
+"""Parser of Keras 2 and 3 configurations into one simple graph of calls."""
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-#: Classes whose configuration holds layers.
+#: Classes of models, whose configurations hold layers.
 SEQUENTIAL = ("Sequential",)
 FUNCTIONAL = ("Functional", "Model")
 
 
 class Ref(NamedTuple):
-    """One output of one call of a layer."""
+    """Reference to one output of one call of a layer."""
 
     layer: str
     call: int
@@ -16,35 +16,35 @@ class Ref(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One call of a layer. In ``args`` and ``kwargs`` each array is a :class:`Ref`."""
+    """Call of a layer. In ``args`` and ``kwargs`` each array is a :class:`Ref`."""
 
     layer: str
-    number: int  # of the layer's calls before
+    number: int  # index among the layer's calls
     args: List[Any]
     kwargs: Dict[str, Any]
 
     def inputs(self) -> List[Ref]:
-        """All arrays that the call takes."""
+        """Return all arrays that the call receives."""
         return list(refs((self.args, self.kwargs)))
 
 
 class Layer(NamedTuple):
-    """A layer of a configuration."""
+    """Layer of a configuration."""
 
     name: str
     class_name: str
-    module: str  # of its class; '' where Keras does not write it
+    module: str  # module of the class; '' if not written
     config: Dict[str, Any]
-    model: Optional["Model"]  # of a nested model
+    model: Optional["Model"]  # the model itself, for a nested model
 
     @property
     def trainable(self) -> bool:
-        """Whether Keras trains it."""
+        """Return whether Keras trains the layer."""
         return self.config.get("trainable") is not False
 
 
 class Model(NamedTuple):
-    """A model of a configuration: what is called, in an order in which that can be done."""
+    """Model of a configuration, with its calls in execution order."""
 
     name: str
     layers: Dict[str, Layer]
@@ -54,7 +54,7 @@ class Model(NamedTuple):
     trainable: bool
 
     def all_layers(self) -> Iterator[Layer]:
-        """The layers of this model and of those nested in it."""
+        """Yield the layers of this model and of nested models."""
         for layer in self.layers.values():
             yield layer
             if layer.model is not None:
@@ -62,14 +62,14 @@ class Model(NamedTuple):
 
 
 def parse(config: Dict[str, Any], path: str) -> Model:
-    """Read a configuration.
+    """Parse a configuration.
 
     Parameters
     ----------
     config : dict
-        What ``model.to_json()`` holds.
+        The decoded text of ``model.to_json()``.
     path : str
-        The file, for messages.
+        Path of the file, for error messages.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def parse(config: Dict[str, Any], path: str) -> Model:
     Raises
     ------
     ValueError
-        If it is not the configuration of a Sequential or functional model.
+        If ``config`` is not the configuration of a Sequential or functional model.
     """
     try:
         class_name, content = config.get("class_name"), decoded(config.get("config"))
@@ -95,7 +95,7 @@ def parse(config: Dict[str, Any], path: str) -> Model:
 
 
 def decoded(value: Any) -> Any:
-    """A JSON value with Keras' wrappings of tuples and arrays taken off."""
+    """Return a JSON value with Keras' wrappers of tuples and arrays removed."""
     if isinstance(value, dict):
         kind = value.get("class_name")
         if kind == "__tuple__":
@@ -111,7 +111,7 @@ def decoded(value: Any) -> Any:
 
 
 def refs(value: Any) -> Iterator[Ref]:
-    """The arrays in nested lists and dicts, in Keras' order."""
+    """Yield the arrays in nested lists and dicts, in Keras' order."""
     if isinstance(value, Ref):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -129,7 +129,7 @@ def _is_model(class_name, content):
 
 
 def _model(content) -> Model:
-    if isinstance(content, list):  # a Sequential of Keras before 2.2.3
+    if isinstance(content, list):  # Keras before 2.2.3 writes a Sequential as a list
         content = {"layers": content}
     layers = {}
     for entry in content["layers"]:
@@ -176,7 +176,7 @@ def _sequential(content, layers):
 
 
 def _first_shape(layer):
-    """The shape of the input, where the first layer says it."""
+    """Return the input shape if the first layer has one."""
     if layer.model is not None:
         inner = layer.model.layers[layer.model.inputs[0].layer]
         return _first_shape(inner)
@@ -206,8 +206,8 @@ def _functional(content, layers):
 
 
 def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:
-    """Positional and keyword arguments of a call."""
-    if isinstance(node, dict):  # Keras 3, whose arrays `decoded` has turned into Refs
+    """Return positional and keyword arguments of a call."""
+    if isinstance(node, dict):  # Keras 3; `decoded` has already created the Refs
         return list(node.get("args") or []), dict(node.get("kwargs") or {})
     kwargs: Dict[str, Any] = {}
 
@@ -231,7 +231,7 @@ def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:
 
 
 def _named(value, layers):
-    """Keyword arguments of Keras 2 with Refs for its [layer, call, output]."""
+    """Return Keras 2 keyword arguments with a Ref for each [layer, call, output]."""
     if _is_legacy_ref(value, layers):
         return _ref(value)
     if isinstance(value, list):
@@ -259,7 +259,7 @@ def _ref(item) -> Ref:
 
 
 def _ends(value, layers) -> List[Ref]:
-    """A model's inputs or outputs: one, a list, or a dict."""
+    """Return a model's inputs or outputs, written as one, a list, or a dict."""
     if _is_legacy_ref(value, layers):
         return [_ref(value)]
     items = [item for _, item in sorted(value.items())] if isinstance(value, dict) else value
@@ -267,9 +267,9 @@ def _ends(value, layers) -> List[Ref]:
 
 
 def _numbering(calls, used: Sequence[Ref]) -> Dict[str, List[int]]:
-    """For each layer the numbers by which its calls are known, in their order.
+    """Return the numbers by which each layer's calls are known, in call order.
 
-    A nested model may have been called before, when it was made, which shifts the numbers.
+    A nested model may have been called when it was built, which shifts the numbers.
     """
     numbers: Dict[str, Set[int]] = {}
     for ref in used:
@@ -301,7 +301,7 @@ def _renumbered(value: Union[Call, Ref, Any], numbers: Dict[str, List[int]]) -> 
 
 
 def _ordered(calls: Dict[Tuple[str, int], Call]) -> List[Call]:
-    """The calls, each after those whose outputs it takes, and otherwise in the file's order."""
+    """Return the calls in topological order, and otherwise in the file's order."""
     done: Dict[Tuple[str, int], Call] = {}
     for key in calls:
         stack = [key]

@@ -1,4 +1,4 @@
-"""Reading Keras' files safely: JSON, zip and HDF5, within bounds that follow from the file's size."""
+"""Safe reading of Keras' JSON, zip and HDF5 files, within bounds that depend on the file's size."""
 
 import io
 import json
@@ -14,28 +14,28 @@ Path = Union[str, "os.PathLike[str]"]
 
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 
-#: What a file may grow to when it is unpacked: so many bytes, and so many times its size.
+#: Bounds of a file's unpacked size: this many bytes plus this multiple of the file's size.
 _LEAST, _TIMES = 2**26, 20
 
 
 class Opened(NamedTuple):
-    """A model's configuration, and the HDF5 file of its weights."""
+    """Configuration of a model, and the HDF5 file of its weights."""
 
-    config: Optional[Dict[str, Any]]  # None for a file that holds weights alone
-    version: Optional[str]  # of Keras, where the file says it
+    config: Optional[Dict[str, Any]]  # None for a file of weights alone
+    version: Optional[str]  # Keras version, if the file contains it
     weights: "Hdf5"
 
 
 class Hdf5:
-    """An HDF5 file whose arrays are read within a bound, and whose errors name the entry.
+    """HDF5 file with bounded reads and errors that name the entry.
 
     Parameters
     ----------
     group : h5py.Group
     path : str
-        The file, for messages.
+        Path of the file, for error messages.
     most : int
-        How many bytes all arrays may take together.
+        Maximum total size of all arrays in bytes.
     """
 
     def __init__(self, group: Any, path: str, most: int):
@@ -44,30 +44,30 @@ class Hdf5:
         self._left = most
 
     def names(self, where: str = "") -> List[str]:
-        """What a group holds; nothing where there is no such group."""
+        """Return the names in a group; an empty list if there is no such group."""
         with self._explained(where):
             group = self._find(where)
             return list(group) if hasattr(group, "keys") else []
 
     def has(self, where: str) -> bool:
-        """Whether there is such an entry."""
+        """Return whether the file has an entry."""
         with self._explained(where):
             return self._find(where) is not None
 
     def has_attribute(self, name: str, where: str = "") -> bool:
-        """Whether an entry has such an attribute; Keras splits those that are long."""
+        """Return whether an entry has an attribute, which Keras splits into parts if it is long."""
         with self._explained(f"{where}@{name}"):
             attributes = self._find(where).attrs
             return name in attributes or f"{name}0" in attributes
 
     def text(self, name: str, where: str = "") -> Optional[str]:
-        """An attribute that is a string."""
+        """Return a string attribute."""
         with self._explained(f"{where}@{name}"):
             value = self._find(where).attrs.get(name)
             return value.decode("utf-8") if isinstance(value, bytes) else value
 
     def texts(self, name: str, where: str = "") -> List[str]:
-        """An attribute that is a list of strings, which Keras splits where it is long."""
+        """Return an attribute that is a list of strings. Keras splits long lists into parts."""
         with self._explained(f"{where}@{name}"):
             attributes = self._find(where).attrs
             parts = [attributes[name]] if name in attributes else []
@@ -76,12 +76,12 @@ class Hdf5:
             return [_decoded(text) for part in parts for text in np.asarray(part).ravel()]
 
     def shape(self, where: str) -> Tuple[int, ...]:
-        """The shape of an array."""
+        """Return the shape of an array."""
         with self._explained(where):
             return tuple(self._find(where).shape)
 
     def array(self, where: str) -> np.ndarray:
-        """A floating array in float32, or an integer one as it is."""
+        """Return a floating-point array as float32, or an integer array unchanged."""
         import h5py
 
         with self._explained(where):
@@ -100,7 +100,7 @@ class Hdf5:
             return values.astype(np.float32, copy=False) if found.dtype.kind == "f" else values
 
     def _find(self, where):
-        """The group or dataset, by links that stay in the file; None where there is none."""
+        """Return a group or dataset, or None if absent. Only links inside the file are followed."""
         import h5py
 
         if where not in self._found:
@@ -116,19 +116,19 @@ class Hdf5:
     def _explained(self, where):
         try:
             yield
-        except Exception as error:  # h5py raises nearly every kind for a damaged file
+        except Exception as error:  # a damaged file can raise almost any error in h5py
             raise ValueError(f"{self.path}: entry {where or '/'!r} cannot be read: {error}") from error
 
 
 @contextmanager
 def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
-    """Open a model's file or files.
+    """Open the file or files of a model.
 
     Parameters
     ----------
     path : path, or (path, path)
-        A ``.keras`` file; an ``.h5`` file, of a model or of weights alone; or a configuration, as
-        ``model.to_json()`` gives it, and a file of weights.
+        A ``.keras`` file; an ``.h5`` file of a model or of weights alone; or a file with the text of
+        ``model.to_json()``, and a file of weights.
 
     Yields
     ------
@@ -141,7 +141,7 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
     OSError
         If a file cannot be opened.
     ValueError
-        If a file is damaged or of another kind; the message names it, and its entry.
+        If a file is damaged or of another kind. The message names the file and the entry.
     """
     _require_h5py()
     if isinstance(path, (tuple, list)):
@@ -196,20 +196,20 @@ def _zipped(path):
 
 def _member(archive, name):
     try:
-        return archive.read(name)  # checks its length and its sum
-    except Exception as error:  # zlib's, lzma's and zipfile's own
+        return archive.read(name)  # verifies length and checksum
+    except Exception as error:  # zlib, lzma and zipfile raise different errors
         raise ValueError(f"entry {name!r} is damaged: {error}") from error
 
 
 def _check_heaps(path, content):
-    """Refuse a heap of strings whose objects do not lie in it, which HDF5 may read forever."""
+    """Raise if string heaps hold objects beyond their end, on which HDF5 may loop forever."""
     at = content.find(b"GCOL\x01")
     while at >= 0:
         end = at + int.from_bytes(content[at + 8 : at + 16], "little")
         here = at + 16
         while here + 16 <= end <= len(content):
             size = int.from_bytes(content[here + 8 : here + 16], "little")
-            if content[here : here + 2] != b"\0\0":  # otherwise the rest of the heap, with its header
+            if content[here : here + 2] != b"\0\0":  # else free space, whose size includes its header
                 size = 16 + (size + 7) // 8 * 8
             here += size
             if size < 16 or here > end:
@@ -223,7 +223,7 @@ def _hdf5(path, source, size):
 
     try:
         file = h5py.File(source, "r")
-    except Exception as error:  # OSError for most damage, and what Python's buffers raise
+    except Exception as error:  # damage raises OSError or errors of Python's buffers
         raise ValueError(f"{path} is no HDF5 file that can be read: {error}") from error
     try:
         yield Hdf5(file, path, _most(size))

@@ -1,4 +1,4 @@
-"""Reading whole models."""
+"""Loading of whole Keras models."""
 
 import os
 import re
@@ -26,34 +26,34 @@ def load_model(
     layout: str = "NCHW",
     ctx: Any = None,
 ) -> KerasNet:
-    """Read a Keras model as a Gluon net, with its weights.
+    """Load a Keras model and its weights as a Gluon net.
 
-    Neither Keras nor TensorFlow is needed, and no code in the file is run. The net serves every input
-    size that the model's layers do, whatever size the model was made for. It hybridizes, trains, saves
-    its parameters and exports as any other.
+    Neither Keras nor TensorFlow is required, and no code in the file is run. The net accepts every input
+    size that the model's layers accept, whatever size the model was built for. It hybridizes, trains,
+    saves its parameters and exports like any other Gluon net.
 
     Parameters
     ----------
     path : path, or (path, path)
-        A ``.keras`` file, an ``.h5`` file that holds a model, or two files: the text that
-        ``model.to_json()`` gives, and the weights (``.weights.h5`` or ``.h5``). From Keras 2.2 to 2.15,
-        or Keras 3.
+        A ``.keras`` file, an ``.h5`` file of a whole model, or two files: the text of
+        ``model.to_json()`` and the weights (``.weights.h5`` or ``.h5``). Keras 2.2 to 2.15 and Keras 3
+        are supported.
     custom : dict of str to callable, optional
-        For classes that are not known, ``builder(config, arrays)``. It receives the configuration of the
-        layer and its arrays as Keras has them, and returns an initialized HybridBlock for data whose
-        channels come first. It takes precedence for classes that are known.
+        Maps class names to builders, called as ``builder(config, arrays)``. A builder receives the
+        layer's configuration and its arrays in Keras' layout. It returns an initialized HybridBlock for
+        channels-first data. Custom builders take precedence over built-in ones.
     layout : {'NCHW', 'NHWC'}
-        Whether inputs and outputs have their channels first, or as Keras has them. That of a Keras model
-        whose layers say ``data_format='channels_first'`` is Keras' own.
+        Layout of inputs and outputs: channels first (NCHW), or that of Keras (NHWC). A Keras model whose
+        layers have ``data_format='channels_first'`` keeps its own layout.
     ctx : Context or list of Context, optional
-        Where the parameters are; the current context by default.
+        Context of the parameters; the current context by default.
 
     Returns
     -------
     KerasNet
-        A HybridBlock. Its children (``net.layers['conv1']``) and its parameters have Keras' names. What
-        Keras does not train has ``grad_req='null'``, and BatchNormalization that is frozen uses its
-        running averages, as in Keras.
+        A HybridBlock. Its children (``net.layers['conv1']``) and its parameters have Keras' names.
+        Weights that Keras does not train have ``grad_req='null'``, and a frozen BatchNormalization uses
+        its running averages, as in Keras.
 
     Raises
     ------
@@ -62,19 +62,20 @@ def load_model(
     OSError
         If a file cannot be opened.
     ValueError
-        If a file is damaged or hostile, naming the entry; if the model holds what is not supported:
-        the message lists all such layers and arguments at once; or in MXNet's NumPy mode.
+        If a file is damaged or malicious; if the model contains unsupported layers or arguments, all of
+        which the message lists; or if MXNet's NumPy mode is active.
 
     Warns
     -----
     UserWarning
-        If layers that add noise in Keras' training do nothing here.
+        If the model has layers that add noise in Keras' training, because they have no effect here.
 
     Notes
     -----
-    Numbers are float32. In training, Keras' running variances are those of a sample (n - 1), and MXNet's
-    those of a population (n). A layer or an inner model that was called with ``training=False`` computes
-    as in inference in training, too, if Keras 2 wrote the file; Keras 3 itself ignores it there.
+    The net computes in float32. In training, Keras updates running variances with the sample variance
+    (n - 1), and MXNet with the population variance (n). A layer or nested model called with
+    ``training=False`` runs in inference mode even in training if Keras 2 wrote the file. Keras 3 ignores
+    that argument.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def load_model(
     ...     file['layers/dense/vars/1'] = [0., 1.]
     >>> layer = {'name': 'dense', 'units': 2, 'batch_input_shape': [None, 3]}
     >>> layers = [{'class_name': 'Dense', 'config': layer}]
-    >>> with open(text, 'w') as file:                       # what model.to_json() gives, in short
+    >>> with open(text, 'w') as file:                       # a short form of model.to_json()
     ...     json.dump({'class_name': 'Sequential', 'config': {'name': 'net', 'layers': layers}}, file)
     >>> net = load_model((text, weights))                   # or 'model.keras', or 'model.h5'
     >>> net.hybridize()
@@ -135,8 +136,8 @@ def _freeze(owners):
 
 
 def _version(found):
-    """The version of Keras; TensorFlow's Keras of the 2.2 line counts as its 2.3."""
-    if found.version is None:  # Keras 3 writes it in no text of its own, and its modules
+    """Return the version of Keras. The 2.2 line of TensorFlow's Keras counts as 2.3."""
+    if found.version is None:  # Keras 3 omits its version from JSON but adds modules
         return (3, 0) if "module" in found.config else (2, 3)
     numbers = re.match(r"(\d+)\.(\d+)", found.version)
     version = tuple(map(int, numbers.groups())) if numbers else (2, 3)

@@ -1,4 +1,4 @@
-"""The net that a Keras model becomes: a graph of blocks that have Keras' names."""
+"""The net of a loaded Keras model: a graph of blocks with Keras' names."""
 
 from types import MappingProxyType
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -9,7 +9,7 @@ from mxnet.ndarray import NDArray
 
 
 class Run(NamedTuple):
-    """A step that calls a child."""
+    """Step that calls a child."""
 
     child: str
     inputs: Tuple[int, ...]  # slots
@@ -17,7 +17,7 @@ class Run(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A step that puts the axes of an array in another order."""
+    """Step that transposes an array."""
 
     slot: int
     axes: Tuple[int, ...]
@@ -25,10 +25,10 @@ class Move(NamedTuple):
 
 
 class Widen(NamedTuple):
-    """A step that gives a matrix axes of one element."""
+    """Step that inserts axes of size 1 into a matrix."""
 
     slot: int
-    shape: Tuple[int, ...]  # of MXNet's reshape
+    shape: Tuple[int, ...]  # argument of MXNet's reshape
     output: int
 
 
@@ -37,7 +37,7 @@ Shape = Tuple[Optional[int], ...]
 
 
 class Shown(NamedTuple):
-    """A layer's output, as Keras has it."""
+    """Layer output that corresponds to one in Keras."""
 
     key: str  # the layer's name, with '#1' for its second call
     slot: int
@@ -45,31 +45,31 @@ class Shown(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a net runs."""
+    """Steps of a net, with its inputs and outputs."""
 
     steps: Tuple[Step, ...]
     inputs: Tuple[int, ...]  # slots
     outputs: Tuple[int, ...]
     shown: Tuple[Shown, ...]  # the outputs of layers
-    saved: Tuple[Shape, ...]  # of the inputs, when the model was saved
-    fixed: Tuple[Shape, ...]  # the same, with None for what may be of any size
-    made: Tuple[Shape, ...]  # of the outputs, likewise
+    saved: Tuple[Shape, ...]  # input shapes of the saved model
+    fixed: Tuple[Shape, ...]  # the same, with None for sizes that may vary
+    made: Tuple[Shape, ...]  # output shapes, with None likewise
 
 
 class KerasNet(HybridBlock):
-    """A net read from a Keras model by :func:`gluon_same.keras.load_model`.
+    """Net loaded from a Keras model by :func:`gluon_same.keras.load_model`.
 
-    Its children have Keras' layer names, and so have its parameters. It takes one positional argument
-    for each of the model's inputs, and returns its output, or a list of them.
+    Children and parameters have Keras' layer names. The net receives one positional argument for each of
+    the model's inputs, and returns one output or a list of outputs.
 
     Parameters
     ----------
     blocks : dict of str to HybridBlock
-        Children by Keras' names.
+        Children by Keras' layer names.
     plan : Plan
-        What to run.
+        Steps to run.
     prefix, params
-        As :class:`mxnet.gluon.HybridBlock`'s.
+        As for :class:`mxnet.gluon.HybridBlock`.
 
 
     Inputs:
@@ -87,7 +87,7 @@ class KerasNet(HybridBlock):
 
     @property
     def layers(self) -> Mapping[str, HybridBlock]:
-        """The blocks by Keras' names."""
+        """Return the blocks by Keras' layer names."""
         return MappingProxyType(self._children)
 
     def forward(self, x: Any, *others: Any) -> Any:
@@ -111,7 +111,7 @@ class KerasNet(HybridBlock):
         return outputs[0] if len(outputs) == 1 else outputs
 
     def run_steps(self, F: Any, *inputs: Any) -> Dict[int, Any]:
-        """What every slot holds after all steps."""
+        """Run all steps and return the content of every slot."""
         slots = dict(zip(self.plan.inputs, inputs))
         for step in self.plan.steps:
             if isinstance(step, Run):
@@ -124,7 +124,7 @@ class KerasNet(HybridBlock):
         return slots
 
     def _check_input(self, shape: Shape) -> None:
-        """Raise a ValueError for the first input's shape where it cannot fit; tracers call it."""
+        """Raise a ValueError if the first input's shape does not fit. Tracers call this method."""
         self._check_inputs([shape])
 
     def _check_inputs(self, given: Sequence[Shape]) -> None:

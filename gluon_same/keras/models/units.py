@@ -1,4 +1,4 @@
-"""The blocks of a user's net that are layers of Keras, and what each takes from a file."""
+"""Matching of a Gluon net's blocks with Keras' layers and their arrays."""
 
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -11,15 +11,15 @@ from .layers.table import into
 
 
 class Held(NamedTuple):
-    """A layer of the file that has weights."""
+    """Layer with weights in a file."""
 
     name: str
-    kind: str  # Keras' class in snake case, '' where the file does not say it
-    entries: Tuple[Tuple[str, str], ...]  # place and role of each array, '' for an unknown role
+    kind: str  # Keras' class in snake case, '' if unknown
+    entries: Tuple[Tuple[str, str], ...]  # path and role of each array, '' for an unknown role
 
 
 def units_of(block: Block) -> Iterator[Block]:
-    """Blocks that are one layer of Keras each, in the order in which they were registered."""
+    """Yield blocks that correspond to one Keras layer each, in registration order."""
     if isinstance(block, (nn.SeparableConv1D, nn.SeparableConv2D)) or block._reg_params:
         yield block
         return
@@ -28,19 +28,19 @@ def units_of(block: Block) -> Iterator[Block]:
 
 
 def kinds_of(unit: Block) -> List[str]:
-    """The classes of Keras, in snake case, that a block may be."""
+    """Return the Keras classes, in snake case, that may correspond to a block."""
     kinds = [kind for kind, cls, _ in _UNITS if isinstance(unit, cls)]
     return [kind for kind in kinds if _is_depthwise(unit) or not kind.startswith("depthwise")]
 
 
 def _is_depthwise(unit: Block) -> bool:
-    """Whether a convolution may be depthwise."""
+    """Return whether a convolution may be depthwise."""
     known = (nn.DepthwiseConv1D, nn.DepthwiseConv2D)
     return isinstance(unit, known) or getattr(unit, "_kwargs", {}).get("num_group", 1) > 1
 
 
 def weights_of(unit: Block, layer: Held) -> List[Weight]:
-    """What a block takes from a layer of the file."""
+    """Return a block's parameters with their arrays from a layer of the file."""
     for _, cls, weights in _UNITS:
         if isinstance(unit, cls):
             return weights(unit, layer)
@@ -56,7 +56,7 @@ def _convolution(unit: Block, layer: Held) -> List[Weight]:
     def put(array):
         value = array.transpose(ndim + 1, ndim, *range(ndim))
         if _is_depthwise(unit) and not fits(unit.weight.shape, value.shape):
-            # Keras has (*kernel, channels, multiplier) there.
+            # Keras' shape is (*kernel, channels, multiplier).
             value = array.transpose(ndim, ndim + 1, *range(ndim)).reshape((-1, 1, *kernel))
         return [(unit.weight, value)]
 
@@ -84,7 +84,7 @@ def _normalization(unit: Block, layer: Held) -> List[Weight]:
     if isinstance(unit, nn.BatchNorm):
         parameters.update(moving_mean=unit.running_mean, moving_variance=unit.running_var)
     roles = [role for _, role in layer.entries]
-    if "" in roles:  # arrays by number: all of them, or all but what is not trained here
+    if "" in roles:  # arrays by number: untrained ones may be absent
         lacking = len(parameters) - len(roles)
         fixed = [name for name in ("gamma", "beta") if parameters[name].grad_req == "null"]
         roles = [name for name in parameters if name not in fixed[:lacking]]
@@ -95,7 +95,7 @@ def _embedding(unit: Block, layer: Held) -> List[Weight]:
     return [Weight("embeddings", (None, None), into(unit.weight))]
 
 
-#: Keras' class in snake case, Gluon's, and what it takes from a file; the first that fits counts.
+#: Keras' class in snake case, Gluon's class, and the function that matches arrays. The first match wins.
 _UNITS = (
     ("separable_conv1d", nn.SeparableConv1D, _separable),
     ("separable_conv2d", nn.SeparableConv2D, _separable),
@@ -115,5 +115,5 @@ _UNITS = (
 
 
 def fits(has: Optional[Sequence[int]], given: Sequence[int]) -> bool:
-    """Whether a parameter takes a shape; what is not known yet is 0, or -1."""
+    """Return whether a shape fits a parameter, whose unknown sizes are 0 or -1."""
     return not has or (len(has) == len(given) and all(n in (0, -1, m) for n, m in zip(has, given)))

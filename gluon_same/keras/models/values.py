@@ -1,10 +1,10 @@
-"""What flows between layers: shapes in Keras' axes, and the order in which the axes are stored.
+"""Values between layers: shapes in Keras' axes, and the order in which the axes are stored.
 
-Keras' axes are ``(batch, ..., channels)`` for most layers, and oneDNN's convolutions take
-``(batch, channels, ...)``. So a value has a shape in Keras' axes, and an *order*: for each axis of the
-array that holds it, Keras' axis. A layer says which order it takes and which it gives, and a transpose
-is added only where the two differ. A layer that works element by element takes any order, and Keras'
-``Permute`` renames axes.
+Keras' axes are ``(batch, ..., channels)`` for most layers, but oneDNN's convolutions require
+``(batch, channels, ...)``. A value therefore has a shape in Keras' axes and an *order*, which holds
+Keras' axis for each axis of the stored array. Each layer declares the orders of its input and output,
+and a transpose is added only where they differ. Elementwise layers accept any order, and Keras'
+``Permute`` only renames axes.
 """
 
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
@@ -15,72 +15,72 @@ Pairs = Tuple[Tuple[int, int], ...]
 
 
 class Padding(NamedTuple):
-    """Zeros that a ZeroPadding layer puts around a value, which the next layer may put there itself."""
+    """Pending zeros of a ZeroPadding layer, which the next layer may add itself."""
 
-    layer: Any  # the ZeroPadding's name
-    block: Any  # what pads
+    layer: Any  # name of the ZeroPadding layer
+    block: Any  # block that pads
     pairs: Pairs  # (before, after) for each of the stored array's spatial axes
 
 
 class Value(NamedTuple):
-    """One array of a net."""
+    """Array in a net."""
 
-    slot: int  # where the net keeps it
-    shape: Shape  # in Keras' axes, for the input sizes that the model was saved with
-    open: Shape  # the same, with None for what depends on the input's sizes
+    slot: int  # the net's slot that holds it
+    shape: Shape  # in Keras' axes, for the input sizes of the saved model
+    open: Shape  # the same, with None for sizes that depend on the input
     order: Order  # Keras' axis for each axis of the array
     padding: Optional[Padding] = None  # included in the shapes, and not in the array
     nonnegative: bool = False
-    guessed: bool = False  # because what it follows from is refused
+    guessed: bool = False  # because it depends on a rejected layer
 
     @property
     def rank(self) -> int:
-        """Number of axes, with that of the batch."""
+        """Return the number of axes, including the batch."""
         return len(self.shape)
 
     @property
     def channels(self) -> Optional[int]:
-        """Elements of Keras' last axis."""
+        """Return the size of Keras' last axis."""
         return self.shape[-1]
 
     def stored(self, axis: int) -> int:
-        """Where the array has one of Keras' axes."""
+        """Return the stored axis that holds one of Keras' axes."""
         return self.order.index(axis % self.rank)
 
     def stored_shape(self, shape: Shape) -> Shape:
-        """A shape in Keras' axes, in the order in which the array is stored."""
+        """Return a shape in Keras' axes as a shape in the stored order."""
         return tuple(shape[axis] for axis in self.order)
 
 
 def all_known(sizes: Sequence[Optional[int]]) -> Optional[List[int]]:
-    """Sizes that are all known; None where one is not."""
+    """Return the sizes; None if any is unknown."""
     known = [n for n in sizes if n is not None]
     return known if len(known) == len(sizes) else None
 
 
 def keras_order(rank: int) -> Order:
-    """Axes stored as Keras has them."""
+    """Return the order that stores axes as Keras does."""
     return tuple(range(rank))
 
 
 def channels_first(rank: int) -> Order:
-    """Keras' last axis stored right after the batch."""
+    """Return the order that stores Keras' last axis right after the batch."""
     return (0, rank - 1, *range(1, rank - 1)) if rank > 2 else keras_order(rank)
 
 
 def transposition(order: Order, wanted: Order) -> Optional[Tuple[int, ...]]:
-    """The axes of a transpose from one order to another; None where they are the same."""
+    """Return the axes of a transpose from one order to another; None if they are equal."""
     return None if order == wanted else tuple(order.index(axis) for axis in wanted)
 
 
 def same_memory(order: Order, wanted: Order, shape: Shape) -> bool:
-    """Whether two orders hold the elements of a shape alike: axes of one element may be anywhere."""
+    """Return whether two orders store a shape identically. Axes of size 1 may be anywhere."""
     one, other = ([axis for axis in axes if shape[axis] != 1] for axes in (order, wanted))
     return one == other
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape of values that are combined element by element; ValueError if they do not fit."""
+    """Return the broadcast shape; raise a ValueError if the shapes do not fit."""
     return tuple(_broadcast_axis(sizes, shapes) for sizes in zip(*shapes))
 
 
@@ -96,7 +96,7 @@ def _broadcast_axis(sizes, shapes):
 def window_size(
     size: Optional[int], span: int, stride: int, padding: str, what: str = "the window"
 ) -> Optional[int]:
-    """Outputs of a window on an axis, for Keras' words."""
+    """Return the output size of a window on one axis, for Keras' padding names."""
     if size is None:
         return None
     if padding != "valid":
@@ -107,7 +107,7 @@ def window_size(
 
 
 def replaced(shape: Shape, axes: Sequence[int], sizes: Sequence[Optional[int]]) -> Shape:
-    """A shape with other sizes on some axes."""
+    """Return a shape with some axes' sizes replaced."""
     new = list(shape)
     for axis, size in zip(axes, sizes):
         new[axis] = size

@@ -1,4 +1,4 @@
-"""Which array of a file belongs to which layer, and putting it there."""
+"""Assignment of a file's arrays to the parameters of a net."""
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -16,36 +16,36 @@ Path = Tuple[str, ...]
 
 
 class Entry(NamedTuple):
-    """An array of a legacy file that is not read yet."""
+    """Array of a legacy file that is not read yet."""
 
     where: str
     name: str  # 'conv/kernel:0'
 
     @property
     def role(self) -> str:
-        """What the file calls it: 'kernel'."""
+        """Return the role in the file, such as 'kernel'."""
         return role_of(self.name)
 
 
 class Grouped:
-    """The weights of ``.keras`` and ``.weights.h5`` files: groups by class, arrays by number.
+    """Weights in ``.keras`` and ``.weights.h5`` files: groups by class, arrays by number.
 
     Parameters
     ----------
     file : Hdf5
     model : Model
-        Whose layers the groups are of.
+        Model whose layers the groups belong to.
     """
 
     def __init__(self, file: Hdf5, model: Model):
         self.file = file
-        # Keras 2.13 has another name for the same group.
+        # Keras 2.13 uses another name for this group.
         self._layers = "layers" if file.has("layers") else "_layer_checkpoint_dependencies"
-        self.groups: Dict[Path, str] = {}  # by the path of a layer
+        self.groups: Dict[Path, str] = {}  # group by layer path
         self._name_groups(model, (), "")
 
     def _name_groups(self, model: Model, path: Path, group: str) -> None:
-        """Name the group of each layer: its class in snake case, and a number from the second on."""
+        """Find the group of each layer: its class in snake case, numbered from the second one."""
         counts: Dict[str, int] = {}
         for layer in model.layers.values():
             kind = snake_case(layer.class_name)
@@ -56,14 +56,14 @@ class Grouped:
                 self._name_groups(layer.model, (*path, layer.name), own)
 
     def arrays(self, path: Path) -> List[np.ndarray]:
-        """All arrays of a layer."""
+        """Return all arrays of a layer."""
         group = f"{self.groups[path]}/vars"
         return [
             self.file.array(f"{group}/{name}") for name in sorted(self.file.names(group), key=number_of)
         ]
 
     def fill(self, owners: Sequence[Owner], put: "Put", path: Path = ()) -> None:
-        """Put every weight of these layers in its place."""
+        """Assign all weights of these layers to their parameters."""
         for owner in owners:
             own = (*path, owner.name)
             if owner.owners is not None:
@@ -83,15 +83,15 @@ class Grouped:
 
 
 class Legacy:
-    """The weights of ``.h5`` files of Keras 2: a group for each layer, by its name.
+    """Weights in ``.h5`` files of Keras 2: one group per layer, by name.
 
     Parameters
     ----------
     file : Hdf5
     root : str
-        The group that holds them.
+        Group that holds the weights.
     model : Model
-        Whose weights they are.
+        Model that the weights belong to.
     """
 
     def __init__(self, file: Hdf5, root: str, model: Model):
@@ -103,9 +103,9 @@ class Legacy:
             self._entries[layer] = [Entry(f"{group}/{name}", name) for name in names]
 
     def arrays(self, path: Path) -> List[np.ndarray]:
-        """All arrays of a layer, which nobody else gets then.
+        """Return all arrays of a layer and remove them from the arrays left.
 
-        Those of a layer in a nested model are the ones whose names hold the layer's.
+        The arrays of a layer in a nested model are those whose names contain the layer's name.
         """
         held = self._entries.get(path[0], [])
         entries = [entry for entry in held if len(path) == 1 or f"/{path[-1]}/" in f"/{entry.name}"]
@@ -113,7 +113,7 @@ class Legacy:
         return [self.file.array(entry.where) for entry in entries]
 
     def fill(self, owners: Sequence[Owner], put: "Put") -> None:
-        """Put every weight of these layers in its place."""
+        """Assign all weights of these layers to their parameters."""
         owners = [owner for owner in owners if _all_weights(owner)]
         held = {name: entries for name, entries in self._entries.items() if entries}
         if not {owner.name for owner in owners} <= held.keys():
@@ -131,7 +131,7 @@ class Legacy:
                 put(path, weight, self.file, entry.where)
 
     def _by_order(self, owners, held):
-        """The layers of the file for the model's, as Keras has it where their names differ."""
+        """Return the file's layers for the model's by position, as Keras does if the names differ."""
         if len(held) != len(owners):
             missing = [owner.name for owner in owners if owner.name not in held]
             raise ValueError(
@@ -142,19 +142,19 @@ class Legacy:
 
 
 def source_of(file: Hdf5, model: Model) -> Union[Legacy, Grouped]:
-    """The weights of a file, in the form that it has."""
+    """Return the reader for a file's format."""
     root = legacy_root(file)
     return Grouped(file, model) if root is None else Legacy(file, root, model)
 
 
 def legacy_root(file: Hdf5) -> Optional[str]:
-    """The group of a legacy file's weights; None for a file of another form."""
+    """Return the group of a legacy file's weights; None for other formats."""
     root = "model_weights" if file.has("model_weights") else ""
     return root if file.has_attribute("layer_names", root) else None
 
 
 class Put:
-    """Puts arrays into parameters, after a look at their shapes.
+    """Writer of arrays to parameters, with shape checks.
 
     Parameters
     ----------
@@ -177,12 +177,12 @@ class Put:
             self.set(parameter, value)
 
     def set(self, parameter: Parameter, value: np.ndarray) -> None:
-        """Give a parameter its value, and its shape where it has none."""
-        # As Gluon reads its own files: without an initial value, and with a single copy.
+        """Set a parameter's value, and its shape if unknown."""
+        # Like Gluon's own loading, this skips the initializer and copies the values once.
         parameter._load_init(_shared(value), self.ctx)
 
     def replace(self, parameter: Parameter, value: np.ndarray) -> None:
-        """Give a parameter its value, which may have one of another dtype or in other places."""
+        """Set a parameter's value. An initialized parameter keeps its dtype and context."""
         if parameter._data is None and not parameter._deferred_init:
             self.set(parameter, value)
         else:
@@ -191,12 +191,12 @@ class Put:
 
 
 def _shared(value: np.ndarray) -> mx.nd.NDArray:
-    """An array in the memory of NumPy's."""
+    """Return an NDArray that shares NumPy's memory."""
     return mx.nd.from_numpy(np.ascontiguousarray(value, np.float32))
 
 
 def _all_weights(owner: Owner, path: Path = (), frozen: bool = False) -> List[Tuple[Path, Weight, bool]]:
-    """The weights of a layer or a nested model, layer by layer, and whether Keras trains each."""
+    """Return the weights of a layer or nested model, layer by layer, and whether Keras trains each."""
     path, trainable = (*path, owner.name), owner.trainable and not frozen
     if owner.owners is None:
         never = ("moving_mean", "moving_variance", "mean", "variance", "count")
@@ -205,11 +205,11 @@ def _all_weights(owner: Owner, path: Path = (), frozen: bool = False) -> List[Tu
 
 
 def _matched(owner: Owner, entries: Sequence[Entry]) -> Any:
-    """The weights that a legacy file's entries are of, in the entries' order; None if none fit.
+    """Match weights to a legacy file's entries, in the entries' order; return None if none fit.
 
-    Keras stores what it trains first, and for nested models that reaches across layers. What it trained
-    when it stored the file may differ from what the configuration says, so the other orders are tried,
-    and the names in the file decide.
+    Keras stores trainable weights first, across the layers of a nested model. The trainable weights at
+    the time of saving may differ from those in the configuration. The function therefore tries other
+    orders, and the names in the file decide.
     """
     weights = _all_weights(owner)
     trained = [(path, weight) for path, weight, trains in weights if trains]
@@ -224,11 +224,11 @@ def _matched(owner: Owner, entries: Sequence[Entry]) -> Any:
 
 
 def _same_role(role: str, name: str) -> bool:
-    """Whether a file's name may be that of a role: some layers give theirs names of their own."""
+    """Return whether a name in a file may denote a role. Some layers use names of their own."""
     return name == role or role.endswith(name) or name not in _KNOWN_ROLES
 
 
-#: Names by which a legacy file settles what an array is.
+#: Names that identify an array's role in a legacy file.
 _KNOWN_ROLES = (
     "alpha",
     "beta",

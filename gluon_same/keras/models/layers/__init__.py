@@ -1,6 +1,6 @@
-"""Keras' layers, each with the block that it becomes."""
+"""Keras' layers and the builders of their blocks."""
 
-from . import (  # noqa: F401  each fills the table
+from . import (  # noqa: F401  each registers its builders
     activations,
     convolutions,
     core,

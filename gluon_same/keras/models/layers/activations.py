@@ -1,4 +1,4 @@
-"""Activations: by argument, as the layer ``Activation``, and as layers of their own."""
+"""Activations, given by argument, by the layer ``Activation`` or by layers of their own."""
 
 from typing import Any, Dict, Optional
 
@@ -10,27 +10,27 @@ from ..values import Value
 from . import functions
 from .table import BUILDERS, Built, Request, Weight, builds, elementwise, into, same_shape
 
-#: Activations that are one operator of oneDNN's.
+#: Activations that oneDNN has an operator for.
 _NATIVE = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "softplus": "softrelu"}
 
-#: Those whose numbers depend on all elements along an axis.
+#: Activations that depend on all elements along an axis.
 _ALONG_AXIS = ("softmax", "log_softmax", "sparsemax")
 
 _NONNEGATIVE = ("relu", "relu6", "sigmoid", "softplus", "softmax", "exponential", "hard_sigmoid")
 
-#: Names by which Keras has had the same thing.
+#: Older and alternative names of activations.
 _SAME = {"swish": "silu", "hard_swish": "hard_silu", "exp": "exponential"}
 
 
 class Function(HybridBlock):
-    """An activation that MXNet has no block for.
+    """Activation that MXNet has no block for.
 
     Parameters
     ----------
     name : str
-        Of :mod:`.functions`.
+        Name of a function in :mod:`.functions`.
     **arguments
-        Of that function.
+        Arguments of that function.
     """
 
     def __init__(self, name: str, prefix: Optional[str] = None, **arguments: Any):
@@ -49,23 +49,23 @@ class Function(HybridBlock):
 def activation(
     given: Any, keras3: bool, axis: int = -1, prefix: Optional[str] = None
 ) -> Optional[HybridBlock]:
-    """The block of an ``activation`` argument; None for a linear one.
+    """Return the block of an ``activation`` argument; None for a linear one.
 
     Parameters
     ----------
     given : str, dict or None
-        As configurations have it.
+        The argument as in a configuration.
     keras3 : bool
-        Whether Keras 3 wrote it: ``hard_sigmoid`` is another function there.
+        Whether Keras 3 wrote the configuration. Its ``hard_sigmoid`` differs from Keras 2's.
     axis : int
-        Where the array has Keras' last axis.
-    prefix : str, optional
-        Of the block.
+        The stored axis that holds Keras' last axis.
+        prefix : str, optional
+            Prefix of the block.
 
     Raises
     ------
     Unsupported
-        For what is none of Keras' own activations.
+        If ``given`` is not one of Keras' activations.
     """
     if isinstance(given, dict):
         if given.get("class_name") not in ("function", "Function", None):
@@ -92,20 +92,20 @@ def activation(
 
 
 def is_nonnegative(given: Any) -> bool:
-    """Whether an activation by this name gives no negative numbers."""
+    """Return whether an activation never returns negative numbers."""
     given = given.get("config") if isinstance(given, dict) else given
     return isinstance(given, str) and given in _NONNEGATIVE
 
 
 def last_axis(value: Value) -> int:
-    """Where an array has Keras' last axis."""
+    """Return the stored axis that holds Keras' last axis."""
     return value.stored(-1)
 
 
 @builds("Activation")
 def _activation(request: Request, x: Value) -> Built:
     given = request.arguments.get("activation")
-    if given == "glu":  # the one whose output has another shape
+    if given == "glu":  # the only activation that changes the shape
         return Built(Function("glu", request.prefix, axis=last_axis(x)), _halved, None, (x.order,))
     block = activation(given, request.keras3, last_axis(x), request.prefix)
     return elementwise(block, nonnegative=is_nonnegative(given))
@@ -168,12 +168,12 @@ def _softmax(request: Request, x: Value) -> Built:
 
 
 class PReLU(HybridBlock):
-    """Keras' PReLU: a slope for each element along the axes that do not share one.
+    """Keras' PReLU, with one slope per element along the axes that are not shared.
 
     Parameters
     ----------
     shape : tuple of int
-        Of the slopes, for each axis of the data but the batch; 0 for what follows from the data.
+        Shape of the slopes: one size for each axis of the data except the batch; 0 if unknown.
     """
 
     def __init__(self, shape: Any, prefix: Optional[str] = None):
@@ -203,7 +203,7 @@ def _prelu(request: Request, x: Value) -> Built:
 
 
 def _layer_as_activation(given: Dict[str, Any], keras3: bool, prefix: Optional[str]) -> HybridBlock:
-    """A layer, such as ``LeakyReLU()``, that is the activation of another."""
+    """Return the block of a layer, such as ``LeakyReLU()``, given as another layer's activation."""
     from ..arguments import Arguments
 
     name, config = given.get("class_name"), given.get("config")

@@ -1,4 +1,4 @@
-"""Blocks of arithmetic: with numbers, with constants, and along axes."""
+"""Blocks for arithmetic with numbers and constants, and for reductions."""
 
 from typing import Any, Optional, Sequence
 
@@ -8,7 +8,7 @@ from . import functions
 
 
 class Scalar(HybridBlock):
-    """An array and a number, combined element by element.
+    """Elementwise function of an array and a number.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ class Scalar(HybridBlock):
 
 
 class Constant(HybridBlock):
-    """An array and a constant one, combined element by element.
+    """Elementwise function of an array and a constant array.
 
     Parameters
     ----------
     kind : str
         One of the pairwise functions.
     shape : tuple of int
-        Of the constant.
+        Shape of the constant.
     first : bool
         Whether the constant is the left operand.
     """
@@ -62,7 +62,7 @@ class Constant(HybridBlock):
 
 
 class Reduce(HybridBlock):
-    """A mean, sum, maximum or minimum along axes.
+    """Mean, sum, maximum or minimum along axes.
 
     Parameters
     ----------

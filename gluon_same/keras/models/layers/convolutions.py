@@ -1,4 +1,4 @@
-"""Convolutions: plain, transposed, depthwise and separable."""
+"""Plain, transposed, depthwise and separable convolutions."""
 
 from typing import Any, Optional, Tuple
 
@@ -30,7 +30,7 @@ _TRANSPOSED = {1: nn.Conv1DTranspose, 2: nn.Conv2DTranspose, 3: nn.Conv3DTranspo
 
 
 class _Window:
-    """What the convolutions' configurations have in common."""
+    """Arguments that all convolutions share."""
 
     def __init__(
         self, request: Request, x: Value, ndim: int, paddings: Tuple[str, ...] = ("valid", "same")
@@ -53,13 +53,13 @@ class _Window:
         self.channels = x.shape[self.channel_axis]
 
     def known_channels(self) -> int:
-        """The input's channels; ValueError where the configuration does not tell."""
+        """Return the input's channels; raise a ValueError if unknown."""
         if not self.channels:
             raise ValueError("the channels of its input are not known")
         return self.channels
 
     def blocks_padding(self, x: Value) -> Any:
-        """The padding for Gluon's block, with the zeros that a ZeroPadding layer puts before it."""
+        """Return the padding of Gluon's block, including that of a preceding ZeroPadding layer."""
         if x.padding is None or x.order != self.order or self.padding == "same":
             return 0 if self.padding == "valid" else self.padding
         pairs = x.padding.pairs
@@ -70,11 +70,11 @@ class _Window:
         return pairs
 
     def folds(self, x: Value) -> bool:
-        """Whether :meth:`blocks_padding` holds those zeros."""
+        """Return whether :meth:`blocks_padding` includes a ZeroPadding layer."""
         return x.padding is not None and x.order == self.order and self.padding != "same"
 
     def shared(self, x: Value) -> dict:
-        """Arguments of Gluon's blocks."""
+        """Return common arguments of Gluon's blocks."""
         return dict(
             kernel_size=self.kernel,
             strides=self.strides,
@@ -84,7 +84,7 @@ class _Window:
         )
 
     def rule(self, channels: int):
-        """The rule of the output's shape."""
+        """Return the function that infers the output's shape."""
 
         def rule(shape: Shape) -> Shape:
             sizes = [
@@ -96,7 +96,7 @@ class _Window:
         return rule
 
     def built(self, block: HybridBlock, x: Value, channels: int, weights: Tuple[Weight, ...]) -> Built:
-        """What a builder returns; ``block.act`` of the last convolution is set by it."""
+        """Set the activation of the last convolution and return the builder's result."""
         last = getattr(block, "pointwise", block)
         last.act = self.activation
         if self.use_bias:
@@ -131,7 +131,7 @@ def _convolution(request: Request, x: Value) -> Built:
 def _depthwise(request: Request, x: Value) -> Built:
     ndim = int(request.class_name[-2])
     window = _Window(request, x, ndim)
-    for name in ("filters", "groups"):  # Keras writes what its Conv2D was made with
+    for name in ("filters", "groups"):  # Keras writes the arguments of the base class, too
         request.arguments.ignore(name)
     multiplier = request.arguments.whole("depth_multiplier", 1)
     block = _DEPTHWISE[ndim](
@@ -172,7 +172,7 @@ def _depthwise_kernel(block: HybridBlock, window: _Window, multiplier: int) -> W
     ndim, channels = window.ndim, window.known_channels()
 
     def put(array: np.ndarray):
-        # (*kernel, channels, multiplier) as (channels * multiplier, 1, *kernel)
+        # Reshape (*kernel, channels, multiplier) to (channels * multiplier, 1, *kernel).
         kernel = array.transpose(ndim, ndim + 1, *range(ndim))
         return [(block.weight, kernel.reshape((channels * multiplier, 1, *window.kernel)))]
 

@@ -1,4 +1,4 @@
-"""Dense layers, what reshapes, and what does nothing in inference."""
+"""Dense, embedding and reshaping layers, and layers without effect in inference."""
 
 import math
 from typing import Any, Optional, Sequence, Tuple
@@ -25,12 +25,12 @@ _POINTWISE = {3: nn.Conv1D, 4: nn.Conv2D, 5: nn.Conv3D}
 
 
 class Reshape(HybridBlock):
-    """Reshape all axes but the batch.
+    """Reshape of all axes except the batch.
 
     Parameters
     ----------
     shape : tuple of int
-        The new sizes, one of which may be -1.
+        New sizes, one of which may be -1.
     """
 
     def __init__(self, shape: Sequence[int], prefix: Optional[str] = None):
@@ -45,7 +45,7 @@ class Reshape(HybridBlock):
 
 
 class RepeatVector(HybridBlock):
-    """Repeat vectors along a new axis behind the batch.
+    """Repetition of vectors along a new axis after the batch.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _flatten(request: Request, x: Value) -> Built:
     if x.rank < 2:
         return elementwise(Reshape((1,), request.prefix))._replace(rule=lambda shape: (*shape, 1))
     taken = keras_order(x.rank)
-    if layout == "channels_first" and x.rank > 2:  # Keras puts the channels last before it flattens
+    if layout == "channels_first" and x.rank > 2:  # Keras moves the channels last before it flattens
         taken = (0, *spatial_axes(x.rank, layout), 1)
     if same_memory(x.order, taken, x.open):
         taken = x.order
@@ -122,7 +122,7 @@ def _reshape(request: Request, x: Value) -> Built:
 
 
 def reshaped(x: Value, target: Sequence[int], prefix: str) -> Built:
-    """What gives a value the sizes of a target behind the batch, one of which may be -1."""
+    """Reshape a value to target sizes after the batch, one of which may be -1."""
     if target.count(-1) > 1 or any(n < 1 and n != -1 for n in target):
         raise Unsupported(f"target_shape={target} is no shape")
     known = math.prod(n for n in target if n != -1)
@@ -152,7 +152,7 @@ def _permute(request: Request, x: Value) -> Built:
 
 
 def permuted(x: Value, axes: Sequence[int]) -> Built:
-    """A transpose, which leaves the array as it is: only its axes have other names."""
+    """Transpose a value by renaming its axes, without touching the array."""
     order = tuple(axes.index(axis) for axis in x.order)
     return Built(
         None,
@@ -225,10 +225,10 @@ def _identity(request: Request, x: Value) -> Built:
 
 
 def _is_free(x: Value, made: Shape) -> bool:
-    """Whether an input has its elements in Keras' order, however it is stored, at every size."""
+    """Return whether an input of any size can be reshaped without a transpose."""
     if same_memory(x.order, keras_order(x.rank), x.open):
         return True
-    # All its channels are in the output, so that it has one element along every other axis.
+    # If the output has as many elements as channels, every other axis has size 1.
     total = _product(made[1:])
     return total is not None and total == x.open[-1] and x.order == channels_first(x.rank)
 

@@ -1,4 +1,4 @@
-"""Layers that the caller builds."""
+"""Layers with builders of the caller."""
 
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -8,12 +8,12 @@ from mxnet.gluon import HybridBlock
 from ..values import Shape, Value
 from .table import Built, Request
 
-#: What sizes that are open are tried with, to see which of the output's follow from them.
+#: Trial values for unknown sizes, which show which output sizes depend on them.
 _TRIED = (24, 36)
 
 
 def custom_builder(make: Callable[[Dict[str, Any], List[Any]], HybridBlock]) -> Callable[..., Built]:
-    """The builder for a caller's function."""
+    """Return the builder for a caller's function."""
 
     def build(request: Request, *inputs: Value) -> Built:
         request.arguments.ignore(*request.arguments.all())
@@ -37,7 +37,7 @@ def custom_builder(make: Callable[[Dict[str, Any], List[Any]], HybridBlock]) -> 
 
 
 def _output_shape(block: HybridBlock, shapes: List[Shape]) -> Tuple:
-    """The output's shape, None where it depends on what is open in the inputs'."""
+    """Return the output's shape, with None for sizes that depend on unknown input sizes."""
     names = [f"data{i}" for i in range(len(shapes))]
     out = block(*map(mx.sym.var, names))
     found = []

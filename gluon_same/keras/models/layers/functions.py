@@ -3,7 +3,7 @@
 import operator
 from typing import Any, Callable, Optional
 
-#: Those that are activations by their name alone, as Keras' ``activation`` arguments give them.
+#: Functions that Keras' ``activation`` arguments select by name alone.
 ACTIVATIONS = (
     "celu",
     "elu",
@@ -27,7 +27,7 @@ ACTIVATIONS = (
 )
 
 
-#: Pairwise functions of arrays and numbers that Python has an operator for.
+#: Pairwise functions that Python has an operator for.
 ARITHMETIC = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -36,7 +36,7 @@ ARITHMETIC = {
     "power": operator.pow,
 }
 
-#: For each pairwise function MXNet's operators for equal shapes and for others.
+#: Maps pairwise functions to MXNet's operators for equal shapes and for broadcasting.
 _PAIRWISE = {
     "add": ("elemwise_add", "broadcast_add"),
     "subtract": ("elemwise_sub", "broadcast_sub"),
@@ -49,7 +49,7 @@ _PAIRWISE = {
 
 
 def pairwise(F: Any, kind: str, one: Any, other: Any, even: bool = False) -> Any:
-    """Two arrays, combined element by element; ``even`` says that their shapes are equal."""
+    """Combine two arrays elementwise. ``even`` declares that their shapes are equal."""
     name = _PAIRWISE[kind][0 if even else 1]
     return getattr(F._internal if name.startswith("_") else F, name)(one, other)
 
@@ -63,133 +63,133 @@ abs, exp, log, sin, cos, negative = map(_named, ("abs", "exp", "log", "sin", "co
 
 
 def sigmoid(F: Any, x: Any) -> Any:
-    """``1 / (1 + exp(-x))``."""
+    """Return ``1 / (1 + exp(-x))``."""
     return F.Activation(x, act_type="sigmoid")
 
 
 def softplus(F: Any, x: Any) -> Any:
-    """``log(1 + exp(x))``."""
+    """Return ``log(1 + exp(x))``."""
     return F.Activation(x, act_type="softrelu")
 
 
 def clip(F: Any, x: Any, low: float, high: float) -> Any:
-    """Between two bounds."""
+    """Clip to the interval from ``low`` to ``high``."""
     return F.clip(x, low, high)
 
 
 def relu6(F: Any, x: Any) -> Any:
-    """``min(max(x, 0), 6)``, as :class:`gluon_same.nn.ReLU6` does it."""
+    """Return ``min(max(x, 0), 6)``, like :class:`gluon_same.nn.ReLU6`."""
     return F.clip(F.Activation(x, act_type="relu"), 0, 6)
 
 
 def hard_sigmoid(F: Any, x: Any) -> Any:
-    """``relu6(x + 3) / 6``, Keras 3's."""
+    """Return ``relu6(x + 3) / 6``, which is Keras 3's definition."""
     return relu6(F, x + 3) * (1 / 6)
 
 
 def hard_sigmoid_keras2(F: Any, x: Any) -> Any:
-    """``0.2 x + 0.5`` between 0 and 1, Keras 2's."""
+    """Return ``0.2 * x + 0.5`` clipped to [0, 1], which is Keras 2's definition."""
     return F.clip(x * 0.2 + 0.5, 0, 1)
 
 
 def hard_silu(F: Any, x: Any) -> Any:
-    """``x * relu6(x + 3) / 6``."""
+    """Return ``x * relu6(x + 3) / 6``."""
     return F.elemwise_mul(x, hard_sigmoid(F, x))
 
 
 def silu(F: Any, x: Any) -> Any:
-    """``x * sigmoid(x)``."""
+    """Return ``x * sigmoid(x)``."""
     return F.elemwise_mul(x, F.Activation(x, act_type="sigmoid"))
 
 
 def mish(F: Any, x: Any) -> Any:
-    """``x * tanh(softplus(x))``."""
+    """Return ``x * tanh(softplus(x))``."""
     return F.elemwise_mul(x, F.tanh(F.Activation(x, act_type="softrelu")))
 
 
 def gelu(F: Any, x: Any) -> Any:
-    """The exact one, by the error function."""
+    """Return the exact GELU, by the error function."""
     return F.LeakyReLU(x, act_type="gelu")
 
 
 def gelu_tanh(F: Any, x: Any) -> Any:
-    """The approximate one, by tanh."""
+    """Return the tanh approximation of GELU."""
     inner = (x + 0.044715 * x * F.square(x)) * 0.7978845608028654
     return 0.5 * x * (1 + F.tanh(inner))
 
 
 def selu(F: Any, x: Any) -> Any:
-    """Keras' and MXNet's constants are the same."""
+    """Return the SELU. Keras and MXNet use the same constants."""
     return F.LeakyReLU(x, act_type="selu")
 
 
 def elu(F: Any, x: Any, alpha: float = 1.0) -> Any:
-    """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    """Return ``x`` if positive, else ``alpha * (exp(x) - 1)``."""
     return F.LeakyReLU(x, act_type="elu", slope=alpha)
 
 
 def celu(F: Any, x: Any, alpha: float = 1.0) -> Any:
-    """``max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))``."""
+    """Return ``max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))``."""
     return F.relu(x) + alpha * F.expm1(-F.relu(-x) / alpha)
 
 
 def leaky_relu(F: Any, x: Any, slope: float = 0.2) -> Any:
-    """Keras 3's function, whose slope is not the layer's."""
+    """Return Keras 3's function, whose default slope differs from the layer's."""
     return F.LeakyReLU(x, act_type="leaky", slope=slope)
 
 
 def exponential(F: Any, x: Any) -> Any:
-    """``exp(x)``."""
+    """Return ``exp(x)``."""
     return F.exp(x)
 
 
 def softsign(F: Any, x: Any) -> Any:
-    """``x / (1 + |x|)``."""
+    """Return ``x / (1 + |x|)``."""
     return x / (1 + F.abs(x))
 
 
 def log_sigmoid(F: Any, x: Any) -> Any:
-    """``-softplus(-x)``."""
+    """Return ``-softplus(-x)``."""
     return -F.Activation(-x, act_type="softrelu")
 
 
 def hard_tanh(F: Any, x: Any) -> Any:
-    """``x`` between -1 and 1."""
+    """Clip ``x`` to [-1, 1]."""
     return F.clip(x, -1, 1)
 
 
 def hard_shrink(F: Any, x: Any, threshold: float = 0.5) -> Any:
-    """``x`` where its magnitude exceeds the threshold, 0 elsewhere."""
+    """Return ``x`` if its magnitude exceeds the threshold, else 0."""
     return x * (F.abs(x) > threshold)
 
 
 def soft_shrink(F: Any, x: Any, threshold: float = 0.5) -> Any:
-    """``x`` moved toward 0 by the threshold, and not beyond."""
+    """Move ``x`` toward 0 by the threshold, but not past 0."""
     return F.relu(x - threshold) - F.relu(-x - threshold)
 
 
 def tanh_shrink(F: Any, x: Any) -> Any:
-    """``x - tanh(x)``."""
+    """Return ``x - tanh(x)``."""
     return x - F.tanh(x)
 
 
 def squareplus(F: Any, x: Any, b: float = 4.0) -> Any:
-    """``(x + sqrt(x ** 2 + b)) / 2``."""
+    """Return ``(x + sqrt(x ** 2 + b)) / 2``."""
     return (x + F.sqrt(F.square(x) + b)) / 2
 
 
 def sparse_plus(F: Any, x: Any) -> Any:
-    """0 up to -1, ``x`` from 1 on, and ``(x + 1) ** 2 / 4`` between."""
+    """Return 0 below -1, ``x`` above 1, and ``(x + 1) ** 2 / 4`` in between."""
     return F.square(F.clip(x, -1, 1) + 1) / 4 + F.relu(x - 1)
 
 
 def sparse_sigmoid(F: Any, x: Any) -> Any:
-    """``(x + 1) / 2`` between 0 and 1."""
+    """Return ``(x + 1) / 2`` clipped to [0, 1]."""
     return F.clip(x * 0.5 + 0.5, 0, 1)
 
 
 def general_relu(F: Any, x: Any, most: Optional[float], slope: float, threshold: float) -> Any:
-    """``min(x, most)`` where x is at least the threshold, ``slope * (x - threshold)`` elsewhere."""
+    """Return ``min(x, most)`` if ``x >= threshold``, else ``slope * (x - threshold)``."""
     high = x * (x >= threshold)
     if most is not None:
         high = F.clip(high, -3e38, most)
@@ -197,28 +197,28 @@ def general_relu(F: Any, x: Any, most: Optional[float], slope: float, threshold:
 
 
 def thresholded_relu(F: Any, x: Any, theta: float) -> Any:
-    """``x`` where it exceeds theta, 0 elsewhere."""
+    """Return ``x`` if it exceeds theta, else 0."""
     return x * (x > theta)
 
 
 def softmax(F: Any, x: Any, axis: int) -> Any:
-    """Along one axis."""
+    """Return the softmax along one axis."""
     return F.softmax(x, axis=axis)
 
 
 def log_softmax(F: Any, x: Any, axis: int) -> Any:
-    """Along one axis."""
+    """Return the log-softmax along one axis."""
     return F.log_softmax(x, axis=axis)
 
 
 def glu(F: Any, x: Any, axis: int) -> Any:
-    """The first half of an axis, times the sigmoid of the second."""
+    """Return the first half of an axis times the sigmoid of the second half."""
     first, second = F.split(x, num_outputs=2, axis=axis)
     return first * F.sigmoid(second)
 
 
 def sparsemax(F: Any, x: Any, axis: int) -> Any:
-    """Along one axis: the nearest point of the simplex."""
+    """Project onto the simplex along one axis."""
     ordered = F.sort(x, axis=axis, is_ascend=False)
     total = F.cumsum(ordered, axis=axis)
     rank = F.cumsum(F.ones_like(ordered), axis=axis)

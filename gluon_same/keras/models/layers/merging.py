@@ -1,4 +1,4 @@
-"""Layers that combine several inputs, and Keras' operations on arrays and numbers."""
+"""Layers that combine several inputs, including Keras' operations on arrays and numbers."""
 
 from typing import Any, Optional, Tuple
 
@@ -11,13 +11,13 @@ from .table import Built, Request, builds
 
 
 class Merge(HybridBlock):
-    """Combine arrays element by element, from the first to the last.
+    """Elementwise combination of arrays, from the first to the last.
 
     Parameters
     ----------
     kind : {'add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum', 'power'}
     even : bool
-        Whether all have the same shape, for which MXNet has faster operators.
+        Whether all shapes are equal, for which MXNet has faster operators.
     scale : float
         Factor of the result.
     """
@@ -41,7 +41,7 @@ class Merge(HybridBlock):
 
 
 class Concatenate(HybridBlock):
-    """Join arrays along an axis.
+    """Concatenation along an axis.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Concatenate(HybridBlock):
 
 
 class ScaledSum(HybridBlock):
-    """``a + scale * b``, as InceptionResNet's CustomScaleLayer.
+    """Sum ``a + scale * b``, as in InceptionResNet's CustomScaleLayer.
 
     Parameters
     ----------
@@ -81,10 +81,10 @@ class Dot(HybridBlock):
     Parameters
     ----------
     axes : (int, int)
-        Keras' axes, from 1 on.
+        Keras' axes, starting at 1.
     ranks : (int, int)
     normalize : bool
-        Whether vectors along the axes are scaled to length 1 first.
+        Whether to scale vectors along the axes to unit length first.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ def _merge(request: Request, *inputs: Value) -> Built:
 
 
 def combined(kind: str, prefix: str, inputs: Tuple[Value, ...], scale: float = 1) -> Built:
-    """What combines values element by element; those of fewer axes count from the batch on."""
+    """Combine values elementwise. Shapes with fewer axes are aligned at the batch."""
     rank = max(x.rank for x in inputs)
     if any(x.rank not in (rank, 2) for x in inputs):
         raise Unsupported(f"inputs of shapes {[x.shape for x in inputs]}, where their ranks differ")
@@ -140,7 +140,7 @@ def combined(kind: str, prefix: str, inputs: Tuple[Value, ...], scale: float = 1
 
 
 def lifted(shape: Shape, rank: int) -> Shape:
-    """A shape with axes of one element behind the batch, as many as it lacks."""
+    """Return a shape with axes of size 1 inserted after the batch, up to a rank."""
     return (*shape[:1], *(1,) * (rank - len(shape)), *shape[1:])
 
 
@@ -151,7 +151,7 @@ def _concatenate(request: Request, *inputs: Value) -> Built:
 
 
 def joined(prefix: str, inputs: Tuple[Value, ...], axis: int) -> Built:
-    """What joins values along one of Keras' axes."""
+    """Concatenate values along one of Keras' axes."""
     rank = inputs[0].rank
     if not -rank <= axis < rank or axis % rank == 0 or any(x.rank != rank for x in inputs):
         raise Unsupported(f"axis={axis} of inputs of shapes {[x.shape for x in inputs]}")

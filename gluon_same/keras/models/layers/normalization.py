@@ -1,4 +1,4 @@
-"""Normalization, and what scales and shifts data by constants."""
+"""Normalization layers, and layers that scale and shift by constants."""
 
 import math
 from typing import Any, List, Optional, Sequence
@@ -28,7 +28,7 @@ def _batch_norm(request: Request, x: Value) -> Built:
         epsilon=arguments.number("epsilon", 1e-3),
         center=center,
         scale=scale,
-        use_global_stats=not request.trainable,  # as Keras' are that are not trained
+        use_global_stats=not request.trainable,  # as in Keras' frozen layers
         in_channels=channels or 0,
         prefix=request.prefix,
     )
@@ -58,7 +58,7 @@ def _layer_norm(request: Request, x: Value) -> Built:
         prefix=request.prefix,
     )
     if axes == [x.rank - 1] or (len(axes) == 1 and x.order == keras_order(x.rank)):
-        # Along the last axis that is stored MXNet is many times faster.
+        # MXNet is much faster along the last stored axis.
         order = keras_order(x.rank)
         block = nn.LayerNorm(axis=axes[0], **common)
     elif len(axes) == 1:
@@ -172,7 +172,7 @@ def _layer_scale(request: Request, x: Value) -> Built:
 
 
 def _axes(request: Request, x: Value) -> List[int]:
-    """The argument ``axis`` as axes of the input, counted from its start."""
+    """Return the argument ``axis`` as nonnegative axes of the input."""
     given = request.arguments.ints("axis", -1)
     axes = [axis % x.rank for axis in given if -x.rank <= axis < x.rank]
     if len(axes) != len(given) or 0 in axes or len(set(axes)) != len(axes):
@@ -181,13 +181,13 @@ def _axes(request: Request, x: Value) -> List[int]:
 
 
 def _along(x: Value, axes: Sequence[int], array: np.ndarray) -> np.ndarray:
-    """An array that varies along some of Keras' axes, in the order in which the input is stored."""
+    """Return an array along some of Keras' axes, reshaped to broadcast with the stored input."""
     sizes = dict(zip(axes, array.shape))
     return array.reshape([sizes.get(axis, 1) for axis in range(x.rank)]).transpose(x.order)
 
 
 def _numbers(name: str, value: Any, shape: Sequence[Optional[int]]) -> np.ndarray:
-    """Numbers of a configuration, one for each element of a shape."""
+    """Return numbers of a configuration, broadcast to a shape."""
     try:
         numbers = np.asarray(value, dtype=np.float32)
         while numbers.ndim > len(shape) and 1 in numbers.shape:

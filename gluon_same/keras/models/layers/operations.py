@@ -1,6 +1,6 @@
-"""Functions that are called on Keras' symbolic arrays: ``x + 1``, ``tf.nn.relu(x)``, ``ops.mean(x)``.
+"""Functions of Keras' symbolic arrays: ``x + 1``, ``tf.nn.relu(x)``, ``ops.mean(x)``.
 
-Keras 2 saves them as layers of the class TFOpLambda, and Keras 3 as operations with their own classes.
+Keras 2 saves them as TFOpLambda layers, and Keras 3 as operations with their own classes.
 """
 
 import math
@@ -18,10 +18,10 @@ from .arithmetic import Constant, Reduce, Scalar
 from .merging import combined, joined
 from .table import Built, Request, elementwise
 
-#: Classes of Keras 2 that stand for a function of TensorFlow.
+#: Keras 2 classes of layers that wrap a TensorFlow function.
 _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")
 
-#: Other names of the same functions.
+#: Alternative names of functions.
 _SAME = {
     "absolute": "abs",
     "clip_by_value": "clip",
@@ -51,7 +51,7 @@ _REDUCTIONS = ("mean", "max", "min", "sum")
 
 
 class Operation:
-    """A call of a function: its name, its arrays and numbers in order, and its other arguments."""
+    """Function call: name, positional arrays and numbers, and named arguments."""
 
     def __init__(self, request: Request):
         self.request = request
@@ -76,7 +76,7 @@ class Operation:
         self._named = named
 
     def _node(self, config: Dict[str, Any]) -> str:
-        """The function of a node of TensorFlow's graph, as Keras 2.3 saved it; adds its numbers."""
+        """Return the function of a TensorFlow graph node, as saved by Keras 2.3; add its constants."""
         node = config.get("node_def")
         found = re.search(
             r'\bop: "(\w+)"', f'op: "{node.get("op")}"' if isinstance(node, dict) else str(node)
@@ -88,21 +88,21 @@ class Operation:
         return snake_case(found.group(1)).replace("_v2", "") if found else "?"
 
     def take(self, *names: str, default: Any = None) -> Any:
-        """The argument by any of these names, which is then read."""
+        """Return an argument known by any of these names, and mark it as read."""
         for name in names:
             if name in self._named:
                 return self._named.pop(name)
         return default
 
     def finish(self) -> None:
-        """Refuse arguments that nobody has read."""
+        """Raise for unread arguments."""
         left = [f"{name}={value!r}" for name, value in self._named.items() if value is not None]
         if left:
             raise Unsupported(f"{self.name} with {', '.join(left)} is not known")
 
     @property
     def x(self) -> Value:
-        """The only array."""
+        """Return the only operand, which must be an array."""
         if len(self.operands) != 1 or not isinstance(self.operands[0], Value):
             raise Unsupported(
                 f"{self.name} of {len(self.operands)} operands, where one array is supported"
@@ -111,7 +111,7 @@ class Operation:
 
     @property
     def arrays(self) -> List[Value]:
-        """All arrays of a list that is the only operand."""
+        """Return the operands, given as one list or one by one, which must be arrays."""
         given = self.operands[0] if len(self.operands) == 1 else self.operands
         if not isinstance(given, list) or not given or not all(isinstance(x, Value) for x in given):
             raise Unsupported(f"{self.name} of what is no list of arrays")
@@ -119,10 +119,10 @@ class Operation:
 
 
 def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
-    """Whether what a configuration calls a layer is a function."""
+    """Return whether a configuration's layer is a function."""
     if class_name in _LAMBDAS or ".ops." in f"{module}.":
         return True
-    # Keras 3 writes no modules into .h5 files; its layers take one list, and operations two operands.
+    # Keras 3 omits modules in .h5 files, but its layers receive one list, and operations two operands.
     return (
         not module
         and len(args) == 2
@@ -131,7 +131,7 @@ def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
 
 
 def build_operation(request: Request, *inputs: Value) -> Built:
-    """The block of a function, and how it connects."""
+    """Build the block of a function."""
     operation = Operation(request)
     for names, build in _BUILDERS:
         if operation.name in names:
@@ -197,7 +197,7 @@ def _slope(operation: Operation) -> Built:
         slope = operation.take("alpha", "negative_slope", default=0.2)
         return elementwise(Function("leaky_relu", prefix, slope=float(slope)))
     if operation.name == "gelu":
-        # TensorFlow's default is the exact one, and Keras 3 always writes which.
+        # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
         return elementwise(Function("gelu_tanh" if operation.take("approximate") else "gelu", prefix))
     return elementwise(
         Function(operation.name, prefix, alpha=float(operation.take("alpha", default=1.0)))

@@ -1,4 +1,4 @@
-"""Max and average pooling, by windows and over whole axes."""
+"""Max and average pooling, over windows and over whole axes."""
 
 from typing import Any
 
@@ -28,34 +28,34 @@ _GLOBAL = {
 
 
 class _Flat(HybridBlock):
-    """Mixin that drops the axes over which a block has pooled."""
+    """Mixin that drops the pooled axes."""
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         return F.flatten(super().hybrid_forward(F, x))
 
 
 class GlobalMaxPooling1D(_Flat, nn.GlobalMaxPool1D):
-    """Max over one axis, which the output does not have."""
+    """Maximum over one spatial axis, which is dropped."""
 
 
 class GlobalMaxPooling2D(_Flat, nn.GlobalMaxPool2D):
-    """Max over two axes, which the output does not have."""
+    """Maximum over two spatial axes, which are dropped."""
 
 
 class GlobalMaxPooling3D(_Flat, nn.GlobalMaxPool3D):
-    """Max over three axes, which the output does not have."""
+    """Maximum over three spatial axes, which are dropped."""
 
 
 class GlobalAveragePooling1D(_Flat, nn.GlobalAvgPool1D):
-    """Average over one axis, which the output does not have."""
+    """Average over one spatial axis, which is dropped."""
 
 
 class GlobalAveragePooling2D(_Flat, nn.GlobalAvgPool2D):
-    """Average over two axes, which the output does not have."""
+    """Average over two spatial axes, which are dropped."""
 
 
 class GlobalAveragePooling3D(_Flat, nn.GlobalAvgPool3D):
-    """Average over three axes, which the output does not have."""
+    """Average over three spatial axes, which are dropped."""
 
 
 @builds(*(f"{kind}Pooling{ndim}D" for kind in _WINDOWED for ndim in (1, 2, 3)))
@@ -82,10 +82,10 @@ def _windowed(request: Request, x: Value) -> Built:
 
 
 def _folds(x: Value, kind: str, size, padding: str, order) -> bool:
-    """Whether the pool may pad by itself what a ZeroPadding layer pads.
+    """Return whether pooling can include the padding of a ZeroPadding layer.
 
-    A maximum is never one of MXNet's padding, which makes no difference among numbers that are not
-    negative as long as each window holds one of them.
+    MXNet's max pooling ignores padding. For nonnegative numbers the result equals that of padding with
+    zeros, provided that each window covers at least one element.
     """
     if x.padding is None or padding != "valid" or x.order != order:
         return False

@@ -1,4 +1,4 @@
-"""Functions that move elements: slices, reshapes, transposes, splits."""
+"""Slices, reshapes, transposes and splits."""
 
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -11,14 +11,14 @@ from .table import Built
 
 
 class Slice(HybridBlock):
-    """A part of an array.
+    """Slice of an array.
 
     Parameters
     ----------
     parts : tuple of (begin, end, step)
-        For each axis; None for the whole of it.
+        One entry per axis; None keeps the whole axis.
     dropped : tuple of int
-        Axes of one element that the output does not have.
+        Axes of size 1 to drop from the result.
     """
 
     def __init__(self, parts: Sequence[Any], dropped: Sequence[int], prefix: Optional[str] = None):
@@ -33,13 +33,13 @@ class Slice(HybridBlock):
 
 
 class Rearrange(HybridBlock):
-    """One of MXNet's operators that moves elements.
+    """One of MXNet's operators that rearrange elements.
 
     Parameters
     ----------
     operator : str
     **arguments
-        Of the operator.
+        Arguments of the operator.
     """
 
     def __init__(self, operator: str, prefix: Optional[str] = None, **arguments: Any):
@@ -55,12 +55,12 @@ class Rearrange(HybridBlock):
 
 
 class PadAxes(HybridBlock):
-    """A constant around the axes of an array of any rank.
+    """Constant padding of arrays of any rank.
 
     Parameters
     ----------
     pairs : tuple of (int, int)
-        How many before and after each axis but the batch.
+        Number of elements before and after each axis except the batch.
     value : float
     """
 
@@ -114,7 +114,7 @@ def _slice(operation: Any) -> Built:
 
 
 def _spelled_out(given: List[Any], rank: int) -> List[Any]:
-    """One entry for each axis."""
+    """Return one slice entry for each axis."""
     whole = {"start": None, "stop": None, "step": None}
     ellipses = [i for i, part in enumerate(given) if _class(part) == "__ellipsis__"]
     at = ellipses[0] if ellipses else len(given)

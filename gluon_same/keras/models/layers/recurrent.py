@@ -1,4 +1,4 @@
-"""Recurrent layers, in one direction and in both."""
+"""Recurrent layers, unidirectional and bidirectional."""
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -12,7 +12,7 @@ from .table import Built, Request, Weight, builds, of_rank
 
 _GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}
 
-#: MXNet's own recurrent operators, by the layer and its activations.
+#: MXNet's recurrent operators, by layer, activation and recurrent activation.
 _FUSED = {
     ("LSTM", "tanh", "sigmoid"): "lstm",
     ("GRU", "tanh", "sigmoid"): "gru",
@@ -22,24 +22,24 @@ _FUSED = {
 
 
 class Recurrent(HybridBlock):
-    """An LSTM, GRU or simple recurrent layer on data of shape (batch, time, channels).
+    """LSTM, GRU or simple recurrent layer for data of shape (batch, time, channels).
 
     Parameters
     ----------
     kind : {'LSTM', 'GRU', 'SimpleRNN'}
     units, in_units : int
     fused : str or None
-        The mode of MXNet's operator; None for a loop over the steps.
+        Mode of MXNet's operator; None for a loop over the steps.
     activations : tuple of HybridBlock or None
-        Of the state and of the gates, for the loop.
+        Activations of the state and the gates, for the loop.
     reset_after : bool
-        Whether a GRU resets its state after the product with its weights.
+        Whether a GRU applies the reset gate after the product with its weights.
     backwards : bool
-        Whether to read the data from the end.
+        Whether to process the data in reverse.
     sequences : bool
-        Whether to return the outputs of all steps, in the order in which they are read.
+        Whether to return the outputs of all steps, in the order of processing.
     states : bool
-        Whether to return the last states as well.
+        Whether to return the final states as well.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Recurrent(HybridBlock):
                 first, parameters["i2h_weight"], no_bias=True, num_hidden=self._gates * self._units
             )
             like = F.slice_axis(like, axis=1, begin=0, end=self._units)
-            # One node for each state: the loop refuses to be given one twice.
+            # Each state is a separate node because the loop rejects duplicate states.
             states = tuple(F.zeros_like(like) for _ in range(2 if self._kind == "LSTM" else 1))
         run = self._run_fused if self._fused else self._run_steps
         outputs, last = run(F, steps, states, **parameters)
@@ -148,13 +148,13 @@ class Recurrent(HybridBlock):
 
 
 class Bidirectional(HybridBlock):
-    """Two recurrent layers, of which one reads from the end.
+    """Two recurrent layers, one of which processes the data in reverse.
 
     Parameters
     ----------
     forward_layer, backward_layer : Recurrent
     mode : {'concat', 'sum', 'ave', 'mul'}
-        How their outputs are combined.
+        How to combine the outputs.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ def _layer_of(given: Any) -> Tuple[str, dict]:
 
 
 def _block(request: Request, x: Value, prefix: str) -> Tuple[Recurrent, List[Weight], bool]:
-    """The block of a recurrent layer, its weights, and whether Keras drops out in training."""
+    """Return a recurrent layer's block, its weights, and whether Keras applies dropout in training."""
     arguments, kind = request.arguments, request.class_name
     of_rank(x, 3)
     units, channels = arguments.whole("units"), x.channels
@@ -300,7 +300,7 @@ def _put_bias(block: Recurrent, kind: str) -> Callable[[np.ndarray], Sequence[An
 
 
 def _reordered(array: np.ndarray, kind: str) -> np.ndarray:
-    """The gates of a GRU in MXNet's order: Keras has update, reset, new, and MXNet reset first."""
+    """Return a GRU's gates in MXNet's order: reset, update, new. Keras has update first."""
     if kind != "GRU":
         return array
     update, reset, new = np.split(array, 3)

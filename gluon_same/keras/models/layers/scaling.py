@@ -1,4 +1,4 @@
-"""Blocks that normalize, scale and shift data in ways that Gluon's do not."""
+"""Normalizing and scaling blocks that Gluon lacks."""
 
 from typing import Any, Optional, Sequence
 
@@ -6,14 +6,14 @@ from mxnet.gluon import HybridBlock, nn
 
 
 class Affine(HybridBlock):
-    """``x * scale + offset`` with constants, or ``(x - offset) / scale``.
+    """Affine map ``x * scale + offset``, or ``(x - offset) / scale``, with constants.
 
     Parameters
     ----------
     shape : tuple of int
-        Of the two constants, one element for axes that they do not vary along.
+        Shape of both constants, with size 1 for axes along which they do not vary.
     standardize : bool
-        Whether to subtract the offset first and to divide.
+        Whether to compute ``(x - offset) / scale``.
     """
 
     def __init__(self, shape: Sequence[int], standardize: bool, prefix: Optional[str] = None):
@@ -31,12 +31,12 @@ class Affine(HybridBlock):
 
 
 class Scale(HybridBlock):
-    """``x * gamma`` with a factor for each element of one axis, as ConvNeXt's LayerScale.
+    """Product ``x * gamma`` with one factor per element of an axis, as in ConvNeXt's LayerScale.
 
     Parameters
     ----------
     shape : tuple of int
-        Of the factors.
+        Shape of the factors.
     """
 
     def __init__(self, shape: Sequence[int], prefix: Optional[str] = None):
@@ -49,7 +49,7 @@ class Scale(HybridBlock):
 
 
 class Linear(HybridBlock):
-    """``x * scale + offset`` with one number each."""
+    """Affine map ``x * scale + offset`` with two numbers."""
 
     def __init__(self, scale: float, offset: float, prefix: Optional[str] = None):
         super().__init__(prefix=prefix)
@@ -62,14 +62,14 @@ class Linear(HybridBlock):
 
 
 class GroupNorm(HybridBlock):
-    """Group normalization of channels-first data, with a factor and an offset for each channel.
+    """Group normalization of channels-first data, with a factor and an offset per channel.
 
     Parameters
     ----------
     channels, groups : int
     epsilon : float
     center, scale : bool
-        Whether there is an offset, and a factor.
+        Whether to add an offset, and to multiply by a factor.
     """
 
     def __init__(
@@ -103,14 +103,14 @@ class GroupNorm(HybridBlock):
 
 
 class TrailingLayerNorm(nn.LayerNorm):
-    """Layer normalization over several last axes.
+    """Layer normalization over several trailing axes.
 
     Parameters
     ----------
     leading : int
-        The number of axes before them.
+        Number of axes before them.
     **kwargs
-        As :class:`mxnet.gluon.nn.LayerNorm`'s.
+        As for :class:`mxnet.gluon.nn.LayerNorm`.
     """
 
     def __init__(self, leading: int, **kwargs: Any):
@@ -123,13 +123,13 @@ class TrailingLayerNorm(nn.LayerNorm):
 
 
 class RMSNorm(HybridBlock):
-    """Divide by the root of the mean square along some axes.
+    """Division by the root mean square along some axes.
 
     Parameters
     ----------
     axis : tuple of int
     shape : tuple of int
-        Of the factors, one element for axes that they do not vary along.
+        Shape of the factors, with size 1 for axes along which they do not vary.
     epsilon : float
     """
 
@@ -148,7 +148,7 @@ class RMSNorm(HybridBlock):
 
 
 class UnitNorm(HybridBlock):
-    """Scale vectors along some axes to length 1.
+    """Scaling of vectors along some axes to unit length.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What changes the sizes of spatial axes without weights: padding, cropping, upsampling."""
+"""Padding, cropping and upsampling layers."""
 
 from typing import Any, Optional, Sequence, Tuple
 
@@ -14,12 +14,12 @@ _CROPPING = {1: nn.Cropping1D, 2: nn.Cropping2D, 3: nn.Cropping3D}
 
 
 class Repeat(HybridBlock):
-    """Repeat each element along the spatial axes of channels-first data.
+    """Repetition of each element along the spatial axes of channels-first data.
 
     Parameters
     ----------
     times : tuple of int
-        How many times along each axis.
+        Number of repetitions along each axis.
     """
 
     def __init__(self, times: Sequence[int], prefix: Optional[str] = None):
@@ -38,17 +38,17 @@ class Repeat(HybridBlock):
 
 
 class Interpolate(HybridBlock):
-    """Interpolate images linearly to a multiple of their size.
+    """Linear interpolation of images to a multiple of their size.
 
-    Each output is a mix of the element that it lies in and one beside it; edges repeat. (MXNet's own
-    operator for this has no counterpart in ONNX that pads alike.)
+    Each output is a weighted mean of the input element that contains it and a neighbor. Edges repeat.
+    MXNet's own operator is not used, because no ONNX operator treats the edges the same way.
 
     Parameters
     ----------
     times : tuple of int
-        How many times as many rows and columns.
+        Factors for rows and columns.
     centers : bool
-        Whether positions are those of the centers of pixels, as in TensorFlow 2, or of their starts.
+        Whether positions refer to pixel centers, as in TensorFlow 2, or to pixel corners.
     """
 
     def __init__(self, times: Sequence[int], centers: bool, prefix: Optional[str] = None):
@@ -81,7 +81,7 @@ class Interpolate(HybridBlock):
 
 
 class Resize(HybridBlock):
-    """Interpolate images linearly to a fixed size.
+    """Linear interpolation of images to a fixed size.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _by_axis(shape, axes, values):
 
 
 def _pairs(request: Request, name: str, ndim: int) -> Tuple[Tuple[int, int], ...]:
-    """``padding`` or ``cropping``: an int, an int for each axis, or a pair for each axis."""
+    """Return ``padding`` or ``cropping`` as pairs, given an int, an int per axis or a pair per axis."""
     value = request.arguments.get(name)
     if ndim == 1 and isinstance(value, list) and len(value) == 2:
         value = [value]

@@ -1,4 +1,4 @@
-"""The table of layers: for each of Keras' classes, the function that builds its block."""
+"""Registry that maps Keras' classes to the functions that build their blocks."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -8,59 +8,61 @@ from mxnet.gluon import HybridBlock, Parameter
 from ..arguments import Arguments
 from ..values import Order, Padding, Shape, Value, channels_first
 
-#: By Keras' class.
+#: Builders by Keras class.
 BUILDERS: Dict[str, Callable[..., "Built"]] = {}
 
 Put = Callable[[np.ndarray], Sequence[Tuple[Parameter, np.ndarray]]]
 
 
 class Weight(NamedTuple):
-    """One of a layer's weights in a file, and where it goes."""
+    """Weight of a layer in a file, and its destination."""
 
-    role: str  # 'kernel', as Keras' names end
-    shape: Shape  # Keras', with None for what the configuration does not settle
-    put: Put  # the parameters that it fills, and their values
-    part: str = ""  # where in a file by groups a wrapper or a recurrent layer keeps it
+    role: str  # end of Keras' name, such as 'kernel'
+    shape: Shape  # Keras' shape, with None for sizes not in the configuration
+    put: Put  # returns parameters and their values from the array
+    part: str = ""  # subgroup in wrappers and recurrent layers, for files with groups
 
 
 class Request(NamedTuple):
-    """What a builder is to build."""
+    """Arguments of a builder."""
 
-    name: str  # of the layer
+    name: str  # name of the layer
     class_name: str
     arguments: Arguments
-    version: Tuple[int, int]  # of the Keras that wrote it
+    version: Tuple[int, int]  # version of the Keras that wrote the layer
     trainable: bool
-    prefix: str  # of the block's parameters
+    prefix: str  # prefix of the block's parameters
     array_of: Callable[[], List[np.ndarray]]  # reads the layer's arrays, for custom layers
-    channels_first: Callable[[int], Order] = channels_first  # for each number of axes
-    args: Sequence[Any] = ()  # of the call, with a Value for each array
+    channels_first: Callable[[int], Order] = (
+        channels_first  # storage order of channels_first arrays, by rank
+    )
+    args: Sequence[Any] = ()  # arguments of the call, with a Value for each array
     kwargs: Any = None
 
     @property
     def keras3(self) -> bool:
-        """Whether Keras 3 wrote it, and not Keras 2."""
+        """Return whether Keras 3, not Keras 2, wrote the layer."""
         return self.version >= (3, 0)
 
 
 class Built(NamedTuple):
-    """What a builder gives: a block, and how it connects."""
+    """Result of a builder: a block, and how it connects."""
 
-    block: Optional[HybridBlock]  # None for what hands its one input on
-    rule: Callable[..., Shape]  # the output's shape from those of the inputs, in Keras' axes
-    order: Optional[Order]  # of the output; None for that of the first input
-    takes: Tuple[Optional[Order], ...] = ()  # of each input; None for any
+    block: Optional[HybridBlock]  # None passes the single input through
+    rule: Callable[..., Shape]  # infers the output's shape from the inputs', in Keras' axes
+    order: Optional[Order]  # output order; None for the first input's
+    takes: Tuple[Optional[Order], ...] = ()  # input orders; None for any
     weights: Tuple[Weight, ...] = ()
     constants: Sequence[Tuple[Parameter, np.ndarray]] = ()  # values from the configuration
     folds: bool = False  # whether the block pads its input itself
     nonnegative: bool = False
-    padding: Optional[Padding] = None  # around the output
-    more: Tuple[Tuple[Callable[..., Shape], Order], ...] = ()  # rule and order of further outputs
-    inference_only: bool = False  # whether Keras would do something else in training
+    padding: Optional[Padding] = None  # pending padding of the output
+    more: Tuple[Tuple[Callable[..., Shape], Order], ...] = ()  # rules and orders of further outputs
+    inference_only: bool = False  # whether Keras differs in training
 
 
 def builds(*class_names: str) -> Callable:
-    """Register a builder for Keras' classes."""
+    """Return a decorator that registers a builder for Keras' classes."""
 
     def register(builder):
         for name in class_names:
@@ -71,42 +73,42 @@ def builds(*class_names: str) -> Callable:
 
 
 def same_shape(shape: Shape) -> Shape:
-    """The rule of what works element by element."""
+    """Infer the output shape of an elementwise layer."""
     return shape
 
 
 def elementwise(block: Optional[HybridBlock], **more: Any) -> Built:
-    """What works element by element, in any order of the axes."""
+    """Return the result for an elementwise block, which accepts any axis order."""
     return Built(block, same_shape, None, **more)
 
 
 def spatial_order(rank: int, data_format: str) -> Order:
-    """How data must be stored for MXNet's channels-first operators."""
+    """Return the storage order that MXNet's channels-first operators require."""
     return channels_first(rank) if data_format == "channels_last" else tuple(range(rank))
 
 
 def spatial_axes(rank: int, data_format: str) -> Tuple[int, ...]:
-    """Keras' axes but the batch and the channels."""
+    """Return Keras' axes without the batch and the channels."""
     return tuple(range(1, rank - 1) if data_format == "channels_last" else range(2, rank))
 
 
 def channel_axis(rank: int, data_format: str) -> int:
-    """Keras' axis of the channels."""
+    """Return Keras' channel axis."""
     return rank - 1 if data_format == "channels_last" else 1
 
 
 def data_format(arguments: Arguments) -> str:
-    """Where a layer has its channels."""
+    """Return a layer's ``data_format``."""
     return arguments.word("data_format", ("channels_last", "channels_first"), "channels_last")
 
 
 def into(parameter: Parameter, *axes: int) -> Put:
-    """Put an array into a parameter, its axes in this order."""
+    """Return a function that pairs a parameter with its array, after permuting the array's axes."""
     return lambda array: [(parameter, array.transpose(axes) if axes else array)]
 
 
 def of_rank(value: Value, *ranks: int) -> Value:
-    """Refuse an input with another number of axes."""
+    """Return the input; raise if its rank is not one of these."""
     if value.rank not in ranks:
         wanted = " or ".join(map(str, ranks))
         raise ValueError(f"its input of shape {value.shape} has {value.rank} axes, not {wanted}")

@@ -1,4 +1,4 @@
-"""TimeDistributed: a layer that runs on each step of a sequence."""
+"""TimeDistributed, which applies a layer to each step of a sequence."""
 
 from typing import Any, Optional
 
@@ -10,7 +10,7 @@ from .table import BUILDERS, Built, Request, builds
 
 
 class TimeDistributed(HybridBlock):
-    """Run a block on each step of data of shape (batch, time, ...).
+    """Application of a block to each step of data of shape (batch, time, ...).
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def _time_distributed(request: Request, x: Value) -> Built:
         raise ValueError(f"its input of shape {x.shape} has no axis of time")
     arguments = Arguments(given["config"])
     inner = request._replace(class_name=class_name, arguments=arguments)
-    # Dense works on the last axis, however many there are.
+    # Dense applies to the last axis of arrays of any rank.
     built = BUILDERS["Dense"](inner, x) if class_name == "Dense" else _on_steps(request, inner, x)
     arguments.finish()
     weights = [
@@ -68,7 +68,7 @@ def _step(shape: Shape) -> Shape:
 
 
 def _outer(order: Order) -> Order:
-    """The order of a whole sequence whose steps are in this one."""
+    """Return the order of a whole sequence from the order of its steps."""
     return (0, 1, *(axis + 1 for axis in order[1:]))
 
 
