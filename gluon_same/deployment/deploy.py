@@ -178,9 +178,10 @@ def _tuned(net, shapes):
 def _trace(net, shapes, ways=None):
     """Return a net's graph for the shapes, and the nesting of its results."""
     blocks = blocks_of(net)
-        Dtype of convolutions and dense layers. Inputs and results are float32. bfloat16 and int8
-        require a CPU with instructions for them. Small nets, and max pooling with a stride of 1, may be
-        slower than in float32 even there: measure both.
+    shapes_seen(net, blocks, shapes)  # raises if the shapes do not fit
+    # The names that `export` of a hybridized net writes.
+    names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
+    known = dict(zip(names, shapes))
     inputs = [mx.sym.var(name) for name in known]
     if mx.util.is_np_array():
         inputs = [x.as_np_ndarray() for x in inputs]
