@@ -83,7 +83,7 @@ class Pipeline:
         self.tune, self.verbose = tune, verbose
 
     def start(self, portable: Graph, tuned: Optional[Graph] = None) -> Graph:
-        """Return the graph with portable windows, or the tuned graph if it is faster."""
+        """Return the graph with standard windows, or the tuned graph if it is faster."""
         graph, kept = portable, "portable"
         if tuned is not None:
             kept = self._choose({"portable": (portable, 0), "tuned": (tuned, 0)}, kept)
