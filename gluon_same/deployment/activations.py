@@ -151,7 +151,7 @@ def _gated(graph, node):
         return None, None
     for x, gate in (node.inputs, node.inputs[::-1]):
         act = gate.node
-        gated = act.op in ("Activation", "LeakyReLU") and act.inputs[0] == x and graph.uses(gate) == 1
+        gated = act.op in ("Activation", "LeakyReLU") and act.inputs == [x] and graph.uses(gate) == 1
         shape = graph.shape(x)
         if gated and shape is not None and x.node.op in ONEDNN:
             return x, shape

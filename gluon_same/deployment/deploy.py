@@ -20,6 +20,9 @@ from .running import as_numpy, error, outputs
 
 __all__ = ["deploy"]
 
+#: A larger error of bfloat16 or int8 is not rounding.
+MOST_LOWER = 0.3
+
 DTYPES = ("float32", "bfloat16", "int8")
 
 #: Largest relative error that float32 rounding explains.
@@ -114,6 +117,11 @@ def deploy(
         found = pipeline.run(graph, want)
     block = Deployed(pipeline.end(found, batches), structure, pipeline.report)
     pipeline.report.error = error(_call(block, batches[0]), want)
+    if dtype != "float32" and not pipeline.report.error <= MOST_LOWER:
+        raise ValueError(
+            f"dtype={dtype!r} changes the numbers of {net.name} by {pipeline.report.error:.1e} of the "
+            "largest: use dtype='float32'"
+        )
     if dtype == "float32":
         _check_numbers(net, pipeline.report, block, traced, batches[0])
     if verbose:
@@ -182,6 +190,9 @@ def _trace(net, shapes, ways=None):
     # The names that `export` of a hybridized net writes.
     names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
     known = dict(zip(names, shapes))
+    clash = known.keys() & {parameter.name for parameter in net.collect_params().values()}
+    if clash:
+        raise ValueError(f"a parameter of {net.name} is named {min(clash)!r} like an input: rename it")
     inputs = [mx.sym.var(name) for name in known]
     if mx.util.is_np_array():
         inputs = [x.as_np_ndarray() for x in inputs]

@@ -1,13 +1,17 @@
 """MXNet's oneDNN fusion, which merges a layer with a following sum and activation."""
 
+from collections import Counter
 from typing import Optional
 
 import mxnet as mx
 
-from .graph import Graph
+from .graph import Graph, Node
 
 #: MXNet's name for the fusion backend.
 BACKEND = "MKLDNN"
+
+#: Operators that fusion merges with the one behind them.
+FUSED = ("Convolution", "FullyConnected", "BatchNorm", "elemwise_add", "_plus", "broadcast_add")
 
 
 def available() -> bool:
@@ -32,5 +36,32 @@ def fuse(graph: Graph) -> Optional[Graph]:
     """Return the graph with oneDNN's fused operators; None if fusion saves no operator."""
     if computes_weights(graph):
         return None
-    fused = Graph(graph.symbol().get_backend_symbol(BACKEND), graph.params, graph.inputs)
+    shielded = shield(graph)
+    fused = Graph(shielded.symbol().get_backend_symbol(BACKEND), graph.params, graph.inputs)
     return fused if fused.operators() < graph.operators() else None
+
+
+def hands_on_and_uses(graph: Graph) -> bool:
+    """Return whether an output of the graph is a layer's result that other operators use, too."""
+    used = {entry for node in graph.nodes() for entry in node.inputs}
+    return any(entry in used and entry.node.op in FUSED for entry in graph.heads)
+
+
+def shield(graph: Graph) -> Graph:
+    """Return the graph with a copy behind each result that several operators or outputs use.
+
+    MXNet fuses a layer with the operator behind it even if others use the layer's own result, and then
+    gives those the fused result.
+    """
+    shielded = graph.copy()
+    nodes = list(shielded.nodes())
+    uses = Counter([*(entry for node in nodes for entry in node.inputs), *shielded.heads])
+    copies = {
+        node.out: Node("_copy", f"{node.name}_shield{i}", [node.out]).out
+        for i, node in enumerate(nodes)
+        if node.op in FUSED and uses[node.out] > 1
+    }
+    for node in nodes:
+        node.inputs = [copies.get(entry, entry) for entry in node.inputs]
+    shielded.heads = [copies.get(entry, entry) for entry in shielded.heads]
+    return shielded

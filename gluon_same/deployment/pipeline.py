@@ -7,14 +7,17 @@ import numpy as np
 
 from . import activations, clean, fold_batchnorm, windows
 from .bfloat16 import to_bfloat16
-from .fuse import computes_weights, fuse
+from .fuse import computes_weights, fuse, hands_on_and_uses
 from .graph import Graph, Rule
 from .int8 import to_int8
 from .report import Report, Row
-from .running import error, faster, outputs, times
+from .running import error, error_by_channel, faster, outputs, times
 
 #: A pass is skipped if it changes numbers by more than this fraction of the largest.
 TOLERANCE = 1e-5
+
+#: A fused graph is dropped if a channel differs by more than this fraction of its largest number.
+MOST = 1e-3
 
 
 class Pass(NamedTuple):
@@ -114,12 +117,22 @@ class Pipeline:
         if self.dtype == "int8":
             if computes_weights(graph):
                 raise ValueError("dtype='int8' needs weights that are parameters: use dtype='float32'")
-            found, name = to_int8(graph, batches), "int8"
+            if hands_on_and_uses(graph):
+                raise ValueError(
+                    "dtype='int8' needs outputs that nothing else in the net uses: MXNet quantizes "
+                    "others wrong. Use dtype='float32'"
+                )
+            try:
+                found, name = to_int8(graph, batches), "int8"
+            except mx.MXNetError as failure:
+                raise ValueError(
+                    f"MXNet cannot quantize this net. Use dtype='float32'. {failure}"
+                ) from failure
         elif self.dtype == "bfloat16":
             lowered = to_bfloat16(graph)
             found, name = fuse(lowered) or lowered, "bfloat16"
         else:
-            found, name = self.fuses and fuse(graph) or graph, "oneDNN's fusion"
+            found, name = self._fused(graph), "oneDNN's fusion"
             if self.tune and found is not graph:
                 kept = faster({"with": found, "without": graph}, self.arrays, "with")
                 found = found if kept == "with" else graph
@@ -128,6 +141,18 @@ class Pipeline:
             where = "left out: portable" if self.onednn else "left out, as is all that is for oneDNN"
         self._note(name, graph, found, where or ("left out: slower" if found is graph else ""))
         return found
+
+    def _fused(self, graph):
+        """Return the graph fused, or itself if that is not possible or gives other numbers."""
+        try:
+            fused = self.fuses and fuse(graph) or graph
+            for sign in (1, -1):  # a second call reveals state that fused operators keep
+                arrays = [sign * x for x in self.arrays]
+                if error_by_channel(outputs(fused, arrays), outputs(graph, arrays)) > MOST:
+                    return graph
+        except mx.MXNetError:
+            return graph
+        return fused
 
     def _apply(self, each, graph):
         if (each.onednn and not self.onednn) or (self.dtype != "float32" and not each.lower):
@@ -141,7 +166,7 @@ class Pipeline:
             for each in PASSES[at:]:
                 if not each.choice or each.default:
                     graph = self._apply(each, graph) or graph
-            ends[name] = self.fuses and fuse(graph) or graph
+            ends[name] = self._fused(graph)
         return faster(ends, self.arrays, rule)
 
     def _note(self, name, before, after, note=""):

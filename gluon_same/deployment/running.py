@@ -47,6 +47,19 @@ def error(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> float:
     return max(float(np.abs(a - b).max() / (np.abs(b).max() or 1)) for a, b in zip(got, want))
 
 
+def error_by_channel(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> float:
+    """Return the largest error of any channel, relative to the largest number of that channel.
+
+    A channel of small numbers counts as if it reached a thousandth of the output's largest number.
+    """
+    worst = 0.0
+    for a, b in zip(got, want):
+        axes = tuple(axis for axis in range(b.ndim) if axis != 1)
+        size = np.abs(b).max(axes) + np.abs(b).max() / 1000 + 1e-30
+        worst = max(worst, float((np.abs(a - b).max(axes) / size).max()))
+    return worst
+
+
 def times(graphs: Dict[str, Graph], arrays: Sequence[mx.nd.NDArray]) -> Dict[str, float]:
     """Return seconds per call of each graph, timed in turn."""
     runs: Dict[str, Any] = {name: caller(graph, arrays) for name, graph in graphs.items()}

@@ -9,6 +9,8 @@ from small_models import conv, functional, image, layer, write
 
 from gluon_same import nn
 from gluon_same.keras import load_model
+from gluon_same.keras.models.layers.core import Reshape
+from gluon_same.keras.models.layers.normalization import SizedBatchNorm
 
 
 def operators(net, count=1):
@@ -181,3 +183,25 @@ def test_equal_shapes_are_added_by_the_operator_that_keeps_blocked_memory(tmp_pa
     one, shapes = conv("one", "image", padding="same")
     config = functional(image(None, None, 2), one, layer("Add", "sum", "image", "one"))
     assert "elemwise_add" in operators(load_model(write(tmp_path, config, one=shapes)))
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize("rows", [2, 5])
+def test_a_reshape_refuses_a_size_that_it_does_not_fit(hybridize, rows):
+    block = Reshape((6, 4))
+    if hybridize:
+        block.hybridize()
+    assert block(mx.nd.ones((2, 1, 4, 6))).shape == (2, 6, 4)
+    with pytest.raises(mx.MXNetError):
+        block(mx.nd.ones((1, 1, rows, 6))).wait_to_read()
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_a_batch_normalization_refuses_another_size_of_its_axis(hybridize):
+    block = SizedBatchNorm(axis=2, in_channels=4)
+    block.initialize()
+    if hybridize:
+        block.hybridize()
+    assert block(mx.nd.ones((2, 3, 4, 5))).shape == (2, 3, 4, 5)
+    with pytest.raises((mx.MXNetError, AssertionError)):
+        block(mx.nd.ones((2, 3, 40, 5))).wait_to_read()

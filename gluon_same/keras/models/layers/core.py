@@ -38,6 +38,10 @@ class Reshape(HybridBlock):
         self._shape = tuple(shape)
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
+        # MXNet reads beyond the array where the count of elements differs, but splits an axis exactly.
+        known = math.prod(n for n in self._shape if n != -1)
+        split = (-1, known) if -1 in self._shape else (known, 1)
+        x = F.reshape(F.reshape(x, shape=(0, -1)), shape=(0, -4, *split))
         return F.reshape(x, shape=(0, *self._shape))
 
     def __repr__(self) -> str:

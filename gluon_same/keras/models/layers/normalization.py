@@ -12,6 +12,17 @@ from .scaling import Affine, GroupNorm, Linear, RMSNorm, Scale, TrailingLayerNor
 from .table import Built, Request, Weight, builds, elementwise, into, same_shape
 
 
+class SizedBatchNorm(nn.BatchNorm):
+    """Batch normalization that refuses other sizes of its axis, because MXNet would read beyond them."""
+
+    def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        axis = self._kwargs["axis"]
+        if axis != 1:
+            split = (*(0,) * axis, -4, self.in_channels, 1, -2)
+            x = F.reshape(F.reshape(x, shape=split), shape=(*(0,) * axis, -3, -2))
+        return super().hybrid_forward(F, x, *args, **kwargs)
+
+
 @builds("BatchNormalization", "BatchNormalizationV1", "SyncBatchNormalization")
 def _batch_norm(request: Request, x: Value) -> Built:
     arguments = request.arguments
@@ -22,7 +33,9 @@ def _batch_norm(request: Request, x: Value) -> Built:
     arguments.ignore("renorm_clipping", "renorm_momentum")
     center, scale = arguments.flag("center", True), arguments.flag("scale", True)
     channels = x.shape[axes[0]]
-    block = nn.BatchNorm(
+    if channels is None:
+        raise Unsupported(f"axis={axes[0]}, whose size is open")
+    block = SizedBatchNorm(
         axis=x.stored(axes[0]),
         momentum=arguments.number("momentum", 0.99),
         epsilon=arguments.number("epsilon", 1e-3),
