@@ -39,10 +39,9 @@ class _Borders(HybridBlock):
         return super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        if not any(map(any, self._amounts)):
-            return x
         x, restore = classic(x)
-        return restore(self._apply(F, x))
+        changes = any(map(any, self._amounts))
+        return restore(self._apply(F, x) if changes else F.identity(x))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._argument}={self._amounts}, layout={self._layout})"

@@ -144,7 +144,9 @@ class Mixin(HybridBlock):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         kind = next(cls for cls in type(self).__mro__ if cls.__base__ is Mixin)
-        return _revive, (kind, plain_class(type(self))), self.__dict__
+        plain = plain_class(type(self))
+        # A class that a function made cannot be pickled: the function and its argument can.
+        return _revive, (kind, getattr(plain, "_gluon_same_made", plain)), self.__dict__
 
 
 def mixed(mixin: type, cls: type) -> type:
@@ -157,6 +159,9 @@ def mixed(mixin: type, cls: type) -> type:
 
 
 def _revive(mixin, cls):
+    if isinstance(cls, tuple):
+        make, argument = cls
+        cls = make(argument)
     return object.__new__(mixed(mixin, cls))
 
 

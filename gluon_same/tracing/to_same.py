@@ -242,6 +242,7 @@ def _with_ours(cls):
 
     if "_gluon_same_between" not in vars(cls):
         named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "__reduce_ex__": reduce}
+        named["_gluon_same_made"] = (_with_ours, cls)
         cls._gluon_same_between = type(cls.__name__, (cls, _OURS[_base(cls)]), named)
     return vars(cls)["_gluon_same_between"]
 

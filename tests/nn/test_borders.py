@@ -112,3 +112,14 @@ def test_numpy_mode(numpy_mode):
 def test_invalid_arguments_are_refused(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+@pytest.mark.parametrize("block", [nn.Cropping2D(), nn.ZeroPadding2D(0)])
+def test_a_block_that_changes_nothing_hands_gradients_on(block):
+    block.hybridize()
+    x = mx.nd.ones((1, 2, 3, 4))
+    x.attach_grad()
+    with mx.autograd.record():
+        out = block(x)
+    out.backward()
+    assert (x.grad == 1).asnumpy().all()

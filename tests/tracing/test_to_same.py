@@ -345,3 +345,14 @@ def test_a_net_that_was_cast_is_tuned_for_its_dtype():
     want = net(x).asnumpy()
     specialize(net, x.shape, tune=True)
     np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("prepare", [lambda net: specialize(net, (1, 3, 9, 8)), adapt])
+def test_a_subclass_is_pickled_after_it_was_specialized_or_adapted(prepare):
+    net = Doubled(4, 3, 2, 1, in_channels=3)
+    net.initialize()
+    to_same(net)
+    x = mx.nd.ones((1, 3, 9, 8))
+    want = net(x).asnumpy()
+    prepare(net)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(net))(x).asnumpy(), want, rtol=1e-5)
