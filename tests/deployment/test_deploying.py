@@ -209,7 +209,7 @@ def test_a_pass_that_changes_numbers_is_left_out(monkeypatch, tune):
     net, x = make_net()
     passes = [pipeline.Pass("wrong", [wrong]), *pipeline.PASSES]
     monkeypatch.setattr(pipeline, "PASSES", passes)
-    block = gluon_same.gluon_same.deploy(net, x.shape, tune=tune)
+    block = gluon_same.deploy(net, x.shape, tune=tune)
     close(block(x), net(x))
     notes = {row.name: row.note for row in block.report.rows}
     assert notes["wrong"] == "left out: gives other numbers" and not notes["fold normalizations"]
