@@ -5,6 +5,8 @@ A builder takes ``nn``, a module of layers, and ``pad``, which returns a layer's
 have their original blocks, widths and activations, and :data:`CLASSES` outputs.
 """
 
+import gluon_same  # noqa: F401  isort: skip  first, because it prepares NumPy for MXNet
+
 from mxnet.gluon import HybridBlock
 
 CLASSES = 100

@@ -24,111 +24,13 @@ from functools import partial
 
 import numpy as np
 
+import architectures
 import race
 
-CLASSES = 100
 TOLERANCE = 1e-3
 
 
-def tiny_darknet(nn, pad):
-    """Return YOLOv3-tiny's backbone, whose last pooling keeps its size."""
-    net = nn.HybridSequential()
-    for channels, stride in zip((16, 32, 64, 128, 256, 512), (2, 2, 2, 2, 2, 1)):
-        _conv_bn(net, nn, pad, channels, 3)
-        net.add(nn.MaxPool2D(2, stride, pad(2) if stride == 1 else pad(1)))
-    _conv_bn(net, nn, pad, 1024, 3)
-    return net
-
-
-def mobilenet(nn, pad):
-    """Return MobileNet, version 1."""
-    net = nn.HybridSequential()
-    _conv_bn(net, nn, pad, 32, 3, 2)
-    before = 32
-    for channels, stride in (
-        [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)]
-        + [(512, 1)] * 5
-        + [(1024, 2), (1024, 1)]
-    ):
-        _conv_bn(net, nn, pad, before, 3, stride, groups=before)
-        _conv_bn(net, nn, pad, channels, 1)
-        before = channels
-    net.add(nn.GlobalAvgPool2D(), nn.Dense(CLASSES))
-    return net
-
-
-def resnet50(nn, pad):
-    """Return a ResNet of 50 layers, with the strides in its 3x3 convolutions."""
-
-    class Bottleneck(nn.HybridBlock):
-        def __init__(self, channels, stride, shortcut):
-            super().__init__()
-            self.body, self.shortcut = nn.HybridSequential(), nn.HybridSequential()
-            _conv_bn(self.body, nn, pad, channels, 1)
-            _conv_bn(self.body, nn, pad, channels, 3, stride)
-            _conv_bn(self.body, nn, pad, 4 * channels, 1, relu=False)
-            if shortcut:
-                _conv_bn(self.shortcut, nn, pad, 4 * channels, 1, stride, relu=False)
-
-        def hybrid_forward(self, F, x):
-            return F.relu(self.body(x) + self.shortcut(x))
-
-    net = nn.HybridSequential()
-    _conv_bn(net, nn, pad, 64, 7, 2)
-    net.add(nn.MaxPool2D(3, 2, pad(3)))
-    for channels, count, stride in [(64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)]:
-        for i in range(count):
-            net.add(Bottleneck(channels, stride if i == 0 else 1, i == 0))
-    net.add(nn.GlobalAvgPool2D(), nn.Dense(CLASSES))
-    return net
-
-
-def unet(nn, pad):
-    """Return a U-Net of four levels."""
-
-    class UNet(nn.HybridBlock):
-        def __init__(self):
-            super().__init__()
-            self.down, self.up = nn.HybridSequential(), nn.HybridSequential()
-            self.grow, self.pool = nn.HybridSequential(), nn.MaxPool2D(2, 2, pad(1))
-            for channels in (16, 32, 64, 128):
-                self.down.add(self.level(channels))
-            for channels in (64, 32, 16):
-                self.grow.add(nn.Conv2DTranspose(channels, 2, 2, pad(1)))
-                self.up.add(self.level(channels))
-            self.head = nn.Conv2D(4, 1)
-
-        def level(self, channels):
-            level = nn.HybridSequential()
-            for _ in range(2):
-                _conv_bn(level, nn, pad, channels, 3)
-            return level
-
-        def hybrid_forward(self, F, x):
-            kept = []
-            for i, level in enumerate(self.down):
-                x = level(x if i == 0 else self.pool(x))
-                kept.append(x)
-            for grow, level, skip in zip(self.grow, self.up, kept[-2::-1]):
-                x = level(F.concat(grow(x), skip, dim=1))
-            return self.head(x)
-
-    return UNet()
-
-
-def _conv_bn(net, nn, pad, channels, kernel, stride=1, groups=1, relu=True):
-    net.add(nn.Conv2D(channels, kernel, stride, pad(kernel), groups=groups, use_bias=False))
-    net.add(nn.BatchNorm())
-    if relu:
-        net.add(nn.Activation("relu"))
-
-
-NETS = {
-    "TinyDarkNet": (tiny_darknet, 416),
-    "ResNet50": (resnet50, 224),
-    "MobileNet": (mobilenet, 224),
-    "U-Net": (unet, 224),
-}
+NETS = {name: architectures.NETS[name] for name in ("TinyDarkNet", "ResNet50", "MobileNet", "U-Net")}
 
 
 def make(job, how):
@@ -136,8 +38,8 @@ def make(job, how):
     import mxnet as mx
     from mxnet.gluon import nn as stock
 
-    build, size = NETS[job["net"]]
-    x = mx.nd.array(np.random.RandomState(0).normal(size=(job["batch"], 3, size, size)))
+    build, shape = NETS[job["net"]]
+    x = mx.nd.array(np.random.RandomState(0).normal(size=(job["batch"], *shape)))
     if how == "stock":
         net = build(stock, lambda kernel: kernel // 2)
     else:
