@@ -5,8 +5,10 @@ import importlib
 import inspect
 import pkgutil
 import re
+import shutil
 from pathlib import Path
 
+import mxnet as mx
 import pytest
 
 import gluon_same
@@ -93,6 +95,24 @@ def test_a_page_links_to_files_that_exist(page):
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
     missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert not missing
+
+
+def code_blocks(page):
+    """Return the Python blocks of a page that are not examples with a prompt, which doctest runs."""
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    return [block for block in blocks if ">>>" not in block]
+
+
+def test_python_blocks_run(tmp_path, monkeypatch):
+    shutil.copy(ROOT / "notebooks" / "golden" / "classifier.keras", tmp_path / "model.keras")
+    monkeypatch.chdir(tmp_path)
+    ran = 0
+    for page in PAGES:
+        names = {"gluon_same": gluon_same, "mx": mx}  # as imported by the examples before them
+        for block in code_blocks(page):
+            exec(compile(block, f"{page.name}, block {ran}", "exec"), names)
+            ran += 1
+    assert ran >= 2 and (tmp_path / "model.onnx").exists()
 
 
 def test_the_readme_can_be_finished():

@@ -1,4 +1,4 @@
-"""The question: one layer, the padding that it has, and the size that it receives."""
+"""The question: one layer, its padding, and the size of its input."""
 
 from typing import Any, NamedTuple, Sequence, Tuple, Union
 
@@ -27,7 +27,7 @@ class Case(NamedTuple):
     average: bool = False  # for a pooling
     channels: int = 64  # of the input
     filters: int = 64  # channels of the output
-    batch: int = 1  # samples at once, for what is measured
+    batch: int = 1  # samples of a measurement
     groups: int = 1  # of a convolution
 
     @property
@@ -40,7 +40,7 @@ class Case(NamedTuple):
 
     @property
     def windows(self) -> Tuple[Window, ...]:
-        """A window for each axis, padded by the mode if the padding depends on the size."""
+        """One window for each axis, padded by the mode if the padding depends on the size."""
         paddings: Sequence[Any] = self.pads
         if self.op == "transpose":
             paddings = [(0, 0)] * self.ndim
@@ -76,12 +76,12 @@ class Case(NamedTuple):
         return self.out_padded_by(self.pads)
 
     def out_padded_by(self, pads: Any) -> Ints:
-        """Output sizes under another padding; ValueError if a window does not fit."""
+        """Return the output sizes with another padding; raise ValueError if a window does not fit."""
         window = zip(self.sizes, self.kernel, self.stride, self.dilation, pads)
         return tuple(geometry.output_size(*axis) for axis in window)
 
     def check(self) -> None:
-        """Refuse what no layer does, with a ValueError."""
+        """Raise ValueError if no layer can compute the case."""
         for name, most in (("channels", self.channels), ("filters", self.filters)):
             if most % self.groups:
                 raise ValueError(f"{name}={most} is not a multiple of groups={self.groups}")
@@ -89,8 +89,8 @@ class Case(NamedTuple):
             raise ValueError("'causal' is for a convolution over one axis: give one size, and op 'conv'")
         if self.op == "pool" and any(max(pair) >= k for pair, k in zip(self.pads, self.kernel)):
             raise ValueError(
-                f"a padding of {compact(self.pads)} holds whole windows of {times(self.kernel)}: give "
-                "less than the kernel"
+                f"a padding of {compact(self.pads)} contains whole windows of {times(self.kernel)}: "
+                "give less than the kernel"
             )
         if min(self.out) < 1:
             raise ValueError(
@@ -119,31 +119,31 @@ class Advice(NamedTuple):
 
 
 def times(sizes: Any) -> str:
-    """``13x13``"""
+    """Join sizes, as in ``13x13``."""
     return "x".join(map(str, sizes))
 
 
 def compact(values: Any) -> str:
-    """One value for all axes if they agree, else a tuple, as an argument is written."""
+    """Write an argument: one value if all axes agree, else a tuple."""
     return repr(values[0] if len(set(values)) == 1 else tuple(values))
 
 
 def called(name: str, *first: Any, **named: Any) -> str:
-    """A call as it is written."""
+    """Write a call."""
     return f"{name}({', '.join([*map(str, first), *(f'{k}={v}' for k, v in named.items())])})"
 
 
 def symmetric(case: Case, most: Any, drops_last: bool = False) -> Any:
-    """A padding of both ends alike that gives the windows of a convolution or pooling.
+    """Return a symmetric padding that gives the windows of a convolution or pooling.
 
-    A pooling only has to cover the same elements of the axis: how far a window reaches beyond an end
-    makes no difference to its maximum, or to the mean of the elements that exist.
+    A pooling only has to cover the same elements of the axis: how far a window extends beyond an end
+    does not change its maximum, or the mean of the elements that exist.
 
     Parameters
     ----------
     case : Case
     most : tuple of int
-        The largest padding that the framework's pooling takes, for each axis.
+        The largest padding that the framework's pooling accepts, for each axis.
     drops_last : bool
         Whether the framework drops a last window that starts beyond the input, if it rounds up.
 

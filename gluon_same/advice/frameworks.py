@@ -1,6 +1,6 @@
-"""How to give each framework the same windows.
+"""Code that gives each framework the same windows.
 
-All of it follows from :mod:`..geometry` and the plans of :mod:`..lowering`. No framework is imported.
+It follows from :mod:`..geometry` and the plans of :mod:`..lowering`. No framework is imported.
 """
 
 from typing import List
@@ -12,7 +12,7 @@ from .pytorch import pytorch
 
 
 def advise(case: Case) -> List[Advice]:
-    """What to write in gluon_same and in the other frameworks, gluon_same first.
+    """Return what to write in gluon_same and in the other frameworks, gluon_same first.
 
     Examples
     --------
@@ -42,8 +42,8 @@ def _about_auto_pad(case):
     if case.mode not in ("same", "same_lower"):
         return ""
     if case.op == "transpose":
-        return "Not auto_pad: versions of ONNX differ in which end takes the odd element."
+        return "Do not use auto_pad: ONNX versions differ in which end gets the odd element."
     if max(case.dilation) > 1 or any(s > span for s, span in zip(case.stride, case.spans)):
-        return "Not auto_pad: onnxruntime computes it wrong for dilated windows and for larger strides."
+        return "Do not use auto_pad: onnxruntime is wrong for dilated windows and for larger strides."
     word = "SAME_UPPER" if case.mode == "same" else "SAME_LOWER"
     return f"For every size: auto_pad={word!r}."

@@ -8,7 +8,7 @@ from .case import Advice, Case, called, compact, symmetric, times
 
 
 def gluon_same(case: Case) -> Advice:
-    """The layer of :mod:`gluon_same.nn`."""
+    """Return the layer of :mod:`gluon_same.nn`."""
     padding = repr(case.mode)
     counts = case.average and not isinstance(case.mode, str)
     more = {"count_include_pad": False} if counts else {}
@@ -16,7 +16,7 @@ def gluon_same(case: Case) -> Advice:
 
 
 def stock_gluon(case: Case) -> Advice:
-    """The layer of ``mxnet.gluon.nn``, and what a ``hybrid_forward`` does before and after it."""
+    """Return the layer of ``mxnet.gluon.nn``, with ``hybrid_forward``'s operators around it."""
     if case.op == "transpose":
         return _transposed(case)
     found = symmetric(case, [k - 1 for k in case.kernel])
@@ -29,7 +29,7 @@ def stock_gluon(case: Case) -> Advice:
     note = (
         "MXNet's gradients can be wrong if a 3-D convolution with strides pads the depth itself."
         if found
-        else "No padding= alone gives this: "
+        else "No value of padding= gives this: "
         + ", ".join(_outcome(case, tuple(map(pick, case.pads))) for pick in (min, max))
         + "."
     )
@@ -44,7 +44,7 @@ def stock_gluon(case: Case) -> Advice:
 
 
 def _plan(case):
-    """The plan of gluon_same at the case's size: padding and a slice if they serve, else ``F.pad``."""
+    """Return gluon_same's plan at the case's size: padding and a slice, or ``F.pad``."""
     if case.op == "pool":
         return lowering.plan_pooling(case.windows, case.sizes, "avg" if case.average else "max", False)
     return lowering.plan_convolution(case.windows, case.sizes)
@@ -75,7 +75,7 @@ def _padded_layer(case, padding, up, counts=False):
 
 
 def _pad(plan):
-    """The arguments of ``F.pad``, or None."""
+    """Return the arguments of ``F.pad``, or None."""
     for step in plan.before:
         if isinstance(step, Pad):
             return {
@@ -86,7 +86,7 @@ def _pad(plan):
 
 
 def _cut(plan):
-    """The arguments of ``F.slice``, or None."""
+    """Return the arguments of ``F.slice``, or None."""
     if not plan.after:
         return None
     leads, trails, _ = zip(*plan.after[0].cuts)
@@ -98,7 +98,7 @@ def _statements(case, layer, pad, cut) -> Tuple[str, ...]:
     lines: List[str] = [f"layer = {layer}"]
     padded = _padded("x", pad, case.ndim) if pad else "x"
     y = f"layer({padded})"
-    if pad and case.average:  # it counts what F.pad adds, so divide by the share that is real
+    if pad and case.average:  # it counts the padding, so divide by the share of real elements
         lines.append(f"y = {y}")
         y = f"y / layer({_padded('F.ones_like(x)', pad, case.ndim)})"
     return (*lines, f"y = {_sliced(y, cut) if cut else y}")
@@ -114,7 +114,7 @@ def _sliced(y, cut):
 
 
 def _padded(x, pad, ndim):
-    """``F.pad`` of an expression; it takes four axes or five, so that one spatial axis gets another."""
+    """Write ``F.pad`` of an expression. It requires four or five axes, so 1-D data get one more."""
     width, mode = pad["pad_width"], repr(pad["mode"])
     if ndim > 1:
         return called("F.pad", x, mode=mode, pad_width=width)
@@ -124,7 +124,7 @@ def _padded(x, pad, ndim):
 
 
 def _outcome(case, amounts):
-    """The result of a padding of both ends alike."""
+    """Describe the result of a symmetric padding."""
     name = compact(amounts)
     try:
         out = case.out_padded_by([(p, p) for p in amounts])
@@ -140,7 +140,7 @@ def _outcome(case, amounts):
 
 
 def transposed(case: Case) -> Any:
-    """``padding``, ``output_padding`` and the slice ``(lead, trail)`` for each axis, or None."""
+    """Return ``padding``, ``output_padding``, cuts ``(lead, trail)``, and ``F.slice``'s arguments."""
     plan = lowering.plan_deconvolution(case.windows, case.pads, case.extra)
     cuts = [(lead, trail) for lead, trail, _ in plan.after[0].cuts] if plan.after else None
     return plan.operator.pad, plan.operator.adj, cuts, _cut(plan)

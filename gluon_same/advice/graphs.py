@@ -1,4 +1,4 @@
-"""The operators of a layer's graph, and the times of its ways on this machine: what requires MXNet."""
+"""The operators of a layer's graph, and measured times. This module imports MXNet."""
 
 import json
 from collections import Counter
@@ -11,9 +11,9 @@ from .case import Case
 
 
 def operators(case: Case) -> Tuple[Dict[str, int], Dict[str, int]]:
-    """Operators of the graph for the case's size, and of that for every size.
+    """Count the operators of the graph for the case's size, and of the graph for every size.
 
-    They are counted in the symbols of :mod:`..functional`, which are the graphs that run.
+    The graphs are the symbols of :mod:`..functional`.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def operators(case: Case) -> Tuple[Dict[str, int], Dict[str, int]]:
 
 
 def measured(case: Case) -> Dict[str, float]:
-    """Seconds of each way to compute a layer, on this machine, at the case's batch.
+    """Measure each way to compute a layer on this machine, in seconds, at the case's batch size.
 
     Returns
     -------

@@ -7,25 +7,30 @@ from .pytorch import part_of
 
 
 def keras(case: Case) -> Advice:
-    """The layer of ``keras.layers``, behind ``tf.pad`` where its padding does not serve."""
+    """Return the layer of ``keras.layers``, after explicit padding if its own does not suffice."""
     if max(case.stride) > 1 and max(case.dilation) > 1:
         note = "Keras' layers refuse strides together with dilation. Use the call of tf.nn."
-        return Advice("Keras", (), note, {"padding": None, "tf.pad": None, "slice": None})
+        arguments = dict.fromkeys(("padding", "ZeroPadding", "tf.pad", "slice"))
+        return Advice("Keras", (), note, arguments)
     word, pads, cuts, note = _padding(case)
     if case.mode == "causal":
         word, pads, note = "causal", None, ""
     layer = _layer(case, word.lower())
-    arguments = {"padding": word.lower(), "tf.pad": pads, "slice": cuts}
+    arguments = {"padding": word.lower(), "ZeroPadding": None, "tf.pad": pads, "slice": cuts}
     code: Tuple[str, ...] = (layer,)
-    if pads:
-        code = (f"layer = {layer}", *_behind_pad(case, pads, "layer({})"))
+    if pads and case.op == "conv":
+        arguments = {**arguments, "tf.pad": None, "ZeroPadding": [list(pair) for pair in case.pads]}
+        zeros = called(f"keras.layers.ZeroPadding{case.ndim}D", _amounts(case.pads))
+        code = (f"layer = {layer}", f"y = layer({zeros}(x))")
+    elif pads:
+        code = (f"layer = {layer}", *_after_pad(case, pads, "layer({})"))
     elif cuts:
         code = (f"layer = {layer}", f"y = layer(x)[:, {part_of(cuts)}]")
     return Advice("Keras", code, note, arguments)
 
 
 def tensorflow(case: Case) -> Advice:
-    """The call of ``tf.nn``, on channels last."""
+    """Return the call of ``tf.nn``, for data with the channels last."""
     if case.ndim == 3 and case.groups > 1:
         note = "On a CPU, tf.nn.conv3d refuses groups. Use the Keras layer."
         return Advice("TensorFlow", (), note, {"padding": None, "tf.pad": None, "slice": None})
@@ -33,13 +38,13 @@ def tensorflow(case: Case) -> Advice:
     call = _operation(case, word, cuts)
     arguments = {"padding": word, "tf.pad": pads, "slice": cuts}
     if pads:
-        return Advice("TensorFlow", _behind_pad(case, pads, call), note, arguments)
+        return Advice("TensorFlow", _after_pad(case, pads, call), note, arguments)
     part = f"[:, {part_of(cuts)}]" if cuts else ""
     return Advice("TensorFlow", (call.format("x") + part,), note, arguments)
 
 
 def _padding(case) -> Tuple[str, Any, Any, str]:
-    """The padding word, the pads of ``tf.pad``, what is cut off afterwards, and a note."""
+    """Return the padding word, the pads of ``tf.pad``, the ends to cut off afterward, and a note."""
     upper = case._replace(mode="same")
     if case.mode == "valid" and case.op != "transpose":
         return "VALID", None, None, ""
@@ -54,7 +59,7 @@ def _padding(case) -> Tuple[str, Any, Any, str]:
 
 
 def full_size(case: Case) -> Tuple[int, ...]:
-    """Output sizes of TensorFlow's transposed convolution with padding='VALID'."""
+    """Return the output sizes of TensorFlow's transposed convolution with padding='VALID'."""
     return tuple(max(span, s) + (n - 1) * s for n, s, span in zip(case.sizes, case.stride, case.spans))
 
 
@@ -82,13 +87,13 @@ def _layer(case, padding):
 
 
 def _operation(case, word, cuts):
-    """A call of ``tf.nn`` with ``{}`` for the data."""
+    """Write a call of ``tf.nn`` with ``{}`` for the data."""
     padding = {"padding": repr(word)}
     if case.op == "pool":
         name = f"tf.nn.{'avg' if case.average else 'max'}_pool{case.ndim}d"
         return called(name, "{}", compact(case.kernel), strides=compact(case.stride), **padding)
     name = f"tf.nn.conv{case.ndim}d"
-    # conv3d alone requires an entry for each axis of the data.
+    # Only conv3d requires an entry for each axis of the data.
     wide = case.ndim == 3 and case.op == "conv"
     stride, dilation = ((1, *n, 1) if wide else compact(n) for n in (case.stride, case.dilation))
     steps = {"stride" if case.ndim == 1 and case.op == "conv" else "strides": stride, **padding}
@@ -101,10 +106,17 @@ def _operation(case, word, cuts):
     return called(f"{name}_transpose", "{}", "w", output_shape=shape, **steps)
 
 
-def _behind_pad(case, pads, call):
+def _amounts(pads):
+    """Write the argument of a ``ZeroPadding`` layer: one number, one pair, or a pair for each axis."""
+    if len(set(sum(pads, ()))) == 1:
+        return str(pads[0][0])
+    return repr(tuple(pads) if len(pads) > 1 else pads[0])
+
+
+def _after_pad(case, pads, call):
     fill = ", constant_values=float('-inf')" if case.op == "pool" and not case.average else ""
     y = f"y = {call}".format(f"tf.pad(x, {pads}{fill})")
     if not case.average:
         return (y,)
-    # It counts what tf.pad adds, so divide by the share that is real.
+    # It counts the padding, so divide by the share of real elements.
     return y, f"y = y / {call}".format(f"tf.pad(tf.ones_like(x), {pads})")

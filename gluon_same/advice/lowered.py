@@ -1,4 +1,4 @@
-"""How gluon_same computes a layer and what that costs, read from the plans of :mod:`..lowering`.
+"""How gluon_same computes a layer, and at what cost, according to the plans of :mod:`..lowering`.
 
 Costs are counted, not timed: windows that are computed and dropped, and elements that are copied.
 :mod:`.graphs` counts operators and measures times, with MXNet.
@@ -27,7 +27,7 @@ class Lowering(NamedTuple):
     copied: Optional[int]
 
     def cost(self) -> str:
-        """The counted cost in words."""
+        """Return the counted cost in words."""
         if not self.axes:
             return "no graph"
         parts = []
@@ -42,7 +42,7 @@ class Lowering(NamedTuple):
 
 
 def lowerings(case: Case) -> Tuple[Lowering, Lowering]:
-    """How a case is computed if its size is known, and in a graph for every size.
+    """Describe how a case is computed if its size is known, and in a graph for every size.
 
     The size is known in eager calls, in specialized nets and in the ONNX export.
 
@@ -67,12 +67,12 @@ def lowerings(case: Case) -> Tuple[Lowering, Lowering]:
 
 
 def operator_padding(case: Case) -> List[Tuple[int, int]]:
-    """Padding of each axis as the operator receives it, at the given size."""
+    """Return the padding of each axis that the operator receives, at the given size."""
     if case.op == "transpose":
         return list(case.pads)
     plan = _plan(case, case.sizes)
     return [
-        # An operator that rounds up reaches exactly as far as the padding.
+        # An operator that rounds up covers exactly the padding.
         (axis["own"], pads[1]) if plan.operator.full and stride > 1 else _reach(axis)
         for axis, pads, stride in zip(_axes(plan), case.pads, case.stride)
     ]
@@ -87,7 +87,7 @@ def _plan(case, sizes):
 
 
 def _axes(plan):
-    """The numbers of a plan, axis by axis."""
+    """Return the numbers of a plan for each axis."""
     axes = [
         {"own": own, "front": 0, "tail": 0, "lead": 0, "trail": 0, "reverse": False, "by_size": False}
         for own in plan.operator.pad
@@ -153,7 +153,7 @@ def _transposed(case):
 
 
 def _by_axis(words):
-    """One sentence for all axes that are computed alike."""
+    """Return one sentence for all axes that are computed alike."""
     names = AXES[len(words)]
     alike: Dict[str, List[str]] = {}
     for name, sentence in zip(names, words):

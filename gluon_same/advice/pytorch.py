@@ -7,11 +7,11 @@ from .gluon import transposed
 
 
 def pytorch(case: Case) -> Advice:
-    """The layer of ``torch.nn``, behind ``F.pad`` where its padding does not serve."""
+    """Return the layer of ``torch.nn``, after ``F.pad`` if its own padding does not suffice."""
     if case.op == "transpose":
         return _transposed(case)
     arguments: Dict[str, Any] = {"padding": [0] * case.ndim, "F.pad": None, "ceil_mode": False}
-    # Padding of more than half a window is refused by its poolings.
+    # Its poolings refuse a padding of more than half the window.
     found = symmetric(case, [k // 2 for k in case.kernel], drops_last=True)
     # avg_pool3d refuses an axis that is shorter than the window, however it is padded.
     short = case.average and case.ndim == 3 and any(n < k for n, k in zip(case.sizes, case.kernel))
@@ -26,7 +26,7 @@ def pytorch(case: Case) -> Advice:
     arguments["F.pad"] = list(pad)
     fill = ", value=float('-inf')" if case.op == "pool" and not case.average else ""
     code = [f"layer = {_layer(case, (0,) * case.ndim)}", f"y = layer(F.pad(x, {pad}{fill}))"]
-    if case.average:  # it counts what F.pad adds, so divide by the share that is real
+    if case.average:  # it counts the padding, so divide by the share of real elements
         code.append(f"y = y / layer(F.pad(torch.ones_like(x), {pad}))")
     return Advice("PyTorch", tuple(code), "", arguments)
 
@@ -63,5 +63,5 @@ def _transposed(case):
 
 
 def part_of(cuts) -> str:
-    """``1:-1, :`` for what is cut off the ends of each axis."""
+    """Write the slice that cuts off the ends of each axis, such as ``1:-1, :``."""
     return ", ".join(f"{lead or ''}:{-trail if trail else ''}" for lead, trail in cuts)

@@ -20,10 +20,13 @@ class Report:
     Parameters
     ----------
     case : Case
+        The question.
     measure : bool
         Whether to time each way to compute the layer on this machine. Requires MXNet.
     verbose : bool
         Whether to count the operators of the layer's graphs. Requires MXNet.
+    hint : str
+        A sentence to print below the headline.
 
     Raises
     ------
@@ -39,16 +42,16 @@ class Report:
     [0, 1]
     """
 
-    def __init__(self, case: Case, measure: bool = False, verbose: bool = False):
+    def __init__(self, case: Case, measure: bool = False, verbose: bool = False, hint: str = ""):
         case.check()
-        self.case = case
+        self.case, self.hint = case, hint
         self.out = case.out
         self.advice: List[Advice] = advise(case)
         self.lowerings: Tuple[Lowering, Lowering] = lowerings(case)
         self.seconds: Optional[Dict[str, float]] = None
         self.operators: Tuple[Optional[Dict[str, int]], ...] = (None, None)
         if measure or verbose:
-            from . import graphs  # imports MXNet, which takes a second
+            from . import graphs  # here, because it imports MXNet, which takes a second
 
             self.seconds = graphs.measured(case) if measure else None
             self.operators = graphs.operators(case) if verbose else self.operators
@@ -59,7 +62,7 @@ class Report:
 
     @property
     def headline(self) -> str:
-        """The question and the output size, in a line."""
+        """The question and the output size, in one line."""
         case = self.case
         name = self.advice[0].code[0].split("(")[0].replace("nn.", "")
         words = [f"{name} {times(case.kernel)}", f"stride {_short(case.stride)}"]
@@ -77,13 +80,13 @@ class Report:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """The pictures of all axes as one SVG document."""
+        """Draw the pictures of all axes as one SVG document."""
         return svg.draw([(heading, picture) for heading, picture in self._panels()], self.headline)
 
     _repr_svg_ = svg
 
     def facts(self) -> Dict[str, Any]:
-        """All of the answer as data for programs, ready for JSON.
+        """Return the whole answer as data for programs, ready for JSON.
 
         Returns
         -------
@@ -161,11 +164,7 @@ class Report:
         for i, name in enumerate(AXES[case.ndim]):
             numbers = [case.sizes[i], case.kernel[i], case.stride[i], case.dilation[i], self.out[i]]
             rows.append([name, *numbers, *case.pads[i], *([case.extra[i]] if cut else [])])
-        lines = _wrapped(self.headline)
-        if case.ndim == 1:
-            n = case.sizes[0]
-            lines += _wrapped(f"One axis (1-D). For two, such as an image's, give both: --size {n}x{n}")
-        lines.append("")
+        lines = [*_wrapped(self.headline), *_wrapped(self.hint), ""]
         for row in [["axis", *titles], *rows]:
             line = f"{row[0]:<8}"
             for title, cell in zip(titles, row[1:]):
@@ -175,7 +174,7 @@ class Report:
 
     def _code(self):
         mode = self.case.mode
-        serves = f" (padding={mode!r} serves every size)" if mode in ("same", "same_lower") else ""
+        serves = f" (padding={mode!r} works at every size)" if mode in ("same", "same_lower") else ""
         lines = [f"What to write at {times(self.case.sizes)}{serves}"]
         for framework, code, note, _ in self.advice:
             for i, line in enumerate(code):
@@ -208,9 +207,9 @@ class Report:
         if self.seconds is None:
             return []
         batch, best = self.case.batch, min(self.seconds.values(), default=None)
-        lines = [f"Times on this machine, of the layer alone, at batch {batch}"]
+        lines = [f"Times of the single layer on this machine, at batch {batch}"]
         if best is None:
-            return lines + _entry("", "nothing to choose from: there is only one way")
+            return lines + _entry("", "not measured: there is only one way")
         for way, seconds in self.seconds.items():
             mark = "  fastest" if seconds == best else ""
             lines.append(f"  {way:<14}{seconds * 1e3:9.3f} ms{mark}")
@@ -230,7 +229,7 @@ class Report:
         ]
 
     def _panels(self):
-        """Each picture, under the names of the axes that look alike."""
+        """Yield each picture, with the names of the axes that it shows."""
         alike: Dict[Any, Tuple[Windows, List[str]]] = {}
         for name, picture in zip(AXES[self.case.ndim], self.pictures):
             alike.setdefault(tuple(vars(picture).items()), (picture, []))[1].append(name)

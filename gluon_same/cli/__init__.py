@@ -1,1 +1,1 @@
-"""The commands of ``python -m gluon_same``: :mod:`.main` imports the module of the one that is run."""
+"""The commands of ``python -m gluon_same``, each in a module that :mod:`.main` imports when it runs."""

@@ -1,7 +1,7 @@
 """Run a photograph through TinyDarkNet, the backbone of YOLOv3-tiny, with padding='same' throughout.
 
-Shows how each layer changes the size, and that one net, hybridized or exported, serves several
-input sizes with the numbers of the same net padded by hand. Needs no network; takes seconds.
+Shows how each layer changes the size, and that one net, hybridized or exported, serves several input
+sizes and matches the same net padded by hand. Downloads nothing, and takes a few seconds.
 """
 
 import argparse
@@ -34,9 +34,9 @@ LOWEST = -3e38  #: Padding that is never the maximum.
 
 
 def build_net() -> nn.HybridSequential:
-    """TinyDarkNet: six convolutions, five poolings that halve the map, and one that keeps its size.
+    """Build TinyDarkNet: six convolutions, five poolings that halve the map, one that keeps its size.
 
-    The zoo's net without its last convolution, for which stock padding suffices.
+    It is the model zoo's net without its last convolution, for which stock padding suffices.
 
     Returns
     -------
@@ -60,12 +60,12 @@ class Pad(HybridBlock):
 
 
 def build_padded_net(size: int, throughout: bool) -> stock.HybridSequential:
-    """TinyDarkNet in stock Gluon, with ``F.pad`` written for one input size.
+    """Build TinyDarkNet in stock Gluon, with ``F.pad`` for one input size.
 
     Parameters
     ----------
     size : int
-        Height and width of the input, for which alone the net is right.
+        The only height and width of the input for which the net is right.
     throughout : bool
         Whether ``F.pad`` goes before the convolutions too, where stock Gluon's ``padding=1`` suffices.
 
@@ -117,12 +117,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _figure_name(path):
     if not path.lower().endswith(".svg") and not os.path.exists(path):
-        raise argparse.ArgumentTypeError(f"{path!r} is not a name of an SVG file: end it in .svg")
+        raise argparse.ArgumentTypeError(f"{path!r} is not the name of an SVG file: end it with .svg")
     return path
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the tables.
+    """Run the command.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     Returns
     -------
     int
-        0; 1 if a difference exceeds ``TOLERANCE`` or the figure cannot be written.
+        0, or 1 if a difference exceeds ``TOLERANCE`` or the figure cannot be written.
     """
     path, image = args.image
     _say(f"gluon_same {__version__} on MXNet {mx.__version__}")
@@ -156,11 +156,11 @@ def run(args: argparse.Namespace) -> int:
     ways = {"eager": net, "hybridized": hybrid, "exported, loaded": loaded}
     _say("\nTimes are medians in milliseconds. The last two columns are the same net with")
     _say("F.pad: only where stock Gluon needs it, or before every layer that SAME pads.")
-    _say("In brackets: the time of padding='same' divided by theirs; below 1 is faster.")
+    _say("In parentheses: the time of padding='same' over theirs; below 1 is faster.")
     worst = max(_print_size(ways, _picture(image, size)) for size in SIZES)
     verdict = "passed" if worst <= TOLERANCE else "FAILED"
-    _say(f"\nCheck {verdict}: results differ by at most {worst:.1e} of the output's largest number")
-    _say(f"(allowed, for rounding: {TOLERANCE:.0e}).")
+    _say(f"\nCheck {verdict}: results differ by at most {worst:.1e} of the largest output value")
+    _say(f"(allowed for rounding: {TOLERANCE:.0e}).")
     return 0 if worst <= TOLERANCE else 1
 
 
@@ -177,12 +177,12 @@ def _print_layers(net, x):
         sizes = [f"{y.shape[1]}x{_map(y)}" for y in (before, x)]
         _say(f"{name:<26}{f'{kernel}x{kernel} /{stride}':<9}{pads:<12}{sizes[0]:<14}{sizes[1]}")
     small, large = (_map(stock.MaxPool2D(kernel, stride, p)(before)) for p in (0, 1))
-    _say(f"\nThe last pool keeps {_map(before)}. Stock Gluon pads both ends alike, which gives")
+    _say(f"\nThe last pool keeps {_map(before)}. Stock Gluon pads both ends equally, which gives")
     _say(f"{small} (padding=0) or {large} (padding=1).")
 
 
 def _print_size(ways, x):
-    """Print the rows of one input size; the largest difference as a share of the largest output."""
+    """Print the rows of one input size, and return the largest difference over the largest output."""
     nets = dict(ways)
     for throughout in (False, True):
         for hybridize in (False, True):
@@ -220,7 +220,7 @@ def _with_weights_of(source, net, x, hybridize):
 
 def _export_and_load(net):
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about data, which has no weights, having none
+        warnings.simplefilter("ignore")  # MXNet warns that the input is not among the parameters
         stem = os.path.join(folder, "net")
         net.export(stem)
         return SymbolBlock.imports(f"{stem}-symbol.json", ["data"], f"{stem}-0000.params")
@@ -234,7 +234,7 @@ def _difference(result, expected):
 
 
 def _times(nets, x):
-    """Median times in milliseconds, with the nets taking turns, so that all see the same machine."""
+    """Return median times in milliseconds. Nets take turns, so changes of the machine affect all."""
     times: Dict[Any, List[float]] = {name: [] for name in nets}
     for _ in range(ROUNDS):
         for name, net in nets.items():

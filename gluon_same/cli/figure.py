@@ -1,4 +1,4 @@
-"""The picture that ``demo`` writes: the maps of a net, and of its last pool with other padding."""
+"""The figure that ``demo`` writes: the maps of a net, and those of its last pool with other padding."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ WIDTH, CELL = 150, 12
 
 
 def figure(net: nn.HybridSequential, x: Any) -> str:
-    """Draw the maps after each pool, and what other padding makes of the last one, as SVG.
+    """Draw the maps after each pool, and the last one with other padding, as SVG.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def figure(net: nn.HybridSequential, x: Any) -> str:
     ways = {"padding='same'": x}  # the last layer is the pool
     ways.update((f"padding={p}", stock.MaxPool2D(2, strides=1, padding=p)(before)) for p in (0, 1))
     last = [maps.Map(f"{name}: {_size(y)}", _mean(y), CELL * y.shape[3]) for name, y in ways.items()]
-    first = "The photograph, and the mean over the channels after each pool"
+    first = "The photograph, and the mean of the channels after each pool"
     rows = [
         (f"{first} (white: smallest, blue: largest)", shown),
         (f"The last pool, on a map of {_size(before)}: only SAME keeps the size", last),
@@ -49,7 +49,7 @@ def _mean(x):
 
 
 def _stretched(values):
-    """Values from 0 to 1, so that every map uses all colors."""
+    """Scale values to 0 to 1, so that every map uses all colors."""
     return (values - values.min()) / ((values.max() - values.min()) or 1)
 
 

@@ -6,7 +6,7 @@ import tempfile
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a file whole or not at all; write to a device or pipe as it is."""
+    """Write a file completely or not at all. Write directly to a device or pipe."""
     try:
         ordinary = stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError:

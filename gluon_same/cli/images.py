@@ -1,4 +1,4 @@
-"""Reading images, with errors for files that are cut short or damaged."""
+"""Reading images, with errors for truncated and damaged files."""
 
 import os
 import zlib
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import mxnet as mx
 
-#: Pixels of the largest image that is decoded. Decoding takes up to 7 bytes for each.
+#: Pixels of the largest image that is decoded. Decoding takes up to 7 bytes per pixel.
 MOST_PIXELS = 10**8
 
 
@@ -27,14 +27,14 @@ def read_image(path: str) -> mx.nd.NDArray:
     OSError
         If the file cannot be read.
     ValueError
-        If it is empty, cut short or damaged, or MXNet cannot decode it.
+        If it is empty, truncated, damaged or too large, or MXNet cannot decode it.
     """
     with open(path, "rb") as file:
         data = file.read()
     if not data:
         raise ValueError("the file is empty")
     if not _is_whole(data):
-        raise ValueError("the image is cut short or damaged")
+        raise ValueError("the image is truncated or damaged")
     pixels = _pixels(data)
     if pixels > MOST_PIXELS:
         raise ValueError(f"the image has {pixels} pixels: give one of at most {MOST_PIXELS}")
@@ -66,7 +66,7 @@ def _is_whole(data):
 
 
 def _pixels(data):
-    """Width times height as the header of a JPEG or PNG states them; 0 if it does not."""
+    """Return width times height from the header of a JPEG or PNG, or 0 if it has none."""
     if data.startswith(b"\x89PNG"):
         return _number(data[16:20]) * _number(data[20:24])
     at = 2
@@ -84,7 +84,7 @@ def _number(data):
 
 @contextmanager
 def muted():
-    """Silence the process's standard error, to which libraries write without Python."""
+    """Silence the process's standard error, including what C++ libraries write to it."""
     try:
         kept = os.dup(2)
     except OSError:  # it is closed

@@ -1,7 +1,7 @@
 """The command line, ``python -m gluon_same COMMAND`` or ``gluon-same COMMAND``.
 
-MXNet takes a second to import. So this module does not import it, and a command's module is imported
-only when that command is run.
+MXNet takes a second to import, so this module does not import it. A command's module is imported only
+when that command runs.
 """
 
 import argparse
@@ -16,7 +16,7 @@ PROGRAM = "python -m gluon_same"
 
 #: What each command does. Its module here has ``add_arguments(parser)`` and ``run(args) -> int``.
 COMMANDS = {
-    "convert": "convert a Keras model (.keras, .h5) into MXNet's files and ONNX",
+    "convert": "convert a Keras model (.keras, .h5) to MXNet's format and ONNX",
     "demo": "run a photograph through a net with padding='same', and check and time it",
     "pad": "show which padding a layer needs, and what to write in each framework",
 }
@@ -41,8 +41,8 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = PROGRAM) -> i
     Returns
     -------
     int
-        0 if all went well, 1 if a command found an error or could not write, 130 after Ctrl-C, 141 if
-        the reader of the output went away.
+        0 on success, 1 if a command found an error or could not write, 130 after Ctrl-C, 141 if the
+        reader of the output closed it.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = PROGRAM) -> i
     except KeyboardInterrupt:
         return 130
     except OSError as error:  # the output cannot be written
-        # The interpreter flushes once more as it ends. That goes nowhere.
+        # Send the interpreter's last flush nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return 141
@@ -83,13 +83,13 @@ def run_script() -> int:
 
 
 def _report_unraisable(unraisable: Any) -> None:
-    # If Ctrl-C interrupts MXNet while it makes an array, the array's ``__del__`` lacks a handle.
+    # If Ctrl-C interrupts the construction of an array, its ``__del__`` finds no handle.
     if not (isinstance(unraisable.exc_value, AttributeError) and "handle" in str(unraisable.exc_value)):
         sys.__unraisablehook__(unraisable)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors take one line."""
+    """A parser that prints errors in one line."""
 
     def __init__(self, **settings):
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **settings)

@@ -1,7 +1,7 @@
 """Show which padding a layer needs: sizes, code for each framework, the cost, and a picture.
 
-Sizes and windows such as 3x3 have one number for each axis, first to last; a single number
-of --kernel, --stride and --dilation serves all axes.
+Sizes and windows such as 3x3 have one number for each axis, first to last. A single number
+applies to all axes; if all options have a single number, the layer is 1-D.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from ..advice.case import MODES, OPS, Case, times
 from ..advice.report import Report
 from .files import write_text
 
-#: Larger numbers would not change the picture, and take time to count.
+#: Larger numbers would not change the picture, and take long to count.
 MOST_SIZE, MOST = 99999, 1000
 
 
@@ -25,10 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     window: Dict[str, Any] = dict(type=_sizes(MOST), metavar="KxK")
     count: Dict[str, Any] = dict(type=_count, metavar="N")
     add = parser.add_argument
-    add("--size", type=sizes, metavar="HxW", required=True, help="of the input: 100x20; or 100 for 1-D")
-    add("--kernel", required=True, help="taps of the window: 4x1, or 3", **window)
-    add("--stride", default=(1,), help="steps of the window (default: 1)", **window)
-    add("--dilation", default=(1,), help="distance between its taps (default: 1)", **window)
+    add("--size", type=sizes, metavar="HxW", required=True, help="input size: 100x20; 100 for 1-D")
+    add("--kernel", required=True, help="kernel size: 4x1, or 3", **window)
+    add("--stride", default=(1,), help="stride (default: 1)", **window)
+    add("--dilation", default=(1,), help="dilation (default: 1)", **window)
     padding = parser.add_mutually_exclusive_group()
     padding.add_argument(
         "--mode", choices=MODES, default="same", help="the padding (default: same); causal is for 1-D"
@@ -38,16 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_pairs,
         metavar="B,AxB,A",
         help="explicit padding instead of --mode: before,after for each axis, such as 1,0x2,2; "
-        "one pair, or one number for both ends, serves all axes (of --op transpose: what is cut off)",
+        "one number is for both ends, and one pair for all axes (with --op transpose: what to cut off)",
     )
     add("--op", choices=OPS, default="conv", help="the layer (default: conv)")
     add("--average", action="store_true", help="with --op pool: average pooling instead of max")
-    add("--channels", default=64, help="of the input (default: 64)", **count)
-    add("--filters", default=64, help="channels of the output (default: 64)", **count)
+    add("--channels", default=64, help="input channels (default: 64)", **count)
+    add("--filters", default=64, help="output channels (default: 64)", **count)
     add("--groups", default=1, help="groups of a convolution (default: 1)", **count)
-    add("--batch", default=1, help="samples to measure with (default: 1)", **count)
+    add("--batch", default=1, help="batch size for --measure (default: 1)", **count)
     add("--verbose", action="store_true", help="also count the operators of the graphs")
-    add("--measure", action="store_true", help="also time each way to compute the layer, here")
+    add("--measure", action="store_true", help="also time each way to compute the layer")
     add("--svg", metavar="FILE", help="also write the picture to an SVG file")
     add(
         "--json",
@@ -91,7 +91,7 @@ def _pairs(text):
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answer.
+    """Run the command.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     Returns
     -------
     int
-        0; 1 if the figure cannot be written.
+        0, or 1 if the figure cannot be written.
 
     Raises
     ------
@@ -109,7 +109,8 @@ def run(args: argparse.Namespace) -> int:
         With status 2 if the options do not fit each other.
     """
     try:
-        report = Report(_case(args), args.measure, args.verbose)
+        case = _case(args)
+        report = Report(case, args.measure, args.verbose, _hint(args, case))
     except (TypeError, ValueError) as error:
         return args.refuse(str(error))
     if args.svg is not None:
@@ -123,17 +124,33 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _case(args):
-    """The question that the options ask."""
+def _windows(args):
+    """Return the options that have a number for each axis, by name."""
     given = {name: getattr(args, name) for name in ("size", "kernel", "stride", "dilation", "pad")}
-    given = {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _hint(args, case):
+    """Say how many axes the layer has if a single number of --size leaves that open."""
+    if len(args.size) > 1:
+        return ""
+    n, ndim = args.size[0], case.ndim
+    if ndim == 1:
+        return f"One axis (1-D). For two, such as an image's, give both: --size {n}x{n}"
+    name, value = next((k, v) for k, v in _windows(args).items() if len(v) == ndim)
+    return f"--size {n} is used on all {ndim} axes, because --{name} {_written(value)} has {ndim}."
+
+
+def _case(args):
+    """Return the question that the options ask."""
+    given = _windows(args)
     ndim = max(map(len, given.values()))
     for name, value in given.items():
         if len(value) not in (1, ndim):
             longest = next(other for other in given if len(given[other]) == ndim)
             raise ValueError(
                 f"--{name} {_written(value)} has {len(value)} axes and --{longest} "
-                f"{_written(given[longest])} has {ndim}: give as many, or one for all"
+                f"{_written(given[longest])} has {ndim}: give {ndim}, or one number for all axes"
             )
     sizes, kernel, stride, dilation, *pads = (v * (ndim // len(v)) for v in given.values())
     if args.op == "pool" and max(dilation) > 1:
@@ -159,5 +176,5 @@ def _case(args):
 
 
 def _written(value):
-    """A value as an option writes it: 13x13, or 1,0x2,2."""
+    """Write a value as on the command line: 13x13, or 1,0x2,2."""
     return times(v if isinstance(v, int) else ",".join(map(str, v)) for v in value)

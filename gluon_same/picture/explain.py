@@ -32,7 +32,7 @@ class Picture(Windows):
         1     #=#
         2       #=#
     <BLANKLINE>
-    o element   . padding   + padding of the operator alone
+    o element   . padding   + extra padding of the operator
     #=# window   x-x window computed and dropped
     """
 
@@ -88,7 +88,7 @@ def explain(
     Returns
     -------
     Picture
-        Its numbers are attributes; ``text(legend=False)`` gives the text alone.
+        Its numbers are attributes; ``text(legend=False)`` omits the legend.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from typing import Any, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from .svg import FONT, GREY, INK, PAPER
+from .svg import FONT, GRAY, INK, PAPER
 
 __all__ = ["Map", "draw", "png"]
 
@@ -27,7 +27,7 @@ class Map(NamedTuple):
     pixels : numpy.ndarray
         An image, (height, width, 3) of uint8; or a map, (height, width) of any numbers.
     width : int
-        Pixels of the figure that it is drawn wide.
+        Width in the figure, in pixels.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def draw(rows: Sequence[Tuple[str, Sequence[Map]]], title: str, desc: str) -> str:
-    """An SVG document of rows of images and maps.
+    """Draw rows of images and maps as one SVG document.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def draw(rows: Sequence[Tuple[str, Sequence[Map]]], title: str, desc: str) -> st
         for part, pixels in zip(maps, _colored([part.pixels for part in maps])):
             height = round(part.width * pixels.shape[0] / pixels.shape[1])
             body.append(_image(x, y, part.width, height, pixels))
-            body.append(_text(x, y + height + 14, part.caption, 12, GREY))
+            body.append(_text(x, y + height + 14, part.caption, 12, GRAY))
             x += max(part.width, int(6.6 * len(part.caption))) + GAP
             bottom = max(bottom, y + height + LINE)
         right, y = max(right, x - GAP), bottom
@@ -120,7 +120,7 @@ def draw(rows: Sequence[Tuple[str, Sequence[Map]]], title: str, desc: str) -> st
 
 
 def _colored(images):
-    """Images as they are, and maps in colors that mean the same throughout a row."""
+    """Yield images unchanged, and maps in colors that mean the same throughout a row."""
     maps = [image for image in images if image.ndim == 2]
     low = min((float(image.min()) for image in maps), default=0.0)
     high = max((float(image.max()) for image in maps), default=1.0)
@@ -138,7 +138,7 @@ def _image(x, y, width, height, pixels):
         f'<image x="{x}" y="{y}" width="{width}" height="{height}" preserveAspectRatio="none" '
         f'style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
         f'<rect x="{x - 0.5}" y="{y - 0.5}" width="{width + 1}" height="{height + 1}" fill="none" '
-        f'stroke="{GREY}" stroke-opacity="0.5"/>'
+        f'stroke="{GRAY}" stroke-opacity="0.5"/>'
     )
 
 

@@ -8,16 +8,16 @@ from .windows import ELEMENT, PADDING, SURPLUS, TAP, Windows
 __all__ = ["draw"]
 
 CELL, ROW, LEFT, TOP, MARGIN = 22, 20, 84, 30, 14
-GAP = 2 * CELL  #: Width of what is left out of a long axis.
+GAP = 2 * CELL  #: Width of the gap in a long axis, whose middle is not drawn.
 MARK = CELL - 6  #: Side of a tap, and of a mark in the legend.
 FONT_SIZE, HEADING_SIZE, TITLE_SIZE = 14, 15, 17
 
 #: Colors of Okabe and Ito, which color-blind readers can tell apart. Dropped windows are also outlined.
-BLUE, VERMILION, INK, GREY, PAPER = "#0072B2", "#D55E00", "#24292f", "#6e7781", "#ffffff"
+BLUE, VERMILION, INK, GRAY, PAPER = "#0072B2", "#D55E00", "#24292f", "#6e7781", "#ffffff"
 CELLS = {
     ELEMENT: ("#dcebf5", "#8aa9bf", ""),
-    PADDING: (PAPER, GREY, "2 2"),
-    SURPLUS: ("#fbe3d3", GREY, "2 2"),
+    PADDING: (PAPER, GRAY, "2 2"),
+    SURPLUS: ("#fbe3d3", GRAY, "2 2"),
 }
 FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
 
@@ -25,16 +25,16 @@ FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
 def draw(
     panels: Sequence[Tuple[str, Windows]], title: str = "", desc: str = "", beside: bool = False
 ) -> str:
-    """An SVG document of one or more pictures.
+    """Draw one or more pictures as one SVG document.
 
     Parameters
     ----------
     panels : sequence of (str, Windows)
         Each with a heading, which may be empty.
     title, desc : str
-        For readers who do not see the figure; the title also stands above it.
+        For readers who cannot see the figure; the title is also drawn above it.
     beside : bool
-        Whether the pictures stand side by side, and not one below the other.
+        Whether to draw the pictures side by side instead of one below the other.
 
     Returns
     -------
@@ -91,9 +91,9 @@ def _panel(body, picture, x, top):
     y = top + TOP
     label = x + LEFT - 8
     along, across = ("output", "input") if picture.transposed else ("input", "output")
-    body.append(_text(label, y + 16, along, anchor="end", fill=GREY))
+    body.append(_text(label, y + 16, along, anchor="end", fill=GRAY))
     for position in sorted({0, picture.size - 1} & set(at)):
-        body.append(_text(at[position] + CELL / 2, y - 7, position, anchor="middle", fill=GREY))
+        body.append(_text(at[position] + CELL / 2, y - 7, position, anchor="middle", fill=GRAY))
     for position, cell in at.items():
         body.append(_cell(cell, y, CELL, CELL, *CELLS[picture.cell(position)]))
     if right:
@@ -101,7 +101,7 @@ def _panel(body, picture, x, top):
     y += CELL + 8
     for row in picture.rows():
         if row is None:
-            body.append(_text(label, y + 13, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GREY))
+            body.append(_text(label, y + 13, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GRAY))
         else:
             name = f"{across} {row.label}" if row.label == 0 else row.label
             _window(body, row, at, label, name if row.kept else "\N{MULTIPLICATION SIGN}", y)

@@ -46,7 +46,7 @@ def legend(windows: Windows) -> List[str]:
 
 
 def _ruler(windows, shown, margin, in_left, gap):
-    # The indices of the first and the last element stand above them.
+    # Write the indices of the first and the last element above them.
     line = ""
     for position in sorted({0, windows.size - 1} & set(shown)):
         at = shown.index(position)

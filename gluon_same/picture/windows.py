@@ -4,7 +4,7 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from .. import geometry
 
-#: Cells and windows that are drawn before the middle is left out: 34 cells fit 80 columns.
+#: Largest numbers of cells and windows that are all drawn: 34 cells fit 80 columns.
 MOST_CELLS, MOST_WINDOWS, END_WINDOWS = 34, 9, 4
 
 ELEMENT, PADDING, SURPLUS = "o", ".", "+"
@@ -90,15 +90,15 @@ class Windows:
         return self.count - max(min(self.out + ahead, self.count) - max(ahead, 0), 0)
 
     def cell(self, position: int) -> str:
-        """What is at a position: ``ELEMENT``, ``PADDING`` or ``SURPLUS``."""
+        """Return what is at a position: ``ELEMENT``, ``PADDING`` or ``SURPLUS``."""
         if 0 <= position < self.size:
             return ELEMENT
         return PADDING if -self.before <= position < self.size + self.after else SURPLUS
 
     def columns(self) -> Tuple[range, range]:
-        """Positions to draw before and after the middle that is left out.
+        """Return the positions to draw before and after the omitted middle.
 
-        The second range is empty if the axis is drawn whole.
+        The second range is empty if the whole axis is drawn.
         """
         if self.end - self.begin <= MOST_CELLS:
             return range(self.begin, self.end), range(0)
@@ -106,7 +106,7 @@ class Windows:
         return range(self.begin, self.begin + half), range(self.end - half, self.end)
 
     def rows(self) -> List[Optional[Row]]:
-        """Windows to draw, from first to last, with None in place of those that are left out."""
+        """Return the windows to draw, from first to last, with None in place of omitted ones."""
         numbers = [*range(self.count)] if self.count <= MOST_WINDOWS else [*range(END_WINDOWS)]
         if self.count > MOST_WINDOWS:
             numbers += range(self.count - END_WINDOWS, self.count)
@@ -119,10 +119,10 @@ class Windows:
         return rows if expected == self.count else [*rows, None]
 
     def meanings(self) -> Tuple[List[Tuple[str, str]], List[Tuple[str, str]]]:
-        """The marks that occur among the cells and among the windows, each with its meaning."""
+        """Return the marks of the drawn cells and of the drawn windows, each with its meaning."""
         drawn = {self.cell(i) for part in self.columns() for i in part}
         kept = {row.kept for row in self.rows() if row is not None}
-        cells = {ELEMENT: "element", PADDING: "padding", SURPLUS: "padding of the operator alone"}
+        cells = {ELEMENT: "element", PADDING: "padding", SURPLUS: "extra padding of the operator"}
         windows = {True: "window", False: "window computed and dropped"}
         if self.transposed:
             cells = {ELEMENT: "element of the output", PADDING: "cut off"}

@@ -111,9 +111,12 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     poolings that change divide by the elements that lie in the input, as TensorFlow's do. ``ceil_mode``
     and ``output_padding`` are removed, because SAME sets the size.
 
-    Not every net that was trained with TensorFlow uses SAME in all layers. For example, the ResNets of
-    ``keras.applications`` pad the first convolution and the first pooling equally at both ends, as the
-    nets of the model zoo do::
+    First check how the original net pads. Not every net that was trained with TensorFlow uses SAME. For
+    example, the ResNets of ``keras.applications`` pad strided windows equally at both ends, by
+    ``ZeroPadding2D``. So do the ResNets of MXNet's model zoo, which therefore need no change for these
+    weights. If the original uses SAME in some layers only, exclude the others by their paths. This call
+    excludes the first convolution and the first pooling of ``resnet50_v1``, and applies the rule to all
+    other layers::
 
         to_same(net, lambda path, block: False if path in ('features.0', 'features.3') else None)
 

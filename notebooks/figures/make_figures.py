@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def figures() -> Dict[str, str]:
-    """Each figure's file name and its SVG."""
+    """Return each figure's SVG by its file name."""
     pool = [
         ("padding=0: 5 makes 4", explain(5, 2, mode="valid")),
         ("padding=1: 5 makes 6", explain(5, 2, mode=(1, 1))),
@@ -22,8 +22,8 @@ def figures() -> Dict[str, str]:
     title = "A 2-wide pool of stride 1: stock Gluon twice, and SAME"
     told = (
         "Over an axis of 5 elements stock Gluon makes 4 windows without padding and 6 with one element "
-        "at each end. With padding='same' there is one element at the end alone: the operator makes 6 "
-        "windows and the first is dropped, which leaves the 5 that TensorFlow has."
+        "at each end. padding='same' puts one element only at the end: the operator makes 6 windows, "
+        "and dropping the first leaves the 5 windows of TensorFlow."
     )
     return {"same-pool.svg": draw(pool, title, told, beside=True)}
 

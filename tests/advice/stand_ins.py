@@ -141,8 +141,17 @@ def keras_of(weight):
         assert y.shape[1:] == output_shape[1:]
         return y
 
+    def zero_padding(n):
+        def make(padding):
+            pairs = padding if n > 1 else (padding,)
+            pairs = [(p, p) if isinstance(p, int) else p for p in axes(pairs, n)]
+            return lambda x: np.pad(x, [(0, 0), *pairs, (0, 0)])
+
+        return make
+
     layers, ops = {}, {}
     for n in (1, 2, 3):
+        layers[f"ZeroPadding{n}D"] = zero_padding(n)
         layers[f"Conv{n}D"], layers[f"Conv{n}DTranspose"] = layer(convolve), layer(transpose)
         ops[f"conv{n}d"], ops[f"conv{n}d_transpose"] = convolved, transposed
         for name, op, kind in (("Max", "max", "max"), ("Average", "avg", "avg")):

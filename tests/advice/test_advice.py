@@ -119,7 +119,7 @@ def test_the_code_for_stock_gluon_gives_the_windows(case):
 
 @pytest.mark.parametrize("case", [*CASES[::3], SHORT], ids=str)
 def test_padding_is_said_not_to_serve_only_where_none_does(case):
-    if "No padding=" not in advice_of(case, "stock Gluon").note:
+    if "No value of padding=" not in advice_of(case, "stock Gluon").note:
         return
     x, weight = data_of(case)
     want = expected(case, x, weight)
@@ -280,7 +280,7 @@ def test_a_shifted_result_of_the_same_size_is_noted():
     [
         (Case((9,), (3,), (1,), (1,), filters=6, channels=6, groups=4), "not a multiple of groups=4"),
         (Case((9, 9), (3, 3), (1, 1), (1, 1), "causal"), "over one axis"),
-        (Case((9,), (3,), (1,), (1,), ((3, 0),), op="pool"), "holds whole windows"),
+        (Case((9,), (3,), (1,), (1,), ((3, 0),), op="pool"), "contains whole windows"),
         (Case((2,), (3,), (1,), (1,), ((3, 3),), op="transpose"), "cuts off the whole output"),
         (Case((2,), (3,), (1,), (1,), ((0, 0),)), "spans more than the 2 elements"),
     ],

@@ -124,7 +124,7 @@ def test_a_figure_that_cannot_be_written_takes_one_line(quick, tmp_path, capsys)
 
 
 def test_a_figure_of_another_format_is_refused(capfd):
-    _assert_refused(["demo", "--out", "maps.png"], "'maps.png' is not a name of an SVG file", capfd)
+    _assert_refused(["demo", "--out", "maps.png"], "'maps.png' is not the name of an SVG file", capfd)
 
 
 def test_demo_takes_a_png(quick, tmp_path, capsys):

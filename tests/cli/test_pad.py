@@ -59,7 +59,7 @@ def test_the_pool_that_keeps_13x13(capsys):
     out = answer(POOL, capsys)
     row = next(line for line in out.splitlines() if line.startswith("height "))
     assert row.split() == ["height", "13", "2", "1", "1", "13", "0", "1"]
-    assert "What to write at 13x13 (padding='same' serves every size)" in out
+    assert "What to write at 13x13 (padding='same' works at every size)" in out
     assert entry(out, "gluon_same") == "nn.MaxPool2D(2, strides=1, padding='same')"
     assert entry(out, "Keras") == "keras.layers.MaxPooling2D(2, strides=1, padding='same')"
     assert entry(out, "TensorFlow") == "tf.nn.max_pool2d(x, 2, strides=1, padding='SAME')"
@@ -70,7 +70,7 @@ def test_the_pool_that_keeps_13x13(capsys):
     assert entry(out, "stock Gluon") == (
         "layer = nn.MaxPool2D(2, strides=1, padding=1) "
         "y = F.slice(layer(x), begin=(None, None, 1, 1), end=(None,) * 4) "
-        "No padding= alone gives this: 0 gives 12x12, 1 gives 14x14."
+        "No value of padding= gives this: 0 gives 12x12, 1 gives 14x14."
     )
     assert entry(out, "every size") == (
         "height, width: pads both ends by 1; drops the first window 196 outputs computed for 169 (16% "
@@ -108,7 +108,16 @@ def test_one_size_is_one_axis_and_the_answer_says_how_to_give_two(capsys):
     assert "One axis (1-D). For two, such as an image's, give both: --size 224x224" in out
     assert "nn.Conv1D(" in out
     assert "One axis" not in answer(["--size", "224x224", "--kernel", "3"], capsys)
-    assert "One axis" not in answer(["--size", "224", "--kernel", "3x3"], capsys)
+
+
+def test_one_size_with_a_kernel_of_two_axes_is_said_to_serve_both(capsys):
+    out = answer(["--size", "13", "--kernel", "3x3"], capsys)
+    assert "--size 13 is used on all 2 axes, because --kernel 3x3 has 2." in out
+    assert "13x13 -> 13x13" in out and "One axis" not in out
+    assert "because --pad 1,0x0,0x2,2 has 3" in answer(
+        ["--size", "9", "--kernel", "3", "--pad", "1,0x0x2"], capsys
+    )
+    assert "is used on" not in answer(["--size", "13x13", "--kernel", "3x3"], capsys)
 
 
 def test_axes_that_differ_are_drawn_each(capsys):
@@ -137,7 +146,7 @@ def test_axes_that_differ_are_drawn_each(capsys):
         ),
         ("--size 10 --kernel 4 --mode same_lower", "TensorFlow", "tf.pad(x, [[0, 0], [2, 1], [0, 0]])"),
         ("--size 9 --kernel 3 --mode same_lower", "TensorFlow", "padding='SAME') At this size"),
-        ("--size 9x9 --kernel 3 --dilation 2", "ONNX", "pads=[2, 2, 2, 2] Not auto_pad"),
+        ("--size 9x9 --kernel 3 --dilation 2", "ONNX", "pads=[2, 2, 2, 2] Do not use auto_pad"),
         ("--size 9x9 --kernel 3 --dilation 2 --stride 2", "Keras", "Keras' layers refuse"),
         ("--size 9x9 --kernel 3 --groups 64", "gluon_same", "padding='same', groups=64)"),
         ("--size 9x9 --kernel 3 --groups 64", "Keras", "padding='same', groups=64)"),
@@ -146,6 +155,14 @@ def test_axes_that_differ_are_drawn_each(capsys):
         ("--size 9 --kernel 3 --mode causal", "PyTorch", "y = layer(F.pad(x, (2, 0)))"),
         ("--size 9x9 --kernel 3 --pad 1,0x0,2", "gluon_same", "padding=((1, 0), (0, 2)))"),
         ("--size 9x9 --kernel 3 --pad 1,0x0,2", "PyTorch", "F.pad(x, (0, 2, 1, 0))"),
+        (
+            "--size 9x9 --kernel 3 --pad 1,0x0,2",
+            "Keras",
+            "y = layer(keras.layers.ZeroPadding2D(((1, 0), (0, 2)))(x))",
+        ),
+        ("--size 9x9 --kernel 3 --pad 2", "Keras", "keras.layers.ZeroPadding2D(2)(x)"),
+        ("--size 9 --kernel 3 --pad 2,1", "Keras", "keras.layers.ZeroPadding1D((2, 1))(x)"),
+        ("--size 9x9 --kernel 3 --op pool --pad 1,0x0,2", "Keras", "tf.pad(x, [[0, 0], [1, 0], [0, 2]"),
         ("--size 9x9 --kernel 3 --pad 1", "PyTorch", "nn.Conv2d(64, 64, 3, padding=1)"),
         ("--size 9x9 --kernel 3 --pad 1x2", "stock Gluon", "nn.Conv2D(64, 3, padding=(1, 2))"),
         ("--size 9x9 --kernel 3 --pad 1", "TensorFlow", "At this size, 'same' gives the same windows."),
@@ -282,7 +299,7 @@ def test_json_of_a_transposed_convolution_has_what_is_cut_and_added(capsys):
         ("--size 9 --kernel 3 --pad 10000000", "'10000000' is out of range"),
         ("--size 9 --kernel 3 --pad 1 --mode valid", "not allowed with argument"),
         ("--size 9x9x9 --kernel 3 --pad 1,0x0,2", "--pad 1,0x0,2 has 2 axes and --size 9x9x9 has 3"),
-        ("--size 9 --kernel 3 --op pool --pad 3", "holds whole windows"),
+        ("--size 9 --kernel 3 --op pool --pad 3", "contains whole windows"),
         ("--size 3 --kernel 3 --op transpose --pad 9", "cuts off the whole output"),
         ("--size 9 --kernel 3 --channels 3x3", "'3x3' has several numbers"),
         ("--size 9", "--kernel"),

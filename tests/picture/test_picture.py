@@ -31,7 +31,7 @@ def test_the_pool_that_keeps_its_size_is_drawn_with_its_dropped_window():
         "    2       #=#",
         "    3         #=#",
         "",
-        "o element   . padding   + padding of the operator alone",
+        "o element   . padding   + extra padding of the operator",
         "#=# window   x-x window computed and dropped",
     ]
 

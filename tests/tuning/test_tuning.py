@@ -253,13 +253,13 @@ def test_the_command_shows_the_ways_with_their_times(stopwatch, capsys):
     case = ["pad", "--size", "13x13", "--kernel", "2", "--op", "pool", "--channels", "8", "--measure"]
     assert main(case) == 0
     out = capsys.readouterr().out
-    assert "Times on this machine, of the layer alone, at batch 1\n" in out
+    assert "Times of the single layer on this machine, at batch 1\n" in out
     assert "  join           1000.000 ms  fastest\n" in out
     assert "  together      100000.000 ms\n" in out
     assert main([*case, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["seconds"]["join"] == 1
     assert main(["pad", "--size", "9", "--kernel", "3", "--measure"]) == 0
-    assert "nothing to choose from" in capsys.readouterr().out
+    assert "not measured: there is only one way" in capsys.readouterr().out
 
 
 def test_interrupted_tuning_leaves_the_net_unchanged(net, monkeypatch):
