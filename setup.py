@@ -1,4 +1,4 @@
-"""Packaging of gluon_same: the metadata lives here, settings of tools in pyproject.toml."""
+"""Package metadata of gluon_same. The settings of tools are in pyproject.toml."""
 
 import re
 from pathlib import Path
@@ -14,26 +14,26 @@ URL = "https://github.com/gluon-same/gluon_same"
 
 
 def description():
-    """The README, with links that work on a package index."""
+    """Return the README, with links that work on a package index."""
     text = (HERE / "README.md").read_text(encoding="utf-8")
     text = re.sub(r"(!\[[^]]*\])\((?!https?:)([^)]+)\)", rf"\1({URL}/raw/main/\2)", text)
     return re.sub(r"(?<!!)(\[[^]]*\])\((?!https?:|#)([^)]+)\)", rf"\1({URL}/blob/main/\2)", text)
 
 
-# MXNet's exporter imports what later versions of onnx dropped; onnx 1.13 has no wheels for 3.12.
+# MXNet's exporter imports names that later versions of onnx dropped. onnx 1.13 has no wheels for 3.12.
 ONNX = [
     "onnx==1.13.1; python_version < '3.12'",
     "onnx==1.18.0; python_version >= '3.12'",
     "onnxruntime",
 ]
 
-# The last keras-mxnet there is.
+# The last release of keras-mxnet.
 KERAS = ["keras-mxnet==2.2.4.3"]
 
-# To read the files of Keras' models; neither Keras nor TensorFlow is needed for that.
+# For reading the files of Keras models, which requires neither Keras nor TensorFlow.
 KERAS_MODELS = ["h5py>=3"]
 
-# To run the notebooks without a browser, as the tests do.
+# For running the notebooks without a browser, as the tests do.
 NOTEBOOKS = [
     "ipykernel",
     "matplotlib>=3.6",
@@ -59,8 +59,8 @@ setup(
     python_requires=">=3.8",
     install_requires=[
         "mxnet>=1.6,<2",
-        # MXNet 1.x uses aliases that NumPy 1.24 removed; from Python 3.12 on there is no older NumPy,
-        # and gluon_same puts the aliases back.
+        # MXNet 1.x uses aliases that NumPy 1.24 removed. Python 3.12 and later have no older NumPy, so
+        # gluon_same restores the aliases there.
         "numpy<1.24; python_version < '3.12'",
         "numpy>=1.26,<2; python_version >= '3.12'",
         # MXNet 1.x imports distutils, which Python 3.12 dropped and setuptools brings back.
@@ -79,7 +79,7 @@ setup(
             "scipy",  # for the entropy calibration of MXNet's quantization
             "pytest>=7",
             "hypothesis>=6",
-            "opencv-python-headless>=4.9,<4.12",  # 4.12 needs NumPy 2
+            "opencv-python-headless>=4.9,<4.12",  # 4.12 requires NumPy 2
         ],
         "lint": ["ruff>=0.6", "mypy>=1.8", "pyright[nodejs]", "build", "twine"],
     },
