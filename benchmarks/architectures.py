@@ -1,8 +1,8 @@
-"""Well-known nets, built of the layers that they are given: stock Gluon's or gluon_same's.
+"""Well-known nets, built from stock Gluon's or gluon_same's layers.
 
 A builder takes ``nn``, a module of layers, and ``pad``, which returns a layer's padding for a kernel:
-``lambda kernel: kernel // 2`` pads both ends alike, ``lambda kernel: 'same'`` as TensorFlow does. Nets
-have their original blocks, widths and activations, and :data:`CLASSES` outputs.
+``lambda kernel: kernel // 2`` pads both ends equally, ``lambda kernel: 'same'`` pads as TensorFlow does.
+Nets have their original blocks, widths and activations, and :data:`CLASSES` outputs.
 """
 
 import gluon_same  # noqa: F401  isort: skip  first, because it prepares NumPy for MXNet
@@ -20,14 +20,14 @@ class Swish(HybridBlock):
 
 
 class Relu6(HybridBlock):
-    """ReLU that stops at 6."""
+    """ReLU with an upper limit of 6."""
 
     def hybrid_forward(self, F, x):
         return F.clip(x, 0, 6)
 
 
 class Together(HybridBlock):
-    """Branches of one input, joined along the channels."""
+    """Branches of one input, concatenated along the channels."""
 
     def __init__(self, *branches):
         super().__init__()
@@ -39,7 +39,7 @@ class Together(HybridBlock):
 
 
 class Sum(HybridBlock):
-    """The sum of a body and its input, or what a shortcut makes of it, with a ReLU or without."""
+    """The sum of a body and of its input or a shortcut of the input, with or without a ReLU."""
 
     def __init__(self, body, shortcut=None, relu=False):
         super().__init__()
@@ -51,7 +51,7 @@ class Sum(HybridBlock):
 
 
 class SqueezeExcite(HybridBlock):
-    """Channels scaled by what two small layers make of their averages."""
+    """Channels scaled by two small layers of their averages."""
 
     def __init__(self, nn, channels, squeezed):
         super().__init__()
@@ -75,7 +75,7 @@ def _chain(nn, *blocks):
 
 
 def conv(nn, pad, channels, kernel, stride=1, groups=1, act="relu", padding=None):
-    """A convolution without bias, a normalization, and an activation where there is one."""
+    """Add a convolution without bias, a normalization, and optionally an activation."""
     if padding is None:
         padding = tuple(map(pad, kernel)) if isinstance(kernel, tuple) else pad(kernel)
         padding = padding[0] if isinstance(padding, tuple) and "same" in padding else padding

@@ -10,7 +10,7 @@ padding, and *specialized* is our layer. The parts come from oneDNN's log (``DNN
 - *rest*: all other time of the call, such as MXNet's engine, its own operators and waiting threads.
 
 The last columns are the total times of other runtimes for the same job, as in ``layers.py``. Where the
-stock operator's kernel and reorders alone take longer, no lowering in MXNet can be as fast.
+stock operator's kernel and reorders already take longer, no lowering in MXNet can be as fast.
 
 The table shows medians over the runs of two processes, in milliseconds. Each line of the log adds a few
 microseconds.

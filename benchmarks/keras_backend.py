@@ -148,7 +148,7 @@ def main():
     with mxnet_backend.installed():
         import keras
     warnings.simplefilter("ignore")
-    print(f"| {options.format} | predict | put right | ratio | train | put right | ratio |")
+    print(f"| {options.format} | predict | corrected | ratio | train | corrected | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     ratios = {True: ([], []), False: ([], [])}
     for row in ROWS:

@@ -1,4 +1,4 @@
-"""Compare one net with what Keras computed; keras_models.py runs this in a process of its own.
+"""Compare one net with the results of Keras. keras_models.py runs this in a separate process.
 
     python keras_check.py FOLDER
 
@@ -19,14 +19,14 @@ RATE = 0.01  # of make_application.py
 
 
 def distance(got, want):
-    """Largest difference relative to the largest value; infinite where the shapes differ."""
+    """Return the largest difference over the largest value, or infinity if the shapes differ."""
     if got.shape != want.shape:
         return float("inf")
     return float(np.abs(got - want).max() / np.abs(want).max())
 
 
 def read_arrays(path):
-    """Read all arrays of a model file with h5py alone."""
+    """Read all arrays of a model file with only h5py."""
     import h5py
 
     arrays = []
@@ -40,7 +40,7 @@ def read_arrays(path):
 
 
 def timed(call, repeats=1):
-    """Least seconds of some calls, and the last result."""
+    """Return the fewest seconds of some calls, and the last result."""
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -50,7 +50,7 @@ def timed(call, repeats=1):
 
 
 def forward(net, x):
-    """Output of a net for images with the channels last."""
+    """Return the output of a net for images with the channels last."""
     import mxnet as mx
 
     return channels_last(net(mx.nd.array(np.moveaxis(x, -1, 1), dtype=x.dtype)))
@@ -62,7 +62,7 @@ def channels_last(output):
 
 
 def train(path, x):
-    """In float64: outputs in training mode, and those for inference after a step of SGD."""
+    """Return outputs in training mode, and in inference after one step of SGD, in float64."""
     import mxnet as mx
 
     from gluon_same.keras import load_model
@@ -82,7 +82,7 @@ def train(path, x):
 
 
 class Check:
-    """The comparisons of one net: errors by what was run and size, and seconds."""
+    """The comparisons of one net: its errors by form and size, and seconds."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -93,7 +93,7 @@ class Check:
         self.result = {"seconds": {}, "errors": {}, "failed": {}}
 
     def file(self, size):
-        """The file for a size: that of the first one, unless weights depend on it."""
+        """Return the file for a size: the first file, unless weights depend on the size."""
         kinds = [*self.folder.glob(f"{size}.*"), *self.folder.glob(f"{self.sizes[0]}.*")]
         return next(path for path in kinds if path.suffix in (".h5", ".keras"))
 
@@ -102,7 +102,7 @@ class Check:
         self.result["errors"].setdefault(what, []).append(error)
 
     def attempt(self, what, call):
-        """Run a part; what it raises becomes part of the result."""
+        """Run a part. An error that it raises becomes part of the result."""
         try:
             call()
         except Exception as error:  # of any kind: it is the result
@@ -135,7 +135,7 @@ class Check:
         return self.result
 
     def nets(self):
-        """The net for each size; the same one where one file serves all."""
+        """Return the net for each size; one net if one file serves all sizes."""
         first = None
         for size in self.sizes:
             if first is None or self.file(size) != self.file(self.sizes[0]):

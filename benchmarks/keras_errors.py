@@ -42,12 +42,12 @@ def fault(keras, name):
     except Exception as error:  # the error is the result
         return f"{type(error).__name__}"
     if got.shape != want.shape:
-        return f"{cells(got.shape)}, and says {cells(model.output_shape)}"
+        return f"{cells(got.shape)}, but declares {cells(model.output_shape)}"
     apart = np.abs(got - want).max()
     if apart > 1e-5:
-        return f"off by up to {apart:.1f}, where values reach {np.abs(want).max():.1f}"
+        return f"errors of up to {apart:.1f}, where values reach {np.abs(want).max():.1f}"
     if model.output_shape[1:] != got.shape[1:]:
-        return f"{cells(got.shape)}, and says {cells(model.output_shape)}"
+        return f"{cells(got.shape)}, but declares {cells(model.output_shape)}"
     return "right"
 
 

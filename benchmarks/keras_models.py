@@ -1,19 +1,19 @@
-"""Compare nets of keras.applications, read by gluon_same.keras.load_model, with Keras itself.
+"""Compare nets of keras.applications, read by gluon_same.keras.load_model, with Keras.
 
     python benchmarks/keras_models.py --python K2/bin/python [--python K3/bin/python ...]
         [--nets MobileNet VGG16 ...] [--json FILE] [--table FILE]
 
-``--python`` is the interpreter of an environment with TensorFlow and Keras 2.15 or 3. There each
+``--python`` is the interpreter of an environment with TensorFlow and Keras 2.15 or 3. There, each
 net, with and without its top, gets random weights, is saved and reloaded, and computes outputs at
-two sizes in float32 and in float64. Here the file is loaded, and the net runs hybridized,
-specialized, and in onnxruntime at both sizes; three nets are trained for a step as well. An error
-is the distance from Keras' float64 net, relative to the largest value. It may reach 1e-5, or three
-times the distance of Keras' own float32 net.
+two sizes in float32 and in float64. This script loads the file, and runs the net hybridized,
+specialized, and in onnxruntime at both sizes. It also trains three nets for one step. An error is the
+distance from Keras' float64 net, relative to the largest value. The limit is 1e-5, or three times the
+distance of Keras' float32 net.
 
-Results go to the JSON file net by net, and nets that are in it are not run again. The table shows
-the larger error of the two sizes, marks one that is too large with ``!`` and lists what failed.
-``read`` is the time that h5py takes to read the arrays of the file, ``load`` that of load_model,
-and ``ONNX`` that of the export.
+Results are written to the JSON file net by net, and nets that it already contains are not run again.
+The table shows the larger error of the two sizes, marks errors that are too large with ``!``, and lists
+failures. ``read`` is the time that h5py takes to read the arrays of the file, ``load`` is the time of
+load_model, and ``ONNX`` is the time of the export.
 """
 
 import argparse
@@ -33,13 +33,13 @@ COLUMNS = ["hybridized", "specialized", "ONNX file"]
 
 
 def allowed(errors, kind):
-    """The largest errors that a net may show, by size."""
+    """Return the largest allowed errors of a net, by size."""
     own = errors.get(f"float32 {kind}" if kind in ("training", "stepped") else "float32", [])
     return [max(LIMIT, TIMES * each) for each in own]
 
 
 def exceeds(errors, kind):
-    """Whether an error of this kind is missing or too large."""
+    """Return whether an error of this kind is missing or too large."""
     got = errors.get(kind, [])
     return not got or any(not error <= limit for error, limit in zip(got, allowed(errors, kind)))
 
@@ -55,7 +55,7 @@ def seconds_cell(seconds, key):
 
 
 def table(results):
-    """Results as a table in Markdown, and below it what failed."""
+    """Return the results as a table in Markdown, with the failures below it."""
     lines = [
         f"| Keras | net | file | weights | Keras float32 | {' | '.join(COLUMNS)} "
         "| read, s | load, s | ONNX, s |",
@@ -84,7 +84,7 @@ def cell_of_own(errors):
 
 
 def listed(python):
-    """Version of the Keras of an interpreter, and its nets."""
+    """Return the Keras version of an interpreter, and its nets."""
     done = subprocess.run([python, str(MAKER), "list"], capture_output=True, text=True)
     if done.returncode:
         sys.exit(
@@ -95,14 +95,14 @@ def listed(python):
 
 
 def interpreter(path):
-    """An argument that is the path of a program."""
+    """Parse an argument that is the path of a program."""
     if not shutil.which(path):
         raise argparse.ArgumentTypeError(f"{path!r} is no program: give the python of an environment")
     return path
 
 
 def run_net(python, net, part):
-    """Let Keras compute a net, and compare it here, each in a process of its own."""
+    """Compute a net in Keras and compare it with ours, each in a separate process."""
     with tempfile.TemporaryDirectory(prefix="keras-net-") as folder:
         train = ["--train"] if net in TRAINED and part == "top" else []
         done = subprocess.run(
@@ -119,7 +119,7 @@ def run_net(python, net, part):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", action="append", default=[], type=interpreter, metavar="PATH")
-    parser.add_argument("--nets", nargs="+", metavar="NAME", help="these alone, in this order")
+    parser.add_argument("--nets", nargs="+", metavar="NAME", help="only these nets, in this order")
     parser.add_argument("--parts", nargs="+", choices=["top", "body"], default=["top", "body"])
     parser.add_argument("--json", type=Path, metavar="FILE", help="results, kept net by net")
     parser.add_argument("--table", type=Path, metavar="FILE", help="the table in Markdown")
@@ -154,7 +154,7 @@ def main():
 
 
 def passed(found):
-    """Whether all that was run gave numbers within what is allowed."""
+    """Return whether all errors are within the limits."""
     kinds = COLUMNS + [kind for kind in ("training", "stepped") if f"float32 {kind}" in found["errors"]]
     return not found["failed"] and not any(exceeds(found["errors"], kind) for kind in kinds)
 

@@ -1,4 +1,4 @@
-"""What Keras computes in one net of keras.applications; keras_models.py runs this in Keras' environment.
+"""Compute one net of keras.applications in Keras. keras_models.py runs this in Keras' environment.
 
     python make_application.py list
     python make_application.py NET {top,body} FOLDER [--train]
@@ -19,7 +19,7 @@ from zlib import crc32
 import numpy as np
 
 SIZES = 96, 107
-#: Nets whose layers fit the size that they are built for alone.
+#: Nets whose layers fit only the size that they are built for.
 FIXED = "NASNetMobile", "NASNetLarge"
 BATCH, TRAINING_BATCH, RATE = 2, 8, 0.01
 
@@ -33,12 +33,12 @@ def import_keras():
 
 
 def names(keras):
-    """All nets of keras.applications."""
+    """Return the names of all nets of keras.applications."""
     return [name for name in dir(keras.applications) if name[0].isupper()]
 
 
 def build(keras, net, top, size):
-    """The net without weights; with its top it gives logits, and has the size fixed."""
+    """Build a net without weights. With its top, it returns logits and has a fixed size."""
     keras.backend.clear_session()
     make = getattr(keras.applications, net)
     if top:
@@ -48,9 +48,10 @@ def build(keras, net, top, size):
 
 
 def variant(keras, model, size, dtype):
-    """A model of the same layers for another size, and in another precision.
+    """Build a model of the same layers for another size, or with another precision.
 
-    The function that built it would give other layers: some nets pad by the size they are built for.
+    The function that built the net would give other layers, because the padding of some nets depends on
+    the size.
     """
     keras.backend.clear_session()
     text = model.to_json().replace('"float32"', f'"{dtype}"')
@@ -66,7 +67,7 @@ def variant(keras, model, size, dtype):
 
 
 def set_weights(model, weights):
-    """Set all weights, and have Normalization use its own: it keeps the mean that it was built with."""
+    """Set all weights, and update Normalization, which keeps the mean that it was built with."""
     model.set_weights(weights)
     for layer in layers_of(model):
         if hasattr(layer, "finalize_state"):
@@ -85,7 +86,7 @@ def layers_of(model):
 
 
 def data(model, size, batch):
-    """Images in the range that the net takes: it has its preprocessing inside, or not."""
+    """Return images in the net's range, which depends on whether it contains its preprocessing."""
     random = np.random.RandomState(size)
     kinds = {type(layer).__name__ for layer in layers_of(model)}
     low, high = (0, 255) if kinds & {"Rescaling", "Normalization"} else (-1, 1)
@@ -93,7 +94,7 @@ def data(model, size, batch):
 
 
 def randomize(model, seed):
-    """Draw all weights, then let each BatchNormalization keep about the statistics of some data."""
+    """Draw all weights, then set each BatchNormalization's statistics to about those of some data."""
     random = np.random.RandomState(crc32(seed.encode()))
 
     def drawn(weight, old):
@@ -132,7 +133,7 @@ def randomize(model, seed):
 
 
 def saved(keras, model, folder, kind):
-    """Save a model, and return it as it comes back, and the kind of its file."""
+    """Save and reload a model, and return it with the kind of its file."""
     path = folder / f"{SIZES[0]}.{kind}"
     model.save(str(path))
     try:
@@ -146,7 +147,7 @@ def saved(keras, model, folder, kind):
 
 
 def trained(keras, model, dtype):
-    """Outputs in training mode, and those for inference after a step of SGD on their mean square."""
+    """Return outputs in training mode, and in inference after a step of SGD on their mean square."""
     import tensorflow as tf
 
     x = data(model, SIZES[0], TRAINING_BATCH).astype(dtype)
@@ -175,7 +176,7 @@ def main():
     arrays = {}
     model = build(keras, net, top, SIZES[0])
     randomize(model, f"{net} {options.part}")
-    # Each part is another kind of file, so that both are read.
+    # The parts use different kinds of files, so that both are tested.
     model, kind = saved(
         keras, model, options.folder, "h5" if top == (keras.__version__ < "3") else "keras"
     )

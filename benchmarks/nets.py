@@ -4,9 +4,9 @@
         [--train] [--seconds 2] [--python PyTorch=PATH] [--python TensorFlow=PATH] [--json FILE]
         [--markdown FILE]
 
-All contenders run the same net with the same weights and take turns, each in a process of its own. The
+All contenders run the same net with the same weights and take turns, each in a separate process. The
 error is the largest difference from the net in float64, over the largest number. ``--python`` names the
-interpreter of a contender that is installed elsewhere; one that is installed nowhere is left out:
+interpreter of a contender in another environment. Contenders that are not installed are skipped:
 
     pip install '.[test]'; python -m venv torch; torch/bin/pip install torch numpy
     python -m venv tensorflow; tensorflow/bin/pip install tensorflow-cpu
@@ -16,12 +16,12 @@ interpreter of a contender that is installed elsewhere; one that is installed no
 - *F.pad*: SAME by ``F.pad`` before each layer whose padding is not symmetric;
 - *hybridized*: ``gluon_same.nn``, one graph for every size; *specialized* and *tuned*: by
   ``gluon_same.specialize``; *deployed*: by ``gluon_same.deploy``, in float32, bfloat16 or int8;
-- *onnxruntime* and *OpenCV* read the file of ``gluon_same.onnx.export_model``; *onnxruntime int8* after
-  its own static quantization;
+- *onnxruntime* and *OpenCV* read the file of ``gluon_same.onnx.export_model``; *onnxruntime int8* uses
+  onnxruntime's static quantization of it;
 - *PyTorch*: eager; *PyTorch frozen*: after ``torch.jit.optimize_for_inference``; *PyTorch compiled*:
   after ``torch.compile``, which requires a C++ compiler; *TensorFlow*: a function, channels last.
 
-``--train`` times a forward and a backward pass instead, of the contenders that can.
+``--train`` times a forward and a backward pass instead, of the contenders that support it.
 """
 
 import argparse
@@ -37,15 +37,15 @@ import numpy as np
 
 import race
 
-#: At most so many samples calibrate int8.
+#: Maximum number of samples that calibrate int8.
 SAMPLES = 8
 
-#: Passes that bring the running averages near those of the data.
+#: Number of passes that bring the running averages close to those of the data.
 PASSES = 12
 
 
 def make_net(job, how):
-    """A net with a job's weights."""
+    """Build a net with a job's weights."""
     import gluon_same  # isort: skip  first: it readies NumPy for MXNet
     import mxnet as mx
     from mxnet.gluon import nn as stock
@@ -204,7 +204,7 @@ def make_tensorflow(job):
 
 def _inference(job):
     if job["train"]:
-        raise ValueError("is timed for inference alone")
+        raise ValueError("is timed only in inference")
 
 
 OURS = ("stock", "F.pad", "hybridized", "specialized", "tuned")
@@ -222,7 +222,7 @@ MAKERS = {
 
 
 def make_job(folder, name, batch, train):
-    """Seeded weights and inputs, the ONNX file, and the results in float64, written to a folder."""
+    """Write seeded weights and inputs, the ONNX file, and the results in float64 to a folder."""
     import gluon_same.onnx  # isort: skip  first: it readies NumPy for MXNet
     import mxnet as mx
     import other_runtimes
@@ -258,7 +258,7 @@ def make_job(folder, name, batch, train):
 
 
 def compare(contenders, job, args):
-    """The medians of one job, in seconds, its errors, and the seconds that preparing took."""
+    """Return the median seconds of one job, its errors, and the seconds of the preparation."""
     outputs = race.prepare(contenders, job)
     with np.load(job["want"]) as file:
         want = [file[name] for name in file.files]
@@ -271,7 +271,7 @@ def compare(contenders, job, args):
 
 
 def error(got, want):
-    """The largest difference over the largest number, of the output where that is largest."""
+    """Return the largest difference over the largest number, of the worst output."""
     if [x.shape for x in got] != [x.shape for x in want]:
         return math.inf
     return max(float(np.abs(x - y).max() / np.abs(y).max()) for x, y in zip(got, want))
@@ -294,7 +294,7 @@ def _ratio(seconds, name, other):
 
 
 def summarize(results):
-    """Geometric means of the ratios over all nets."""
+    """Print geometric means of the ratios over all nets."""
     print("\ngeometric means, and the largest")
     first = {name for found in results.values() for name in found["seconds"]}
     for name in [name for name in MAKERS if name in first]:
@@ -307,7 +307,7 @@ def summarize(results):
 
 
 def as_markdown(results):
-    """A table of milliseconds, a row for each net."""
+    """Return a table of milliseconds with a row for each net."""
     names = [n for n in MAKERS if any(n in found["seconds"] for found in results.values())]
     lines = ["| net | " + " | ".join(names) + " |", "| --- " * (len(names) + 1) + "|"]
     for label, found in results.items():
@@ -319,7 +319,7 @@ def as_markdown(results):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     race.add_arguments(parser, {name.split()[0] for name in MAKERS})
-    parser.add_argument("--net", nargs="+", default=[], metavar="NAME", help="some nets alone")
+    parser.add_argument("--net", nargs="+", default=[], metavar="NAME", help="only these nets")
     parser.add_argument("--only", nargs="+", choices=MAKERS, default=list(MAKERS))
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--threads", type=int, nargs="+", default=[race.THREADS])

@@ -1,8 +1,8 @@
-"""An ONNX graph in PyTorch or TensorFlow, node by node, for environments without the onnx package.
+"""Run an ONNX graph in PyTorch or TensorFlow, node by node, without the onnx package.
 
-:func:`write` puts a graph's nodes and weights into one ``.npz`` file, :func:`read` gets them back, and
-:func:`torch_module` and :func:`tensorflow_function` make the framework's own net of them, channels first
-in PyTorch, and channels last in TensorFlow.
+:func:`write` stores a graph's nodes and weights in one ``.npz`` file, and :func:`read` reads them.
+:func:`torch_module` and :func:`tensorflow_function` build the framework's net from them, with channels
+first in PyTorch and channels last in TensorFlow.
 """
 
 import json
@@ -20,7 +20,7 @@ def write(onnx_path, path):
     nodes = []
     for node in graph.node:
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-        # Words are of other modes than those used here, and tuples become lists in JSON.
+        # Strings belong to modes that are not used here, and tuples become lists in JSON.
         attributes = {name: a for name, a in attributes.items() if not isinstance(a, bytes)}
         nodes.append([node.op_type, list(node.input), list(node.output), attributes])
     inputs = [each.name for each in graph.input if each.name not in weights]
@@ -33,14 +33,14 @@ def write(onnx_path, path):
 
 
 def read(path):
-    """What :func:`write` wrote: the graph, and the weights by name."""
+    """Read a file of :func:`write`: the graph, and the weights by name."""
     with np.load(path) as file:
         weights = {name[2:]: file[name] for name in file.files if name.startswith("w:")}
         return json.loads(str(file["graph"])), weights
 
 
 def torch_module(path):
-    """The graph as a PyTorch module."""
+    """Return the graph as a PyTorch module."""
     import torch
     from torch import nn
     from torch.nn import functional as F
@@ -113,13 +113,13 @@ def torch_module(path):
 
 
 def tensorflow_function(path):
-    """The graph as a TensorFlow function of channels-last data, with weights that are constants."""
+    """Return the graph as a TensorFlow function of channels-last data, with constant weights."""
     import tensorflow as tf
 
     graph, weights = read(path)
 
     def padding(x, kernel, strides, pads):
-        """TensorFlow's word for a padding, or explicit amounts."""
+        """Return TensorFlow's word for a padding, or explicit amounts."""
         sizes = x.shape[1:3]
         if not any(pads):
             return "VALID"

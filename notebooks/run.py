@@ -1,10 +1,10 @@
-"""Run the notebooks from top to bottom, each in a new kernel, and write their outputs into them.
+"""Run the notebooks from top to bottom, each in a new kernel, and store their outputs.
 
     python notebooks/run.py [FILE ...]
 
 Requires ``pip install '.[notebooks]'``. Stored outputs omit what changes from run to run: counters,
 paths, and the steps of progress bars. The tests run the notebooks with the same functions and compare
-the texts. A cell whose text may vary (times, trained numbers) has the tag ``varies``.
+the texts. A cell whose text can vary (times, trained numbers) has the tag ``varies``.
 """
 
 import os
@@ -21,12 +21,12 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 HERE = Path(__file__).resolve().parent
-TIMEOUT = 120  #: Seconds for one cell, and by test_notebooks.py for a notebook.
+TIMEOUT = 120  #: Seconds for one cell.
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
 class OwnKernel(AsyncKernelManager):
-    """Starts ipykernel with this interpreter, whatever kernels are registered."""
+    """Start ipykernel with this interpreter, whatever kernels are registered."""
 
     @traitlets.default("kernel_spec_manager")
     def _no_registered_kernels(self):
@@ -34,7 +34,7 @@ class OwnKernel(AsyncKernelManager):
 
 
 def paths() -> List[Path]:
-    """All notebooks, in their order."""
+    """Return all notebooks, in order."""
     return sorted(HERE.glob("[0-9]_*.ipynb"))
 
 
@@ -51,7 +51,7 @@ def execute(path: Path) -> Any:
     nbclient.exceptions.CellExecutionError
         If a cell raises.
     RuntimeError
-        If a cell writes to standard error: a warning has no place before a reader.
+        If a cell writes to standard error, because readers should not see warnings.
     """
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
@@ -74,7 +74,7 @@ def execute(path: Path) -> Any:
 
 
 def settle(notebook: Any) -> Any:
-    """Bring outputs and metadata into the form that is stored, in place."""
+    """Bring outputs and metadata into their stored form, in place."""
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number:02}"
@@ -102,7 +102,7 @@ def settle(notebook: Any) -> Any:
 
 
 def texts(cell: Any) -> Iterator[Tuple[str, str]]:
-    """The text outputs of a cell, with their kind. The text of a figure is its description."""
+    """Yield the text outputs of a cell, with their kind. The text of a figure is its description."""
     for output in cell.get("outputs", ()):
         if output.output_type == "stream":
             yield output.name, output.text
@@ -112,7 +112,7 @@ def texts(cell: Any) -> Iterator[Tuple[str, str]]:
 
 
 def main(names: List[str]) -> int:
-    """Run and write the notebooks named, or all of them."""
+    """Run and store the given notebooks, or all of them."""
     for path in map(Path, names) if names else paths():
         before = os.times().elapsed
         notebook = execute(path)

@@ -1,8 +1,8 @@
 """The figures of the notebooks: one look, and a function for each kind.
 
-Colors are those of Okabe and Ito, which readers with any kind of color vision can tell apart. Every
-function shows its figure, with ``told`` as the words for readers who do not see it. Importing this sets
-matplotlib up.
+Colors are those of Okabe and Ito, which readers with any kind of color vision can distinguish. Every
+function shows its figure. ``description`` is the text for readers who cannot see it. Importing this
+module configures matplotlib.
 """
 
 import gluon_same  # noqa: F401  isort: skip  before mxnet: Python 3.12 and later need that
@@ -27,10 +27,10 @@ BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE = COLORS = (
 CELL, CELL_EDGE = "#dcebf5", "#8aa9bf"
 DOTTED = (0, (2, 2))
 WIDTH = 7.6  #: Inches of a figure that is as wide as a notebook's text.
-DPI, SHOWN = 200, 110  #: Pixels for an inch in the file, and on the screen.
+DPI, SHOWN = 200, 110  #: Pixels per inch in the file, and on the screen.
 
-logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # a first run makes a cache
-mpl.use("agg")  # figures are shown by show() only
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # the first run writes a cache
+mpl.use("agg")  # only show() displays figures
 mpl.rcParams.update(
     {
         "axes.edgecolor": GRAY,
@@ -55,8 +55,8 @@ mpl.rcParams.update(
 )
 
 
-def show(figure, told, colors=64):
-    """Show a figure as a PNG of few colors, which keeps notebooks small."""
+def show(figure, description, colors=64):
+    """Show a figure as a PNG with few colors, which keeps notebooks small."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI, bbox_inches="tight", pad_inches=0.08)
     plt.close(figure)
@@ -64,19 +64,19 @@ def show(figure, told, colors=64):
     buffer = io.BytesIO()
     image.save(buffer, format="png", optimize=True)
     width = image.width * SHOWN // DPI
-    data, metadata = display.Image(buffer.getvalue(), alt=told, width=width)._repr_mimebundle_()
-    data["text/plain"] = told
+    data, metadata = display.Image(buffer.getvalue(), alt=description, width=width)._repr_mimebundle_()
+    data["text/plain"] = description
     display.display(data, metadata=metadata, raw=True)
 
 
-def windows(panels, told):
+def windows(panels, description):
     """Draw windows over padded axes side by side: a heading and a picture of ``explain`` for each."""
-    svg = draw(list(panels.items()), desc=told, beside=True)
-    display.display({"image/svg+xml": svg, "text/plain": told}, raw=True)
+    svg = draw(list(panels.items()), desc=description, beside=True)
+    display.display({"image/svg+xml": svg, "text/plain": description}, raw=True)
 
 
 class Grid(NamedTuple):
-    """A small matrix, to be drawn as a grid of its numbers."""
+    """A small matrix to draw as a grid of numbers."""
 
     title: str
     values: Any  #: array of two axes
@@ -86,8 +86,8 @@ class Grid(NamedTuple):
     form: str = "g"
 
 
-def numbers(grids, told, orange="", frame=""):
-    """Draw grids of numbers in a line, all with one size of cell, and a key to their marks."""
+def numbers(grids, description, orange="", frame=""):
+    """Draw grids of numbers side by side, with cells of one size, and a key to their marks."""
     words = [format(v, g.form) for g in grids for v in np.asarray(g.values).ravel()]
     wide, high = max(0.37, 0.1 + 0.082 * max(map(len, words))), 0.35
     figure = plt.figure(constrained_layout=False)
@@ -110,7 +110,7 @@ def numbers(grids, told, orange="", frame=""):
     ax.set_ylim(bottom + 0.05, top)
     ax.axis("off")
     figure.set_size_inches(left + 0.03, bottom + 0.05 - top)
-    show(figure, told)
+    show(figure, description)
 
 
 def _grid(ax, grid, left, wide, high):
@@ -151,23 +151,30 @@ def _key(ax, items, y, size=0.16):
 
 
 def pictures(
-    rows, told, labels=(), maps=("gray",), difference=None, height=1.9, heights=None, stretch=False
+    rows,
+    description,
+    labels=(),
+    maps=("gray",),
+    difference=None,
+    height=1.9,
+    heights=None,
+    stretch=False,
 ):
     """Draw images in rows.
 
     Parameters
     ----------
     rows : dict, or list of dict or of list
-        One row as {title: image}, or several. Images are arrays or NDArrays with any axes of one
-        element; those of three channels, first or last, are in color.
+        One row as {title: image}, or several. Images are arrays or NDArrays; axes of one element are
+        ignored. Images of three channels, first or last, are in color.
     labels, maps : sequence of str
-        A label and a color map for each row; the last map serves the rows that remain.
+        A label and a color map for each row. The last map is also used for all further rows.
     difference : (str, array), optional
-        Title and values of one more image, of numbers around zero, with a scale.
+        Title and values of one more image, whose values are around zero, with a color scale.
     height, heights : float, sequence of float
-        Inches in all, and the share of each row.
+        Total inches, and the share of each row.
     stretch : bool
-        Whether each image's own range is shown instead of 0 to 1.
+        Whether to use each image's own range instead of 0 to 1.
     """
     rows = [rows] if isinstance(rows, dict) else rows
     extra = difference is not None
@@ -188,7 +195,7 @@ def pictures(
         reach = abs(values).max()
         shown = _image(axes[-1, -1], values, title, "PuOr", -reach, reach)
         figure.colorbar(shown, ax=axes[-1, -1], shrink=0.8)
-    show(figure, told, 256)
+    show(figure, description, 256)
 
 
 def _picture(ax, image, title, cmap, stretch):
@@ -208,8 +215,8 @@ def _image(ax, image, title, cmap, low, high):
     return shown
 
 
-def bars(panels, told, label, form="{:.2f}", gray=(), height=2.5):
-    """Draw lying bars with their values: {title: {name: value}}; those named in ``gray`` are gray."""
+def bars(panels, description, label, form="{:.2f}", gray=(), height=2.5):
+    """Draw horizontal bars with their values: {title: {name: value}}. Those in ``gray`` are gray."""
     figure, axes = plt.subplots(
         1, len(panels), figsize=(WIDTH, height), sharey=len(panels) > 1, squeeze=False
     )
@@ -225,14 +232,14 @@ def bars(panels, told, label, form="{:.2f}", gray=(), height=2.5):
         ax.set_xlabel(label)
         ax.set_title(title)
     axes[0, 0].invert_yaxis()
-    show(figure, told)
+    show(figure, description)
 
 
-def lines(panels, told, marks=(), height=2.6):
+def lines(panels, description, marks=(), height=2.6):
     """Draw curves.
 
-    ``panels`` are dicts of ``title``, ``x``, ``curves`` ({name: values}), and what else
-    ``Axes.set`` takes; ``marks`` are (panel, value, words, x) of dotted levels.
+    ``panels`` are dicts of ``title``, ``x``, ``curves`` ({name: values}), and further arguments of
+    ``Axes.set``. ``marks`` are dotted levels: (panel, value, words, x).
     """
     figure, axes = plt.subplots(1, len(panels), figsize=(WIDTH, height), squeeze=False)
     for ax, panel in zip(axes[0], panels):
@@ -246,11 +253,11 @@ def lines(panels, told, marks=(), height=2.6):
     for number, value, words, at in marks:
         axes[0, number].axhline(value, color=GRAY, ls=":", lw=1.2)
         axes[0, number].text(at, value, words, va="bottom", color=GRAY, size=8.5)
-    show(figure, told)
+    show(figure, description)
 
 
-def stacked(x, parts, words, told, **settings):
-    """Draw standing bars of several parts, {name: values}, with words above each."""
+def stacked(x, parts, words, description, **settings):
+    """Draw stacked bars, {name: values}, with words above each."""
     figure, ax = plt.subplots(figsize=(WIDTH, 2.4))
     base = np.zeros(len(x))
     for (name, values), color in zip(parts.items(), (BLUE, ORANGE)):
@@ -260,11 +267,11 @@ def stacked(x, parts, words, told, **settings):
         ax.text(at, top + 0.15, word, ha="center")
     ax.set(**settings)
     ax.legend(loc="upper left")
-    show(figure, told)
+    show(figure, description)
 
 
-def heat(tables, rows, columns, told, xlabel, ylabel):
-    """Draw {title: array} as tables of whole numbers, each number with a color of its own."""
+def heat(tables, rows, columns, description, xlabel, ylabel):
+    """Draw {title: array} as tables of integers, with one color for each number."""
     figure, axes = plt.subplots(1, len(tables), figsize=(WIDTH, 3.3), sharey=True)
     extent = (columns[0] - 0.5, columns[-1] + 0.5, rows[-1] + 0.5, rows[0] - 0.5)
     most = max(values.max() for values in tables.values())
@@ -276,10 +283,10 @@ def heat(tables, rows, columns, told, xlabel, ylabel):
             ax.text(*place, value, ha="center", va="center_baseline", color=ink)
         ax.set(xticks=columns, xlabel=xlabel, title=title)
     axes[0].set(yticks=rows, ylabel=ylabel)
-    show(figure, told)
+    show(figure, description)
 
 
-def scatter(panels, told, xlabel, ylabel, height=3.1):
+def scatter(panels, description, xlabel, ylabel, height=3.1):
     """Draw pairs of numbers, {title: (x, y)}, and the line on which they are equal."""
     figure, axes = plt.subplots(
         1, len(panels), figsize=(0.45 * WIDTH * len(panels), height), sharey=True, squeeze=False
@@ -290,4 +297,4 @@ def scatter(panels, told, xlabel, ylabel, height=3.1):
         ax.scatter(x, np.ravel(y), s=5, color=color)
         ax.set(title=title, xlabel=xlabel)
     axes[0, 0].set_ylabel(ylabel)
-    show(figure, told)
+    show(figure, description)

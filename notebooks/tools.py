@@ -1,4 +1,4 @@
-"""What several notebooks use besides figures: tables, comparisons, a photograph, and times."""
+"""Tables, comparisons, a photograph and times for the notebooks."""
 
 import gluon_same  # isort: skip  before mxnet: Python 3.12 and later need that
 
@@ -17,7 +17,7 @@ from gluon_same.cli.demo import muted
 
 PHOTO = os.path.join(os.path.dirname(gluon_same.__file__), "data", "astronaut.jpg")
 
-# MXNet warns so whenever it loads a graph that does not name the type of its data.
+# MXNet gives this warning when it loads a graph that does not contain the type of its data.
 warnings.filterwarnings("ignore", "Cannot decide type", UserWarning)
 
 
@@ -50,25 +50,25 @@ def quiet():
 
 
 def close(a, b, share=1e-5):
-    """Whether two arrays have one shape and differ by at most this share of the largest number."""
+    """Return whether two arrays have one shape and differ by at most ``share`` of the largest number."""
     a, b = (x.asnumpy() if isinstance(x, mx.nd.NDArray) else np.asarray(x) for x in (a, b))
     return a.shape == b.shape and abs(a - b).max() <= share * abs(b).max()
 
 
 def photo(size, gray=True):
-    """NASA's portrait of Eileen Collins, which comes with the package: (1, channels, size, size)."""
+    """Return NASA's portrait of Eileen Collins, from the package: (1, channels, size, size)."""
     image = mx.image.imresize(mx.image.imread(PHOTO), size, size).astype("float32") / 255
     x = image.transpose((2, 0, 1)).expand_dims(0)
     return x.mean(axis=1, keepdims=True) if gray else x
 
 
 def face():
-    """The face in it, gray: (1, 1, 64, 64)."""
+    """Return the face of the portrait in gray: (1, 1, 64, 64)."""
     return photo(128)[:, :, 0:64, 24:88]
 
 
 def least_times(ways, rounds=9):
-    """Least milliseconds of each of some functions, which take turns in random order."""
+    """Return the fewest milliseconds of each function. They take turns in random order."""
     times = {name: [] for name in ways}
     order = Random(0)
     for turn in range(rounds + 1):

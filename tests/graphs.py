@@ -1,4 +1,4 @@
-"""Graphs with random parameters, and what rules make of them."""
+"""Graphs with random parameters, and the application of rules to them."""
 
 import mxnet as mx
 import numpy as np
@@ -8,7 +8,7 @@ from gluon_same.deployment.running import error, outputs
 
 
 def graph_of(symbol, *shapes):
-    """The graph of a symbol on ``data0``, ``data1`` and so on."""
+    """Return the graph of a symbol on ``data0``, ``data1`` and so on."""
     inputs = {f"data{i}": shape for i, shape in enumerate(shapes)}
     arguments, _, states = symbol.infer_shape(**inputs)
     found = dict(zip(symbol.list_arguments(), arguments))
@@ -29,7 +29,7 @@ def operators(graph):
 
 
 def rewritten(symbol, rules, *shapes):
-    """The operators after rules were applied, which must not change the numbers."""
+    """Apply rules, check that they do not change the numbers, and return the operators."""
     graph = graph_of(symbol, *shapes)
     arrays = [mx.nd.array(np.random.RandomState(1).normal(size=shape)) for shape in shapes]
     want = outputs(graph, arrays)

@@ -1,4 +1,4 @@
-"""The benchmarks run, refuse contenders that give other numbers, and say what they cannot do."""
+"""The benchmarks run, refuse contenders that give other numbers, and report what they cannot do."""
 
 import json
 import os

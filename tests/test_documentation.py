@@ -98,7 +98,7 @@ def test_a_page_links_to_files_that_exist(page):
 
 
 def code_blocks(page):
-    """Return the Python blocks of a page that are not examples with a prompt, which doctest runs."""
+    """Return the Python blocks of a page without a prompt. Doctest runs the others."""
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
     return [block for block in blocks if ">>>" not in block]
 

@@ -219,7 +219,7 @@ def test_the_net_does_not_change(path):
 
 
 def test_a_layer_that_is_called_twice_is_exported_twice(tmp_path):
-    """Its operators have the same names, which MXNet's exporter takes for the same nodes."""
+    """Its operators have the same names, which MXNet's exporter treats as one node."""
 
     class Twice(nn.HybridBlock):
         def __init__(self):
@@ -237,7 +237,7 @@ def test_a_layer_that_is_called_twice_is_exported_twice(tmp_path):
 
 
 def test_zeros_around_negative_numbers_may_be_the_maximum(tmp_path):
-    """onnxruntime would take them for a max pooling's own padding, which never is."""
+    """onnxruntime would merge them into a max pooling's own padding, which is never the maximum."""
     net = nn.HybridSequential()
     net.add(nn.ZeroPadding2D(1), nn.MaxPool2D(2))
     x = -mx.nd.random.uniform(1, 2, shape=(1, 2, 4, 4))

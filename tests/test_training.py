@@ -11,8 +11,8 @@ sys.path.append(str(Path(__file__).parents[1] / "notebooks" / "training"))
 import train_digits  # noqa: E402
 
 TARGET = 0.40  #: Loss below which the default run ends, as the script's docstring says.
-MEAN_IMAGE = 0.501  #: Loss of answering with the mean image.
-FLOOR = 0.361  #: Loss of the images themselves, the lowest there is.
+MEAN_IMAGE = 0.501  #: Loss of the mean image.
+FLOOR = 0.361  #: Loss of the images themselves, which is the lowest possible.
 
 
 @pytest.fixture(scope="module")

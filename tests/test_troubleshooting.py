@@ -109,7 +109,7 @@ def without_launcher():
     module.main(["--kvstore", "dist_sync"])
 
 
-#: What produces each message, by the words that the guides quote.
+#: A function that causes each message, by the words that the guides quote.
 CAUSES = {
     "Symbol only support integer index to fetch i-th output": lambda: hybridized(
         lambda F, x: x[:, :, 1:, 1:]
@@ -142,15 +142,12 @@ CAUSES = {
     "--kvstore dist_sync is for processes that MXNet's launcher starts": without_launcher,
 }
 
-#: Threads raise it now and then.
+#: Messages of threads, which do not occur at every run.
 RARE = {"any container is empty"}
 
 
 def symptoms():
-    """Yield the quoted messages in the first column of each table under "Symptom".
-
-    Quotes without a space are names.
-    """
+    """Yield the quoted messages in the column "Symptom" of all tables. Names have no space."""
     pages = [
         path.read_text(encoding="utf-8")
         for path in (ROOT, ROOT / "notebooks")
@@ -176,6 +173,6 @@ def test_a_quoted_message_is_the_one_that_users_get(quoted, capsys):
     with pytest.raises((Exception, SystemExit)) as raised:
         CAUSES[quoted]()
     with contextlib.suppress(mx.MXNetError):
-        mx.nd.waitall()  # raises again what other arrays hold, which must not reach the next test
+        mx.nd.waitall()  # raises what other arrays hold here, instead of in the next test
     message = f"{raised.value}{capsys.readouterr().err}"
     assert re.search(".*".join(map(re.escape, quoted.split("..."))), message, re.DOTALL)

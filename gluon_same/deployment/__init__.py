@@ -2,7 +2,7 @@
 
 :func:`deploy` sends a net's graph through passes, each in its own module:
 
-- :mod:`.clean`: drop operators without effect, and evaluate operators on parameters alone;
+- :mod:`.clean`: drop operators without effect, and evaluate operators that read only parameters;
 - :mod:`.windows`: replace windows that pad one end more than the other;
 - :mod:`.fold_batchnorm`: fold normalizations, scales and shifts into layers;
 - :mod:`.activations`: replace slow operators with equivalent faster ones;

@@ -1,4 +1,4 @@
-"""Rules that drop operators without effect and evaluate operators on parameters alone."""
+"""Rules that drop operators without effect and evaluate operators that read only parameters."""
 
 from typing import Optional
 
@@ -42,7 +42,7 @@ def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace an operator on parameters alone with a new parameter."""
+    """Replace an operator that reads only parameters with a new parameter."""
     name, shape = node.op.lower(), graph.shape(node.out)
     if any(word in name for word in ("random", "sample", "dropout", "shuffle", "batchnorm")):
         return None

@@ -52,8 +52,8 @@ def deploy(
         Shape of each input, batch first, or an array of that shape. The block accepts no other shapes.
     dtype : {'float32', 'bfloat16', 'int8'}
         Dtype of convolutions and dense layers. Inputs and results are float32. bfloat16 and int8
-        require a CPU with instructions for them. Small nets, and max pooling with a stride of 1, may be
-        slower than in float32 even there: measure both.
+        require a CPU with instructions for them. Small nets, and max pooling with a stride of 1, can be
+        slower than in float32 even there, so measure both.
     data : NDArray, numpy.ndarray or iterable, optional
         Samples, or batches such as a DataLoader yields. They calibrate int8 and serve to measure the
         error. The default is random numbers. int8 requires data.

@@ -10,7 +10,7 @@ from .graph import Graph, Node
 #: MXNet's name for the fusion backend.
 BACKEND = "MKLDNN"
 
-#: Operators that fusion merges with the one behind them.
+#: Operators that fusion merges with the next one.
 FUSED = ("Convolution", "FullyConnected", "BatchNorm", "elemwise_add", "_plus", "broadcast_add")
 
 
@@ -48,10 +48,10 @@ def hands_on_and_uses(graph: Graph) -> bool:
 
 
 def shield(graph: Graph) -> Graph:
-    """Return the graph with a copy behind each result that several operators or outputs use.
+    """Return the graph with a copy after each result that several operators or outputs use.
 
-    MXNet fuses a layer with the operator behind it even if others use the layer's own result, and then
-    gives those the fused result.
+    MXNet fuses a layer with the next operator even if others use the layer's own result, and then
+    passes the fused result to them.
     """
     shielded = graph.copy()
     nodes = list(shielded.nodes())

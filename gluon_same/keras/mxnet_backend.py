@@ -92,9 +92,9 @@ _contexts: List[Any] = []
 def install() -> None:
     """Replace everything in :data:`REPLACED`. Calling this again changes nothing.
 
-    On Python 3.10 and later, keras-mxnet alone cannot be imported, because it imports ``Iterable`` from
-    ``collections``. This function adds the name during the import. Keras runs on MXNet then, unless it
-    was imported before or the environment variable KERAS_BACKEND names another backend.
+    On Python 3.10 and later, keras-mxnet cannot be imported by itself, because it imports ``Iterable``
+    from ``collections``. This function adds the name during the import. Keras then runs on MXNet, unless
+    it was imported before or the environment variable KERAS_BACKEND names another backend.
 
     Raises
     ------

@@ -52,7 +52,7 @@ class Join(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Lengthen two axes with a depthwise convolution, whose kernels hold one 1 and else zeros.
+    """Lengthen two axes with a depthwise convolution whose kernels have a single 1 and else zeros.
 
     The position of the 1 moves the input within the symmetric padding. The result is in the blocked
     layout. An infinity or NaN also spreads to the other outputs whose windows contain it, because zero

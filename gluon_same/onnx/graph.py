@@ -84,7 +84,7 @@ def finish(
     model.ir_version = IR
     model.opset_import[0].version = OPSET
     # Weights are inputs so far. Without their values, which onnx would copy each time, this is quick.
-    if dynamic:  # the exporter knows nothing of the outputs' sizes then
+    if dynamic:  # the exporter does not know the outputs' sizes then
         found = shape_inference.infer_shapes(model).graph.output
         del graph.output[:]
         graph.output.extend(found)
@@ -92,8 +92,8 @@ def finish(
     for name, value in weights.items():
         graph.initializer.append(numpy_helper.from_array(value.asnumpy(), name))
     _drop_unused(graph)
-    # The exporter lists the inputs as the graph meets them, with the weights among them, which keeps
-    # runtimes from folding those; and the outputs likewise.
+    # The exporter lists inputs and outputs in the graph's order, with the weights among the inputs,
+    # which keeps runtimes from folding them.
     _order(graph.input, inputs)
     onnx.save(model, path)
 

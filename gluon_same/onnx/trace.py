@@ -259,7 +259,7 @@ def _named(outputs, inputs):
 
 
 def _name_apart(nodes):
-    """Give each operator a name of its own, because MXNet's exporter takes those of one name for one."""
+    """Give operators different names, because MXNet's exporter treats those of one name as one."""
     taken = set()
     for node in nodes:
         name, numbers = node["name"], itertools.count(1)

@@ -145,7 +145,7 @@ class _Adaptive(Mixin):
 
 
 class _Latest:
-    """A dict of the most recently used values. It is not a dict, because Gluon warns of those."""
+    """A dict of the most recently used values. It is not a dict, because Gluon warns about dicts."""
 
     def __init__(self, most):
         self._most = most

@@ -139,7 +139,7 @@ def _is_layer(block):
 
 
 def not_traced(net: Block, shapes: Sequence[Shape], error: BaseException) -> str:
-    """Return an error message that says why a trace failed, and then what may help."""
+    """Return an error message with the reason of a failed trace, and a possible remedy."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
     cause = next((line for line in lines if "Error in operator" in line), lines[-1]).rstrip(".")
     return (

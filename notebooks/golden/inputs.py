@@ -1,7 +1,7 @@
 """The inputs of the golden numbers: the same for Keras, for PyTorch and in the notebooks.
 
-Data are channels-last and weights HWIO (height, width, inputs, outputs), as in Keras. The small cases
-are whole numbers, so sums are exact in every order.
+Data have their channels last, and weights are HWIO (height, width, inputs, outputs), as in Keras. The
+small cases use integers, so sums are exact in every order.
 """
 
 from typing import Dict, List, NamedTuple, Tuple
@@ -29,7 +29,7 @@ CASES = {
 
 
 def data(case: Case) -> np.ndarray:
-    """0, 1, 2, ... row by row (from -9 to 9, in a fixed disorder, on large ones)."""
+    """Return 0, 1, 2, ... row by row; for large cases, numbers from -9 to 9 in a fixed order."""
     height, width = case.size
     count = height * width
     numbers = np.arange(count) if count < 200 else np.arange(count) * 7 % 19 - 9
@@ -37,18 +37,18 @@ def data(case: Case) -> np.ndarray:
 
 
 def weight(case: Case) -> np.ndarray:
-    """1, 2, 3, ... row by row: distinct, so that a shifted window shows."""
+    """Return 1, 2, 3, ... row by row. They are distinct, so a shifted window gives other results."""
     numbers = np.arange(1, 1 + case.kernel[0] * case.kernel[1])
     return numbers.reshape(*case.kernel, 1, 1).astype("float32")
 
 
 def keras_cnn_images() -> np.ndarray:
-    """Two images of 32x32x3."""
+    """Return two images of 32x32x3."""
     return np.random.RandomState(1).uniform(size=(2, 32, 32, 3)).astype("float32")
 
 
 def keras_cnn_weights() -> Dict[str, List[np.ndarray]]:
-    """What each layer of the Keras model takes in ``set_weights``, by the layer's name."""
+    """Return the arguments of ``set_weights`` for each layer of the Keras model, by name."""
     random = np.random.RandomState(0)
 
     def convolution(inputs, outputs):

@@ -1,14 +1,14 @@
-"""Make keras.npz: what Keras computes with padding='same', for the notebooks to compare with.
+"""Make keras.npz: results of Keras with padding='same', with which the notebooks compare.
 
-TensorFlow requires another NumPy than MXNet, and so an environment of its own::
+TensorFlow requires another NumPy than MXNet, and therefore a separate environment::
 
     python3.11 -m venv /tmp/tf && /tmp/tf/bin/pip install tensorflow-cpu==2.15.1
     /tmp/tf/bin/python notebooks/golden/make_keras.py
 
-The file holds, by the name of each case in ``inputs.py``, the layer's output; of the Keras model its
-table (JSON), its numbers of parameters, a sample of its output and the mean of each channel. The models
-themselves are ``keras_cnn.keras`` and ``classifier.keras``, and ``classifier.npz`` holds the output of
-each layer of the latter.
+For each case in ``inputs.py``, the file contains the layer's output by name. For the Keras model, it
+contains the table (JSON), the numbers of parameters, a sample of the output, and the mean of each
+channel. The models are in ``keras_cnn.keras`` and ``classifier.keras``. ``classifier.npz`` contains the
+output of each layer of the latter.
 """
 
 import json
@@ -26,7 +26,7 @@ TARGET = Path(__file__).with_name("keras.npz")
 
 
 def compute(case):
-    """The output of one layer."""
+    """Return the output of one layer."""
     x = tf.constant(inputs.data(case))
     if case.kind == "conv":
         layer = layers.Conv2D(1, case.kernel, case.stride, padding="same", use_bias=False)
@@ -39,7 +39,7 @@ def compute(case):
 
 
 def keras_cnn():
-    """The model of 38,960 parameters."""
+    """Build the model of 38,960 parameters."""
     return tf.keras.Sequential(
         [
             layers.Input((32, 32, 3)),
@@ -56,7 +56,7 @@ def keras_cnn():
 
 
 def classifier():
-    """A small model of several kinds of layers, for every input size."""
+    """Build a small model of several kinds of layers, for every input size."""
     return tf.keras.Sequential(
         [
             layers.Input((None, None, 3)),

@@ -1,15 +1,18 @@
-"""Make pytorch.npz: what PyTorch computes with its own paddings, for the notebooks to compare with.
+"""Make pytorch.npz: results of PyTorch with its own padding, with which the notebooks compare.
 
-PyTorch has an environment of its own::
+PyTorch has a separate environment::
 
     python3.11 -m venv /tmp/pt
     /tmp/pt/bin/pip install torch numpy --extra-index-url https://download.pytorch.org/whl/cpu
     /tmp/pt/bin/python notebooks/golden/make_pytorch.py
 
-The file holds outputs by ``<case of inputs.py>, <padding>``, channels first, and the error that PyTorch
-raises for a strided ``padding='same'``. The paddings: a number as the layer takes it; ``F.pad`` for
-padding by hand before it, with zeros for averages too, which is the usual recipe; ``crop`` for an
-average that does not count the padding, without its first row and column; ``same`` for PyTorch's word.
+The file contains outputs by ``<case of inputs.py>, <padding>``, channels first, and the error that
+PyTorch raises for a strided ``padding='same'``. The padding is one of
+
+- a number, as the layer takes it;
+- ``F.pad``: padding by hand before the layer, with zeros also for averages, which is the usual recipe;
+- ``crop``: an average that does not count the padding, without its first row and column;
+- ``same``: PyTorch's word.
 """
 
 from pathlib import Path
@@ -34,7 +37,7 @@ PADDINGS = {
 
 
 def compute(case, padding):
-    """The output of one layer."""
+    """Return the output of one layer."""
     x = torch.from_numpy(inputs.data(case).transpose(0, 3, 1, 2).copy())
     if padding == "crop":
         return nn.AvgPool2d(2, 1, padding=1, count_include_pad=False)(x)[:, :, 1:, 1:].numpy()
@@ -52,7 +55,7 @@ def compute(case, padding):
 
 
 def label(padding):
-    """The word for a padding in a name of the file."""
+    """Return the name of a padding in the file."""
     return "F.pad" if isinstance(padding, tuple) and len(padding) == 4 else str(padding)
 
 

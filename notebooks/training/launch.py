@@ -3,10 +3,10 @@
     python notebooks/training/launch.py --launcher ssh -n 2 -s 2 -H hosts PROGRAM [ARGUMENT ...]
     python notebooks/training/launch.py --launcher local -n 2 -s 1 PROGRAM [ARGUMENT ...]
 
-``-n`` is the number of workers and ``-s`` that of parameter servers; ``hosts`` has one ``address`` or
-``address:port`` of an ssh server a line. ``DMLC_INTERFACE`` names the network interface: ``lo`` for
-``--launcher local``. MXNet's launcher was written for Python before 3.9: this makes it run on later
-ones.
+``-n`` is the number of workers, and ``-s`` is the number of parameter servers. ``hosts`` has one
+``address`` or ``address:port`` of an ssh server per line. ``DMLC_INTERFACE`` names the network
+interface: ``lo`` for ``--launcher local``. MXNet's launcher fails on Python 3.9 and later; this program
+makes it run there.
 """
 
 import runpy

@@ -1,19 +1,19 @@
-"""Train the convolutional autoencoder on scikit-learn's handwritten digits, in one process or several.
+"""Train the convolutional autoencoder on scikit-learn's handwritten digits, in one or more processes.
 
     python notebooks/training/train_digits.py [--epochs 6] [--batch-size 32] [--learning-rate 0.003]
         [--seed 0] [--dtype float32|float64] [--eager] [--kvstore none|local|dist_sync] [--save FILE]
 
 Requires scikit-learn, and takes about ten seconds. The 1,797 images of 8x8 are enlarged to the 28x28
-of the net. The loss is the binary cross-entropy of a pixel, on average over all images. Shades of gray
-keep it above 0.361, the loss of the images themselves; answering with the mean image gives 0.501. The
-default run ends below 0.40.
+of the net. The loss is the mean binary cross-entropy of a pixel over all images. Shades of gray keep it
+above 0.361, the loss of the images themselves. The loss of the mean image is 0.501. The default run ends
+below 0.40.
 
 With ``--kvstore dist_sync``, ``launch.py`` starts this program on every machine, and MXNet's
-parameter servers keep the weights. All workers draw the same batches, and each takes its share of every
-one. The servers add up the gradients of the shares, which is the gradient of the joint batch, so the
-weights equal those of one process up to rounding. Rounding decides between maxima of a window that are
-nearly equal, so after some dozen batches the weights may drift apart, at similar losses: in float32 they
-do, in float64 seldom.
+parameter servers store the weights. All workers draw the same batches, and each takes its share of every
+batch. The servers add up the gradients of the shares, which gives the gradient of the joint batch. So
+the weights equal those of one process up to rounding. Rounding decides which of two nearly equal
+elements is the maximum of a window, so after some dozen batches the weights can drift apart, with
+similar losses. This usually happens in float32, and rarely in float64.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-SIZE = 28  #: Height and width of what the net is trained on.
+SIZE = 28  #: Height and width of the training images.
 EVALUATED_AT_ONCE = 256
 KVSTORES = ("none", "local", "dist_sync")
 
@@ -37,15 +37,15 @@ _loss = gluon.loss.SigmoidBCELoss(from_sigmoid=True)
 
 
 class Trained(NamedTuple):
-    """What :func:`train` gives."""
+    """The result of :func:`train`."""
 
     net: ConvAutoencoder
     losses: List[float]  #: Over all images, before the first epoch and after each.
-    worker: int  #: Number of this process among the workers; 0 where it is the only one.
+    worker: int  #: Number of this process among the workers; 0 if it is the only one.
 
 
 def load_images(dtype: str = "float32") -> mx.nd.NDArray:
-    """Scikit-learn's digits, enlarged.
+    """Return scikit-learn's digits, enlarged.
 
     Parameters
     ----------
@@ -63,12 +63,12 @@ def load_images(dtype: str = "float32") -> mx.nd.NDArray:
 
 
 def mean_loss(net: Callable[[mx.nd.NDArray], mx.nd.NDArray], images: mx.nd.NDArray) -> float:
-    """Binary cross-entropy of each pixel, over all images.
+    """Return the mean binary cross-entropy of a pixel, over all images.
 
     Parameters
     ----------
     net : callable
-        Makes images from 0 to 1 of images.
+        Maps images to images from 0 to 1.
     images : NDArray
         Shape (count, 1, height, width).
 
@@ -98,13 +98,13 @@ def train(
     images : NDArray
         Shape (count, 1, 28, 28), from 0 to 1. The net has their type.
     epochs : int
-        Times to go through the images, in a new order each time. A last batch that is not full is
-        left out: MXNet's servers divide every sum of gradients by one and the same batch size.
+        Passes over the images, each in a new order. A last batch that is not full is skipped, because
+        MXNet's servers divide every sum of gradients by the same batch size.
     batch_size : int
-        Of the joint batch, of which each worker takes every ``num_workers``-th image.
+        Size of the joint batch, of which each worker takes every ``num_workers``-th image.
     learning_rate : float
     seed : int
-        Of the first weights and of the order of the images; the same in all workers.
+        Seed of the initial weights and of the order of the images; the same in all workers.
     hybridize : bool
     kvstore : str, optional
         None, ``'local'``, or ``'dist_sync'`` in a worker that MXNet's launcher started.
@@ -149,8 +149,8 @@ def train(
             with autograd.record():
                 loss = _loss(net(share), share)
             loss.backward()
-            # The servers add up the workers' gradients, each a sum over its share: the sum is divided
-            # by the size of the joint batch.
+            # The servers add up the workers' gradients, each a sum over its share, so divide by the
+            # size of the joint batch.
             trainer.step(batch_size)
         losses.append(mean_loss(net, images))
         taken = time.perf_counter() - start
@@ -169,7 +169,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     Returns
     -------
     int
-        0, or 1 if the loss is no number in the end.
+        0, or 1 if the final loss is not finite.
     """
     parser = argparse.ArgumentParser(description="Train the convolutional autoencoder on digits.")
     parser.add_argument("--epochs", type=_at_least(1), default=6)

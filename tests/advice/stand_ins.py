@@ -1,6 +1,6 @@
-"""The layers and functions of PyTorch, Keras and TensorFlow that advice names, in NumPy's loops.
+"""The layers and functions of PyTorch, Keras and TensorFlow that the advice uses, as NumPy loops.
 
-They place their windows as those frameworks document it. So advice runs without them.
+They place their windows as the frameworks document it, so the advice runs without the frameworks.
 """
 
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ def axes(value, ndim):
 
 
 def up(size, pad, kernel, stride):
-    """What ceil_mode adds to the end; PyTorch drops a window that starts beyond the input."""
+    """Return what ceil_mode adds at the end. PyTorch drops a window that starts beyond the input."""
     reach = size + 2 * pad - kernel
     count = -(-reach // stride) + 1
     if (count - 1) * stride >= size + pad:
@@ -24,7 +24,7 @@ def up(size, pad, kernel, stride):
 
 
 def torch_of(weight):
-    """``nn``, ``F`` and ``torch``, whose convolutions have a weight."""
+    """Return ``nn``, ``F`` and ``torch``, whose convolutions have the given weight."""
 
     def conv(ndim):
         def make(channels, filters, kernel, stride=1, padding=0, dilation=1, groups=1):
@@ -86,12 +86,12 @@ def torch_of(weight):
 
 
 def last(function):
-    """A function of data with channels first, on data with channels last."""
+    """Apply a function for channels-first data to channels-last data."""
     return lambda x: np.moveaxis(function(np.moveaxis(x, -1, 1)), 1, -1)
 
 
 def keras_of(weight):
-    """``keras`` and ``tf``, on channels last; the weight is in PyTorch's order."""
+    """Return ``keras`` and ``tf`` for channels-last data. The weight is in PyTorch's order."""
 
     def pads_of(x, kernel, stride, dilation, padding):
         if padding.lower() == "same":
@@ -172,7 +172,7 @@ def keras_of(weight):
 
 
 def run(code, x, names):
-    """What advice's code makes of data."""
+    """Return the result of the advised code for data."""
     space = {**names, "x": x}
     if len(code) == 1 and not code[0].startswith("y = "):
         result = eval(code[0], space)

@@ -1,4 +1,4 @@
-"""The code that is advised for each framework, run: its numbers must be those of the windows."""
+"""The code that is advised for each framework runs, and gives the numbers of the windows."""
 
 import ast
 import random
@@ -79,7 +79,7 @@ def equal(got, want):
 
 
 def forward_of(case, framework, blocks):
-    """A block whose ``hybrid_forward`` is the code advised for Gluon."""
+    """Return a block whose ``hybrid_forward`` is the code advised for Gluon."""
     code = advice_of(case, framework).code
     layer, rest = code[0].split("layer = ")[-1], code[1:]
 

@@ -1,4 +1,4 @@
-"""The command that converts a model writes files that MXNet and ONNX's runtimes take."""
+"""The command ``convert`` writes files that MXNet and onnxruntime load."""
 
 import json
 import sys

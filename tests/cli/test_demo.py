@@ -44,13 +44,13 @@ def finished(figure):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Two small sizes, an even and an odd one, and no repetitions."""
+    """Run two small sizes, an even and an odd one, without repetitions."""
     monkeypatch.setattr(demo, "SIZES", (64, 65))
     monkeypatch.setattr(demo, "ROUNDS", 1)
 
 
 def png(pixels, size=None):
-    """The bytes of a PNG of rows of (red, green, blue), which states another size if there is one."""
+    """Return a PNG of rows of (red, green, blue), whose header can state another size."""
 
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

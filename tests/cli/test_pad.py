@@ -37,7 +37,7 @@ def facts(arguments, capsys):
 
 
 def entry(output, name):
-    """What follows a name in the left column, joined to one line."""
+    """Return the entry of a name in the left column, joined to one line."""
     lines = iter(output.splitlines())
     first = next(line for line in lines if line.startswith(f"  {name}  "))
     words = [first[16:].strip()]

@@ -1,4 +1,4 @@
-"""Operators written as equal ones."""
+"""Rules that replace operators by equivalent ones."""
 
 import mxnet as mx
 import pytest

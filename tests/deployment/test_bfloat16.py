@@ -1,4 +1,4 @@
-"""Casts, and where they end up."""
+"""Rules that insert and move casts to bfloat16."""
 
 import mxnet as mx
 import numpy as np

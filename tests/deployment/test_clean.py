@@ -1,4 +1,4 @@
-"""Operators that change nothing, and those on parameters alone."""
+"""Rules that drop operators without effect, and evaluate operators that read only parameters."""
 
 import mxnet as mx
 import pytest

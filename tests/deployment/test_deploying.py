@@ -1,4 +1,4 @@
-"""Nets, deployed: their numbers, their export, and what is refused."""
+"""Deployed nets: their numbers, their export, and the errors."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from gluon_same.deployment import fuse, pipeline
 
 
 def make_net():
-    """Strided and even windows, normalizations, sums, gates and activations of several kinds."""
+    """Return a net of strided and even windows, normalizations, sums, gates and activations."""
 
     class Block(nn.HybridBlock):
         def __init__(self, **kwargs):

@@ -1,4 +1,4 @@
-"""A trained net, deployed in each dtype, reads handwritten digits as it did."""
+"""A trained net reads handwritten digits equally well when it is deployed in each dtype."""
 
 import mxnet as mx
 import numpy as np
@@ -13,7 +13,7 @@ BATCH = 128
 
 @pytest.fixture(scope="module")
 def trained():
-    """A net, the images that it was trained on, and others."""
+    """Return a trained net, its training images, and other images."""
     from sklearn.datasets import load_digits
 
     mx.random.seed(0)

@@ -1,4 +1,4 @@
-"""Scales and shifts, folded into layers."""
+"""Rules that fold scales and shifts into layers."""
 
 import mxnet as mx
 import pytest

@@ -1,4 +1,4 @@
-"""What int8 is calibrated on."""
+"""Calibration data for int8."""
 
 import mxnet as mx
 import numpy as np

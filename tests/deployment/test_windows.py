@@ -1,4 +1,4 @@
-"""Kernels that grow by zeros, in place of crops and pads."""
+"""Rules that enlarge kernels by zeros, instead of crops and pads."""
 
 import mxnet as mx
 import pytest

@@ -1,4 +1,4 @@
-"""The example of the guide for Keras backends runs as it stands there."""
+"""The example of the guide for Keras backends runs unchanged."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ GUIDE = ROOT / "notebooks" / "7_for_keras_backends.ipynb"
 
 @pytest.mark.parametrize("settings", [None, '{"backend": "tensorflow"}'])
 def test_the_one_line_works(keras, settings, tmp_path):
-    if settings:  # of another Keras, which has been here before
+    if settings:  # modules of another Keras
         (tmp_path / "keras.json").write_text(settings)
     cells = json.loads(GUIDE.read_text(encoding="utf-8"))["cells"]
     (text,) = [

@@ -42,7 +42,7 @@ def load_keras_weights(
         separable ones, ``Dense``, ``BatchNorm``, ``LayerNorm`` and ``Embedding``, registered in the
         order of Keras' layers.
     path : path, or (path, path)
-        As for :func:`load_model`. A file of weights alone is enough.
+        As for :func:`load_model`. A file that contains only weights is sufficient.
     input_shape : tuple of int, optional
         Shape of the net's input, batch first. Required if a ``Dense`` follows a ``Flatten`` and the file
         holds no configuration, because the order of the weight's rows depends on the sizes.

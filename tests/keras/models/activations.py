@@ -1,4 +1,4 @@
-"""Recording what each layer of a Keras model gives, for gluon_same.keras.compare."""
+"""Record the output of each layer of a Keras model, for gluon_same.keras.compare."""
 
 from functools import partial
 

@@ -1,13 +1,13 @@
-"""What the forms of golden models are made with: their register, and parts that several share."""
+"""The registry of the golden models' builders, and parts that several models share."""
 
-#: Name of a model: what builds it, the shapes of its inputs run by run, and how it is made.
+#: The builder, the input shapes of each run, and the options of each model, by name.
 FORMS = {}
 
 IMAGE, OTHER_IMAGE = (2, 6, 5, 3), (1, 7, 8, 3)
 
 
 def form(*runs, **how):
-    """Register a builder. ``how``: as make_models.py reads it."""
+    """Register a builder. make_models.py reads the options ``how``."""
 
     def register(build):
         FORMS[build.__name__] = build, runs, how
@@ -23,7 +23,7 @@ def image_input(keras, name=None, channels=3):
 def sequential_of(keras, shape, layers, name=None):
     """Build a Sequential whose input has a shape."""
     if keras.__version__.startswith("2.2."):
-        # It cannot read back a Sequential that has an InputLayer.
+        # It cannot read its own files of a Sequential with an InputLayer.
         layers[0].batch_input_shape, layers[0].dtype = (None, *shape), "float32"
         return keras.models.Sequential(layers, name=name)
     key = "shape" if keras.__version__ >= "3" else "input_shape"

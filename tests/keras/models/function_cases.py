@@ -1,4 +1,4 @@
-"""Models that hold functions of tensors, and those that are refused."""
+"""Models that contain functions of tensors, and models that are refused."""
 
 import numpy as np
 from forms import IMAGE, OTHER_IMAGE, form, image_input, small_block
@@ -49,7 +49,7 @@ def arithmetic(keras):
 
 @form([(2, 2, 3, 3)], [(1, 3, 2, 3)], only=2, since=(2, 13))
 def functions(keras):
-    """TensorFlow's functions on Keras' tensors: Keras 2 makes TFOpLambda layers of them."""
+    """TensorFlow's functions on Keras' tensors, which Keras 2 turns into TFOpLambda layers."""
     import tensorflow as tf
 
     x = image_input(keras, "image")
@@ -119,7 +119,7 @@ def operations_of_shape(keras):
 
 @form([IMAGE], refused=True, since=(2, 13))
 def refused(keras):
-    """What no file can say safely, or what is not served: all of it belongs into one error."""
+    """Layers that are unsafe or not supported. One error must list all of them."""
     L = keras.layers
     inside = small_block(keras, "inside", [L.Lambda(lambda x: x * 2, name="secret")])
     x = start = image_input(keras)
@@ -141,7 +141,7 @@ def refused_mask(keras):
 
 
 def scale_class(keras):
-    """A layer of the user's own, with two weights and an argument."""
+    """A user-defined layer with two weights and an argument."""
 
     class Scale(keras.layers.Layer):
         def __init__(self, power=1, **how):
@@ -164,7 +164,7 @@ def scale_class(keras):
 
 @form([IMAGE], [OTHER_IMAGE], since=(2, 13), every_kind=True, custom={"Scale": scale_class})
 def custom(keras):
-    """Layers of a class that no library knows, one of them in an inner model."""
+    """Layers of a user-defined class, one of them in an inner model."""
     Scale, L = scale_class(keras), keras.layers
     inside = small_block(keras, "inside", [Scale(name="inner_scale"), L.Conv2D(3, 2, name="conv")])
     start = image_input(keras)

@@ -1,7 +1,7 @@
-"""Damaged and edited model files: each must load as a net that does what it says, or raise.
+"""Damaged and edited model files: each must load as a consistent net, or raise an error.
 
-Run by hand for as many as there is time for: ``python tests/keras/models/fuzz.py --count 5000``. They
-run in a process of their own, within a bound of memory, so that a crash is found and named by its seed.
+To check many files, run ``python tests/keras/models/fuzz.py --count 5000``. They run in a separate
+process with a limit on memory, so that a crash is found and reported with its seed.
 """
 
 import argparse
@@ -34,7 +34,7 @@ FILES = [
     ("keras3", "rnn", "h5"),
 ]
 
-#: What an edit may put into a configuration.
+#: Values that an edit can write into a configuration.
 VALUES = [
     None,
     True,
@@ -57,10 +57,10 @@ VALUES = [
 ]
 VALUES += ["valid", "channels_first", "x" * 1000, [], [1], [2, 2], [None, 4], {}, {"class_name": "ReLU"}]
 
-#: Seconds after which a file counts as one that hangs.
+#: Seconds after which a file counts as hanging.
 PATIENCE = 60
 
-#: Bytes of memory that a process may take on top of what it starts with.
+#: Bytes of memory that a process may allocate after its start.
 MOST_MEMORY = 2 * 2**30
 
 
@@ -99,7 +99,7 @@ class Case:
         self.members[self.ending] = bytes(content)
 
     def edit(self):
-        """Change the configuration, and write it where the file has it."""
+        """Change the configuration, and write it back to the file."""
         text = self.members.get("json")
         if self.ending == "keras":
             with ZipFile(io.BytesIO(self.members["keras"])) as model:
@@ -143,7 +143,7 @@ class Case:
 
 
 def _places(value):
-    """Every place in a configuration: its container and its key."""
+    """Return every place in a configuration: its container and its key."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in list(items):
         yield value, key
@@ -152,9 +152,9 @@ def _places(value):
 
 
 def check(seed):
-    """Load one damaged model and run it; 'refused' or 'served', or an AssertionError.
+    """Load and run one damaged model. Return 'refused' or 'served', or raise an AssertionError.
 
-    A net that is served has to give arrays of the shapes that it says.
+    The outputs of a served net must have the shapes that it declares.
     """
     import mxnet as mx
     import numpy as np
@@ -176,18 +176,18 @@ def check(seed):
             shapes = [output.shape for output in outputs]
             mx.nd.waitall()
         except (ValueError, OSError) as error:
-            assert str(error), f"seed {seed}: an error that says nothing"
+            assert str(error), f"seed {seed}: an error without a message"
             return "refused"
     assert len(shapes) == len(net.plan.made), f"seed {seed}"
     for shape, said in zip(shapes, net.plan.made):
         fits = len(shape) == len(said) and all(n in (None, m) for n, m in zip(said, shape))
-        assert fits, f"seed {seed}: {shape} where the net says {said}"
+        assert fits, f"seed {seed}: {shape} instead of {said}, which the net declares"
     return "served"
 
 
 def run(first, count):
-    """Check seeds in this process, within a bound of memory."""
-    import gluon_same.keras  # noqa: F401  what it takes itself does not count
+    """Check seeds in this process, with a limit on memory."""
+    import gluon_same.keras  # noqa: F401  before the limit, so that its own memory does not count
 
     with open("/proc/self/statm") as file:
         start = int(file.read().split()[0]) * resource.getpagesize()

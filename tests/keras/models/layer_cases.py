@@ -1,17 +1,17 @@
-"""The layers that the golden models hold: by group, each layer with its name, class, and arguments.
+"""The layers of the golden models: by group, each layer with its name, class and arguments.
 
-A group becomes one model: the layers of the group side by side on one input, one output for each.
-A layer or an argument that a version of Keras does not have is left out of that version's file.
+A group becomes one model, in which all layers of the group read one input, and each has an output. If a
+version of Keras does not have a layer or an argument, its file does not contain the layer.
 """
 
 from typing import NamedTuple, Tuple
 
-#: Layers that only one generation has, or gives another meaning: names end with its number.
+#: Layers that only one generation has, or that differ between them. Names end with its number.
 KERAS_2, KERAS_3 = "_keras2", "_keras3"
 
 
 class Group(NamedTuple):
-    """Layers on one input: its shape (without the batch) and the shapes it is called with."""
+    """Layers on one input, with its shape (without the batch) and the shapes of its calls."""
 
     shape: Tuple
     runs: Tuple
@@ -23,7 +23,7 @@ def layer(kind, *arguments, **named):
 
 
 def on(shape, *sizes, **layers):
-    """A group: the first size is called with a batch of two, the second with one example."""
+    """Make a group. It is called with a batch of two at the first size, and of one at the second."""
     return Group(shape, tuple((batch, *size) for batch, size in zip((2, 1), sizes)), layers)
 
 

@@ -1,6 +1,6 @@
-"""Write the golden models: files as Keras saves them, and what Keras computes from the reloaded files.
+"""Write the golden models: files of Keras, and Keras' results from the reloaded files.
 
-Each generation of Keras has an environment of its own::
+Each generation of Keras has a separate environment::
 
     python3.11 -m venv k3 && k3/bin/pip install keras tensorflow-cpu
     python3.11 -m venv k2 && k2/bin/pip install tensorflow-cpu==2.15.1 "numpy<2"
@@ -32,18 +32,18 @@ from value_cases import GROUPS
 HERE = Path(__file__).parent
 RATE, STEPS = 0.05, 3
 
-#: Groups whose layers hold their weights deeper than a layer of its own does: in files of every kind.
+#: Groups whose layers contain nested layers with weights. They are saved as files of every kind.
 EVERY_KIND = ["batch_norm", "normalization", "rnn", "bidirectional", "time_distributed"]
-#: Groups that are made with old versions as well.
+#: Groups that are also made with old versions.
 OLD = {(2, 2): ["conv2d", "depthwise", "borders2d", "reshape", "activation_layers"], (2, 3): []}
 IN_ALL = ["batch_norm", "activations", "rnn", "bidirectional"]
-#: Keras that wrote a Sequential as a bare list, and what is made with it.
+#: Version of Keras that wrote a Sequential as a bare list, and the models that are made with it.
 OLDEST = "2.2.0"
 OF_OLDEST = ["sequential", "sequential_input_shape", "nested_frozen", "shared_models"]
 
 
 def import_keras():
-    """The Keras of this environment: the package, or TensorFlow's where there is none."""
+    """Import the Keras of this environment: the package, or else TensorFlow's."""
     os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", KERAS_BACKEND="tensorflow", CUDA_VISIBLE_DEVICES="-1")
     os.environ["KERAS_HOME"] = tempfile.mkdtemp()
     import tensorflow
@@ -61,12 +61,12 @@ def import_keras():
 
 
 def number(keras):
-    """Version as a pair of integers."""
+    """Return a version as a pair of integers."""
     return tuple(map(int, keras.__version__.split("-")[0].split(".")[:2]))
 
 
 def generation(keras):
-    """Name of the folder: ``keras2.15``, ``keras3``."""
+    """Return the name of the folder, such as ``keras2.15`` and ``keras3``."""
     major, minor = number(keras)
     if keras.__version__ == OLDEST:
         return "keras" + OLDEST
@@ -88,7 +88,7 @@ def build_layer(keras, kind, arguments, named):
 
 
 def build_group(keras, name, group):
-    """Build a model that has the layers of a group side by side."""
+    """Build a model in which all layers of a group read one input."""
     major = keras.__version__[0]
     start = keras.layers.Input(group.shape, name="data")
     outputs = []
@@ -105,7 +105,7 @@ def build_group(keras, name, group):
 
 
 def random_weight(name, old, rng):
-    """A value for a weight: random, and such that values neither vanish nor explode."""
+    """Return a random value for a weight, such that outputs neither vanish nor explode."""
     if not np.issubdtype(old.dtype, np.floating):
         return old  # a count, or the state of a random generator
     if "variance" in name or "gamma" in name or "scale" in name:
@@ -120,7 +120,7 @@ def random_weight(name, old, rng):
 
 
 def randomize(model, rng):
-    """Give every weight of a model random values, statistics included."""
+    """Set every weight of a model, including statistics, to random values."""
     for layer in model.layers:
         if hasattr(layer, "layers"):
             randomize(layer, rng)
@@ -132,7 +132,7 @@ def randomize(model, rng):
 
 
 def save(keras, model, kind, path, custom):
-    """Save a model as one kind of file and return it as it comes back."""
+    """Save a model as one kind of file, and return the reloaded model."""
     custom = {name: make_class(keras) for name, make_class in custom.items()}
     file = path.with_name(path.name + "." + kind)
     if kind in ("h5", "keras"):
@@ -146,12 +146,12 @@ def save(keras, model, kind, path, custom):
 
 
 def kinds_of(keras, how):
-    """Endings of the files of a model: those of one generation, all or its own."""
+    """Return the endings of the files of a model."""
     every = {3: ["keras", "h5", "weights.h5"], 2: ["h5", "legacy.h5"]}[number(keras)[0]]
     if (2, 13) <= number(keras) < (3, 0):
         every += ["keras", "weights.h5"]
     if number(keras) >= (3, 0) and how.get("operations"):
-        every.remove("h5")  # Keras 3 does not read back the operations that it writes there
+        every.remove("h5")  # Keras 3 cannot read the operations that it writes there
     return how.get("kinds") or (every if how.get("every_kind") else every[:1])
 
 
@@ -163,14 +163,14 @@ def draw(shapes, seed, integers=None):
 
 
 def listed(outputs):
-    """Outputs in the order of ``model.outputs``; those by name come sorted."""
+    """Return the outputs in the order of ``model.outputs``. Outputs by name are sorted."""
     if isinstance(outputs, dict):
         return [np.asarray(outputs[key]) for key in sorted(outputs)]
     return [np.asarray(each) for each in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
 
 
 def call_twin(model, twin, moved, inputs):
-    """Outputs of another model that has the same weights, and its channels last where ``moved``."""
+    """Return the outputs of another model with the same weights, with channels last if ``moved``."""
     pairs = zip(model.get_weights(), twin.get_weights())
     twin.set_weights([a if a.shape == b.shape else a.reshape(b.shape) for a, b in pairs])
     if not moved:
@@ -180,7 +180,7 @@ def call_twin(model, twin, moved, inputs):
 
 
 def call(keras, model, inputs, how):
-    """Outputs of a model, in the order of ``model.outputs``."""
+    """Return the outputs of a model, in the order of ``model.outputs``."""
     if how.get("twin"):
         return call_twin(model, *how["twin"], inputs)
     if how.get("inputs"):
@@ -197,7 +197,7 @@ def output_names(model):
 
 
 def computed(keras, model, name, runs, how):
-    """Inputs and outputs of all runs, under the names that README.md gives."""
+    """Return the inputs and outputs of all runs, by the names in README.md."""
     for index, shapes in enumerate(runs):
         inputs = draw(shapes, f"{name} {index}", how.get("integers"))
         for i, each in enumerate(inputs):
@@ -207,7 +207,7 @@ def computed(keras, model, name, runs, how):
 
 
 def trained(keras, model, name, shapes):
-    """What a few steps of training give: losses, and the outputs afterwards."""
+    """Return the losses of a few training steps, and the outputs after them."""
     inputs = draw(shapes, f"{name} 0")[0]
     target = draw([np.shape(model(inputs))], f"{name} target")[0]
     model.compile(keras.optimizers.SGD(RATE), "mse")
@@ -218,7 +218,7 @@ def trained(keras, model, name, shapes):
 
 
 def make(keras, name, build, runs, how, folder):
-    """Write the files of one model; raise LeftOut where this Keras cannot build it."""
+    """Write the files of one model; raise LeftOut if this Keras cannot build it."""
     keras.backend.clear_session()
     if how.get("only", number(keras)[0]) != number(keras)[0] or number(keras) < how.get("since", (2, 2)):
         raise LeftOut("is left out: another generation has it")
@@ -253,7 +253,7 @@ def make(keras, name, build, runs, how, folder):
 
 
 def pack(folder, archive):
-    """Pack a folder into an archive whose bytes depend on the files alone."""
+    """Pack a folder into an archive whose bytes depend only on the files."""
     with ZipFile(archive, "w", ZIP_DEFLATED, compresslevel=9) as packed:
         for file in sorted(folder.iterdir()):
             member = ZipInfo(file.name)
@@ -262,7 +262,7 @@ def pack(folder, archive):
 
 
 def all_models(keras):
-    """By name: what builds a model, its runs, and how it is made."""
+    """Return the builder, the runs and the options of each model, by name."""
     models = {}
     for name, group in GROUPS.items():
         if number(keras) >= (2, 13) or name in OLD[number(keras)] + IN_ALL:
@@ -275,7 +275,7 @@ def all_models(keras):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these models alone")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these models")
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="keep the files unpacked there, too")
     options = parser.parse_args()
     keras = import_keras()

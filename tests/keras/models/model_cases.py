@@ -1,4 +1,4 @@
-"""Sequential and functional models without others inside: each function builds one, from a Keras."""
+"""Sequential and functional models without inner models. Each function builds one with a given Keras."""
 
 from forms import IMAGE, OTHER_IMAGE, form, image_input, sequential_of
 
@@ -31,7 +31,7 @@ def sequential_input_shape(keras):
 
 @form([IMAGE], since=(2, 3))
 def sequential_deferred(keras):
-    """No shape given at all: the model is built by its first call."""
+    """A model without an input shape, which is built by its first call."""
     L = keras.layers
     first = L.Conv2D(4, 3, padding="same", activation="relu", name="first")
     model = keras.models.Sequential([first, L.Flatten(name="flatten"), L.Dense(3, name="last")])
@@ -41,7 +41,7 @@ def sequential_deferred(keras):
 
 @form([(2, 4, 5, 2)])
 def flatten_dense(keras):
-    """Dense behind Flatten, as VGG has it: the order of the elements counts."""
+    """Dense after Flatten, as in VGG: the order of the elements matters."""
     L = keras.layers
     return sequential_of(
         keras,
@@ -76,7 +76,7 @@ def reshape_between(keras):
 
 @form([IMAGE], [OTHER_IMAGE])
 def padded_convolutions(keras):
-    """ZeroPadding before 'valid' layers folds into them, except where something else reads it."""
+    """ZeroPadding before 'valid' layers is folded into them, unless another layer reads it."""
     L = keras.layers
     x = start = image_input(keras)
     x = L.ZeroPadding2D(((3, 2), (2, 3)), name="conv1_pad")(x)
@@ -92,7 +92,7 @@ def padded_convolutions(keras):
     same = L.Conv2D(2, 3, padding="same", name="same")(padded)
     average = L.AveragePooling2D(2, strides=1, name="average")(L.ZeroPadding2D(1, name="pad_avg")(same))
     negative = L.Activation("sigmoid", name="sigmoid")(L.ZeroPadding2D(1, name="pad_sigmoid")(once))
-    # The zeros count: they are larger than what lies beside them.
+    # The zeros matter, because they are larger than their neighbors.
     largest = L.MaxPooling2D(3, strides=2, name="largest")(
         L.ZeroPadding2D(((1, 2), (0, 1)), name="pad_max")(once)
     )
@@ -177,7 +177,7 @@ def merges_vectors(keras):
 
 @form([(2, 3)], since=(2, 3))
 def several_outputs_of_one(keras):
-    """The input itself is an output, one tensor is an output twice, and a layer has no use."""
+    """The input is an output, one tensor is an output twice, and one layer is unused."""
     L = keras.layers
     start = L.Input((3,), name="start")
     x = L.Dense(2, name="dense")(start)
@@ -205,7 +205,7 @@ def embedding(keras):
 
 @form([IMAGE], [OTHER_IMAGE], compiled=True, every_kind=True)
 def compiled(keras):
-    """Regularizers, constraints, initializers, a loss and an optimizer with its state in the file."""
+    """A file with regularizers, constraints, initializers, a loss, and an optimizer with its state."""
     L = keras.layers
     penalty = keras.regularizers.l2(0.001)
     first = L.Conv2D(
@@ -225,7 +225,7 @@ def compiled(keras):
 
 @form([(2, 4, 2)], [(2, 3, 2)])
 def recurrent_states(keras):
-    """An encoder hands its states to a decoder."""
+    """An encoder passes its states to a decoder."""
     L = keras.layers
     start = L.Input((None, 2), name="words")
     _, hidden, cell = L.LSTM(3, return_state=True, name="encoder")(start)
@@ -236,7 +236,7 @@ def recurrent_states(keras):
 
 @form([(2, 3, 6, 5)], [(1, 3, 7, 8)], twin={"data_format": "channels_last"})
 def channels_first(keras, data_format="channels_first"):
-    """Channels first in Keras itself. TensorFlow computes most of it on GPUs only."""
+    """A Keras model with channels first, most of which TensorFlow computes only on GPUs."""
     L, how = keras.layers, dict(data_format=data_format)
     axis = 1 if data_format == "channels_first" else 3
     x = start = L.Input((3, None, None) if axis == 1 else (None, None, 3))
@@ -263,7 +263,7 @@ def channels_first_flatten(keras, data_format="channels_first"):
 
 @form([IMAGE], [OTHER_IMAGE], since=(2, 13), every_kind=True, twin={"policy": "float32"})
 def mixed_precision(keras, policy="mixed_float16"):
-    """What GPUs trained: weights in float32, layers that compute in float16."""
+    """A model for GPUs, whose weights are float32 and whose layers compute in float16."""
     L, how = keras.layers, dict(dtype=policy)
     x = start = image_input(keras)
     x = L.Conv2D(4, 3, padding="same", name="conv", **how)(x)

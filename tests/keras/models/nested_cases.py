@@ -1,4 +1,4 @@
-"""Models inside models, and layers and models that are used more than once."""
+"""Nested models, and layers and models that are used more than once."""
 
 from forms import IMAGE, OTHER_IMAGE, form, image_input, sequential_of, small_block
 
@@ -25,13 +25,13 @@ def nested(keras):
 
 @form([IMAGE], [OTHER_IMAGE], since=(2, 13), kinds=["keras", "weights.h5"])
 def nested_same_names(keras):
-    """Layers of one name in several inner models; the old files cannot hold them."""
+    """Layers with equal names in several inner models, which old files cannot contain."""
     return nested_as(keras, "layer", "layer", "layer")
 
 
 @form([IMAGE], [OTHER_IMAGE], every_kind=True, since=(2, 3))
 def nested_sequential(keras):
-    """Sequential in Sequential, the inner ones without an input of their own."""
+    """Sequential in Sequential, where the inner ones have no input layer."""
     L = keras.layers
     norm = [L.BatchNormalization(name="norm"), L.Activation("relu", name="relu")]
     block = keras.models.Sequential([L.Conv2D(4, 3, padding="same", name="conv"), *norm], name="block")
@@ -57,7 +57,7 @@ def nested_sequential_inside(keras):
 
 @form([IMAGE], [OTHER_IMAGE], trained=(2, 3), every_kind=True, activations=True)
 def nested_frozen(keras):
-    """Frozen layers and a frozen inner model: their weights move to the tail of the group."""
+    """Frozen layers and a frozen inner model, whose weights move to the end of the group."""
     L = keras.layers
     frozen = L.Conv2D(4, 1, name="frozen")
     frozen.trainable = False
@@ -78,7 +78,7 @@ def nested_frozen(keras):
 
 @form([(2, 4), (2, 4)])
 def shared_layers(keras):
-    """One layer at several places: each of its weights exists once."""
+    """One layer that is called several times, with only one copy of its weights."""
     L = keras.layers
     a, b = L.Input((4,), name="a"), L.Input((4,), name="b")
     shared, again = L.Dense(4, activation="tanh", name="shared"), L.Dense(4, name="again")
@@ -114,7 +114,7 @@ def several(keras):
 
 @form([IMAGE], [OTHER_IMAGE], only=2, every_kind=True, since=(2, 3))
 def names_with_slashes(keras):
-    """Layer names with ``/``, as scopes gave them: groups of legacy files nest by them."""
+    """Layer names with ``/``, as from scopes, which become nested groups in legacy files."""
     L = keras.layers
     x = start = keras.layers.Input((None, None, 3), name="image")
     x = L.Conv2D(4, 3, padding="same", name="block1/conv")(x)
@@ -128,7 +128,7 @@ def names_with_slashes(keras):
 def inference_inside(keras):
     """A backbone and a BatchNormalization called with ``training=False``, as for transfer learning.
 
-    Keras 3.15 has them train all the same with the model around them, so it is not trained there.
+    Keras 3.15 trains them with the outer model anyway, so the test does not train it there.
     """
     L = keras.layers
     layers = [L.Conv2D(4, 3, padding="same", name="conv"), L.BatchNormalization(name="norm")]

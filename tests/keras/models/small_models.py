@@ -7,19 +7,19 @@ import numpy as np
 
 
 def layer(class_name, name, *inputs, **config):
-    """A layer of a functional configuration of Keras 2, called on other layers."""
+    """Return a layer of a functional configuration of Keras 2, called on other layers."""
     nodes = [[[each, 0, 0, {}] for each in inputs]] if inputs else []
     config = {"name": name, **config}
     return {"class_name": class_name, "name": name, "config": config, "inbound_nodes": nodes}
 
 
 def image(*shape, name="image"):
-    """An input."""
+    """Return an input layer."""
     return layer("InputLayer", name, batch_input_shape=[None, *shape])
 
 
 def functional(*layers, outputs=None, inputs=("image",), name="small"):
-    """The configuration of a functional model that ends in its last layer."""
+    """Return the configuration of a functional model whose output is its last layer."""
     ends = [[each, 0, 0] for each in outputs or [layers[-1]["name"]]]
     starts = [[each, 0, 0] for each in inputs]
     config = {"name": name, "layers": list(layers), "input_layers": starts, "output_layers": ends}
@@ -27,7 +27,7 @@ def functional(*layers, outputs=None, inputs=("image",), name="small"):
 
 
 def write(folder, config, **weights):
-    """Write a configuration and legacy weights, by layer; the path for load_model.
+    """Write a configuration and legacy weights by layer, and return the path for load_model.
 
     Each array has random values: weights are ``{layer: {role: shape}}``.
     """
@@ -45,7 +45,7 @@ def write(folder, config, **weights):
 
 
 def conv(name, before, filters=2, kernel=3, **config):
-    """A convolution, and the shapes of its weights for 2 channels."""
+    """Return a convolution, and the shapes of its weights for 2 channels."""
     config = {"filters": filters, "kernel_size": [kernel, kernel], **config}
     shapes = {"kernel": (kernel, kernel, 2, filters), "bias": (filters,)}
     return layer("Conv2D", name, before, **config), shapes

@@ -1,4 +1,4 @@
-"""From configurations to graphs: which operators there are, and what is refused."""
+"""Graphs from configurations: their operators, and the errors."""
 
 import json
 
@@ -14,7 +14,7 @@ from gluon_same.keras.models.layers.normalization import SizedBatchNorm
 
 
 def operators(net, count=1):
-    """The operators of a net's graph, without its variables."""
+    """Return the operators of a net's graph, without its variables."""
     outputs = net(*(mx.sym.var(f"data{i}") for i in range(count)))
     group = mx.sym.Group(outputs if isinstance(outputs, list) else [outputs])
     return [node["op"] for node in json.loads(group.tojson())["nodes"] if node["op"] != "null"]
@@ -74,7 +74,7 @@ def test_nothing_is_transposed_where_order_does_not_matter(tmp_path):
 
 
 def test_a_flatten_does_not_rely_on_the_size_that_the_model_was_saved_with(tmp_path):
-    """At the saved size there is one position, and order would not matter."""
+    """At the saved size there is one position, so the order does not matter."""
     net = load_model(write(tmp_path, functional(image(1, 1, 2), layer("Flatten", "flat", "image"))))
     x = np.arange(8).reshape((1, 2, 2, 2))
     np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x.transpose(0, 2, 3, 1).reshape((1, 8)))
@@ -110,7 +110,7 @@ def test_all_problems_are_in_one_error(tmp_path):
     with pytest.raises(ValueError) as error:
         load_model(write(tmp_path, config, odd=shapes))
     found = [line.split(")")[0] for line in str(error.value).splitlines()[1:]]
-    # What takes from a refused layer is looked at as well, and not blamed for the other's fault.
+    # Layers after a refused layer are also checked, and are not blamed for its fault.
     assert found == ["- inner/secret (Lambda", "- odd (Conv2D", "- new (Conv2D", "- strange (Strange"]
 
 

@@ -1,4 +1,4 @@
-"""Weights of Keras' files in nets that the user wrote."""
+"""Weights of Keras files in nets that a user wrote."""
 
 import h5py
 import mxnet as mx
@@ -38,7 +38,7 @@ def sequential():
 
 
 def cases():
-    """Each file of the two models, and each file of weights alone."""
+    """Return each file of the two models, and each file that contains only weights."""
     for archive in ARCHIVES:
         for make in (flatten_dense, sequential):
             for ending in stems(archive).get(make.__name__, ()):

@@ -16,7 +16,7 @@ def calls(config):
 def test_a_sequential_model_is_a_chain():
     first = {"class_name": "Dense", "config": {"name": "a", "units": 2, "batch_input_shape": [None, 3]}}
     second = {"class_name": "ReLU", "config": {"name": "b"}}
-    for content in ({"name": "s", "layers": [first, second]}, [first, second]):  # Keras 2.2 has a list
+    for content in ({"name": "s", "layers": [first, second]}, [first, second]):  # a list in Keras 2.2
         found = calls({"class_name": "Sequential", "config": content})
         assert found == [("input", 0, []), ("a", 0, [("input", 0, 0)]), ("b", 0, [("a", 0, 0)])]
 

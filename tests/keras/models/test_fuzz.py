@@ -1,4 +1,4 @@
-"""A few of the damaged and edited files of fuzz.py, which checks as many as one has time for."""
+"""A few of the damaged and edited files of fuzz.py, which can check many more."""
 
 import fuzz
 import pytest

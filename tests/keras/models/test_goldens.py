@@ -1,4 +1,4 @@
-"""load_model gives what Keras computes from the same files (README.md describes them)."""
+"""Nets of load_model match Keras with the same files (README.md describes them)."""
 
 from pathlib import Path
 from zipfile import ZipFile
@@ -15,7 +15,7 @@ TOLERANCE = 1e-5  # of the largest value of an output
 
 
 def stems(archive):
-    """The files of an archive by model: ``{'conv2d': ['h5', 'npz']}``."""
+    """Return the files of an archive by model: ``{'conv2d': ['h5', 'npz']}``."""
     found = {}
     with ZipFile(archive) as packed:
         for member in packed.namelist():
@@ -25,7 +25,7 @@ def stems(archive):
 
 
 def cases(wanted=lambda name, endings, ending: "npz" in endings):
-    """One parameter for each weights file that is wanted: archive, model, ending."""
+    """Return one parameter for each selected weights file: archive, model, ending."""
     return [
         pytest.param(archive, name, ending, id=f"{archive.stem}-{name}-{ending}")
         for archive in ARCHIVES
@@ -36,7 +36,7 @@ def cases(wanted=lambda name, endings, ending: "npz" in endings):
 
 
 def first_kind(name, endings, ending):
-    """One file of each model that has arrays."""
+    """Return one file of each model that has arrays."""
     return "npz" in endings and ending == min(set(endings) - {"npz", "json"}, key=len)
 
 
@@ -90,7 +90,7 @@ class Golden:
         return load_model(self.path, layout=layout, custom=self.custom)
 
     def runs(self):
-        """Inputs and outputs of each run, as lists and as dicts by layer."""
+        """Yield the inputs and outputs of each run, as lists and as dicts by layer."""
         for run in range(9):
             start = f"run {run} input "
             inputs = [value for key, value in self.arrays.items() if key.startswith(start)]
@@ -103,7 +103,7 @@ class Golden:
             yield inputs, outputs
 
     def first(self, array):
-        """An array of Keras with its channels first."""
+        """Return an array of Keras with its channels first."""
         return np.moveaxis(array, -1, 1) if self.last and array.ndim > 2 else array
 
 
@@ -118,7 +118,7 @@ def call(net, inputs):
 
 
 def differences(outputs, expected):
-    """What is wrong, by output: a shape, or an error relative to the largest value."""
+    """Return what is wrong, by output: a shape, or an error relative to the largest value."""
     assert len(outputs) == len(expected)
     wrong = {}
     for got, (name, want) in zip(outputs, expected.items()):
@@ -193,7 +193,7 @@ TRAINED = [
 
 @pytest.mark.parametrize("archive, name, ending", TRAINED)
 def test_training(golden, archive, name, ending):
-    """Losses and outputs of a few steps: frozen layers and inference inside included."""
+    """Compare losses and outputs of a few steps, also with frozen layers and inner inference."""
     model = golden(archive, name, ending)
     net = model.load()
     inputs, _ = next(model.runs())

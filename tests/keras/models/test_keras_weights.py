@@ -32,7 +32,7 @@ def test_the_role_is_the_end_of_a_name(name):
 
 
 def nested(tmp_path, order, **trainable):
-    """A nested model of a convolution and a normalization, its arrays in an order of their own."""
+    """Write a nested model of a convolution and a normalization, with its arrays in another order."""
     first, shapes = conv("conv", "image", padding="same", trainable=trainable.get("conv", True))
     norm = layer("BatchNormalization", "norm", "conv", axis=[3], trainable=trainable.get("norm", True))
     inner = layer("Functional", "inner", "image")

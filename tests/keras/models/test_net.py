@@ -1,4 +1,4 @@
-"""A net from a Keras model does what any other net does."""
+"""A net from a Keras model supports everything that other nets support."""
 
 import copy
 import pickle
@@ -15,7 +15,7 @@ from gluon_same.keras import load_model
 
 @pytest.fixture
 def path(tmp_path):
-    """A model with a nested one, strides, normalization, broadcasting and a head."""
+    """Write a model with a nested model, strides, normalization, broadcasting and a head."""
     first, shapes = conv("first", "image", 4, strides=[2, 2], padding="same", use_bias=False)
     norm = layer("BatchNormalization", "norm", "first", axis=[3])
     squeeze = layer("GlobalAveragePooling2D", "squeeze", "norm", keepdims=True)

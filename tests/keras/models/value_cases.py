@@ -1,4 +1,4 @@
-"""The layers that change values or the order of elements; those with windows are in layer_cases.py."""
+"""Layers that change values or the order of elements. Layers with windows are in layer_cases.py."""
 
 from layer_cases import BORDERS, CONVOLUTIONS, NARROW_2D, OPEN_1D, POOLING, layer, on
 
@@ -183,7 +183,7 @@ SEQUENCES = {
 
 
 def wrapped(wrapper, inner, **named):
-    """A wrapper around a layer; make_models.py builds the inner one first."""
+    """Return a wrapper around a layer. make_models.py builds the inner layer first."""
     return wrapper, (inner,), named
 
 

@@ -3,7 +3,7 @@
 import operator
 from typing import Any, Callable, Optional
 
-#: Functions that Keras' ``activation`` arguments select by name alone.
+#: Functions that Keras' ``activation`` arguments select only by name.
 ACTIVATIONS = (
     "celu",
     "elu",
