@@ -15,17 +15,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def figures() -> Dict[str, str]:
     """Return each figure's SVG by its file name."""
     pool = [
-        ("padding=0: 5 makes 4", explain(5, 2, mode="valid")),
-        ("padding=1: 5 makes 6", explain(5, 2, mode=(1, 1))),
-        ("padding='same': 5 stays 5", explain(5, 2, operator=(1, 1))),
+        ("padding=0: 5 -> 4", explain(5, 2, mode="valid")),
+        ("padding=1: 5 -> 6", explain(5, 2, mode=(1, 1))),
+        ("padding='same': 5 -> 5", explain(5, 2, operator=(1, 1))),
     ]
-    title = "A 2-wide pool of stride 1: stock Gluon twice, and SAME"
-    told = (
-        "Over an axis of 5 elements stock Gluon makes 4 windows without padding and 6 with one element "
-        "at each end. padding='same' puts one element only at the end: the operator makes 6 windows, "
-        "and dropping the first leaves the 5 windows of TensorFlow."
+    title = "A pool of size 2 and stride 1: stock Gluon, and padding='same'"
+    description = (
+        "Over an axis of 5 elements, stock Gluon computes 4 windows without padding, and 6 with one "
+        "element at each end. padding='same' puts one element only at the end: the operator computes 6 "
+        "windows, and dropping the first leaves the 5 windows of TensorFlow."
     )
-    return {"same-pool.svg": draw(pool, title, told, beside=True)}
+    return {"same-pool.svg": draw(pool, title, description, beside=True)}
 
 
 def main() -> None:

@@ -76,7 +76,7 @@ class Arguments:
         if isinstance(value, list) and len(value) == 1:  # an array of one element
             (value,) = value
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise Unsupported(f"{name}={value!r} is no finite number")
+            raise Unsupported(f"{name}={value!r} is not a finite number")
         return float(value)
 
     def optional_number(self, name: str) -> Optional[float]:
@@ -103,7 +103,7 @@ class Arguments:
         for name, wanted in supported.items():
             value = self.get(name, wanted)
             if value != wanted or isinstance(value, bool) != isinstance(wanted, bool):
-                raise Unsupported(f"{name}={value!r}, where {wanted!r} alone is supported")
+                raise Unsupported(f"{name}={value!r}, where only {wanted!r} is supported")
 
     def ignore(self, *names: str) -> None:
         """Accept any value of these arguments."""

@@ -88,7 +88,7 @@ def build(model: config.Model, settings: Settings, layout: str) -> Result:
     result = builder.build([_as_input(model, ref, outer) for ref in model.inputs], outer)
     if found.problems:
         listed = "\n".join(f"- {problem}" for problem in found.problems)
-        raise ValueError(f"{model.name} holds what is not supported:\n{listed}")
+        raise ValueError(f"{model.name} contains unsupported layers or arguments:\n{listed}")
     if result is None:
         raise ValueError(f"{model.name}: its outputs do not follow from its inputs")
     net, owners, _ = result

@@ -84,7 +84,7 @@ def compare(
     net : KerasNet
         A net from :func:`load_model`.
     activations : path or dict of str to array
-        An ``.npz`` file, or a dict of its content, with arrays in Keras' layout. It holds each layer's
+        An ``.npz`` file, or a dict of its content, with arrays in Keras' layout. It has each layer's
         output by layer name and the model's inputs by the names of their layers, or as ``'input:0'``,
         ``'input:1'``. The output of a layer's second call is ``'name#1'``. A layer of a nested model is
         ``'model/name'``, and ``'model/name#1'`` in that model's second call.
@@ -102,7 +102,7 @@ def compare(
         If the file cannot be opened.
     TypeError, ValueError
         If ``net`` is not from :func:`load_model`, if the file is damaged, if it lacks an input, or if it
-        holds no layer of the net.
+        contains no layer of the net.
 
     Notes
     -----
@@ -133,7 +133,7 @@ def compare(
     The first layer beyond 0.0001 is dense (Dense).
     """
     if not isinstance(net, KerasNet):
-        raise TypeError(f"net={net!r} is no net from gluon_same.keras.load_model")
+        raise TypeError(f"net={net!r} is not a net from gluon_same.keras.load_model")
     known = dict(activations) if isinstance(activations, dict) else _read(os.fspath(activations))
     inputs = [_input(net, index, known) for index in range(len(net.plan.inputs))]
     rows, compared = [], set()
@@ -160,7 +160,7 @@ def _read(path: str) -> Dict[str, Array]:
                 except Exception as error:  # zipfile, zlib and NumPy raise different errors
                     raise ValueError(f"entry {name!r} cannot be read: {error}") from error
     except (ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is no .npz file that can be read: {error}") from error
+        raise ValueError(f"{path} is not a readable .npz file: {error}") from error
     return arrays
 
 

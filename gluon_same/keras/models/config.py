@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-#: Classes of models, whose configurations hold layers.
+#: Classes of models, whose configurations contain layers.
 SEQUENTIAL = ("Sequential",)
 FUNCTIONAL = ("Functional", "Model")
 
@@ -143,7 +143,7 @@ def _model(content) -> Model:
     calls, inputs, outputs = _functional(content, layers) if functional else _sequential(content, layers)
     name, trainable = content.get("name") or "model", content.get("trainable") is not False
     if not isinstance(name, str):
-        raise ValueError(f"the name {name!r} is no string")
+        raise ValueError(f"the name {name!r} is not a string")
     return Model(name, layers, calls, inputs, outputs, trainable)
 
 
@@ -222,7 +222,7 @@ def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:
             return [read(each) for each in item]
         if isinstance(item, dict):
             return {key: read(each) for key, each in item.items()}
-        raise ValueError(f"{item!r} is no input of a layer")
+        raise ValueError(f"{item!r} is not an input of a layer")
 
     given = read(node)
     if isinstance(given, list) and len(given) == 1:
@@ -254,7 +254,7 @@ def _is_legacy_ref(item, layers):
 def _ref(item) -> Ref:
     layer, call, output = item
     if not isinstance(layer, str) or not isinstance(call, int) or not isinstance(output, int):
-        raise ValueError(f"{item!r} is no output of a layer")
+        raise ValueError(f"{item!r} is not an output of a layer")
     return Ref(layer, call, output)
 
 
@@ -315,7 +315,7 @@ def _ordered(calls: Dict[Tuple[str, int], Call]) -> List[Call]:
                 stack.pop()
                 continue
             if key in waiting:
-                raise ValueError(f"layer {key[0]!r} takes what depends on its own output")
+                raise ValueError(f"layer {key[0]!r} depends on its own output")
             waiting.add(key)
             stack.extend(missing)
     return list(done.values())

@@ -162,7 +162,7 @@ def test_custom_layers_are_built_by_the_caller(tmp_path):
 
 def test_what_custom_returns_has_to_be_a_block(tmp_path):
     config = functional(image(3), layer("Strange", "strange", "image"))
-    with pytest.raises(ValueError, match="which is no HybridBlock"):
+    with pytest.raises(ValueError, match="which is not a HybridBlock"):
         load_model(write(tmp_path, config), custom={"Strange": lambda config, arrays: None})
 
 

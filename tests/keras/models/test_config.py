@@ -74,7 +74,7 @@ def broken(change):
             "depends on its own output",
         ),
         (lambda c: c["layers"][2].update(name="a"), "two layers are named 'a'"),
-        (lambda c: c["layers"][1].update(inbound_nodes=[[["image", 0, 0, {}], 5]]), "5 is no input"),
+        (lambda c: c["layers"][1].update(inbound_nodes=[[["image", 0, 0, {}], 5]]), "5 is not an input"),
         (lambda c: c.update(output_layers=[]), "no outputs"),
         (lambda c: c.update(layers=[]), "no layers"),
         (lambda c: c["layers"][1].pop("class_name"), "damaged"),

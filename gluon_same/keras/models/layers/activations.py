@@ -74,7 +74,7 @@ def activation(
     if given is None:
         return None
     if not isinstance(given, str):
-        raise Unsupported(f"activation={given!r} is no activation of Keras")
+        raise Unsupported(f"activation={given!r} is not an activation of Keras")
     name = _SAME.get(given, given)
     if name == "linear":
         return None
@@ -87,7 +87,7 @@ def activation(
     if name in _ALONG_AXIS:
         return Function(name, prefix, axis=axis)
     if name not in (*functions.ACTIVATIONS, "hard_sigmoid_keras2"):
-        raise Unsupported(f"activation={given!r} is no activation of Keras: use custom layers for it")
+        raise Unsupported(f"activation={given!r} is not an activation of Keras: use a custom layer")
     return Function(name, prefix)
 
 
@@ -208,7 +208,7 @@ def _layer_as_activation(given: Dict[str, Any], keras3: bool, prefix: Optional[s
 
     name, config = given.get("class_name"), given.get("config")
     if name not in ("ReLU", "LeakyReLU", "ELU", "ThresholdedReLU") or not isinstance(config, dict):
-        raise Unsupported(f"activation={name!r} is no activation of Keras")
+        raise Unsupported(f"activation={name!r} is not an activation of Keras")
     request = Request(
         name, name, Arguments(config), (3, 0) if keras3 else (2, 3), True, prefix or "", list
     )

@@ -128,7 +128,7 @@ def _reshape(request: Request, x: Value) -> Built:
 def reshaped(x: Value, target: Sequence[int], prefix: str) -> Built:
     """Reshape a value to target sizes after the batch, one of which may be -1."""
     if target.count(-1) > 1 or any(n < 1 and n != -1 for n in target):
-        raise Unsupported(f"target_shape={target} is no shape")
+        raise Unsupported(f"target_shape={target} is not a shape")
     known = math.prod(n for n in target if n != -1)
 
     def rule(shape: Shape) -> Shape:

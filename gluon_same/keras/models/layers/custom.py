@@ -20,7 +20,7 @@ def custom_builder(make: Callable[[Dict[str, Any], List[Any]], HybridBlock]) -> 
         block = make(request.arguments.all(), request.array_of())
         if not isinstance(block, HybridBlock):
             raise TypeError(
-                f"custom[{request.class_name!r}] returned {block!r}, which is no HybridBlock"
+                f"custom[{request.class_name!r}] returned {block!r}, which is not a HybridBlock"
             )
         orders = tuple(request.channels_first(x.rank) for x in inputs)
 

@@ -207,4 +207,4 @@ def _numbers(name: str, value: Any, shape: Sequence[Optional[int]]) -> np.ndarra
             numbers = numbers.squeeze(numbers.shape.index(1))
         return np.array(np.broadcast_to(numbers, [n or 1 for n in shape]))
     except (TypeError, ValueError):
-        raise Unsupported(f"{name}={value!r} is no array of numbers of shape {tuple(shape)}") from None
+        raise Unsupported(f"{name}={value!r} is not a numeric array of shape {tuple(shape)}") from None

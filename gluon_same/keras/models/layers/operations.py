@@ -114,7 +114,7 @@ class Operation:
         """Return the operands, given as one list or one by one, which must be arrays."""
         given = self.operands[0] if len(self.operands) == 1 else self.operands
         if not isinstance(given, list) or not given or not all(isinstance(x, Value) for x in given):
-            raise Unsupported(f"{self.name} of what is no list of arrays")
+            raise Unsupported(f"{self.name} of an argument that is not a list of arrays")
         return given
 
 

@@ -152,7 +152,7 @@ def _upsampling(request: Request, x: Value) -> Built:
     layout = data_format(request.arguments)
     how = request.arguments.word("interpolation", ("nearest", "bilinear"), "nearest")
     if how == "bilinear" and ndim != 2:
-        raise Unsupported(f"interpolation={how!r} is for images alone")
+        raise Unsupported(f"interpolation={how!r} is only for images")
     axes = spatial_axes(ndim + 2, layout)
     order = spatial_order(of_rank(x, ndim + 2).rank, layout)
 
@@ -180,5 +180,5 @@ def _pairs(request: Request, name: str, ndim: int) -> Tuple[Tuple[int, int], ...
     numbers = [n for pair in pairs for n in pair]
     whole = all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 for n in numbers)
     if len(pairs) != ndim or any(len(pair) != 2 for pair in pairs) or not whole:
-        raise Unsupported(f"{name}={value!r} is no pair of whole numbers for each of {ndim} axes")
+        raise Unsupported(f"{name}={value!r} is not a pair of whole numbers for each of {ndim} axes")
     return tuple(map(tuple, pairs))
