@@ -81,5 +81,5 @@ def test_a_file_with_objects_is_not_unpickled(net, tmp_path):
 
 
 def test_another_net_is_refused(arrays):
-    with pytest.raises(TypeError, match="no net from gluon_same.keras.load_model"):
+    with pytest.raises(TypeError, match="not a net from gluon_same.keras.load_model"):
         compare(mx.gluon.nn.Dense(2), arrays)
