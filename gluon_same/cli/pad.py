@@ -138,7 +138,8 @@ def _hint(args, case):
     if ndim == 1:
         return f"One axis (1-D). For two, such as an image's, give both: --size {n}x{n}"
     name, value = next((k, v) for k, v in _windows(args).items() if len(v) == ndim)
-    return f"--size {n} is used on all {ndim} axes, because --{name} {_written(value)} has {ndim}."
+    axes, count = {2: ("both", "two"), 3: ("all three", "three")}[ndim]
+    return f"--size {n} is used on {axes} axes, because --{name} {_written(value)} has {count}."
 
 
 def _case(args):

@@ -110,11 +110,11 @@ def test_one_size_is_one_axis_and_the_answer_says_how_to_give_two(capsys):
     assert "One axis" not in answer(["--size", "224x224", "--kernel", "3"], capsys)
 
 
-def test_one_size_with_a_kernel_of_two_axes_is_said_to_serve_both(capsys):
+def test_the_answer_says_on_which_axes_one_size_is_used(capsys):
     out = answer(["--size", "13", "--kernel", "3x3"], capsys)
-    assert "--size 13 is used on all 2 axes, because --kernel 3x3 has 2." in out
+    assert "--size 13 is used on both axes, because --kernel 3x3 has two." in out
     assert "13x13 -> 13x13" in out and "One axis" not in out
-    assert "because --pad 1,0x0,0x2,2 has 3" in answer(
+    assert "used on all three axes, because --pad 1,0x0,0x2,2 has three" in answer(
         ["--size", "9", "--kernel", "3", "--pad", "1,0x0x2"], capsys
     )
     assert "is used on" not in answer(["--size", "13x13", "--kernel", "3x3"], capsys)

@@ -53,7 +53,7 @@ def test_other_reductions_stay(make):
     assert "Pooling" not in rewritten(make(X), activations.RULES, (2, 3, 4, 4))
 
 
-def test_a_hard_sigmoid_behind_a_layer_is_a_clip():
+def test_a_hard_sigmoid_after_a_layer_is_a_clip():
     rules = (*activations.RULES, *fold_batchnorm.RULES)
     assert rewritten(F.hard_sigmoid(convolution(X)), rules, (2, 3, 4, 4)) == ["Convolution", "clip"]
     assert rewritten(F.hard_sigmoid(X), rules, (2, 3, 4, 4)) == ["hard_sigmoid"]

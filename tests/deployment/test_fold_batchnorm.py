@@ -31,7 +31,7 @@ def norm(x, **kwargs):
         lambda x: F.FullyConnected(x, num_hidden=5, no_bias=True, name="f"),
     ],
 )
-def test_a_normalization_behind_a_layer_is_folded(layer, fix_gamma):
+def test_a_normalization_after_a_layer_is_folded(layer, fix_gamma):
     assert len(rewritten(norm(layer(X), fix_gamma=fix_gamma), RULES, (2, 4, 6, 6))) == 1
 
 
@@ -98,7 +98,7 @@ def test_scales_of_positions_stay():
     assert len(rewritten(change, RULES, (2, 4, 6, 6))) == 2
 
 
-def test_what_is_behind_a_crop_moves_before_it():
+def test_an_operator_after_a_crop_moves_before_it():
     cut = F.slice(convolution(X, pad=(2, 2)), begin=(None, None, 1, 1), end=(None,) * 4)
     symbol = F.clip(norm(cut), a_min=0, a_max=6)
     assert rewritten(symbol, RULES, (2, 4, 9, 9)) == ["Convolution", "clip", "slice"]
@@ -109,7 +109,7 @@ def test_a_crop_that_leaves_little_stays_first():
     assert rewritten(F.relu(cut), RULES, (2, 4, 9, 9)) == ["Convolution", "slice", "relu"]
 
 
-def test_a_learned_slope_stays_behind_a_slice_of_channels():
+def test_a_learned_slope_stays_after_a_slice_of_channels():
     cut = F.slice_axis(convolution(X), axis=1, begin=0, end=3)
     symbol = F.LeakyReLU(cut, F.var("slope", shape=(3,)), act_type="prelu")
     assert rewritten(symbol, RULES, (2, 4, 6, 6)) == ["Convolution", "slice_axis", "LeakyReLU"]

@@ -51,7 +51,7 @@ def test_a_slice_of_channels_stays():
     assert graph_of(symbol, (1, 3, 9, 9)).rewrite(windows.grow_kernel) == 0
 
 
-def test_depthwise_kernels_alone():
+def test_only_depthwise_kernels_grow():
     def strided(groups):
         weight = F.var("w", shape=(4, 4 // groups, 3, 3))
         return functional.convolution(

@@ -21,7 +21,7 @@ def K(patched):
     backend.set_learning_phase(found)
 
 
-def inputs_and_dropout(keras, size, behind, **call):
+def inputs_and_dropout(keras, size, after, **call):
     """Return a tensor, the input itself or an identity of it, and its dropout of one half."""
     x = keras.layers.Input(SIZES[size])
     layers = {
@@ -30,7 +30,7 @@ def inputs_and_dropout(keras, size, behind, **call):
         "model": keras.models.Model(x, keras.layers.Activation("relu")(x)),
         "pooling": keras.layers.MaxPooling2D(1, padding="same"),
     }
-    return x, keras.layers.Dropout(0.5)(layers[behind](x), **call)
+    return x, keras.layers.Dropout(0.5)(layers[after](x), **call)
 
 
 def data(size):
@@ -43,23 +43,23 @@ def is_dropped(out):
     return 0 in out
 
 
-BEHIND = [
+AFTER = [
     *(("row", "input"), ("row", "activation"), ("row", "model"), ("steps", "input")),
     *(("image", "input"), ("image", "pooling"), ("image", "model")),
 ]
 
 
-@pytest.mark.parametrize("size, behind", BEHIND)
-def test_function_uses_the_phase_it_receives(K, patched, size, behind):
-    x, y = inputs_and_dropout(patched, size, behind)
+@pytest.mark.parametrize("size, after", AFTER)
+def test_function_uses_the_phase_it_receives(K, patched, size, after):
+    x, y = inputs_and_dropout(patched, size, after)
     function = K.function([x, K.learning_phase()], [y])
     for phase, want in PHASES:
         assert is_dropped(function([data(size), phase])[0]) == want, phase
 
 
-@pytest.mark.parametrize("size, behind", BEHIND)
-def test_function_without_a_phase_uses_the_one_that_was_set(K, patched, size, behind):
-    x, y = inputs_and_dropout(patched, size, behind)
+@pytest.mark.parametrize("size, after", AFTER)
+def test_function_without_a_phase_uses_the_one_that_was_set(K, patched, size, after):
+    x, y = inputs_and_dropout(patched, size, after)
     for phase in (0, 1):
         K.set_learning_phase(phase)
         function = K.function([x], [y])
@@ -89,9 +89,9 @@ def test_function_of_several_outputs(K, patched):
     assert is_dropped(trained[1] / predicted[1])
 
 
-@pytest.mark.parametrize("size, behind", BEHIND)
-def test_models_train_and_predict_in_the_right_phase(K, patched, size, behind):
-    x, y = inputs_and_dropout(patched, size, behind)
+@pytest.mark.parametrize("size, after", AFTER)
+def test_models_train_and_predict_in_the_right_phase(K, patched, size, after):
+    x, y = inputs_and_dropout(patched, size, after)
     y = patched.layers.Dense(1, kernel_initializer="ones")(patched.layers.Reshape((32,))(y))
     model = patched.models.Model(x, y)
     ones, zeros = data(size), np.zeros((16, 1))
@@ -123,9 +123,9 @@ def test_batch_normalization_uses_the_current_phase_and_weights(K, patched):
 
 
 @pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("size, behind", BEHIND)
-def test_training_argument_of_a_layer_applies_in_both_phases(K, patched, size, behind, training):
-    x, y = inputs_and_dropout(patched, size, behind, training=training)
+@pytest.mark.parametrize("size, after", AFTER)
+def test_training_argument_of_a_layer_applies_in_both_phases(K, patched, size, after, training):
+    x, y = inputs_and_dropout(patched, size, after, training=training)
     function = K.function([x, K.learning_phase()], [y])
     for phase in (0, 1):
         assert is_dropped(function([data(size), phase])[0]) == training
@@ -145,10 +145,10 @@ def test_training_argument_of_one_layer_does_not_affect_the_next(K, patched):
     assert [is_dropped(out) for out in model.predict(data("row"))] == [True, False]
 
 
-@pytest.mark.parametrize("size, behind", BEHIND)
-def test_layers_built_in_the_inference_phase_do_not_drop(K, patched, size, behind):
+@pytest.mark.parametrize("size, after", AFTER)
+def test_layers_built_in_the_inference_phase_do_not_drop(K, patched, size, after):
     K.set_learning_phase(0)
-    x, y = inputs_and_dropout(patched, size, behind)
+    x, y = inputs_and_dropout(patched, size, after)
     K.set_learning_phase(1)
     for phase in (0, 1):
         assert not is_dropped(K.function([x, K.learning_phase()], [y])([data(size), phase])[0])

@@ -192,7 +192,7 @@ def test_a_net_of_plain_blocks_can_be_specialized():
         net(mx.nd.ones((1, 3, 12, 12)))
 
 
-def test_another_size_is_refused_behind_global_pooling():
+def test_another_size_is_refused_after_global_pooling():
     # After global pooling the input of the Dense layer does not depend on the size.
     net = nn.HybridSequential()
     net.add(nn.Conv2D(2, 3, 2, padding="same"), nn.GlobalAvgPool2D(), nn.Dense(2))

@@ -89,7 +89,7 @@ def test_dense_flattens_in_keras_order_without_a_flatten(path):
     np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5)
 
 
-def test_weights_alone_need_the_input_shape_behind_a_flatten(path):
+def test_a_file_of_weights_requires_the_input_shape_after_a_flatten(path):
     with pytest.raises(ValueError, match="give input_shape"):
         load_keras_weights(small(), path[1])
     one, other = small(), small()

@@ -45,7 +45,7 @@ def test_a_file_that_is_not_there_is_an_os_error(tmp_path):
         load_model(tmp_path / "none.keras")
 
 
-def test_weights_alone_say_what_else_is_needed(tmp_path):
+def test_a_file_of_weights_requires_a_configuration(tmp_path):
     _, weights = write(tmp_path, DENSE, **SHAPES)
     with pytest.raises(ValueError, match="holds weights alone: give .config.json"):
         load_model(weights)
