@@ -197,18 +197,18 @@ def installed() -> Iterator[None]:
 
 
 def _import_keras():
-    advice = f"gluon_same.keras.mxnet_backend requires it: pip install 'keras-mxnet=={VERSION}'"
+    advice = f"gluon_same.keras.mxnet_backend requires {VERSION}: pip install 'gluon-same[keras]'"
     try:
         found = metadata.version("keras-mxnet")
     except metadata.PackageNotFoundError:
         raise ImportError(f"keras-mxnet is not installed. {advice}") from None
     if found != VERSION:
-        raise ImportError(f"keras-mxnet {found} is installed, not {VERSION}. {advice}")
+        raise ImportError(f"keras-mxnet {found} is installed. {advice}")
     with _ready_for_keras():
         keras = importlib.import_module("keras")
     # Another Keras may be installed in the same folder.
     if keras.__version__ != VERSION:
-        raise ImportError(f"Keras {keras.__version__} is imported, not keras-mxnet {VERSION}. {advice}")
+        raise ImportError(f"Keras {keras.__version__} is imported, not keras-mxnet. {advice}")
     return keras
 
 
