@@ -316,6 +316,17 @@ def as_markdown(results):
     return "\n".join(lines) + "\n"
 
 
+def write(results, args):
+    """Write the files that were asked for."""
+    for path, text in (
+        (args.json, json.dumps(results, indent=1)),
+        (args.markdown, as_markdown(results)),
+    ):
+        if path:
+            with open(path, "w") as file:
+                file.write(text)
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     race.add_arguments(parser, {name.split()[0] for name in MAKERS})
@@ -346,23 +357,17 @@ def main():
         for threads in args.threads:
             os.sched_setaffinity(0, processors[:threads])
             race.THREADED["OMP_NUM_THREADS"] = str(threads)
-            contenders = race.start(__file__, pythons)
             for name in args.net or NETS:
                 for batch in args.batch:
-                    job = make_job(folder, name, batch, args.train)
                     label = f"{name} x{batch}, {threads} threads" + (", train" if args.train else "")
+                    contenders = race.start(__file__, pythons)  # anew, to free the memory of the last
+                    job = make_job(folder, name, batch, args.train)
                     results[label] = compare(contenders, job, args)
                     show(label, results[label])
-            for contender in contenders:
-                contender.stop()
+                    for contender in contenders:
+                        contender.stop()
+                    write(results, args)
     summarize(results)
-    for path, text in (
-        (args.json, json.dumps(results, indent=1)),
-        (args.markdown, as_markdown(results)),
-    ):
-        if path:
-            with open(path, "w") as file:
-                file.write(text)
 
 
 if __name__ == "__main__":
