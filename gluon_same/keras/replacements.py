@@ -74,11 +74,12 @@ def conv2d_transpose(
     data_format=None,
     dilation_rate=(1, 1),
 ):
-    return _transposed_to(x, kernel, output_shape, 2, strides, padding, data_format, dilation_rate)
+    how = checks.window(2, strides, padding, dilation_rate)
+    return _transposed_to(x, kernel, output_shape, data_format, how)
 
 
 def conv3d_transpose(x, kernel, output_shape, strides=(1, 1, 1), padding="valid", data_format=None):
-    return _transposed_to(x, kernel, output_shape, 3, strides, padding, data_format, 1)
+    return _transposed_to(x, kernel, output_shape, data_format, checks.window(3, strides, padding, 1))
 
 
 def pool2d(x, pool_size, strides=(1, 1), padding="valid", data_format=None, pool_mode="max"):
@@ -213,9 +214,8 @@ def _separable(x, kernels, ndim, strides, padding, data_format, dilation_rate):
     return _symbol(x, operations.separable(data, depthwise, pointwise, data_format, how, name))
 
 
-def _transposed_to(x, kernel, output_shape, ndim, strides, padding, data_format, dilation_rate):
-    data_format = _data_format(data_format)
-    padding = checks.one_of("padding", padding, checks.PADDINGS)
+def _transposed_to(x, kernel, output_shape, data_format, how):
+    data_format, ndim = _data_format(data_format), len(how["stride"])
     if not isinstance(output_shape, (tuple, list)) or len(output_shape) != ndim + 2:
         raise ValueError(
             f"The `output_shape` argument must have {ndim + 2} sizes. Received: "
@@ -226,9 +226,9 @@ def _transposed_to(x, kernel, output_shape, ndim, strides, padding, data_format,
         shape[2:] if data_format == "channels_first" else shape[1:-1]
         for shape in (tuple(output_shape), data.shape or (None,) * (ndim + 2))
     )
-    how = checks.transposed_window(weight.shape[2:], strides, padding, None, dilation_rate)
     axes = zip(wanted, sizes, weight.shape[2:], how["stride"], how["dilate"])
-    how["pad"], how["adj"] = zip(*(_cut_to(*axis, padding) for axis in axes))
+    pad, adj = zip(*(_cut_to(*axis, how["pad"]) for axis in axes))
+    how = {**how, "pad": pad, "adj": adj}
     return _symbol(x, operations.transposed(data, weight, data_format, how, _name("conv_transpose")))
 
 
