@@ -91,6 +91,16 @@ class Windowed(HybridBlock):
         shape = self._in_shape
         return None if shape is None else shape[self._layout.index("C")]
 
+    def _ways(self) -> Dict[str, Any]:
+        """Return the plans by name for the input shape; none where there is only one."""
+        sizes, channels = self._in_size, self._seen_channels
+        if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
+            return {}
+        return self._ways_at(sizes, channels)
+
+    def _ways_at(self, sizes: Ints, channels: int) -> Dict[str, Any]:
+        return {}
+
     def _way_for(self, x: Any) -> Optional[str]:
         """Return the way that tuning chose if it applies to this input, else None."""
         fits = not isinstance(x, NDArray) or (x.shape, x.dtype) == (self._in_shape, np.float32)

@@ -6,7 +6,7 @@ import numpy as np
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import check_layout, groups, per_axis, whole
+from ..arguments import Ints, check_layout, groups, per_axis, whole
 from ..functional._convolution import check_convolved
 from ..functional._window import windows_of
 from ..geometry import effective_kernel
@@ -148,10 +148,7 @@ class Convolution(AnyConvolution):
         way = self._way_for(x)
         return functional.convolution(F, x, *args, in_channels=self._seen_channels, way=way, **call)
 
-    def _ways(self) -> Any:
-        sizes, channels = self._in_size, self._seen_channels
-        if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
-            return ()
+    def _ways_at(self, sizes: Ints, channels: int) -> Dict[str, Any]:
         call = self._call
         windows = windows_of(call["kernel"], call["stride"], call["dilate"], self._padding, self._causal)
         return ways_to_convolve(windows, sizes, (channels, call["num_filter"]))

@@ -112,9 +112,6 @@ class Transposed(AnyConvolution):
         check_transposed(self.weight.dtype, call["kernel"], call["stride"], call["dilate"])
         return functional.deconvolution(F, x, *args, **call)
 
-    def _ways(self) -> Any:
-        return ()
-
 
 class Conv1DTranspose(Transposed, stock.Conv1DTranspose):
     """1-D transposed convolution with SAME padding; otherwise as ``mxnet.gluon.nn.Conv1DTranspose``.

@@ -64,10 +64,7 @@ class Pooling(Windowed):
     def _data_dtype(self) -> str:
         return np.dtype(self._dtype).name
 
-    def _ways(self) -> Any:
-        sizes, channels = self._in_size, self._seen_channels
-        if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
-            return ()
+    def _ways_at(self, sizes: Ints, channels: int) -> Dict[str, Any]:
         call = self._call
         windows = windows_of(call["kernel"], call["stride"], (1,) * self._ndim, self._padding)
         whole = bool(call.get("count_include_pad"))
