@@ -37,7 +37,7 @@ class Pooling(Windowed):
         amounts = tuple(zip(own, own)) if ours is None else ours
         if isinstance(amounts, tuple):
             _check_amounts(padding, amounts, window)
-        if "count_include_pad" in given and given["count_include_pad"] is None:
+        if given.get("count_include_pad", False) is None:
             given["count_include_pad"] = ours not in ("same", "same_lower")
         super().__init__(ours, **{**given, "padding": own})
 

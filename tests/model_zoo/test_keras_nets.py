@@ -172,19 +172,11 @@ def test_all_layers_are_those_of_gluon_same():
     assert len(windows) == 9 and all(isinstance(b, (nn.Conv2D, nn.MaxPool2D)) for b in windows)
 
 
-def test_the_autoencoder_in_numpy_mode(numpy_mode):
-    net = ConvAutoencoder()
+@pytest.mark.parametrize("kind, shape", [(ConvAutoencoder, (2, 1, 28, 28)), (KerasCNN, (2, 3, 32, 32))])
+def test_numpy_mode(kind, shape, numpy_mode):
+    net = kind()
     net.initialize(mx.init.Xavier())
-    x = mx.np.random.uniform(size=(2, 1, 28, 28))
-    want = net(x).asnumpy()
-    net.hybridize()
-    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-5)
-
-
-def test_keras_cnn_in_numpy_mode(numpy_mode):
-    net = KerasCNN()
-    net.initialize(mx.init.Xavier())
-    x = mx.np.random.uniform(size=(2, 3, 32, 32))
+    x = mx.np.random.uniform(size=shape)
     want = net(x).asnumpy()
     net.hybridize()
     np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
