@@ -162,9 +162,11 @@ def test_autoencoder_names_an_invalid_argument(argument, value, error):
 
 
 @pytest.mark.parametrize("make", [keras_cnn, conv_autoencoder])
-def test_pretrained_is_refused(make):
+def test_pretrained_and_other_contexts_are_refused(make):
     with pytest.raises(TypeError, match="contains no weights"):
         make(pretrained=True)
+    with pytest.raises(TypeError, match="ctx='cpu' is not a context"):
+        make(ctx="cpu")
 
 
 def test_all_layers_are_those_of_gluon_same():
