@@ -34,7 +34,7 @@ def depthwise_conv2d(
 ):
     data_format = _data_format(data_format)
     how = checks.window(2, strides, padding, dilation_rate)
-    weight = _kernel(depthwise_kernel, 2, data_format, (-2, -1))
+    weight = _kernel(depthwise_kernel, 2, data_format, depthwise=True)
     name = _name("depthwise")
     return _symbol(x, operations.depthwise(_operand(x, 2), weight, data_format, how, name))
 
@@ -138,7 +138,7 @@ def call_transposed(self: Any, inputs: Any) -> Any:
     from keras import backend as K
 
     def transposed(x, kernel):
-        weight = _kernel(kernel, self.rank, self.data_format, (-1, -2))
+        weight = _kernel(kernel, self.rank, self.data_format)
         how = checks.transposed_window(
             weight.shape[2:], self.strides, self.padding, self.output_padding, self.dilation_rate
         )
@@ -200,7 +200,7 @@ def _convolution(x, kernel, ndim, strides, padding, data_format, dilation_rate):
     data_format = _data_format(data_format)
     paddings = CONV1D_PADDINGS if ndim == 1 else checks.PADDINGS
     how = checks.window(ndim, strides, padding, dilation_rate, paddings)
-    weight = _kernel(kernel, ndim, data_format, (-1, -2))
+    weight = _kernel(kernel, ndim, data_format)
     return _symbol(x, operations.convolution(_operand(x, ndim), weight, data_format, how, _name("conv")))
 
 
@@ -208,8 +208,8 @@ def _separable(x, kernels, ndim, strides, padding, data_format, dilation_rate):
     data_format = _data_format(data_format)
     how = checks.window(ndim, strides, padding, dilation_rate)
     depthwise, pointwise = kernels
-    depthwise = _kernel(depthwise, ndim, data_format, (-2, -1))
-    pointwise = _kernel(pointwise, ndim, data_format, (-1, -2))
+    depthwise = _kernel(depthwise, ndim, data_format, depthwise=True)
+    pointwise = _kernel(pointwise, ndim, data_format)
     data, name = _operand(x, ndim), _name("separable")
     return _symbol(x, operations.separable(data, depthwise, pointwise, data_format, how, name))
 
@@ -221,7 +221,7 @@ def _transposed_to(x, kernel, output_shape, data_format, how):
             f"The `output_shape` argument must have {ndim + 2} sizes. Received: "
             f"output_shape={output_shape}"
         )
-    weight, data = _kernel(kernel, ndim, data_format, (-1, -2)), _operand(x, ndim)
+    weight, data = _kernel(kernel, ndim, data_format), _operand(x, ndim)
     wanted, sizes = (
         shape[2:] if data_format == "channels_first" else shape[1:-1]
         for shape in (tuple(output_shape), data.shape or (None,) * (ndim + 2))
@@ -279,8 +279,8 @@ def _operand(x, ndim):
     return found._replace(sure=inputs_are_fixed(x.symbol))
 
 
-def _kernel(kernel, rank, data_format, order):
-    """Return a kernel in MXNet's layout; ``order`` are the positions of its first axes in Keras'."""
+def _kernel(kernel, rank, data_format, depthwise=False):
+    """Return a kernel in MXNet's layout."""
     weight, ndim = kernel_operand("kernel", kernel.symbol), rank + 2
     if len(weight.shape) != ndim:
         raise ValueError(f"`kernel` must have {ndim} axes. Received: kernel.shape={weight.shape}")
@@ -290,7 +290,7 @@ def _kernel(kernel, rank, data_format, order):
         # After inference, oneDNN keeps a 1-D or 3-D kernel in its own memory layout, and MXNet fails to
         # write new weights to it. A reshape before the convolution prevents this.
         return weight._replace(value=weight.F.reshape(weight.value, shape=(0,) * ndim))
-    return weight.transpose((*(a % ndim for a in order), *range(ndim - 2)))
+    return weight.in_layout_of_mxnet(depthwise)
 
 
 def _symbol(x, symbol):
