@@ -132,6 +132,13 @@ S = mx.sym.var("x")
             ValueError,
             "less than stride",
         ),
+        (
+            lambda: G.deconvolution(
+                mx.sym, mx.sym.var("x"), mx.sym.var("w"), kernel=(2, 2, 2), num_filter=3, dilate=2
+            ),
+            ValueError,
+            r"over 3 axes: dilate=\(2, 2, 2\)",
+        ),
     ],
 )
 def test_errors_name_the_argument_and_its_value(call, error, words):

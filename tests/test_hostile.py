@@ -59,7 +59,7 @@ CASES = [
     (lambda: nn.Conv2D(8, 3, 1, 0, channels=4), TypeError, "multiple values for argument 'channels'"),
     (lambda: nn.GlobalAvgPool2D(padding="same"), TypeError, "'padding': its window is the whole input"),
     (lambda: nn.GlobalMaxPool1D(pool_size=2), TypeError, "To choose a window, use MaxPool1D"),
-    (lambda: nn.GlobalMaxPool3D(layout="NCHW"), ValueError, "layout='NCHW' is invalid"),
+    (lambda: nn.GlobalMaxPool3D(layout="NCHW"), ValueError, "layout='NCHW' does not fit 3 axes"),
     (lambda: nn.GlobalMaxPool3D(color=2), TypeError, "GlobalMaxPool3D has no argument 'color'"),
     # Layers, when called.
     (run(nn.Conv2D(8, 3, padding="same", groups=2)), ValueError, "3 channels.* groups=2"),

@@ -103,3 +103,27 @@ def test_dir_shows_the_public_names(name):
     module = importlib.import_module(f"gluon_same.{name}")
     assert dir(module) == sorted(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
+
+
+def signatures():
+    """Return the file and the line of each public function and of each constructor of a public class."""
+    found = set()
+    for name, _ in modules():
+        module = importlib.import_module(f"gluon_same.{name}".rstrip("."))
+        for value in (getattr(module, public) for public in getattr(module, "__all__", ())):
+            code = getattr(value.__init__ if isinstance(value, type) else value, "__code__", None)
+            if code:
+                found.add((code.co_filename, code.co_firstlineno))
+    return found
+
+
+def test_functions_outside_the_public_api_have_at_most_seven_parameters():
+    public, long = signatures(), []
+    for _, path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and (str(path), node.lineno) not in public:
+                names = [a.arg for a in (*node.args.args, *node.args.kwonlyargs) if a.arg != "self"]
+                if len(names) > 7:
+                    long.append(f"{path.name}: {node.name}({', '.join(names)})")
+    # The one exception describes the recurrent layers of Keras, whose arguments these are.
+    assert [name.split("(")[0] for name in long] in ([], ["recurrent.py: __init__"])

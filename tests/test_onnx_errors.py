@@ -97,6 +97,12 @@ def initialized(layer):
         (lambda p: export_model(nn.MaxPool2D(), [SHAPE] * 2, p), ValueError, "could not be traced"),
         (lambda p: export_model(nn.MaxPool2D(), (1, 3, 4), p), ValueError, "could not be traced"),
         (lambda p: export_model(nn.MaxPool2D(), SHAPE, p, dtype=["int8"] * 2), ValueError, "dtype="),
+        (
+            lambda p: export_model(nn.MaxPool2D(), SHAPE, p, dtype="single_"),
+            TypeError,
+            "dtype='single_'",
+        ),
+        (lambda p: export_model(nn.MaxPool2D(), 8, p), TypeError, "input_shapes=8"),
         (lambda p: export_model(nn.MaxPool2D(), SHAPE, p + "/no/a.onnx"), FileNotFoundError, "no"),
         (lambda p: export_model(nn.MaxPool2D(), SHAPE, ""), ValueError, "^path='' is not the name of"),
         (

@@ -56,9 +56,9 @@ class Report:
             self.seconds = graphs.measured(case) if measure else None
             self.operators = graphs.operators(case) if verbose else self.operators
         windows = zip(case.sizes, case.kernel, case.stride, case.dilation)
-        ends = zip(case.pads, operator_padding(case), case.extra)
-        transposed = case.op == "transpose"
-        self.pictures = [Windows(*window, *end, transposed) for window, end in zip(windows, ends)]
+        extra = case.extra if case.op == "transpose" else [None] * len(case.sizes)
+        ends = zip(case.pads, operator_padding(case), extra)
+        self.pictures = [Windows(*window, *end) for window, end in zip(windows, ends)]
 
     @property
     def headline(self) -> str:

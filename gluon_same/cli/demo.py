@@ -21,6 +21,7 @@ from mxnet.gluon import nn as stock
 from .. import __version__, nn
 from ..geometry import ceil_div, same_padding
 from ..model_zoo import darknet, tiny_darknet
+from ..nn.base import operator_arguments
 from .figure import figure
 from .files import write_text
 from .images import muted, read_image  # noqa: F401  the notebooks mute MXNet, too
@@ -170,7 +171,8 @@ def _print_layers(net, x):
         before, x = x, layer(x)
         if not isinstance(layer, (nn.Conv2D, nn.MaxPool2D)):
             continue
-        (kernel, _), (stride, _) = layer._kwargs["kernel"], layer._kwargs["stride"]
+        known = operator_arguments(layer)
+        (kernel, _), (stride, _) = known["kernel"], known["stride"]
         start, end = same_padding(before.shape[2], kernel, stride)
         pads = f"{start} and {end}" if end else "none"
         name = f"conv {x.shape[1]}, BN, leaky 0.1" if isinstance(layer, nn.Conv2D) else "max pool"

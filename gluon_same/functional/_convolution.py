@@ -8,9 +8,8 @@ import numpy as np
 
 from .. import arguments, geometry, lowering
 from ..arguments import Ints, per_axis
-from ..geometry import Window
 from ..symbols import Size, classic, look, movers
-from ._window import IntOrInts, check_fit, choose, hashable, windows_of
+from ._window import IntOrInts, check_fit, choose, windows_of
 
 
 def convolution(
@@ -88,7 +87,7 @@ def convolution(
         check_convolved(data, layout, num_group, weight.dtype)
     elif in_channels is not None:
         in_channels = arguments.whole("in_channels", in_channels, 1)
-    windows = windows_of(kernel, stride, dilate, hashable(pad), len(sizes) == 1)
+    windows = windows_of(kernel, stride, dilate, pad, len(sizes) == 1)
     check_fit(windows, sizes)
     # ``Pad`` supports only channels first.
     channels = (in_channels, num_filter) if in_channels and not layout.endswith("C") else None
@@ -176,20 +175,15 @@ def deconvolution(
     if F is mx.nd:
         check_convolved(data, layout, num_group, weight.dtype)
         check_transposed(data.dtype, kernel, stride, dilate)
-    windows, cuts, extras = _transposed(kernel, stride, dilate, hashable(pad), adj)
-    for size, window, cut, extra in zip(sizes, windows, cuts, extras):
-        if size is not None and (size - 1) * window.stride + window.span - sum(cut) + extra < 1:
-            raise ValueError(
-                f"pad={pad!r} cuts off the whole result for data of spatial size {sizes}: cut off less"
-            )
+    windows = windows_of(kernel, stride, dilate, pad)
+    _check_transposed_size(windows, adj, sizes)
     inputs = [weight] if bias is None else [weight, bias]
 
     window = {"kernel": kernel, "stride": stride, "dilate": dilate, "layout": layout}
     operate = _operation(
         F.Deconvolution, inputs, num_filter=num_filter, num_group=num_group, name=name, **window
     )
-    plan = lowering.plan_deconvolution(windows, cuts, extras)
-    return restore(plan.apply(movers(F), data, layout, operate))
+    return restore(_plan_transposed(windows, adj).apply(movers(F), data, layout, operate))
 
 
 def _operation(operator, inputs, **known):
@@ -254,15 +248,28 @@ def _per_axis(ndim: int, kernel: Any, stride: Any, dilate: Any) -> Tuple[Ints, I
     )
 
 
-@lru_cache(maxsize=4096)
-def _transposed(kernel, stride, dilate, pad, adj):
-    spans = tuple(map(geometry.effective_kernel, kernel, dilate))
-    padding = arguments.normalize_padding("pad", pad, spans)
-    if isinstance(padding, str):
+def _check_transposed_size(windows, adj, sizes):
+    if isinstance(windows[0].padding, str):
         if any(adj):
-            raise ValueError(f"adj={adj} must be 0 with pad={pad!r}, whose output size is in * stride")
-        same = [geometry.transposed_padding(k, s, mode=padding) for k, s in zip(spans, stride)]
-        padding, adj = zip(*same)
-    elif any(a >= s for a, s in zip(adj, stride)):
+            raise ValueError(
+                f"adj={adj} must be 0 with pad={windows[0].padding!r}, whose output size is in * stride"
+            )
+        return
+    stride = tuple(window.stride for window in windows)
+    if any(a >= s for a, s in zip(adj, stride)):
         raise ValueError(f"adj={adj} must be less than stride={stride} on every axis")
-    return tuple(map(Window, spans, stride, padding, kernel)), tuple(padding), tuple(adj)
+    for size, window, extra in zip(sizes, windows, adj):
+        if size is not None and (size - 1) * window.stride + window.span + extra <= sum(window.padding):
+            pad = tuple(window.padding for window in windows)
+            raise ValueError(
+                f"pad={pad} cuts off the whole result for data of spatial size {sizes}: cut off less"
+            )
+
+
+@lru_cache(maxsize=4096)  # as for the other plans
+def _plan_transposed(windows, adj):
+    cuts = tuple(window.padding for window in windows)
+    if isinstance(cuts[0], str):
+        same = [geometry.transposed_padding(w.span, w.stride, mode=w.padding) for w in windows]
+        cuts, adj = zip(*same)
+    return lowering.plan_deconvolution(windows, cuts, adj)

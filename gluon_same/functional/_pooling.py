@@ -8,7 +8,7 @@ from .. import arguments, lowering
 from ..arguments import per_axis
 from ..lowering.steps import one_channel
 from ..symbols import Size, classic, look, movers
-from ._window import IntOrInts, check_fit, choose, hashable, windows_of
+from ._window import IntOrInts, check_fit, choose, windows_of
 
 
 def pooling(
@@ -79,7 +79,7 @@ def pooling(
         in_channels = arguments.whole("in_channels", in_channels, 1)
     kernel = per_axis("kernel", kernel, len(sizes))
     stride = per_axis("stride", stride, len(sizes))
-    windows = windows_of(kernel, stride, (1,) * len(sizes), hashable(pad))
+    windows = windows_of(kernel, stride, (1,) * len(sizes), pad)
     _check_amounts(windows)
     if count_include_pad is None:
         count_include_pad = isinstance(windows[0].padding, tuple)

@@ -1,6 +1,5 @@
 """Helpers that convolution and pooling share: build windows from arguments, and check that they fit."""
 
-from functools import lru_cache
 from typing import Sequence, Tuple, Union
 
 from .. import arguments, geometry
@@ -9,7 +8,6 @@ from ..geometry import Window
 IntOrInts = Union[int, Sequence[int]]
 
 
-@lru_cache(maxsize=4096)
 def windows_of(kernel, stride, dilate, pad, causal=False) -> Tuple[Window, ...]:
     spans = tuple(map(geometry.effective_kernel, kernel, dilate))
     padding = arguments.normalize_padding("pad", pad, spans, causal)
@@ -19,17 +17,13 @@ def windows_of(kernel, stride, dilate, pad, causal=False) -> Tuple[Window, ...]:
 
 def check_fit(windows, sizes):
     for window, size in zip(windows, sizes):
-        if size is not None and window.outputs(size) < 1:
+        if isinstance(window.padding, str) or size is None:  # SAME fits every size
+            continue
+        if window.outputs(size) < 1:
             raise ValueError(
                 f"data of spatial size {sizes} padded by {window.padding} is smaller than a window "
                 f"of {window.span} elements: use more padding, a smaller kernel or a larger input"
             )
-
-
-def hashable(pad):
-    if isinstance(pad, (list, tuple)):
-        return tuple(map(hashable, pad))
-    return pad if isinstance(pad, str) else arguments.whole("pad", pad, 0)
 
 
 def choose(way, ways):

@@ -33,7 +33,7 @@ from typing import Any, List, Optional, Sequence, Union
 from . import checks, operations
 from .checks import conv_transpose_padding
 from .models import compare, load_keras_weights, load_model
-from .operands import Operand, take
+from .operands import take
 
 __all__ = [
     "average_pool",
@@ -98,7 +98,7 @@ def conv(
     ndim = checks.rank(x.shape, checks.kernel_rank("kernel", kernel.shape))
     data_format = checks.data_format(data_format)
     how = checks.window(ndim, strides, padding, dilation_rate)
-    return restore(operations.convolution(x, _reversed(kernel), data_format, how))
+    return restore(operations.convolution(x, kernel.in_layout_of_mxnet(), data_format, how))
 
 
 def depthwise_conv(
@@ -136,7 +136,7 @@ def depthwise_conv(
     ndim = checks.rank(x.shape, checks.kernel_rank("kernel", kernel.shape))
     data_format = checks.data_format(data_format)
     how = checks.window(ndim, strides, padding, dilation_rate)
-    return restore(operations.depthwise(x, _depthwise(kernel), data_format, how))
+    return restore(operations.depthwise(x, kernel.in_layout_of_mxnet(depthwise=True), data_format, how))
 
 
 def separable_conv(
@@ -177,7 +177,7 @@ def separable_conv(
     checks.kernel_rank("pointwise_kernel", pointwise.shape)
     data_format = checks.data_format(data_format)
     how = checks.window(ndim, strides, padding, dilation_rate)
-    weights = _depthwise(depthwise), _reversed(pointwise)
+    weights = depthwise.in_layout_of_mxnet(depthwise=True), pointwise.in_layout_of_mxnet()
     return restore(operations.separable(x, *weights, data_format, how))
 
 
@@ -223,7 +223,7 @@ def conv_transpose(
     checks.rank(x.shape, checks.kernel_rank("kernel", kernel.shape))
     data_format = checks.data_format(data_format)
     how = checks.transposed_window(kernel.shape[:-2], strides, padding, output_padding, dilation_rate)
-    return restore(operations.transposed(x, _reversed(kernel), data_format, how))
+    return restore(operations.transposed(x, kernel.in_layout_of_mxnet(), data_format, how))
 
 
 def max_pool(
@@ -293,15 +293,3 @@ def _pool(inputs, pool_type, pool_size, strides, padding, data_format):
     data_format = checks.data_format(data_format)
     how = checks.window(ndim, pool_size if strides is None else strides, padding)
     return restore(operations.pooling(x, pool_size, pool_type, data_format, how))
-
-
-def _reversed(kernel: Operand) -> Operand:
-    """Transpose (*kernel, a, b) to (b, a, *kernel)."""
-    last = len(kernel.shape) - 1
-    return kernel.transpose((last, last - 1, *range(last - 1)))
-
-
-def _depthwise(kernel: Operand) -> Operand:
-    """Transpose (*kernel, channels, multiplier) to (channels, multiplier, *kernel)."""
-    last = len(kernel.shape) - 1
-    return kernel.transpose((last - 1, last, *range(last - 1)))

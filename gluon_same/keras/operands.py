@@ -34,6 +34,16 @@ class Operand(NamedTuple):
         value = self.F.transpose(self.value, axes=axes)
         return self._replace(value=value, shape=self.shape and tuple(self.shape[a] for a in axes))
 
+    def in_layout_of_mxnet(self, depthwise: bool = False) -> "Operand":
+        """Return a kernel of Keras' layout in MXNet's.
+
+        Keras has (*kernel, channels, filters), or (*kernel, channels, multiplier) for a depthwise
+        convolution; MXNet has (filters, channels, *kernel), or (channels, multiplier, *kernel).
+        """
+        last = len(self.shape) - 1
+        first = (last - 1, last) if depthwise else (last, last - 1)
+        return self.transpose((*first, *range(last - 1)))
+
 
 def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]:
     """Return inputs and kernels as operands, and a function that restores the mode of ``inputs``.

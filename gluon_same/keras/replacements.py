@@ -34,7 +34,7 @@ def depthwise_conv2d(
 ):
     data_format = _data_format(data_format)
     how = checks.window(2, strides, padding, dilation_rate)
-    weight = _kernel(depthwise_kernel, 2, data_format, (-2, -1))
+    weight = _kernel(depthwise_kernel, 2, data_format, depthwise=True)
     name = _name("depthwise")
     return _symbol(x, operations.depthwise(_operand(x, 2), weight, data_format, how, name))
 
@@ -74,11 +74,12 @@ def conv2d_transpose(
     data_format=None,
     dilation_rate=(1, 1),
 ):
-    return _transposed_to(x, kernel, output_shape, 2, strides, padding, data_format, dilation_rate)
+    how = checks.window(2, strides, padding, dilation_rate)
+    return _transposed_to(x, kernel, output_shape, data_format, how)
 
 
 def conv3d_transpose(x, kernel, output_shape, strides=(1, 1, 1), padding="valid", data_format=None):
-    return _transposed_to(x, kernel, output_shape, 3, strides, padding, data_format, 1)
+    return _transposed_to(x, kernel, output_shape, data_format, checks.window(3, strides, padding, 1))
 
 
 def pool2d(x, pool_size, strides=(1, 1), padding="valid", data_format=None, pool_mode="max"):
@@ -137,7 +138,7 @@ def call_transposed(self: Any, inputs: Any) -> Any:
     from keras import backend as K
 
     def transposed(x, kernel):
-        weight = _kernel(kernel, self.rank, self.data_format, (-1, -2))
+        weight = _kernel(kernel, self.rank, self.data_format)
         how = checks.transposed_window(
             weight.shape[2:], self.strides, self.padding, self.output_padding, self.dilation_rate
         )
@@ -199,7 +200,7 @@ def _convolution(x, kernel, ndim, strides, padding, data_format, dilation_rate):
     data_format = _data_format(data_format)
     paddings = CONV1D_PADDINGS if ndim == 1 else checks.PADDINGS
     how = checks.window(ndim, strides, padding, dilation_rate, paddings)
-    weight = _kernel(kernel, ndim, data_format, (-1, -2))
+    weight = _kernel(kernel, ndim, data_format)
     return _symbol(x, operations.convolution(_operand(x, ndim), weight, data_format, how, _name("conv")))
 
 
@@ -207,28 +208,27 @@ def _separable(x, kernels, ndim, strides, padding, data_format, dilation_rate):
     data_format = _data_format(data_format)
     how = checks.window(ndim, strides, padding, dilation_rate)
     depthwise, pointwise = kernels
-    depthwise = _kernel(depthwise, ndim, data_format, (-2, -1))
-    pointwise = _kernel(pointwise, ndim, data_format, (-1, -2))
+    depthwise = _kernel(depthwise, ndim, data_format, depthwise=True)
+    pointwise = _kernel(pointwise, ndim, data_format)
     data, name = _operand(x, ndim), _name("separable")
     return _symbol(x, operations.separable(data, depthwise, pointwise, data_format, how, name))
 
 
-def _transposed_to(x, kernel, output_shape, ndim, strides, padding, data_format, dilation_rate):
-    data_format = _data_format(data_format)
-    padding = checks.one_of("padding", padding, checks.PADDINGS)
+def _transposed_to(x, kernel, output_shape, data_format, how):
+    data_format, ndim = _data_format(data_format), len(how["stride"])
     if not isinstance(output_shape, (tuple, list)) or len(output_shape) != ndim + 2:
         raise ValueError(
             f"The `output_shape` argument must have {ndim + 2} sizes. Received: "
             f"output_shape={output_shape}"
         )
-    weight, data = _kernel(kernel, ndim, data_format, (-1, -2)), _operand(x, ndim)
+    weight, data = _kernel(kernel, ndim, data_format), _operand(x, ndim)
     wanted, sizes = (
         shape[2:] if data_format == "channels_first" else shape[1:-1]
         for shape in (tuple(output_shape), data.shape or (None,) * (ndim + 2))
     )
-    how = checks.transposed_window(weight.shape[2:], strides, padding, None, dilation_rate)
     axes = zip(wanted, sizes, weight.shape[2:], how["stride"], how["dilate"])
-    how["pad"], how["adj"] = zip(*(_cut_to(*axis, padding) for axis in axes))
+    pad, adj = zip(*(_cut_to(*axis, how["pad"]) for axis in axes))
+    how = {**how, "pad": pad, "adj": adj}
     return _symbol(x, operations.transposed(data, weight, data_format, how, _name("conv_transpose")))
 
 
@@ -279,8 +279,8 @@ def _operand(x, ndim):
     return found._replace(sure=inputs_are_fixed(x.symbol))
 
 
-def _kernel(kernel, rank, data_format, order):
-    """Return a kernel in MXNet's layout; ``order`` are the positions of its first axes in Keras'."""
+def _kernel(kernel, rank, data_format, depthwise=False):
+    """Return a kernel in MXNet's layout."""
     weight, ndim = kernel_operand("kernel", kernel.symbol), rank + 2
     if len(weight.shape) != ndim:
         raise ValueError(f"`kernel` must have {ndim} axes. Received: kernel.shape={weight.shape}")
@@ -290,7 +290,7 @@ def _kernel(kernel, rank, data_format, order):
         # After inference, oneDNN keeps a 1-D or 3-D kernel in its own memory layout, and MXNet fails to
         # write new weights to it. A reshape before the convolution prevents this.
         return weight._replace(value=weight.F.reshape(weight.value, shape=(0,) * ndim))
-    return weight.transpose((*(a % ndim for a in order), *range(ndim - 2)))
+    return weight.in_layout_of_mxnet(depthwise)
 
 
 def _symbol(x, symbol):

@@ -89,7 +89,7 @@ class Plan(NamedTuple):
         return x
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # eager calls require the plan for the size of each input
 def plan_convolution(
     windows: Windows,
     sizes: Sizes,
@@ -130,7 +130,7 @@ def plan_convolution(
     return pad_first(windows, known, keep=(0,) if deep else ())
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # as for plan_convolution
 def plan_pooling(windows: Windows, sizes: Sizes, kind: str, whole: bool) -> Plan:
     """Lower the windows of a pooling.
 
@@ -158,7 +158,6 @@ def plan_pooling(windows: Windows, sizes: Sizes, kind: str, whole: bool) -> Plan
     return found or rest(windows, paddings, edge=kind == "max")
 
 
-@lru_cache(maxsize=4096)
 def plan_deconvolution(windows: Windows, cuts: Pairs, adjs: Ints) -> Plan:
     """Lower a transposed convolution that cuts off ``(before, after)`` and adds ``adj``."""
     pad, adj, rest = [], [], []

@@ -10,6 +10,7 @@ import numpy as np
 from mxnet.gluon import Block, Parameter, nn
 from mxnet.gluon.parameter import DeferredInitializationError
 
+from ..nn.base import operator_arguments
 from ..symbols import as_classic, flat
 
 WORD = np.dtype("<f4")
@@ -93,14 +94,14 @@ def _pieces(net) -> List[_Piece]:
     for block, after in zip(leaves, following):
         if block in used:
             continue
-        if not isinstance(block, nn.Conv2D) or block._kwargs["layout"] != "NCHW":
+        if not isinstance(block, nn.Conv2D) or operator_arguments(block)["layout"] != "NCHW":
             raise ValueError(
                 f"{block.name} ({type(block).__name__}) has parameters that Darknet's convolutions do "
                 "not have: give a net of Conv2D in layout NCHW, each optionally followed by a BatchNorm"
             )
         shape = shapes[block]
         if isinstance(after, nn.BatchNorm):
-            if block.bias is not None or after._kwargs["fix_gamma"]:
+            if block.bias is not None or operator_arguments(after)["fix_gamma"]:
                 raise ValueError(
                     f"{block.name} and {after.name} cannot be combined in Darknet: use Conv2D with "
                     "use_bias=False and BatchNorm with scale=True"
@@ -137,7 +138,7 @@ def _weight_shapes(net, convolutions):
     if all(min(shape) > 0 for shape in shapes.values()):
         return shapes
     first = convolutions[0]
-    known = max(first.weight.shape[1], 0) * first._kwargs["num_group"]
+    known = max(first.weight.shape[1], 0) * operator_arguments(first)["num_group"]
     # Channels do not depend on the size. A specialized net accepts only its own.
     shape = next(iter(getattr(net, "_expected", [])), (1, known or 3, *TRACED))
     shape = (1, *shape[1:])

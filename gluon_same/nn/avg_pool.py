@@ -1,6 +1,6 @@
 """Average pooling layers whose ``padding`` may be SAME."""
 
-from typing import Any, Dict, NoReturn, Optional
+from typing import Any, NoReturn, Optional
 
 from mxnet.gluon import nn as stock
 
@@ -13,21 +13,20 @@ __all__ = ["AvgPool1D", "AvgPool2D", "AvgPool3D"]
 class AvgPooling(Pooling):
     """Base class of the average poolings over one, two and three axes."""
 
-    _pool_type = "avg"
-
     def __init__(
         self,
-        pool_size: IntOrInts,
-        strides: Optional[IntOrInts],
-        padding: PaddingLike,
-        layout: Optional[str],
-        ceil_mode: bool,
-        count_include_pad: Optional[bool],
-        prefix: Optional[str],
-        params: Any,
-        unknown: Dict[str, Any],
+        pool_size: IntOrInts = 2,
+        strides: Optional[IntOrInts] = None,
+        padding: PaddingLike = 0,
+        ceil_mode: bool = False,
+        layout: Optional[str] = None,
+        count_include_pad: Optional[bool] = None,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
     ) -> None:
-        """Check the arguments and make the layer.
+        """Make the layer.
 
         Parameters
         ----------
@@ -41,11 +40,12 @@ class AvgPooling(Pooling):
             ``'valid'`` adds none. Letter case is ignored. Ints are elements at both ends of each axis,
             as in stock Gluon; pairs ``(before, after)``, one for each axis, differ between the ends.
             Each amount must be less than the window.
-        layout : str
-            Order of the axes of data and output: N is the batch, C the channels.
         ceil_mode : bool
             Whether to round the number of windows up instead of down. Must be False if ``padding`` is a
             word or pairs, which set the size.
+        layout : str, optional
+            Order of the axes of data and output: N is the batch, C the channels. None puts the channels
+            first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. Otherwise they come last.
         count_include_pad : bool, optional
             Whether an average divides by the whole window (True) or by its elements that lie in the
             input (False). None means False for the SAME words, as in TensorFlow, and True otherwise,
@@ -65,8 +65,8 @@ class AvgPooling(Pooling):
         if count_include_pad not in (None, True, False):
             raise TypeError(f"count_include_pad={count_include_pad!r} is not one of None, True, False")
         super().__init__(
-            pool_size, strides, padding, layout, ceil_mode, prefix, params, unknown,
-            count_include_pad=count_include_pad,
+            unknown, pool_size=pool_size, strides=strides, padding=padding, layout=layout,
+            ceil_mode=ceil_mode, count_include_pad=count_include_pad, prefix=prefix, params=params,
         )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ class AvgPool1D(AvgPooling, stock.AvgPool1D):
         pool_size: IntOrInts = 2,
         strides: Optional[IntOrInts] = None,
         padding: PaddingLike = 0,
-        layout: Optional[str] = "NCW",
+        layout: Optional[str] = None,  # before ceil_mode, as in stock Gluon for one axis
         ceil_mode: bool = False,
         count_include_pad: Optional[bool] = None,
         *,
@@ -104,8 +104,9 @@ class AvgPool1D(AvgPooling, stock.AvgPool1D):
         **unknown: NoReturn,
     ) -> None:
         super().__init__(
-            pool_size, strides, padding, layout, ceil_mode, count_include_pad, prefix, params, unknown
-        )
+            pool_size, strides, padding, ceil_mode, layout, count_include_pad, prefix=prefix,
+            params=params, **unknown,
+        )  # fmt: skip
 
 
 class AvgPool2D(AvgPooling, stock.AvgPool2D):
@@ -125,23 +126,6 @@ class AvgPool2D(AvgPooling, stock.AvgPool2D):
     >>> AvgPool2D(2, padding='same')(mx.nd.ones((1, 2, 5, 6))).shape
     (1, 2, 3, 3)
     """
-
-    def __init__(
-        self,
-        pool_size: IntOrInts = (2, 2),
-        strides: Optional[IntOrInts] = None,
-        padding: PaddingLike = 0,
-        ceil_mode: bool = False,
-        layout: Optional[str] = "NCHW",
-        count_include_pad: Optional[bool] = None,
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(
-            pool_size, strides, padding, layout, ceil_mode, count_include_pad, prefix, params, unknown
-        )
 
 
 class AvgPool3D(AvgPooling, stock.AvgPool3D):
@@ -163,20 +147,3 @@ class AvgPool3D(AvgPooling, stock.AvgPool3D):
     """
 
     _ndim = 3
-
-    def __init__(
-        self,
-        pool_size: IntOrInts = (2, 2, 2),
-        strides: Optional[IntOrInts] = None,
-        padding: PaddingLike = 0,
-        ceil_mode: bool = False,
-        layout: Optional[str] = "NCDHW",
-        count_include_pad: Optional[bool] = None,
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(
-            pool_size, strides, padding, layout, ceil_mode, count_include_pad, prefix, params, unknown
-        )

@@ -3,6 +3,7 @@
 from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
+from mxnet.gluon import Block
 from mxnet.ndarray import NDArray
 
 from .. import arguments
@@ -13,6 +14,19 @@ from .gluon import HybridBlock
 IntOrInts = Union[int, Sequence[int]]
 #: A word, elements at both ends of each axis, or a pair ``(before, after)`` for each axis.
 PaddingLike = Union[str, int, Sequence[int], Sequence[Tuple[int, int]]]
+
+#: Arguments of MXNet's operators that the functions of :mod:`gluon_same.functional` share.
+_CALL = {"kernel", "num_filter", "stride", "dilate", "num_group", "layout", "adj", "pool_type"}
+_CALL |= {"count_include_pad"}
+
+
+def operator_arguments(block: Block) -> Dict[str, Any]:
+    """Return the arguments that a stock layer passes to its operator, to read or to change.
+
+    Gluon has no public name for them. A block without such arguments returns an empty dict.
+    """
+    known = getattr(block, "_kwargs", None)
+    return known if isinstance(known, dict) else {}
 
 
 class Windowed(HybridBlock):
@@ -31,17 +45,13 @@ class Windowed(HybridBlock):
     _in_shape: Optional[Ints]  # input shape of a specialized layer
     _way: Optional[str]  # name of a plan, of `gluon_same.lowering.ways`, of a tuned layer
 
-    def __init__(
-        self, padding: Optional[arguments.Padding], call: Dict[str, Any], /, **given: Any
-    ) -> None:
+    def __init__(self, padding: Optional[arguments.Padding], /, **given: Any) -> None:
         """Build the stock block.
 
         Parameters
         ----------
         padding : str or tuple of (int, int), optional
             Padding that the stock block does not support; None if it computes the layer itself.
-        call : dict
-            Arguments of the function in :mod:`gluon_same.functional` that computes the layer otherwise.
         **given
             Arguments of the stock block.
         """
@@ -49,13 +59,19 @@ class Windowed(HybridBlock):
             super().__init__(**given)
         except AssertionError as error:  # raised by stock blocks for an invalid argument
             raise ValueError(str(error)) from None
-        # Gluon's __setattr__, which searches for blocks and parameters, is slow.
-        self.__dict__.update(
-            _padding=padding, _layout=given["layout"], _call=call, _in_shape=None, _way=None
-        )
+        self._pad_by(padding)
+
+    def _pad_by(self, padding: Optional[arguments.Padding]) -> None:
+        """Set what this class adds to a stock block, from the arguments of its operator."""
+        known = operator_arguments(self)
+        call = {name: value for name, value in known.items() if name in _CALL}
         if padding is not None:
             call["pad"] = padding
-            self._kwargs["pad"] = _Shown(padding)
+            known["pad"] = _Shown(padding)
+        # Gluon's __setattr__, which searches for blocks and parameters, is slow.
+        self.__dict__.update(
+            _padding=padding, _layout=known["layout"], _call=call, _in_shape=None, _way=None
+        )
 
     def forward(self, x: Any, *args: Any) -> Any:
         if self._padding is not None and isinstance(x, NDArray):
@@ -74,6 +90,16 @@ class Windowed(HybridBlock):
     def _seen_channels(self) -> Optional[int]:
         shape = self._in_shape
         return None if shape is None else shape[self._layout.index("C")]
+
+    def _ways(self) -> Dict[str, Any]:
+        """Return the plans by name for the input shape; none where there is only one."""
+        sizes, channels = self._in_size, self._seen_channels
+        if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
+            return {}
+        return self._ways_at(sizes, channels)
+
+    def _ways_at(self, sizes: Ints, channels: int) -> Dict[str, Any]:
+        return {}
 
     def _way_for(self, x: Any) -> Optional[str]:
         """Return the way that tuning chose if it applies to this input, else None."""

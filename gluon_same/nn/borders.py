@@ -24,7 +24,7 @@ class _Borders(HybridBlock):
     def __init__(
         self,
         amounts: Amounts,
-        layout: str,
+        layout: Optional[str],
         prefix: Optional[str],
         params: Optional[ParameterDict],
     ):
@@ -63,6 +63,36 @@ def _pairs(name, value, ndim):
 class _ZeroPadding(_Borders):
     _argument = "padding"
 
+    def __init__(
+        self,
+        padding: Amounts = 1,
+        layout: Optional[str] = None,
+        prefix: Optional[str] = None,
+        params: Optional[ParameterDict] = None,
+    ) -> None:
+        """Make the block.
+
+        Parameters
+        ----------
+        padding : int, tuple of int or tuple of (int, int)
+            Elements to add: one amount for all ends, one amount for both ends of each axis, or a pair
+            ``(before, after)`` for each axis. For one axis, ``(before, after)`` suffices.
+        layout : str, optional
+            Order of the axes of data and output: N is the batch, C the channels. None puts the channels
+            first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. Otherwise they come last.
+        prefix : str, optional
+            Start of the name of the block. None makes one up.
+        params : ParameterDict, optional
+            Accepted for all Gluon blocks; this one has no parameters.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is invalid; the message names it and what is allowed. When the layer is
+            called, if the data have the wrong number of axes or an integer dtype.
+        """
+        super().__init__(padding, layout, prefix, params)
+
     def _apply(self, F, x):
         if self._ndim > 1:
             return Pad(self._amounts).apply(F, x, self._layout)
@@ -86,6 +116,37 @@ class _ZeroPadding(_Borders):
 class _Cropping(_Borders):
     _argument = "cropping"
 
+    def __init__(
+        self,
+        cropping: Amounts = 1,
+        layout: Optional[str] = None,
+        prefix: Optional[str] = None,
+        params: Optional[ParameterDict] = None,
+    ) -> None:
+        """Make the block.
+
+        Parameters
+        ----------
+        cropping : int, tuple of int or tuple of (int, int)
+            Elements to cut off: one amount for all ends, one amount for both ends of each axis, or a
+            pair ``(before, after)`` for each axis. For one axis, ``(before, after)`` suffices.
+        layout : str, optional
+            Order of the axes of data and output: N is the batch, C the channels. None puts the channels
+            first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. Otherwise they come last.
+        prefix : str, optional
+            Start of the name of the block. None makes one up.
+        params : ParameterDict, optional
+            Accepted for all Gluon blocks; this one has no parameters.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is invalid; the message names it and what is allowed. When the layer is
+            called, if the data have the wrong number of axes, or if nothing would be left. A hybridized
+            net that contains this block returns an empty array instead.
+        """
+        super().__init__(cropping, layout, prefix, params)
+
     def _apply(self, F, x):
         cuts = tuple((before, after, False) for before, after in self._amounts)
         return Slice(cuts).apply(F, x, self._layout)
@@ -105,28 +166,11 @@ class _Cropping(_Borders):
 class ZeroPadding1D(_ZeroPadding):
     """Zero padding of one axis, as Keras' ``ZeroPadding1D``.
 
-    Parameters
-    ----------
-    padding : int, (int, int) or ((int, int),)
-        Elements to add: one amount for both ends, or ``(before, after)``.
-    layout : {'NCW', 'NWC'}
-        Order of the axes of data and output: N is the batch, C the channels.
-    prefix : str, optional
-        Start of the name of the block. None makes one up.
-    params : ParameterDict, optional
-        Accepted for all Gluon blocks; this one has no parameters.
-
     Inputs:
         - **data**: shape (batch_size, channels, width) for layout NCW, of a floating dtype.
 
     Outputs:
         - **out**: shape (batch_size, channels, before + width + after).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is invalid; the message names it and what is allowed. When the layer is called, if
-        the data have the wrong number of axes or an integer dtype.
 
     Examples
     --------
@@ -137,41 +181,15 @@ class ZeroPadding1D(_ZeroPadding):
 
     _ndim = 1
 
-    def __init__(
-        self,
-        padding: Amounts = 1,
-        layout: str = "NCW",
-        prefix: Optional[str] = None,
-        params: Optional[ParameterDict] = None,
-    ):
-        super().__init__(padding, layout, prefix, params)
-
 
 class ZeroPadding2D(_ZeroPadding):
     """Zero padding of images, as Keras' ``ZeroPadding2D``.
-
-    Parameters
-    ----------
-    padding : int, (int, int) or ((int, int), (int, int))
-        Elements to add: one amount for all sides, ``(height, width)`` for both ends of each axis, or
-        ``((top, bottom), (left, right))``.
-    layout : {'NCHW', 'NHWC'}
-        Order of the axes of data and output: N is the batch, C the channels.
-    prefix : str, optional
-        Start of the name of the block. None makes one up.
-    params : ParameterDict, optional
-        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, height, width) for layout NCHW, of a floating dtype.
 
     Outputs:
         - **out**: shape (batch_size, channels, top + height + bottom, left + width + right).
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :class:`ZeroPadding1D`.
 
     Notes
     -----
@@ -186,30 +204,9 @@ class ZeroPadding2D(_ZeroPadding):
 
     _ndim = 2
 
-    def __init__(
-        self,
-        padding: Amounts = 1,
-        layout: str = "NCHW",
-        prefix: Optional[str] = None,
-        params: Optional[ParameterDict] = None,
-    ):
-        super().__init__(padding, layout, prefix, params)
-
 
 class ZeroPadding3D(_ZeroPadding):
     """Zero padding of volumes, as Keras' ``ZeroPadding3D``.
-
-    Parameters
-    ----------
-    padding : int, tuple of three ints or tuple of three (int, int)
-        Elements to add: one amount for all sides, one for both ends of each axis, or pairs
-        ``(before, after)`` for depth, height and width.
-    layout : {'NCDHW', 'NDHWC'}
-        Order of the axes of data and output: N is the batch, C the channels.
-    prefix : str, optional
-        Start of the name of the block. None makes one up.
-    params : ParameterDict, optional
-        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, depth, height, width) for layout NCDHW, of a floating
@@ -218,11 +215,6 @@ class ZeroPadding3D(_ZeroPadding):
     Outputs:
         - **out**: shape (batch_size, channels, out_depth, out_height, out_width), each
           ``before + size + after``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :class:`ZeroPadding1D`.
 
     Examples
     --------
@@ -233,42 +225,15 @@ class ZeroPadding3D(_ZeroPadding):
 
     _ndim = 3
 
-    def __init__(
-        self,
-        padding: Amounts = 1,
-        layout: str = "NCDHW",
-        prefix: Optional[str] = None,
-        params: Optional[ParameterDict] = None,
-    ):
-        super().__init__(padding, layout, prefix, params)
-
 
 class Cropping1D(_Cropping):
     """Cropping of one axis, as Keras' ``Cropping1D``.
-
-    Parameters
-    ----------
-    cropping : int, (int, int) or ((int, int),)
-        Elements to cut off: one amount for both ends, or ``(before, after)``.
-    layout : {'NCW', 'NWC'}
-        Order of the axes of data and output: N is the batch, C the channels.
-    prefix : str, optional
-        Start of the name of the block. None makes one up.
-    params : ParameterDict, optional
-        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, width) for layout NCW.
 
     Outputs:
         - **out**: shape (batch_size, channels, width - before - after).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is invalid; the message names it and what is allowed. When the layer is called, if
-        the data have the wrong number of axes, or if nothing would be left. A hybridized net that
-        contains this block returns an empty array instead.
 
     Examples
     --------
@@ -279,41 +244,15 @@ class Cropping1D(_Cropping):
 
     _ndim = 1
 
-    def __init__(
-        self,
-        cropping: Amounts = 1,
-        layout: str = "NCW",
-        prefix: Optional[str] = None,
-        params: Optional[ParameterDict] = None,
-    ):
-        super().__init__(cropping, layout, prefix, params)
-
 
 class Cropping2D(_Cropping):
     """Cropping of images, as Keras' ``Cropping2D``.
-
-    Parameters
-    ----------
-    cropping : int, (int, int) or ((int, int), (int, int))
-        Elements to cut off: one amount for all sides, ``(height, width)`` for both ends of each axis, or
-        ``((top, bottom), (left, right))``.
-    layout : {'NCHW', 'NHWC'}
-        Order of the axes of data and output: N is the batch, C the channels.
-    prefix : str, optional
-        Start of the name of the block. None makes one up.
-    params : ParameterDict, optional
-        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, height, width) for layout NCHW.
 
     Outputs:
         - **out**: shape (batch_size, channels, height - top - bottom, width - left - right).
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :class:`Cropping1D`.
 
     Examples
     --------
@@ -326,28 +265,16 @@ class Cropping2D(_Cropping):
 
     def __init__(
         self,
-        cropping: Amounts = 0,
-        layout: str = "NCHW",
+        cropping: Amounts = 0,  # as in Keras; the other blocks have a default of 1
+        layout: Optional[str] = None,
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
-    ):
+    ) -> None:
         super().__init__(cropping, layout, prefix, params)
 
 
 class Cropping3D(_Cropping):
     """Cropping of volumes, as Keras' ``Cropping3D``.
-
-    Parameters
-    ----------
-    cropping : int, tuple of three ints or tuple of three (int, int)
-        Elements to cut off: one amount for all sides, one for both ends of each axis, or pairs
-        ``(before, after)`` for depth, height and width.
-    layout : {'NCDHW', 'NDHWC'}
-        Order of the axes of data and output: N is the batch, C the channels.
-    prefix : str, optional
-        Start of the name of the block. None makes one up.
-    params : ParameterDict, optional
-        Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
         - **data**: shape (batch_size, channels, depth, height, width) for layout NCDHW.
@@ -355,11 +282,6 @@ class Cropping3D(_Cropping):
     Outputs:
         - **out**: shape (batch_size, channels, out_depth, out_height, out_width), each
           ``size - before - after``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :class:`Cropping1D`.
 
     Examples
     --------
@@ -369,12 +291,3 @@ class Cropping3D(_Cropping):
     """
 
     _ndim = 3
-
-    def __init__(
-        self,
-        cropping: Amounts = 1,
-        layout: str = "NCDHW",
-        prefix: Optional[str] = None,
-        params: Optional[ParameterDict] = None,
-    ):
-        super().__init__(cropping, layout, prefix, params)

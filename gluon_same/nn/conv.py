@@ -6,7 +6,7 @@ import numpy as np
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import check_layout, groups, per_axis, whole
+from ..arguments import Ints, check_layout, groups, per_axis, whole
 from ..functional._convolution import check_convolved
 from ..functional._window import windows_of
 from ..geometry import effective_kernel
@@ -20,32 +20,76 @@ __all__ = ["Conv1D", "Conv2D", "Conv3D"]
 Initializer = Union[None, str, Callable[..., Any]]
 
 
-class Convolution(Windowed):
-    """Base class of the convolutions over one, two and three axes."""
+class AnyConvolution(Windowed):
+    """Base class of convolutions and transposed convolutions."""
 
     act: Any
     weight: Any
+
+    def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
+        """Check the arguments of a public constructor, and make the layer."""
+        refuse_unknown(self, unknown, CONVOLUTION_NAMES)
+        for name in ("kernel_size", "strides", "dilation"):
+            given[name] = per_axis(name, given[name], self._ndim)
+        for name, least in (("channels", 1), ("groups", 1), ("in_channels", 0)):
+            given[name] = whole(name, given[name], least)
+        given["layout"] = check_layout(given["layout"], self._ndim)
+        if given["use_bias"] not in (True, False, None):
+            raise TypeError(f"use_bias={given['use_bias']!r} is neither True nor False")
+        check_activation(given["activation"])
+        for name in ("weight_initializer", "bias_initializer"):
+            check_initializer(name, given[name])
+        for name in ("channels", "in_channels"):
+            if given[name]:
+                groups(given[name], given["groups"], (name, "groups"))
+        ours, given["padding"] = self._split(
+            given["padding"], tuple(map(effective_kernel, given["kernel_size"], given["dilation"]))
+        )
+        self._check_given(given, ours)
+        super().__init__(ours, **given)
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+        if self._padding is None:
+            return super().hybrid_forward(F, x, weight, bias)
+        out = self._convolve(F, x, weight, bias, in_size=self._in_size, name="fwd", **self._call)
+        return out if self.act is None else self.act(out)
+
+    def _convolve(self, F: Any, x: Any, *args: Any, **call: Any) -> Any:
+        raise NotImplementedError
+
+    def _check_given(self, given: Dict[str, Any], padding: Any) -> None:
+        """Raise an error for arguments that exclude each other."""
+
+    def _check_data(self, x: Any) -> None:
+        check_convolved(x, self._layout, self._call["num_group"], self.weight.dtype, "groups")
+
+    def _data_dtype(self) -> str:
+        return np.dtype(self.weight.dtype).name
+
+
+class Convolution(AnyConvolution):
+    """Base class of the convolutions over one, two and three axes."""
 
     def __init__(
         self,
         channels: int,
         kernel_size: IntOrInts,
-        strides: IntOrInts,
-        padding: PaddingLike,
-        dilation: IntOrInts,
-        groups: int,
-        layout: Optional[str],
-        activation: Optional[str],
-        use_bias: Optional[bool],
-        weight_initializer: Initializer,
-        bias_initializer: Initializer,
-        in_channels: int,
-        prefix: Optional[str],
-        params: Any,
-        unknown: Dict[str, Any],
-        output_padding: Optional[IntOrInts] = None,
+        strides: IntOrInts = 1,
+        padding: PaddingLike = 0,
+        dilation: IntOrInts = 1,
+        groups: int = 1,
+        layout: Optional[str] = None,
+        activation: Optional[str] = None,
+        use_bias: Optional[bool] = True,
+        weight_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        in_channels: int = 0,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
     ) -> None:
-        """Check the arguments and make the layer.
+        """Make the layer.
 
         Parameters
         ----------
@@ -67,9 +111,10 @@ class Convolution(Windowed):
         groups : int
             Number of groups that input and output channels are split into. Each group is convolved on
             its own; ``groups=in_channels`` is a depthwise convolution.
-        layout : str
-            Order of the axes of data and output: N is the batch, C the channels. The layers over two
-            and three axes also take channels last, which MXNet convolves on GPUs only.
+        layout : str, optional
+            Order of the axes of data and output: N is the batch, C the channels. None puts the channels
+            first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. The layers over two and three axes also take
+            channels last, which MXNet convolves on GPUs only.
         activation : str, optional
             Function applied to the output, such as ``'relu'``, ``'sigmoid'`` or ``'tanh'``. None
             applies none.
@@ -92,80 +137,21 @@ class Convolution(Windowed):
             layer is called, if the input has the wrong number of axes, no elements, a dtype other than
             the weight's, or is too small for the window.
         """
-        refuse_unknown(self, unknown, CONVOLUTION_NAMES)
-        ndim = self._ndim
-        call: Dict[str, Any] = {
-            "kernel": per_axis("kernel_size", kernel_size, ndim),
-            "num_filter": whole("channels", channels, 1),
-            "stride": per_axis("strides", strides, ndim),
-            "dilate": per_axis("dilation", dilation, ndim),
-            "num_group": whole("groups", groups, 1),
-            "layout": check_layout(layout, ndim),
-        }
-        more = {}
-        if output_padding is not None:
-            call["adj"] = more["output_padding"] = per_axis("output_padding", output_padding, ndim, 0)
-        in_channels = whole("in_channels", in_channels, 0)
-        if use_bias not in (True, False, None):
-            raise TypeError(f"use_bias={use_bias!r} is neither True nor False")
-        check_activation(activation)
-        check_initializer("weight_initializer", weight_initializer)
-        check_initializer("bias_initializer", bias_initializer)
-        _check_groups(call["num_filter"], call["num_group"], in_channels)
-        ours, own = self._split(padding, tuple(map(effective_kernel, call["kernel"], call["dilate"])))
-        self._check_call(call, ours)
         super().__init__(
-            ours,
-            call,
-            channels=call["num_filter"],
-            kernel_size=call["kernel"],
-            strides=call["stride"],
-            padding=own,
-            dilation=call["dilate"],
-            groups=call["num_group"],
-            layout=call["layout"],
-            activation=activation,
-            use_bias=use_bias,
-            weight_initializer=weight_initializer,
-            bias_initializer=bias_initializer,
-            in_channels=in_channels,
-            prefix=prefix,
-            params=params,
-            **more,
-        )
-
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        if self._padding is None:
-            return super().hybrid_forward(F, x, weight, bias)
-        out = self._convolve(F, x, weight, bias, in_size=self._in_size, name="fwd", **self._call)
-        return out if self.act is None else self.act(out)
+            unknown, channels=channels, kernel_size=kernel_size, strides=strides, padding=padding,
+            dilation=dilation, groups=groups, layout=layout, activation=activation, use_bias=use_bias,
+            weight_initializer=weight_initializer, bias_initializer=bias_initializer,
+            in_channels=in_channels, prefix=prefix, params=params,
+        )  # fmt: skip
 
     def _convolve(self, F: Any, x: Any, *args: Any, **call: Any) -> Any:
         way = self._way_for(x)
         return functional.convolution(F, x, *args, in_channels=self._seen_channels, way=way, **call)
 
-    def _check_call(self, call: Dict[str, Any], padding: Any) -> None:
-        """Raise an error for arguments that exclude each other."""
-
-    def _check_data(self, x: Any) -> None:
-        check_convolved(x, self._layout, self._call["num_group"], self.weight.dtype, "groups")
-
-    def _data_dtype(self) -> str:
-        return np.dtype(self.weight.dtype).name
-
-    def _ways(self) -> Any:
-        sizes, channels = self._in_size, self._seen_channels
-        if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
-            return ()
+    def _ways_at(self, sizes: Ints, channels: int) -> Dict[str, Any]:
         call = self._call
         windows = windows_of(call["kernel"], call["stride"], call["dilate"], self._padding, self._causal)
         return ways_to_convolve(windows, sizes, (channels, call["num_filter"]))
-
-
-def _check_groups(channels: int, count: int, in_channels: int) -> None:
-    groups(channels, count, ("channels", "groups"))
-    if in_channels:
-        groups(in_channels, count, ("in_channels", "groups"))
 
 
 class Conv1D(Convolution, stock.Conv1D):
@@ -191,30 +177,6 @@ class Conv1D(Convolution, stock.Conv1D):
     _ndim = 1
     _causal = True
 
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: IntOrInts,
-        strides: IntOrInts = 1,
-        padding: PaddingLike = 0,
-        dilation: IntOrInts = 1,
-        groups: int = 1,
-        layout: Optional[str] = "NCW",
-        activation: Optional[str] = None,
-        use_bias: Optional[bool] = True,
-        weight_initializer: Initializer = None,
-        bias_initializer: Initializer = "zeros",
-        in_channels: int = 0,
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(
-            channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias,
-            weight_initializer, bias_initializer, in_channels, prefix, params, unknown
-        )  # fmt: skip
-
 
 class Conv2D(Convolution, stock.Conv2D):
     """2-D convolution with SAME padding; otherwise as ``mxnet.gluon.nn.Conv2D``.
@@ -235,30 +197,6 @@ class Conv2D(Convolution, stock.Conv2D):
     >>> layer(mx.nd.ones((1, 3, 100, 20))).shape
     (1, 16, 100, 20)
     """
-
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: IntOrInts,
-        strides: IntOrInts = (1, 1),
-        padding: PaddingLike = (0, 0),
-        dilation: IntOrInts = (1, 1),
-        groups: int = 1,
-        layout: Optional[str] = "NCHW",
-        activation: Optional[str] = None,
-        use_bias: Optional[bool] = True,
-        weight_initializer: Initializer = None,
-        bias_initializer: Initializer = "zeros",
-        in_channels: int = 0,
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(
-            channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias,
-            weight_initializer, bias_initializer, in_channels, prefix, params, unknown
-        )  # fmt: skip
 
 
 class Conv3D(Convolution, stock.Conv3D):
@@ -282,27 +220,3 @@ class Conv3D(Convolution, stock.Conv3D):
     """
 
     _ndim = 3
-
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: IntOrInts,
-        strides: IntOrInts = (1, 1, 1),
-        padding: PaddingLike = (0, 0, 0),
-        dilation: IntOrInts = (1, 1, 1),
-        groups: int = 1,
-        layout: Optional[str] = "NCDHW",
-        activation: Optional[str] = None,
-        use_bias: Optional[bool] = True,
-        weight_initializer: Initializer = None,
-        bias_initializer: Initializer = "zeros",
-        in_channels: int = 0,
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(
-            channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias,
-            weight_initializer, bias_initializer, in_channels, prefix, params, unknown
-        )  # fmt: skip

@@ -5,36 +5,38 @@ from typing import Any, Dict, NoReturn, Optional
 from mxnet.gluon import nn as stock
 
 from .. import functional
+from ..arguments import per_axis
 from ..functional._convolution import check_transposed
 from .base import IntOrInts, PaddingLike
-from .conv import Convolution, Initializer
+from .conv import AnyConvolution, Initializer
 
 __all__ = ["Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"]
 
 
-class Transposed(Convolution):
+class Transposed(AnyConvolution):
     """Base class of the transposed convolutions over one, two and three axes."""
 
     def __init__(
         self,
         channels: int,
         kernel_size: IntOrInts,
-        strides: IntOrInts,
-        padding: PaddingLike,
-        output_padding: IntOrInts,
-        dilation: IntOrInts,
-        groups: int,
-        layout: Optional[str],
-        activation: Optional[str],
-        use_bias: Optional[bool],
-        weight_initializer: Initializer,
-        bias_initializer: Initializer,
-        in_channels: int,
-        prefix: Optional[str],
-        params: Any,
-        unknown: Dict[str, Any],
+        strides: IntOrInts = 1,
+        padding: PaddingLike = 0,
+        output_padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        groups: int = 1,
+        layout: Optional[str] = None,
+        activation: Optional[str] = None,
+        use_bias: Optional[bool] = True,
+        weight_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        in_channels: int = 0,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
     ) -> None:
-        """Check the arguments and make the layer.
+        """Make the layer.
 
         Parameters
         ----------
@@ -58,9 +60,10 @@ class Transposed(Convolution):
         groups : int
             Number of groups that input and output channels are split into. Each group is convolved on
             its own.
-        layout : str
-            Order of the axes of data and output: N is the batch, C the channels. The layers over two
-            and three axes also take channels last, which MXNet convolves on GPUs only.
+        layout : str, optional
+            Order of the axes of data and output: N is the batch, C the channels. None puts the channels
+            first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. The layers over two and three axes also take
+            channels last, which MXNet convolves on GPUs only.
         activation : str, optional
             Function applied to the output, such as ``'relu'``, ``'sigmoid'`` or ``'tanh'``. None
             applies none.
@@ -83,13 +86,16 @@ class Transposed(Convolution):
             layer is called, if the input has the wrong number of axes, no elements, or a dtype other
             than the weight's; or if ``padding`` cuts everything off.
         """
+        output_padding = per_axis("output_padding", output_padding, self._ndim, 0)
         super().__init__(
-            channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias,
-            weight_initializer, bias_initializer, in_channels, prefix, params, unknown, output_padding
+            unknown, channels=channels, kernel_size=kernel_size, strides=strides, padding=padding,
+            output_padding=output_padding, dilation=dilation, groups=groups, layout=layout,
+            activation=activation, use_bias=use_bias, weight_initializer=weight_initializer,
+            bias_initializer=bias_initializer, in_channels=in_channels, prefix=prefix, params=params,
         )  # fmt: skip
 
-    def _check_call(self, call: Dict[str, Any], padding: Any) -> None:
-        dilation, strides, extra = call["dilate"], call["stride"], call["adj"]
+    def _check_given(self, given: Dict[str, Any], padding: Any) -> None:
+        dilation, strides, extra = given["dilation"], given["strides"], given["output_padding"]
         if len(dilation) == 3 and max(dilation) > 1:
             raise ValueError(
                 f"MXNet has no dilated transposed convolution over 3 axes: {dilation=} must be 1"
@@ -105,9 +111,6 @@ class Transposed(Convolution):
     def _convolve(self, F: Any, x: Any, *args: Any, **call: Any) -> Any:
         check_transposed(self.weight.dtype, call["kernel"], call["stride"], call["dilate"])
         return functional.deconvolution(F, x, *args, **call)
-
-    def _ways(self) -> Any:
-        return ()
 
 
 class Conv1DTranspose(Transposed, stock.Conv1DTranspose):
@@ -134,32 +137,6 @@ class Conv1DTranspose(Transposed, stock.Conv1DTranspose):
 
     _ndim = 1
 
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: IntOrInts,
-        strides: IntOrInts = 1,
-        padding: PaddingLike = 0,
-        output_padding: IntOrInts = 0,
-        dilation: IntOrInts = 1,
-        groups: int = 1,
-        layout: Optional[str] = "NCW",
-        activation: Optional[str] = None,
-        use_bias: Optional[bool] = True,
-        weight_initializer: Initializer = None,
-        bias_initializer: Initializer = "zeros",
-        in_channels: int = 0,
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(
-            channels, kernel_size, strides, padding, output_padding, dilation, groups, layout,
-            activation, use_bias, weight_initializer, bias_initializer, in_channels, prefix, params,
-            unknown
-        )  # fmt: skip
-
 
 class Conv2DTranspose(Transposed, stock.Conv2DTranspose):
     """2-D transposed convolution with SAME padding; otherwise as ``mxnet.gluon.nn.Conv2DTranspose``.
@@ -182,32 +159,6 @@ class Conv2DTranspose(Transposed, stock.Conv2DTranspose):
     >>> layer(mx.nd.ones((1, 4, 7, 7))).shape
     (1, 8, 14, 14)
     """
-
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: IntOrInts,
-        strides: IntOrInts = (1, 1),
-        padding: PaddingLike = (0, 0),
-        output_padding: IntOrInts = (0, 0),
-        dilation: IntOrInts = (1, 1),
-        groups: int = 1,
-        layout: Optional[str] = "NCHW",
-        activation: Optional[str] = None,
-        use_bias: Optional[bool] = True,
-        weight_initializer: Initializer = None,
-        bias_initializer: Initializer = "zeros",
-        in_channels: int = 0,
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(
-            channels, kernel_size, strides, padding, output_padding, dilation, groups, layout,
-            activation, use_bias, weight_initializer, bias_initializer, in_channels, prefix, params,
-            unknown
-        )  # fmt: skip
 
 
 class Conv3DTranspose(Transposed, stock.Conv3DTranspose):
@@ -235,29 +186,3 @@ class Conv3DTranspose(Transposed, stock.Conv3DTranspose):
     """
 
     _ndim = 3
-
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: IntOrInts,
-        strides: IntOrInts = (1, 1, 1),
-        padding: PaddingLike = (0, 0, 0),
-        output_padding: IntOrInts = (0, 0, 0),
-        dilation: IntOrInts = (1, 1, 1),
-        groups: int = 1,
-        layout: Optional[str] = "NCDHW",
-        activation: Optional[str] = None,
-        use_bias: Optional[bool] = True,
-        weight_initializer: Initializer = None,
-        bias_initializer: Initializer = "zeros",
-        in_channels: int = 0,
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(
-            channels, kernel_size, strides, padding, output_padding, dilation, groups, layout,
-            activation, use_bias, weight_initializer, bias_initializer, in_channels, prefix, params,
-            unknown
-        )  # fmt: skip

@@ -11,8 +11,8 @@ from mxnet.ndarray import NDArray
 from .. import arguments
 from ..arguments import whole
 from ..symbols import as_classic, flat
-from .base import IntOrInts, PaddingLike
-from .conv import Conv1D, Conv2D, Convolution
+from .base import IntOrInts, PaddingLike, operator_arguments
+from .conv import Conv1D, Conv2D, Convolution, Initializer
 
 __all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
 
@@ -24,13 +24,70 @@ class _Depthwise(Convolution):
     filters and groups are inferred from the data of the first call or the symbol of the graph.
     """
 
-    def __init__(self, depth_multiplier: int, in_channels: int, **given: Any):
+    def __init__(
+        self,
+        kernel_size: IntOrInts,
+        strides: IntOrInts = 1,
+        padding: PaddingLike = 0,
+        dilation: IntOrInts = 1,
+        depth_multiplier: int = 1,
+        layout: Optional[str] = None,
+        activation: Optional[str] = None,
+        use_bias: bool = True,
+        weight_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        in_channels: int = 0,
+        prefix: Optional[str] = None,
+        params: Optional[ParameterDict] = None,
+    ) -> None:
+        """Make the layer.
+
+        Parameters
+        ----------
+        kernel_size : int or tuple of int
+            Size of the window: one int for all axes, or one for each.
+        strides : int or tuple of int
+            Step of the window along each axis.
+        padding : str, int, tuple of int or tuple of (int, int)
+            As for :class:`Conv2D`: ``'same'``, ``'same_lower'``, ``'valid'``, ``'causal'`` (one axis
+            only), elements at both ends of each axis, or pairs ``(before, after)``, one for each axis.
+        dilation : int or tuple of int
+            Distance between neighboring elements of the window; 1 for no gaps.
+        depth_multiplier : int
+            Number of output channels for each input channel. Those of one input channel are adjacent.
+        layout : str, optional
+            Order of the axes of data and output: N is the batch, C the channels. None puts the channels
+            first: ``'NCW'`` or ``'NCHW'``. MXNet convolves NHWC on GPUs only.
+        activation : str, optional
+            Function applied to the output, such as ``'relu'``. None applies none.
+        use_bias : bool
+            Whether to add a learned number to each output channel.
+        weight_initializer, bias_initializer : str or mxnet.init.Initializer, optional
+            How to initialize the weight and the bias. None uses the initializer that is given to
+            ``initialize``.
+        in_channels : int
+            Number of input channels. 0 infers it from the first input.
+        prefix : str, optional
+            Start of the names of the block and its parameters. None makes one up.
+        params : ParameterDict, optional
+            Parameters of another block, ``other.params``, to share with this one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is invalid; the message names it and what is allowed. When the layer is
+            called, if the data have the wrong number of axes or channels, or if the channels of a symbol
+            are unknown.
+        """
         self._multiplier = whole("depth_multiplier", depth_multiplier, 1)
         channels = whole("in_channels", in_channels, 0)
         # The stock block requires a number of groups. Build it for one channel if none is known.
         self._any_channels = not channels
         count = channels or 1
-        super().__init__(channels=count * self._multiplier, groups=count, in_channels=count, **given)
+        super().__init__(
+            count * self._multiplier, kernel_size, strides, padding, dilation, count, layout, activation,
+            use_bias, weight_initializer, bias_initializer, count, prefix=prefix, params=params,
+        )  # fmt: skip
         self._any_channels = False
         self._channels, self._in_channels = channels * self._multiplier, channels
 
@@ -63,7 +120,7 @@ class _Depthwise(Convolution):
         self._channels, self._in_channels = channels * self._multiplier, channels
         counts = {"num_filter": self._channels, "num_group": channels}
         self._call.update(counts)
-        self._kwargs.update(counts)
+        operator_arguments(self).update(counts)
 
     def _channels_of(self, x):
         layout = self._layout
@@ -134,48 +191,12 @@ def _shapes_being_traced() -> Dict[str, Tuple[int, ...]]:
 class DepthwiseConv1D(_Depthwise, Conv1D):
     """1-D depthwise convolution: each channel has its own ``depth_multiplier`` kernels.
 
-    Parameters
-    ----------
-    kernel_size : int or tuple of int
-        Size of the window.
-    strides : int or tuple of int
-        Step of the window along each axis.
-    padding : int, str, tuple of int or tuple of (int, int)
-        As for :class:`Conv1D`: ``'same'``, ``'same_lower'``, ``'valid'``, ``'causal'``, elements at both
-        ends, or ``((before, after),)``.
-    dilation : int or tuple of int
-        Distance between neighboring elements of the window; 1 for no gaps.
-    depth_multiplier : int
-        Number of output channels for each input channel. Those of one input channel are adjacent.
-    layout : {'NCW', 'NWC'}
-        Order of the axes of data and output: N is the batch, C the channels. MXNet convolves NWC on
-        GPUs only.
-    activation : str, optional
-        Function applied to the output, such as ``'relu'``. None applies none.
-    use_bias : bool
-        Whether to add a learned number to each output channel.
-    weight_initializer, bias_initializer : str or mxnet.init.Initializer, optional
-        How to initialize the weight and the bias. None uses the initializer that is given to
-        ``initialize``.
-    in_channels : int
-        Number of input channels. 0 infers it from the first input.
-    prefix : str, optional
-        Start of the names of the block and its parameters. None makes one up.
-    params : ParameterDict, optional
-        Parameters of another block, ``other.params``, to share with this one.
-
     Inputs:
         - **data**: shape (batch_size, in_channels, width) for layout NCW.
 
     Outputs:
         - **out**: shape (batch_size, in_channels * depth_multiplier, out_width), sizes as for
           :class:`Conv1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is invalid; the message names it and what is allowed. When the layer is called, if
-        the data have the wrong number of axes or channels, or if the channels of a symbol are unknown.
 
     Notes
     -----
@@ -194,71 +215,9 @@ class DepthwiseConv1D(_Depthwise, Conv1D):
     ((1, 8, 8), (8, 1, 3))
     """
 
-    def __init__(
-        self,
-        kernel_size: IntOrInts,
-        strides: IntOrInts = 1,
-        padding: PaddingLike = 0,
-        dilation: IntOrInts = 1,
-        depth_multiplier: int = 1,
-        layout: str = "NCW",
-        activation: Optional[str] = None,
-        use_bias: bool = True,
-        weight_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        in_channels: int = 0,
-        prefix: Optional[str] = None,
-        params: Optional[ParameterDict] = None,
-    ):
-        super().__init__(
-            depth_multiplier,
-            in_channels,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            dilation=dilation,
-            layout=layout,
-            activation=activation,
-            use_bias=use_bias,
-            weight_initializer=weight_initializer,
-            bias_initializer=bias_initializer,
-            prefix=prefix,
-            params=params,
-        )
-
 
 class DepthwiseConv2D(_Depthwise, Conv2D):
     """2-D depthwise convolution: each channel has its own ``depth_multiplier`` kernels.
-
-    Parameters
-    ----------
-    kernel_size : int or tuple of int
-        Size of the window: one int for both axes, or one for each.
-    strides : int or tuple of int
-        Step of the window along each axis.
-    padding : int, str, tuple of int or tuple of (int, int)
-        As for :class:`Conv2D`: ``'same'``, ``'same_lower'``, ``'valid'``, elements at both ends of each
-        axis, or ``((top, bottom), (left, right))``.
-    dilation : int or tuple of int
-        Distance between neighboring elements of the window; 1 for no gaps.
-    depth_multiplier : int
-        Number of output channels for each input channel. Those of one input channel are adjacent.
-    layout : {'NCHW', 'NHWC'}
-        Order of the axes of data and output: N is the batch, C the channels. MXNet convolves NHWC on
-        GPUs only.
-    activation : str, optional
-        Function applied to the output, such as ``'relu'``. None applies none.
-    use_bias : bool
-        Whether to add a learned number to each output channel.
-    weight_initializer, bias_initializer : str or mxnet.init.Initializer, optional
-        How to initialize the weight and the bias. None uses the initializer that is given to
-        ``initialize``.
-    in_channels : int
-        Number of input channels. 0 infers it from the first input.
-    prefix : str, optional
-        Start of the names of the block and its parameters. None makes one up.
-    params : ParameterDict, optional
-        Parameters of another block, ``other.params``, to share with this one.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
@@ -266,11 +225,6 @@ class DepthwiseConv2D(_Depthwise, Conv2D):
     Outputs:
         - **out**: shape (batch_size, in_channels * depth_multiplier, out_height, out_width), sizes as
           for :class:`Conv1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :class:`DepthwiseConv1D`.
 
     Notes
     -----
@@ -290,35 +244,3 @@ class DepthwiseConv2D(_Depthwise, Conv2D):
     >>> layer
     DepthwiseConv2D(32 -> 32, kernel_size=(3, 3), stride=(2, 2), padding='same')
     """
-
-    def __init__(
-        self,
-        kernel_size: IntOrInts,
-        strides: IntOrInts = 1,
-        padding: PaddingLike = 0,
-        dilation: IntOrInts = 1,
-        depth_multiplier: int = 1,
-        layout: str = "NCHW",
-        activation: Optional[str] = None,
-        use_bias: bool = True,
-        weight_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        in_channels: int = 0,
-        prefix: Optional[str] = None,
-        params: Optional[ParameterDict] = None,
-    ):
-        super().__init__(
-            depth_multiplier,
-            in_channels,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            dilation=dilation,
-            layout=layout,
-            activation=activation,
-            use_bias=use_bias,
-            weight_initializer=weight_initializer,
-            bias_initializer=bias_initializer,
-            prefix=prefix,
-            params=params,
-        )

@@ -1,9 +1,10 @@
 """Global pooling: the stock layers, with an error that helps users who pass a window."""
 
-from typing import Any, Dict, NoReturn, Optional
+from typing import Any, NoReturn, Optional
 
 from mxnet.gluon import nn as stock
 
+from ..arguments import check_layout
 from .checks import refuse_unknown
 from .gluon import HybridBlock
 
@@ -22,14 +23,23 @@ _WINDOW = ("padding", "pad", "pool_size", "kernel_size", "kernel", "strides", "s
 class GlobalPooling(HybridBlock):
     """Mixin for a stock global pooling; place it before the stock class."""
 
-    def __init__(self, layout: str, prefix: Optional[str], params: Any, unknown: Dict[str, Any]) -> None:
-        """Check the arguments and make the layer.
+    _ndim = 2
+
+    def __init__(
+        self,
+        layout: Optional[str] = None,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        """Make the layer.
 
         Parameters
         ----------
-        layout : str
-            Order of the axes of data and output: N is the batch, C the channels. Channels come second
-            or last.
+        layout : str, optional
+            Order of the axes of data and output: N is the batch, C the channels. None puts the channels
+            first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. Otherwise they come last.
         prefix : str, optional
             Start of the name of the layer. None makes one up, such as ``pool0_``.
         params : mxnet.gluon.ParameterDict, optional
@@ -51,11 +61,8 @@ class GlobalPooling(HybridBlock):
                     f"nothing to pad. To choose a window, use {kind.replace('Global', '')}"
                 )
         refuse_unknown(self, unknown, {"data_format": "layout"})
-        given: Dict[str, Any] = {"layout": layout, "prefix": prefix, "params": params}
-        try:
-            super().__init__(**given)
-        except AssertionError as error:  # raised by stock blocks for an invalid argument
-            raise ValueError(f"layout={layout!r} is invalid: {error}") from None
+        given: Any = {"layout": check_layout(layout, self._ndim), "prefix": prefix, "params": params}
+        super().__init__(**given)
 
 
 class GlobalMaxPool1D(GlobalPooling, stock.GlobalMaxPool1D):
@@ -74,15 +81,7 @@ class GlobalMaxPool1D(GlobalPooling, stock.GlobalMaxPool1D):
     (1, 4, 1)
     """
 
-    def __init__(
-        self,
-        layout: str = "NCW",
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(layout, prefix, params, unknown)
+    _ndim = 1
 
 
 class GlobalMaxPool2D(GlobalPooling, stock.GlobalMaxPool2D):
@@ -101,16 +100,6 @@ class GlobalMaxPool2D(GlobalPooling, stock.GlobalMaxPool2D):
     (1, 4, 1, 1)
     """
 
-    def __init__(
-        self,
-        layout: str = "NCHW",
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(layout, prefix, params, unknown)
-
 
 class GlobalMaxPool3D(GlobalPooling, stock.GlobalMaxPool3D):
     """Maximum over depth, height and width of any size, as ``mxnet.gluon.nn.GlobalMaxPool3D``.
@@ -128,15 +117,7 @@ class GlobalMaxPool3D(GlobalPooling, stock.GlobalMaxPool3D):
     (1, 4, 1, 1, 1)
     """
 
-    def __init__(
-        self,
-        layout: str = "NCDHW",
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(layout, prefix, params, unknown)
+    _ndim = 3
 
 
 class GlobalAvgPool1D(GlobalPooling, stock.GlobalAvgPool1D):
@@ -155,15 +136,7 @@ class GlobalAvgPool1D(GlobalPooling, stock.GlobalAvgPool1D):
     (1, 4, 1)
     """
 
-    def __init__(
-        self,
-        layout: str = "NCW",
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(layout, prefix, params, unknown)
+    _ndim = 1
 
 
 class GlobalAvgPool2D(GlobalPooling, stock.GlobalAvgPool2D):
@@ -182,16 +155,6 @@ class GlobalAvgPool2D(GlobalPooling, stock.GlobalAvgPool2D):
     (1, 4, 1, 1)
     """
 
-    def __init__(
-        self,
-        layout: str = "NCHW",
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(layout, prefix, params, unknown)
-
 
 class GlobalAvgPool3D(GlobalPooling, stock.GlobalAvgPool3D):
     """Average over depth, height and width of any size, as ``mxnet.gluon.nn.GlobalAvgPool3D``.
@@ -209,12 +172,4 @@ class GlobalAvgPool3D(GlobalPooling, stock.GlobalAvgPool3D):
     (1, 4, 1, 1, 1)
     """
 
-    def __init__(
-        self,
-        layout: str = "NCDHW",
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(layout, prefix, params, unknown)
+    _ndim = 3

@@ -18,57 +18,16 @@ __all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D"]
 class Pooling(Windowed):
     """Base class of the poolings over one, two and three axes."""
 
-    _pool_type = "max"
     _dtype: Any = "float32"  # of the data, as set by ``cast``
 
-    def __init__(
-        self,
-        pool_size: IntOrInts,
-        strides: Optional[IntOrInts],
-        padding: PaddingLike,
-        layout: Optional[str],
-        ceil_mode: bool,
-        prefix: Optional[str],
-        params: Any,
-        unknown: Dict[str, Any],
-        **more: Optional[bool],
-    ) -> None:
-        """Check the arguments and make the layer.
-
-        Parameters
-        ----------
-        pool_size : int or tuple of int
-            Size of the window: one int for all axes, or one for each.
-        strides : int or tuple of int, optional
-            Step of the window along each axis. None steps by ``pool_size``.
-        padding : str, int, tuple of int or tuple of (int, int)
-            Elements around the input, which never affect a maximum. ``'same'`` gives
-            ``ceil(in / strides)`` outputs and puts the odd element at the end, as TensorFlow and Keras
-            do; ``'same_lower'`` puts it at the start; ``'valid'`` adds none. Letter case is ignored.
-            Ints are elements at both ends of each axis, as in stock Gluon; pairs ``(before, after)``,
-            one for each axis, differ between the ends. Each amount must be less than the window.
-        layout : str
-            Order of the axes of data and output: N is the batch, C the channels.
-        ceil_mode : bool
-            Whether to round the number of windows up instead of down. Must be False if ``padding`` is a
-            word or pairs, which set the size.
-        prefix : str, optional
-            Start of the name of the layer. None makes one up, such as ``pool0_``.
-        params : mxnet.gluon.ParameterDict, optional
-            Accepted for all Gluon blocks; a pooling has no parameters.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is invalid; the message names it, its value and what is allowed. When the
-            layer is called, if the input has the wrong number of axes, no elements or an integer dtype,
-            or is too small for the window.
-        """
+    def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
+        """Check the arguments of a public constructor, and make the layer."""
         refuse_unknown(self, unknown, POOLING_NAMES)
-        ndim = self._ndim
-        layout = check_layout(layout, ndim)
-        window = per_axis("pool_size", pool_size, ndim)
-        steps = window if strides is None else per_axis("strides", strides, ndim)
+        given["layout"] = check_layout(given["layout"], self._ndim)
+        window = given["pool_size"] = per_axis("pool_size", given["pool_size"], self._ndim)
+        steps = given["strides"]
+        given["strides"] = window if steps is None else per_axis("strides", steps, self._ndim)
+        padding, ceil_mode = given["padding"], given["ceil_mode"]
         ours, own = self._split(padding, window)
         if ours is not None and ceil_mode:
             raise ValueError(
@@ -78,27 +37,9 @@ class Pooling(Windowed):
         amounts = tuple(zip(own, own)) if ours is None else ours
         if isinstance(amounts, tuple):
             _check_amounts(padding, amounts, window)
-        if "count_include_pad" in more and more["count_include_pad"] is None:
-            more["count_include_pad"] = ours not in ("same", "same_lower")
-        call = {
-            "kernel": window,
-            "pool_type": self._pool_type,
-            "stride": steps,
-            "layout": layout,
-            **more,
-        }
-        super().__init__(
-            ours,
-            call,
-            pool_size=window,
-            strides=steps,
-            padding=own,
-            layout=layout,
-            ceil_mode=ceil_mode,
-            prefix=prefix,
-            params=params,
-            **more,
-        )
+        if given.get("count_include_pad", False) is None:
+            given["count_include_pad"] = ours not in ("same", "same_lower")
+        super().__init__(ours, **{**given, "padding": own})
 
     def cast(self, dtype: Any) -> None:
         super().cast(dtype)
@@ -123,14 +64,11 @@ class Pooling(Windowed):
     def _data_dtype(self) -> str:
         return np.dtype(self._dtype).name
 
-    def _ways(self) -> Any:
-        sizes, channels = self._in_size, self._seen_channels
-        if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
-            return ()
+    def _ways_at(self, sizes: Ints, channels: int) -> Dict[str, Any]:
         call = self._call
         windows = windows_of(call["kernel"], call["stride"], (1,) * self._ndim, self._padding)
         whole = bool(call.get("count_include_pad"))
-        return ways_to_pool(windows, sizes, self._pool_type, whole, channels)
+        return ways_to_pool(windows, sizes, call["pool_type"], whole, channels)
 
 
 def _check_amounts(given: Any, pairs: Pairs, window: Ints) -> None:
@@ -141,7 +79,60 @@ def _check_amounts(given: Any, pairs: Pairs, window: Ints) -> None:
         )
 
 
-class MaxPool1D(Pooling, stock.MaxPool1D):
+class MaxPooling(Pooling):
+    """Base class of the max poolings over one, two and three axes."""
+
+    def __init__(
+        self,
+        pool_size: IntOrInts = 2,
+        strides: Optional[IntOrInts] = None,
+        padding: PaddingLike = 0,
+        layout: Optional[str] = None,
+        ceil_mode: bool = False,
+        *,
+        prefix: Optional[str] = None,
+        params: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
+        """Make the layer.
+
+        Parameters
+        ----------
+        pool_size : int or tuple of int
+            Size of the window: one int for all axes, or one for each.
+        strides : int or tuple of int, optional
+            Step of the window along each axis. None steps by ``pool_size``.
+        padding : str, int, tuple of int or tuple of (int, int)
+            Elements around the input, which never affect a maximum. ``'same'`` gives
+            ``ceil(in / strides)`` outputs and puts the odd element at the end, as TensorFlow and Keras
+            do; ``'same_lower'`` puts it at the start; ``'valid'`` adds none. Letter case is ignored.
+            Ints are elements at both ends of each axis, as in stock Gluon; pairs ``(before, after)``,
+            one for each axis, differ between the ends. Each amount must be less than the window.
+        layout : str, optional
+            Order of the axes of data and output: N is the batch, C the channels. None puts the channels
+            first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. Otherwise they come last.
+        ceil_mode : bool
+            Whether to round the number of windows up instead of down. Must be False if ``padding`` is a
+            word or pairs, which set the size.
+        prefix : str, optional
+            Start of the name of the layer. None makes one up, such as ``pool0_``.
+        params : mxnet.gluon.ParameterDict, optional
+            Accepted for all Gluon blocks; a pooling has no parameters.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is invalid; the message names it, its value and what is allowed. When the
+            layer is called, if the input has the wrong number of axes, no elements or an integer dtype,
+            or is too small for the window.
+        """
+        super().__init__(
+            unknown, pool_size=pool_size, strides=strides, padding=padding, layout=layout,
+            ceil_mode=ceil_mode, prefix=prefix, params=params,
+        )  # fmt: skip
+
+
+class MaxPool1D(MaxPooling, stock.MaxPool1D):
     """1-D max pooling with SAME padding; otherwise as ``mxnet.gluon.nn.MaxPool1D``.
 
     Inputs:
@@ -161,22 +152,8 @@ class MaxPool1D(Pooling, stock.MaxPool1D):
 
     _ndim = 1
 
-    def __init__(
-        self,
-        pool_size: IntOrInts = 2,
-        strides: Optional[IntOrInts] = None,
-        padding: PaddingLike = 0,
-        layout: Optional[str] = "NCW",
-        ceil_mode: bool = False,
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, layout, ceil_mode, prefix, params, unknown)
 
-
-class MaxPool2D(Pooling, stock.MaxPool2D):
+class MaxPool2D(MaxPooling, stock.MaxPool2D):
     """2-D max pooling with SAME padding; otherwise as ``mxnet.gluon.nn.MaxPool2D``.
 
     Inputs:
@@ -194,22 +171,8 @@ class MaxPool2D(Pooling, stock.MaxPool2D):
     (1, 512, 13, 13)
     """
 
-    def __init__(
-        self,
-        pool_size: IntOrInts = (2, 2),
-        strides: Optional[IntOrInts] = None,
-        padding: PaddingLike = 0,
-        layout: Optional[str] = "NCHW",
-        ceil_mode: bool = False,
-        *,
-        prefix: Optional[str] = None,
-        params: Any = None,
-        **unknown: NoReturn,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, layout, ceil_mode, prefix, params, unknown)
 
-
-class MaxPool3D(Pooling, stock.MaxPool3D):
+class MaxPool3D(MaxPooling, stock.MaxPool3D):
     """3-D max pooling with SAME padding; otherwise as ``mxnet.gluon.nn.MaxPool3D``.
 
     Inputs:
@@ -231,14 +194,16 @@ class MaxPool3D(Pooling, stock.MaxPool3D):
 
     def __init__(
         self,
-        pool_size: IntOrInts = (2, 2, 2),
+        pool_size: IntOrInts = 2,
         strides: Optional[IntOrInts] = None,
         padding: PaddingLike = 0,
-        ceil_mode: bool = False,
-        layout: Optional[str] = "NCDHW",
+        ceil_mode: bool = False,  # before the layout, as in stock Gluon for three axes
+        layout: Optional[str] = None,
         *,
         prefix: Optional[str] = None,
         params: Any = None,
         **unknown: NoReturn,
     ) -> None:
-        super().__init__(pool_size, strides, padding, layout, ceil_mode, prefix, params, unknown)
+        super().__init__(
+            pool_size, strides, padding, layout, ceil_mode, prefix=prefix, params=params, **unknown
+        )

@@ -7,7 +7,7 @@ from mxnet.gluon import HybridBlock, ParameterDict
 from ..arguments import whole
 from .base import IntOrInts, PaddingLike
 from .checks import check_initializer
-from .conv import Conv1D, Conv2D
+from .conv import Conv1D, Conv2D, Initializer
 from .depthwise import DepthwiseConv1D, DepthwiseConv2D
 
 __all__ = ["SeparableConv1D", "SeparableConv2D"]
@@ -22,36 +22,69 @@ class _Separable(HybridBlock):
     def __init__(
         self,
         channels: int,
-        window: dict,
-        how: dict,
-        initializers: tuple,
-        in_channels: int,
-        prefix: Optional[str],
-        params: Optional[ParameterDict],
-    ):
+        kernel_size: IntOrInts,
+        strides: IntOrInts = 1,
+        padding: PaddingLike = 0,
+        dilation: IntOrInts = 1,
+        depth_multiplier: int = 1,
+        layout: Optional[str] = None,
+        activation: Optional[str] = None,
+        use_bias: bool = True,
+        depthwise_initializer: Initializer = None,
+        pointwise_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        in_channels: int = 0,
+        prefix: Optional[str] = None,
+        params: Optional[ParameterDict] = None,
+    ) -> None:
+        """Make the block.
+
+        Parameters
+        ----------
+        channels : int
+            Number of output channels, also called filters.
+        kernel_size, strides, padding, dilation : int, str or tuple
+            Window of the depthwise convolution, as for :class:`DepthwiseConv2D`.
+        depth_multiplier : int
+            Number of channels that the depthwise convolution returns for each input channel.
+        layout : str, optional
+            Order of the axes of data and output: N is the batch, C the channels. None puts the channels
+            first: ``'NCW'`` or ``'NCHW'``. MXNet convolves NHWC on GPUs only.
+        activation : str, optional
+            Function applied to the output, such as ``'relu'``. None applies none.
+        use_bias : bool
+            Whether to add a learned number to each output channel. The depthwise convolution has no
+            bias.
+        depthwise_initializer, pointwise_initializer, bias_initializer : str or Initializer, optional
+            How to initialize the two weights and the bias. None uses the initializer that is given to
+            ``initialize``.
+        in_channels : int
+            Number of input channels. 0 infers it from the first input.
+        prefix : str, optional
+            Start of the names of the block and its parameters. None makes one up.
+        params : ParameterDict, optional
+            Parameters of another block, ``other.params``, to share with this one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As :class:`DepthwiseConv2D`.
+        """
         channels = whole("channels", channels, 1)
         in_channels = whole("in_channels", in_channels, 0)
-        spatial, pointwise = initializers
-        check_initializer("depthwise_initializer", spatial)
-        check_initializer("pointwise_initializer", pointwise)
+        check_initializer("depthwise_initializer", depthwise_initializer)
+        check_initializer("pointwise_initializer", pointwise_initializer)
         super().__init__(prefix=prefix, params=params)
         with self.name_scope():
             self.depthwise = self._depthwise(
-                **window,
-                use_bias=False,
-                weight_initializer=spatial,
-                in_channels=in_channels,
-                prefix="depthwise_",
-            )
+                kernel_size, strides, padding, dilation, depth_multiplier, layout, use_bias=False,
+                weight_initializer=depthwise_initializer, in_channels=in_channels, prefix="depthwise_",
+            )  # fmt: skip
             self.pointwise = self._pointwise(
-                channels,
-                1,
-                layout=window["layout"],
-                weight_initializer=pointwise,
-                in_channels=in_channels * window["depth_multiplier"],
-                prefix="pointwise_",
-                **how,
-            )
+                channels, 1, layout=layout, activation=activation, use_bias=use_bias,
+                weight_initializer=pointwise_initializer, bias_initializer=bias_initializer,
+                in_channels=in_channels * depth_multiplier, prefix="pointwise_",
+            )  # fmt: skip
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         return self.pointwise(self.depthwise(x))
@@ -63,41 +96,11 @@ class _Separable(HybridBlock):
 class SeparableConv1D(_Separable):
     """1-D depthwise convolution followed by a convolution whose window is one element.
 
-    Parameters
-    ----------
-    channels : int
-        Number of output channels, also called filters.
-    kernel_size, strides, padding, dilation : int, str or tuple
-        Window of the depthwise convolution, as for :class:`DepthwiseConv1D`.
-    depth_multiplier : int
-        Number of channels that the depthwise convolution returns for each input channel.
-    layout : {'NCW', 'NWC'}
-        Order of the axes of data and output: N is the batch, C the channels. MXNet convolves NWC on
-        GPUs only.
-    activation : str, optional
-        Function applied to the output, such as ``'relu'``. None applies none.
-    use_bias : bool
-        Whether to add a learned number to each output channel. The depthwise convolution has no bias.
-    depthwise_initializer, pointwise_initializer, bias_initializer : str or Initializer, optional
-        How to initialize the two weights and the bias. None uses the initializer that is given to
-        ``initialize``.
-    in_channels : int
-        Number of input channels. 0 infers it from the first input.
-    prefix : str, optional
-        Start of the names of the block and its parameters. None makes one up.
-    params : ParameterDict, optional
-        Parameters of another block, ``other.params``, to share with this one.
-
     Inputs:
         - **data**: shape (batch_size, in_channels, width) for layout NCW.
 
     Outputs:
         - **out**: shape (batch_size, channels, out_width), sizes as for :class:`Conv1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :class:`DepthwiseConv1D`.
 
     Notes
     -----
@@ -121,75 +124,15 @@ class SeparableConv1D(_Separable):
 
     _depthwise, _pointwise = DepthwiseConv1D, Conv1D
 
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: IntOrInts,
-        strides: IntOrInts = 1,
-        padding: PaddingLike = 0,
-        dilation: IntOrInts = 1,
-        depth_multiplier: int = 1,
-        layout: str = "NCW",
-        activation: Optional[str] = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        in_channels: int = 0,
-        prefix: Optional[str] = None,
-        params: Optional[ParameterDict] = None,
-    ):
-        window = dict(
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            dilation=dilation,
-            depth_multiplier=depth_multiplier,
-            layout=layout,
-        )
-        how = dict(activation=activation, use_bias=use_bias, bias_initializer=bias_initializer)
-        initializers = depthwise_initializer, pointwise_initializer
-        super().__init__(channels, window, how, initializers, in_channels, prefix, params)
-
 
 class SeparableConv2D(_Separable):
     """2-D depthwise convolution followed by a convolution whose window is one element.
-
-    Parameters
-    ----------
-    channels : int
-        Number of output channels, also called filters.
-    kernel_size, strides, padding, dilation : int, str or tuple
-        Window of the depthwise convolution, as for :class:`DepthwiseConv2D`.
-    depth_multiplier : int
-        Number of channels that the depthwise convolution returns for each input channel.
-    layout : {'NCHW', 'NHWC'}
-        Order of the axes of data and output: N is the batch, C the channels. MXNet convolves NHWC on
-        GPUs only.
-    activation : str, optional
-        Function applied to the output, such as ``'relu'``. None applies none.
-    use_bias : bool
-        Whether to add a learned number to each output channel. The depthwise convolution has no bias.
-    depthwise_initializer, pointwise_initializer, bias_initializer : str or Initializer, optional
-        How to initialize the two weights and the bias. None uses the initializer that is given to
-        ``initialize``.
-    in_channels : int
-        Number of input channels. 0 infers it from the first input.
-    prefix : str, optional
-        Start of the names of the block and its parameters. None makes one up.
-    params : ParameterDict, optional
-        Parameters of another block, ``other.params``, to share with this one.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.
 
     Outputs:
         - **out**: shape (batch_size, channels, out_height, out_width), sizes as for :class:`Conv1D`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :class:`DepthwiseConv1D`.
 
     Notes
     -----
@@ -217,33 +160,3 @@ class SeparableConv2D(_Separable):
     """
 
     _depthwise, _pointwise = DepthwiseConv2D, Conv2D
-
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: IntOrInts,
-        strides: IntOrInts = 1,
-        padding: PaddingLike = 0,
-        dilation: IntOrInts = 1,
-        depth_multiplier: int = 1,
-        layout: str = "NCHW",
-        activation: Optional[str] = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        in_channels: int = 0,
-        prefix: Optional[str] = None,
-        params: Optional[ParameterDict] = None,
-    ):
-        window = dict(
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            dilation=dilation,
-            depth_multiplier=depth_multiplier,
-            layout=layout,
-        )
-        how = dict(activation=activation, use_bias=use_bias, bias_initializer=bias_initializer)
-        initializers = depthwise_initializer, pointwise_initializer
-        super().__init__(channels, window, how, initializers, in_channels, prefix, params)

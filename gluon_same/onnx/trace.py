@@ -13,7 +13,7 @@ from mxnet.gluon import Block
 from .. import geometry
 from ..arguments import normalize_padding
 from ..geometry import Window
-from ..nn.base import Windowed
+from ..nn.base import Windowed, operator_arguments
 from ..nn.conv import Convolution
 from ..nn.conv_transpose import Transposed
 from ..nn.pool import Pooling
@@ -132,18 +132,14 @@ class Trace:
 
     @contextmanager
     def _marking(self, block):
-        name: str
-        whole: Any
-        mark: Any
-        if isinstance(block, Convolution):
-            name, whole = "_convolve", Convolution._convolve
-            if isinstance(block, Transposed):
-                whole = Transposed._convolve
-            mark = self._transposed if isinstance(block, Transposed) else self._convolution
-        else:
-            name, whole, mark = "hybrid_forward", Pooling.hybrid_forward, self._pooling
+        kinds: List[Tuple[type, str, Any]] = [
+            (Convolution, "_convolve", self._convolution),
+            (Transposed, "_convolve", self._transposed),
+            (Pooling, "hybrid_forward", self._pooling),
+        ]
+        base, name, mark = next(kind for kind in kinds if isinstance(block, kind[0]))
         original = getattr(block, name)
-        if original.__func__ is not whole:  # a subclass overrides it, so export what that builds
+        if original.__func__ is not vars(base)[name]:  # a subclass overrides it: export what it builds
             yield
             return
 
@@ -201,7 +197,7 @@ class Trace:
     def _mark(self, block, kind, inputs, place, **changed):
         """Return one operator for a block, followed by a slice to its output size."""
         *inputs, restore = classic(*(x for x in inputs if x is not None))
-        kwargs = {**block._kwargs, **changed}
+        kwargs = {**operator_arguments(block), **changed}
         layout = kwargs.pop("layout")
         ndim = len(layout)
         last = layout.endswith("C")

@@ -16,7 +16,7 @@ class Picture(Windows):
 
     Parameters
     ----------
-    in_size, kernel, stride, dilation, padding, operator, extra, transposed
+    in_size, kernel, stride, dilation, padding, operator, extra
         As for :class:`~.windows.Windows`.
 
     Examples
@@ -126,4 +126,4 @@ def explain(
         raise ValueError(
             f"mode={mode!r} cuts off the whole output of the transposed convolution: use less"
         )
-    return Picture(in_size, kernel, stride, dilation, padding, operator, extra, transposed)
+    return Picture(in_size, kernel, stride, dilation, padding, operator, extra if transposed else None)

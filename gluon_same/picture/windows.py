@@ -37,10 +37,9 @@ class Windows:
         are cut off.
     operator : (int, int), optional
         Padding of an operator that computes more windows. The surplus windows are drawn as dropped.
-    extra : int
-        For a transposed convolution, elements added at the end.
-    transposed : bool
-        Whether each window is the part of the output to which one input element contributes. The
+    extra : int, optional
+        For a transposed convolution, elements added at the end; None for other windows. Each window of
+        a transposed convolution is the part of the output to which one input element contributes. The
         axis is then the output.
 
     Attributes
@@ -61,14 +60,13 @@ class Windows:
         dilation: int = 1,
         padding: Tuple[int, int] = (0, 0),
         operator: Optional[Tuple[int, int]] = None,
-        extra: int = 0,
-        transposed: bool = False,
+        extra: Optional[int] = None,
     ):
         self.span = geometry.effective_kernel(kernel, dilation)
         self.in_size, self.kernel, self.stride, self.dilation = in_size, kernel, stride, dilation
         self.before, self.after = padding
-        self.transposed = transposed
-        if transposed:
+        self.transposed = extra is not None
+        if extra is not None:
             self.padding = self.operator = padding
             self.out = self.count = in_size
             self.size = (in_size - 1) * stride + self.span - sum(padding) + extra

@@ -1,6 +1,6 @@
 """Rules that decide whether an operator pads as SAME does, and whether its author meant SAME.
 
-The functions take an operator's arguments as a dict, as Gluon's blocks keep them in ``_kwargs``:
+The functions take an operator's arguments as a dict, as :func:`.operator_arguments` returns them:
 ``kernel``, ``stride``, ``pad``, ``dilate``, and ``adj`` for a transposed convolution.
 """
 

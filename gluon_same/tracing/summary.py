@@ -6,6 +6,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 from mxnet.gluon import Block
 
 from ..arguments import shape_of
+from ..nn.base import operator_arguments
 from .shapes import Shapes
 from .specialize import plain_class
 from .trace import not_traced, trace_layers
@@ -173,8 +174,8 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
 
 def _window(block: Block) -> Tuple[str, str]:
     """Return the window and the padding of a block as text, or two empty strings without a window."""
-    known = getattr(block, "_kwargs", {})
-    if not isinstance(known, dict) or "kernel" not in known:
+    known = operator_arguments(block)
+    if "kernel" not in known:
         return "", ""
     if known.get("global_pool"):
         return "global", ""

@@ -7,7 +7,7 @@ from mxnet.gluon import Block, SymbolBlock
 from mxnet.gluon import nn as stock
 
 from .. import nn
-from ..nn.base import Windowed, _Shown
+from ..nn.base import Windowed, operator_arguments
 from .same_rules import counts_padding, meant_as_same, of_node, padding_of, pads_as_same
 from .specialize import plain_class, release
 from .summary import _window
@@ -22,11 +22,6 @@ _OURS = {
     for kind in ("Conv{}D", "Conv{}DTranspose", "MaxPool{}D", "AvgPool{}D")
     for name in map(kind.format, (1, 2, 3))
 }
-
-
-#: Arguments of MXNet's operators that the functions of :mod:`gluon_same.functional` share.
-_CALL = {"kernel", "num_filter", "stride", "dilate", "num_group", "layout", "adj"}
-_CALL |= {"pool_type", "count_include_pad"}
 
 
 class Layer(NamedTuple):
@@ -189,16 +184,17 @@ def _differs(block):
     """Return whether a block has windows that differ from those of SAME at some input size."""
     if isinstance(block, SymbolBlock):
         return not all(map(pads_as_same, _windows_in(block)))
-    if _base(type(block)) is None or block._kwargs.get("global_pool"):
+    known = operator_arguments(block)
+    if _base(type(block)) is None or known.get("global_pool"):
         return False
-    return not pads_as_same(block._kwargs, getattr(block, "_padding", None))
+    return not pads_as_same(known, getattr(block, "_padding", None))
 
 
 def _is_meant(block):
     if isinstance(block, SymbolBlock):
         return any(meant_as_same(known) and not pads_as_same(known) for known in _windows_in(block))
     # The author of a word or of pairs could have chosen SAME, so these stay.
-    return getattr(block, "_padding", None) is None and meant_as_same(block._kwargs)
+    return getattr(block, "_padding", None) is None and meant_as_same(operator_arguments(block))
 
 
 def _windows_in(block):
@@ -256,23 +252,21 @@ def _revive(cls):
 
 def _change(block, cls):
     block.__class__ = cls
-    known = block._kwargs
+    known = operator_arguments(block)
     none = (0,) * len(known["kernel"])
     for name, value in [("pooling_convention", "valid"), ("count_include_pad", False), ("adj", none)]:
         if name in known:
             known[name] = value
     if "adj" in known:
         block.outpad = none  # a second copy in the stock block
-    call = {name: value for name, value in known.items() if name in _CALL}
-    known["pad"], call["pad"] = _Shown("same"), "same"
-    layout = known["layout"]
-    vars(block).update(_padding="same", _layout=layout, _call=call, _in_shape=None, _way=None)
+    block._pad_by("same")
 
 
 def _layer(path, block):
     if isinstance(block, SymbolBlock):
         return Layer(path, "SymbolBlock", "", "a graph", "a graph")
     window, padding = _window(block)
-    if counts_padding(block._kwargs, padding_of(block._kwargs, getattr(block, "_padding", None))[0]):
+    known = operator_arguments(block)
+    if counts_padding(known, padding_of(known, getattr(block, "_padding", None))[0]):
         padding += ", counted"
     return Layer(path, plain_class(type(block)).__name__, window, padding, padding)

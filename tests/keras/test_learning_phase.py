@@ -161,3 +161,8 @@ def test_identity_keeps_tensors_of_unknown_size(K, patched):
     np.testing.assert_array_equal(K.function([x], [y])([np.ones((2, 5, 3))])[0], np.ones((2, 5, 3)))
     variable = K.variable(np.arange(6).reshape(2, 3))
     np.testing.assert_array_equal(K.eval(K.identity(variable)), K.eval(variable))
+
+
+def test_a_level_that_is_no_probability_is_refused(K, patched):
+    with pytest.raises(ValueError, match="`level` argument must be between 0 and 1.*level=2"):
+        K.dropout(K.ones((2, 3)), 2)

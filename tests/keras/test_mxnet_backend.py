@@ -9,6 +9,7 @@ from importlib import metadata
 import numpy as np
 import pytest
 
+import reference
 from gluon_same.keras import mxnet_backend
 
 RELATED = ("keras", "keras_applications", "keras_preprocessing")
@@ -142,6 +143,19 @@ def test_errors_have_the_words_of_keras(variables):
         K.conv2d(x, K.variable(np.ones((3, 3, 4, 4))))
     with pytest.raises(ValueError, match=r"`kernel` must have 4 axes.*\(3, 3, 4\)"):
         K.conv2d(x, K.variable(np.ones((3, 3, 4))))
+
+
+def test_transposed_convolution_over_three_axes(variables):
+    K, _, _ = variables
+    x = K.variable(np.random.standard_normal((1, 3, 4, 5, 2)))
+    kernel = K.variable(np.random.standard_normal((3, 2, 3, 4, 2)))
+    out = K.conv3d_transpose(x, kernel, (1, 6, 7, 10, 4), (2, 2, 2), padding="same")
+    pads = [(0, 1), (0, 1), (0, 1)]  # of 7, 8 and 11 elements in the full result
+    want = reference.deconvolution(
+        K.eval(x).transpose(0, 4, 1, 2, 3), K.eval(kernel).transpose(4, 3, 0, 1, 2), (2,) * 3, (1,) * 3,
+        pads, (0,) * 3,
+    )  # fmt: skip
+    np.testing.assert_allclose(K.eval(out), want.transpose(0, 2, 3, 4, 1), rtol=1e-4, atol=1e-4)
 
 
 def test_output_shape_of_a_transposed_convolution_must_fit(variables):

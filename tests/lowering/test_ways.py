@@ -5,7 +5,7 @@ from functools import partial
 import mxnet as mx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import reference
@@ -71,6 +71,8 @@ def test_convolutions(geometry, channels):
 
 
 @settings(max_examples=120)
+@example(((2, 3, 2), (1, 2, 1), (5, 6, 4), "same"), 8, "max", False)
+@example(((3, 2, 2), (2, 1, 2), (6, 5, 4), "same_lower"), 8, "avg", True)
 @given(geometries(), st.sampled_from([3, 4, 8]), st.sampled_from(["max", "avg", "sum"]), st.booleans())
 def test_poolings(geometry, channels, kind, whole):
     kernel, stride, size, mode = geometry

@@ -162,9 +162,11 @@ def test_autoencoder_names_an_invalid_argument(argument, value, error):
 
 
 @pytest.mark.parametrize("make", [keras_cnn, conv_autoencoder])
-def test_pretrained_is_refused(make):
+def test_pretrained_and_other_contexts_are_refused(make):
     with pytest.raises(TypeError, match="contains no weights"):
         make(pretrained=True)
+    with pytest.raises(TypeError, match="ctx='cpu' is not a context"):
+        make(ctx="cpu")
 
 
 def test_all_layers_are_those_of_gluon_same():
@@ -172,19 +174,11 @@ def test_all_layers_are_those_of_gluon_same():
     assert len(windows) == 9 and all(isinstance(b, (nn.Conv2D, nn.MaxPool2D)) for b in windows)
 
 
-def test_the_autoencoder_in_numpy_mode(numpy_mode):
-    net = ConvAutoencoder()
+@pytest.mark.parametrize("kind, shape", [(ConvAutoencoder, (2, 1, 28, 28)), (KerasCNN, (2, 3, 32, 32))])
+def test_numpy_mode(kind, shape, numpy_mode):
+    net = kind()
     net.initialize(mx.init.Xavier())
-    x = mx.np.random.uniform(size=(2, 1, 28, 28))
-    want = net(x).asnumpy()
-    net.hybridize()
-    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-5)
-
-
-def test_keras_cnn_in_numpy_mode(numpy_mode):
-    net = KerasCNN()
-    net.initialize(mx.init.Xavier())
-    x = mx.np.random.uniform(size=(2, 3, 32, 32))
+    x = mx.np.random.uniform(size=shape)
     want = net(x).asnumpy()
     net.hybridize()
     np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)

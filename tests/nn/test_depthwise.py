@@ -282,6 +282,8 @@ def test_channels_are_inferred_from_a_symbol_if_possible():
     layer = nn.DepthwiseConv2D(3, padding="same", prefix="layer_")
     with pytest.raises(ValueError, match="layer has in_channels=0.* give in_channels"):
         layer(mx.sym.var("data"))
+    with pytest.raises(ValueError, match="cannot be inferred"):
+        layer(nn.Conv1D(5, 3)(mx.sym.var("data")))
     assert layer(mx.sym.var("data", shape=(1, 3, 8, 8))).attr("num_group") == "3"
     before = nn.Conv2D(5, 3)(mx.sym.var("data"))
     assert layer(before).attr("num_group") == "5"

@@ -24,6 +24,10 @@ def test_relu6_equals_tensorflow_except_for_the_gradient_at_6(shape, hybridize):
     np.testing.assert_array_equal(x.grad.asnumpy().ravel(), want)
 
 
+def test_relu6_has_no_arguments_to_show():
+    assert repr(nn.ReLU6()) == "ReLU6()"
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_relu6_keeps_the_dtype(dtype):
     x = mx.nd.array([-1, 0.5, 7], dtype=dtype)

@@ -182,6 +182,23 @@ def test_a_fixed_graph_with_another_padding_is_refused():
     assert [layer.type for layer in to_same(graph(0, 1)).left] == ["SymbolBlock"]
 
 
+@pytest.mark.parametrize(
+    "layer, as_same",
+    [
+        (stock.Conv2DTranspose(4, 4, 2, 1, in_channels=3), True),
+        (stock.Conv2DTranspose(4, 3, 2, 1, in_channels=3), False),
+        (stock.AvgPool2D(3, 1, 1, count_include_pad=False), True),
+        (stock.AvgPool2D(3, 1, 1), False),  # the operator's default counts the padding
+        (stock.GlobalAvgPool2D(), True),
+    ],
+)
+def test_the_windows_of_a_fixed_graph(layer, as_same):
+    data = mx.sym.var("data")
+    block = mx.gluon.SymbolBlock([layer(data)], [data], params=layer.collect_params())
+    found = to_same(block, lambda path, block: False)
+    assert not found.changed and len(found.left) == (not as_same)
+
+
 CHANGED = [  # stock layers whose padding was meant as SAME
     ("Conv1D", dict(kernel_size=3, strides=2, padding=1)),
     ("Conv2D", dict(kernel_size=(1, 7), strides=2, padding=(0, 3))),
