@@ -51,6 +51,8 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if np.prod(shape) > max(MOST, sum(graph.params[e.node.name].size for e in node.inputs)):
         return None
+    if not node.inputs and "shape" in node.attrs:  # consumers may imply sizes that are 0 here
+        node = Node(node.op, node.name, (), **{**node.attrs, "shape": shape})
     symbol = to_symbol(list(dict.fromkeys(e.node for e in node.inputs)) + [node], [node.out])
     if len(symbol.list_outputs()) != 1:
         return None

@@ -53,6 +53,9 @@ class Entry(NamedTuple):
 #: A function that returns the replacement of an operator's first result, or None.
 Rule = Callable[["Graph", Node], Optional[Entry]]
 
+#: The version in the JSON of graphs. MXNet logs a warning for each graph of a later version.
+_VERSION = json.loads(mx.sym.var("data").tojson())["attrs"]
+
 #: Maximum number of rounds. Rules are tried again because one may enable another.
 ROUNDS = 10
 
@@ -224,7 +227,7 @@ def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:
                 "nodes": content,
                 "arg_nodes": [i for i, node in enumerate(nodes) if node.op == "null"],
                 "heads": [[order[entry.node], entry.output, 0] for entry in heads],
-                "attrs": {"mxnet_version": ["int", 10901]},
+                "attrs": _VERSION,
             }
         )
     )

@@ -1,6 +1,8 @@
 """Conversion of graphs to 8-bit integers by MXNet's own passes, and calibration data for it."""
 
 import itertools
+import os
+from contextlib import contextmanager
 from typing import Any, Iterable, List, Sequence, Tuple
 
 import mxnet as mx
@@ -31,18 +33,34 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     }
     data = mx.io.NDArrayIter(arrays, batch_size=len(batches[0][0]))
     context = next(iter(graph.params.values())).context if graph.params else mx.cpu()
-    symbol, arguments, states = quantization.quantize_model_mkldnn(
-        *(graph.symbol(), arguments, states),
-        data_names=tuple(graph.inputs),
-        label_names=(),
-        ctx=context,
-        calib_mode="naive",
-        calib_data=data,
-        quantized_dtype="auto",
-        quantize_mode="smart",
-        logger=None,
-    )
+    with _quiet():
+        symbol, arguments, states = quantization.quantize_model_mkldnn(
+            *(graph.symbol(), arguments, states),
+            data_names=tuple(graph.inputs),
+            label_names=(),
+            # MXNet cannot quantize recurrent layers and 1-D convolutions.
+            excluded_op_names=["RNN"],
+            excluded_sym_names=[node.name for node in graph.nodes() if len(node.get("kernel", ())) == 1],
+            ctx=context,
+            calib_mode="naive",
+            calib_data=data,
+            quantized_dtype="auto",
+            quantize_mode="smart",
+            logger=None,
+        )
     return Graph(symbol, {**arguments, **states}, graph.inputs)
+
+
+@contextmanager
+def _quiet():
+    """Prevent the line that MXNet logs about fusion for each graph that it binds."""
+    asked = "MXNET_SUBGRAPH_VERBOSE" in os.environ
+    os.environ.setdefault("MXNET_SUBGRAPH_VERBOSE", "0")
+    try:
+        yield
+    finally:
+        if not asked:
+            del os.environ["MXNET_SUBGRAPH_VERBOSE"]
 
 
 def split(graph: Graph) -> Tuple[dict, dict]:
