@@ -7,6 +7,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import mxnet as mx
 import numpy as np
 
+from ..symbols import VERSION
+
 Shape = Tuple[int, ...]
 
 
@@ -52,9 +54,6 @@ class Entry(NamedTuple):
 
 #: A function that returns the replacement of an operator's first result, or None.
 Rule = Callable[["Graph", Node], Optional[Entry]]
-
-#: The version in the JSON of graphs. MXNet logs a warning for each graph of a later version.
-_VERSION = json.loads(mx.sym.var("data").tojson())["attrs"]
 
 #: Maximum number of rounds. Rules are tried again because one may enable another.
 ROUNDS = 10
@@ -227,7 +226,7 @@ def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:
                 "nodes": content,
                 "arg_nodes": [i for i, node in enumerate(nodes) if node.op == "null"],
                 "heads": [[order[entry.node], entry.output, 0] for entry in heads],
-                "attrs": _VERSION,
+                "attrs": VERSION,
             }
         )
     )

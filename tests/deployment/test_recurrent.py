@@ -7,7 +7,6 @@ from mxnet.gluon import rnn
 
 import gluon_same
 from gluon_same import nn
-from gluon_same.deployment import fuse
 from gluon_same.keras.models.layers.recurrent import Recurrent
 
 SHAPE = (2, 4, 7)
@@ -110,9 +109,7 @@ def test_a_layer_in_a_loop_and_outside_serves_every_size():
         np.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_int8_leaves_recurrent_layers_in_float32():
-    if not fuse.available():
-        pytest.skip("this build of MXNet is without oneDNN")
+def test_int8_leaves_recurrent_layers_in_float32(int8):
     net = nn.HybridSequential()
     net.add(nn.Conv2D(8, 3, padding="same"), nn.HybridLambda(lambda F, x: F.reshape(x, (0, 8, -1))))
     net.add(nn.Conv1D(8, 3, padding="same"), rnn.LSTM(8, layout="NTC"), nn.Dense(4))
