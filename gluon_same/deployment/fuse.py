@@ -51,7 +51,7 @@ def shield(graph: Graph) -> Graph:
     """Return the graph with a copy behind each result that several operators or outputs use.
 
     MXNet fuses a layer with the operator behind it even if others use the layer's own result, and then
-    gives those the fused result.
+    gives those the fused result. Fusion itself removes the copies at the end (in MXNet 1.9).
     """
     shielded = graph.copy()
     nodes = list(shielded.nodes())
