@@ -1,8 +1,6 @@
 """Conversion of graphs to 8-bit integers by MXNet's own passes, and calibration data for it."""
 
 import itertools
-import os
-from contextlib import contextmanager
 from typing import Any, Iterable, List, Sequence, Tuple
 
 import mxnet as mx
@@ -10,6 +8,7 @@ import numpy as np
 from mxnet.contrib import quantization
 
 from .graph import Graph
+from .running import quiet
 
 #: Maximum number of calibration batches.
 BATCHES = 32
@@ -33,7 +32,7 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     }
     data = mx.io.NDArrayIter(arrays, batch_size=len(batches[0][0]))
     context = next(iter(graph.params.values())).context if graph.params else mx.cpu()
-    with _quiet():
+    with quiet():
         symbol, arguments, states = quantization.quantize_model_mkldnn(
             *(graph.symbol(), arguments, states),
             data_names=tuple(graph.inputs),
@@ -49,18 +48,6 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
             logger=None,
         )
     return Graph(symbol, {**arguments, **states}, graph.inputs)
-
-
-@contextmanager
-def _quiet():
-    """Prevent the line that MXNet logs about fusion for each graph that it binds."""
-    asked = "MXNET_SUBGRAPH_VERBOSE" in os.environ
-    os.environ.setdefault("MXNET_SUBGRAPH_VERBOSE", "0")
-    try:
-        yield
-    finally:
-        if not asked:
-            del os.environ["MXNET_SUBGRAPH_VERBOSE"]
 
 
 def split(graph: Graph) -> Tuple[dict, dict]:

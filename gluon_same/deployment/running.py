@@ -1,7 +1,9 @@
 """Evaluation and timing of graphs."""
 
+import os
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -43,6 +45,18 @@ def caller(graph: Graph) -> Callable[[Arrays], List[mx.nd.NDArray]]:
         return results
 
     return run
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Prevent the line that MXNet logs about fusion for each graph that it binds."""
+    asked = "MXNET_SUBGRAPH_VERBOSE" in os.environ
+    os.environ.setdefault("MXNET_SUBGRAPH_VERBOSE", "0")
+    try:
+        yield
+    finally:
+        if not asked:
+            del os.environ["MXNET_SUBGRAPH_VERBOSE"]
 
 
 def outputs(graph: Graph, arrays: Arrays) -> List[np.ndarray]:

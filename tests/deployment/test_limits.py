@@ -168,6 +168,7 @@ import gluon_same, os
 import mxnet as mx
 net = gluon_same.nn.HybridSequential()
 net.add(gluon_same.nn.Conv2D(4, 3, padding="same", activation="relu"))
+net.add(gluon_same.nn.HybridLambda(lambda F, x: F.broadcast_mul(x, 2 * F.ones((1, 4, 1, 1)))))
 net.add(gluon_same.nn.MaxPool2D(), gluon_same.nn.Dense(4))
 net.initialize()
 environment = dict(os.environ)
