@@ -8,7 +8,7 @@ import numpy as np
 from ..progress import Progress
 from . import activations, clean, fold_batchnorm, windows
 from .bfloat16 import to_bfloat16
-from .fuse import computes_weights, fuse, hands_on_and_uses
+from .fuse import computes_weights, fuse, hands_on_and_uses, kinds, unfuse
 from .graph import Graph, Rule
 from .int8 import to_int8
 from .report import Report, Row
@@ -123,9 +123,12 @@ class Pipeline:
         if self.dtype == "float32":
             self.show(f"deploying: {name}")
             found, note = self._fused(graph)
-            graphs = {"with": found, "without": graph}
-            if self.tune and not note and faster(graphs, self.arrays, "with") == "without":
-                found, note = graph, "left out: slower"
+            if self.tune and not note:
+                # Fused activations may be slower, such as a sigmoid after a layer of few channels.
+                graphs = {"": found, "left out: slower": graph}
+                graphs.update((f"except {kind}: slower", unfuse(found, kind)) for kind in kinds(found))
+                note = faster(graphs, self.arrays, "")
+                found = graphs[note]
         else:
             name = self.dtype
             self.show(f"deploying: {name}")

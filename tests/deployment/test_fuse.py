@@ -6,7 +6,8 @@ import pytest
 
 import gluon_same
 from gluon_same import nn
-from gluon_same.deployment.fuse import available, fuse, shield
+from gluon_same.deployment import pipeline
+from gluon_same.deployment.fuse import available, fuse, kinds, shield, unfuse
 from gluon_same.deployment.running import error, outputs
 from graphs import graph_of, operators
 
@@ -97,3 +98,39 @@ def test_copies_that_shield_results_do_not_stay():
     assert operators(fused).count("_sg_mkldnn_conv") == 6
     arrays = [mx.nd.random.normal(shape=(1, 8, 8, 8))]
     assert error(outputs(fused, arrays), outputs(graph, arrays)) < 1e-5
+
+
+def several_kinds():
+    """Layers, fused with a ReLU, a sum and a sigmoid."""
+    y = F.Convolution(X, kernel=(3, 3), pad=(1, 1), num_filter=8, name="first")
+    y = F.Activation(y, act_type="relu")
+    y = y + F.Convolution(y, kernel=(1, 1), num_filter=8, name="second")
+    return F.Activation(F.FullyConnected(y, num_hidden=3, name="dense"), act_type="sigmoid")
+
+
+@pytest.mark.skipif(not available(), reason="this build of MXNet is without oneDNN")
+def test_each_kind_of_fused_operators_is_taken_apart():
+    graph = graph_of(several_kinds(), (2, 4, 6, 6))
+    fused, arrays = fuse(graph), [mx.nd.random.normal(shape=(2, 4, 6, 6))]
+    want = outputs(graph, arrays)
+    assert {"Convolution + relu", "FullyConnected + sigmoid"} < set(kinds(fused))
+    for kind in kinds(fused):
+        apart = unfuse(fused, kind)
+        assert set(kinds(apart)) == set(kinds(fused)) - {kind}
+        assert error(outputs(apart, arrays), want) < 1e-5
+
+
+@pytest.mark.skipif(not available(), reason="this build of MXNet is without oneDNN")
+def test_tuning_takes_apart_what_is_slower_fused(monkeypatch):
+    def faster(graphs, arrays, rule):
+        return next((name for name in graphs if "sigmoid" in name), rule)
+
+    monkeypatch.setattr(pipeline, "faster", faster)
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, activation="relu"), nn.Conv2D(1, 3, activation="sigmoid"))
+    net.initialize()
+    x = mx.nd.random.normal(shape=(1, 3, 8, 8))
+    block = gluon_same.deploy(net, x.shape)
+    close([block(x)], [net(x)])
+    assert block.report.rows[-1].note == "except Convolution + sigmoid: slower"
+    assert '"Convolution"' in block._cached_graph[1].tojson()
