@@ -1,10 +1,14 @@
 """Helpers for arrays and symbols: modes, layouts, sizes and shape inference."""
 
+import json
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 
 from . import arguments
+
+#: The version in the JSON of graphs. MXNet logs a warning for each graph of a later version.
+VERSION = json.loads(mx.sym.var("data").tojson())["attrs"]
 
 Size = Optional[Sequence[Optional[int]]]
 

@@ -2,7 +2,8 @@
 
 Writes net-symbol.json and net-0000.params, which any MXNet runtime loads, and net.onnx where the onnx
 extra is installed, and prints a table of the layers. The graphs serve every batch and, where the layers
-do, every input size.
+do, every input size. With --deploy, it also writes net-deployed-symbol.json and
+net-deployed-0000.params, the fastest graph on this machine for one batch and size.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import time
 from typing import Any, List, Tuple
 
 import mxnet as mx
+import numpy as np
 
 #: Elements that an axis whose size is open is traced with.
 _OPEN = {4: 224, 5: 32}
@@ -42,9 +44,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--size",
         type=size,
         metavar="HxW",
-        help="of the input in the table (default: the model's own, or 224)",
+        help="of the input in the table and of the deployed graph (default: the model's own, or 224 in "
+        "the table)",
     )
     parser.add_argument("--no-onnx", action="store_true", help="do not write net.onnx")
+    deployed = parser.add_argument_group("the deployed graph")
+    deployed.add_argument(
+        "--deploy", action="store_true", help="write it, and print what was done; takes seconds"
+    )
+    deployed.add_argument("--batch", type=int, metavar="N", help="its batch size (default: 1)")
+    deployed.add_argument(
+        "--dtype", choices=("float32", "bfloat16", "int8"), help="of its layers (default: float32)"
+    )
+    deployed.add_argument(
+        "--data",
+        metavar="FILE",
+        help="samples for int8, in the layout of --layout: a .npy file, or a .npz file with an array "
+        "for each input",
+    )
+    deployed.add_argument(
+        "--portable",
+        action="store_true",
+        help="for the C predict API and builds of MXNet without oneDNN",
+    )
+    deployed.add_argument(
+        "--no-tune", action="store_true", help="do not measure on this machine; takes less time"
+    )
     parser.set_defaults(program=parser.prog)
 
 
@@ -61,8 +86,9 @@ def run(args: argparse.Namespace) -> int:
     int
         0; 1 if the model cannot be read or converted.
     """
-    progress = _Progress(5 if _with_onnx(args) else 4)
+    progress = _Progress(4 + _with_onnx(args) + args.deploy)
     try:
+        _check(args)
         written = _convert(args, progress)
     except (ImportError, ValueError, OSError) as error:
         progress.end()
@@ -80,6 +106,8 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
     progress("reading the model")
     net = load_model((args.model, args.weights) if args.weights else args.model, layout=args.layout)
     shapes = [_shape(saved, fixed, args) for saved, fixed in zip(net.plan.saved, net.plan.fixed)]
+    if args.deploy and args.size is None and any(None in saved[1:] for saved in net.plan.saved):
+        raise ValueError("--deploy is for one size, and the model is for many: give --size HxW, too")
     progress("listing its layers")
     table = str(summary(net, *shapes))
     progress("running it")
@@ -99,7 +127,44 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
             written.append(export_model(net, shapes, f"{path}.onnx", dynamic=True))
         except ValueError as error:
             written.append(f"No {path}.onnx: {error}")
+    if args.deploy:
+        progress("deploying it")
+        written += _deploy(args, net, shapes, f"{path}-deployed")
     return written
+
+
+def _check(args):
+    """Refuse options that only a deployed graph has."""
+    options = ("batch", "dtype", "data", "portable", "no_tune")
+    alone = [name for name in options if getattr(args, name) not in (None, False)]
+    if alone and not args.deploy:
+        raise ValueError(f"--{alone[0].replace('_', '-')} is for a deployed graph: give --deploy, too")
+    if args.batch is not None and args.batch < 1:
+        raise ValueError(f"--batch {args.batch} is out of range: give 1 or more")
+    if args.dtype == "int8" and args.data is None:
+        raise ValueError("--dtype int8 requires samples of the model's inputs: give --data FILE, too")
+
+
+def _deploy(args, net, shapes, path):
+    """Write the net for one size. Return the report and the names of the files."""
+    from .. import deploy
+
+    deployed = deploy(
+        net,
+        *[(args.batch or 1, *shape[1:]) for shape in shapes],
+        dtype=args.dtype or "float32",
+        data=None if args.data is None else _samples(args.data),
+        tune=not args.no_tune,
+        portable=args.portable,
+    )
+    deployed.export(path)
+    return [str(deployed.report), f"{path}-symbol.json", f"{path}-0000.params"]
+
+
+def _samples(path):
+    """Return the arrays of a file as one batch."""
+    found = np.load(path)
+    return [tuple(found[name] for name in found.files)] if hasattr(found, "files") else found
 
 
 def _with_onnx(args):

@@ -23,6 +23,7 @@ COMMANDS = {
 
 EXAMPLES = """\
 examples:
+  {0} convert model.keras out/ --deploy --size 224x224
   {0} pad --size 224x224 --kernel 3 --stride 2
   {0} demo --out maps.svg
 """

@@ -8,6 +8,7 @@ from mxnet.gluon import SymbolBlock
 from ..symbols import as_classic, fix_shape
 from .graph import Graph
 from .report import Report
+from .running import flags
 
 
 class Deployed(SymbolBlock):
@@ -50,7 +51,7 @@ class Deployed(SymbolBlock):
             parameter.set_data(value.as_np_ndarray() if mx.util.is_np_array() else value)
         self._expected = list(graph.inputs.values())
         self._structure, self.report = structure, report
-        self.hybridize(static_alloc=True, static_shape=True)
+        self.hybridize(**flags(graph))
 
     def forward(self, *args: Any) -> Any:
         if len(args) != len(self._expected):

@@ -6,6 +6,7 @@ import mxnet as mx
 import numpy as np
 
 from .graph import Entry, Graph, Node, scalar, to_symbol
+from .running import quiet
 
 #: Operators that return their input in inference.
 IDENTITIES = {"identity", "_copy", "BlockGrad", "stop_gradient", "make_loss", "_np_copy"}
@@ -51,12 +52,15 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if np.prod(shape) > max(MOST, sum(graph.params[e.node.name].size for e in node.inputs)):
         return None
+    if not node.inputs and "shape" in node.attrs:  # consumers may imply sizes that are 0 here
+        node = Node(node.op, node.name, (), **{**node.attrs, "shape": shape})
     symbol = to_symbol(list(dict.fromkeys(e.node for e in node.inputs)) + [node], [node.out])
     if len(symbol.list_outputs()) != 1:
         return None
     values = {e.node.name: graph.params[e.node.name] for e in node.inputs}
     context = next((value.context for value in values.values()), mx.cpu())
-    (result,) = symbol.bind(context, values, grad_req="null").forward(is_train=False)
+    with quiet():
+        (result,) = symbol.bind(context, values, grad_req="null").forward(is_train=False)
     return graph.constant(node, "folded", result)
 
 

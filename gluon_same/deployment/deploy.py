@@ -16,7 +16,7 @@ from .fuse import available
 from .graph import Graph
 from .int8 import batches_of
 from .pipeline import TOLERANCE, Pipeline
-from .running import as_numpy, error, outputs
+from .running import as_numpy, error, outputs, samples
 
 __all__ = ["deploy"]
 
@@ -27,6 +27,13 @@ DTYPES = ("float32", "bfloat16", "int8")
 
 #: Largest relative error that float32 rounding explains.
 MOST = 1e-3
+
+#: What to use if a dtype does not serve a net.
+_INSTEAD = {
+    "float32": "use gluon_same.specialize and hybridize, and report the net",
+    "bfloat16": "use dtype='float32'",
+    "int8": "use dtype='float32'",
+}
 
 
 def deploy(
@@ -56,7 +63,8 @@ def deploy(
         slower than in float32 even there, so measure both.
     data : NDArray, numpy.ndarray or iterable, optional
         Samples, or batches such as a DataLoader yields. They calibrate int8 and serve to measure the
-        error. The default is random numbers. int8 requires data.
+        error. The default is normal random numbers. int8 requires data, as does a net that is not
+        defined for all numbers, such as a logarithm.
     tune : bool
         Whether to choose among equivalent forms by timing them on this machine, which takes seconds.
         Otherwise, fixed rules choose.
@@ -75,14 +83,16 @@ def deploy(
     Raises
     ------
     TypeError, ValueError
-        If the net is not a HybridBlock or has parameters of another dtype, if the shapes do not fit the
-        net, or if a dtype is not supported here or requires data.
+        If the net is not a HybridBlock, has parameters of another dtype, or returns random numbers,
+        infinities or NaN; if the shapes do not fit the net; or if a dtype is not supported here or
+        requires data.
 
     Notes
     -----
     In float32, results differ from the net's by at most about 1e-5 of the largest number, because passes
     that change more are skipped. An infinity or a NaN may spread to outputs that are finite in the
-    net. On GPUs, passes that require oneDNN are skipped.
+    net. On GPUs, passes that require oneDNN are skipped. The block is on the net's context, the first
+    one of several.
 
     Examples
     --------
@@ -107,23 +117,28 @@ def deploy(
     else:
         random = np.random.RandomState(0)
         batches = [[mx.nd.array(random.normal(size=shape), ctx=context) for shape in shapes]]
-    pipeline = Pipeline(batches[0], dtype, onednn, onednn and not portable, tune, verbose)
     traced, structure = _trace(net, shapes)
-    want = outputs(traced, batches[0])
-    graph = pipeline.start(traced, _tuned(net, shapes) if tune else None)
-    found = pipeline.run(graph)
-    if not error(outputs(found, batches[0]), want) <= TOLERANCE:
-        del pipeline.report.rows[1:]
-        found = pipeline.run(graph, want)
-    block = Deployed(pipeline.end(found, batches), structure, pipeline.report)
-    pipeline.report.error = error(_call(block, batches[0]), want)
-    if dtype != "float32" and not pipeline.report.error <= MOST_LOWER:
+    checks = samples(traced, batches[0])
+    want = checks[0][1]
+    _check_finite(net, want, data is not None)
+    pipeline = Pipeline(batches[0], dtype, onednn, onednn and not portable, tune, verbose)
+    try:
+        with pipeline.show:
+            graph = pipeline.start(traced, _tuned(net, shapes) if tune else None)
+            found = pipeline.run(graph)
+            if not error(outputs(found, batches[0]), want) <= TOLERANCE:
+                del pipeline.report.rows[1:]
+                found = pipeline.run(graph, want)
+            block = Deployed(pipeline.end(found, batches), structure, pipeline.report)
+        # bfloat16 and int8 are measured on the given data alone.
+        checks = checks if dtype == "float32" else checks[:1]
+        pipeline.report.error = max(error(_call(block, arrays), want) for arrays, want in checks)
+    except mx.MXNetError as failure:
         raise ValueError(
-            f"dtype={dtype!r} changes the numbers of {net.name} by {pipeline.report.error:.1e} of the "
-            "largest: use dtype='float32'"
-        )
-    if dtype == "float32":
-        _check_numbers(net, pipeline.report, block, traced, batches[0])
+            f"MXNet {mx.__version__} cannot run {net.name} in {dtype} on this machine: "
+            f"{_INSTEAD[dtype]}. {str(failure).strip().splitlines()[-1]}"
+        ) from failure
+    _check_error(net, dtype, pipeline.report.error, traced, batches[0], want)
     if verbose:
         print(pipeline.report)
     return block
@@ -134,15 +149,33 @@ def _call(block, arrays):
     return as_numpy(flat([block(*arrays)]))
 
 
-def _check_numbers(net, report, block, traced, arrays):
-    # Other inputs reveal state that the block wrongly keeps between calls.
-    other = [-x for x in arrays]
-    report.error = max(report.error, error(_call(block, other), outputs(traced, other)))
-    if not report.error <= MOST:
+def _check_finite(net, want, given):
+    """Raise ValueError if the net's results hold an infinity or a NaN, which compare with nothing."""
+    if all(np.isfinite(y).all() for y in want):
+        return
+    bad = [name for name, p in net.collect_params().items() if not np.isfinite(p.data().asnumpy()).all()]
+    if bad:
+        raise ValueError(f"{bad[0]} holds an infinity or a NaN: load or train the parameters again")
+    what = "the first batch of data" if given else "normal random numbers"
+    raise ValueError(
+        f"{net.name} returns an infinity or a NaN for {what}, and deploy compares results: give samples "
+        "with finite results as data=, or use gluon_same.specialize and hybridize"
+    )
+
+
+def _check_error(net, dtype, found, traced, arrays, want):
+    """Raise ValueError if the deployed block's numbers are not those of the net."""
+    if found <= (MOST if dtype == "float32" else MOST_LOWER):
+        return
+    if error(outputs(traced, arrays), want) > TOLERANCE:
         raise ValueError(
-            f"deploying {net.name} changed its numbers by {report.error:.1e} of the largest: use "
-            "gluon_same.specialize and hybridize, and report the net"
+            f"{net.name} returns random numbers, which deploy cannot compare: pass them to the net as "
+            "an input, or use gluon_same.specialize and hybridize"
         )
+    raise ValueError(
+        f"deploying {net.name} in {dtype} changes its numbers by {found:.1e} of the largest: "
+        f"{_INSTEAD[dtype]}"
+    )
 
 
 def _check(net, shapes, dtype, data):
@@ -161,6 +194,9 @@ def _check(net, shapes, dtype, data):
 def _ready(net, shapes):
     """Return the net's context after checking that all parameters are initialized and float32."""
     parameters = list(net.collect_params().values())
+    sparse = [p for p in parameters if p._stype != "default"]
+    if sparse:
+        raise ValueError(f"{sparse[0].name} is {sparse[0]._stype}: give a net with dense parameters")
     bare = [p.name for p in parameters if p._data is None and not p._deferred_init]
     if bare:
         raise ValueError(
@@ -201,7 +237,7 @@ def _trace(net, shapes, ways=None):
             structure, results = structure_of(net(*inputs))
         symbol = mx.sym.Group([as_classic(each) for each in results])
         given = {**{name: p.shape for name, p in net.collect_params().items()}, **known}
-        symbol.infer_shape(**{name: given[name] for name in symbol.list_inputs()})
+        symbol.infer_shape_partial(**{name: given[name] for name in symbol.list_inputs()})
     except (mx.MXNetError, AttributeError, TypeError, ValueError) as failure:
         raise ValueError(not_traced(net, shapes, failure)) from failure
     params = {name: p.data().copy() for name, p in net.collect_params().items()}

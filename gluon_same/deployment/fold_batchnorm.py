@@ -29,7 +29,7 @@ def affine(graph: Graph, node: Node) -> Optional[Affine]:
     """Return an operator as a scale and a shift; None if it is not affine."""
     if node.op == "BatchNorm":
         return _normalization(graph, node)
-    if node.op in ("_mul_scalar", "_div_scalar"):
+    if node.op == "_mul_scalar" or (node.op == "_div_scalar" and scalar(node) != 0):
         factor = scalar(node) if node.op == "_mul_scalar" else 1 / scalar(node)
         return Affine(node.inputs[0], None, np.float64(factor), np.float64(0))
     if node.op in ("_plus_scalar", "_minus_scalar"):
@@ -99,7 +99,9 @@ def hoist(graph: Graph, node: Node) -> Optional[Entry]:
     before, after = graph.shape(source), graph.shape(data)
     if before is None or after is None or np.prod(after) < KEPT * np.prod(before):
         return None
-    if change is not None and change.axis is not None and before[change.axis] != after[change.axis]:
+    axis = None if change is None else change.axis
+    # A step may reverse the channels.
+    if axis is not None and (before[axis] != after[axis] or any(cut.get("step") or ())):
         return None
     inputs = [source if i == place else entry for i, entry in enumerate(node.inputs)]
     moved = graph.new(node.op, node, inputs, **node.attrs)

@@ -1,11 +1,11 @@
 """MXNet's oneDNN fusion, which merges a layer with a following sum and activation."""
 
 from collections import Counter
-from typing import Optional
+from typing import List, Optional
 
 import mxnet as mx
 
-from .graph import Graph, Node
+from .graph import Entry, Graph, Node
 
 #: MXNet's name for the fusion backend.
 BACKEND = "MKLDNN"
@@ -41,6 +41,42 @@ def fuse(graph: Graph) -> Optional[Graph]:
     return fused if fused.operators() < graph.operators() else None
 
 
+def kinds(graph: Graph) -> List[str]:
+    """Return the kinds of fused operators of a graph, such as ``'Convolution + relu'``."""
+    return sorted({_kind(node) for node in graph.nodes()} - {""})
+
+
+def unfuse(graph: Graph, kind: str) -> Graph:
+    """Return a fused graph with the fused operators of one kind taken apart."""
+    changed = graph.copy()
+    changed.rewrite(lambda graph, node: _parts(graph, node) if _kind(node) == kind else None)
+    return changed
+
+
+def _kind(node):
+    if not node.op.startswith("_sg_mkldnn"):
+        return ""
+    parts = [part for part in node.subgraphs[0]["nodes"] if part["op"] != "null"]
+    return " + ".join(part.get("attrs", {}).get("act_type", part["op"]) for part in parts)
+
+
+def _parts(graph, node):
+    """Return the result of the operators that a fused operator consists of."""
+    subgraph, given = node.subgraphs[0], iter(node.inputs)
+    made: List[Entry] = []
+
+    def entry(source, index, *_):
+        return Entry(made[source].node, made[source].output + index)
+
+    for part in subgraph["nodes"]:
+        if part["op"] == "null":
+            made.append(next(given))
+        else:
+            inputs = [entry(*each) for each in part["inputs"]]
+            made.append(graph.new(part["op"], node, inputs, **part.get("attrs", {})))
+    return entry(*subgraph["heads"][0])
+
+
 def hands_on_and_uses(graph: Graph) -> bool:
     """Return whether an output of the graph is a layer's result that other operators use, too."""
     used = {entry for node in graph.nodes() for entry in node.inputs}
@@ -51,7 +87,7 @@ def shield(graph: Graph) -> Graph:
     """Return the graph with a copy after each result that several operators or outputs use.
 
     MXNet fuses a layer with the next operator even if others use the layer's own result, and then
-    passes the fused result to them.
+    passes the fused result to them. Fusion itself removes the copies at the end (in MXNet 1.9).
     """
     shielded = graph.copy()
     nodes = list(shielded.nodes())

@@ -7,6 +7,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import mxnet as mx
 import numpy as np
 
+from ..symbols import VERSION
+
 Shape = Tuple[int, ...]
 
 
@@ -224,7 +226,7 @@ def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:
                 "nodes": content,
                 "arg_nodes": [i for i, node in enumerate(nodes) if node.op == "null"],
                 "heads": [[order[entry.node], entry.output, 0] for entry in heads],
-                "attrs": {"mxnet_version": ["int", 10901]},
+                "attrs": VERSION,
             }
         )
     )

@@ -8,6 +8,7 @@ import numpy as np
 from mxnet.contrib import quantization
 
 from .graph import Graph
+from .running import quiet
 
 #: Maximum number of calibration batches.
 BATCHES = 32
@@ -31,17 +32,21 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     }
     data = mx.io.NDArrayIter(arrays, batch_size=len(batches[0][0]))
     context = next(iter(graph.params.values())).context if graph.params else mx.cpu()
-    symbol, arguments, states = quantization.quantize_model_mkldnn(
-        *(graph.symbol(), arguments, states),
-        data_names=tuple(graph.inputs),
-        label_names=(),
-        ctx=context,
-        calib_mode="naive",
-        calib_data=data,
-        quantized_dtype="auto",
-        quantize_mode="smart",
-        logger=None,
-    )
+    with quiet():
+        symbol, arguments, states = quantization.quantize_model_mkldnn(
+            *(graph.symbol(), arguments, states),
+            data_names=tuple(graph.inputs),
+            label_names=(),
+            # MXNet cannot quantize recurrent layers and 1-D convolutions.
+            excluded_op_names=["RNN"],
+            excluded_sym_names=[node.name for node in graph.nodes() if len(node.get("kernel", ())) == 1],
+            ctx=context,
+            calib_mode="naive",
+            calib_data=data,
+            quantized_dtype="auto",
+            quantize_mode="smart",
+            logger=None,
+        )
     return Graph(symbol, {**arguments, **states}, graph.inputs)
 
 

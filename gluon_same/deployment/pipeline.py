@@ -5,13 +5,14 @@ from typing import Dict, NamedTuple, Optional, Sequence
 import mxnet as mx
 import numpy as np
 
+from ..progress import Progress
 from . import activations, clean, fold_batchnorm, windows
 from .bfloat16 import to_bfloat16
-from .fuse import computes_weights, fuse, hands_on_and_uses
+from .fuse import computes_weights, fuse, hands_on_and_uses, kinds, unfuse
 from .graph import Graph, Rule
 from .int8 import to_int8
 from .report import Report, Row
-from .running import error, error_by_channel, faster, outputs, times
+from .running import as_numpy, caller, error, error_by_channel, faster, outputs, samples, times
 
 #: A pass is skipped if it changes numbers by more than this fraction of the largest.
 TOLERANCE = 1e-5
@@ -70,6 +71,7 @@ class Pipeline:
     Attributes
     ----------
     report : Report
+    show : Progress
     """
 
     def __init__(
@@ -81,13 +83,15 @@ class Pipeline:
         tune: bool = False,
         verbose: bool = False,
     ):
-        self.report, self.arrays, self.dtype = Report(), arrays, dtype
+        self.report, self.show = Report(), Progress()
+        self.arrays, self.dtype = arrays, dtype
         self.onednn, self.fuses = onednn, fuses
         self.tune, self.verbose = tune, verbose
 
     def start(self, portable: Graph, tuned: Optional[Graph] = None) -> Graph:
         """Return the graph with standard windows, or the tuned graph if it is faster."""
         graph, kept = portable, "portable"
+        self.show("deploying: windows")
         if tuned is not None:
             kept = self._choose({"portable": (portable, 0), "tuned": (tuned, 0)}, kept)
             graph = portable if kept == "portable" else tuned
@@ -97,6 +101,7 @@ class Pipeline:
     def run(self, graph: Graph, want: Optional[Sequence[np.ndarray]] = None) -> Graph:
         """Return the graph after all passes, except for those that change the numbers ``want``."""
         for at, each in enumerate(PASSES):
+            self.show(f"deploying: {each.name}")
             changed = self._apply(each, graph)
             if changed is None:
                 continue
@@ -114,6 +119,27 @@ class Pipeline:
 
     def end(self, graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
         """Return the graph fused, or converted to another dtype."""
+        name, note = "oneDNN's fusion", ""
+        if self.dtype == "float32":
+            self.show(f"deploying: {name}")
+            found, note = self._fused(graph)
+            if self.tune and not note:
+                # Fused activations may be slower, such as a sigmoid after a layer of few channels.
+                graphs = {"": found, "left out: slower": graph}
+                graphs.update((f"except {kind}: slower", unfuse(found, kind)) for kind in kinds(found))
+                note = faster(graphs, self.arrays, "")
+                found = graphs[note]
+        else:
+            name = self.dtype
+            self.show(f"deploying: {name}")
+            found = self._lowered(graph, batches)
+            if self.tune:
+                note = self._beside_float32(graph, found)
+        self._note(name, graph, found, note)
+        return found
+
+    def _lowered(self, graph, batches):
+        """Return the graph in bfloat16 or int8."""
         if self.dtype == "int8":
             if computes_weights(graph):
                 raise ValueError("dtype='int8' needs weights that are parameters: use dtype='float32'")
@@ -122,38 +148,30 @@ class Pipeline:
                     "dtype='int8' needs outputs that nothing else in the net uses: MXNet quantizes "
                     "others wrong. Use dtype='float32'"
                 )
-            try:
-                found, name = to_int8(graph, batches), "int8"
-            except mx.MXNetError as failure:
-                raise ValueError(
-                    f"MXNet cannot quantize this net. Use dtype='float32'. {failure}"
-                ) from failure
-        elif self.dtype == "bfloat16":
-            lowered = to_bfloat16(graph)
-            found, name = fuse(lowered) or lowered, "bfloat16"
-        else:
-            found, name = self._fused(graph), "oneDNN's fusion"
-            if self.tune and found is not graph:
-                kept = faster({"with": found, "without": graph}, self.arrays, "with")
-                found = found if kept == "with" else graph
-        where = ""
-        if not self.fuses:
-            where = "left out: portable" if self.onednn else "left out, as is all that is for oneDNN"
-        self._note(name, graph, found, where or ("left out: slower" if found is graph else ""))
-        return found
+            return to_int8(graph, batches)
+        lowered = to_bfloat16(graph)
+        return fuse(lowered) or lowered
+
+    def _beside_float32(self, graph, lowered):
+        found = times({"float32": self._fused(graph)[0], self.dtype: lowered}, self.arrays)
+        return ", ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in found.items())
 
     def _fused(self, graph):
-        """Return the graph fused, or itself if that is not possible or gives other numbers."""
+        """Return the graph fused, or itself and why."""
+        if not self.fuses:
+            return graph, "left out: portable" if self.onednn else "left out: requires oneDNN"
         try:
-            fused = self.fuses and fuse(graph) or graph
-            for sign in (1, -1):  # a second call reveals state that fused operators keep
-                arrays = [sign * x for x in self.arrays]
-                got, want = outputs(fused, arrays), outputs(graph, arrays)
+            fused = fuse(graph)
+            if fused is None:
+                return graph, "left out: nothing to fuse"
+            run = caller(fused)
+            for arrays, want in samples(graph, self.arrays):
+                got = as_numpy(run(arrays))
                 if not (error(got, want) <= TOLERANCE and error_by_channel(got, want) <= MOST):
-                    return graph
+                    return graph, "left out: gives other numbers"
         except mx.MXNetError:
-            return graph
-        return fused
+            return graph, f"left out: fails in MXNet {mx.__version__}"
+        return fused, ""
 
     def _apply(self, each, graph):
         if (each.onednn and not self.onednn) or (self.dtype != "float32" and not each.lower):
@@ -167,7 +185,7 @@ class Pipeline:
             for each in PASSES[at:]:
                 if not each.choice or each.default:
                     graph = self._apply(each, graph) or graph
-            ends[name] = self._fused(graph)
+            ends[name], _ = self._fused(graph)
         return faster(ends, self.arrays, rule)
 
     def _note(self, name, before, after, note=""):

@@ -1,6 +1,9 @@
 """Evaluation and timing of graphs."""
 
-from typing import Any, Callable, Dict, List, Sequence
+import os
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -8,22 +11,34 @@ import numpy as np
 from ..tuning.timer import stopwatch
 from .graph import Graph
 
+#: Operators with subgraphs of their own, whose results are wrong with ``static_shape``.
+LOOPS = {"_foreach", "_while_loop", "_cond"}
+
 #: The default graph is kept unless another takes less than this fraction of its time. Less is noise.
 WORTH_IT = 0.97
+
+#: Inputs of a graph.
+Arrays = Sequence[mx.nd.NDArray]
 
 #: Number of timing rounds. Each round times all graphs in turn.
 REPEATS = 2
 
 
-def caller(graph: Graph, arrays: Sequence[mx.nd.NDArray]) -> Callable[[], List[mx.nd.NDArray]]:
-    """Return a function that runs a graph on arrays and waits for its results."""
-    symbol, given = graph.symbol(), dict(zip(graph.inputs, arrays))
-    names = symbol.list_inputs()
-    values = [given[name] if name in given else graph.params[name] for name in names]
-    operator = mx.nd.CachedOp(symbol, [("static_alloc", True), ("static_shape", True)])
+def flags(graph: Graph) -> Dict[str, bool]:
+    """Return the fastest arguments of ``hybridize`` with which MXNet runs a graph right."""
+    loops = any(node.op in LOOPS for node in graph.nodes())
+    return {"static_alloc": True, "static_shape": not loops}
 
-    def run():
-        results = operator(*values)
+
+def caller(graph: Graph) -> Callable[[Arrays], List[mx.nd.NDArray]]:
+    """Return a function that runs a graph on its inputs and waits for the results."""
+    symbol = graph.symbol()
+    names = symbol.list_inputs()
+    operator = mx.nd.CachedOp(symbol, list(flags(graph).items()))
+
+    def run(arrays):
+        given = {**graph.params, **dict(zip(graph.inputs, arrays))}
+        results = operator(*(given[name] for name in names))
         results = results if isinstance(results, list) else [results]
         for result in results:
             result.wait_to_read()
@@ -32,9 +47,21 @@ def caller(graph: Graph, arrays: Sequence[mx.nd.NDArray]) -> Callable[[], List[m
     return run
 
 
-def outputs(graph: Graph, arrays: Sequence[mx.nd.NDArray]) -> List[np.ndarray]:
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Prevent the line that MXNet logs about fusion for each graph that it binds."""
+    asked = "MXNET_SUBGRAPH_VERBOSE" in os.environ
+    os.environ.setdefault("MXNET_SUBGRAPH_VERBOSE", "0")
+    try:
+        yield
+    finally:
+        if not asked:
+            del os.environ["MXNET_SUBGRAPH_VERBOSE"]
+
+
+def outputs(graph: Graph, arrays: Arrays) -> List[np.ndarray]:
     """Return a graph's results as float64 NumPy arrays."""
-    return as_numpy(caller(graph, arrays)())
+    return as_numpy(caller(graph)(arrays))
 
 
 def as_numpy(results: Sequence[Any]) -> List[np.ndarray]:
@@ -45,6 +72,18 @@ def as_numpy(results: Sequence[Any]) -> List[np.ndarray]:
 def error(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> float:
     """Return the largest error of any output, relative to the largest number of that output."""
     return max(float(np.abs(a - b).max() / (np.abs(b).max() or 1)) for a, b in zip(got, want))
+
+
+def samples(graph: Graph, arrays: Arrays) -> List[Tuple[Arrays, List[np.ndarray]]]:
+    """Return inputs with the graph's results for them: the arrays, and different ones in their range.
+
+    The different ones reveal state that another form of the graph wrongly keeps between calls. They are
+    left out if the graph returns an infinity or a NaN for them.
+    """
+    other = [0.5 * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape) for x in arrays]
+    run = caller(graph)
+    found = [(arrays, as_numpy(run(arrays))), (other, as_numpy(run(other)))]
+    return found if all(np.isfinite(y).all() for y in found[1][1]) else found[:1]
 
 
 def error_by_channel(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> float:
@@ -60,16 +99,16 @@ def error_by_channel(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> f
     return worst
 
 
-def times(graphs: Dict[str, Graph], arrays: Sequence[mx.nd.NDArray]) -> Dict[str, float]:
+def times(graphs: Dict[str, Graph], arrays: Arrays) -> Dict[str, float]:
     """Return seconds per call of each graph, timed in turn."""
-    runs: Dict[str, Any] = {name: caller(graph, arrays) for name, graph in graphs.items()}
+    runs: Dict[str, Any] = {name: partial(caller(graph), arrays) for name, graph in graphs.items()}
     for run in runs.values():
         run()  # The first call prepares the weights.
     found = [stopwatch(runs) for _ in range(REPEATS)]
     return {name: min(each[name] for each in found) for name in graphs}
 
 
-def faster(graphs: Dict[str, Graph], arrays: Sequence[mx.nd.NDArray], rule: str) -> str:
+def faster(graphs: Dict[str, Graph], arrays: Arrays, rule: str) -> str:
     """Return the name of the fastest graph, or the default ``rule`` if it is about as fast."""
     seconds = times(graphs, arrays)
     best = min(seconds, key=lambda name: seconds[name])

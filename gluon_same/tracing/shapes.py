@@ -8,7 +8,7 @@ import mxnet as mx
 from mxnet.gluon import Block, Parameter
 
 from ..symbols import as_classic, infer
-from .trace import Shape, Trace, not_traced
+from .trace import Call, Shape, Trace, not_traced
 
 #: For each block, the shapes of the inputs of each of its calls.
 Seen = Dict[Block, Set[Tuple[Shape, ...]]]
@@ -28,7 +28,8 @@ def shapes_seen(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) ->
     Returns
     -------
     dict, bool
-        The shapes for each block, and whether the net accepts other batch sizes, tested with a few.
+        The shapes for each block that no loop such as ``foreach`` calls, and whether the net accepts
+        other batch sizes, tested with a few.
 
     Raises
     ------
@@ -39,20 +40,36 @@ def shapes_seen(net: Block, blocks: Sequence[Block], shapes: Sequence[Shape]) ->
     trace = Trace(blocks, known)
     try:
         trace.run(net)
-        symbols = [x for call in trace.calls for x in call.inputs]
+        looped = _in_loops(net, trace.calls, known)
+        calls = [call for call in trace.calls if call.block not in looped]
+        symbols = [x for call in calls for x in call.inputs]
         found = infer(symbols, known)
     except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
         raise ValueError(not_traced(net, shapes, error)) from error
     others = _at_another_batch(symbols, known)
     pairs = iter(zip(found, others or found))
     seen: Seen = {}
-    for block, inputs, _ in trace.calls:
+    for block, inputs, _ in calls:
         received = [next(pairs) for _ in inputs]
         seen.setdefault(block, set()).add(tuple(shape for shape, _ in received))
         if any(shape[1:] != other[1:] for shape, other in received):
             # The batch size changes other axes here, so add the second shape: the size is not fixed.
             seen[block].add(tuple(other for _, other in received))
     return seen, others is not None
+
+
+def _in_loops(net: Block, calls: Sequence[Call], known: Dict[str, Shape]) -> Set[Block]:
+    """Return the blocks that loops call, with symbols of the loop that have no shape outside."""
+    outside = {*known, *net.collect_params().keys()}
+
+    def in_loop(symbols):
+        group = mx.sym.Group([as_classic(x) for x in symbols])
+        return not outside.issuperset(group.list_inputs())
+
+    symbols = [x for call in calls for x in call.inputs]
+    if not symbols or not in_loop(symbols):  # one question about all is faster than one about each
+        return set()
+    return {call.block for call in calls if call.inputs and in_loop(call.inputs)}
 
 
 def _at_another_batch(symbols: Sequence[Any], known: Dict[str, Shape]) -> Optional[List[Shape]]:

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import sys
-import time
 from contextlib import suppress
 from typing import Dict, Sequence, Tuple
 
@@ -11,6 +9,7 @@ import mxnet as mx
 from mxnet.gluon import Block
 
 from ..nn.base import Windowed
+from ..progress import Progress
 from ..symbols import as_classic, flat
 from ..tracing.trace import Shape, Trace
 from .store import measured
@@ -23,9 +22,6 @@ TIE = 1.05
 #: A way is dropped if its first run takes longer than this factor of the fastest, plus the seconds that
 #: a set-up may take.
 HOPELESS_AT_FIRST, SET_UP = 3.0, 0.02
-
-#: Seconds after which progress is shown.
-PATIENCE = 2.0
 
 #: Ways that support every dtype and device.
 EVERYWHERE = ("portable", "crop", "pad")
@@ -68,16 +64,14 @@ def choose_ways(
     if not outputs:  # the net does not return its results as symbols
         return {}
     graph = Graph(mx.sym.Group(outputs), known)
-    chosen, show, context = {}, _Progress(len(calls)), _context(net)
-    try:
+    chosen, context = {}, _context(net)
+    with Progress() as show:
         for tag, (block, shape) in enumerate(calls):
-            show(block.name)
+            show(f"tuning {tag + 1}/{len(calls)}: {block.name}")
             if (block, shape) not in chosen:
                 times = _times(graph, tag, block, shape, context, training)
                 if times:
                     chosen[block, shape] = fastest(times)
-    finally:
-        show.end()
     return {call: way for call, way in chosen.items() if way != "portable"}
 
 
@@ -198,21 +192,3 @@ def _context(net):
         except RuntimeError:  # not initialized
             continue
     return mx.current_context()
-
-
-class _Progress:
-    """A line on stderr that names the layer being measured, shown after :data:`PATIENCE`."""
-
-    def __init__(self, count):
-        self._count, self._done, self._start, self._shown = count, 0, time.perf_counter(), False
-
-    def __call__(self, name):
-        self._done += 1
-        if time.perf_counter() - self._start > PATIENCE:
-            self._shown = True
-            text = f"tuning {self._done}/{self._count}: {name}"
-            print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
-
-    def end(self):
-        if self._shown:
-            print(f"\r{'':<60}\r", end="", file=sys.stderr, flush=True)

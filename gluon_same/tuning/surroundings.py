@@ -8,6 +8,8 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block
 
+from ..symbols import VERSION
+
 Shape = Tuple[int, ...]
 
 #: Operators whose memory layout does not depend on their neighbors. Surroundings end there.
@@ -233,7 +235,7 @@ def _load(nodes, heads):
         "nodes": kept,
         "arg_nodes": [i for i, node in enumerate(kept) if node["op"] == "null"],
         "heads": [[order[head[0]], *head[1:]] for head in heads],
-        "attrs": {"mxnet_version": ["int", 10901]},
+        "attrs": VERSION,
     }
     return mx.sym.load_json(json.dumps(content))
 

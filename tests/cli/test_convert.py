@@ -1,8 +1,11 @@
 """The command ``convert`` writes files that MXNet and onnxruntime load."""
 
+import io
 import json
+import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import mxnet as mx
 import numpy as np
@@ -66,3 +69,80 @@ def test_a_graph_can_be_read(path, tmp_path):
     main(["convert", text, str(tmp_path), "--weights", weights, "--no-onnx"])
     nodes = json.loads((tmp_path / "net-symbol.json").read_text())["nodes"]
     assert {"small_first_weight", "small_first_bias"} <= {node["name"] for node in nodes}
+
+
+def golden(tmp_path, name):
+    """A model file of Keras 3 with its input, and Keras' output for it."""
+    with ZipFile(Path(__file__).parents[1] / "keras" / "models" / "keras3.zip") as packed:
+        with packed.open(f"{name}.npz") as file:
+            arrays = np.load(io.BytesIO(file.read()))
+        return packed.extract(f"{name}.keras", tmp_path), arrays
+
+
+def run_alone(folder, stem):
+    """The outputs for ``input.npy`` of a graph in a process without gluon_same."""
+    program = f"""
+import sys
+import numpy
+for name, kind in dict(bool=bool, int=int, float=float, complex=complex, object=object, str=str).items():
+    if name not in vars(numpy):
+        setattr(numpy, name, kind)  # MXNet on Python 3.12 and later
+import mxnet as mx
+block = mx.gluon.SymbolBlock.imports("{stem}-symbol.json", ["data"], "{stem}-0000.params")
+numpy.save("output.npy", block(mx.nd.array(numpy.load("input.npy"))).asnumpy())
+assert not [name for name in sys.modules if name.startswith("gluon_same")]
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=folder, check=True)
+    return np.load(folder / "output.npy")
+
+
+@pytest.mark.parametrize("options", [[], ["--portable"]])
+def test_a_deployed_graph_gives_the_numbers_of_keras(tmp_path, capsys, options):
+    path, arrays = golden(tmp_path, "sequential")
+    x, want = (arrays[name] for name in arrays.files if name.startswith("run 0 "))
+    np.save(tmp_path / "input.npy", x)
+    options += ["--layout", "NHWC", "--deploy", "--no-tune", "--no-onnx", "--batch", str(len(x))]
+    options += ["--size", "x".join(map(str, x.shape[1:3]))]
+    assert main(["convert", path, str(tmp_path), *options]) == 0
+    out = capsys.readouterr().out
+    assert "fold normalizations" in out and "of the largest number" in out
+    assert out.split()[-2:] == [
+        str(tmp_path / f"net-deployed-{end}") for end in ("symbol.json", "0000.params")
+    ]
+    np.testing.assert_allclose(run_alone(tmp_path, "net-deployed"), want, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(run_alone(tmp_path, "net"), want, rtol=1e-4, atol=1e-5)
+    graph = (tmp_path / "net-deployed-symbol.json").read_text()
+    assert "BatchNorm" not in graph and ("_sg_mkldnn" not in graph or "--portable" not in options)
+
+
+@pytest.mark.parametrize("ending", ["npy", "npz"])
+def test_a_graph_is_deployed_in_int8(path, tmp_path, capsys, ending):
+    text, weights = path
+    data = np.random.RandomState(0).uniform(size=(4, 2, 8, 8)).astype("float32")
+    file = str(tmp_path / f"samples.{ending}")
+    (np.save if ending == "npy" else np.savez)(file, data)
+    options = ["--weights", weights, "--size", "8", "--no-onnx", "--no-tune"]
+    options += ["--deploy", "--dtype", "int8", "--data", file, "--batch", "2"]
+    assert main(["convert", text, str(tmp_path / "out"), *options]) == 0
+    assert "\nint8 " in capsys.readouterr().out
+    assert "quantize" in (tmp_path / "out" / "net-deployed-symbol.json").read_text()
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--deploy"], "--deploy is for one size, and the model is for many: give --size HxW"),
+        (["--portable"], "--portable is for a deployed graph: give --deploy, too"),
+        (["--no-tune"], "--no-tune is for a deployed graph: give --deploy, too"),
+        (["--deploy", "--size", "8", "--batch", "0"], "--batch 0 is out of range: give 1 or more"),
+        (["--deploy", "--size", "8", "--dtype", "int8"], "--dtype int8 requires samples"),
+        (["--deploy", "--size", "8", "--data", "none.npy"], "none.npy"),
+    ],
+)
+def test_options_of_the_deployed_graph_that_do_not_fit_are_refused(
+    path, tmp_path, capsys, options, words
+):
+    text, weights = path
+    command = ["convert", text, str(tmp_path / "out"), "--weights", weights, "--no-onnx"]
+    assert main([*command, *options]) == 1
+    assert words in capsys.readouterr().err

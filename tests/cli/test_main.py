@@ -29,7 +29,7 @@ def test_help_lists_the_commands_and_gives_examples_that_parse(capsys):
     out = printed(["--help"], capsys)
     assert all(re.search(rf"^    {name} ", out, re.MULTILINE) for name in cli.COMMANDS)
     lines = out[out.index("examples:") :].splitlines()[1:]
-    assert len(lines) == 2
+    assert len(lines) == 3
     for line in lines:
         words = line.split()
         assert words[:3] == ["python", "-m", "gluon_same"]

@@ -70,3 +70,9 @@ def test_a_large_array_from_a_small_one_stays_out_of_the_file():
     assert rewritten(F.broadcast_mul(X, wide), clean.RULES, (1, 1000)) == [
         *("broadcast_axis", "broadcast_mul")
     ]
+
+
+def test_zeros_take_the_size_that_their_consumer_implies():
+    states = F.zeros((1, 0, 4)), F.zeros((1, 0, 4))
+    symbol = F.RNN(X, F.var("w", shape=(4 * 4 * 9,)), *states, state_size=4, num_layers=1, mode="lstm")
+    assert rewritten(symbol, clean.RULES, (5, 2, 3)) == ["RNN"]

@@ -4,7 +4,7 @@ import mxnet as mx
 import pytest
 
 from gluon_same.deployment import fold_batchnorm
-from graphs import rewritten
+from graphs import graph_of, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
 RULES = fold_batchnorm.RULES
@@ -113,3 +113,14 @@ def test_a_learned_slope_stays_after_a_slice_of_channels():
     cut = F.slice_axis(convolution(X), axis=1, begin=0, end=3)
     symbol = F.LeakyReLU(cut, F.var("slope", shape=(3,)), act_type="prelu")
     assert rewritten(symbol, RULES, (2, 4, 6, 6)) == ["Convolution", "slice_axis", "LeakyReLU"]
+
+
+def test_scales_stay_behind_a_slice_that_reverses_the_channels():
+    cut = F.slice(convolution(X), begin=(None,) * 4, end=(None,) * 4, step=(None, -1, None, None))
+    assert rewritten(norm(cut), RULES, (2, 4, 6, 6)) == ["Convolution", "slice", "BatchNorm"]
+    assert rewritten(F.relu(cut), RULES, (2, 4, 6, 6)) == ["Convolution", "relu", "slice"]
+
+
+def test_a_division_by_zero_stays():
+    graph = graph_of(convolution(X) / 0, (2, 4, 6, 6))
+    assert graph.rewrite(*RULES) == 0

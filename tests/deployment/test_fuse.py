@@ -1,0 +1,136 @@
+"""What fusion may not change."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import gluon_same
+from gluon_same import nn
+from gluon_same.deployment import pipeline
+from gluon_same.deployment.fuse import available, fuse, kinds, shield, unfuse
+from gluon_same.deployment.running import error, outputs
+from graphs import graph_of, operators
+
+F, X = mx.sym, mx.sym.var("data0")
+
+
+def close(got, want):
+    for a, b in zip(got, want):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), atol=1e-5 * b.abs().max().asscalar())
+
+
+def test_weights_that_follow_from_the_input_are_not_kept():
+    class Dynamic(nn.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            with self.name_scope():
+                self.layer = nn.Dense(8 * 3)
+
+        def hybrid_forward(self, F, x):
+            weight = F.reshape(self.layer(x), shape=(8, 3, 1, 1))
+            return F.relu(F.Convolution(x, weight, kernel=(1, 1), num_filter=8, no_bias=True))
+
+    net = Dynamic()
+    net.initialize()
+    x = mx.nd.random.normal(shape=(1, 3, 5, 5))
+    net(x)
+    block = gluon_same.deploy(net, x.shape, tune=False)
+    for factor in (1, 2, -3):
+        close([block(x * factor)], [net(x * factor)])
+    with pytest.raises(ValueError, match="weights that are parameters"):
+        gluon_same.deploy(net, x.shape, dtype="int8", data=x, tune=False)
+
+
+FORKS = {
+    "output and relu": lambda F, c, x: (lambda y: (y, F.relu(y)))(c(x)),
+    "output and sigmoid": lambda F, c, x: (lambda y: (y, F.sigmoid(y)))(c(x)),
+    "sum with itself": lambda F, c, x: (lambda y: y + y)(c(x)),
+    "sum with its activation": lambda F, c, x: (lambda y: y + F.tanh(y))(c(x)),
+    "sum that is an output and activated": lambda F, c, x: (lambda y: (y, F.relu(y)))(c(x) + x),
+    "among large numbers": lambda F, c, x: (lambda y: F.concat(3000 * x, F.tanh(y) + y, dim=1))(c(x)),
+}
+
+
+class Fork(nn.HybridBlock):
+    """A convolution whose own result is used in several places."""
+
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+        with self.name_scope():
+            self.layer = nn.Conv2D(3, 3, padding="same", in_channels=3)
+
+    def hybrid_forward(self, F, x):
+        return self.body(F, self.layer, x)
+
+
+@pytest.mark.parametrize("name", FORKS)
+@pytest.mark.parametrize("tune", [False, True])
+def test_a_result_that_is_used_twice_is_not_fused_away(name, tune):
+    net = Fork(FORKS[name])
+    net.initialize(mx.init.Xavier())
+    x = mx.nd.random.normal(shape=(1, 3, 8, 8))
+    got, want = gluon_same.deploy(net, x.shape, tune=tune)(x), net(x)
+    for a, b in zip(*(y if isinstance(y, (list, tuple)) else [y] for y in (got, want))):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_int8_refuses_an_output_that_the_net_uses_too():
+    net = Fork(FORKS["output and relu"])
+    net.initialize(mx.init.Xavier())
+    with pytest.raises(ValueError, match="outputs that nothing else in the net uses"):
+        gluon_same.deploy(net, (1, 3, 8, 8), dtype="int8", data=mx.nd.ones((2, 3, 8, 8)), tune=False)
+
+
+@pytest.mark.skipif(
+    not available() or tuple(map(int, mx.__version__.split(".")[:2])) < (1, 9),
+    reason="fusion keeps the copies before MXNet 1.9",
+)
+def test_copies_that_shield_results_do_not_stay():
+    y = X
+    for i in range(3):  # residual sums, each of which is used twice
+        z = F.Convolution(y, kernel=(3, 3), pad=(1, 1), num_filter=8, name=f"conv{i}")
+        y = y + F.Convolution(F.relu(z), kernel=(1, 1), num_filter=8, name=f"linear{i}")
+    graph = graph_of(y, (1, 8, 8, 8))
+    assert operators(shield(graph)).count("_copy") == 2
+    fused = fuse(graph)
+    assert "_copy" not in operators(fused)
+    assert operators(fused).count("_sg_mkldnn_conv") == 6
+    arrays = [mx.nd.random.normal(shape=(1, 8, 8, 8))]
+    assert error(outputs(fused, arrays), outputs(graph, arrays)) < 1e-5
+
+
+def several_kinds():
+    """Layers, fused with a ReLU, a sum and a sigmoid."""
+    y = F.Convolution(X, kernel=(3, 3), pad=(1, 1), num_filter=8, name="first")
+    y = F.Activation(y, act_type="relu")
+    y = y + F.Convolution(y, kernel=(1, 1), num_filter=8, name="second")
+    return F.Activation(F.FullyConnected(y, num_hidden=3, name="dense"), act_type="sigmoid")
+
+
+@pytest.mark.skipif(not available(), reason="this build of MXNet is without oneDNN")
+def test_each_kind_of_fused_operators_is_taken_apart():
+    graph = graph_of(several_kinds(), (2, 4, 6, 6))
+    fused, arrays = fuse(graph), [mx.nd.random.normal(shape=(2, 4, 6, 6))]
+    want = outputs(graph, arrays)
+    assert {"Convolution + relu", "FullyConnected + sigmoid"} < set(kinds(fused))
+    for kind in kinds(fused):
+        apart = unfuse(fused, kind)
+        assert set(kinds(apart)) == set(kinds(fused)) - {kind}
+        assert error(outputs(apart, arrays), want) < 1e-5
+
+
+@pytest.mark.skipif(not available(), reason="this build of MXNet is without oneDNN")
+def test_tuning_takes_apart_what_is_slower_fused(monkeypatch):
+    def faster(graphs, arrays, rule):
+        return next((name for name in graphs if "sigmoid" in name), rule)
+
+    monkeypatch.setattr(pipeline, "faster", faster)
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, activation="relu"), nn.Conv2D(1, 3, activation="sigmoid"))
+    net.initialize()
+    x = mx.nd.random.normal(shape=(1, 3, 8, 8))
+    block = gluon_same.deploy(net, x.shape)
+    close([block(x)], [net(x)])
+    assert block.report.rows[-1].note == "except Convolution + sigmoid: slower"
+    assert '"Convolution"' in block._cached_graph[1].tojson()
