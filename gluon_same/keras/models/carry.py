@@ -15,10 +15,12 @@ from ...arguments import shape_of
 from ...tracing.shapes import Shapes
 from ...tracing.trace import trace_layers
 from .config import Model, parse
-from .files import Hdf5, Opened, opened
+from .files import Opened, opened
+from .hdf5 import Hdf5
 from .names import role_of
+from .parameters import Put
 from .units import Held, fits, kinds_of, units_of, weights_of
-from .weights import Grouped, Put, legacy_root, number_of
+from .weights import Grouped, legacy_root, number_of
 
 __all__ = ["load_keras_weights"]
 

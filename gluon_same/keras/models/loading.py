@@ -12,7 +12,8 @@ from .build import Settings, build, order_of
 from .config import parse
 from .files import opened
 from .net import KerasNet
-from .weights import Put, source_of
+from .parameters import Put
+from .weights import source_of
 
 __all__ = ["load_model"]
 
@@ -115,9 +116,7 @@ def load_model(
         source.fill(result.owners, put)
     for parameter, value in result.found.constants:
         put.set(parameter, value)
-    for parameter in result.net.collect_params().values():
-        if parameter._data is None:
-            parameter.initialize(ctx=put.ctx)
+    result.net.apply(put.rest)
     if result.found.inference_only:
         warnings.warn(
             f"In training, these layers do not do what they do in Keras: "

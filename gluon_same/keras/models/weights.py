@@ -2,15 +2,14 @@
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-import mxnet as mx
 import numpy as np
-from mxnet.gluon import Parameter
 
 from .build import Owner
 from .config import Model
-from .files import Hdf5
+from .hdf5 import Hdf5
 from .layers import Weight
 from .names import role_of, snake_case
+from .parameters import Put
 
 Path = Tuple[str, ...]
 
@@ -62,7 +61,7 @@ class Grouped:
             self.file.array(f"{group}/{name}") for name in sorted(self.file.names(group), key=number_of)
         ]
 
-    def fill(self, owners: Sequence[Owner], put: "Put", path: Path = ()) -> None:
+    def fill(self, owners: Sequence[Owner], put: Put, path: Path = ()) -> None:
         """Assign all weights of these layers to their parameters."""
         for owner in owners:
             own = (*path, owner.name)
@@ -99,7 +98,7 @@ class Legacy:
         self._entries: Dict[str, List[Entry]] = {}
         for layer in file.texts("layer_names", root):
             group = f"{root}/{layer}" if root else layer
-            names = file.texts("weight_names", group)
+            names = file.texts("weight_names", group) if file.names(group) else []
             self._entries[layer] = [Entry(f"{group}/{name}", name) for name in names]
 
     def arrays(self, path: Path) -> List[np.ndarray]:
@@ -112,7 +111,7 @@ class Legacy:
         self._entries[path[0]] = [entry for entry in held if entry not in entries]
         return [self.file.array(entry.where) for entry in entries]
 
-    def fill(self, owners: Sequence[Owner], put: "Put") -> None:
+    def fill(self, owners: Sequence[Owner], put: Put) -> None:
         """Assign all weights of these layers to their parameters."""
         owners = [owner for owner in owners if _all_weights(owner)]
         held = {name: entries for name, entries in self._entries.items() if entries}
@@ -151,48 +150,6 @@ def legacy_root(file: Hdf5) -> Optional[str]:
     """Return the group of a legacy file's weights; None for other formats."""
     root = "model_weights" if file.has("model_weights") else ""
     return root if file.has_attribute("layer_names", root) else None
-
-
-class Put:
-    """Writer of arrays to parameters, with shape checks.
-
-    Parameters
-    ----------
-    ctx : Context or list of Context
-    """
-
-    def __init__(self, ctx: Any):
-        self.ctx = ctx if isinstance(ctx, (list, tuple)) else [ctx]
-
-    def __call__(self, path: Path, weight: Weight, file: Hdf5, where: str) -> None:
-        array = file.array(where)
-        fits = len(array.shape) == len(weight.shape)
-        if not fits or any(n not in (None, m) for n, m in zip(weight.shape, array.shape)):
-            wanted = ", ".join("any" if n is None else str(n) for n in weight.shape)
-            raise ValueError(
-                f"{file.path}: entry {where!r} has shape {array.shape}, and the {weight.role} of layer "
-                f"{'/'.join(path)} has ({wanted})"
-            )
-        for parameter, value in weight.put(array):
-            self.set(parameter, value)
-
-    def set(self, parameter: Parameter, value: np.ndarray) -> None:
-        """Set a parameter's value, and its shape if unknown."""
-        # Like Gluon's own loading, this skips the initializer and copies the values once.
-        parameter._load_init(_shared(value), self.ctx)
-
-    def replace(self, parameter: Parameter, value: np.ndarray) -> None:
-        """Set a parameter's value. An initialized parameter keeps its dtype and context."""
-        if parameter._data is None and not parameter._deferred_init:
-            self.set(parameter, value)
-        else:
-            parameter.shape = value.shape
-            parameter.set_data(_shared(value))
-
-
-def _shared(value: np.ndarray) -> mx.nd.NDArray:
-    """Return an NDArray that shares NumPy's memory."""
-    return mx.nd.from_numpy(np.ascontiguousarray(value, np.float32))
 
 
 def _all_weights(owner: Owner, path: Path = (), frozen: bool = False) -> List[Tuple[Path, Weight, bool]]:
