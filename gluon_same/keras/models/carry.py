@@ -58,7 +58,7 @@ def load_keras_weights(
     OSError
         If the file cannot be opened.
     TypeError
-        If ``net`` is not a Block.
+        If an argument is of the wrong type.
     ValueError
         If the file is damaged, or if its layers do not fit the net's. The message lists both sides. The
         net is unchanged in this case.
@@ -77,6 +77,7 @@ def load_keras_weights(
     """
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
+    put = Put(mx.current_context() if ctx is None else ctx)
     with opened(path) as found:
         model = None if found.config is None else parse(found.config, found.weights.path)
         held = list(_held(found, model))
@@ -92,7 +93,6 @@ def load_keras_weights(
         values = [
             pair for unit, layer in zip(units, held) for pair in loader.values(unit, layer, spatial)
         ]
-    put = Put(ctx or mx.current_context())
     for parameter, value in values:
         put.replace(parameter, value)
 

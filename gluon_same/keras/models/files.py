@@ -45,6 +45,8 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
         If h5py is not installed.
     OSError
         If a file cannot be opened.
+    TypeError
+        If ``path`` is no path.
     ValueError
         If a file is damaged or of another kind. The message names the file and the entry.
     """
@@ -52,12 +54,12 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
     if isinstance(path, (tuple, list)):
         if len(path) != 2:
             raise ValueError(f"path={path!r} is no model: give one file, or (config.json, weights.h5)")
-        json_path, weights_path = (os.fspath(part) for part in path)
+        json_path = _as_path(path[0])
         config = _parsed(_read(json_path), json_path)
-        with opened(weights_path) as found:
+        with opened(path[1]) as found:
             yield found._replace(config=config, version=_version(config))
         return
-    path = os.fspath(path)
+    path = _as_path(path)
     with open(path, "rb") as file:
         start = file.read(8)
     if start.startswith(b"PK"):
@@ -73,6 +75,12 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
             f"{path} is neither a .keras file (zip) nor an .h5 file (HDF5): it begins with {start!r}. A "
             "configuration in JSON goes with its weights, (config.json, weights.h5)"
         )
+
+
+def _as_path(path: Any) -> str:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path={path!r} is no path: give one file, or (config.json, weights.h5)")
+    return os.fspath(path)
 
 
 @contextmanager

@@ -20,10 +20,17 @@ class Put:
     Parameters
     ----------
     ctx : Context or list of Context
+
+    Raises
+    ------
+    TypeError
+        If ``ctx`` is anything else.
     """
 
     def __init__(self, ctx: Any):
-        self.ctx = ctx if isinstance(ctx, (list, tuple)) else [ctx]
+        self.ctx = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
+        if not self.ctx or not all(isinstance(each, mx.Context) for each in self.ctx):
+            raise TypeError(f"ctx={ctx!r} is no context: give mx.cpu(), mx.gpu(0), or a list of them")
 
     def __call__(self, path: Tuple[str, ...], weight: Weight, file: Hdf5, where: str) -> None:
         array = file.floats(where)

@@ -131,6 +131,22 @@ def test_three_files_are_no_model():
         load_model(("a", "b", "c"))
 
 
+@pytest.mark.parametrize("path", [5, None, b"model.keras", ("config.json", 5)])
+def test_what_is_no_path_is_refused(tmp_path, path):
+    if isinstance(path, tuple):
+        path = (write(tmp_path, DENSE, **SHAPES)[0], 5)
+    with pytest.raises(TypeError, match="is no path: give one file, or"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    "given", [{"ctx": "cpu"}, {"ctx": []}, {"custom": "Scale"}, {"custom": {"Scale": 5}}]
+)
+def test_arguments_of_the_wrong_type_are_refused(given):
+    with pytest.raises(TypeError, match=next(iter(given))):
+        load_model("model.keras", **given)
+
+
 def test_h5py_is_asked_for_where_it_is_missing(tmp_path, monkeypatch):
     path = keras_file(tmp_path / "model.keras")
     monkeypatch.setitem(sys.modules, "h5py", None)
