@@ -14,8 +14,9 @@ from ... import nn
 from ...arguments import shape_of
 from ...tracing.shapes import Shapes
 from ...tracing.trace import trace_layers
-from .config import Model, parse
+from .config import parse
 from .files import Opened, opened
+from .graph import Model
 from .hdf5 import Hdf5
 from .names import role_of
 from .parameters import Put

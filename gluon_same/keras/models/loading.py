@@ -8,9 +8,10 @@ from typing import Any, Callable, Dict, Optional, Tuple, Union
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from .build import Settings, build, order_of
+from .build import Settings, build
 from .config import parse
 from .files import opened
+from .inputs import order_of
 from .net import KerasNet
 from .parameters import Put
 from .weights import source_of

@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 import numpy as np
 
 from .build import Owner
-from .config import Model
+from .graph import Model
 from .hdf5 import Hdf5
 from .layers import Weight
 from .names import role_of, snake_case

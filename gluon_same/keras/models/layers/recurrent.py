@@ -79,11 +79,12 @@ def _layer_of(given: Any) -> Tuple[str, dict]:
 def _block(request: Request, x: Value, prefix: str) -> Tuple[Recurrent, List[Weight], bool]:
     """Return a recurrent layer's block, its weights, and whether Keras applies dropout in training."""
     arguments = request.arguments
-    if not of_rank(x, 3).channels:
+    channels = of_rank(x, 3).channels
+    if not channels:
         raise ValueError("the channels of its input are not known")
     arguments.only(stateful=False, time_major=False)
     arguments.ignore("unroll", "unit_forget_bias", "use_cudnn")
-    cell = _cell(request, x.channels)
+    cell = _cell(request, channels)
     block = Recurrent(
         cell,
         arguments.flag("go_backwards", False),
