@@ -13,25 +13,14 @@ from .layers import (
     BUILDERS,
     Built,
     Request,
-    Weight,
     build_operation,
     custom_builder,
     is_operation,
 )
 from .net import KerasNet
+from .owners import Owner, keep_to_inference
 from .steps import Steps
 from .values import Order, Value, keras_order
-
-
-class Owner(NamedTuple):
-    """Layer with its weights, or nested model with its layers."""
-
-    name: str
-    class_name: str
-    trainable: bool
-    weights: Tuple[Weight, ...]
-    owners: Optional[List["Owner"]]  # layers of a nested model
-    block: HybridBlock
 
 
 class Settings(NamedTuple):
@@ -274,7 +263,7 @@ class _Builder:
     def _keep_to_inference(self, call: graph.Call, block: HybridBlock) -> None:
         """Apply a call's ``training=False``. Keras 3 ignores it in favor of the whole model's mode."""
         if call.kwargs.get("training") is False and self.settings.version < (3, 0):
-            _freeze(block)
+            keep_to_inference(block)
 
     def _nested(
         self, layer: graph.Layer, model: graph.Model, call: graph.Call, inputs: List[Value]
@@ -305,15 +294,3 @@ class _Builder:
             self._keep_to_inference(call, net)
         slots = self.steps.run(layer.name, inputs, len(outputs))
         return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
-
-
-def _freeze(block: HybridBlock) -> None:
-    """Make a block compute as in inference in every mode."""
-
-    def freeze(each):
-        if hasattr(each, "running_mean"):
-            each._kwargs["use_global_stats"] = True
-        elif type(each).__name__ == "Dropout":
-            each._rate = 0
-
-    block.apply(freeze)

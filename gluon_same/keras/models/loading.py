@@ -13,6 +13,7 @@ from .config import parse
 from .files import opened
 from .inputs import order_of
 from .net import KerasNet
+from .owners import freeze
 from .parameters import Put
 from .weights import source_of
 
@@ -117,7 +118,7 @@ def load_model(
         source = source_of(found.weights, model)
         settings = Settings(_version(found), dict(custom or {}), order_of(model), source.arrays)
         result = build(model, settings, layout)
-        _freeze(result.owners)
+        freeze(result.owners)
         source.fill(result.owners, put)
     for parameter, value in result.found.constants:
         put.set(parameter, value)
@@ -129,14 +130,6 @@ def load_model(
             stacklevel=2,
         )
     return result.net
-
-
-def _freeze(owners):
-    for owner in owners:
-        if not owner.trainable:
-            owner.block.collect_params().setattr("grad_req", "null")
-        elif owner.owners is not None:
-            _freeze(owner.owners)
 
 
 def _version(found):

@@ -4,11 +4,10 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from .build import Owner
 from .graph import Model
 from .hdf5 import Hdf5
-from .layers import Weight
 from .names import role_of, snake_case
+from .owners import Owner, all_weights
 from .parameters import Put
 
 Path = Tuple[str, ...]
@@ -113,7 +112,7 @@ class Legacy:
 
     def fill(self, owners: Sequence[Owner], put: Put) -> None:
         """Assign all weights of these layers to their parameters."""
-        owners = [owner for owner in owners if _all_weights(owner)]
+        owners = [owner for owner in owners if all_weights(owner)]
         held = {name: entries for name, entries in self._entries.items() if entries}
         if not {owner.name for owner in owners} <= held.keys():
             held = self._by_order(owners, held)
@@ -121,7 +120,7 @@ class Legacy:
             entries = held[owner.name]
             weights = _matched(owner, entries)
             if weights is None:
-                wanted = _roles(weight for _, weight, _ in _all_weights(owner))
+                wanted = _roles(weight for _, weight, _ in all_weights(owner))
                 raise ValueError(
                     f"{self.file.path}: layer {owner.name!r} holds {_roles(entries)}, and the model's "
                     f"{owner.name} ({owner.class_name}) has {wanted}"
@@ -152,15 +151,6 @@ def legacy_root(file: Hdf5) -> Optional[str]:
     return root if file.has_attribute("layer_names", root) else None
 
 
-def _all_weights(owner: Owner, path: Path = (), frozen: bool = False) -> List[Tuple[Path, Weight, bool]]:
-    """Return the weights of a layer or nested model, layer by layer, and whether Keras trains each."""
-    path, trainable = (*path, owner.name), owner.trainable and not frozen
-    if owner.owners is None:
-        never = ("moving_mean", "moving_variance", "mean", "variance", "count")
-        return [(path, w, trainable and w.role not in never) for w in owner.weights]
-    return [each for inner in owner.owners for each in _all_weights(inner, path, not trainable)]
-
-
 def _matched(owner: Owner, entries: Sequence[Entry]) -> Any:
     """Match weights to a legacy file's entries, in the entries' order; return None if none fit.
 
@@ -168,7 +158,7 @@ def _matched(owner: Owner, entries: Sequence[Entry]) -> Any:
     the time of saving may differ from those in the configuration. The function therefore tries other
     orders, and the names in the file decide.
     """
-    weights = _all_weights(owner)
+    weights = all_weights(owner)
     trained = [(path, weight) for path, weight, trains in weights if trains]
     kept = [(path, weight) for path, weight, trains in weights if not trains]
     as_made = [(path, weight) for path, weight, _ in weights]
