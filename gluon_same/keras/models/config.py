@@ -136,7 +136,9 @@ def _functional(content, layers):
     outputs = _ends(content["output_layers"], layers)
     if not outputs:
         raise ValueError("the model has no outputs")
-    numbers = numbering(calls, [*outputs, *(ref for call in calls.values() for ref in call.inputs())])
+    numbers = numbering(
+        calls, [*inputs, *outputs, *(ref for call in calls.values() for ref in call.inputs())]
+    )
     calls = {key: renumbered(call, numbers) for key, call in calls.items()}
     return ordered(calls), renumbered(inputs, numbers), renumbered(outputs, numbers)
 
