@@ -15,7 +15,7 @@ ROOT = Path(gluon_same.__file__).parent
 #: Layers from the bottom to the top. A module imports only earlier groups and its own.
 ORDER = [
     ("_compat",),
-    ("_mxnet", "geometry"),
+    ("_mxnet", "geometry", "progress"),
     ("arguments",),
     ("symbols",),
     ("lowering",),

@@ -43,6 +43,8 @@ class ReLU6(HybridBlock):
     """
 
     def __init__(self, prefix: Optional[str] = None, params: Optional[ParameterDict] = None):
+        if prefix is not None and not isinstance(prefix, str):
+            raise TypeError(f"prefix={prefix!r} is not a string: the maximum is always 6")
         super().__init__(prefix=prefix, params=params)
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:

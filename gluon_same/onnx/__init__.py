@@ -13,7 +13,6 @@ import os
 import tempfile
 from typing import List, Sequence, Union
 
-import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block
 
@@ -30,9 +29,6 @@ def __dir__() -> List[str]:
 
 
 Shape = Sequence[int]
-
-#: Arrays with more elements than this bypass the exporter.
-_LARGE = 1024
 
 
 def export_model(
@@ -105,7 +101,7 @@ def export_model(
     ...     os.path.isfile(path)
     True
     """
-    graph.require_onnx()
+    onnx = graph.require_onnx()
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
     shapes = _as_shapes(input_shapes)
@@ -121,30 +117,18 @@ def export_model(
     trace = Trace(net, dict(zip(names, shapes)), dynamic)
     symbol = trace.run()
     values = trace.parameters(symbol)
-    # The exporter takes seconds per million elements of a parameter, but no time for an input.
-    large = {name: value for name, value in values.items() if value.size > _LARGE}
-    small = {name: value for name, value in values.items() if name not in large}
-    given = {name: (value.shape, value.dtype) for name, value in large.items()}
+    # MXNet's exporter takes seconds per million elements of a parameter, but no time for an input.
+    given = {name: (value.shape, value.dtype) for name, value in values.items()}
     given.update(zip(names, zip(shapes, dtypes)))
-    # The exporter requires the inputs' shapes in the order in which the graph uses the inputs.
+    # It requires the inputs' shapes in the order in which the graph uses the inputs.
     used = [name for name in symbol.list_inputs() if name in given]
-    kwargs = {}
-    if dynamic:
-        free = [_free(given[name][0]) if name in names else given[name][0] for name in used]
-        kwargs = {"dynamic": True, "dynamic_input_shapes": free}
+    free = [_free(given[name][0]) if name in names else given[name][0] for name in used]
     with tempfile.TemporaryDirectory(prefix=".onnx-", dir=folder) as scratch:
         part = os.path.join(scratch, "model.onnx")
         try:
-            with graph.checked_as_written():
-                mx.onnx.export_model(
-                    symbol,
-                    small,
-                    [given[name][0] for name in used],
-                    [given[name][1] for name in used],
-                    part,
-                    **kwargs,
-                )
-            graph.finish(part, trace.marks, large, names, trace.outputs(symbol), dynamic)
+            model = graph.convert(symbol, [given[name] for name in used], free if dynamic else None)
+            graph.finish(model, trace.marks, values, names, trace.outputs(symbol), dynamic)
+            onnx.save(model, part)
         except Exception as error:  # the exporter raises errors of many types
             raise ValueError(trace.explain(error)) from error
         if check:

@@ -1,9 +1,10 @@
 """Set the padding of marked operators in an exported ONNX graph."""
 
 from contextlib import contextmanager
-from typing import Any, Dict, Sequence
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 import mxnet as mx
+import numpy as np
 
 #: The operator set that MXNet's exporter writes, and the file format that belongs to it.
 OPSET, IR = 13, 7
@@ -28,32 +29,64 @@ def require_onnx() -> Any:
     return onnx
 
 
+def convert(
+    symbol: mx.sym.Symbol,
+    variables: Sequence[Tuple[Sequence[int], Any]],
+    free: Optional[Sequence[Sequence[Optional[int]]]],
+) -> Any:
+    """Convert a graph with MXNet's exporter. All its variables become inputs.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    variables : list of (shape, dtype)
+        The variables in the order of the graph.
+    free : list of shapes, optional
+        The same shapes with None for sizes that stay free.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Model that is not checked yet.
+    """
+    from mxnet.onnx.mx2onnx._export_onnx import MXNetGraph
+    from onnx import helper, mapping
+
+    shapes = [shape for shape, _ in variables]
+    types = [mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(dtype)] for _, dtype in variables]
+    how = {"opset_version": OPSET, "dynamic": free is not None, "dynamic_input_shapes": free}
+    with _unchecked():
+        graph = MXNetGraph().create_onnx_graph_proto(symbol, {}, shapes, types, **how)
+    return helper.make_model(graph)
+
+
 @contextmanager
-def checked_as_written():
-    """Make the exporter check its graph against the operator set that it writes, not the newest."""
+def _unchecked():
+    """Keep the exporter from a check of its own, against the newest operator set."""
     from onnx import checker
 
-    before = dict(checker.DEFAULT_CONTEXT.opset_imports)
-    checker.DEFAULT_CONTEXT.opset_imports = {"": OPSET}
+    replaced: Any = checker
+    before = replaced.check_graph
+    replaced.check_graph = lambda graph: None
     try:
         yield
     finally:
-        checker.DEFAULT_CONTEXT.opset_imports = before
+        replaced.check_graph = before
 
 
 def finish(
-    path: str,
+    model: Any,
     marks: Dict[str, Any],
     weights: Dict[str, mx.nd.NDArray],
     inputs: Sequence[str],
     outputs: Sequence[str],
     dynamic: bool,
 ) -> None:
-    """Convert an exported file to its final form, in place.
+    """Bring an exported model to its final form, in place.
 
     Parameters
     ----------
-    path : str
+    model : onnx.ModelProto
     marks : dict of str to Mark
         The mark of each block, by the name of its slice.
     weights : dict of str to NDArray
@@ -63,10 +96,8 @@ def finish(
     dynamic : bool
         Whether the inputs' batch and spatial sizes are free.
     """
-    import onnx
     from onnx import checker, numpy_helper, shape_inference
 
-    model = onnx.load(path)
     graph = model.graph
     _fold(graph, marks)
     _keep_zeros(graph)
@@ -95,23 +126,20 @@ def finish(
     # The exporter lists inputs and outputs in the graph's order, with the weights among the inputs,
     # which keeps runtimes from folding them.
     _order(graph.input, inputs)
-    onnx.save(model, path)
 
 
 def _fold(graph, marks):
     from onnx import helper
 
-    nodes = {node.output[0]: node for node in graph.node}
-    dropped = []
+    left = [node for node in graph.node if node.output[0] not in marks]
+    nodes = {node.output[0]: node for node in left}
     for name, (operator, attributes) in marks.items():
         node = nodes[operator]
         kept = [a for a in node.attribute if a.name not in ("pads", "auto_pad", "output_padding")]
         del node.attribute[:]
         node.attribute.extend(kept)
         node.attribute.extend(helper.make_attribute(*item) for item in attributes.items())
-        dropped.append(nodes[name])
         node.output[0] = node.name = name
-    left = [node for node in graph.node if not any(node is gone for gone in dropped)]
     del graph.node[:]
     graph.node.extend(left)
 

@@ -89,7 +89,7 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     Raises
     ------
     TypeError
-        If ``net`` is not a block, or if the predicate returns anything else.
+        If ``net`` is not a block, or if the predicate is not callable or returns anything else.
     ValueError
         If a layer that should change cannot, because its class has its own ``hybrid_forward`` or it is
         part of the fixed graph of a SymbolBlock. No layer is changed then.
@@ -137,6 +137,8 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     """
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
+    if predicate is not None and not callable(predicate):
+        raise TypeError(f"predicate={predicate!r} is not a function: give one of (path, block), or None")
     released = set(release(net))
     blocks = dict(_walk(net))
     for block in blocks:

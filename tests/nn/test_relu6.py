@@ -38,3 +38,8 @@ def test_relu6_keeps_the_dtype(dtype):
 def test_relu6_in_numpy_mode(numpy_mode):
     out = nn.ReLU6()(mx.np.array([-1, 0.5, 7]))
     assert isinstance(out, mx.np.ndarray) and out.tolist() == [0, 0.5, 6]
+
+
+def test_a_maximum_is_refused():
+    with pytest.raises(TypeError, match="prefix=6 is not a string: the maximum is always 6"):
+        nn.ReLU6(6)

@@ -373,3 +373,8 @@ def test_a_subclass_is_pickled_after_it_was_specialized_or_adapted(prepare):
     want = net(x).asnumpy()
     prepare(net)
     np.testing.assert_allclose(pickle.loads(pickle.dumps(net))(x).asnumpy(), want, rtol=1e-5)
+
+
+def test_a_predicate_that_is_no_function_is_refused():
+    with pytest.raises(TypeError, match="predicate=True is not a function"):
+        to_same(stock.Conv2D(2, 3), True)

@@ -5,30 +5,22 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from . import config
+from . import graph
 from .arguments import Arguments, Unsupported
+from .calls import check_call, key_of, values_in
+from .inputs import input_of
 from .layers import (
     BUILDERS,
     Built,
     Request,
-    Weight,
     build_operation,
     custom_builder,
     is_operation,
 )
-from .net import KerasNet, Move, Plan, Run, Shown, Step, Widen
-from .values import Order, Value, channels_first, keras_order, transposition
-
-
-class Owner(NamedTuple):
-    """Layer with its weights, or nested model with its layers."""
-
-    name: str
-    class_name: str
-    trainable: bool
-    weights: Tuple[Weight, ...]
-    owners: Optional[List["Owner"]]  # layers of a nested model
-    block: HybridBlock
+from .net import KerasNet
+from .owners import Owner, keep_to_inference
+from .steps import Steps
+from .values import Order, Value, keras_order
 
 
 class Settings(NamedTuple):
@@ -67,7 +59,7 @@ class _Unknown(Exception):
     """Raised if an input of a layer comes from a rejected layer."""
 
 
-def build(model: config.Model, settings: Settings, layout: str) -> Result:
+def build(model: graph.Model, settings: Settings, layout: str) -> Result:
     """Build the net of a model.
 
     Parameters
@@ -85,7 +77,7 @@ def build(model: config.Model, settings: Settings, layout: str) -> Result:
     found = Found([], [], [])
     builder = _Builder(model, settings, (), f"{model.name}_", found)
     outer = keras_order if layout == "NHWC" else settings.channels_first
-    result = builder.build([_as_input(model, ref, outer) for ref in model.inputs], outer)
+    result = builder.build([input_of(model, ref, outer) for ref in model.inputs], outer)
     if found.problems:
         listed = "\n".join(f"- {problem}" for problem in found.problems)
         raise ValueError(f"{model.name} contains unsupported layers or arguments:\n{listed}")
@@ -95,40 +87,12 @@ def build(model: config.Model, settings: Settings, layout: str) -> Result:
     return Result(net, owners, found)
 
 
-def order_of(model: config.Model) -> Callable[[int], Order]:
-    """Return the storage order of channels_first arrays: Keras' own if the model is channels-first."""
-    return keras_order if _is_channels_first(model) else channels_first
-
-
-def _is_channels_first(model):
-    return any(layer.config.get("data_format") == "channels_first" for layer in model.all_layers())
-
-
-def _as_input(model: config.Model, ref: config.Ref, order: Callable[[int], Order]) -> Value:
-    layer = model.layers[ref.layer]
-    given = layer.config.get("batch_input_shape") or layer.config.get("batch_shape")
-    sizes = given if isinstance(given, list) else [None]
-    fits = all(
-        n is None or (isinstance(n, int) and not isinstance(n, bool) and n > 0) for n in sizes[1:]
-    )
-    if not isinstance(given, list) or not given or not fits:
-        raise ValueError(
-            f"{model.name}: the shape of input {layer.name!r} is {given!r}. Build the model in Keras, "
-            "model.build(shape), before it is saved"
-        )
-    shape = (None, *given[1:])
-    rank = len(shape)
-    kept = (1 if _is_channels_first(model) else rank - 1) if rank > 1 else 0
-    known = tuple(n if axis == kept else None for axis, n in enumerate(shape))
-    return Value(-1, shape, known, order(rank))
-
-
 class _Builder:
     """Builder of one model or nested model."""
 
     def __init__(
         self,
-        model: config.Model,
+        model: graph.Model,
         settings: Settings,
         path: Tuple[str, ...],
         prefix: str,
@@ -141,44 +105,31 @@ class _Builder:
         self.prefix = prefix
         self.found = found
         self.trainable = trainable and model.trainable
-        self.blocks: Dict[str, HybridBlock] = {}
-        self.steps: List[Any] = []
-        self.shown: List[Shown] = []
+        self.steps = Steps()
         self.owners: Dict[str, Owner] = {}
-        self.values: Dict[config.Ref, Value] = {}
+        self.values: Dict[graph.Ref, Value] = {}
         self.taken: Dict[str, Tuple[Value, ...]] = {}  # inputs of each layer's first call
-        self.slots: Dict[Any, int] = {}  # slots of reordered arrays, by step
-        self.count = 0
         self.shared = {call.layer for call in model.calls if call.number}
 
     def build(
         self, inputs: Sequence[Value], outer: Callable[[int], Optional[Order]]
     ) -> Optional[Tuple[KerasNet, List[Owner], List[Value]]]:
         """Return the net, the owners of its parameters, and its outputs; None if a layer is rejected."""
-        starts = [value._replace(slot=self._slot()) for value in inputs]
+        starts = [value._replace(slot=self.steps.slot()) for value in inputs]
         for ref, value in zip(self.model.inputs, starts):
             self.values[ref] = value
-            self._show(ref, value)
+            self.steps.show(key_of(ref), value)
         for call in self.model.calls:
-            if config.Ref(call.layer, call.number, 0) not in self.values:
+            if graph.Ref(call.layer, call.number, 0) not in self.values:
                 self._call(call)
         if self.found.problems or not all(ref in self.values for ref in self.model.outputs):
             return None
         given = [self.values[ref] for ref in self.model.outputs]
-        outputs = [self._in_order(value, outer(value.rank)) for value in given]
-        plan = Plan(
-            tuple(self.steps),
-            tuple(value.slot for value in starts),
-            tuple(value.slot for value in outputs),
-            tuple(self.shown),
-            tuple(value.stored_shape(value.shape) for value in starts),
-            tuple(value.stored_shape(value.open) for value in starts),
-            tuple(value.stored_shape(value.open) for value in outputs),
-        )
-        net = KerasNet(self.blocks, plan, prefix=self.prefix)
+        outputs = [self.steps.in_order(value, outer(value.rank)) for value in given]
+        net = self.steps.net(starts, outputs, self.prefix)
         return net, [self.owners[name] for name in self.model.layers if name in self.owners], outputs
 
-    def _call(self, call: config.Call) -> None:
+    def _call(self, call: graph.Call) -> None:
         layer = self.model.layers[call.layer]
         try:
             outputs = self._connected(layer, call)
@@ -190,30 +141,30 @@ class _Builder:
                 where = "/".join((*self.path, layer.name))
                 self.found.problems.append(f"{where} ({layer.class_name}): {error}")
         for output, value in enumerate(outputs):
-            ref = config.Ref(call.layer, call.number, output)
+            ref = graph.Ref(call.layer, call.number, output)
             self.values[ref] = value
-            self._show(ref, value)
+            self.steps.show(key_of(ref), value)
 
-    def _inputs(self, call: config.Call) -> List[Value]:
+    def _inputs(self, call: graph.Call) -> List[Value]:
         """Return the known inputs of a call."""
         return [self.values[ref] for ref in call.inputs() if ref in self.values]
 
-    def _guessed(self, call: config.Call) -> List[Value]:
+    def _guessed(self, call: graph.Call) -> List[Value]:
         """Return the input of a rejected layer as its output, so that later layers are checked too."""
         return [value._replace(padding=None, guessed=True) for value in self._inputs(call)[:1]]
 
-    def _connected(self, layer: config.Layer, call: config.Call) -> List[Value]:
+    def _connected(self, layer: graph.Layer, call: graph.Call) -> List[Value]:
         """Add the steps of a call and return its outputs."""
         builder = self._builder_of(layer, call)
         args, kwargs = (self._filled(part) for part in (call.args, call.kwargs))
-        inputs = _values((args, kwargs))
+        inputs = values_in((args, kwargs))
         if layer.name in self.shared or layer.model is not None:
-            inputs = [self._in_order(x, None) for x in inputs]
+            inputs = [self.steps.in_order(x, None) for x in inputs]
         if layer.name in self.taken:
             inputs = self._as_before(inputs, self.taken[layer.name])
         if builder is not build_operation:
-            _check_call(kwargs)
-        if isinstance(builder, config.Model):
+            check_call(kwargs)
+        if isinstance(builder, graph.Model):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)
         built = builder(request, *inputs)
@@ -223,8 +174,8 @@ class _Builder:
         return self._added(layer, call, built, inputs)
 
     def _builder_of(
-        self, layer: config.Layer, call: config.Call
-    ) -> Union[Callable[..., Built], config.Model]:
+        self, layer: graph.Layer, call: graph.Call
+    ) -> Union[Callable[..., Built], graph.Model]:
         """Return the builder of a layer, or the model of a nested one."""
         name = layer.class_name.rpartition(">")[2]
         custom = self.settings.custom.get(layer.class_name) or self.settings.custom.get(name)
@@ -239,7 +190,7 @@ class _Builder:
         why = "its code lies in the file and is never run" if name == "Lambda" else "it is not known"
         raise Unsupported(f"{why}: give custom={{{name!r}: builder}}")
 
-    def _request(self, layer: config.Layer, args: Any, kwargs: Any) -> Request:
+    def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
         return Request(
             layer.name,
             layer.class_name.rpartition(">")[2],
@@ -255,7 +206,7 @@ class _Builder:
 
     def _filled(self, value: Any) -> Any:
         """Return the arguments of a call with each Ref replaced by its Value."""
-        if isinstance(value, config.Ref):
+        if isinstance(value, graph.Ref):
             found = self.values.get(value)
             if found is None:
                 raise _Unknown
@@ -270,24 +221,22 @@ class _Builder:
         """Return the inputs of a shared layer in the axis order of its first call."""
         if [x.rank for x in inputs] != [x.rank for x in first]:
             raise Unsupported("it is shared by inputs with other numbers of axes")
-        return [self._in_order(x, before.order) for x, before in zip(inputs, first)]
+        return [self.steps.in_order(x, before.order) for x, before in zip(inputs, first)]
 
     def _added(
-        self, layer: config.Layer, call: config.Call, built: Built, inputs: Sequence[Value]
+        self, layer: graph.Layer, call: graph.Call, built: Built, inputs: Sequence[Value]
     ) -> List[Value]:
         """Add the step of a layer whose block is built, and return its outputs."""
         takes = built.takes or (None,) * len(inputs)
         if built.folds:
             ready = list(inputs)
         else:
-            ready = [self._in_order(x, order) for x, order in zip(inputs, takes)]
+            ready = [self.steps.in_order(x, order) for x, order in zip(inputs, takes)]
         outputs = ((built.rule, built.order or ready[0].order), *built.more)
         if built.block is None:
             slots = [ready[0].slot]
         else:
-            slots = [self._slot() for _ in outputs]
-            name = self._child(layer, call, built)
-            self.steps.append(Run(name, tuple(x.slot for x in ready), tuple(slots)))
+            slots = self.steps.run(self._child(layer, call, built), ready, len(outputs))
         self.taken.setdefault(layer.name, tuple(ready))
         shapes, known = [x.shape for x in inputs], [x.open for x in inputs]
         guessed = any(x.guessed for x in inputs)
@@ -296,7 +245,7 @@ class _Builder:
             for slot, (rule, order) in zip(slots, outputs)
         ]
 
-    def _child(self, layer: config.Layer, call: config.Call, built: Built) -> str:
+    def _child(self, layer: graph.Layer, call: graph.Call, built: Built) -> str:
         """Return the name of the block for a call. Calls of a layer with weights share one block."""
         first = self.owners.get(layer.name)
         if first is not None and first.weights:
@@ -304,20 +253,20 @@ class _Builder:
         name = f"{layer.name}#{call.number}" if call.number else layer.name
         if call.number and name in self.model.layers:
             raise Unsupported(f"its second call would be called {name!r}, as another layer is")
-        self.blocks[name] = built.block
+        self.steps.blocks[name] = built.block
         self.found.constants.extend(built.constants)
         trainable = self.trainable and layer.trainable
         self.owners[name] = Owner(name, layer.class_name, trainable, built.weights, None, built.block)
         self._keep_to_inference(call, built.block)
         return name
 
-    def _keep_to_inference(self, call: config.Call, block: HybridBlock) -> None:
+    def _keep_to_inference(self, call: graph.Call, block: HybridBlock) -> None:
         """Apply a call's ``training=False``. Keras 3 ignores it in favor of the whole model's mode."""
         if call.kwargs.get("training") is False and self.settings.version < (3, 0):
-            _freeze(block)
+            keep_to_inference(block)
 
     def _nested(
-        self, layer: config.Layer, model: config.Model, call: config.Call, inputs: List[Value]
+        self, layer: graph.Layer, model: graph.Model, call: graph.Call, inputs: List[Value]
     ) -> List[Value]:
         if len(inputs) != len(model.inputs):
             raise ValueError(f"it has {len(model.inputs)} inputs and is called with {len(inputs)}")
@@ -336,84 +285,12 @@ class _Builder:
                 raise ValueError("its outputs do not follow from its inputs")
             raise _Unknown
         net, owners, outputs = result
-        if layer.name not in self.blocks:
-            self.blocks[layer.name] = net
+        if layer.name not in self.steps.blocks:
+            self.steps.blocks[layer.name] = net
             self.taken[layer.name] = tuple(inputs)
             self.owners[layer.name] = Owner(
                 layer.name, layer.class_name, inner.trainable, (), owners, net
             )
             self._keep_to_inference(call, net)
-        slots = [self._slot() for _ in outputs]
-        self.steps.append(Run(layer.name, tuple(x.slot for x in inputs), tuple(slots)))
+        slots = self.steps.run(layer.name, inputs, len(outputs))
         return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
-
-    def _in_order(self, value: Value, order: Optional[Order]) -> Value:
-        """Return a value with its padding applied and its axes in an order, adding steps as needed."""
-        if value.padding is not None:
-            run = Run(value.padding.layer, (value.slot,), ())
-            self.blocks[value.padding.layer] = value.padding.block
-            value = value._replace(slot=self._once(run), padding=None)
-        if order is None:
-            return value
-        if value.rank < len(order):  # insert axes of size 1 into a matrix
-            sizes = {0: 0, len(order) - 1: -1}
-            step: Step = Widen(value.slot, tuple(sizes.get(axis, 1) for axis in order), -1)
-        else:
-            axes = transposition(value.order, order)
-            if axes is None:
-                return value
-            step = Move(value.slot, axes, -1)
-        return value._replace(slot=self._once(step), order=order)
-
-    def _once(self, step: Any) -> int:
-        """Return the slot of a step's result. Equal steps are added once."""
-        if step not in self.slots:
-            slot = self.slots[step] = self._slot()
-            outputs = {"outputs": (slot,)} if isinstance(step, Run) else {"output": slot}
-            self.steps.append(step._replace(**outputs))
-        return self.slots[step]
-
-    def _show(self, ref: config.Ref, value: Value) -> None:
-        if value.padding is None:
-            key = (
-                ref.layer
-                + (f"#{ref.call}" if ref.call else "")
-                + (f":{ref.output}" if ref.output else "")
-            )
-            self.shown.append(Shown(key, value.slot, value.order))
-
-    def _slot(self) -> int:
-        self.count += 1
-        return self.count - 1
-
-
-def _values(value: Any) -> List[Value]:
-    if isinstance(value, Value):
-        return [value]
-    if isinstance(value, dict):
-        return [x for _, item in sorted(value.items()) for x in _values(item)]
-    return [x for item in value for x in _values(item)] if isinstance(value, (list, tuple)) else []
-
-
-def _check_call(kwargs: Dict[str, Any]) -> None:
-    """Raise for arguments of a call that change its result."""
-    for name, value in kwargs.items():
-        harmless = (
-            value in (None, []) or (name == "training" and value is False) or name == "initial_state"
-        )
-        harmless = harmless or (isinstance(value, list) and all(each is None for each in value))
-        if not harmless:
-            what = "an array" if _values(value) else repr(value)
-            raise Unsupported(f"it is called with {name}={what}")
-
-
-def _freeze(block: HybridBlock) -> None:
-    """Make a block compute as in inference in every mode."""
-
-    def freeze(each):
-        if hasattr(each, "running_mean"):
-            each._kwargs["use_global_stats"] = True
-        elif type(each).__name__ == "Dropout":
-            each._rate = 0
-
-    block.apply(freeze)

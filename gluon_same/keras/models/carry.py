@@ -14,11 +14,14 @@ from ... import nn
 from ...arguments import shape_of
 from ...tracing.shapes import Shapes
 from ...tracing.trace import trace_layers
-from .config import Model, parse
-from .files import Hdf5, Opened, opened
+from .config import parse
+from .files import Opened, opened
+from .graph import Model
+from .hdf5 import Hdf5
 from .names import role_of
+from .parameters import Put
 from .units import Held, fits, kinds_of, units_of, weights_of
-from .weights import Grouped, Put, legacy_root, number_of
+from .weights import Grouped, legacy_root, number_of
 
 __all__ = ["load_keras_weights"]
 
@@ -56,7 +59,7 @@ def load_keras_weights(
     OSError
         If the file cannot be opened.
     TypeError
-        If ``net`` is not a Block.
+        If an argument is of the wrong type.
     ValueError
         If the file is damaged, or if its layers do not fit the net's. The message lists both sides. The
         net is unchanged in this case.
@@ -75,6 +78,7 @@ def load_keras_weights(
     """
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
+    put = Put(mx.current_context() if ctx is None else ctx)
     with opened(path) as found:
         model = None if found.config is None else parse(found.config, found.weights.path)
         held = list(_held(found, model))
@@ -90,7 +94,6 @@ def load_keras_weights(
         values = [
             pair for unit, layer in zip(units, held) for pair in loader.values(unit, layer, spatial)
         ]
-    put = Put(ctx or mx.current_context())
     for parameter, value in values:
         put.replace(parameter, value)
 

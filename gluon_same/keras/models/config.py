@@ -1,64 +1,12 @@
 """Parser of Keras 2 and 3 configurations into one simple graph of calls."""
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, List, Tuple
+
+from .graph import Call, Layer, Model, Ref, numbering, ordered, renumbered
 
 #: Classes of models, whose configurations contain layers.
 SEQUENTIAL = ("Sequential",)
 FUNCTIONAL = ("Functional", "Model")
-
-
-class Ref(NamedTuple):
-    """Reference to one output of one call of a layer."""
-
-    layer: str
-    call: int
-    output: int
-
-
-class Call(NamedTuple):
-    """Call of a layer. In ``args`` and ``kwargs`` each array is a :class:`Ref`."""
-
-    layer: str
-    number: int  # index among the layer's calls
-    args: List[Any]
-    kwargs: Dict[str, Any]
-
-    def inputs(self) -> List[Ref]:
-        """Return all arrays that the call receives."""
-        return list(refs((self.args, self.kwargs)))
-
-
-class Layer(NamedTuple):
-    """Layer of a configuration."""
-
-    name: str
-    class_name: str
-    module: str  # module of the class; '' if not written
-    config: Dict[str, Any]
-    model: Optional["Model"]  # the model itself, for a nested model
-
-    @property
-    def trainable(self) -> bool:
-        """Return whether Keras trains the layer."""
-        return self.config.get("trainable") is not False
-
-
-class Model(NamedTuple):
-    """Model of a configuration, with its calls in execution order."""
-
-    name: str
-    layers: Dict[str, Layer]
-    calls: List[Call]
-    inputs: List[Ref]
-    outputs: List[Ref]
-    trainable: bool
-
-    def all_layers(self) -> Iterator[Layer]:
-        """Yield the layers of this model and of nested models."""
-        for layer in self.layers.values():
-            yield layer
-            if layer.model is not None:
-                yield from layer.model.all_layers()
 
 
 def parse(config: Dict[str, Any], path: str) -> Model:
@@ -108,18 +56,6 @@ def decoded(value: Any) -> Any:
     if isinstance(value, list):
         return [decoded(item) for item in value]
     return value
-
-
-def refs(value: Any) -> Iterator[Ref]:
-    """Yield the arrays in nested lists and dicts, in Keras' order."""
-    if isinstance(value, Ref):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from refs(item)
-    elif isinstance(value, dict):
-        for _, item in sorted(value.items()):
-            yield from refs(item)
 
 
 def _is_model(class_name, content):
@@ -200,9 +136,11 @@ def _functional(content, layers):
     outputs = _ends(content["output_layers"], layers)
     if not outputs:
         raise ValueError("the model has no outputs")
-    numbers = _numbering(calls, [*outputs, *(ref for call in calls.values() for ref in call.inputs())])
-    calls = {key: _renumbered(call, numbers) for key, call in calls.items()}
-    return _ordered(calls), _renumbered(inputs, numbers), _renumbered(outputs, numbers)
+    numbers = numbering(
+        calls, [*inputs, *outputs, *(ref for call in calls.values() for ref in call.inputs())]
+    )
+    calls = {key: renumbered(call, numbers) for key, call in calls.items()}
+    return ordered(calls), renumbered(inputs, numbers), renumbered(outputs, numbers)
 
 
 def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:
@@ -264,58 +202,3 @@ def _ends(value, layers) -> List[Ref]:
         return [_ref(value)]
     items = [item for _, item in sorted(value.items())] if isinstance(value, dict) else value
     return [ref for item in items for ref in _ends(item, layers)]
-
-
-def _numbering(calls, used: Sequence[Ref]) -> Dict[str, List[int]]:
-    """Return the numbers by which each layer's calls are known, in call order.
-
-    A nested model may have been called when it was built, which shifts the numbers.
-    """
-    numbers: Dict[str, Set[int]] = {}
-    for ref in used:
-        numbers.setdefault(ref.layer, set()).add(ref.call)
-    made: Dict[str, int] = {}
-    for layer, _ in calls:
-        made[layer] = made.get(layer, 0) + 1
-    found = {}
-    for layer, known in numbers.items():
-        count = made.get(layer, 0)
-        if len(known) > count:
-            raise ValueError(f"{len(known)} calls of layer {layer!r} are used, and it has {count}")
-        regular = max(known) < count and min(known) >= 0
-        found[layer] = list(range(count)) if regular else sorted(known)
-    return found
-
-
-def _renumbered(value: Union[Call, Ref, Any], numbers: Dict[str, List[int]]) -> Any:
-    if isinstance(value, Ref):
-        return value._replace(call=numbers[value.layer].index(value.call))
-    if isinstance(value, Call):
-        args, kwargs = (_renumbered(part, numbers) for part in (value.args, value.kwargs))
-        return value._replace(args=args, kwargs=kwargs)
-    if isinstance(value, list):
-        return [_renumbered(item, numbers) for item in value]
-    if isinstance(value, dict):
-        return {key: _renumbered(item, numbers) for key, item in value.items()}
-    return value
-
-
-def _ordered(calls: Dict[Tuple[str, int], Call]) -> List[Call]:
-    """Return the calls in topological order, and otherwise in the file's order."""
-    done: Dict[Tuple[str, int], Call] = {}
-    for key in calls:
-        stack = [key]
-        waiting = set()
-        while stack:
-            key = stack[-1]
-            before = [(ref.layer, ref.call) for ref in calls[key].inputs()]
-            missing = [each for each in before if each not in done]
-            if key in done or not missing:
-                done.setdefault(key, calls[key])
-                stack.pop()
-                continue
-            if key in waiting:
-                raise ValueError(f"layer {key[0]!r} depends on its own output")
-            waiting.add(key)
-            stack.extend(missing)
-    return list(done.values())

@@ -8,11 +8,14 @@ from typing import Any, Callable, Dict, Optional, Tuple, Union
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from .build import Settings, build, order_of
+from .build import Settings, build
 from .config import parse
 from .files import opened
+from .inputs import order_of
 from .net import KerasNet
-from .weights import Put, source_of
+from .owners import freeze
+from .parameters import Put
+from .weights import source_of
 
 __all__ = ["load_model"]
 
@@ -61,6 +64,8 @@ def load_model(
         If h5py is not installed.
     OSError
         If a file cannot be opened.
+    TypeError
+        If an argument is of the wrong type.
     ValueError
         If a file is damaged or malicious; if the model contains unsupported layers or arguments, all of
         which the message lists; or if MXNet's NumPy mode is active.
@@ -99,8 +104,11 @@ def load_model(
         raise ValueError("load_model makes nets for classic arrays: call mx.npx.reset_np() first")
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"layout={layout!r} is unknown: use 'NCHW' or 'NHWC'")
-    where = path if isinstance(path, (str, os.PathLike)) else path[0]
+    if custom is not None and not (isinstance(custom, dict) and all(map(callable, custom.values()))):
+        raise TypeError(f"custom={custom!r} is no dict of class names to functions")
+    put = Put(mx.current_context() if ctx is None else ctx)
     with opened(path) as found:
+        where = path[0] if isinstance(path, (tuple, list)) else path
         if found.config is None:
             raise ValueError(
                 f"{where} holds weights alone: give (config.json, {where}), or read them into a net of "
@@ -110,14 +118,11 @@ def load_model(
         source = source_of(found.weights, model)
         settings = Settings(_version(found), dict(custom or {}), order_of(model), source.arrays)
         result = build(model, settings, layout)
-        put = Put(ctx or mx.current_context())
-        _freeze(result.owners)
+        freeze(result.owners)
         source.fill(result.owners, put)
     for parameter, value in result.found.constants:
         put.set(parameter, value)
-    for parameter in result.net.collect_params().values():
-        if parameter._data is None:
-            parameter.initialize(ctx=put.ctx)
+    result.net.apply(put.rest)
     if result.found.inference_only:
         warnings.warn(
             f"In training, these layers do not do what they do in Keras: "
@@ -125,14 +130,6 @@ def load_model(
             stacklevel=2,
         )
     return result.net
-
-
-def _freeze(owners):
-    for owner in owners:
-        if not owner.trainable:
-            owner.block.collect_params().setattr("grad_req", "null")
-        elif owner.owners is not None:
-            _freeze(owner.owners)
 
 
 def _version(found):

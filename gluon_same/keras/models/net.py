@@ -1,5 +1,6 @@
 """The net of a loaded Keras model: a graph of blocks with Keras' names."""
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -44,8 +45,11 @@ class Shown(NamedTuple):
     order: Tuple[int, ...]  # Keras' axis for each axis of the array
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True)
+class Plan:
     """Steps of a net, with its inputs and outputs."""
+
+    # This is no tuple because Gluon searches those for blocks whenever it collects parameters.
 
     steps: Tuple[Step, ...]
     inputs: Tuple[int, ...]  # slots

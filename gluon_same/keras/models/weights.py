@@ -2,15 +2,13 @@
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-import mxnet as mx
 import numpy as np
-from mxnet.gluon import Parameter
 
-from .build import Owner
-from .config import Model
-from .files import Hdf5
-from .layers import Weight
+from .graph import Model
+from .hdf5 import Hdf5
 from .names import role_of, snake_case
+from .owners import Owner, all_weights
+from .parameters import Put
 
 Path = Tuple[str, ...]
 
@@ -62,7 +60,7 @@ class Grouped:
             self.file.array(f"{group}/{name}") for name in sorted(self.file.names(group), key=number_of)
         ]
 
-    def fill(self, owners: Sequence[Owner], put: "Put", path: Path = ()) -> None:
+    def fill(self, owners: Sequence[Owner], put: Put, path: Path = ()) -> None:
         """Assign all weights of these layers to their parameters."""
         for owner in owners:
             own = (*path, owner.name)
@@ -99,7 +97,7 @@ class Legacy:
         self._entries: Dict[str, List[Entry]] = {}
         for layer in file.texts("layer_names", root):
             group = f"{root}/{layer}" if root else layer
-            names = file.texts("weight_names", group)
+            names = file.texts("weight_names", group) if file.names(group) else []
             self._entries[layer] = [Entry(f"{group}/{name}", name) for name in names]
 
     def arrays(self, path: Path) -> List[np.ndarray]:
@@ -112,9 +110,9 @@ class Legacy:
         self._entries[path[0]] = [entry for entry in held if entry not in entries]
         return [self.file.array(entry.where) for entry in entries]
 
-    def fill(self, owners: Sequence[Owner], put: "Put") -> None:
+    def fill(self, owners: Sequence[Owner], put: Put) -> None:
         """Assign all weights of these layers to their parameters."""
-        owners = [owner for owner in owners if _all_weights(owner)]
+        owners = [owner for owner in owners if all_weights(owner)]
         held = {name: entries for name, entries in self._entries.items() if entries}
         if not {owner.name for owner in owners} <= held.keys():
             held = self._by_order(owners, held)
@@ -122,7 +120,7 @@ class Legacy:
             entries = held[owner.name]
             weights = _matched(owner, entries)
             if weights is None:
-                wanted = _roles(weight for _, weight, _ in _all_weights(owner))
+                wanted = _roles(weight for _, weight, _ in all_weights(owner))
                 raise ValueError(
                     f"{self.file.path}: layer {owner.name!r} holds {_roles(entries)}, and the model's "
                     f"{owner.name} ({owner.class_name}) has {wanted}"
@@ -153,57 +151,6 @@ def legacy_root(file: Hdf5) -> Optional[str]:
     return root if file.has_attribute("layer_names", root) else None
 
 
-class Put:
-    """Writer of arrays to parameters, with shape checks.
-
-    Parameters
-    ----------
-    ctx : Context or list of Context
-    """
-
-    def __init__(self, ctx: Any):
-        self.ctx = ctx if isinstance(ctx, (list, tuple)) else [ctx]
-
-    def __call__(self, path: Path, weight: Weight, file: Hdf5, where: str) -> None:
-        array = file.array(where)
-        fits = len(array.shape) == len(weight.shape)
-        if not fits or any(n not in (None, m) for n, m in zip(weight.shape, array.shape)):
-            wanted = ", ".join("any" if n is None else str(n) for n in weight.shape)
-            raise ValueError(
-                f"{file.path}: entry {where!r} has shape {array.shape}, and the {weight.role} of layer "
-                f"{'/'.join(path)} has ({wanted})"
-            )
-        for parameter, value in weight.put(array):
-            self.set(parameter, value)
-
-    def set(self, parameter: Parameter, value: np.ndarray) -> None:
-        """Set a parameter's value, and its shape if unknown."""
-        # Like Gluon's own loading, this skips the initializer and copies the values once.
-        parameter._load_init(_shared(value), self.ctx)
-
-    def replace(self, parameter: Parameter, value: np.ndarray) -> None:
-        """Set a parameter's value. An initialized parameter keeps its dtype and context."""
-        if parameter._data is None and not parameter._deferred_init:
-            self.set(parameter, value)
-        else:
-            parameter.shape = value.shape
-            parameter.set_data(_shared(value))
-
-
-def _shared(value: np.ndarray) -> mx.nd.NDArray:
-    """Return an NDArray that shares NumPy's memory."""
-    return mx.nd.from_numpy(np.ascontiguousarray(value, np.float32))
-
-
-def _all_weights(owner: Owner, path: Path = (), frozen: bool = False) -> List[Tuple[Path, Weight, bool]]:
-    """Return the weights of a layer or nested model, layer by layer, and whether Keras trains each."""
-    path, trainable = (*path, owner.name), owner.trainable and not frozen
-    if owner.owners is None:
-        never = ("moving_mean", "moving_variance", "mean", "variance", "count")
-        return [(path, w, trainable and w.role not in never) for w in owner.weights]
-    return [each for inner in owner.owners for each in _all_weights(inner, path, not trainable)]
-
-
 def _matched(owner: Owner, entries: Sequence[Entry]) -> Any:
     """Match weights to a legacy file's entries, in the entries' order; return None if none fit.
 
@@ -211,7 +158,7 @@ def _matched(owner: Owner, entries: Sequence[Entry]) -> Any:
     the time of saving may differ from those in the configuration. The function therefore tries other
     orders, and the names in the file decide.
     """
-    weights = _all_weights(owner)
+    weights = all_weights(owner)
     trained = [(path, weight) for path, weight, trains in weights if trains]
     kept = [(path, weight) for path, weight, trains in weights if not trains]
     as_made = [(path, weight) for path, weight, _ in weights]

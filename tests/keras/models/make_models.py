@@ -171,8 +171,14 @@ def listed(outputs):
 
 def call_twin(model, twin, moved, inputs):
     """Return the outputs of another model with the same weights, with channels last if ``moved``."""
-    pairs = zip(model.get_weights(), twin.get_weights())
-    twin.set_weights([a if a.shape == b.shape else a.reshape(b.shape) for a, b in pairs])
+    if any(type(layer).__name__.startswith("CuDNN") for layer in model.layers):
+        from keras.src.saving.legacy.hdf5_format import preprocess_weights_for_loading as converted
+
+        for layer, other in zip(model.layers, twin.layers):
+            other.set_weights(converted(other, layer.get_weights()))
+    else:
+        pairs = zip(model.get_weights(), twin.get_weights())
+        twin.set_weights([a if a.shape == b.shape else a.reshape(b.shape) for a, b in pairs])
     if not moved:
         return listed(twin.predict_on_batch(inputs[0]))
     outputs = listed(twin.predict_on_batch(np.moveaxis(inputs[0], 1, -1)))

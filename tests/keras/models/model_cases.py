@@ -234,6 +234,33 @@ def recurrent_states(keras):
     return keras.models.Model(start, [L.Dense(2, name="head")(decoded), gru, state])
 
 
+def cudnn_layer(name):
+    """A layer of TensorFlow 1, which TensorFlow 2 computes on GPUs only."""
+
+    def get(keras):
+        import tensorflow
+
+        return getattr(tensorflow.compat.v1.keras.layers, name)
+
+    return get
+
+
+CUDNN = {name: cudnn_layer(name) for name in ("CuDNNLSTM", "CuDNNGRU")}
+
+
+@form(
+    *([(2, 5, 3)], [(1, 7, 3)]),
+    **dict(only=2, since=(2, 13), kinds=["h5"], custom=CUDNN, twin={"cudnn": False}),
+)
+def cudnn(keras, cudnn=True):
+    L = keras.layers
+    lstm, gru = (CUDNN[name](keras) for name in CUDNN) if cudnn else (L.LSTM, L.GRU)
+    x = start = L.Input((None, 3))
+    x = lstm(4, return_sequences=True, name="lstm")(x)
+    x = gru(2, return_sequences=True, go_backwards=True, name="gru")(x)
+    return keras.models.Model(start, L.Bidirectional(lstm(2, name="both"), name="bidirectional")(x))
+
+
 @form([(2, 3, 6, 5)], [(1, 3, 7, 8)], twin={"data_format": "channels_last"})
 def channels_first(keras, data_format="channels_first"):
     """A Keras model with channels first, most of which TensorFlow computes only on GPUs."""

@@ -205,3 +205,14 @@ def test_a_batch_normalization_refuses_another_size_of_its_axis(hybridize):
     assert block(mx.nd.ones((2, 3, 4, 5))).shape == (2, 3, 4, 5)
     with pytest.raises(mx.MXNetError, match="Check failed"):
         block(mx.nd.ones((2, 3, 40, 5))).wait_to_read()
+
+
+@pytest.mark.filterwarnings("ignore:The 1-th input")
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_an_input_may_have_no_use(tmp_path, hybridize):
+    config = functional(
+        image(3), image(2, name="other"), layer("ReLU", "relu", "image"), inputs=["image", "other"]
+    )
+    net = load_model(write(tmp_path, config))
+    net.hybridize(hybridize)
+    assert net(mx.nd.ones((1, 3)), mx.nd.ones((1, 2))).shape == (1, 3)

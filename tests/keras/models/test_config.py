@@ -3,7 +3,8 @@
 import pytest
 from small_models import functional, image, layer
 
-from gluon_same.keras.models.config import Call, Ref, decoded, parse
+from gluon_same.keras.models.config import decoded, parse
+from gluon_same.keras.models.graph import Call, Ref
 
 
 def calls(config):

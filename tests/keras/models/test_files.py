@@ -131,6 +131,22 @@ def test_three_files_are_no_model():
         load_model(("a", "b", "c"))
 
 
+@pytest.mark.parametrize("path", [5, None, b"model.keras", ("config.json", 5)])
+def test_what_is_no_path_is_refused(tmp_path, path):
+    if isinstance(path, tuple):
+        path = (write(tmp_path, DENSE, **SHAPES)[0], 5)
+    with pytest.raises(TypeError, match="is no path: give one file, or"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    "given", [{"ctx": "cpu"}, {"ctx": []}, {"custom": "Scale"}, {"custom": {"Scale": 5}}]
+)
+def test_arguments_of_the_wrong_type_are_refused(given):
+    with pytest.raises(TypeError, match=next(iter(given))):
+        load_model("model.keras", **given)
+
+
 def test_h5py_is_asked_for_where_it_is_missing(tmp_path, monkeypatch):
     path = keras_file(tmp_path / "model.keras")
     monkeypatch.setitem(sys.modules, "h5py", None)
@@ -146,5 +162,7 @@ def test_a_heap_that_hdf5_would_read_forever_is_refused(tmp_path):
     first = content.index(b"GCOL") + 16
     content[first : first + 16] = bytes(16)  # an object of no index and no size
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"model\.h5 cannot be read: its heap at byte \d+ is damaged"):
+    with pytest.raises(
+        ValueError, match=r"model\.h5: entry '@model_config' .*the heap at byte \d+ is damaged"
+    ):
         load_model(path)

@@ -6,16 +6,7 @@ from mxnet.gluon import HybridBlock
 
 from .... import nn
 from ..values import Shape, Value, replaced, window_size
-from .table import (
-    Built,
-    Request,
-    builds,
-    channel_axis,
-    data_format,
-    of_rank,
-    spatial_axes,
-    spatial_order,
-)
+from .table import Built, Request, builds, channel_axis, data_format, spatial
 
 _WINDOWED = {
     "Max": {1: nn.MaxPool1D, 2: nn.MaxPool2D, 3: nn.MaxPool3D},
@@ -66,8 +57,7 @@ def _windowed(request: Request, x: Value) -> Built:
     given = arguments.get("strides", None)
     strides = size if given is None else arguments.axes("strides", ndim)
     padding = arguments.word("padding", ("valid", "same"), "valid")
-    layout = data_format(arguments)
-    axes, order = spatial_axes(ndim + 2, layout), spatial_order(of_rank(x, ndim + 2).rank, layout)
+    axes, order = spatial(request, x, ndim)
     folded = x.padding if _folds(x, kind, size, padding, order) else None
     pads = folded.pairs if folded else 0 if padding == "valid" else padding
     block = _WINDOWED[kind][ndim](size, strides, pads, prefix=request.prefix)
@@ -96,11 +86,10 @@ def _folds(x: Value, kind: str, size, padding: str, order) -> bool:
 @builds(*(f"Global{kind}Pooling{ndim}D" for kind in _GLOBAL for ndim in (1, 2, 3)))
 def _global(request: Request, x: Value) -> Built:
     ndim, kind = int(request.class_name[-2]), request.class_name[6:-9]
-    layout = data_format(request.arguments)
-    axes, order = spatial_axes(ndim + 2, layout), spatial_order(of_rank(x, ndim + 2).rank, layout)
+    axes, order = spatial(request, x, ndim)
     if request.arguments.flag("keepdims", False):
         block = _GLOBAL[kind][ndim](prefix=request.prefix)
         return Built(block, lambda shape: replaced(shape, axes, [1] * ndim), order, (order,))
     block = globals()[request.class_name](prefix=request.prefix)
-    channels = channel_axis(ndim + 2, layout)
+    channels = channel_axis(ndim + 2, data_format(request.arguments))
     return Built(block, lambda shape: (shape[0], shape[channels]), (0, 1), (order,))

@@ -7,7 +7,7 @@ from mxnet.gluon import HybridBlock
 from .... import nn
 from ..arguments import Unsupported
 from ..values import Padding, Shape, Value, replaced
-from .table import Built, Request, builds, data_format, of_rank, spatial_axes, spatial_order
+from .table import Built, Request, builds, spatial
 
 _PADDING = {1: nn.ZeroPadding1D, 2: nn.ZeroPadding2D, 3: nn.ZeroPadding3D}
 _CROPPING = {1: nn.Cropping1D, 2: nn.Cropping2D, 3: nn.Cropping3D}
@@ -104,8 +104,7 @@ def _resizing(request: Request, x: Value) -> Built:
         crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, antialias=False, fill_mode="constant"
     )
     arguments.ignore("fill_value")
-    layout = data_format(arguments)
-    axes, order = spatial_axes(4, layout), spatial_order(of_rank(x, 4).rank, layout)
+    axes, order = spatial(request, x, 2)
     size = arguments.whole("height"), arguments.whole("width")
     block = Resize(*size, prefix=request.prefix)
     return Built(block, lambda shape: replaced(shape, axes, size), order, (order,))
@@ -115,9 +114,7 @@ def _resizing(request: Request, x: Value) -> Built:
 def _zero_padding(request: Request, x: Value) -> Built:
     ndim = int(request.class_name[-2])
     pairs = _pairs(request, "padding", ndim)
-    layout = data_format(request.arguments)
-    axes = spatial_axes(ndim + 2, layout)
-    order = spatial_order(of_rank(x, ndim + 2).rank, layout)
+    axes, order = spatial(request, x, ndim)
 
     def rule(shape: Shape) -> Shape:
         sizes = [n if n is None else n + sum(pair) for n, pair in _by_axis(shape, axes, pairs)]
@@ -131,9 +128,7 @@ def _zero_padding(request: Request, x: Value) -> Built:
 def _cropping(request: Request, x: Value) -> Built:
     ndim = int(request.class_name[-2])
     pairs = _pairs(request, "cropping", ndim)
-    layout = data_format(request.arguments)
-    axes = spatial_axes(ndim + 2, layout)
-    order = spatial_order(of_rank(x, ndim + 2).rank, layout)
+    axes, order = spatial(request, x, ndim)
 
     def rule(shape: Shape) -> Shape:
         sizes = [n if n is None else n - sum(pair) for n, pair in _by_axis(shape, axes, pairs)]
@@ -149,12 +144,10 @@ def _cropping(request: Request, x: Value) -> Built:
 def _upsampling(request: Request, x: Value) -> Built:
     ndim = int(request.class_name[-2])
     times = request.arguments.axes("size", ndim)
-    layout = data_format(request.arguments)
     how = request.arguments.word("interpolation", ("nearest", "bilinear"), "nearest")
     if how == "bilinear" and ndim != 2:
         raise Unsupported(f"interpolation={how!r} is only for images")
-    axes = spatial_axes(ndim + 2, layout)
-    order = spatial_order(of_rank(x, ndim + 2).rank, layout)
+    axes, order = spatial(request, x, ndim)
 
     def rule(shape: Shape) -> Shape:
         return replaced(shape, axes, [n and n * k for n, k in _by_axis(shape, axes, times)])

@@ -113,3 +113,10 @@ def of_rank(value: Value, *ranks: int) -> Value:
         wanted = " or ".join(map(str, ranks))
         raise ValueError(f"its input of shape {value.shape} has {value.rank} axes, not {wanted}")
     return value
+
+
+def spatial(request: Request, x: Value, ndim: int) -> Tuple[Tuple[int, ...], Order]:
+    """Return the spatial axes of a layer's input, and its order in MXNet; raise if its rank differs."""
+    layout = data_format(request.arguments)
+    of_rank(x, ndim + 2)
+    return spatial_axes(ndim + 2, layout), spatial_order(ndim + 2, layout)

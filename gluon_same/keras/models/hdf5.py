@@ -1,0 +1,210 @@
+"""Bounded reading of HDF5 files, with errors that name the entry."""
+
+import io
+import math
+import mmap
+import re
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+
+import numpy as np
+
+
+class Hdf5:
+    """HDF5 file with bounded reads and errors that name the entry.
+
+    Parameters
+    ----------
+    group : h5py.Group
+    path : str
+        Path of the file, for error messages.
+    content : bytes or mmap
+        The whole file.
+    most : int
+        Maximum total size of all arrays in bytes.
+    """
+
+    def __init__(self, group: Any, path: str, content: Union[bytes, mmap.mmap], most: int):
+        self.path = path
+        self._content = content
+        self._checked = False  # whether its heaps are
+        self._root = group.id
+        self._left = most
+        self._inside: Dict[str, bool] = {"": True}  # entries, and whether they lie in the file itself
+        self._names: Dict[str, List[str]] = {}  # names in each group
+        with self._explained(""):
+            self._root.links.visit(self._note, info=True)
+
+    def _note(self, name, link):
+        import h5py
+
+        where = name.decode("utf-8", "surrogateescape")
+        above, _, own = where.rpartition("/")
+        self._inside[where] = link.type == h5py.h5l.TYPE_HARD
+        self._names.setdefault(above, []).append(own)
+
+    def names(self, where: str = "") -> List[str]:
+        """Return the names in a group; an empty list if there is no such group."""
+        return list(self._names.get(where, ()))
+
+    def has(self, where: str) -> bool:
+        """Return whether the file has an entry."""
+        return where in self._inside
+
+    def has_attribute(self, name: str, where: str = "") -> bool:
+        """Return whether an entry has an attribute, which Keras splits into parts if it is long."""
+        with self._explained(f"{where}@{name}"):
+            attributes = self._attributes(where)
+            return name in attributes or f"{name}0" in attributes
+
+    def text(self, name: str, where: str = "") -> Optional[str]:
+        """Return a string attribute."""
+        with self._explained(f"{where}@{name}"):
+            self._check_heaps()
+            value = self._attributes(where).get(name)
+            return value.decode("utf-8") if isinstance(value, bytes) else value
+
+    def texts(self, name: str, where: str = "") -> List[str]:
+        """Return an attribute that is a list of strings. Keras splits long lists into parts."""
+        with self._explained(f"{where}@{name}"):
+            self._check_heaps()
+            attributes = self._attributes(where)
+            found = attributes.get(name)
+            parts = [] if found is None else [found]
+            while found is None and f"{name}{len(parts)}" in attributes:
+                parts.append(attributes[f"{name}{len(parts)}"])
+            return [_decoded(text) for part in parts for text in np.asarray(part).ravel()]
+
+    def shape(self, where: str) -> Tuple[int, ...]:
+        """Return the shape of an array."""
+        with self._explained(where):
+            return self._dataset(where).shape
+
+    def array(self, where: str) -> np.ndarray:
+        """Return a floating-point array as float32, or an integer array unchanged."""
+        with self._explained(where):
+            found, shape, dtype = self._charged(where)
+            return _read(found, np.empty(shape, np.float32 if dtype.kind == "f" else dtype))
+
+    def floats(self, where: str) -> np.ndarray:
+        """Return an array as float32, as a view of the file where it is stored so."""
+        with self._explained(where):
+            found, shape, dtype = self._charged(where)
+            start = found.get_offset()  # None unless the array is stored in one piece
+            if start is None or dtype != np.dtype("<f4"):
+                return _read(found, np.empty(shape, np.float32))
+            return np.frombuffer(self._content, dtype, math.prod(shape), start).reshape(shape)
+
+    def _charged(self, where):
+        """Return a dataset of numbers with its shape and dtype, and count its size."""
+        found = self._dataset(where)
+        shape, dtype = found.shape, found.dtype
+        if dtype.kind not in "fiub":
+            raise ValueError(f"it holds {dtype}, not numbers")
+        size = math.prod(shape) * max(dtype.itemsize, 4)
+        if size > self._left:
+            raise ValueError(f"it would take {size} bytes, more than the file can hold")
+        self._left -= size
+        return found, shape, dtype
+
+    def _dataset(self, where):
+        import h5py
+
+        found = self._opened(where)
+        if not isinstance(found, h5py.h5d.DatasetID):
+            raise ValueError("there is no such array")
+        kept = found.get_create_plist()
+        if kept.get_layout() == h5py.h5d.VIRTUAL or kept.get_external_count():
+            raise ValueError("it refers to another file")
+        return found
+
+    def _attributes(self, where):
+        import h5py
+
+        return h5py.AttributeManager(h5py.Group(self._opened(where)))
+
+    def _opened(self, where):
+        """Return an entry's identifier. Only links inside the file are followed."""
+        import h5py
+
+        if not where:
+            return self._root
+        if where not in self._inside:
+            raise ValueError("there is no such entry")
+        if not self._inside[where]:
+            raise ValueError("it is a link to elsewhere")
+        return h5py.h5o.open(self._root, where.encode("utf-8", "surrogateescape"))
+
+    def _check_heaps(self):
+        """Raise if string heaps hold objects beyond their end, on which HDF5 may loop forever."""
+        if self._checked:
+            return
+        self._checked = True
+        for found in re.finditer(b"GCOL\x01", self._content):
+            at = found.start()
+            end = at + int.from_bytes(self._content[at + 8 : at + 16], "little")
+            here = at + 16
+            while here + 16 <= end <= len(self._content):
+                size = int.from_bytes(self._content[here + 8 : here + 16], "little")
+                if self._content[here : here + 2] != b"\0\0":  # else free space, its header included
+                    size = 16 + (size + 7) // 8 * 8
+                here += size
+                if size < 16 or here > end:
+                    raise ValueError(f"the heap at byte {at} is damaged")
+
+    @contextmanager
+    def _explained(self, where):
+        try:
+            yield
+        except Exception as error:  # a damaged file can raise almost any error in h5py
+            raise ValueError(f"{self.path}: entry {where or '/'!r} cannot be read: {error}") from error
+
+
+@contextmanager
+def open_hdf5(path: str, source: Union[str, io.BytesIO], most: int) -> Iterator[Hdf5]:
+    """Open an HDF5 file.
+
+    Parameters
+    ----------
+    path : str
+        Name of the file, for error messages.
+    source : path or BytesIO
+    most : int
+        Maximum total size of all arrays in bytes.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged.
+    """
+    import h5py
+
+    try:
+        file = h5py.File(source, "r")
+    except Exception as error:  # damage raises OSError or errors of Python's buffers
+        raise ValueError(f"{path} is no HDF5 file that can be read: {error}") from error
+    try:
+        yield Hdf5(file, path, _content(source), most)
+    finally:
+        file.close()
+
+
+def _content(source: Union[str, io.BytesIO]) -> Union[bytes, mmap.mmap]:
+    """Return the content of a file, which is read where it is used."""
+    if isinstance(source, io.BytesIO):
+        return source.getvalue()
+    with open(source, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _read(dataset, array):
+    """Read a dataset into an array."""
+    import h5py
+
+    if array.size:
+        dataset.read(h5py.h5s.ALL, h5py.h5s.ALL, array)
+    return array
+
+
+def _decoded(text):
+    return text.decode("utf-8") if isinstance(text, bytes) else str(text)

@@ -1,0 +1,104 @@
+"""Writing of a file's arrays to parameters."""
+
+import ctypes
+from typing import Any, Tuple
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import Block, Parameter
+
+from .hdf5 import Hdf5
+from .layers import Weight
+
+#: Rows that are copied at once. A row of a transposed array is a column, which is read in cache lines.
+_ROWS = 32
+
+
+class Put:
+    """Writer of arrays to parameters, with shape checks.
+
+    Parameters
+    ----------
+    ctx : Context or list of Context
+
+    Raises
+    ------
+    TypeError
+        If ``ctx`` is anything else.
+    """
+
+    def __init__(self, ctx: Any):
+        self.ctx = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
+        if not self.ctx or not all(isinstance(each, mx.Context) for each in self.ctx):
+            raise TypeError(f"ctx={ctx!r} is no context: give mx.cpu(), mx.gpu(0), or a list of them")
+
+    def __call__(self, path: Tuple[str, ...], weight: Weight, file: Hdf5, where: str) -> None:
+        array = file.floats(where)
+        fits = len(array.shape) == len(weight.shape)
+        if not fits or any(n not in (None, m) for n, m in zip(weight.shape, array.shape)):
+            wanted = ", ".join("any" if n is None else str(n) for n in weight.shape)
+            raise ValueError(
+                f"{file.path}: entry {where!r} has shape {array.shape}, and the {weight.role} of layer "
+                f"{'/'.join(path)} has ({wanted})"
+            )
+        for parameter, value in weight.put(array):
+            self.set(parameter, value)
+
+    def set(self, parameter: Parameter, value: np.ndarray) -> None:
+        """Set the value of a parameter without one, and its shape if unknown."""
+        # Like Gluon's own loading, this skips the initializer. Gluon would fill each gradient with an
+        # operator of its own, which takes longer than the rest.
+        request, parameter._grad_req = parameter._grad_req, "null"
+        parameter._load_init(_Source(value), self.ctx)
+        parameter._grad_req = request
+        if request != "null":
+            zeros = _Source(np.broadcast_to(np.float32(0), value.shape))
+            parameter._grad = [zeros.copyto(ctx) for ctx in self.ctx]
+            mx.autograd.mark_variables(parameter._data, parameter._grad, request)
+
+    def rest(self, block: Block) -> None:
+        """Initialize the parameters of a block that have no value, such as a bias that Keras lacks."""
+        for parameter in block.params.values():
+            if parameter._data is None:
+                parameter.initialize(ctx=self.ctx)
+
+    def replace(self, parameter: Parameter, value: np.ndarray) -> None:
+        """Set a parameter's value. An initialized parameter keeps its dtype and context."""
+        if parameter._data is None and not parameter._deferred_init:
+            self.set(parameter, value)
+        else:
+            parameter.shape = value.shape
+            parameter.set_data(_Source(value).copyto(mx.cpu()))
+
+
+class _Source:
+    """NumPy array that a parameter copies to its contexts, transposed in the same pass.
+
+    Parameters
+    ----------
+    value : numpy.ndarray
+    """
+
+    stype, dtype = "default", np.float32
+
+    def __init__(self, value: np.ndarray):
+        self.value = value
+        self.shape = value.shape
+
+    def copyto(self, ctx: mx.Context) -> mx.nd.NDArray:
+        """Return the values in a new NDArray."""
+        array = mx.nd.empty(self.shape, ctx, self.dtype)
+        if ctx.device_type == "cpu":
+            target = _memory_of(array)
+            for start in range(0, len(target), _ROWS):
+                target[start : start + _ROWS] = self.value[start : start + _ROWS]
+        else:
+            array[:] = self.value
+        return array
+
+
+def _memory_of(array: mx.nd.NDArray) -> np.ndarray:
+    """Return a NumPy view of a new NDArray on the CPU."""
+    address = ctypes.POINTER(ctypes.c_float)()
+    mx.base.check_call(mx.base._LIB.MXNDArrayGetData(array.handle, ctypes.byref(address)))
+    return np.ctypeslib.as_array(address, array.shape)

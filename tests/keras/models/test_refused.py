@@ -1,0 +1,169 @@
+"""What is not supported is refused by layer, class and argument, and all of it in one error."""
+
+import re
+
+import pytest
+from small_models import functional, image, layer, write
+
+from gluon_same.keras import load_model
+
+#: Shapes of the inputs, by name.
+INPUTS = {
+    "image": (4, 5, 2),
+    "vector": (6,),
+    "words": (4, 3),
+    "other": (5, 2),
+    "open": (None, None),
+    "single": (),
+}
+
+#: Class, input or inputs, arguments, and words of the message.
+LAYERS = [
+    ("Activation", "image", {"activation": "strange"}, "activation='strange' is no activation of Keras"),
+    ("Activation", "image", {"activation": 5}, "activation=5 is no activation of Keras"),
+    ("Activation", "words", {"activation": "glu"}, "glu halves the last axis"),
+    (
+        "Dense",
+        "vector",
+        {"units": 2, "activation": {"class_name": "PReLU", "config": {}}},
+        "activation='PReLU' is no activation of Keras",
+    ),
+    ("ReLU", "image", {"max_value": -1.0}, "max_value=-1.0 is negative"),
+    ("ReLU", "image", {"max_value": "six"}, "max_value='six' is no finite number"),
+    ("Softmax", "image", {"axis": [1, 2]}, "where one axis of the input is supported"),
+    ("Softmax", "image", {"axis": "last"}, "axis='last' is not made of whole numbers"),
+    ("PReLU", "image", {"shared_axes": [4]}, "shared_axes=[4] are not axes of an input with 4 axes"),
+    ("Conv2D", "words", {"filters": 2, "kernel_size": [3, 3]}, "has 3 axes, not 4"),
+    ("Conv2D", "image", {"filters": 2, "kernel_size": [9, 9]}, "does not fit an axis of 4"),
+    ("Conv2D", "image", {"filters": 2, "kernel_size": [3, 3], "padding": "causal"}, "padding='causal'"),
+    ("Conv2D", "image", {"kernel_size": [3, 3]}, "filters is missing"),
+    ("Conv2D", "image", {"filters": 2, "kernel_size": [1, 1], "use_bias": 1}, "neither True nor False"),
+    ("DepthwiseConv1D", "open", {"kernel_size": 3}, "the channels of its input are not known"),
+    ("Conv2DTranspose", "image", {"filters": 2, "kernel_size": [3, 3], "groups": 2}, "groups=2"),
+    ("MaxPooling2D", "image", {"pool_size": [5, 5]}, "a pool of 5 elements does not fit an axis of 4"),
+    ("Dense", "single", {"units": 2}, "has no axis but the batch"),
+    ("Dense", "vector", {"units": 2, "lora_rank": 4}, "lora_rank=4, where None alone is supported"),
+    ("Dense", "vector", {"units": 0}, "units"),
+    ("Reshape", "vector", {"target_shape": [-1, -1]}, "target_shape=[-1, -1] is no shape"),
+    ("Reshape", "vector", {"target_shape": [4, 2]}, "does not fit an input of shape (None, 6)"),
+    ("Permute", "image", {"dims": [1, 2]}, "dims=[1, 2] do not name each axis"),
+    ("RepeatVector", "image", {"n": 2}, "has 4 axes, not 2"),
+    ("Embedding", "vector", {"input_dim": 5, "output_dim": 2, "mask_zero": True}, "mask_zero=True"),
+    ("Masking", "words", {"mask_value": 0.0}, "it is not known"),
+    ("Dropout", "vector", {"rate": 1.5}, "a rate of 1.5"),
+    ("Dropout", "image", {"rate": 0.5, "noise_shape": [1, 1]}, "noise_shape=[1, 1] is not one for"),
+    ("BatchNormalization", "image", {"axis": [1, 3]}, "axis=[1, 3], where one axis is supported"),
+    ("BatchNormalization", "image", {"axis": 7}, "axis=[7] are not axes of an input with 4 axes"),
+    ("BatchNormalization", "open", {"axis": 1}, "whose size is open"),
+    ("BatchNormalization", "image", {"renorm": True}, "renorm=True, where False alone is supported"),
+    ("LayerNormalization", "image", {"axis": [1, 3]}, "one axis or several last ones are supported"),
+    ("GroupNormalization", "image", {"axis": [1, 2]}, "one axis of known size is supported"),
+    ("GroupNormalization", "image", {"groups": 3}, "groups=3 does not divide 2 channels"),
+    ("Normalization", "image", {"mean": [1, 2, 3], "variance": 1}, "is no array of numbers"),
+    ("Rescaling", "image", {"scale": ["a"], "offset": 0}, "is no array of numbers"),
+    ("Resizing", "image", {"height": 2, "width": 2, "interpolation": "area"}, "interpolation='area'"),
+    ("Resizing", "image", {"height": 2, "width": 2, "antialias": True}, "antialias=True"),
+    ("Cropping2D", "image", {"cropping": [[2, 2], [0, 0]]}, "leaves nothing of an input"),
+    ("ZeroPadding2D", "image", {"padding": [[1, 1]]}, "is no pair of whole numbers"),
+    ("UpSampling3D", "image", {"size": 2, "interpolation": "bilinear"}, "is for images alone"),
+    ("UpSampling2D", "image", {"size": 2, "interpolation": "cubic"}, "interpolation='cubic'"),
+    ("LSTM", "image", {"units": 2}, "has 4 axes, not 3"),
+    ("LSTM", "words", {"units": 2, "stateful": True}, "stateful=True, where False alone is supported"),
+    ("LSTM", ("words", "vector"), {"units": 2}, "initial states of shapes"),
+    ("Bidirectional", "words", {"layer": {"class_name": "ConvLSTM2D"}}, "class 'ConvLSTM2D'"),
+    ("TimeDistributed", "words", {"layer": {"class_name": "Functional"}}, "class 'Functional' inside"),
+    (
+        "TimeDistributed",
+        "vector",
+        {"layer": {"class_name": "ReLU", "config": {}}},
+        "has no axis of time",
+    ),
+    (
+        "TimeDistributed",
+        "image",
+        {"layer": {"class_name": "ZeroPadding1D", "config": {"padding": 1}}},
+        "class 'ZeroPadding1D' inside is not supported",
+    ),
+    ("Add", ("image", "words"), {}, "where their ranks differ"),
+    ("Subtract", ("image", "image", "image"), {}, "it has 3 inputs"),
+    ("Multiply", ("words", "other"), {}, "do not fit each other"),
+    ("Concatenate", ("words", "vector"), {"axis": -1}, "axis=-1 of inputs of shapes"),
+    ("Concatenate", ("words", "other"), {"axis": 1}, "do not fit each other"),
+    ("Dot", ("image", "image"), {"axes": 1}, "of inputs with 4 and 4 axes"),
+    ("Dot", ("words", "words"), {"axes": 3}, "axes=[3, 3] of inputs with 3 and 3 axes"),
+]
+
+#: Function of Keras 2, its named arguments, and words of the message. The input is an image.
+FUNCTIONS = [
+    ("math.erfinv", {}, "the function 'erfinv' is not known"),
+    ("math.add", {}, "add of 1 operands"),
+    ("math.add", {"y": ["vector", 0, 0]}, "add of shapes"),
+    ("math.add", {"y": [[1, 2], [3]]}, "add with"),
+    ("math.add", {"y": [[[[[1.0]]]]]}, "add of shapes"),
+    ("math.add", {"y": [1.0, 2.0, 3.0]}, "does not fit an input of shape"),
+    ("nn.relu", {"max_value": 3}, "relu with arguments"),
+    ("nn.relu", {"strange": 3}, "relu with strange=3 is not known"),
+    ("abs", {"y": 1.0}, "abs of 2 operands, where one array is supported"),
+    ("cast", {"dtype": "int32"}, "cast to 'int32'"),
+    ("nn.softmax", {"axis": 9}, "softmax along axis=9"),
+    ("math.reduce_sum", {"axis": 0}, "sum along axis=[0]"),
+    ("concat", {"y": 1.0}, "concatenate of what is no list of arrays"),
+    ("__operators__.getitem", {"slice_spec": [0]}, "a slice of the batch"),
+    ("__operators__.getitem", {"slice_spec": ["x"]}, "a slice by 'x'"),
+    ("__operators__.getitem", {"slice_spec": [{"start": None}] * 5}, "a slice by"),
+    ("__operators__.getitem", {"slice_spec": [{}, {"start": "a"}]}, "a slice by"),
+    ("__operators__.getitem", {"slice_spec": [{}, {"step": -1}]}, "a slice with a step of -1"),
+    ("__operators__.getitem", {"slice_spec": [{}, {"start": 9}]}, "would be empty"),
+    ("reshape", {"shape": [2, -1]}, "reshape to [2, -1]"),
+    ("transpose", {"perm": [1, 0, 2, 3]}, "where the batch stays first"),
+    ("expand_dims", {"axis": 0}, "expand_dims at axis=0"),
+    ("squeeze", {"axis": 0}, "squeeze of axis=0"),
+    ("squeeze", {"axis": 1}, "have more than one element"),
+    ("pad", {"paddings": [[1, 1], [0, 0], [0, 0], [0, 0]]}, "pad by"),
+    ("pad", {"paddings": [[0, 0]] * 4, "mode": "REFLECT"}, "with mode='REFLECT'"),
+    ("split", {"num_or_size_splits": 3, "axis": 3}, "split into 3 at axis=3"),
+    ("nn.space_to_depth", {"block_size": 0}, "space_to_depth by 0"),
+]
+
+
+def message(folder, *layers):
+    """The error of a model that ends in some layers."""
+    starts = [image(*shape, name=name) for name, shape in INPUTS.items()]
+    ends = [each["name"] for each in layers]
+    config = functional(*starts, *layers, inputs=INPUTS, outputs=ends)
+    with pytest.raises(ValueError) as error:
+        load_model(write(folder, config))
+    return str(error.value)
+
+
+def refused_layer(name, class_name, inputs, arguments):
+    inputs = (inputs,) if isinstance(inputs, str) else inputs
+    made = layer(class_name, name, **arguments)
+    made["inbound_nodes"] = [[[each, 0, 0, {}] for each in inputs]]
+    return made
+
+
+def refused_function(name, function, arguments):
+    made = layer("TFOpLambda", name, function=function)
+    made["inbound_nodes"] = [[["image", 0, 0, arguments]]]
+    return made
+
+
+@pytest.mark.parametrize("class_name, inputs, arguments, words", LAYERS)
+def test_a_layer_is_refused(tmp_path, class_name, inputs, arguments, words):
+    found = message(tmp_path, refused_layer("odd", class_name, inputs, arguments))
+    assert re.search(rf"- odd \({class_name}\): .*{re.escape(words)}", found)
+
+
+@pytest.mark.parametrize("function, arguments, words", FUNCTIONS)
+def test_a_function_is_refused(tmp_path, function, arguments, words):
+    found = message(tmp_path, refused_function("odd", function, arguments))
+    assert re.search(rf"- odd \(TFOpLambda\): .*{re.escape(words)}", found)
+
+
+def test_all_of_them_are_refused_at_once(tmp_path):
+    layers = [refused_layer(f"odd{i}", *case[:3]) for i, case in enumerate(LAYERS) if case[1] == "image"]
+    functions = [refused_function(f"fun{i}", *case[:2]) for i, case in enumerate(FUNCTIONS)]
+    found = message(tmp_path, *layers, *functions).splitlines()[1:]
+    names = [line.split()[1] for line in found if line.startswith("- ")]
+    assert names == [each["name"] for each in (*layers, *functions)]

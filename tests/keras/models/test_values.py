@@ -1,0 +1,86 @@
+"""Layers that the golden models lack, against NumPy."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from small_models import functional, image, layer, write
+
+from gluon_same.keras import load_model
+
+RANDOM = np.random.RandomState(0)
+
+
+def output(folder, shapes, made, weights=None):
+    """The inputs, and the output for them, of a model of one layer on inputs of some shapes."""
+    names = [f"input{i}" for i in range(len(shapes))]
+    made["inbound_nodes"] = [[[name, 0, 0, {}] for name in names]]
+    starts = [image(*shape, name=name) for name, shape in zip(names, shapes)]
+    path = write(folder, functional(*starts, made, inputs=names), **(weights or {}))
+    inputs = [RANDOM.normal(size=(2, *shape)).astype("float32") for shape in shapes]
+    net = load_model(path, layout="NHWC")
+    return inputs, net(*map(mx.nd.array, inputs)).asnumpy(), net
+
+
+def test_sparsemax_projects_on_the_simplex(tmp_path):
+    (x,), got, _ = output(tmp_path, [(5,)], layer("Activation", "odd", activation="sparsemax"))
+    for row, found in zip(x, got):
+        # The projection subtracts one threshold from all that stays positive.
+        thresholds = [(np.sort(row)[::-1][:k].sum() - 1) / k for k in range(1, 6)]
+        want = np.maximum(row - max(thresholds), 0)
+        np.testing.assert_allclose(found, want, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows, columns", [(8, 9), (3, 2), (5, 4)])
+def test_resizing_takes_centers_of_pixels(tmp_path, rows, columns):
+    made = layer("Resizing", "odd", height=rows, width=columns)
+    (x,), got, _ = output(tmp_path, [(5, 4, 2)], made)
+    for axis, count in ((1, rows), (2, columns)):
+        size = x.shape[axis]
+        at = np.clip((np.arange(count) + 0.5) * size / count - 0.5, 0, size - 1)
+        low = np.floor(at).astype(int)
+        part = (at - low).reshape([-1 if each == axis else 1 for each in range(4)])
+        high = np.minimum(low + 1, size - 1)
+        x = x.take(low, axis) * (1 - part) + x.take(high, axis) * part
+    np.testing.assert_allclose(got, x, atol=1e-5)
+
+
+def test_rescaling_by_channel(tmp_path):
+    made = layer("Rescaling", "odd", scale=[1.0, 2.0], offset=[0.5, -1.0])
+    (x,), got, _ = output(tmp_path, [(3, 3, 2)], made)
+    np.testing.assert_allclose(got, x * [1, 2] + [0.5, -1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name, slope", [("alpha", -0.5), ("negative_slope", 0.25)])
+def test_leaky_relu(tmp_path, name, slope):
+    (x,), got, _ = output(tmp_path, [(3,)], layer("LeakyReLU", "odd", **{name: slope}))
+    np.testing.assert_allclose(got, np.where(x > 0, x, slope * x), rtol=1e-6)
+
+
+def test_custom_scale_layer(tmp_path):
+    (a, b), got, _ = output(tmp_path, [(3, 2)] * 2, layer("CustomScaleLayer", "odd", scale=0.2))
+    np.testing.assert_allclose(got, a + 0.2 * b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "shapes, axes, letters",
+    [([(3, 4), (4,)], [2, 1], "bij,bj->bi"), ([(4,), (3, 4)], [1, 2], "bj,bij->bi")],
+)
+def test_dot_of_a_matrix_and_a_vector(tmp_path, shapes, axes, letters):
+    (a, b), got, _ = output(tmp_path, shapes, layer("Dot", "odd", axes=axes))
+    np.testing.assert_allclose(got, np.einsum(letters, a, b), rtol=1e-5, atol=1e-6)
+
+
+def test_a_gru_with_other_activations_steps_through_time(tmp_path):
+    """MXNet's operator has tanh and sigmoid alone."""
+    shapes = {"kernel": (3, 6), "recurrent_kernel": (2, 6), "bias": (2, 6)}
+    how = dict(units=2, activation="softsign", recurrent_activation="relu", reset_after=True)
+    (x,), got, net = output(tmp_path, [(4, 3)], layer("GRU", "odd", **how), {"odd": shapes})
+    weights = {p.name.split("odd_")[1]: p.data().asnumpy() for p in net.collect_params().values()}
+    h = np.zeros((2, 2))
+    for t in range(4):
+        xr, xz, xn = np.split(x[:, t] @ weights["i2h_weight"].T + weights["i2h_bias"], 3, axis=1)
+        hr, hz, hn = np.split(h @ weights["h2h_weight"].T + weights["h2h_bias"], 3, axis=1)
+        r, z = np.maximum(xr + hr, 0), np.maximum(xz + hz, 0)
+        n = xn + r * hn
+        h = z * h + (1 - z) * n / (1 + np.abs(n))
+    np.testing.assert_allclose(got, h, rtol=1e-4)
