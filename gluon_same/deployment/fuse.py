@@ -5,6 +5,8 @@ from typing import Optional
 
 import mxnet as mx
 
+from .clean import drop_identity
+from .gates import BEFORE_FUSION
 from .graph import Graph, Node
 
 #: MXNet's name for the fusion backend.
@@ -33,12 +35,14 @@ def _is_cast(node):
 
 
 def fuse(graph: Graph) -> Optional[Graph]:
-    """Return the graph with oneDNN's fused operators; None if fusion saves no operator."""
+    """Return the graph with oneDNN's fused operators; None if nothing is fused."""
     if computes_weights(graph):
         return None
-    shielded = shield(graph)
-    fused = Graph(shielded.symbol().get_backend_symbol(BACKEND), graph.params, graph.inputs)
-    return fused if fused.operators() < graph.operators() else None
+    gated = graph.copy()
+    changed = gated.rewrite(*BEFORE_FUSION)
+    fused = Graph(shield(gated).symbol().get_backend_symbol(BACKEND), gated.params, graph.inputs)
+    fused.rewrite(drop_identity)  # the products by one
+    return fused if changed or fused.operators() < graph.operators() else None
 
 
 def hands_on_and_uses(graph: Graph) -> bool:
@@ -48,7 +52,7 @@ def hands_on_and_uses(graph: Graph) -> bool:
 
 
 def shield(graph: Graph) -> Graph:
-    """Return the graph with a copy behind each result that several operators or outputs use.
+    """Return the graph with a product by one behind each result that several operators or outputs use.
 
     MXNet fuses a layer with the operator behind it even if others use the layer's own result, and then
     gives those the fused result.
@@ -56,10 +60,13 @@ def shield(graph: Graph) -> Graph:
     shielded = graph.copy()
     nodes = list(shielded.nodes())
     uses = Counter([*(entry for node in nodes for entry in node.inputs), *shielded.heads])
+    # Fusion folds a normalization into its layer once, even if the scales are computed at each call.
+    scaled = {n.inputs[0] for n in nodes if n.op == "BatchNorm" and n.inputs[1].node.op != "null"}
     copies = {
-        node.out: Node("_copy", f"{node.name}_shield{i}", [node.out]).out
+        # MXNet's pass drops a ``_copy`` that has one consumer.
+        node.out: Node("_mul_scalar", f"{node.name}_shield{i}", [node.out], scalar=1.0).out
         for i, node in enumerate(nodes)
-        if node.op in FUSED and uses[node.out] > 1
+        if node.op in FUSED and (uses[node.out] > 1 or node.out in scaled)
     }
     for node in nodes:
         node.inputs = [copies.get(entry, entry) for entry in node.inputs]

@@ -5,7 +5,7 @@ from typing import Dict, NamedTuple, Optional, Sequence
 import mxnet as mx
 import numpy as np
 
-from . import activations, clean, fold_batchnorm, windows
+from . import activations, clean, convolutions, fold_batchnorm, gates, windows
 from .bfloat16 import to_bfloat16
 from .fuse import computes_weights, fuse, hands_on_and_uses
 from .graph import Graph, Rule
@@ -42,6 +42,10 @@ class Pass(NamedTuple):
 
 _FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
 
+#: Choices of passes. They rearrange float32 operators only.
+_USUALLY = {"onednn": True, "choice": True, "lower": False}
+_SELDOM = {**_USUALLY, "default": False}
+
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
     Pass("drop and fold constants", clean.RULES),
@@ -49,8 +53,12 @@ PASSES = (
     Pass("grow kernels", [windows.grow_kernel], onednn=True, choice=True, default=False),
     Pass("fold normalizations", _FOLD),
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
-    Pass("gates channels last", activations.CHANNELS_LAST, onednn=True, choice=True, lower=False),
-    Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, choice=True),
+    Pass("transpose by dense layers", [convolutions.transpose_by_dense], **_USUALLY),
+    Pass("convolve parts", [convolutions.convolve_parts], **_USUALLY),
+    Pass("grow outputs", convolutions.GROW_OUTPUTS, **_SELDOM),
+    Pass("scale by normalizations", [gates.scale_by_normalization], **_USUALLY),
+    Pass("gates channels last", activations.CHANNELS_LAST, **_SELDOM),
+    Pass("gates in plain memory", [activations.gate_in_plain_memory], **{**_SELDOM, "lower": True}),
 )
 
 
