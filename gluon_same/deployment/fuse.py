@@ -34,12 +34,19 @@ def _is_cast(node):
     return node.op == "amp_cast" and node.inputs[0].node.op == "null"
 
 
-def fuse(graph: Graph) -> Optional[Graph]:
-    """Return the graph with oneDNN's fused operators; None if nothing is fused."""
+def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
+    """Return the graph with oneDNN's fused operators; None if nothing is fused.
+
+    Parameters
+    ----------
+    graph : Graph
+    gates : bool
+        Whether to replace products with a sigmoid, too. In bfloat16 that is slower.
+    """
     if computes_weights(graph):
         return None
     gated = graph.copy()
-    changed = gated.rewrite(*BEFORE_FUSION)
+    changed = gates and gated.rewrite(*BEFORE_FUSION)
     fused = Graph(shield(gated).symbol().get_backend_symbol(BACKEND), gated.params, graph.inputs)
     fused.rewrite(drop_identity)  # the products by one
     return fused if changed or fused.operators() < graph.operators() else None

@@ -32,7 +32,7 @@ class Pass(NamedTuple):
     onednn: bool = False  #: whether the pass requires oneDNN
     choice: bool = False
     default: bool = True
-    lower: bool = True  #: whether the pass also applies to bfloat16 and int8
+    dtypes: Sequence[str] = ("float32", "bfloat16", "int8")  #: dtypes to which the pass applies
 
     def apply(self, graph: Graph) -> Optional[Graph]:
         """Return the graph after the pass; None if nothing changed."""
@@ -42,9 +42,9 @@ class Pass(NamedTuple):
 
 _FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
 
-#: Choices of passes. They rearrange float32 operators only.
-_USUALLY = {"onednn": True, "choice": True, "lower": False}
-_SELDOM = {**_USUALLY, "default": False}
+#: The fields ``onednn`` and ``choice``, and dtypes.
+_CHOICE = (True, True)
+_FLOAT32, _INT8 = ("float32",), ("int8",)
 
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
@@ -53,12 +53,14 @@ PASSES = (
     Pass("grow kernels", [windows.grow_kernel], onednn=True, choice=True, default=False),
     Pass("fold normalizations", _FOLD),
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
-    Pass("transpose by dense layers", [convolutions.transpose_by_dense], **_USUALLY),
-    Pass("convolve parts", [convolutions.convolve_parts], **_USUALLY),
-    Pass("grow outputs", convolutions.GROW_OUTPUTS, **_SELDOM),
-    Pass("scale by normalizations", [gates.scale_by_normalization], **_USUALLY),
-    Pass("gates channels last", activations.CHANNELS_LAST, **_SELDOM),
-    Pass("gates in plain memory", [activations.gate_in_plain_memory], **{**_SELDOM, "lower": True}),
+    Pass("transpose by dense layers", [convolutions.transpose_by_dense], *_CHOICE, True, _FLOAT32),
+    Pass("convolve parts", [convolutions.convolve_parts], *_CHOICE, True, _FLOAT32),
+    Pass("grow outputs", convolutions.GROW_OUTPUTS, *_CHOICE, False, _FLOAT32),
+    Pass("scale by normalizations", [gates.scale_by_normalization], *_CHOICE, True, _FLOAT32),
+    Pass("gates channels last", activations.CHANNELS_LAST, *_CHOICE, False, _FLOAT32),
+    Pass("gates in plain memory", [activations.gate_in_plain_memory], *_CHOICE, False, _FLOAT32),
+    # MXNet cannot quantize a tensor and its activation in different layouts.
+    Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=_INT8),
 )
 
 
@@ -138,7 +140,7 @@ class Pipeline:
                 ) from failure
         elif self.dtype == "bfloat16":
             lowered = to_bfloat16(graph)
-            found, name = fuse(lowered) or lowered, "bfloat16"
+            found, name = fuse(lowered, gates=False) or lowered, "bfloat16"
         else:
             found, name = self._fused(graph), "oneDNN's fusion"
             if self.tune and found is not graph:
@@ -164,7 +166,7 @@ class Pipeline:
         return fused
 
     def _apply(self, each, graph):
-        if (each.onednn and not self.onednn) or (self.dtype != "float32" and not each.lower):
+        if self.dtype not in each.dtypes or (each.onednn and not self.onednn):
             return None
         return each.apply(graph)
 
