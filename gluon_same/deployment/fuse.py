@@ -5,6 +5,8 @@ from typing import List, Optional
 
 import mxnet as mx
 
+from .clean import drop_identity
+from .gates import BEFORE_FUSION, GRADIENT, fail_without_onednn
 from .graph import Entry, Graph, Node
 
 #: MXNet's name for the fusion backend.
@@ -32,17 +34,28 @@ def _is_cast(node):
     return node.op == "amp_cast" and node.inputs[0].node.op == "null"
 
 
-def fuse(graph: Graph) -> Optional[Graph]:
-    """Return the graph with oneDNN's fused operators; None if fusion saves no operator."""
+def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
+    """Return the graph with oneDNN's fused operators; None if nothing is fused.
+
+    Parameters
+    ----------
+    graph : Graph
+    gates : bool
+        Whether to replace products with a sigmoid, too. In bfloat16 that is slower.
+    """
     if computes_weights(graph):
         return None
-    shielded = shield(graph)
-    fused = Graph(shielded.symbol().get_backend_symbol(BACKEND), graph.params, graph.inputs)
-    return fused if fused.operators() < graph.operators() else None
+    gated = graph.copy()
+    changed = gates and gated.rewrite(*BEFORE_FUSION)
+    fused = Graph(shield(gated).symbol().get_backend_symbol(BACKEND), gated.params, graph.inputs)
+    fused.rewrite(drop_identity)  # the products by one
+    if any(node.op == GRADIENT for node in fused.nodes()):
+        fail_without_onednn(fused)
+    return fused if changed or fused.operators() < graph.operators() else None
 
 
 def kinds(graph: Graph) -> List[str]:
-    """Return the kinds of fused operators of a graph, such as ``'Convolution + relu'``."""
+    """Return the kinds of fused operators that can be taken apart, such as ``'Convolution + relu'``."""
     return sorted({_kind(node) for node in graph.nodes()} - {""})
 
 
@@ -56,6 +69,8 @@ def unfuse(graph: Graph, kind: str) -> Graph:
 def _kind(node):
     if not node.op.startswith("_sg_mkldnn"):
         return ""
+    if any(entry.node.op == GRADIENT for entry in node.inputs):
+        return ""  # only fused layers pass no gradient to an operator that has none
     parts = [part for part in node.subgraphs[0]["nodes"] if part["op"] != "null"]
     return " + ".join(part.get("attrs", {}).get("act_type", part["op"]) for part in parts)
 
@@ -84,18 +99,21 @@ def hands_on_and_uses(graph: Graph) -> bool:
 
 
 def shield(graph: Graph) -> Graph:
-    """Return the graph with a copy after each result that several operators or outputs use.
+    """Return the graph with a product by one after each result that several operators or outputs use.
 
     MXNet fuses a layer with the next operator even if others use the layer's own result, and then
-    passes the fused result to them. Fusion itself removes the copies at the end (in MXNet 1.9).
+    passes the fused result to them.
     """
     shielded = graph.copy()
     nodes = list(shielded.nodes())
     uses = Counter([*(entry for node in nodes for entry in node.inputs), *shielded.heads])
+    # Fusion folds a normalization into its layer once, even if the scales are computed at each call.
+    scaled = {n.inputs[0] for n in nodes if n.op == "BatchNorm" and n.inputs[1].node.op != "null"}
     copies = {
-        node.out: Node("_copy", f"{node.name}_shield{i}", [node.out]).out
+        # MXNet's pass drops a ``_copy`` that has one consumer.
+        node.out: Node("_mul_scalar", f"{node.name}_shield{i}", [node.out], scalar=1.0).out
         for i, node in enumerate(nodes)
-        if node.op in FUSED and uses[node.out] > 1
+        if node.op in FUSED and (uses[node.out] > 1 or node.out in scaled)
     }
     for node in nodes:
         node.inputs = [copies.get(entry, entry) for entry in node.inputs]

@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 
 from ..progress import Progress
-from . import activations, clean, fold_batchnorm, windows
+from . import activations, clean, convolutions, fold_batchnorm, gates, windows
 from .bfloat16 import to_bfloat16
 from .fuse import computes_weights, fuse, hands_on_and_uses, kinds, unfuse
 from .graph import Graph, Rule
@@ -33,7 +33,7 @@ class Pass(NamedTuple):
     onednn: bool = False  #: whether the pass requires oneDNN
     choice: bool = False
     default: bool = True
-    lower: bool = True  #: whether the pass also applies to bfloat16 and int8
+    dtypes: Sequence[str] = ("float32", "bfloat16", "int8")  #: dtypes to which the pass applies
 
     def apply(self, graph: Graph) -> Optional[Graph]:
         """Return the graph after the pass; None if nothing changed."""
@@ -43,6 +43,10 @@ class Pass(NamedTuple):
 
 _FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
 
+#: The fields ``onednn`` and ``choice``, and dtypes.
+_CHOICE = (True, True)
+_FLOAT32, _INT8 = ("float32",), ("int8",)
+
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
     Pass("drop and fold constants", clean.RULES),
@@ -50,8 +54,14 @@ PASSES = (
     Pass("grow kernels", [windows.grow_kernel], onednn=True, choice=True, default=False),
     Pass("fold normalizations", _FOLD),
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
-    Pass("gates channels last", activations.CHANNELS_LAST, onednn=True, choice=True, lower=False),
-    Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, choice=True),
+    Pass("transpose by dense layers", [convolutions.transpose_by_dense], *_CHOICE, True, _FLOAT32),
+    Pass("convolve parts", [convolutions.convolve_parts], *_CHOICE, True, _FLOAT32),
+    Pass("grow outputs", convolutions.GROW_OUTPUTS, *_CHOICE, False, _FLOAT32),
+    Pass("scale by normalizations", [gates.scale_by_normalization], *_CHOICE, True, _FLOAT32),
+    Pass("gates channels last", activations.CHANNELS_LAST, *_CHOICE, False, _FLOAT32),
+    Pass("gates in plain memory", [activations.gate_in_plain_memory], *_CHOICE, False, _FLOAT32),
+    # MXNet cannot quantize a tensor and its activation in different layouts.
+    Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=_INT8),
 )
 
 
@@ -150,7 +160,7 @@ class Pipeline:
                 )
             return to_int8(graph, batches)
         lowered = to_bfloat16(graph)
-        return fuse(lowered) or lowered
+        return fuse(lowered, gates=False) or lowered
 
     def _beside_float32(self, graph, lowered):
         found = times({"float32": self._fused(graph)[0], self.dtype: lowered}, self.arrays)
@@ -174,7 +184,7 @@ class Pipeline:
         return fused, ""
 
     def _apply(self, each, graph):
-        if (each.onednn and not self.onednn) or (self.dtype != "float32" and not each.lower):
+        if self.dtype not in each.dtypes or (each.onednn and not self.onednn):
             return None
         return each.apply(graph)
 

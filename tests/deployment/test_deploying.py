@@ -66,7 +66,9 @@ def test_numbers_are_those_of_the_net(tune, portable):
     graph = json.loads(block._cached_graph[1].tojson())
     fused = any(node["op"].startswith("_sg_mkldnn") for node in graph["nodes"])
     assert fused == (fuse.available() and not portable) or tune
-    assert {"BatchNorm", "Dropout", "mean", "relu"}.isdisjoint(node["op"] for node in graph["nodes"])
+    found = [node["op"] for node in graph["nodes"]]
+    assert {"Dropout", "mean", "relu"}.isdisjoint(found)
+    assert found.count("BatchNorm") <= 1  # scales by the gate
 
 
 def test_the_net_stays_as_it_is():
@@ -291,3 +293,22 @@ def test_a_parameter_with_the_name_of_an_input_is_refused():
     net.initialize()
     with pytest.raises(ValueError, match="named 'data' like an input"):
         gluon_same.deploy(net, (1, 3), tune=False)
+
+
+def test_a_block_follows_its_parameters_hooks_and_outputs():
+    net = nn.Dense(3)
+    net.initialize()
+    x = mx.nd.random.normal(shape=(2, 4))
+    block, seen = gluon_same.deploy(net, x.shape, tune=False), []
+    block(x)
+    for parameter in block.collect_params().values():
+        parameter.set_data(parameter.data() * 2)
+    block.hybridize(static_alloc=True)
+    close([block(x)], [net(x) * 2])
+    handle = block.register_forward_hook(lambda _, inputs, output: seen.append(output.shape))
+    block(x)
+    handle.detach()
+    assert seen == [(2, 3)]
+    for parameter in block.collect_params().values():
+        parameter.reset_ctx([mx.cpu(0), mx.cpu(1)])
+    assert block(x.as_in_context(mx.cpu(1))).context == mx.cpu(1)

@@ -1,0 +1,110 @@
+"""Rules that multiply by gates in oneDNN's memory layout.
+
+MXNet multiplies in plain memory only, so each product costs reorders. oneDNN's operators compute two
+products: a tensor times a sigmoid, and channels times computed scales.
+"""
+
+from typing import Optional
+
+import numpy as np
+
+from .graph import Entry, Graph, Node
+
+#: Name of the operator that returns a gradient times the derivative of an activation.
+GRADIENT = "_backward_Activation"
+
+#: oneDNN's derivative of softplus is 0 here, that of MXNet's own kernel -inf.
+FAR = -100.0
+
+#: A power of two, so that float32 represents 1 - EPSILON and adds both to exactly 1.
+EPSILON = 2.0**-10
+
+
+def scale_by_normalization(graph: Graph, node: Node) -> Optional[Entry]:
+    """Scale the channels of a batch of one by a normalization with computed ``gamma``."""
+    if node.op != "broadcast_mul":
+        return None
+    for x, gate in (node.inputs, node.inputs[::-1]):
+        shape = graph.shape(x)
+        if shape is None or len(shape) != 4 or shape[0] != 1 or min(shape[2:]) < 2:
+            continue
+        if graph.shape(gate) != (*shape[:2], 1, 1) or gate.node.op == "null":
+            continue
+        channels = shape[1]
+        zeros, ones = np.zeros(channels), np.full(channels, 1 - EPSILON)
+        inputs = [
+            *(x, graph.new("Reshape", node, [gate], shape=(channels,))),
+            *(graph.constant(node, "beta", zeros), graph.constant(node, "mean", zeros)),
+            graph.constant(node, "var", ones),
+        ]
+        return graph.new(
+            *("BatchNorm", node, inputs), eps=EPSILON, fix_gamma=False, use_global_stats=True
+        )
+    return None
+
+
+def end_at_layer(graph: Graph, node: Node) -> Optional[Entry]:
+    """Insert a convolution that copies its input between a gated tensor and other operators.
+
+    :func:`multiply_by_gradient` requires that layers read the product.
+    """
+    shape = graph.shape(node.out) or ()
+    if _factors(graph, node) is None or len(shape) != 4:
+        return None
+    if all(_is_layer(graph, taker, node.out) for taker in graph.takers(node.out)):
+        return None
+    channels = shape[1]
+    same = graph.constant(node, "same", np.ones((channels, 1, 1, 1)))
+    product = graph.new(node.op, node, node.inputs, **node.attrs)
+    return graph.new(
+        *("Convolution", node, [product, same]),
+        kernel=(1, 1),
+        num_filter=channels,
+        num_group=channels,
+        no_bias=True,
+    )
+
+
+def multiply_by_gradient(graph: Graph, node: Node) -> Optional[Entry]:
+    """Compute ``x * sigmoid(y)`` as the gradient ``x`` times the derivative of softplus at ``y``."""
+    factors = _factors(graph, node)
+    if factors is None:
+        return None
+    if not all(_is_layer(graph, taker, node.out) for taker in graph.takers(node.out)):
+        return None
+    x, y = factors
+    return graph.new(GRADIENT, node, [x, y, y], act_type="softrelu")
+
+
+def fail_without_onednn(graph: Graph) -> None:
+    """Make the results -inf where oneDNN is off.
+
+    There, MXNet computes the gradient from its second input, which is not the softplus that it expects,
+    so that :func:`multiply_by_gradient` would silently give other numbers.
+    """
+    near = graph.heads[0].node
+    one, far = graph.constant(near, "one", np.ones(1)), graph.constant(near, "far", np.full(1, FAR))
+    zero = graph.new(GRADIENT, near, [one, far, far], act_type="softrelu")
+    zero = graph.new("BlockGrad", near, [zero])  # because the operator has no gradient of its own
+    graph.heads = [graph.new("broadcast_add", head.node, [head, zero]) for head in graph.heads]
+
+
+def _factors(graph, node):
+    """Return ``x`` and ``y`` of ``x * sigmoid(y)``; None for all other operators."""
+    if node.op != "elemwise_mul" or graph.shape(node.out) is None:
+        return None
+    for x, gate in (node.inputs, node.inputs[::-1]):
+        if gate.node.op == "Activation" and gate.node.get("act_type") == "sigmoid":
+            return x, gate.node.inputs[0]
+    return None
+
+
+def _is_layer(graph, taker, entry):
+    """Return whether a consumer is a layer that fusion replaces, with an entry as its data."""
+    if taker is None or taker.inputs.count(entry) > 1 or taker.inputs[0] != entry:
+        return False
+    return taker.op == "FullyConnected" or (taker.op == "Convolution" and len(graph.shape(entry)) == 4)
+
+
+#: Rules that must precede fusion, in this order.
+BEFORE_FUSION = (end_at_layer, multiply_by_gradient)
