@@ -187,7 +187,7 @@ def constant_padding(
 ) -> Optional[Tuple[int, int]]:
     """Return the padding that is SAME at *every* input size, if there is one.
 
-    ``before`` depends on the input size only through ``in_size % stride``. Where it is the same for
+    ``before`` depends on the input size only through ``in_size % stride``. If it is the same for
     every residue, padding by ``before`` and ``k_eff - 1 - before`` gives
     ``floor((in - 1) / stride) + 1 = ceil(in / stride)`` windows in the right places at every size.
 
@@ -213,7 +213,7 @@ def constant_padding(
     ((0, 1), (1, 2), None)
     """
     mode = _lower(mode)
-    # An axis of r elements, r in 1..stride, holds one window and represents its residue class. The
+    # An axis of r elements, r in 1..stride, has one window and represents its residue class. The
     # padding before it decreases as r grows, so comparing the two ends of the range suffices.
     before, last = (same_padding(r, kernel, stride, dilation, mode)[0] for r in (1, stride))
     if before != last:
@@ -293,7 +293,7 @@ class Window(NamedTuple):
     def at(self, size: Optional[int]) -> Optional[Tuple[int, int]]:
         """Return the padding at an input size, or at every size for None.
 
-        None is returned where no size is given and the padding depends on it.
+        Return None if no size is given and the padding depends on it.
         """
         if isinstance(self.padding, tuple):
             return self.padding

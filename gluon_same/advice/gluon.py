@@ -114,7 +114,7 @@ def _sliced(y, cut):
 
 
 def _padded(x, pad, ndim):
-    """Write ``F.pad`` of an expression. It requires four or five axes, so 1-D data get one more."""
+    """Write ``F.pad`` of an expression. It requires four or five axes, so 1-D data gain one axis."""
     width, mode = pad["pad_width"], repr(pad["mode"])
     if ndim > 1:
         return called("F.pad", x, mode=mode, pad_width=width)

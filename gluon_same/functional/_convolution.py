@@ -97,7 +97,7 @@ def convolution(
         if channels is None or None in sizes:
             raise ValueError(
                 f"way={way!r} is for layouts with channels first, and requires in_size and in_channels "
-                "where data is a Symbol"
+                "if data is a Symbol"
             )
         plan = choose(way, lowering.ways_to_convolve(windows, sizes, channels))
     if plan.reversed:

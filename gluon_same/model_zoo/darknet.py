@@ -54,7 +54,7 @@ class TinyDarkNet(Net):
     Raises
     ------
     ValueError
-        When the net is called, if the data have less than 32 rows or columns, or not 4 axes.
+        When the net is called, if the data have fewer than 32 rows or columns, or not 4 axes.
 
     Examples
     --------

@@ -141,8 +141,7 @@ class ConvAutoencoder(Net):
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width), where height and width are ``size``
-        or
-          differ from it by multiples of 8. Values from 0 to 1, the range of the sigmoid.
+          or differ from it by multiples of 8. Values from 0 to 1, the range of the sigmoid.
 
     Outputs:
         - **out**: the shape of the data.

@@ -93,12 +93,11 @@ class YOLOv3Tiny(Net):
 
     Outputs in inference:
         - **ids**: shape (batch_size, n, 1), the class of each box; -1 for no box.
-        - **scores**: shape (batch_size, n, 1), objectness times the probability of the class, the
-        highest
+        - **scores**: shape (batch_size, n, 1), objectness times the probability of the class, highest
           first; -1 for no box.
         - **boxes**: shape (batch_size, n, 4), x_min, y_min, x_max, y_max in pixels of the input.
 
-        n is ``post_nms``, or less if the input has fewer cells. A box may be returned once for each of
+        n is ``post_nms``, or fewer if the input has fewer cells. A box may be returned once for each of
         several classes, as in Darknet.
 
     Outputs in training (``autograd.record()`` or ``train_mode()``):
@@ -108,7 +107,7 @@ class YOLOv3Tiny(Net):
     Raises
     ------
     TypeError, ValueError
-        If an argument is invalid, or if the data have less than 32 rows or columns.
+        If an argument is invalid, or if the data have fewer than 32 rows or columns.
 
     Notes
     -----

@@ -74,8 +74,8 @@ class Pooling(Windowed):
 def _check_amounts(given: Any, pairs: Pairs, window: Ints) -> None:
     if any(max(pair) >= k for pair, k in zip(pairs, window)):
         raise ValueError(
-            f"padding={given!r} is not less than pool_size={window}: a window must not lie in the "
-            "padding alone"
+            f"padding={given!r} is not less than pool_size={window}: a window must not contain "
+            "only padding"
         )
 
 
@@ -101,7 +101,7 @@ class MaxPooling(Pooling):
         pool_size : int or tuple of int
             Size of the window: one int for all axes, or one for each.
         strides : int or tuple of int, optional
-            Step of the window along each axis. None steps by ``pool_size``.
+            Step of the window along each axis. Defaults to ``pool_size``.
         padding : str, int, tuple of int or tuple of (int, int)
             Elements around the input, which never affect a maximum. ``'same'`` gives
             ``ceil(in / strides)`` outputs and puts the odd element at the end, as TensorFlow and Keras
@@ -115,7 +115,7 @@ class MaxPooling(Pooling):
             Whether to round the number of windows up instead of down. Must be False if ``padding`` is a
             word or pairs, which set the size.
         prefix : str, optional
-            Start of the name of the layer. None makes one up, such as ``pool0_``.
+            Start of the name of the layer. None generates one, such as ``pool0_``.
         params : mxnet.gluon.ParameterDict, optional
             Accepted for all Gluon blocks; a pooling has no parameters.
 

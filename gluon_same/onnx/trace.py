@@ -78,7 +78,7 @@ class Trace:
             if why:
                 raise ValueError(
                     f"{self._owner(node)} cannot be exported: its operator {node['op']} "
-                    f"({node['name']}) would compute something else in ONNX. {why}"
+                    f"({node['name']}) would give other numbers in ONNX. {why}"
                 )
         _name_apart(content["nodes"])
         return mx.sym.load_json(json.dumps(content, ensure_ascii=False))
@@ -109,7 +109,7 @@ class Trace:
         """Return a message for an error of MXNet's exporter that names the operator and the block."""
         node = {}
         for frame, _ in traceback.walk_tb(error.__traceback__):
-            # The exporter's error does not name the node, but its innermost stack frame holds it.
+            # The exporter's error does not name the node, but its innermost stack frame contains it.
             found = frame.f_locals.get("node")
             if isinstance(found, dict) and "op" in found:
                 node = found

@@ -48,8 +48,8 @@ def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] 
     Raises
     ------
     TypeError, ValueError
-        If ``net`` is not a block, if a shape is not made of whole numbers above 0, or if the shapes do
-        not match the net.
+        If ``net`` is not a block, if a shape does not consist of positive whole numbers, or if the
+        shapes do not match the net.
 
     Notes
     -----
