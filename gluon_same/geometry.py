@@ -4,7 +4,7 @@ This module imports no framework. A *window* of ``kernel`` taps, ``dilation`` ap
 of ``in_size`` elements in steps of ``stride``. *Padding* is a pair ``(before, after)``: the numbers of
 elements added at the two ends of the axis.
 
-The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
+The rule for ``'same'`` is TensorFlow's, Keras' and ONNX's ``SAME_UPPER``::
 
     k_eff  = dilation * (kernel - 1) + 1
     out    = ceil(in / stride)
@@ -12,7 +12,7 @@ The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
     before = total // 2                      # the odd element goes to the end
     after  = total - before
 
-``'same_lower'`` (ONNX' ``SAME_LOWER``) puts the odd element at the start.
+``'same_lower'`` (ONNX's ``SAME_LOWER``) puts the odd element at the start.
 """
 
 from typing import Any, List, NamedTuple, Optional, Tuple, Union

@@ -107,7 +107,7 @@ def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tu
 
 
 def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
-    """Return a symbol equal to ``x`` that MXNet refuses to bind to any other shape.
+    """Return a symbol equal to ``x`` that MXNet cannot bind to any other shape.
 
     Parameters
     ----------

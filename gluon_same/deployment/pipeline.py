@@ -22,7 +22,7 @@ MOST = 1e-3
 
 
 class Pass(NamedTuple):
-    """Graph transformation made of rules.
+    """Graph transformation that consists of rules.
 
     Passes with ``choice`` are faster only for some nets and processors. Tuning times them. Without
     tuning, those with ``default`` are applied.

@@ -197,7 +197,7 @@ def _operation(operator, inputs, **known):
 
 
 def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str = "num_group") -> None:
-    """Raise an error for an array that MXNet cannot convolve, or convolves wrong.
+    """Raise an error for an array that MXNet cannot convolve, or convolves incorrectly.
 
     Raises
     ------

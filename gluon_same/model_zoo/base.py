@@ -35,7 +35,7 @@ def check_extent(name: str, shape: Tuple[int, ...], least: int) -> None:
 
 
 def make(cls: Type[HybridBlock], ctx: Any, kwargs: Dict[str, Any]) -> HybridBlock:
-    """Make a net of class ``cls``, and initialize its parameters on ``ctx`` unless it is None."""
+    """Create a net of class ``cls``, and initialize its parameters on ``ctx`` unless it is None."""
     if "pretrained" in kwargs:
         raise TypeError(
             f"pretrained={kwargs['pretrained']!r} is not supported, because gluon_same contains no "

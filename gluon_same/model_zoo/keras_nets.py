@@ -88,7 +88,7 @@ class RowNorm(nn.BatchNorm):
 
 
 def keras_cnn(ctx: Any = None, **kwargs: Any) -> KerasCNN:
-    """Make a :class:`KerasCNN`.
+    """Create a :class:`KerasCNN`.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class Upsample2(nn.HybridBlock):
 
 
 def conv_autoencoder(ctx: Any = None, **kwargs: Any) -> ConvAutoencoder:
-    """Make a :class:`ConvAutoencoder`.
+    """Create a :class:`ConvAutoencoder`.
 
     Parameters
     ----------

@@ -180,7 +180,7 @@ class YOLOv3Tiny(Net):
 
 
 def yolov3_tiny(classes: int = 80, ctx: Any = None, **kwargs: Any) -> YOLOv3Tiny:
-    """Make a :class:`YOLOv3Tiny`.
+    """Create a :class:`YOLOv3Tiny`.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def _layers(prefix, convolution, out_channels=None):
 
 def _decode(F, raw, stride, anchors):
     """Yield corners (batch, 4, cells) in pixels and scores (batch, classes, cells) for each anchor."""
-    # Cell i of a map begins at pixel i * stride. ``arange_like`` makes the grid from the map, so that
+    # Cell i of a map begins at pixel i * stride. ``arange_like`` creates the grid from the map, so that
     # the graph serves every size.
     columns = F.reshape(F.contrib.arange_like(raw, axis=3), (1, 1, 1, -1))
     lines = F.reshape(F.contrib.arange_like(raw, axis=2), (1, 1, -1, 1))

@@ -26,7 +26,7 @@ class AvgPooling(Pooling):
         params: Any = None,
         **unknown: NoReturn,
     ) -> None:
-        """Make the layer.
+        """Create the layer.
 
         Parameters
         ----------

@@ -70,7 +70,7 @@ class _ZeroPadding(_Borders):
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
     ) -> None:
-        """Make the block.
+        """Create the block.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class _Cropping(_Borders):
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
     ) -> None:
-        """Make the block.
+        """Create the block.
 
         Parameters
         ----------

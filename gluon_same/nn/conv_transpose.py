@@ -36,7 +36,7 @@ class Transposed(AnyConvolution):
         params: Any = None,
         **unknown: NoReturn,
     ) -> None:
-        """Make the layer.
+        """Create the layer.
 
         Parameters
         ----------

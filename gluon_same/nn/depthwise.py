@@ -40,7 +40,7 @@ class _Depthwise(Convolution):
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
     ) -> None:
-        """Make the layer.
+        """Create the layer.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class _Depthwise(Convolution):
 
 
 class _FirstAxisOpen:
-    """A ParameterDict that makes parameters whose first axis is inferred later."""
+    """A ParameterDict that creates parameters whose first axis is inferred later."""
 
     def __init__(self, parameters):
         self._parameters = parameters
@@ -177,7 +177,7 @@ def _shape_of(x, ndim):
 def _shapes_being_traced() -> Dict[str, Tuple[int, ...]]:
     """Return the shapes of the arrays for which Gluon is making a graph, by symbol name.
 
-    Gluon makes the graph of a hybridized net from symbols without a shape, before it infers the shapes
+    Gluon builds the graph of a hybridized net from symbols without a shape, before it infers the shapes
     of the parameters. Only the stack frame of ``HybridBlock._get_graph`` contains the arrays.
     """
     frame: Optional[FrameType] = sys._getframe()

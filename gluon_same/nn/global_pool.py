@@ -5,7 +5,7 @@ from typing import Any, NoReturn, Optional
 from mxnet.gluon import nn as stock
 
 from ..arguments import check_layout
-from .checks import refuse_unknown
+from .checks import reject_unknown
 from .gluon import HybridBlock
 
 __all__ = [
@@ -33,7 +33,7 @@ class GlobalPooling(HybridBlock):
         params: Any = None,
         **unknown: NoReturn,
     ) -> None:
-        """Make the layer.
+        """Create the layer.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class GlobalPooling(HybridBlock):
                     f"{kind} has no argument {name!r}: its window is the whole input, so there is "
                     f"nothing to pad. To choose a window, use {kind.replace('Global', '')}"
                 )
-        refuse_unknown(self, unknown, {"data_format": "layout"})
+        reject_unknown(self, unknown, {"data_format": "layout"})
         given: Any = {"layout": check_layout(layout, self._ndim), "prefix": prefix, "params": params}
         super().__init__(**given)
 

@@ -37,7 +37,7 @@ class _Separable(HybridBlock):
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
     ) -> None:
-        """Make the block.
+        """Create the block.
 
         Parameters
         ----------

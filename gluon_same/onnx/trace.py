@@ -122,7 +122,7 @@ class Trace:
                 "blocks of gluon_same.nn, or give in_size"
             )
         return (
-            f"{self._owner(node)} cannot be exported: MXNet's ONNX exporter refused its operator "
+            f"{self._owner(node)} cannot be exported: MXNet's ONNX exporter rejected its operator "
             f"{node['op']} ({node['name']}): {error}{hint}"
         )
 
@@ -268,7 +268,7 @@ _TRUE = ("True", "true", "1")
 
 
 def _why_different(operator, attributes):
-    """Return what to change if MXNet's exporter would silently convert an operator wrong, or None."""
+    """Return what to change if MXNet's exporter would convert an operator incorrectly, or None."""
 
     def given(name, default=""):
         return attributes.get(name, default)

@@ -163,7 +163,7 @@ class _Loader:
 
 
 def _positions(calls: Any, shapes: Shapes, suspects: Sequence[Block]) -> Dict[Block, int]:
-    """Return the number of flattened positions in each Dense's input, where it exceeds 1."""
+    """Return the number of flattened positions in each Dense's input, if it exceeds 1."""
     flattened: Dict[str, int] = {}  # positions in each matrix, by symbol name
     found, before = {}, ()
     for block, args, outs in calls:

@@ -87,7 +87,7 @@ class Hdf5:
             return _read(found, np.empty(shape, np.float32 if dtype.kind == "f" else dtype))
 
     def floats(self, where: str) -> np.ndarray:
-        """Return an array as float32, as a view of the file where it is stored so."""
+        """Return an array as float32; as a view of the file if it is stored in this form."""
         with self._explained(where):
             found, shape, dtype = self._charged(where)
             start = found.get_offset()  # None unless the array is stored in one piece

@@ -57,7 +57,7 @@ class Plan:
     shown: Tuple[Shown, ...]  # the outputs of layers
     saved: Tuple[Shape, ...]  # input shapes of the saved model
     fixed: Tuple[Shape, ...]  # the same, with None for sizes that may vary
-    made: Tuple[Shape, ...]  # output shapes, with None likewise
+    made: Tuple[Shape, ...]  # output shapes, also with None
 
 
 class KerasNet(HybridBlock):
@@ -80,7 +80,7 @@ class KerasNet(HybridBlock):
         - **\\*data**: channels first, unless the net was loaded with ``layout='NHWC'``.
 
     Outputs:
-        - **out**: an array, or a list of arrays, channels first likewise.
+        - **out**: an array, or a list of arrays, in the same layout.
     """
 
     def __init__(self, blocks: Dict[str, HybridBlock], plan: Plan, **kwargs: Any):

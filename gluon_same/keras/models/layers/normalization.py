@@ -13,7 +13,7 @@ from .table import Built, Request, Weight, builds, elementwise, into, same_shape
 
 
 class SizedBatchNorm(nn.BatchNorm):
-    """Batch normalization that refuses other sizes of its axis, because MXNet would read beyond them."""
+    """Batch normalization that rejects other sizes of its axis, because MXNet would read beyond them."""
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         axis = self._kwargs["axis"]
