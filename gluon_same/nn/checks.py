@@ -34,7 +34,7 @@ POOLING_NAMES = {
 }
 
 
-def reject_unknown(block: HybridBlock, unknown: Dict[str, Any], meant: Dict[str, str]) -> None:
+def refuse_unknown(block: HybridBlock, unknown: Dict[str, Any], meant: Dict[str, str]) -> None:
     """Raise a TypeError for the first argument that a block does not have."""
     for name in unknown:
         kind = type(block).__name__

@@ -12,7 +12,7 @@ from ..functional._window import windows_of
 from ..geometry import effective_kernel
 from ..lowering import ways_to_convolve
 from .base import IntOrInts, PaddingLike, Windowed
-from .checks import CONVOLUTION_NAMES, check_activation, check_initializer, reject_unknown
+from .checks import CONVOLUTION_NAMES, check_activation, check_initializer, refuse_unknown
 
 __all__ = ["Conv1D", "Conv2D", "Conv3D"]
 
@@ -28,7 +28,7 @@ class AnyConvolution(Windowed):
 
     def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
         """Check the arguments of a public constructor, and create the layer."""
-        reject_unknown(self, unknown, CONVOLUTION_NAMES)
+        refuse_unknown(self, unknown, CONVOLUTION_NAMES)
         for name in ("kernel_size", "strides", "dilation"):
             given[name] = per_axis(name, given[name], self._ndim)
         for name, least in (("channels", 1), ("groups", 1), ("in_channels", 0)):

@@ -5,7 +5,7 @@ from typing import Any, NoReturn, Optional
 from mxnet.gluon import nn as stock
 
 from ..arguments import check_layout
-from .checks import reject_unknown
+from .checks import refuse_unknown
 from .gluon import HybridBlock
 
 __all__ = [
@@ -60,7 +60,7 @@ class GlobalPooling(HybridBlock):
                     f"{kind} has no argument {name!r}: its window is the whole input, so there is "
                     f"nothing to pad. To choose a window, use {kind.replace('Global', '')}"
                 )
-        reject_unknown(self, unknown, {"data_format": "layout"})
+        refuse_unknown(self, unknown, {"data_format": "layout"})
         given: Any = {"layout": check_layout(layout, self._ndim), "prefix": prefix, "params": params}
         super().__init__(**given)
 

@@ -10,7 +10,7 @@ from ..arguments import Ints, Pairs, check_floating, check_layout, per_axis
 from ..functional._window import windows_of
 from ..lowering import ways_to_pool
 from .base import IntOrInts, PaddingLike, Windowed
-from .checks import POOLING_NAMES, reject_unknown
+from .checks import POOLING_NAMES, refuse_unknown
 
 __all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D"]
 
@@ -22,7 +22,7 @@ class Pooling(Windowed):
 
     def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
         """Check the arguments of a public constructor, and create the layer."""
-        reject_unknown(self, unknown, POOLING_NAMES)
+        refuse_unknown(self, unknown, POOLING_NAMES)
         given["layout"] = check_layout(given["layout"], self._ndim)
         window = given["pool_size"] = per_axis("pool_size", given["pool_size"], self._ndim)
         steps = given["strides"]
