@@ -97,7 +97,7 @@ def listed(python):
 def interpreter(path):
     """Parse an argument that is the path of a program."""
     if not shutil.which(path):
-        raise argparse.ArgumentTypeError(f"{path!r} is no program: give the python of an environment")
+        raise argparse.ArgumentTypeError(f"{path!r} is not a program: give the python of an environment")
     return path
 
 

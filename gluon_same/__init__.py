@@ -9,7 +9,7 @@
 - :mod:`gluon_same.tuning`: measure which operators are fastest, and keep the results.
 - :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
 - :func:`gluon_same.adapt`: specialize a hybridized net for each size that it receives.
-- :func:`gluon_same.deploy`: make the fastest block of a whole net, for inference.
+- :func:`gluon_same.deploy`: build the fastest block of a whole net, for inference.
 - :func:`gluon_same.to_same`: turn the padding of a stock net into SAME.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
 - :func:`gluon_same.explain`: a picture of a window on one axis.

@@ -28,7 +28,7 @@ _PACKAGES = {
 
 
 def restore_numpy_aliases():
-    """Restore the aliases of Python's types that NumPy 1.24 removed, where they are missing."""
+    """Restore the aliases of Python's types that NumPy 1.24 removed, if they are missing."""
     if int(numpy.__version__.split(".")[0]) >= 2:
         raise ImportError(
             f"NumPy {numpy.__version__} is installed, and MXNet 1.x requires NumPy 1: "
@@ -51,14 +51,14 @@ def explain(error):
 
 
 def prepare():
-    """Restore what MXNet imports and newer versions of NumPy and Python removed."""
+    """Restore names that MXNet imports and newer versions of NumPy and Python removed."""
     restore_numpy_aliases()
     if sys.version_info >= (3, 12) and importlib.util.find_spec("distutils") is None:
         import setuptools  # noqa: F401  restores distutils
 
 
 def import_mxnet():
-    """Import MXNet; raise an ImportError that says what to install where something is missing."""
+    """Import MXNet, or raise an ImportError that says what to install."""
     try:
         import mxnet
     except OSError as error:

@@ -16,7 +16,7 @@ MOST = 2**31 - 1
 
 Ints = Tuple[int, ...]
 Pairs = Tuple[Tuple[int, int], ...]
-#: Padding as the lowering takes it: a SAME word, or one (before, after) for each axis.
+#: Padding as the lowering accepts it: a SAME word, or one (before, after) for each axis.
 Padding = Union[str, Pairs]
 
 

@@ -4,7 +4,7 @@ This module imports no framework. A *window* of ``kernel`` taps, ``dilation`` ap
 of ``in_size`` elements in steps of ``stride``. *Padding* is a pair ``(before, after)``: the numbers of
 elements added at the two ends of the axis.
 
-The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
+The rule for ``'same'`` is TensorFlow's, Keras' and ONNX's ``SAME_UPPER``::
 
     k_eff  = dilation * (kernel - 1) + 1
     out    = ceil(in / stride)
@@ -12,7 +12,7 @@ The rule for ``'same'`` is TensorFlow's, Keras' and ONNX' ``SAME_UPPER``::
     before = total // 2                      # the odd element goes to the end
     after  = total - before
 
-``'same_lower'`` (ONNX' ``SAME_LOWER``) puts the odd element at the start.
+``'same_lower'`` (ONNX's ``SAME_LOWER``) puts the odd element at the start.
 """
 
 from typing import Any, List, NamedTuple, Optional, Tuple, Union
@@ -187,7 +187,7 @@ def constant_padding(
 ) -> Optional[Tuple[int, int]]:
     """Return the padding that is SAME at *every* input size, if there is one.
 
-    ``before`` depends on the input size only through ``in_size % stride``. Where it is the same for
+    ``before`` depends on the input size only through ``in_size % stride``. If it is the same for
     every residue, padding by ``before`` and ``k_eff - 1 - before`` gives
     ``floor((in - 1) / stride) + 1 = ceil(in / stride)`` windows in the right places at every size.
 
@@ -213,7 +213,7 @@ def constant_padding(
     ((0, 1), (1, 2), None)
     """
     mode = _lower(mode)
-    # An axis of r elements, r in 1..stride, holds one window and represents its residue class. The
+    # An axis of r elements, r in 1..stride, has one window and represents its residue class. The
     # padding before it decreases as r grows, so comparing the two ends of the range suffices.
     before, last = (same_padding(r, kernel, stride, dilation, mode)[0] for r in (1, stride))
     if before != last:
@@ -293,7 +293,7 @@ class Window(NamedTuple):
     def at(self, size: Optional[int]) -> Optional[Tuple[int, int]]:
         """Return the padding at an input size, or at every size for None.
 
-        None is returned where no size is given and the padding depends on it.
+        Return None if no size is given and the padding depends on it.
         """
         if isinstance(self.padding, tuple):
             return self.padding

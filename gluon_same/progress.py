@@ -1,4 +1,4 @@
-"""Progress of what takes long."""
+"""Progress display for long operations."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ PATIENCE = 2.0
 
 
 class Progress:
-    """Context manager of a line on stderr that says what is being done.
+    """Context manager that shows the current operation in a line on stderr.
 
     The line appears after :data:`PATIENCE` and is cleared at the end.
 

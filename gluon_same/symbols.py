@@ -67,7 +67,7 @@ def look(F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size) -
         ndim = len(layout) - 2
     elif isinstance(kernel, (tuple, list)):
         ndim = len(kernel)
-    else:  # one int applies to all axes of an array; a symbol is taken as an image, with two axes
+    else:  # one int applies to all axes of an array; a symbol is treated as an image, with two axes
         ndim = data.ndim - 2 if F is mx.nd else 2
     if ndim not in arguments.LAYOUTS:
         raise ValueError(f"{ndim} spatial axes are not supported: use 1, 2 or 3")
@@ -107,14 +107,14 @@ def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tu
 
 
 def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
-    """Return a symbol equal to ``x`` that MXNet refuses to bind to any other shape.
+    """Return a symbol equal to ``x`` that MXNet cannot bind to any other shape.
 
     Parameters
     ----------
     x : Symbol
         In classic mode.
     expected : sequence of int or None
-        The size of each axis, None for those that may have any.
+        The size of each axis; None allows any size.
     name : str
         Start of the names of the added nodes, which MXNet's error shows.
     """

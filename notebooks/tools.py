@@ -50,7 +50,7 @@ def quiet():
 
 
 def close(a, b, share=1e-5):
-    """Return whether two arrays have one shape and differ by at most ``share`` of the largest number."""
+    """Return whether two arrays have one shape and differ by at most ``share`` of the largest value."""
     a, b = (x.asnumpy() if isinstance(x, mx.nd.NDArray) else np.asarray(x) for x in (a, b))
     return a.shape == b.shape and abs(a - b).max() <= share * abs(b).max()
 

@@ -70,4 +70,4 @@ def test_results_are_kept_and_shown(tmp_path):
 def test_a_python_that_does_not_exist_is_named():
     command = [sys.executable, str(BENCHMARKS / "keras_models.py"), "--python", "/no/such"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2 and "'/no/such' is no program" in done.stderr
+    assert done.returncode == 2 and "'/no/such' is not a program" in done.stderr

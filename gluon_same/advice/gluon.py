@@ -114,7 +114,7 @@ def _sliced(y, cut):
 
 
 def _padded(x, pad, ndim):
-    """Write ``F.pad`` of an expression. It requires four or five axes, so 1-D data get one more."""
+    """Write ``F.pad`` of an expression. It requires four or five axes, so 1-D data gain one axis."""
     width, mode = pad["pad_width"], repr(pad["mode"])
     if ndim > 1:
         return called("F.pad", x, mode=mode, pad_width=width)
@@ -129,9 +129,9 @@ def _outcome(case, amounts):
     try:
         out = case.out_padded_by([(p, p) for p in amounts])
     except ValueError:
-        return f"{name} is refused because the window is larger than the input"
+        return f"{name} is rejected because the window is larger than the input"
     if case.op == "pool" and any(p >= k for p, k in zip(amounts, case.kernel)):
-        return f"{name} is refused"
+        return f"{name} is rejected"
     if out != case.out:
         return f"{name} gives {times(out)}"
     off = [p - before for p, (before, _) in zip(amounts, case.pads)]

@@ -23,7 +23,7 @@ def operators(case: Case) -> Tuple[Dict[str, int], Dict[str, int]]:
     this = _operators(case, case.sizes)
     try:
         return this, _operators(case, (None,) * case.ndim)
-    except ValueError:  # such a graph is refused
+    except ValueError:  # there is no such graph
         return this, {}
 
 

@@ -9,7 +9,7 @@ from .pytorch import part_of
 def keras(case: Case) -> Advice:
     """Return the layer of ``keras.layers``, after explicit padding if its own does not suffice."""
     if max(case.stride) > 1 and max(case.dilation) > 1:
-        note = "Keras' layers refuse strides together with dilation. Use the call of tf.nn."
+        note = "Keras' layers do not support strides together with dilation. Use the call of tf.nn."
         arguments = dict.fromkeys(("padding", "ZeroPadding", "tf.pad", "slice"))
         return Advice("Keras", (), note, arguments)
     word, pads, cuts, note = _padding(case)
@@ -32,7 +32,7 @@ def keras(case: Case) -> Advice:
 def tensorflow(case: Case) -> Advice:
     """Return the call of ``tf.nn``, for data with the channels last."""
     if case.ndim == 3 and case.groups > 1:
-        note = "On a CPU, tf.nn.conv3d refuses groups. Use the Keras layer."
+        note = "On a CPU, tf.nn.conv3d does not support groups. Use the Keras layer."
         return Advice("TensorFlow", (), note, {"padding": None, "tf.pad": None, "slice": None})
     word, pads, cuts, note = _padding(case)
     call = _operation(case, word, cuts)

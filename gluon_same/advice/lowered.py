@@ -62,7 +62,7 @@ def lowerings(case: Case) -> Tuple[Lowering, Lowering]:
     this = _lowered(case, case.sizes)
     try:
         return this, _lowered(case, (None,) * case.ndim)
-    except ValueError as error:  # such a graph is refused
+    except ValueError as error:  # there is no such graph
         return this, Lowering([str(error)], [], this.kept, this.kept, None)
 
 

@@ -11,9 +11,9 @@ def pytorch(case: Case) -> Advice:
     if case.op == "transpose":
         return _transposed(case)
     arguments: Dict[str, Any] = {"padding": [0] * case.ndim, "F.pad": None, "ceil_mode": False}
-    # Its poolings refuse a padding of more than half the window.
+    # Its poolings reject a padding of more than half the window.
     found = symmetric(case, [k // 2 for k in case.kernel], drops_last=True)
-    # avg_pool3d refuses an axis that is shorter than the window, however it is padded.
+    # avg_pool3d rejects an axis that is shorter than the window, however it is padded.
     short = case.average and case.ndim == 3 and any(n < k for n, k in zip(case.sizes, case.kernel))
     if found and not short:
         padding, up = found

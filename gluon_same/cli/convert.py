@@ -1,9 +1,9 @@
 """Convert a Keras model into files that MXNet runs without this package.
 
-Writes net-symbol.json and net-0000.params, which any MXNet runtime loads, and net.onnx where the onnx
-extra is installed, and prints a table of the layers. The graphs serve every batch and, where the layers
-do, every input size. With --deploy, it also writes net-deployed-symbol.json and
-net-deployed-0000.params, the fastest graph on this machine for one batch and size.
+Writes net-symbol.json and net-0000.params, which any MXNet runtime loads, and net.onnx if the onnx
+extra is installed. Prints a table of the layers. The graphs serve every batch size and, if the layers
+allow it, every input size. With --deploy, also writes net-deployed-symbol.json and
+net-deployed-0000.params, the fastest graph on this machine for one batch size and input size.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Any, List, Tuple
 import mxnet as mx
 import numpy as np
 
-#: Elements that an axis whose size is open is traced with.
+#: Size to trace with, for an axis of unknown size.
 _OPEN = {4: 224, 5: 32}
 
 
@@ -26,31 +26,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     def size(text):
         if not re.fullmatch(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){0,2}", text):
-            raise argparse.ArgumentTypeError(f"{text!r} is no size: give whole numbers, such as 224x224")
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a size: give whole numbers, such as 224x224"
+            )
         return tuple(map(int, text.split("x")))
 
-    parser.add_argument("model", help="a .keras or .h5 file, or the text of model.to_json()")
-    parser.add_argument("folder", help="where to write; made if it is not there")
+    parser.add_argument("model", help="a .keras or .h5 file, or a file with the text of model.to_json()")
+    parser.add_argument("folder", help="output folder, created if it does not exist")
     parser.add_argument(
-        "--weights", metavar="FILE", help="the .h5 file of weights that goes with a text"
+        "--weights", metavar="FILE", help="the .h5 file of weights for a configuration (JSON)"
     )
     parser.add_argument(
         "--layout",
         choices=("NCHW", "NHWC"),
         default="NCHW",
-        help="whether inputs and outputs have their channels first, or as Keras (default: NCHW)",
+        help="layout of inputs and outputs: channels first, or last as in Keras (default: NCHW)",
     )
     parser.add_argument(
         "--size",
         type=size,
         metavar="HxW",
-        help="of the input in the table and of the deployed graph (default: the model's own, or 224 in "
+        help="input size in the table and of the deployed graph (default: that of the model, or 224 in "
         "the table)",
     )
     parser.add_argument("--no-onnx", action="store_true", help="do not write net.onnx")
     deployed = parser.add_argument_group("the deployed graph")
     deployed.add_argument(
-        "--deploy", action="store_true", help="write it, and print what was done; takes seconds"
+        "--deploy",
+        action="store_true",
+        help="write this graph and print the applied passes; takes seconds",
     )
     deployed.add_argument("--batch", type=int, metavar="N", help="its batch size (default: 1)")
     deployed.add_argument(
@@ -74,12 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what the command was told.
+    """Run the command.
 
     Parameters
     ----------
     args : argparse.Namespace
-        As parsed.
+        With the options that :func:`add_arguments` declares.
 
     Returns
     -------
@@ -107,7 +111,9 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
     net = load_model((args.model, args.weights) if args.weights else args.model, layout=args.layout)
     shapes = [_shape(saved, fixed, args) for saved, fixed in zip(net.plan.saved, net.plan.fixed)]
     if args.deploy and args.size is None and any(None in saved[1:] for saved in net.plan.saved):
-        raise ValueError("--deploy is for one size, and the model is for many: give --size HxW, too")
+        raise ValueError(
+            "--deploy is for one input size, and the model accepts many: give --size HxW, too"
+        )
     progress("listing its layers")
     table = str(summary(net, *shapes))
     progress("running it")
@@ -134,7 +140,7 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
 
 
 def _check(args):
-    """Refuse options that only a deployed graph has."""
+    """Reject options that only a deployed graph has."""
     options = ("batch", "dtype", "data", "portable", "no_tune")
     alone = [name for name in options if getattr(args, name) not in (None, False)]
     if alone and not args.deploy:
@@ -172,12 +178,13 @@ def _with_onnx(args):
 
 
 def _shape(saved: Tuple[Any, ...], fixed: Tuple[Any, ...], args: argparse.Namespace) -> Tuple[int, ...]:
-    """An input's shape: the model's own, or the size given, where sizes are open."""
+    """Return an input's shape: that of the model, with the given size on open axes."""
     free = [axis for axis, n in enumerate(fixed) if n is None and axis > 0]
     given = args.size or ()
     if given and len(given) not in (1, len(free)):
         raise ValueError(
-            f"--size {'x'.join(map(str, given))} is not for an input with {len(free)} open axes"
+            f"--size {'x'.join(map(str, given))} does not fit an input with {len(free)} open axes: "
+            "give one number, or one for each axis"
         )
     sizes = dict(zip(free, given * len(free) if len(given) == 1 else given))
     usual = _OPEN.get(len(saved), 64)
@@ -185,7 +192,7 @@ def _shape(saved: Tuple[Any, ...], fixed: Tuple[Any, ...], args: argparse.Namesp
 
 
 class _Progress:
-    """A bar on stderr, on a terminal alone."""
+    """A progress bar on stderr, shown only on a terminal."""
 
     def __init__(self, count: int):
         self._count, self._done, self._start = count, 0, time.perf_counter()

@@ -17,7 +17,7 @@ def figure(net: nn.HybridSequential, x: Any) -> str:
     Parameters
     ----------
     net : HybridSequential
-        As from :func:`.demo.build_net`, initialized. Its last layer is a 2x2 pool of stride 1.
+        An initialized net of :func:`.demo.build_net`. Its last layer is a 2x2 pool of stride 1.
     x : NDArray
         Shape (1, 3, height, width), from 0 to 1.
 

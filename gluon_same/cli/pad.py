@@ -131,7 +131,7 @@ def _windows(args):
 
 
 def _hint(args, case):
-    """Say how many axes the layer has if a single number of --size leaves that open."""
+    """Return a note on the number of axes if --size is a single number."""
     if len(args.size) > 1:
         return ""
     n, ndim = args.size[0], case.ndim

@@ -59,12 +59,14 @@ class Deployed(SymbolBlock):
 
     def forward(self, *args: Any) -> Any:
         if len(args) != len(self._expected):
-            raise TypeError(f"the net is deployed for {len(self._expected)} inputs, and got {len(args)}")
+            raise TypeError(
+                f"the net is deployed for {len(self._expected)} inputs, and received {len(args)}"
+            )
         for given, expected in zip(args, self._expected):
             if isinstance(given, mx.nd.NDArray) and given.shape != expected:
                 raise ValueError(
-                    f"the net is deployed for inputs of shape {expected}, and got {given.shape}: call "
-                    "gluon_same.deploy(net, shape) for each shape, or use the net itself"
+                    f"the net is deployed for inputs of shape {expected}, and received {given.shape}: "
+                    "call gluon_same.deploy(net, shape) for each shape, or use the net itself"
                 )
         results = self._run(args)
         return nest(self._structure, results if isinstance(results, (list, tuple)) else [results])

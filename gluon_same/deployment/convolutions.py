@@ -91,5 +91,5 @@ def activate_grown(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new(cut.op, cut, [active], **cut.attrs)
 
 
-#: Rules that grow outputs, and the activations behind them.
+#: Rules that grow outputs, and compute the activations after them on the grown outputs.
 GROW_OUTPUTS = (grow_outputs, activate_grown)

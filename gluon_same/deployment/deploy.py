@@ -20,7 +20,7 @@ from .running import as_numpy, error, outputs, samples
 
 __all__ = ["deploy"]
 
-#: A larger error of bfloat16 or int8 is not rounding.
+#: Largest relative error that bfloat16 or int8 rounding explains.
 MOST_LOWER = 0.3
 
 DTYPES = ("float32", "bfloat16", "int8")
@@ -28,7 +28,7 @@ DTYPES = ("float32", "bfloat16", "int8")
 #: Largest relative error that float32 rounding explains.
 MOST = 1e-3
 
-#: What to use if a dtype does not serve a net.
+#: What to use if a dtype does not suit a net.
 _INSTEAD = {
     "float32": "use gluon_same.specialize and hybridize, and report the net",
     "bfloat16": "use dtype='float32'",
@@ -77,7 +77,7 @@ def deploy(
     Returns
     -------
     Deployed
-        A hybridized block. ``block.report`` lists the passes and holds the measured error.
+        A hybridized block. ``block.report`` lists the passes and the measured error.
         ``block.export(path)`` writes a graph that runs without this package.
 
     Raises
@@ -89,7 +89,7 @@ def deploy(
 
     Notes
     -----
-    In float32, results differ from the net's by at most about 1e-5 of the largest number, because passes
+    In float32, results differ from the net's by at most about 1e-5 of the largest value, because passes
     that change more are skipped. An infinity or a NaN may spread to outputs that are finite in the
     net. On GPUs, passes that require oneDNN are skipped. The block is on the net's context, the first
     one of several.
@@ -111,7 +111,9 @@ def deploy(
     onednn = context.device_type == "cpu" and available()
     if dtype != "float32" and (not onednn or portable):
         where = "portable=True" if onednn else f"{context} with this build of MXNet"
-        raise ValueError(f"dtype={dtype!r} needs oneDNN, and {where} is without: use dtype='float32'")
+        raise ValueError(
+            f"dtype={dtype!r} requires oneDNN, which {where} does not have: use dtype='float32'"
+        )
     if data is not None:
         batches = batches_of(data, shapes, context)
     else:
@@ -130,7 +132,7 @@ def deploy(
                 del pipeline.report.rows[1:]
                 found = pipeline.run(graph, want)
             block = Deployed(pipeline.end(found, batches), structure, pipeline.report)
-        # bfloat16 and int8 are measured on the given data alone.
+        # bfloat16 and int8 are measured only on the given data.
         checks = checks if dtype == "float32" else checks[:1]
         pipeline.report.error = max(error(_call(block, arrays), want) for arrays, want in checks)
     except mx.MXNetError as failure:
@@ -150,15 +152,15 @@ def _call(block, arrays):
 
 
 def _check_finite(net, want, given):
-    """Raise ValueError if the net's results hold an infinity or a NaN, which compare with nothing."""
+    """Raise ValueError if the net's results contain an infinity or a NaN, which cannot be compared."""
     if all(np.isfinite(y).all() for y in want):
         return
     bad = [name for name, p in net.collect_params().items() if not np.isfinite(p.data().asnumpy()).all()]
     if bad:
-        raise ValueError(f"{bad[0]} holds an infinity or a NaN: load or train the parameters again")
+        raise ValueError(f"{bad[0]} contains an infinity or a NaN: load or train the parameters again")
     what = "the first batch of data" if given else "normal random numbers"
     raise ValueError(
-        f"{net.name} returns an infinity or a NaN for {what}, and deploy compares results: give samples "
+        f"{net.name} returns an infinity or a NaN for {what}, which deploy cannot compare: give samples "
         "with finite results as data=, or use gluon_same.specialize and hybridize"
     )
 
@@ -180,14 +182,16 @@ def _check_error(net, dtype, found, traced, arrays, want):
 
 def _check(net, shapes, dtype, data):
     if not isinstance(net, HybridBlock):
-        raise TypeError(f"net={net!r} is no HybridBlock, and has no graph: make it of HybridBlocks")
+        raise TypeError(
+            f"net={net!r} is not a HybridBlock, and has no graph: build it from HybridBlocks"
+        )
     if not shapes:
-        raise ValueError("deploy needs the shape of each input: deploy(net, (1, 3, 224, 224))")
+        raise ValueError("deploy requires the shape of each input: deploy(net, (1, 3, 224, 224))")
     if dtype not in DTYPES:
         raise ValueError(f"dtype={dtype!r} is unknown: use one of {DTYPES}")
     if dtype == "int8" and data is None:
         raise ValueError(
-            "dtype='int8' needs data to calibrate on: give samples of what the net will get"
+            "dtype='int8' requires data for calibration: give typical samples of the inputs"
         )
 
 

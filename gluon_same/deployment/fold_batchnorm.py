@@ -40,7 +40,7 @@ def affine(graph: Graph, node: Node) -> Optional[Affine]:
     return None
 
 
-def fold_behind(graph: Graph, node: Node) -> Optional[Entry]:
+def fold_after(graph: Graph, node: Node) -> Optional[Entry]:
     """Fold a scale and a shift into the preceding layer."""
     found = affine(graph, node)
     if found is None or found.data.node.op not in LAYERS or graph.uses(found.data) > 1:
@@ -172,4 +172,4 @@ def with_weights(
 
 
 #: The rules in the order in which they are tried.
-RULES = (hoist, fold_behind, fold_before)
+RULES = (hoist, fold_after, fold_before)

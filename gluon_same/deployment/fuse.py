@@ -92,7 +92,7 @@ def _parts(graph, node):
     return entry(*subgraph["heads"][0])
 
 
-def hands_on_and_uses(graph: Graph) -> bool:
+def shares_an_output(graph: Graph) -> bool:
     """Return whether an output of the graph is a layer's result that other operators use, too."""
     used = {entry for node in graph.nodes() for entry in node.inputs}
     return any(entry in used and entry.node.op in FUSED for entry in graph.heads)

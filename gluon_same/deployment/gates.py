@@ -77,7 +77,7 @@ def multiply_by_gradient(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def fail_without_onednn(graph: Graph) -> None:
-    """Make the results -inf where oneDNN is off.
+    """Change a graph to return -inf if oneDNN is off.
 
     There, MXNet computes the gradient from its second input, which is not the softplus that it expects,
     so that :func:`multiply_by_gradient` would silently give other numbers.

@@ -8,7 +8,7 @@ import numpy as np
 from ..progress import Progress
 from . import activations, clean, convolutions, fold_batchnorm, gates, windows
 from .bfloat16 import to_bfloat16
-from .fuse import computes_weights, fuse, hands_on_and_uses, kinds, unfuse
+from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
 from .graph import Graph, Rule
 from .int8 import to_int8
 from .report import Report, Row
@@ -22,7 +22,7 @@ MOST = 1e-3
 
 
 class Pass(NamedTuple):
-    """Graph transformation made of rules.
+    """Graph transformation that consists of rules.
 
     Passes with ``choice`` are faster only for some nets and processors. Tuning times them. Without
     tuning, those with ``default`` are applied.
@@ -152,11 +152,13 @@ class Pipeline:
         """Return the graph in bfloat16 or int8."""
         if self.dtype == "int8":
             if computes_weights(graph):
-                raise ValueError("dtype='int8' needs weights that are parameters: use dtype='float32'")
-            if hands_on_and_uses(graph):
                 raise ValueError(
-                    "dtype='int8' needs outputs that nothing else in the net uses: MXNet quantizes "
-                    "others wrong. Use dtype='float32'"
+                    "dtype='int8' requires weights that are parameters: use dtype='float32'"
+                )
+            if shares_an_output(graph):
+                raise ValueError(
+                    "dtype='int8' does not support an output of the net that other operators use, too, "
+                    "because MXNet quantizes it incorrectly: use dtype='float32'"
                 )
             return to_int8(graph, batches)
         lowered = to_bfloat16(graph)

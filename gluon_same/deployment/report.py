@@ -44,7 +44,7 @@ class Report:
     >>> print(Report([Row('fold normalizations', 5, 3)]))
     pass                            operators             ms
     fold normalizations              5 >    3
-    error                         0.0e+00 of the largest number
+    error                         0.0e+00 of the largest value
     """
 
     def __init__(self, rows: Sequence[Row] = (), error: float = 0.0):
@@ -54,7 +54,7 @@ class Report:
     def __str__(self) -> str:
         lines = [f"{'pass':<28}{'operators':>13}{'ms':>15}"]
         lines += [_line(row) for row in self.rows]
-        lines.append(f"{'error':<28}{self.error:>9.1e} of the largest number")
+        lines.append(f"{'error':<28}{self.error:>9.1e} of the largest value")
         return "\n".join(lines)
 
 

@@ -14,7 +14,8 @@ from .graph import Graph
 #: Operators with subgraphs of their own, whose results are wrong with ``static_shape``.
 LOOPS = {"_foreach", "_while_loop", "_cond"}
 
-#: The default graph is kept unless another takes less than this fraction of its time. Less is noise.
+#: The default graph is kept unless another takes less than this fraction of its time. Smaller gains are
+#: noise.
 WORTH_IT = 0.97
 
 #: Inputs of a graph.
@@ -25,7 +26,7 @@ REPEATS = 2
 
 
 def flags(graph: Graph) -> Dict[str, bool]:
-    """Return the fastest arguments of ``hybridize`` with which MXNet runs a graph right."""
+    """Return the fastest arguments of ``hybridize`` with which MXNet runs a graph correctly."""
     loops = any(node.op in LOOPS for node in graph.nodes())
     return {"static_alloc": True, "static_shape": not loops}
 

@@ -1,8 +1,8 @@
 """Convolution and pooling with SAME padding, for use in a ``hybrid_forward``.
 
-``F`` is ``mx.nd`` for arrays and ``mx.sym`` for symbols, in classic or in NumPy mode. Arrays get the
-fewest operators for their size. The graph of a symbol serves every input size. With ``in_size`` it
-serves that size only, and other sizes give wrong results without an error.
+``F`` is ``mx.nd`` for arrays and ``mx.sym`` for symbols, in classic or in NumPy mode. An array is
+computed with the fewest operators for its size. The graph of a symbol serves every input size. With
+``in_size`` it serves that size only, and other sizes give wrong results without an error.
 """
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet

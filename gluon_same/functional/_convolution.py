@@ -97,7 +97,7 @@ def convolution(
         if channels is None or None in sizes:
             raise ValueError(
                 f"way={way!r} is for layouts with channels first, and requires in_size and in_channels "
-                "where data is a Symbol"
+                "if data is a Symbol"
             )
         plan = choose(way, lowering.ways_to_convolve(windows, sizes, channels))
     if plan.reversed:
@@ -197,7 +197,7 @@ def _operation(operator, inputs, **known):
 
 
 def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str = "num_group") -> None:
-    """Raise an error for an array that MXNet cannot convolve, or convolves wrong.
+    """Raise an error for an array that MXNet cannot convolve, or convolves incorrectly.
 
     Raises
     ------

@@ -89,7 +89,7 @@ def pooling(
     if way is not None:
         channels = data.shape[layout.index("C")] if F is mx.nd else in_channels
         if channels is None or None in sizes:
-            raise ValueError(f"way={way!r} requires in_size and in_channels where data is a Symbol")
+            raise ValueError(f"way={way!r} requires in_size and in_channels if data is a Symbol")
         plan = choose(way, lowering.ways_to_pool(windows, sizes, pool_type, whole, channels))
         name = name if isinstance(plan, lowering.Plan) else None  # others may have several operators
 
@@ -129,6 +129,6 @@ def _check_amounts(windows):
     for window in windows:
         if isinstance(window.padding, tuple) and max(window.padding) >= window.span:
             raise ValueError(
-                f"pad={window.padding} is not less than kernel={window.span}: a window must not lie in "
-                "the padding alone"
+                f"pad={window.padding} is not less than kernel={window.span}: a window must not "
+                "contain only padding"
             )

@@ -50,7 +50,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "mxnet_backend":  # imported with its first use, because few have keras-mxnet
+    if name == "mxnet_backend":  # imported on first use, because few users have keras-mxnet
         return import_module(f"{__name__}.mxnet_backend")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -148,7 +148,7 @@ def separable_conv(
     data_format: Optional[str] = None,
     dilation_rate: IntOrInts = 1,
 ) -> Any:
-    """Compute a depthwise convolution followed by a convolution whose window is one element.
+    """Compute a depthwise convolution followed by a pointwise convolution.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def infer_shape(symbol: Any) -> Optional[Shape]:
     """
     declared = _declared_shapes(symbol, symbol.attr_dict())
     # The sizes of a variable without any known size, such as Keras' labels, are left to MXNet's
-    # inference at first. If that fails, they get numbers, too.
+    # inference at first. If that fails, they are tried with numbers, too.
     for everywhere in (False, True):
         try:
             shapes = [_infer_at(symbol, declared, size, everywhere) for size in PROBES]

@@ -14,10 +14,10 @@ from ..arguments import LAYOUTS
 from .checks import layout
 from .operands import Operand, Shape, fix
 
-#: Channels from which channels-last data are transposed, pooled and transposed back. Time of MXNet's
-#: channels-last pooling over the time of that, at 56x56: max pooling of 64 channels, 2x2/2: 1.9, 3x3/1:
-#: 6.4; average pooling of 64 channels, 2x2/2: 0.2, 3x3/1: 0.8, 5x5/1: 1.6, and of 16 channels: 0.9, 1.6,
-#: 2.8. With 3 channels and in 1-D it was 0.1 to 0.9 for both.
+#: Minimum number of channels for which channels-last data are transposed, pooled and transposed back.
+#: MXNet's channels-last pooling takes these multiples of that time at 56x56: max pooling of 64 channels,
+#: 2x2/2: 1.9, 3x3/1: 6.4; average pooling of 64 channels, 2x2/2: 0.2, 3x3/1: 0.8, 5x5/1: 1.6, and of 16
+#: channels: 0.9, 1.6, 2.8. With 3 channels and in 1-D, both take 0.1 to 0.9.
 MANY = 16
 
 #: Averages are transposed only if each element belongs to at least this number of windows.

@@ -17,9 +17,9 @@ Larger strides, known size
     number of windows up where that gives SAME.
 Larger strides, every size
     The padding may depend on the size. Poolings and depthwise convolutions then run on the reversed axis
-    if their padding is constant there: 3x3 with stride 2 always needs 1. Other convolutions are padded
-    by the size that the graph receives: the input is reversed, padded, cut to the length that it needs,
-    and reversed back.
+    if their padding is constant there: 3x3 with stride 2 always pads 1. Other convolutions are padded
+    by the size that the graph receives: the input is reversed, padded, cut to the required length, and
+    reversed back.
 
 No rule depends on the machine, the batch or the dtype.
 """

@@ -148,8 +148,8 @@ def plan_pooling(windows: Windows, sizes: Sizes, kind: str, whole: bool) -> Plan
         return _pad_by_size(windows, paddings, edge=kind == "max")
     cropped = _pool(mirrored, tuple(map(crop_axis, mirrored, sizes, seen)), False, reverse)
     rounded = _pool(mirrored, tuple(map(_round_axis, mirrored, sizes, seen)), True, reverse)
-    # An average prefers the crop: oneDNN does not serve averages that round up, which makes them 2 to 4
-    # times slower. Rounding up also divides by less than the whole window at the end.
+    # An average prefers the crop: oneDNN does not support averages that round up, which makes them 2 to
+    # 4 times slower. Rounding up also divides by less than the whole window at the end.
     ways = [cropped, rounded] if kind == "avg" else [rounded, cropped]
     if kind == "avg" and whole:
         ways.remove(rounded)
@@ -246,7 +246,7 @@ def _pad_by_size(windows, paddings, edge=False):
         if padding is None and window.stride > MOST_PHASES:
             raise ValueError(
                 f"stride={window.stride} with a window of {window.span} elements has a padding that "
-                f"depends on the input size, and a graph for every size supports that up to a stride "
+                f"depends on the input size, which a graph for every size supports only up to a stride "
                 f"of {MOST_PHASES}: fix the size with gluon_same.specialize or in_size"
             )
     by_size = tuple(w if p is None else None for w, p in zip(windows, paddings))

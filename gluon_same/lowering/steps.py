@@ -98,7 +98,7 @@ def _generous(window):
 
 
 def _line(F, x, ndim, axis, window):
-    """Return a tensor of the length that an axis must get, whose other axes have size 1.
+    """Return a tensor of the length that an axis must have, whose other axes have size 1.
 
     For a SAME window over ``n`` elements, the length is ``front + n + before``. Each element adds an
     amount that depends only on its phase, its position modulo the stride. The length is therefore the

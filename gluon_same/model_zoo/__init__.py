@@ -1,6 +1,6 @@
 """Nets with ``padding='same'``, with the interface of ``mxnet.gluon.model_zoo``.
 
-Each net is a class and a lower-case function that makes an instance: ``yolov3_tiny(classes=20)``. The
+Each net is a class and a lower-case function that creates an instance: ``yolov3_tiny(classes=20)``. The
 package contains no weights; :func:`load_darknet_weights` reads Darknet's files.
 """
 

@@ -1,4 +1,4 @@
-"""Base class of the nets, which checks their input, and the function that makes them."""
+"""Base class of the nets, which checks their input, and the function that creates them."""
 
 from typing import Any, Dict, Tuple, Type
 
@@ -26,7 +26,7 @@ class Net(HybridBlock):
 
 
 def check_extent(name: str, shape: Tuple[int, ...], least: int) -> None:
-    """Raise a ValueError for images of less than ``least`` rows or columns."""
+    """Raise a ValueError for images of fewer than ``least`` rows or columns."""
     if min(shape[2:]) < least:
         raise ValueError(
             f"data for {name} of shape {shape} is smaller than the stride of the net: give at least "
@@ -35,11 +35,11 @@ def check_extent(name: str, shape: Tuple[int, ...], least: int) -> None:
 
 
 def make(cls: Type[HybridBlock], ctx: Any, kwargs: Dict[str, Any]) -> HybridBlock:
-    """Make a net of class ``cls``, and initialize its parameters on ``ctx`` unless it is None."""
+    """Create a net of class ``cls``, and initialize its parameters on ``ctx`` unless it is None."""
     if "pretrained" in kwargs:
         raise TypeError(
             f"pretrained={kwargs['pretrained']!r} is not supported, because gluon_same contains no "
-            "weights: leave it out, and read weights with net.load_parameters(path) or, for Darknet's "
+            "weights: omit it, and load weights with net.load_parameters(path) or, for Darknet's "
             "files, gluon_same.model_zoo.load_darknet_weights(net, path)"
         )
     contexts = ctx if isinstance(ctx, (tuple, list)) else [ctx]

@@ -10,8 +10,8 @@ STRIDE = 32  #: Pixels from one cell of the last map to the next.
 
 #: Darknet's CPU code divides by ``sqrt(variance) + 0.000001``. MXNet divides by
 #: ``sqrt(variance + epsilon)``, as does OpenCV's DNN module, which uses 1e-6 for Darknet's files. These
-#: differ by less than 1e-6 of the result if the variance exceeds 1. Gluon's default, 1e-5, would make a
-#: difference where a variance is small.
+#: differ by less than 1e-6 of the result if the variance exceeds 1. Gluon's default, 1e-5, would
+#: change results where a variance is small.
 EPSILON = 1e-6
 MOMENTUM = 0.99  #: Darknet's running averages keep .99 of the old value and add .01 of the new one.
 SLOPE = 0.1  #: Slope of Darknet's "leaky" activation below 0.
@@ -54,7 +54,7 @@ class TinyDarkNet(Net):
     Raises
     ------
     ValueError
-        When the net is called, if the data have less than 32 rows or columns, or not 4 axes.
+        When the net is called, if the data have fewer than 32 rows or columns, or not 4 axes.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class TinyDarkNet(Net):
 
 
 def tiny_darknet(ctx: Any = None, **kwargs: Any) -> TinyDarkNet:
-    """Make a :class:`TinyDarkNet`.
+    """Create a :class:`TinyDarkNet`.
 
     Parameters
     ----------

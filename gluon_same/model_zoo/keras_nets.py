@@ -88,7 +88,7 @@ class RowNorm(nn.BatchNorm):
 
 
 def keras_cnn(ctx: Any = None, **kwargs: Any) -> KerasCNN:
-    """Make a :class:`KerasCNN`.
+    """Create a :class:`KerasCNN`.
 
     Parameters
     ----------
@@ -141,8 +141,7 @@ class ConvAutoencoder(Net):
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width), where height and width are ``size``
-        or
-          differ from it by multiples of 8. Values from 0 to 1, the range of the sigmoid.
+          or differ from it by multiples of 8. Values from 0 to 1, the range of the sigmoid.
 
     Outputs:
         - **out**: the shape of the data.
@@ -215,7 +214,7 @@ class Upsample2(nn.HybridBlock):
 
 
 def conv_autoencoder(ctx: Any = None, **kwargs: Any) -> ConvAutoencoder:
-    """Make a :class:`ConvAutoencoder`.
+    """Create a :class:`ConvAutoencoder`.
 
     Parameters
     ----------

@@ -211,8 +211,8 @@ def _skip_header(path, file):
     # Darknet only had versions 0.1 and 0.2. Other bytes are not a header.
     if not (major == 0 and 1 <= minor < 1000 and 0 <= revision < 1000):
         raise ValueError(
-            f"{path} has no Darknet header: it begins with {header!r}, which would be version "
-            f"{major}.{minor}.{revision}, and versions 0.1 and 0.2 exist"
+            f"{path} has no Darknet header: it begins with {header!r}, which is version "
+            f"{major}.{minor}.{revision}, and only 0.1 and 0.2 exist"
         )
     seen = 8 if major * 10 + minor >= 2 else 4
     found = len(file.read(seen))

@@ -93,12 +93,11 @@ class YOLOv3Tiny(Net):
 
     Outputs in inference:
         - **ids**: shape (batch_size, n, 1), the class of each box; -1 for no box.
-        - **scores**: shape (batch_size, n, 1), objectness times the probability of the class, the
-        highest
+        - **scores**: shape (batch_size, n, 1), objectness times the probability of the class, highest
           first; -1 for no box.
         - **boxes**: shape (batch_size, n, 4), x_min, y_min, x_max, y_max in pixels of the input.
 
-        n is ``post_nms``, or less if the input has fewer cells. A box may be returned once for each of
+        n is ``post_nms``, or fewer if the input has fewer cells. A box may be returned once for each of
         several classes, as in Darknet.
 
     Outputs in training (``autograd.record()`` or ``train_mode()``):
@@ -108,7 +107,7 @@ class YOLOv3Tiny(Net):
     Raises
     ------
     TypeError, ValueError
-        If an argument is invalid, or if the data have less than 32 rows or columns.
+        If an argument is invalid, or if the data have fewer than 32 rows or columns.
 
     Notes
     -----
@@ -181,7 +180,7 @@ class YOLOv3Tiny(Net):
 
 
 def yolov3_tiny(classes: int = 80, ctx: Any = None, **kwargs: Any) -> YOLOv3Tiny:
-    """Make a :class:`YOLOv3Tiny`.
+    """Create a :class:`YOLOv3Tiny`.
 
     Parameters
     ----------
@@ -221,7 +220,7 @@ def _layers(prefix, convolution, out_channels=None):
 
 def _decode(F, raw, stride, anchors):
     """Yield corners (batch, 4, cells) in pixels and scores (batch, classes, cells) for each anchor."""
-    # Cell i of a map begins at pixel i * stride. ``arange_like`` makes the grid from the map, so that
+    # Cell i of a map begins at pixel i * stride. ``arange_like`` creates the grid from the map, so that
     # the graph serves every size.
     columns = F.reshape(F.contrib.arange_like(raw, axis=3), (1, 1, 1, -1))
     lines = F.reshape(F.contrib.arange_like(raw, axis=2), (1, 1, -1, 1))

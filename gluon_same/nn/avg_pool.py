@@ -26,14 +26,14 @@ class AvgPooling(Pooling):
         params: Any = None,
         **unknown: NoReturn,
     ) -> None:
-        """Make the layer.
+        """Create the layer.
 
         Parameters
         ----------
         pool_size : int or tuple of int
             Size of the window: one int for all axes, or one for each.
         strides : int or tuple of int, optional
-            Step of the window along each axis. None steps by ``pool_size``.
+            Step of the window along each axis. Defaults to ``pool_size``.
         padding : str, int, tuple of int or tuple of (int, int)
             Zeros around the input. ``'same'`` gives ``ceil(in / strides)`` outputs and puts the odd
             element at the end, as TensorFlow and Keras do; ``'same_lower'`` puts it at the start;
@@ -51,7 +51,7 @@ class AvgPooling(Pooling):
             input (False). None means False for the SAME words, as in TensorFlow, and True otherwise,
             as in stock Gluon.
         prefix : str, optional
-            Start of the name of the layer. None makes one up, such as ``pool0_``.
+            Start of the name of the layer. None generates one, such as ``pool0_``.
         params : mxnet.gluon.ParameterDict, optional
             Accepted for all Gluon blocks; a pooling has no parameters.
 

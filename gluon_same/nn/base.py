@@ -92,7 +92,7 @@ class Windowed(HybridBlock):
         return None if shape is None else shape[self._layout.index("C")]
 
     def _ways(self) -> Dict[str, Any]:
-        """Return the plans by name for the input shape; none where there is only one."""
+        """Return the plans by name for the input shape; none if there is only one."""
         sizes, channels = self._in_size, self._seen_channels
         if self._padding is None or sizes is None or channels is None or self._layout.endswith("C"):
             return {}

@@ -18,7 +18,7 @@ Amounts = Union[int, Sequence[int], Sequence[Tuple[int, int]]]
 class _Borders(HybridBlock):
     """Base class of blocks with an amount for each end of each spatial axis."""
 
-    _argument = ""  # name of the argument that holds the amounts
+    _argument = ""  # name of the argument for the amounts
     _ndim = 0
 
     def __init__(
@@ -70,7 +70,7 @@ class _ZeroPadding(_Borders):
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
     ) -> None:
-        """Make the block.
+        """Create the block.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class _ZeroPadding(_Borders):
             Order of the axes of data and output: N is the batch, C the channels. None puts the channels
             first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. Otherwise they come last.
         prefix : str, optional
-            Start of the name of the block. None makes one up.
+            Start of the name of the block. None generates one.
         params : ParameterDict, optional
             Accepted for all Gluon blocks; this one has no parameters.
 
@@ -123,7 +123,7 @@ class _Cropping(_Borders):
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
     ) -> None:
-        """Make the block.
+        """Create the block.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class _Cropping(_Borders):
             Order of the axes of data and output: N is the batch, C the channels. None puts the channels
             first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. Otherwise they come last.
         prefix : str, optional
-            Start of the name of the block. None makes one up.
+            Start of the name of the block. None generates one.
         params : ParameterDict, optional
             Accepted for all Gluon blocks; this one has no parameters.
 
@@ -155,7 +155,7 @@ class _Cropping(_Borders):
         sizes = arguments.spatial(x.shape, self._layout)
         if any(n <= sum(pair) for n, pair in zip(sizes, self._amounts)):
             raise ValueError(
-                f"cropping={self._amounts} leaves nothing of data for {self.name} of spatial size "
+                f"cropping={self._amounts} removes all of data for {self.name} of spatial size "
                 f"{sizes}: crop less, or give a larger input"
             )
 

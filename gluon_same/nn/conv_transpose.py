@@ -36,7 +36,7 @@ class Transposed(AnyConvolution):
         params: Any = None,
         **unknown: NoReturn,
     ) -> None:
-        """Make the layer.
+        """Create the layer.
 
         Parameters
         ----------
@@ -58,24 +58,24 @@ class Transposed(AnyConvolution):
         dilation : int or tuple of int
             Distance between neighboring elements of the window; 1 for no gaps.
         groups : int
-            Number of groups that input and output channels are split into. Each group is convolved on
-            its own.
+            Number of groups that input and output channels are split into. Each group is convolved
+            separately.
         layout : str, optional
             Order of the axes of data and output: N is the batch, C the channels. None puts the channels
-            first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. The layers over two and three axes also take
+            first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. The layers over two and three axes also accept
             channels last, which MXNet convolves on GPUs only.
         activation : str, optional
             Function applied to the output, such as ``'relu'``, ``'sigmoid'`` or ``'tanh'``. None
             applies none.
         use_bias : bool
-            Whether to add a learned number to each output channel.
+            Whether to add a learned bias to each output channel.
         weight_initializer, bias_initializer : str or mxnet.init.Initializer, optional
             How to initialize the weight and the bias. None uses the initializer that is given to
             ``initialize``.
         in_channels : int
             Number of input channels. 0 infers it from the first input.
         prefix : str, optional
-            Start of the names of the layer and its parameters. None makes one up, such as ``conv0_``.
+            Start of the names of the layer and its parameters. None generates one, such as ``conv0_``.
         params : mxnet.gluon.ParameterDict, optional
             Parameters of another layer, ``other.params``, to share with this one.
 

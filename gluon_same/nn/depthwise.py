@@ -20,8 +20,8 @@ __all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
 class _Depthwise(Convolution):
     """Mixin for a convolution with one group for each input channel; place it before the convolution.
 
-    The shape of the weight holds the number of channels. If the weight has no shape yet, the numbers of
-    filters and groups are inferred from the data of the first call or the symbol of the graph.
+    The shape of the weight contains the number of channels. If the weight has no shape yet, the numbers
+    of filters and groups are inferred from the data of the first call or the symbol of the graph.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class _Depthwise(Convolution):
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
     ) -> None:
-        """Make the layer.
+        """Create the layer.
 
         Parameters
         ----------
@@ -61,14 +61,14 @@ class _Depthwise(Convolution):
         activation : str, optional
             Function applied to the output, such as ``'relu'``. None applies none.
         use_bias : bool
-            Whether to add a learned number to each output channel.
+            Whether to add a learned bias to each output channel.
         weight_initializer, bias_initializer : str or mxnet.init.Initializer, optional
             How to initialize the weight and the bias. None uses the initializer that is given to
             ``initialize``.
         in_channels : int
             Number of input channels. 0 infers it from the first input.
         prefix : str, optional
-            Start of the names of the block and its parameters. None makes one up.
+            Start of the names of the block and its parameters. None generates one.
         params : ParameterDict, optional
             Parameters of another block, ``other.params``, to share with this one.
 
@@ -144,7 +144,7 @@ class _Depthwise(Convolution):
 
 
 class _FirstAxisOpen:
-    """A ParameterDict that makes parameters whose first axis is inferred later."""
+    """A ParameterDict that creates parameters whose first axis is inferred later."""
 
     def __init__(self, parameters):
         self._parameters = parameters
@@ -177,8 +177,8 @@ def _shape_of(x, ndim):
 def _shapes_being_traced() -> Dict[str, Tuple[int, ...]]:
     """Return the shapes of the arrays for which Gluon is making a graph, by symbol name.
 
-    Gluon makes the graph of a hybridized net from symbols without a shape, before it infers the shapes
-    of the parameters. Only the stack frame of ``HybridBlock._get_graph`` holds the arrays.
+    Gluon builds the graph of a hybridized net from symbols without a shape, before it infers the shapes
+    of the parameters. Only the stack frame of ``HybridBlock._get_graph`` contains the arrays.
     """
     frame: Optional[FrameType] = sys._getframe()
     while frame is not None and frame.f_code is not HybridBlock._get_graph.__code__:

@@ -33,7 +33,7 @@ class GlobalPooling(HybridBlock):
         params: Any = None,
         **unknown: NoReturn,
     ) -> None:
-        """Make the layer.
+        """Create the layer.
 
         Parameters
         ----------
@@ -41,7 +41,7 @@ class GlobalPooling(HybridBlock):
             Order of the axes of data and output: N is the batch, C the channels. None puts the channels
             first: ``'NCW'``, ``'NCHW'`` or ``'NCDHW'``. Otherwise they come last.
         prefix : str, optional
-            Start of the name of the layer. None makes one up, such as ``pool0_``.
+            Start of the name of the layer. None generates one, such as ``pool0_``.
         params : mxnet.gluon.ParameterDict, optional
             Accepted for all Gluon blocks; a pooling has no parameters.
 

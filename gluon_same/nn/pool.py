@@ -21,7 +21,7 @@ class Pooling(Windowed):
     _dtype: Any = "float32"  # of the data, as set by ``cast``
 
     def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
-        """Check the arguments of a public constructor, and make the layer."""
+        """Check the arguments of a public constructor, and create the layer."""
         refuse_unknown(self, unknown, POOLING_NAMES)
         given["layout"] = check_layout(given["layout"], self._ndim)
         window = given["pool_size"] = per_axis("pool_size", given["pool_size"], self._ndim)
@@ -74,8 +74,8 @@ class Pooling(Windowed):
 def _check_amounts(given: Any, pairs: Pairs, window: Ints) -> None:
     if any(max(pair) >= k for pair, k in zip(pairs, window)):
         raise ValueError(
-            f"padding={given!r} is not less than pool_size={window}: a window must not lie in the "
-            "padding alone"
+            f"padding={given!r} is not less than pool_size={window}: a window must not contain "
+            "only padding"
         )
 
 
@@ -94,14 +94,14 @@ class MaxPooling(Pooling):
         params: Any = None,
         **unknown: NoReturn,
     ) -> None:
-        """Make the layer.
+        """Create the layer.
 
         Parameters
         ----------
         pool_size : int or tuple of int
             Size of the window: one int for all axes, or one for each.
         strides : int or tuple of int, optional
-            Step of the window along each axis. None steps by ``pool_size``.
+            Step of the window along each axis. Defaults to ``pool_size``.
         padding : str, int, tuple of int or tuple of (int, int)
             Elements around the input, which never affect a maximum. ``'same'`` gives
             ``ceil(in / strides)`` outputs and puts the odd element at the end, as TensorFlow and Keras
@@ -115,7 +115,7 @@ class MaxPooling(Pooling):
             Whether to round the number of windows up instead of down. Must be False if ``padding`` is a
             word or pairs, which set the size.
         prefix : str, optional
-            Start of the name of the layer. None makes one up, such as ``pool0_``.
+            Start of the name of the layer. None generates one, such as ``pool0_``.
         params : mxnet.gluon.ParameterDict, optional
             Accepted for all Gluon blocks; a pooling has no parameters.
 

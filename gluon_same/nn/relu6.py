@@ -15,7 +15,7 @@ class ReLU6(HybridBlock):
     Parameters
     ----------
     prefix : str, optional
-        Start of the name of the block. None makes one up.
+        Start of the name of the block. None generates one.
     params : ParameterDict, optional
         Accepted for all Gluon blocks; this one has no parameters.
 

@@ -37,7 +37,7 @@ class _Separable(HybridBlock):
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
     ) -> None:
-        """Make the block.
+        """Create the block.
 
         Parameters
         ----------
@@ -53,15 +53,14 @@ class _Separable(HybridBlock):
         activation : str, optional
             Function applied to the output, such as ``'relu'``. None applies none.
         use_bias : bool
-            Whether to add a learned number to each output channel. The depthwise convolution has no
-            bias.
+            Whether to add a learned bias to each output channel. The depthwise convolution has no bias.
         depthwise_initializer, pointwise_initializer, bias_initializer : str or Initializer, optional
             How to initialize the two weights and the bias. None uses the initializer that is given to
             ``initialize``.
         in_channels : int
             Number of input channels. 0 infers it from the first input.
         prefix : str, optional
-            Start of the names of the block and its parameters. None makes one up.
+            Start of the names of the block and its parameters. None generates one.
         params : ParameterDict, optional
             Parameters of another block, ``other.params``, to share with this one.
 
@@ -94,7 +93,7 @@ class _Separable(HybridBlock):
 
 
 class SeparableConv1D(_Separable):
-    """1-D depthwise convolution followed by a convolution whose window is one element.
+    """1-D depthwise convolution followed by a convolution of kernel size 1.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, width) for layout NCW.
@@ -126,7 +125,7 @@ class SeparableConv1D(_Separable):
 
 
 class SeparableConv2D(_Separable):
-    """2-D depthwise convolution followed by a convolution whose window is one element.
+    """2-D depthwise convolution followed by a 1x1 convolution.
 
     Inputs:
         - **data**: shape (batch_size, in_channels, height, width) for layout NCHW.

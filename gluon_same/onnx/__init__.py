@@ -4,7 +4,7 @@ ONNX pads the two ends of an axis independently, so that each layer becomes one 
 :mod:`.trace` traces the net with *one* MXNet operator for each SAME block, followed by a slice to the
 right output size. MXNet's exporter converts this graph. :mod:`.graph` then removes the slices and sets
 the padding. With ``dynamic=True`` sizes stay free: a padding that is the same at every size is written
-as ``pads``, any other as ``auto_pad``, ONNX' form of SAME.
+as ``pads``, any other as ``auto_pad``, ONNX's form of SAME.
 """
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
@@ -111,7 +111,7 @@ def export_model(
         raise ValueError(f"path={path!r} is not the name of a file: give one, such as 'net.onnx'")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
-        raise FileNotFoundError(f"path={path!r} is in a folder that does not exist: make {folder!r}")
+        raise FileNotFoundError(f"path={path!r} is in a folder that does not exist: create {folder!r}")
 
     names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
     trace = Trace(net, dict(zip(names, shapes)), dynamic)

@@ -62,7 +62,7 @@ def convert(
 
 @contextmanager
 def _unchecked():
-    """Keep the exporter from a check of its own, against the newest operator set."""
+    """Prevent the exporter from checking the model against the newest operator set."""
     from onnx import checker
 
     replaced: Any = checker
@@ -103,7 +103,7 @@ def finish(
     _keep_zeros(graph)
     _order(graph.output, outputs)
     if [value.name for value in graph.output] != list(outputs):
-        raise ValueError(f"The exporter lost outputs: {list(outputs)} are wanted")
+        raise ValueError(f"The exporter lost outputs: {list(outputs)} are expected")
     for node in graph.node:
         node.name = node.name or node.output[0]
     if dynamic:
@@ -145,7 +145,7 @@ def _fold(graph, marks):
 
 
 def _keep_zeros(graph):
-    """Keep onnxruntime from merging a Pad of zeros into a MaxPool, which would pad with -inf."""
+    """Prevent onnxruntime from merging a Pad of zeros into a MaxPool, which would pad with -inf."""
     from onnx import helper
 
     padded = {node.output[0] for node in graph.node if node.op_type == "Pad"}

@@ -78,7 +78,7 @@ class Trace:
             if why:
                 raise ValueError(
                     f"{self._owner(node)} cannot be exported: its operator {node['op']} "
-                    f"({node['name']}) would compute something else in ONNX. {why}"
+                    f"({node['name']}) would give other numbers in ONNX. {why}"
                 )
         _name_apart(content["nodes"])
         return mx.sym.load_json(json.dumps(content, ensure_ascii=False))
@@ -109,7 +109,7 @@ class Trace:
         """Return a message for an error of MXNet's exporter that names the operator and the block."""
         node = {}
         for frame, _ in traceback.walk_tb(error.__traceback__):
-            # The exporter's error does not name the node, but its innermost stack frame holds it.
+            # The exporter's error does not name the node, but its innermost stack frame contains it.
             found = frame.f_locals.get("node")
             if isinstance(found, dict) and "op" in found:
                 node = found
@@ -122,7 +122,7 @@ class Trace:
                 "blocks of gluon_same.nn, or give in_size"
             )
         return (
-            f"{self._owner(node)} cannot be exported: MXNet's ONNX exporter refused its operator "
+            f"{self._owner(node)} cannot be exported: MXNet's ONNX exporter rejected its operator "
             f"{node['op']} ({node['name']}): {error}{hint}"
         )
 
@@ -268,7 +268,7 @@ _TRUE = ("True", "true", "1")
 
 
 def _why_different(operator, attributes):
-    """Return what to change if MXNet's exporter would silently convert an operator wrong, or None."""
+    """Return what to change if MXNet's exporter would convert an operator incorrectly, or None."""
 
     def given(name, default=""):
         return attributes.get(name, default)

@@ -1,4 +1,4 @@
-"""Images and feature maps in rows, in one SVG document that holds their pixels."""
+"""Images and feature maps in rows, in one SVG document that contains their pixels."""
 
 import base64
 import struct

@@ -12,7 +12,7 @@ GAP = 2 * CELL  #: Width of the gap in a long axis, whose middle is not drawn.
 MARK = CELL - 6  #: Side of a tap, and of a mark in the legend.
 FONT_SIZE, HEADING_SIZE, TITLE_SIZE = 14, 15, 17
 
-#: Colors of Okabe and Ito, which color-blind readers can tell apart. Dropped windows are also outlined.
+#: Colors of Okabe and Ito, which color-blind readers can distinguish. Dropped windows are also outlined.
 BLUE, VERMILION, INK, GRAY, PAPER = "#0072B2", "#D55E00", "#24292f", "#6e7781", "#ffffff"
 CELLS = {
     ELEMENT: ("#dcebf5", "#8aa9bf", ""),

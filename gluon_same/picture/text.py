@@ -16,7 +16,7 @@ def draw(windows: Windows) -> str:
     margin = max(LABEL, len(str(windows.out)) + 1)
 
     def line(label, mark, middle=""):
-        # Each cell takes two columns. The second one holds the line that joins the taps of a window.
+        # Each cell takes two columns. The second one contains the line that joins the taps of a window.
         cells = ["".join(map(mark, part)) for part in (left, right)]
         return f"{label:>{margin - 1}} {cells[0]}{middle or ' ' * len(gap)}{cells[1]}".rstrip()
 

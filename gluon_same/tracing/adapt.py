@@ -103,13 +103,15 @@ class _Adaptive(Mixin):
 
     def __specialized(self, args):
         arrays = flat(args)
-        names = [f"data{i}" for i in range(len(arrays))] if len(arrays) > 1 else ["data"]  # as Gluon's
+        names = (
+            [f"data{i}" for i in range(len(arrays))] if len(arrays) > 1 else ["data"]
+        )  # Gluon's names
         parts = [block for block in blocks_of(self) if block is not self]
         known = {name: x.shape for name, x in zip(names, arrays)}
         twin, ways = self.__twin(), {}
         try:
             if self._gluon_same_tune and all(x.dtype == np.float32 for x in arrays):
-                # Trace this block rather than the twin: with symbols, it behaves as any other block.
+                # Trace this block rather than the twin: with symbols, it behaves like any other block.
                 ways = choose_ways(self, blocks_of(self), known, mx.autograd.is_recording())
             if isinstance(twin, Windowed):
                 twin._in_shape = arrays[0].shape
@@ -145,7 +147,7 @@ class _Adaptive(Mixin):
 
 
 class _Latest:
-    """A dict of the most recently used values. It is not a dict, because Gluon warns about dicts."""
+    """Mapping of the most recently used values. Not a dict, because Gluon warns about dicts."""
 
     def __init__(self, most):
         self._most = most

@@ -67,7 +67,7 @@ def _in_loops(net: Block, calls: Sequence[Call], known: Dict[str, Shape]) -> Set
         return not outside.issuperset(group.list_inputs())
 
     symbols = [x for call in calls for x in call.inputs]
-    if not symbols or not in_loop(symbols):  # one question about all is faster than one about each
+    if not symbols or not in_loop(symbols):  # one check of all symbols is faster than one for each
         return set()
     return {call.block for call in calls if call.inputs and in_loop(call.inputs)}
 

@@ -48,8 +48,8 @@ def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] 
     Raises
     ------
     TypeError, ValueError
-        If ``net`` is not a block, if a shape is not made of whole numbers above 0, or if the shapes do
-        not match the net.
+        If ``net`` is not a block, if a shape does not consist of positive whole numbers, or if the
+        shapes do not match the net.
 
     Notes
     -----
@@ -133,7 +133,7 @@ def _expectation(block, shape, free):
 class Mixin(HybridBlock):
     """Base class of mixins that are placed before the class of a specialized or adapted block.
 
-    A subclass lists its attributes in ``_gluon_same_state``. Calling the mixed class makes a plain
+    A subclass lists its attributes in ``_gluon_same_state``. Calling the mixed class creates a plain
     block, as slices of a HybridSequential require. Pickling and copying keep the mixed class.
     """
 
@@ -145,7 +145,7 @@ class Mixin(HybridBlock):
     def __reduce_ex__(self, protocol: Any) -> Any:
         kind = next(cls for cls in type(self).__mro__ if cls.__base__ is Mixin)
         plain = plain_class(type(self))
-        # A class that a function made cannot be pickled: the function and its argument can.
+        # A class that a function creates cannot be pickled, but the function and its argument can.
         return _revive, (kind, getattr(plain, "_gluon_same_made", plain)), self.__dict__
 
 

@@ -113,8 +113,8 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     Raises
     ------
     TypeError, ValueError
-        If ``net`` is not a block, if a shape is not made of whole numbers above 0, if the shapes do not
-        match the net, or if the net's code requires arrays.
+        If ``net`` is not a block, if a shape does not consist of positive whole numbers, if the shapes
+        do not match the net, or if the net's code requires arrays.
 
     Examples
     --------

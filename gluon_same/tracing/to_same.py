@@ -51,7 +51,7 @@ class Report:
 
     def __repr__(self) -> str:
         parts: List[str] = []
-        for title, layers in (("changed to SAME", self.changed), ("left alone", self.left)):
+        for title, layers in (("changed to SAME", self.changed), ("left unchanged", self.left)):
             if layers or not parts:
                 parts.append(f"{len(layers)} layer{'s' * (len(layers) != 1)} {title}")
                 rows = [(f"{x.path or '(net)'} ({x.type})", x.window, x.before, x.after) for x in layers]
@@ -132,7 +132,7 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     2 layers changed to SAME
       0 (Conv2D)     7x7/2  3 -> same
       1 (MaxPool2D)  3x3/2  1 -> same
-    1 layer left alone
+    1 layer left unchanged
       3 (MaxPool2D)  2x2/2  0
     """
     if not isinstance(net, Block):

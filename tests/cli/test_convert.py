@@ -61,7 +61,7 @@ def test_a_size_with_other_axes_is_refused(path, tmp_path, capsys):
     text, weights = path
     options = ["--weights", weights, "--size", "3x3x3"]
     assert main(["convert", text, str(tmp_path / "out"), *options]) == 1
-    assert "--size 3x3x3 is not for an input with 2 open axes" in capsys.readouterr().err
+    assert "--size 3x3x3 does not fit an input with 2 open axes" in capsys.readouterr().err
 
 
 def test_a_graph_can_be_read(path, tmp_path):
@@ -105,7 +105,7 @@ def test_a_deployed_graph_gives_the_numbers_of_keras(tmp_path, capsys, options):
     options += ["--size", "x".join(map(str, x.shape[1:3]))]
     assert main(["convert", path, str(tmp_path), *options]) == 0
     out = capsys.readouterr().out
-    assert "fold normalizations" in out and "of the largest number" in out
+    assert "fold normalizations" in out and "of the largest value" in out
     assert out.split()[-2:] == [
         str(tmp_path / f"net-deployed-{end}") for end in ("symbol.json", "0000.params")
     ]
@@ -131,7 +131,7 @@ def test_a_graph_is_deployed_in_int8(path, tmp_path, capsys, ending):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--deploy"], "--deploy is for one size, and the model is for many: give --size HxW"),
+        (["--deploy"], "--deploy is for one input size, and the model accepts many: give --size HxW"),
         (["--portable"], "--portable is for a deployed graph: give --deploy, too"),
         (["--no-tune"], "--no-tune is for a deployed graph: give --deploy, too"),
         (["--deploy", "--size", "8", "--batch", "0"], "--batch 0 is out of range: give 1 or more"),

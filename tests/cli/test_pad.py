@@ -147,7 +147,7 @@ def test_axes_that_differ_are_drawn_each(capsys):
         ("--size 10 --kernel 4 --mode same_lower", "TensorFlow", "tf.pad(x, [[0, 0], [2, 1], [0, 0]])"),
         ("--size 9 --kernel 3 --mode same_lower", "TensorFlow", "padding='SAME') At this size"),
         ("--size 9x9 --kernel 3 --dilation 2", "ONNX", "pads=[2, 2, 2, 2] Do not use auto_pad"),
-        ("--size 9x9 --kernel 3 --dilation 2 --stride 2", "Keras", "Keras' layers refuse"),
+        ("--size 9x9 --kernel 3 --dilation 2 --stride 2", "Keras", "Keras' layers do not support"),
         ("--size 9x9 --kernel 3 --groups 64", "gluon_same", "padding='same', groups=64)"),
         ("--size 9x9 --kernel 3 --groups 64", "Keras", "padding='same', groups=64)"),
         ("--size 9 --kernel 3 --mode causal", "gluon_same", "nn.Conv1D(64, 3, padding='causal')"),

@@ -168,7 +168,7 @@ def test_without_onednn_as_on_gpus(monkeypatch):
     names = [row.name for row in block.report.rows]
     assert names == ["specialize", "drop and fold constants", "fold normalizations", "oneDNN's fusion"]
     assert "left out" in block.report.rows[-1].note
-    with pytest.raises(ValueError, match="needs oneDNN"):
+    with pytest.raises(ValueError, match="requires oneDNN"):
         gluon_same.deploy(net, x.shape, dtype="bfloat16")
 
 
@@ -238,7 +238,7 @@ def test_verbose_prints_a_table(capsys):
         (dict(dtype="int8", data=3), TypeError, "neither an array nor batches"),
         (dict(dtype="int8", data=np.zeros((1, 3, 5, 5))), ValueError, "do not fit"),
         (dict(dtype="int8", data=[]), ValueError, "data have 0 samples"),
-        (dict(dtype="bfloat16", portable=True), ValueError, "needs oneDNN"),
+        (dict(dtype="bfloat16", portable=True), ValueError, "requires oneDNN"),
     ],
 )
 def test_what_does_not_fit_is_refused(change, kind, words):
@@ -283,7 +283,7 @@ def test_a_deployed_net_refuses_other_inputs():
     block = gluon_same.deploy(net, x.shape, tune=False)
     with pytest.raises(ValueError, match="deployed for inputs of shape"):
         block(mx.nd.ones((2, 3, 33, 34)))
-    with pytest.raises(TypeError, match="1 inputs, and got 2"):
+    with pytest.raises(TypeError, match="1 inputs, and received 2"):
         block(x, x)
 
 

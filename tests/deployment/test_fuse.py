@@ -78,7 +78,7 @@ def test_a_result_that_is_used_twice_is_not_fused_away(name, tune):
 def test_int8_refuses_an_output_that_the_net_uses_too():
     net = Fork(FORKS["output and relu"])
     net.initialize(mx.init.Xavier())
-    with pytest.raises(ValueError, match="outputs that nothing else in the net uses"):
+    with pytest.raises(ValueError, match="output of the net that other operators use"):
         gluon_same.deploy(net, (1, 3, 8, 8), dtype="int8", data=mx.nd.ones((2, 3, 8, 8)), tune=False)
 
 

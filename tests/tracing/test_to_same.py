@@ -328,7 +328,7 @@ def test_the_report():
     assert lines == [
         "1 layer changed to SAME",
         "  0 (Conv2D)  3x3/2  1 -> same",
-        "1 layer left alone",
+        "1 layer left unchanged",
         "  1 (MaxPool2D)  2x2/2  0",
     ]
     assert repr(to_same(stock.Dense(2))) == "0 layers changed to SAME"

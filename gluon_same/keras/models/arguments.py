@@ -87,7 +87,7 @@ class Arguments:
         """Return the argument as one of the allowed strings."""
         value = self.get(name, default)
         if not isinstance(value, str) or value.lower() not in allowed:
-            raise Unsupported(f"{name}={value!r}, where {' or '.join(map(repr, allowed))} is supported")
+            raise Unsupported(f"{name}={value!r}: only {' or '.join(map(repr, allowed))} is supported")
         return value.lower()
 
     def ints(self, name: str, default: Any = _MISSING) -> List[int]:
@@ -95,7 +95,7 @@ class Arguments:
         value = self.get(name, default)
         items = value if isinstance(value, list) else [value]
         if any(isinstance(item, bool) or not isinstance(item, int) for item in items):
-            raise Unsupported(f"{name}={value!r} is not made of whole numbers")
+            raise Unsupported(f"{name}={value!r} does not consist of whole numbers")
         return items
 
     def only(self, **supported: Any) -> None:
@@ -103,7 +103,7 @@ class Arguments:
         for name, wanted in supported.items():
             value = self.get(name, wanted)
             if value != wanted or isinstance(value, bool) != isinstance(wanted, bool):
-                raise Unsupported(f"{name}={value!r}, where only {wanted!r} is supported")
+                raise Unsupported(f"{name}={value!r}: only {wanted!r} is supported")
 
     def ignore(self, *names: str) -> None:
         """Accept any value of these arguments."""

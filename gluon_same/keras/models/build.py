@@ -82,7 +82,7 @@ def build(model: graph.Model, settings: Settings, layout: str) -> Result:
         listed = "\n".join(f"- {problem}" for problem in found.problems)
         raise ValueError(f"{model.name} contains unsupported layers or arguments:\n{listed}")
     if result is None:
-        raise ValueError(f"{model.name}: its outputs do not follow from its inputs")
+        raise ValueError(f"{model.name}: its outputs are not computed from its inputs")
     net, owners, _ = result
     return Result(net, owners, found)
 
@@ -187,7 +187,7 @@ class _Builder:
             return build_operation
         if name in BUILDERS:
             return BUILDERS[name]
-        why = "its code lies in the file and is never run" if name == "Lambda" else "it is not known"
+        why = "its code is in the file and is never run" if name == "Lambda" else "it is not known"
         raise Unsupported(f"{why}: give custom={{{name!r}: builder}}")
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
@@ -220,7 +220,7 @@ class _Builder:
     def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
         """Return the inputs of a shared layer in the axis order of its first call."""
         if [x.rank for x in inputs] != [x.rank for x in first]:
-            raise Unsupported("it is shared by inputs with other numbers of axes")
+            raise Unsupported("its calls receive inputs with different numbers of axes")
         return [self.steps.in_order(x, before.order) for x, before in zip(inputs, first)]
 
     def _added(
@@ -252,7 +252,7 @@ class _Builder:
             return layer.name
         name = f"{layer.name}#{call.number}" if call.number else layer.name
         if call.number and name in self.model.layers:
-            raise Unsupported(f"its second call would be called {name!r}, as another layer is")
+            raise Unsupported(f"its second call would have the name of another layer, {name!r}")
         self.steps.blocks[name] = built.block
         self.found.constants.extend(built.constants)
         trainable = self.trainable and layer.trainable
@@ -282,7 +282,7 @@ class _Builder:
         result = inner.build(inputs, lambda rank: None)
         if result is None:
             if len(self.found.problems) == before:
-                raise ValueError("its outputs do not follow from its inputs")
+                raise ValueError("its outputs are not computed from its inputs")
             raise _Unknown
         net, owners, outputs = result
         if layer.name not in self.steps.blocks:

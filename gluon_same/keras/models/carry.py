@@ -48,7 +48,7 @@ def load_keras_weights(
         As for :func:`load_model`. A file that contains only weights is sufficient.
     input_shape : tuple of int, optional
         Shape of the net's input, batch first. Required if a ``Dense`` follows a ``Flatten`` and the file
-        holds no configuration, because the order of the weight's rows depends on the sizes.
+        contains no configuration, because the order of the weight's rows depends on the sizes.
     ctx : Context or list of Context, optional
         For parameters that are not yet initialized; the current context by default.
 
@@ -130,7 +130,7 @@ class _Loader:
             return pairs
         takes = " and ".join(f"{p.name} has {tuple(p.shape)}, not {v.shape}" for p, v in pairs)
         raise ValueError(
-            f"{self.found.weights.path}: the {weight.role} of {layer.name} has shape {array.shape}, and "
+            f"{self.found.weights.path}: the {weight.role} of {layer.name} has shape {array.shape} and "
             f"does not fit {unit.name} ({type(unit).__name__}){': ' + takes if takes else ''}"
         )
 
@@ -149,7 +149,7 @@ class _Loader:
         if shape is None:
             raise ValueError(
                 f"{suspects[0].name} may follow a Flatten, whose order depends on sizes that "
-                f"{self.found.weights.path} does not hold: give input_shape"
+                f"{self.found.weights.path} does not contain: give input_shape"
             )
         known = {"data": shape_of("input_shape", shape)}
         try:
@@ -163,13 +163,13 @@ class _Loader:
 
 
 def _positions(calls: Any, shapes: Shapes, suspects: Sequence[Block]) -> Dict[Block, int]:
-    """Return the number of flattened positions in each Dense's input, where it exceeds 1."""
+    """Return the number of flattened positions in each Dense's input, if it exceeds 1."""
     flattened: Dict[str, int] = {}  # positions in each matrix, by symbol name
     found, before = {}, ()
     for block, args, outs in calls:
         (shape,), (out,) = shapes.of(args[:1]), shapes.of(outs[:1])
         if None in shape[1:] or None in out[1:]:
-            raise ValueError(f"the sizes at {block.name} do not follow from those of the input")
+            raise ValueError(f"the sizes at {block.name} cannot be inferred from those of the input")
         if len(shape) > 2:
             positions = math.prod(shape[2:])
         elif math.prod(before[1:]) == math.prod(shape[1:]) and args[0].name not in flattened:
@@ -179,7 +179,7 @@ def _positions(calls: Any, shapes: Shapes, suspects: Sequence[Block]) -> Dict[Bl
         if block in suspects and positions > 1 and (len(shape) == 2 or block._flatten):
             found[block] = positions
         elif len(shape) == 2 and positions > 1 and block._reg_params:
-            raise ValueError(f"{block.name} has weights for flattened positions: that is not supported")
+            raise ValueError(f"{block.name} has weights for flattened positions, which is not supported")
         kept = len(out) == 2 and math.prod(out[1:]) == math.prod(shape[1:]) and block not in suspects
         flattened[outs[0].name] = positions if kept else 1
         before = out
@@ -213,8 +213,8 @@ def _held(found: Opened, model: Optional[Model]) -> Iterator[Held]:
         for name in names:
             if file.has(f"{top}/{name}/layers"):
                 raise ValueError(
-                    f"{file.path}: {name!r} is a nested model, and nothing says its layers' order: "
-                    "give (config.json, weights.h5), or a .keras file"
+                    f"{file.path}: {name!r} is a nested model, and the file does not contain the order "
+                    "of its layers: give (config.json, weights.h5), or a .keras file"
                 )
             yield from _of_group(file, name, f"{top}/{name}")
 

@@ -172,7 +172,7 @@ def _input(net: KerasNet, index: int, known: Dict[str, Array]) -> mx.nd.NDArray:
             array = np.asarray(known[name])
             rank = len(shown.order)
             if array.ndim != rank:
-                raise ValueError(f"{name!r} has shape {array.shape}, and the net takes {rank} axes")
+                raise ValueError(f"{name!r} has shape {array.shape}, but the net requires {rank} axes")
             array = array.transpose(shown.order)
             return mx.nd.array(array, dtype=np.float32)
     raise ValueError(f"there is no array for the input {shown.key!r}: give it, or 'input:{index}'")

@@ -32,8 +32,8 @@ def parse(config: Dict[str, Any], path: str) -> Model:
         class_name, content = config.get("class_name"), decoded(config.get("config"))
         if not isinstance(class_name, str) or not _is_model(class_name, content):
             raise ValueError(
-                f"class {class_name!r} is neither Sequential nor functional. Keras does not save what a "
-                "subclassed model computes: write it as a functional model"
+                f"class {class_name!r} is neither Sequential nor functional. Keras does not save the "
+                "computation of a subclassed model: write it as a functional model"
             )
         return _model(content)
     except (KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
@@ -88,7 +88,7 @@ def _layer(entry) -> Layer:
     nested = _model(config) if _is_model(class_name, config) else None
     name = entry.get("name") or (config.get("name") if isinstance(config, dict) else None)
     if not isinstance(class_name, str) or not isinstance(name, str):
-        raise ValueError(f"a layer has class_name={class_name!r} and name={name!r}: strings are needed")
+        raise ValueError(f"a layer has class_name={class_name!r} and name={name!r}: give strings")
     if not isinstance(config, dict):
         config = {}
     return Layer(name, class_name, entry.get("module") or "", config, nested)

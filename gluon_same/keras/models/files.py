@@ -20,7 +20,7 @@ _LEAST, _TIMES = 2**26, 20
 class Opened(NamedTuple):
     """Configuration of a model, and the HDF5 file of its weights."""
 
-    config: Optional[Dict[str, Any]]  # None for a file of weights alone
+    config: Optional[Dict[str, Any]]  # None for a file that contains only weights
     version: Optional[str]  # Keras version, if the file contains it
     weights: Hdf5
 
@@ -32,7 +32,7 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
     Parameters
     ----------
     path : path, or (path, path)
-        A ``.keras`` file; an ``.h5`` file of a model or of weights alone; or a file with the text of
+        A ``.keras`` file; an ``.h5`` file of a model or of only its weights; or a file with the text of
         ``model.to_json()``, and a file of weights.
 
     Yields
@@ -46,14 +46,16 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
     OSError
         If a file cannot be opened.
     TypeError
-        If ``path`` is no path.
+        If ``path`` is not a path.
     ValueError
         If a file is damaged or of another kind. The message names the file and the entry.
     """
     _require_h5py()
     if isinstance(path, (tuple, list)):
         if len(path) != 2:
-            raise ValueError(f"path={path!r} is no model: give one file, or (config.json, weights.h5)")
+            raise ValueError(
+                f"path={path!r} is not a model: give one file, or (config.json, weights.h5)"
+            )
         json_path = _as_path(path[0])
         config = _parsed(_read(json_path), json_path)
         with opened(path[1]) as found:
@@ -72,14 +74,14 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
             yield Opened(config, weights.text("keras_version") or _version(config), weights)
     else:
         raise ValueError(
-            f"{path} is neither a .keras file (zip) nor an .h5 file (HDF5): it begins with {start!r}. A "
-            "configuration in JSON goes with its weights, (config.json, weights.h5)"
+            f"{path} is neither a .keras file (zip) nor an .h5 file (HDF5): it begins with {start!r}. "
+            "Give a JSON configuration together with its weights: (config.json, weights.h5)"
         )
 
 
 def _as_path(path: Any) -> str:
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"path={path!r} is no path: give one file, or (config.json, weights.h5)")
+        raise TypeError(f"path={path!r} is not a path: give one file, or (config.json, weights.h5)")
     return os.fspath(path)
 
 
@@ -93,7 +95,7 @@ def _zipped(path):
                 raise ValueError(f"it has no {' and no '.join(missing)}, which every .keras file has")
             wanted = [name for name in (CONFIG, METADATA, WEIGHTS) if name in sizes]
             if sum(sizes[name] for name in wanted) > _most(os.path.getsize(path)):
-                raise ValueError("its entries would unpack to many times its size")
+                raise ValueError("its unpacked entries would be many times larger than the file")
             contents = {name: _member(archive, name) for name in wanted}
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
@@ -115,9 +117,9 @@ def _parsed(text, what):
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{what} holds no JSON that can be read: {error}") from error
+        raise ValueError(f"{what} does not contain readable JSON: {error}") from error
     if not isinstance(config, dict):
-        raise ValueError(f"{what} holds {type(config).__name__} where a dict is needed")
+        raise ValueError(f"{what} contains a value of type {type(config).__name__}, not a dict")
     return config
 
 
@@ -125,7 +127,9 @@ def _read(path):
     with open(path, "rb") as file:
         text = file.read(_LEAST + 1)
     if len(text) > _LEAST:
-        raise ValueError(f"{path} has more than {_LEAST} bytes: that is no configuration of a model")
+        raise ValueError(
+            f"{path} has more than {_LEAST} bytes, which is too large for the configuration of a model"
+        )
     return text
 
 
@@ -143,6 +147,6 @@ def _require_h5py():
         import h5py  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            f"Reading Keras' files needs the h5py package ({error}): pip install "
+            f"Reading Keras files requires the h5py package ({error}): pip install "
             "'gluon-same[keras-models]'"
         ) from error

@@ -84,7 +84,7 @@ def numbering(calls, used: Sequence[Ref]) -> Dict[str, List[int]]:
     for layer, known in numbers.items():
         count = made.get(layer, 0)
         if len(known) > count:
-            raise ValueError(f"{len(known)} calls of layer {layer!r} are used, and it has {count}")
+            raise ValueError(f"{len(known)} calls of layer {layer!r} are used, but it has {count}")
         regular = max(known) < count and min(known) >= 0
         found[layer] = list(range(count)) if regular else sorted(known)
     return found
@@ -119,7 +119,7 @@ def ordered(calls: Dict[Tuple[str, int], Call]) -> List[Call]:
                 stack.pop()
                 continue
             if key in waiting:
-                raise ValueError(f"layer {key[0]!r} takes what depends on its own output")
+                raise ValueError(f"layer {key[0]!r} has an input that depends on its own output")
             waiting.add(key)
             stack.extend(missing)
     return list(done.values())

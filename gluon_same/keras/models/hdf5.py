@@ -27,10 +27,10 @@ class Hdf5:
     def __init__(self, group: Any, path: str, content: Union[bytes, mmap.mmap], most: int):
         self.path = path
         self._content = content
-        self._checked = False  # whether its heaps are
+        self._checked = False  # whether the heaps have been checked
         self._root = group.id
         self._left = most
-        self._inside: Dict[str, bool] = {"": True}  # entries, and whether they lie in the file itself
+        self._inside: Dict[str, bool] = {"": True}  # whether each entry is in the file itself
         self._names: Dict[str, List[str]] = {}  # names in each group
         with self._explained(""):
             self._root.links.visit(self._note, info=True)
@@ -87,7 +87,7 @@ class Hdf5:
             return _read(found, np.empty(shape, np.float32 if dtype.kind == "f" else dtype))
 
     def floats(self, where: str) -> np.ndarray:
-        """Return an array as float32, as a view of the file where it is stored so."""
+        """Return an array as float32; as a view of the file if it is stored in this form."""
         with self._explained(where):
             found, shape, dtype = self._charged(where)
             start = found.get_offset()  # None unless the array is stored in one piece
@@ -100,10 +100,10 @@ class Hdf5:
         found = self._dataset(where)
         shape, dtype = found.shape, found.dtype
         if dtype.kind not in "fiub":
-            raise ValueError(f"it holds {dtype}, not numbers")
+            raise ValueError(f"it contains {dtype}, not numbers")
         size = math.prod(shape) * max(dtype.itemsize, 4)
         if size > self._left:
-            raise ValueError(f"it would take {size} bytes, more than the file can hold")
+            raise ValueError(f"it requires {size} bytes, more than the file can contain")
         self._left -= size
         return found, shape, dtype
 
@@ -132,11 +132,11 @@ class Hdf5:
         if where not in self._inside:
             raise ValueError("there is no such entry")
         if not self._inside[where]:
-            raise ValueError("it is a link to elsewhere")
+            raise ValueError("it is a link to another place")
         return h5py.h5o.open(self._root, where.encode("utf-8", "surrogateescape"))
 
     def _check_heaps(self):
-        """Raise if string heaps hold objects beyond their end, on which HDF5 may loop forever."""
+        """Raise if string heaps contain objects beyond their end, on which HDF5 may loop forever."""
         if self._checked:
             return
         self._checked = True
@@ -182,7 +182,7 @@ def open_hdf5(path: str, source: Union[str, io.BytesIO], most: int) -> Iterator[
     try:
         file = h5py.File(source, "r")
     except Exception as error:  # damage raises OSError or errors of Python's buffers
-        raise ValueError(f"{path} is no HDF5 file that can be read: {error}") from error
+        raise ValueError(f"{path} is not a readable HDF5 file: {error}") from error
     try:
         yield Hdf5(file, path, _content(source), most)
     finally:
@@ -190,7 +190,7 @@ def open_hdf5(path: str, source: Union[str, io.BytesIO], most: int) -> Iterator[
 
 
 def _content(source: Union[str, io.BytesIO]) -> Union[bytes, mmap.mmap]:
-    """Return the content of a file, which is read where it is used."""
+    """Return the content of a file as a memory map, so that only used parts are read."""
     if isinstance(source, io.BytesIO):
         return source.getvalue()
     with open(source, "rb") as file:

@@ -25,8 +25,8 @@ def input_of(model: graph.Model, ref: graph.Ref, order: Callable[[int], Order]) 
     )
     if not isinstance(given, list) or not given or not fits:
         raise ValueError(
-            f"{model.name}: the shape of input {layer.name!r} is {given!r}. Build the model in Keras, "
-            "model.build(shape), before it is saved"
+            f"{model.name}: the shape of input {layer.name!r} is {given!r}. Build the model in Keras "
+            "with model.build(shape) before saving it"
         )
     shape = (None, *given[1:])
     rank = len(shape)

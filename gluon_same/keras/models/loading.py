@@ -101,18 +101,18 @@ def load_model(
     ['net_dense_weight', 'net_dense_bias']
     """
     if mx.util.is_np_array():
-        raise ValueError("load_model makes nets for classic arrays: call mx.npx.reset_np() first")
+        raise ValueError("load_model creates nets for classic arrays: call mx.npx.reset_np() first")
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"layout={layout!r} is unknown: use 'NCHW' or 'NHWC'")
     if custom is not None and not (isinstance(custom, dict) and all(map(callable, custom.values()))):
-        raise TypeError(f"custom={custom!r} is no dict of class names to functions")
+        raise TypeError(f"custom={custom!r} is not a dict of class names to functions")
     put = Put(mx.current_context() if ctx is None else ctx)
     with opened(path) as found:
         where = path[0] if isinstance(path, (tuple, list)) else path
         if found.config is None:
             raise ValueError(
-                f"{where} holds weights alone: give (config.json, {where}), or read them into a net of "
-                "your own with gluon_same.keras.load_keras_weights(net, path)"
+                f"{where} contains only weights: give (config.json, {where}), or read them into your "
+                "own net with gluon_same.keras.load_keras_weights(net, path)"
             )
         model = parse(found.config, os.fspath(where))
         source = source_of(found.weights, model)
@@ -125,7 +125,7 @@ def load_model(
     result.net.apply(put.rest)
     if result.found.inference_only:
         warnings.warn(
-            f"In training, these layers do not do what they do in Keras: "
+            f"In training, these layers behave differently from Keras: "
             f"{', '.join(result.found.inference_only)}",
             stacklevel=2,
         )

@@ -49,7 +49,7 @@ class Shown(NamedTuple):
 class Plan:
     """Steps of a net, with its inputs and outputs."""
 
-    # This is no tuple because Gluon searches those for blocks whenever it collects parameters.
+    # Not a tuple, because Gluon searches tuples for blocks whenever it collects parameters.
 
     steps: Tuple[Step, ...]
     inputs: Tuple[int, ...]  # slots
@@ -57,7 +57,7 @@ class Plan:
     shown: Tuple[Shown, ...]  # the outputs of layers
     saved: Tuple[Shape, ...]  # input shapes of the saved model
     fixed: Tuple[Shape, ...]  # the same, with None for sizes that may vary
-    made: Tuple[Shape, ...]  # output shapes, with None likewise
+    made: Tuple[Shape, ...]  # output shapes, also with None
 
 
 class KerasNet(HybridBlock):
@@ -80,7 +80,7 @@ class KerasNet(HybridBlock):
         - **\\*data**: channels first, unless the net was loaded with ``layout='NHWC'``.
 
     Outputs:
-        - **out**: an array, or a list of arrays, channels first likewise.
+        - **out**: an array, or a list of arrays, in the same layout.
     """
 
     def __init__(self, blocks: Dict[str, HybridBlock], plan: Plan, **kwargs: Any):
@@ -138,7 +138,8 @@ class KerasNet(HybridBlock):
                 which = "data" if len(self.plan.inputs) == 1 else f"input {index}"
                 wanted = ", ".join("any" if n is None else str(n) for n in fixed)
                 raise ValueError(
-                    f"{which} of shape {tuple(shape)} does not fit {self.name}, which takes ({wanted})"
+                    f"{which} of shape {tuple(shape)} does not fit {self.name}, which "
+                    f"requires ({wanted})"
                 )
 
     def _why(self, given, error):
@@ -147,7 +148,7 @@ class KerasNet(HybridBlock):
         shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))
         return (
             f"{self.name} cannot run on data of shape {shapes}. It was saved for {saved}, and not all "
-            f"models fit other sizes: {cause}"
+            f"models support other sizes: {cause}"
         )
 
     def __repr__(self) -> str:

@@ -39,7 +39,7 @@ def freeze(owners: Sequence[Owner]) -> None:
 
 
 def keep_to_inference(block: HybridBlock) -> None:
-    """Make a block compute as in inference in every mode."""
+    """Change a block to compute as in inference in every mode."""
 
     def freeze(each):
         if hasattr(each, "running_mean"):

@@ -30,7 +30,7 @@ class Put:
     def __init__(self, ctx: Any):
         self.ctx = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
         if not self.ctx or not all(isinstance(each, mx.Context) for each in self.ctx):
-            raise TypeError(f"ctx={ctx!r} is no context: give mx.cpu(), mx.gpu(0), or a list of them")
+            raise TypeError(f"ctx={ctx!r} is not a context: give mx.cpu(), mx.gpu(0), or a list of them")
 
     def __call__(self, path: Tuple[str, ...], weight: Weight, file: Hdf5, where: str) -> None:
         array = file.floats(where)
@@ -38,7 +38,7 @@ class Put:
         if not fits or any(n not in (None, m) for n, m in zip(weight.shape, array.shape)):
             wanted = ", ".join("any" if n is None else str(n) for n in weight.shape)
             raise ValueError(
-                f"{file.path}: entry {where!r} has shape {array.shape}, and the {weight.role} of layer "
+                f"{file.path}: entry {where!r} has shape {array.shape}, but the {weight.role} of layer "
                 f"{'/'.join(path)} has ({wanted})"
             )
         for parameter, value in weight.put(array):

@@ -45,7 +45,7 @@ def weights_of(unit: Block, layer: Held) -> List[Weight]:
         if isinstance(unit, cls):
             return weights(unit, layer)
     raise ValueError(
-        f"{unit.name} ({type(unit).__name__}) has parameters, and no layer of Keras is known for it"
+        f"{unit.name} ({type(unit).__name__}) has parameters, but no Keras layer corresponds to it"
     )
 
 

@@ -1,7 +1,7 @@
 """Values between layers: shapes in Keras' axes, and the order in which the axes are stored.
 
 Keras' axes are ``(batch, ..., channels)`` for most layers, but oneDNN's convolutions require
-``(batch, channels, ...)``. A value therefore has a shape in Keras' axes and an *order*, which holds
+``(batch, channels, ...)``. A value therefore has a shape in Keras' axes and an *order*, which lists
 Keras' axis for each axis of the stored array. Each layer declares the orders of its input and output,
 and a transpose is added only where they differ. Elementwise layers accept any order, and Keras'
 ``Permute`` only renames axes.
@@ -25,7 +25,7 @@ class Padding(NamedTuple):
 class Value(NamedTuple):
     """Array in a net."""
 
-    slot: int  # the net's slot that holds it
+    slot: int  # the net's slot for the array
     shape: Shape  # in Keras' axes, for the input sizes of the saved model
     open: Shape  # the same, with None for sizes that depend on the input
     order: Order  # Keras' axis for each axis of the array
@@ -44,7 +44,7 @@ class Value(NamedTuple):
         return self.shape[-1]
 
     def stored(self, axis: int) -> int:
-        """Return the stored axis that holds one of Keras' axes."""
+        """Return the stored axis for one of Keras' axes."""
         return self.order.index(axis % self.rank)
 
     def stored_shape(self, shape: Shape) -> Shape:

@@ -14,7 +14,7 @@ Path = Tuple[str, ...]
 
 
 class Entry(NamedTuple):
-    """Array of a legacy file that is not read yet."""
+    """Array of a legacy file that has not been read yet."""
 
     where: str
     name: str  # 'conv/kernel:0'
@@ -73,7 +73,7 @@ class Grouped:
                 found = sorted(self.file.names(group), key=number_of)
                 if len(found) != len(weights):
                     raise ValueError(
-                        f"{self.file.path}: entry {group!r} holds {len(found)} arrays, and layer "
+                        f"{self.file.path}: entry {group!r} contains {len(found)} arrays, but layer "
                         f"{'/'.join(own)} ({owner.class_name}) has {len(weights)}: {_roles(weights)}"
                     )
                 for weight, name in zip(weights, found):
@@ -87,7 +87,7 @@ class Legacy:
     ----------
     file : Hdf5
     root : str
-        Group that holds the weights.
+        Group that contains the weights.
     model : Model
         Model that the weights belong to.
     """
@@ -101,7 +101,7 @@ class Legacy:
             self._entries[layer] = [Entry(f"{group}/{name}", name) for name in names]
 
     def arrays(self, path: Path) -> List[np.ndarray]:
-        """Return all arrays of a layer and remove them from the arrays left.
+        """Return all arrays of a layer and remove them from the remaining arrays.
 
         The arrays of a layer in a nested model are those whose names contain the layer's name.
         """
@@ -122,8 +122,8 @@ class Legacy:
             if weights is None:
                 wanted = _roles(weight for _, weight, _ in all_weights(owner))
                 raise ValueError(
-                    f"{self.file.path}: layer {owner.name!r} holds {_roles(entries)}, and the model's "
-                    f"{owner.name} ({owner.class_name}) has {wanted}"
+                    f"{self.file.path}: layer {owner.name!r} contains {_roles(entries)}, but the "
+                    f"model's {owner.name} ({owner.class_name}) has {wanted}"
                 )
             for (path, weight), entry in zip(weights, entries):
                 put(path, weight, self.file, entry.where)
@@ -133,8 +133,8 @@ class Legacy:
         if len(held) != len(owners):
             missing = [owner.name for owner in owners if owner.name not in held]
             raise ValueError(
-                f"{self.file.path} holds weights of {len(held)} layers, and the model has "
-                f"{len(owners)} with weights: there are none for {', '.join(missing[:5])}"
+                f"{self.file.path} contains weights of {len(held)} layers, but the model has "
+                f"{len(owners)} layers with weights: there are none for {', '.join(missing[:5])}"
             )
         return {owner.name: entries for owner, entries in zip(owners, held.values())}
 

@@ -134,7 +134,7 @@ def test_a_layer_shared_by_arrays_of_other_ranks_is_refused(tmp_path):
     config = functional(image(1, 3), dense, layer("Flatten", "flat", "image"))
     config["config"]["output_layers"] = [["dense", 0, 0], ["dense", 1, 0]]
     with pytest.raises(
-        ValueError, match=r"dense \(Dense\): it is shared by inputs with other numbers of axes"
+        ValueError, match=r"dense \(Dense\): its calls receive inputs with different numbers of axes"
     ):
         load_model(write(tmp_path, config, dense={"kernel": (3, 2), "bias": (2,)}))
 

@@ -128,7 +128,7 @@ def test_shapes_that_differ_show_both_sides_and_leave_the_net(path):
 def test_a_layer_that_keras_does_not_have_is_named(path):
     net = nn.HybridSequential()
     net.add(nn.Conv2D(2, 3), nn.InstanceNorm())
-    with pytest.raises(ValueError, match="no layer of Keras is known for it"):
+    with pytest.raises(ValueError, match="no Keras layer corresponds to it"):
         load_keras_weights(net, path)
 
 

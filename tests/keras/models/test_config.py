@@ -79,7 +79,7 @@ def broken(change):
         (lambda c: c.update(output_layers=[]), "no outputs"),
         (lambda c: c.update(layers=[]), "no layers"),
         (lambda c: c["layers"][1].pop("class_name"), "damaged"),
-        (lambda c: c["layers"][1].update(name=5), "strings are needed"),
+        (lambda c: c["layers"][1].update(name=5), "give strings"),
         (lambda c: c["layers"][1].update(inbound_nodes=[]), "calls of layer 'a' are used"),
     ],
 )

@@ -81,7 +81,7 @@ def test_the_order_in_a_nested_model_follows_what_was_trained(tmp_path, order, f
 def test_an_order_that_nothing_explains_is_refused(tmp_path):
     order = [*TRAINED_FIRST[:4], TRAINED_FIRST[5], TRAINED_FIRST[4]]
     with pytest.raises(
-        ValueError, match="layer 'inner' holds kernel, bias, gamma, beta, moving_variance"
+        ValueError, match="layer 'inner' contains kernel, bias, gamma, beta, moving_variance"
     ):
         load_model(nested(tmp_path, order))
 
@@ -92,7 +92,7 @@ def test_a_shape_that_does_not_fit_is_named_with_both_sides(tmp_path):
         tmp_path, functional(image(None, None, 2), first), conv={**shapes, "kernel": (3, 3, 5, 2)}
     )
     words = (
-        r"'conv/conv/kernel:0' has shape \(3, 3, 5, 2\), and the kernel of layer conv has \(3, 3, 2, 2\)"
+        r"'conv/conv/kernel:0' has shape \(3, 3, 5, 2\), but the kernel of layer conv has \(3, 3, 2, 2\)"
     )
     with pytest.raises(ValueError, match=words):
         load_model(path)
@@ -120,6 +120,6 @@ def test_an_array_too_few_in_a_group_is_named(tmp_path):
     text, weights = write(tmp_path, functional(image(3), layer("Dense", "dense", "image", units=2)))
     with h5py.File(weights, "w") as file:
         file["layers/dense/vars/0"] = np.ones((3, 2))
-    words = r"entry 'layers/dense/vars' holds 1 arrays, and layer dense \(Dense\) has 2: kernel, bias"
+    words = r"entry 'layers/dense/vars' contains 1 arrays, but layer dense \(Dense\) has 2: kernel, bias"
     with pytest.raises(ValueError, match=words):
         load_model((text, weights))

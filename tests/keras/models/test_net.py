@@ -129,7 +129,7 @@ def test_channels_may_come_last(path):
 
 @pytest.mark.parametrize("shape", [(1, 3, 9, 9), (1, 2, 9), (2, 2, 9, 9, 1)])
 def test_data_that_do_not_fit_are_refused(path, shape):
-    with pytest.raises(ValueError, match=r"does not fit outer\w*, which takes \(any, 2, any, any\)"):
+    with pytest.raises(ValueError, match=r"does not fit outer\w*, which requires \(any, 2, any, any\)"):
         load_model(path)(mx.nd.ones(shape))
 
 

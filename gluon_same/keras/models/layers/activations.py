@@ -10,7 +10,7 @@ from ..values import Value
 from . import functions
 from .table import BUILDERS, Built, Request, Weight, builds, elementwise, into, same_shape
 
-#: Activations that oneDNN has an operator for.
+#: Activations with an operator in oneDNN.
 _NATIVE = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "softplus": "softrelu"}
 
 #: Activations that depend on all elements along an axis.
@@ -23,7 +23,7 @@ _SAME = {"swish": "silu", "hard_swish": "hard_silu", "exp": "exponential"}
 
 
 class Function(HybridBlock):
-    """Activation that MXNet has no block for.
+    """Activation without a block in MXNet.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def activation(
     keras3 : bool
         Whether Keras 3 wrote the configuration. Its ``hard_sigmoid`` differs from Keras 2's.
     axis : int
-        The stored axis that holds Keras' last axis.
+        The stored axis of Keras' last axis.
         prefix : str, optional
             Prefix of the block.
 
@@ -98,7 +98,7 @@ def is_nonnegative(given: Any) -> bool:
 
 
 def last_axis(value: Value) -> int:
-    """Return the stored axis that holds Keras' last axis."""
+    """Return the stored axis of Keras' last axis."""
     return value.stored(-1)
 
 
@@ -162,7 +162,7 @@ def _thresholded_relu(request: Request, x: Value) -> Built:
 def _softmax(request: Request, x: Value) -> Built:
     axes = request.arguments.ints("axis", -1)
     if len(axes) != 1 or not -x.rank <= axes[0] < x.rank:
-        raise Unsupported(f"axis={axes}, where one axis of the input is supported")
+        raise Unsupported(f"axis={axes}: only one axis of the input is supported")
     axis = x.stored(axes[0])
     return elementwise(Function("softmax", request.prefix, axis=axis), nonnegative=True)
 

@@ -53,7 +53,7 @@ class _Window:
         self.channels = x.shape[self.channel_axis]
 
     def known_channels(self) -> int:
-        """Return the input's channels; raise a ValueError if unknown."""
+        """Return the input's channels; raise a ValueError if they are unknown."""
         if not self.channels:
             raise ValueError("the channels of its input are not known")
         return self.channels

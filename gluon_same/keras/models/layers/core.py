@@ -38,7 +38,7 @@ class Reshape(HybridBlock):
         self._shape = tuple(shape)
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        # MXNet reads beyond the array where the count of elements differs, but splits an axis exactly.
+        # MXNet reads beyond the array if the number of elements differs, but splits an axis exactly.
         known = math.prod(n for n in self._shape if n != -1)
         split = (-1, known) if -1 in self._shape else (known, 1)
         x = F.reshape(F.reshape(x, shape=(0, -1)), shape=(0, -4, *split))
@@ -70,7 +70,7 @@ def _dense(request: Request, x: Value) -> Built:
     request.arguments.only(lora_rank=None)
     given, use_bias = request.arguments.get("activation", None), request.arguments.flag("use_bias", True)
     if x.rank < 2:
-        raise ValueError(f"its input of shape {x.shape} has no axis but the batch")
+        raise ValueError(f"its input of shape {x.shape} has only the batch axis")
     channels = x.channels or 0
     kernel = (x.channels, units)
     if x.rank in _POINTWISE and x.order == channels_first(x.rank):
@@ -199,7 +199,7 @@ def _dropout(request: Request, x: Value) -> Built:
     elif request.arguments.get("noise_shape", None) is not None:
         noise = request.arguments.get("noise_shape")
         if not isinstance(noise, list) or len(noise) != x.rank or noise[0] == 1:
-            raise Unsupported(f"noise_shape={noise!r} is not one for an input of shape {x.shape}")
+            raise Unsupported(f"noise_shape={noise!r} does not fit an input of shape {x.shape}")
         axes = tuple(axis for axis, n in enumerate(noise) if n == 1)
     return _dropped(request, x, request.arguments.number("rate"), axes)
 
@@ -211,7 +211,7 @@ def _stochastic_depth(request: Request, x: Value) -> Built:
 
 def _dropped(request: Request, x: Value, rate: float, axes: Tuple[int, ...]) -> Built:
     if not 0 <= rate < 1:
-        raise Unsupported(f"a rate of {rate}, where 0 up to below 1 is supported")
+        raise Unsupported(f"a rate of {rate}: only 0 to below 1 is supported")
     block = nn.Dropout(rate, axes=tuple(x.stored(axis) for axis in axes), prefix=request.prefix)
     return Built(block, lambda shape: shape, None, (x.order,), nonnegative=x.nonnegative)
 

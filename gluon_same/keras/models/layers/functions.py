@@ -1,4 +1,4 @@
-"""Activations that MXNet has no block for, as functions of ``F`` and an array or symbol."""
+"""Activations without a block in MXNet, as functions of ``F`` and an array or symbol."""
 
 import operator
 from typing import Any, Callable, Optional
@@ -27,7 +27,7 @@ ACTIVATIONS = (
 )
 
 
-#: Pairwise functions that Python has an operator for.
+#: Pairwise functions with an operator in Python.
 ARITHMETIC = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -108,7 +108,7 @@ def mish(F: Any, x: Any) -> Any:
 
 
 def gelu(F: Any, x: Any) -> Any:
-    """Return the exact GELU, by the error function."""
+    """Return the exact GELU, computed with the error function."""
     return F.LeakyReLU(x, act_type="gelu")
 
 

@@ -128,7 +128,7 @@ def combined(kind: str, prefix: str, inputs: Tuple[Value, ...], scale: float = 1
     """Combine values elementwise. Shapes with fewer axes are aligned at the batch."""
     rank = max(x.rank for x in inputs)
     if any(x.rank not in (rank, 2) for x in inputs):
-        raise Unsupported(f"inputs of shapes {[x.shape for x in inputs]}, where their ranks differ")
+        raise Unsupported(f"inputs of shapes {[x.shape for x in inputs]} have different ranks")
     order = next(x.order for x in inputs if x.rank == rank)
     even = len({(x.shape, x.open) for x in inputs}) == 1
 

@@ -13,7 +13,7 @@ from .table import Built, Request, Weight, builds, elementwise, into, same_shape
 
 
 class SizedBatchNorm(nn.BatchNorm):
-    """Batch normalization that refuses other sizes of its axis, because MXNet would read beyond them."""
+    """Batch normalization that rejects other sizes of its axis, because MXNet would read beyond them."""
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         axis = self._kwargs["axis"]
@@ -28,13 +28,13 @@ def _batch_norm(request: Request, x: Value) -> Built:
     arguments = request.arguments
     axes = _axes(request, x)
     if len(axes) != 1:
-        raise Unsupported(f"axis={axes}, where one axis is supported")
+        raise Unsupported(f"axis={axes}: only one axis is supported")
     arguments.only(renorm=False, virtual_batch_size=None, adjustment=None)
     arguments.ignore("renorm_clipping", "renorm_momentum")
     center, scale = arguments.flag("center", True), arguments.flag("scale", True)
     channels = x.shape[axes[0]]
     if channels is None:
-        raise Unsupported(f"axis={axes[0]}, whose size is open")
+        raise Unsupported(f"axis={axes[0]}: an axis of unknown size is not supported")
     block = SizedBatchNorm(
         axis=x.stored(axes[0]),
         momentum=arguments.number("momentum", 0.99),
@@ -81,7 +81,7 @@ def _layer_norm(request: Request, x: Value) -> Built:
         order = keras_order(x.rank)
         block = TrailingLayerNorm(axes[0], **common)
     else:
-        raise Unsupported(f"axis={axes}, where one axis or several last ones are supported")
+        raise Unsupported(f"axis={axes}: only one axis, or several last axes, are supported")
 
     def put(parameter):
         return lambda array: [(parameter, array.ravel())]
@@ -99,7 +99,7 @@ def _group_norm(request: Request, x: Value) -> Built:
     axes = _axes(request, x)
     channels = x.shape[axes[0]] if len(axes) == 1 else None
     if not channels:
-        raise Unsupported(f"axis={axes}, where one axis of known size is supported")
+        raise Unsupported(f"axis={axes}: only one axis of known size is supported")
     groups = arguments.whole("groups", 32, least=-1)
     groups = channels if groups == -1 else groups
     if groups < 1 or channels % groups:

@@ -105,7 +105,7 @@ class Operation:
         """Return the only operand, which must be an array."""
         if len(self.operands) != 1 or not isinstance(self.operands[0], Value):
             raise Unsupported(
-                f"{self.name} of {len(self.operands)} operands, where one array is supported"
+                f"{self.name} of {len(self.operands)} operands: only one array is supported"
             )
         return self.operands[0]
 

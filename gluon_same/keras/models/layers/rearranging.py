@@ -145,7 +145,7 @@ def _bounds(part: Any) -> Tuple[Optional[int], Optional[int], int]:
 def _reshape(operation: Any) -> Built:
     target = operation.take("shape", "newshape")
     if not isinstance(target, list) or target[:1] != [-1] or -1 in target[1:]:
-        raise Unsupported(f"reshape to {target!r}, where (-1, sizes) is supported")
+        raise Unsupported(f"reshape to {target!r}: only (-1, sizes) is supported")
     return reshaped(operation.x, target[1:], operation.request.prefix)
 
 
@@ -154,7 +154,7 @@ def _transpose(operation: Any) -> Built:
     axes = operation.take("perm", "axes")
     x = operation.x
     if not isinstance(axes, list) or sorted(axes) != list(range(x.rank)) or axes[0] != 0:
-        raise Unsupported(f"transpose by {axes!r}, where the batch stays first")
+        raise Unsupported(f"transpose by {axes!r}: the batch must stay first")
     return permuted(x, axes)
 
 

@@ -72,7 +72,7 @@ def _bidirectional(request: Request, x: Value) -> Built:
 def _layer_of(given: Any) -> Tuple[str, dict]:
     class_name = given.get("class_name") if isinstance(given, dict) else None
     if class_name not in (*GATES, *_CUDNN) or not isinstance(given.get("config"), dict):
-        raise Unsupported(f"a layer of class {class_name!r}, where LSTM, GRU or SimpleRNN is supported")
+        raise Unsupported(f"a layer of class {class_name!r}: only LSTM, GRU or SimpleRNN is supported")
     return class_name, dict(given["config"])
 
 
@@ -134,7 +134,7 @@ def _put_kernel(parameter: Any, cell: Cell, cudnn: bool) -> Callable[[np.ndarray
     def put(array):
         if not cudnn:
             return [(parameter, _reordered(array.T, cell.kind))]
-        # cuDNN's matrices are MXNet's, but Keras stores each with the shape of its own.
+        # Keras stores cuDNN's matrices, which equal MXNet's, with the shapes of its own matrices.
         gates = np.split(array, GATES[cell.kind], axis=1)
         joined = np.concatenate([gate.reshape((cell.units, -1)) for gate in gates])
         return [(parameter, _reordered(joined, cell.kind))]

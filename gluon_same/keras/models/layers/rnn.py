@@ -9,7 +9,7 @@ GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}
 
 
 class Cell(NamedTuple):
-    """What a recurrent layer computes at each step."""
+    """Computation of a recurrent layer at each step."""
 
     kind: str  # 'LSTM', 'GRU' or 'SimpleRNN'
     units: int

@@ -133,7 +133,7 @@ def _cropping(request: Request, x: Value) -> Built:
     def rule(shape: Shape) -> Shape:
         sizes = [n if n is None else n - sum(pair) for n, pair in _by_axis(shape, axes, pairs)]
         if any(n is not None and n < 1 for n in sizes):
-            raise ValueError(f"cropping={pairs} leaves nothing of an input of shape {shape}")
+            raise ValueError(f"cropping={pairs} removes all of an input of shape {shape}")
         return replaced(shape, axes, sizes)
 
     block = _CROPPING[ndim](pairs, prefix=request.prefix)

@@ -31,9 +31,9 @@ def _time_distributed(request: Request, x: Value) -> Built:
     given = request.arguments.get("layer")
     class_name = given.get("class_name") if isinstance(given, dict) else None
     if class_name not in BUILDERS or not isinstance(given.get("config"), dict):
-        raise Unsupported(f"a layer of class {class_name!r} inside is not supported")
+        raise Unsupported(f"an inner layer of class {class_name!r} is not supported")
     if x.rank < 3:
-        raise ValueError(f"its input of shape {x.shape} has no axis of time")
+        raise ValueError(f"its input of shape {x.shape} has no time axis")
     arguments = Arguments(given["config"])
     inner = request._replace(class_name=class_name, arguments=arguments)
     # Dense applies to the last axis of arrays of any rank.
@@ -50,7 +50,7 @@ def _on_steps(request: Request, inner: Request, x: Value) -> Built:
     step = Value(-1, _step(x.shape), _step(x.open), _inner(order), nonnegative=x.nonnegative)
     built = BUILDERS[inner.class_name](inner, step)
     if built.more or built.padding:
-        raise Unsupported(f"a layer of class {inner.class_name!r} inside is not supported")
+        raise Unsupported(f"an inner layer of class {inner.class_name!r} is not supported")
     taken = (built.takes or (None,))[0] or step.order
 
     def rule(shape: Shape) -> Shape:
