@@ -229,12 +229,12 @@ def test_verbose_prints_a_table(capsys):
 @pytest.mark.parametrize(
     "change, kind, words",
     [
-        (dict(net=mx.gluon.nn.Sequential()), TypeError, "no HybridBlock"),
+        (dict(net=mx.gluon.nn.Sequential()), TypeError, "is not a HybridBlock"),
         (dict(shapes=[]), ValueError, "shape of each input"),
         (dict(shapes=[(1, 3, 0, 5)]), ValueError, "out of range"),
         (dict(shapes=[(1, 5, 33, 34)]), ValueError, "could not be traced"),
         (dict(dtype="float16"), ValueError, "use one of"),
-        (dict(dtype="int8"), ValueError, "give samples"),
+        (dict(dtype="int8"), ValueError, "give typical samples"),
         (dict(dtype="int8", data=3), TypeError, "neither an array nor batches"),
         (dict(dtype="int8", data=np.zeros((1, 3, 5, 5))), ValueError, "do not fit"),
         (dict(dtype="int8", data=[]), ValueError, "data have 0 samples"),
