@@ -6,7 +6,7 @@ from typing import List, Optional
 import mxnet as mx
 
 from .clean import drop_identity
-from .gates import BEFORE_FUSION, GRADIENT, fail_without_onednn
+from .gates import BEFORE_FUSION, GRADIENT, can_fail, fail_without_onednn
 from .graph import Entry, Graph, Node
 
 #: MXNet's name for the fusion backend.
@@ -46,7 +46,7 @@ def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
     if computes_weights(graph):
         return None
     gated = graph.copy()
-    changed = gates and gated.rewrite(*BEFORE_FUSION)
+    changed = gates and can_fail(gated) and gated.rewrite(*BEFORE_FUSION)
     fused = Graph(shield(gated).symbol().get_backend_symbol(BACKEND), gated.params, graph.inputs)
     fused.rewrite(drop_identity)  # the products by one
     if any(node.op == GRADIENT for node in fused.nodes()):

@@ -76,6 +76,16 @@ def multiply_by_gradient(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new(GRADIENT, node, [x, y, y], act_type="softrelu")
 
 
+def can_fail(graph: Graph) -> bool:
+    """Return whether :func:`fail_without_onednn` applies: whether all results are float32.
+
+    No infinity marks wrong integers, such as classes.
+    """
+    symbol = graph.symbol()
+    _, types, _ = symbol.infer_type_partial(**dict.fromkeys(graph.inputs, "float32"))
+    return all(dtype == np.float32 for dtype in types)
+
+
 def fail_without_onednn(graph: Graph) -> None:
     """Make the results -inf where oneDNN is off.
 
