@@ -3,6 +3,7 @@
 from typing import Any, List, Sequence, Tuple
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import SymbolBlock
 
 from ..symbols import as_classic, fix_shape
@@ -61,12 +62,22 @@ class Deployed(SymbolBlock):
         if len(args) != len(self._expected):
             raise TypeError(f"the net is deployed for {len(self._expected)} inputs, and got {len(args)}")
         for given, expected in zip(args, self._expected):
+            if not isinstance(given, (mx.nd.NDArray, mx.sym.Symbol)):
+                raise TypeError(f"the net takes NDArrays, and got {type(given)}: give mx.nd.array(...)")
             if isinstance(given, mx.nd.NDArray) and given.shape != expected:
                 raise ValueError(
                     f"the net is deployed for inputs of shape {expected}, and got {given.shape}: call "
                     "gluon_same.deploy(net, shape) for each shape, or use the net itself"
                 )
-        results = self._run(args)
+        try:
+            results = self._run(args)
+        except mx.MXNetError as failure:
+            odd = [str(np.dtype(x.dtype)) for x in args if getattr(x, "dtype", np.float32) != np.float32]
+            if not odd:
+                raise
+            raise TypeError(
+                f"the net is deployed for float32 inputs, and got {odd[0]}: give x.astype('float32')"
+            ) from failure
         return nest(self._structure, results if isinstance(results, (list, tuple)) else [results])
 
     def _run(self, args):

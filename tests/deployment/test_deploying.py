@@ -285,6 +285,19 @@ def test_a_deployed_net_refuses_other_inputs():
         block(mx.nd.ones((2, 3, 33, 34)))
     with pytest.raises(TypeError, match="1 inputs, and got 2"):
         block(x, x)
+    with pytest.raises(TypeError, match="takes NDArrays, and got <class 'numpy.ndarray'>"):
+        block(x.asnumpy())
+    with pytest.raises(TypeError, match="got float64: give x.astype"):
+        block(x.astype("float64"))
+    assert block(x)[0].shape == net(x)[0].shape
+
+
+def test_a_layer_that_is_not_called_needs_no_shape():
+    net = nn.HybridLambda(lambda F, x: F.relu(x))
+    net.unused = nn.Conv2D(4, 3)
+    net.initialize()
+    x = mx.nd.random.normal(shape=(1, 3, 5, 5))
+    close([gluon_same.deploy(net, x.shape, tune=False)(x)], [net(x)])
 
 
 def test_a_parameter_with_the_name_of_an_input_is_refused():
