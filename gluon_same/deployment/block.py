@@ -107,6 +107,7 @@ class Deployed(SymbolBlock):
         checked = {
             x.name: fix_shape(as_classic(x), shape, "deployed_for_" + "x".join(map(str, shape)))
             for x, shape in zip(inputs, self._expected)
+            if x.name in out.list_inputs()
         }
         whole = as_classic(out)(**checked)
         self._cached_graph = inputs, whole if out is as_classic(out) else whole.as_np_ndarray()

@@ -23,6 +23,11 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     batches : sequence of sequence of NDArray
         One array per input in each batch.
     """
+    heads = list(dict.fromkeys(graph.heads))
+    order = [heads.index(head) for head in graph.heads]
+    # MXNet crashes if a graph returns the result of a dense layer twice.
+    graph = graph.copy()
+    graph.heads = list(dict.fromkeys(graph.heads))
     arguments, states = split(graph)
     arrays = {
         name: mx.nd.concat(*[batch[i] for batch in batches], dim=0)
@@ -47,7 +52,9 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
             quantize_mode="smart",
             logger=None,
         )
-    return Graph(symbol, {**arguments, **states}, graph.inputs)
+    lowered = Graph(symbol, {**arguments, **states}, graph.inputs)
+    lowered.heads = [lowered.heads[i] for i in order]
+    return lowered
 
 
 def split(graph: Graph) -> Tuple[dict, dict]:

@@ -132,6 +132,17 @@ def test_several_inputs_and_nested_results():
     close([a, b, c], [d, e, f])
 
 
+def test_an_input_without_use(tmp_path):
+    net = nn.HybridLambda(lambda F, x, y: F.relu(y) * F.sigmoid(y))
+    x = mx.nd.random.normal(shape=(1, 3, 5, 5))
+    block = gluon_same.deploy(net, (2, 3), x.shape, tune=False)
+    assert fuse.available() is not any("fails" in row.note for row in block.report.rows)
+    block.export(str(tmp_path / "net"))
+    files = (str(tmp_path / name) for name in ("net-symbol.json", "net-0000.params"))
+    loaded = mx.gluon.SymbolBlock.imports(next(files), ["data1"], next(files))
+    close([block(mx.nd.ones((2, 3)), x), loaded(x)], 2 * [net(mx.nd.ones((2, 3)), x)])
+
+
 def test_a_net_that_was_specialized_or_not_called_yet():
     net, x = make_net()
     gluon_same.specialize(net, x.shape)

@@ -4,6 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
+import gluon_same
 from gluon_same.deployment.int8 import BATCHES, batches_of
 
 SHAPE = (2, 3)
@@ -55,3 +56,13 @@ def test_what_does_not_fit_is_named():
         batches_of([samples(2)], (SHAPE, SHAPE), mx.cpu())
     with pytest.raises(ValueError, match="1 samples: give at least the 2"):
         batches_of(samples(1), (SHAPE,), mx.cpu())
+
+
+def test_a_dense_result_that_is_returned_twice(int8):
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Dense(10), mx.gluon.nn.HybridLambda(lambda F, x: (x, F.identity(x))))
+    net.initialize()
+    x = mx.nd.random.normal(shape=(4, 8))
+    want = net(x)[0].asnumpy()
+    for found in gluon_same.deploy(net, x.shape, dtype=int8, data=x, tune=False)(x):
+        np.testing.assert_allclose(found.asnumpy(), want, atol=0.05 * np.abs(want).max())
