@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.contrib import quantization
 
+from .fuse import shield
 from .graph import Graph
 from .running import quiet
 
@@ -23,11 +24,9 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     batches : sequence of sequence of NDArray
         One array per input in each batch.
     """
-    heads = list(dict.fromkeys(graph.heads))
-    order = [heads.index(head) for head in graph.heads]
-    # MXNet crashes if a graph returns the result of a dense layer twice.
-    graph = graph.copy()
-    graph.heads = list(dict.fromkeys(graph.heads))
+    heads = {head.node.name for head in graph.heads}
+    # MXNet's passes crash if a graph returns a layer's result twice, or also uses it.
+    graph = shield(graph, lambda node: node.name in heads)
     arguments, states = split(graph)
     arrays = {
         name: mx.nd.concat(*[batch[i] for batch in batches], dim=0)
@@ -52,9 +51,7 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
             quantize_mode="smart",
             logger=None,
         )
-    lowered = Graph(symbol, {**arguments, **states}, graph.inputs)
-    lowered.heads = [lowered.heads[i] for i in order]
-    return lowered
+    return Graph(symbol, {**arguments, **states}, graph.inputs)
 
 
 def split(graph: Graph) -> Tuple[dict, dict]:

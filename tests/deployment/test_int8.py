@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from mxnet import gluon
 
 import gluon_same
 from gluon_same.deployment.int8 import BATCHES, batches_of
@@ -58,11 +59,28 @@ def test_what_does_not_fit_is_named():
         batches_of(samples(1), (SHAPE,), mx.cpu())
 
 
-def test_a_dense_result_that_is_returned_twice(int8):
-    net = mx.gluon.nn.HybridSequential()
-    net.add(mx.gluon.nn.Dense(10), mx.gluon.nn.HybridLambda(lambda F, x: (x, F.identity(x))))
+def returned_and_used(F, y):
+    y = F.relu(y)
+    return y, F.sigmoid(y)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: gluon.nn.Dense(8), lambda: gluon.nn.Conv2D(8, 1)], ids=["dense", "2-D"]
+)
+@pytest.mark.parametrize(
+    "results",
+    [
+        lambda F, y: (y, F.identity(y)),
+        lambda F, y: (F.relu(y),) * 2,
+        returned_and_used,
+    ],
+    ids=["twice", "activation twice", "returned and used"],
+)
+def test_results_that_are_returned_twice_or_used_too(int8, make, results):
+    net = gluon.nn.HybridSequential()
+    net.add(make(), gluon.nn.HybridLambda(results))
     net.initialize()
-    x = mx.nd.random.normal(shape=(4, 8))
-    want = net(x)[0].asnumpy()
-    for found in gluon_same.deploy(net, x.shape, dtype=int8, data=x, tune=False)(x):
-        np.testing.assert_allclose(found.asnumpy(), want, atol=0.05 * np.abs(want).max())
+    x = mx.nd.random.normal(shape=(4, 8, 2, 2))
+    block = gluon_same.deploy(net, x.shape, dtype=int8, data=x, tune=False)
+    for found, want in zip(block(x), net(x)):
+        np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=0.05 * want.max().asscalar())
