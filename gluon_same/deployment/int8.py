@@ -25,8 +25,9 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
         One array per input in each batch.
     """
     heads = {head.node.name for head in graph.heads}
-    # MXNet's passes crash if a graph returns a layer's result twice, or also uses it.
-    graph = shield(graph, lambda node: node.name in heads)
+    # MXNet's passes crash if a graph returns a layer's result twice, or also uses it, and if several
+    # operators use that of a dense layer.
+    graph = shield(graph, lambda node: node.name in heads or node.op == "FullyConnected")
     arguments, states = split(graph)
     arrays = {
         name: mx.nd.concat(*[batch[i] for batch in batches], dim=0)

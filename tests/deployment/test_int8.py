@@ -84,3 +84,24 @@ def test_results_that_are_returned_twice_or_used_too(int8, make, results):
     block = gluon_same.deploy(net, x.shape, dtype=int8, data=x, tune=False)
     for found, want in zip(block(x), net(x)):
         np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=0.05 * want.max().asscalar())
+
+
+def test_a_dense_result_that_several_layers_use(int8):
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = gluon.nn.Dense(10, flatten=False)
+            self.layer = gluon.nn.Conv2D(8, 3, padding=1, activation="relu")
+
+        def hybrid_forward(self, F, x):
+            y = self.dense(x)
+            z = self.layer(y)
+            return F.sigmoid(z), (y + z) * F.sigmoid(z)
+
+    net = Net()
+    net.initialize()
+    x = mx.nd.random.normal(shape=(3, 8, 4, 8))
+    net(x)
+    block = gluon_same.deploy(net, x.shape, dtype=int8, data=x, tune=False)
+    for found, want in zip(block(x), net(x)):
+        np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=0.05 * want.max().asscalar())
