@@ -3,6 +3,7 @@
 from typing import Any, List, Sequence, Tuple
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import SymbolBlock
 
 from ..symbols import as_classic, fix_shape
@@ -63,12 +64,22 @@ class Deployed(SymbolBlock):
                 f"the net is deployed for {len(self._expected)} inputs, and received {len(args)}"
             )
         for given, expected in zip(args, self._expected):
+            if not isinstance(given, (mx.nd.NDArray, mx.sym.Symbol)):
+                raise TypeError(f"the net takes NDArrays, and got {type(given)}: give mx.nd.array(...)")
             if isinstance(given, mx.nd.NDArray) and given.shape != expected:
                 raise ValueError(
                     f"the net is deployed for inputs of shape {expected}, and received {given.shape}: "
                     "call gluon_same.deploy(net, shape) for each shape, or use the net itself"
                 )
-        results = self._run(args)
+        try:
+            results = self._run(args)
+        except mx.MXNetError as failure:
+            odd = [str(np.dtype(x.dtype)) for x in args if getattr(x, "dtype", np.float32) != np.float32]
+            if not odd:
+                raise
+            raise TypeError(
+                f"the net is deployed for float32 inputs, and got {odd[0]}: give x.astype('float32')"
+            ) from failure
         return nest(self._structure, results if isinstance(results, (list, tuple)) else [results])
 
     def _run(self, args):
@@ -98,6 +109,7 @@ class Deployed(SymbolBlock):
         checked = {
             x.name: fix_shape(as_classic(x), shape, "deployed_for_" + "x".join(map(str, shape)))
             for x, shape in zip(inputs, self._expected)
+            if x.name in out.list_inputs()
         }
         whole = as_classic(out)(**checked)
         self._cached_graph = inputs, whole if out is as_classic(out) else whole.as_np_ndarray()

@@ -1,12 +1,12 @@
 """MXNet's oneDNN fusion, which merges a layer with a following sum and activation."""
 
 from collections import Counter
-from typing import List, Optional
+from typing import Callable, List, Optional
 
 import mxnet as mx
 
 from .clean import drop_identity
-from .gates import BEFORE_FUSION, GRADIENT, fail_without_onednn
+from .gates import BEFORE_FUSION, GRADIENT, can_fail, fail_without_onednn
 from .graph import Entry, Graph, Node
 
 #: MXNet's name for the fusion backend.
@@ -46,7 +46,7 @@ def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
     if computes_weights(graph):
         return None
     gated = graph.copy()
-    changed = gates and gated.rewrite(*BEFORE_FUSION)
+    changed = gates and can_fail(gated) and gated.rewrite(*BEFORE_FUSION)
     fused = Graph(shield(gated).symbol().get_backend_symbol(BACKEND), gated.params, graph.inputs)
     fused.rewrite(drop_identity)  # the products by one
     if any(node.op == GRADIENT for node in fused.nodes()):
@@ -98,8 +98,14 @@ def shares_an_output(graph: Graph) -> bool:
     return any(entry in used and entry.node.op in FUSED for entry in graph.heads)
 
 
-def shield(graph: Graph) -> Graph:
+def _is_fused(node):
+    return node.op in FUSED
+
+
+def shield(graph: Graph, among: Callable[[Node], bool] = _is_fused) -> Graph:
     """Return the graph with a product by one after each result that several operators or outputs use.
+
+    Only results of nodes for which ``among`` returns True are considered.
 
     MXNet fuses a layer with the next operator even if others use the layer's own result, and then
     passes the fused result to them.
@@ -113,7 +119,7 @@ def shield(graph: Graph) -> Graph:
         # MXNet's pass drops a ``_copy`` that has one consumer.
         node.out: Node("_mul_scalar", f"{node.name}_shield{i}", [node.out], scalar=1.0).out
         for i, node in enumerate(nodes)
-        if node.op in FUSED and (uses[node.out] > 1 or node.out in scaled)
+        if among(node) and (uses[node.out] > 1 or node.out in scaled)
     }
     for node in nodes:
         node.inputs = [copies.get(entry, entry) for entry in node.inputs]

@@ -76,6 +76,17 @@ def multiply_by_gradient(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new(GRADIENT, node, [x, y, y], act_type="softrelu")
 
 
+def can_fail(graph: Graph) -> bool:
+    """Return whether :func:`fail_without_onednn` applies: whether all results are float32.
+
+    No infinity marks wrong integers, such as classes.
+    """
+    symbol = graph.symbol()
+    used = graph.inputs.keys() & set(symbol.list_inputs())
+    _, types, _ = symbol.infer_type_partial(**dict.fromkeys(used, "float32"))
+    return all(dtype == np.float32 for dtype in types)
+
+
 def fail_without_onednn(graph: Graph) -> None:
     """Change a graph to return -inf if oneDNN is off.
 

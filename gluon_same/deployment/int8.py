@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.contrib import quantization
 
+from .fuse import shield
 from .graph import Graph
 from .running import quiet
 
@@ -23,6 +24,10 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     batches : sequence of sequence of NDArray
         One array per input in each batch.
     """
+    heads = {head.node.name for head in graph.heads}
+    # MXNet's passes crash if a graph returns a layer's result twice, or also uses it, and if several
+    # operators use that of a dense layer.
+    graph = shield(graph, lambda node: node.name in heads or node.op == "FullyConnected")
     arguments, states = split(graph)
     arrays = {
         name: mx.nd.concat(*[batch[i] for batch in batches], dim=0)

@@ -16,6 +16,7 @@ CONVOLUTION_NAMES = {
     "stride": "strides",
     "pad": "padding",
     "dilate": "dilation",
+    "dilations": "dilation",
     "dilation_rate": "dilation",
     "num_group": "groups",
     "num_filter": "channels",
@@ -24,6 +25,18 @@ CONVOLUTION_NAMES = {
     "bias": "use_bias",
     "kernel_initializer": "weight_initializer",
     "data_format": "layout",
+}
+DEPTHWISE_NAMES = {
+    **CONVOLUTION_NAMES,
+    **dict.fromkeys(("channels", "filters", "num_filter", "out_channels"), "depth_multiplier"),
+    **dict.fromkeys(("groups", "num_group"), "in_channels"),
+    "depthwise_initializer": "weight_initializer",
+}
+SEPARABLE_NAMES = {
+    **CONVOLUTION_NAMES,
+    **dict.fromkeys(("groups", "num_group"), "in_channels"),
+    "weight_initializer": "depthwise_initializer",
+    "kernel_initializer": "depthwise_initializer",
 }
 POOLING_NAMES = {
     "kernel": "pool_size",

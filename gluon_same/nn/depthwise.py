@@ -2,7 +2,7 @@
 
 import sys
 from types import FrameType
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, NoReturn, Optional, Tuple
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock, ParameterDict
@@ -12,6 +12,7 @@ from .. import arguments
 from ..arguments import whole
 from ..symbols import as_classic, flat
 from .base import IntOrInts, PaddingLike, operator_arguments
+from .checks import DEPTHWISE_NAMES, refuse_unknown
 from .conv import Conv1D, Conv2D, Convolution, Initializer
 
 __all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
@@ -39,6 +40,7 @@ class _Depthwise(Convolution):
         in_channels: int = 0,
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
+        **unknown: NoReturn,
     ) -> None:
         """Create the layer.
 
@@ -79,6 +81,7 @@ class _Depthwise(Convolution):
             called, if the data have the wrong number of axes or channels, or if the channels of a symbol
             are unknown.
         """
+        refuse_unknown(self, unknown, DEPTHWISE_NAMES)
         self._multiplier = whole("depth_multiplier", depth_multiplier, 1)
         channels = whole("in_channels", in_channels, 0)
         # The stock block requires a number of groups. Build it for one channel if none is known.

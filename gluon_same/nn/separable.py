@@ -1,12 +1,12 @@
 """Separable convolution, as in Keras: a depthwise convolution and a 1x1 convolution."""
 
-from typing import Any, Optional
+from typing import Any, NoReturn, Optional
 
 from mxnet.gluon import HybridBlock, ParameterDict
 
 from ..arguments import whole
 from .base import IntOrInts, PaddingLike
-from .checks import check_initializer
+from .checks import SEPARABLE_NAMES, check_initializer, refuse_unknown
 from .conv import Conv1D, Conv2D, Initializer
 from .depthwise import DepthwiseConv1D, DepthwiseConv2D
 
@@ -36,6 +36,7 @@ class _Separable(HybridBlock):
         in_channels: int = 0,
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
+        **unknown: NoReturn,
     ) -> None:
         """Create the block.
 
@@ -69,6 +70,7 @@ class _Separable(HybridBlock):
         TypeError, ValueError
             As :class:`DepthwiseConv2D`.
         """
+        refuse_unknown(self, unknown, SEPARABLE_NAMES)
         channels = whole("channels", channels, 1)
         in_channels = whole("in_channels", in_channels, 0)
         check_initializer("depthwise_initializer", depthwise_initializer)

@@ -132,6 +132,17 @@ def test_several_inputs_and_nested_results():
     close([a, b, c], [d, e, f])
 
 
+def test_an_input_without_use(tmp_path):
+    net = nn.HybridLambda(lambda F, x, y: F.relu(y) * F.sigmoid(y))
+    x = mx.nd.random.normal(shape=(1, 3, 5, 5))
+    block = gluon_same.deploy(net, (2, 3), x.shape, tune=False)
+    assert fuse.available() is not any("fails" in row.note for row in block.report.rows)
+    block.export(str(tmp_path / "net"))
+    files = (str(tmp_path / name) for name in ("net-symbol.json", "net-0000.params"))
+    loaded = mx.gluon.SymbolBlock.imports(next(files), ["data1"], next(files))
+    close([block(mx.nd.ones((2, 3)), x), loaded(x)], 2 * [net(mx.nd.ones((2, 3)), x)])
+
+
 def test_a_net_that_was_specialized_or_not_called_yet():
     net, x = make_net()
     gluon_same.specialize(net, x.shape)
@@ -285,6 +296,19 @@ def test_a_deployed_net_refuses_other_inputs():
         block(mx.nd.ones((2, 3, 33, 34)))
     with pytest.raises(TypeError, match="1 inputs, and received 2"):
         block(x, x)
+    with pytest.raises(TypeError, match="takes NDArrays, and got <class 'numpy.ndarray'>"):
+        block(x.asnumpy())
+    with pytest.raises(TypeError, match="got float64: give x.astype"):
+        block(x.astype("float64"))
+    assert block(x)[0].shape == net(x)[0].shape
+
+
+def test_a_layer_that_is_not_called_needs_no_shape():
+    net = nn.HybridLambda(lambda F, x: F.relu(x))
+    net.unused = nn.Conv2D(4, 3)
+    net.initialize()
+    x = mx.nd.random.normal(shape=(1, 3, 5, 5))
+    close([gluon_same.deploy(net, x.shape, tune=False)(x)], [net(x)])
 
 
 def test_a_parameter_with_the_name_of_an_input_is_refused():

@@ -118,6 +118,15 @@ def test_a_computed_scale_is_never_folded(make):
 
 
 @needs_onednn
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_a_graph_with_results_of_another_dtype_is_fused_without_products(dtype):
+    # Infinity does not mark them, nor does MXNet add it to them.
+    y = F.Activation(convolution(swish(convolution(X))), act_type="relu")
+    found = fused(F.Group([y, F.Cast(F.argmax(y, axis=1), dtype=dtype)]), 1)
+    assert gates.GRADIENT not in found and any(op.startswith("_sg_mkldnn") for op in found)
+
+
+@needs_onednn
 def test_products_with_others_stay():
     symbol = convolution(F.Activation(convolution(X), act_type="relu") * F.tanh(convolution(X)))
     found = fused(symbol, 1)

@@ -3,7 +3,9 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from mxnet import gluon
 
+import gluon_same
 from gluon_same.deployment.int8 import BATCHES, batches_of
 
 SHAPE = (2, 3)
@@ -55,3 +57,51 @@ def test_what_does_not_fit_is_named():
         batches_of([samples(2)], (SHAPE, SHAPE), mx.cpu())
     with pytest.raises(ValueError, match="1 samples: give at least the 2"):
         batches_of(samples(1), (SHAPE,), mx.cpu())
+
+
+def returned_and_used(F, y):
+    y = F.relu(y)
+    return y, F.sigmoid(y)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: gluon.nn.Dense(8), lambda: gluon.nn.Conv2D(8, 1)], ids=["dense", "2-D"]
+)
+@pytest.mark.parametrize(
+    "results",
+    [
+        lambda F, y: (y, F.identity(y)),
+        lambda F, y: (F.relu(y),) * 2,
+        returned_and_used,
+    ],
+    ids=["twice", "activation twice", "returned and used"],
+)
+def test_results_that_are_returned_twice_or_used_too(int8, make, results):
+    net = gluon.nn.HybridSequential()
+    net.add(make(), gluon.nn.HybridLambda(results))
+    net.initialize()
+    x = mx.nd.random.normal(shape=(4, 8, 2, 2))
+    block = gluon_same.deploy(net, x.shape, dtype=int8, data=x, tune=False)
+    for found, want in zip(block(x), net(x)):
+        np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=0.05 * want.max().asscalar())
+
+
+def test_a_dense_result_that_several_layers_use(int8):
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = gluon.nn.Dense(10, flatten=False)
+            self.layer = gluon.nn.Conv2D(8, 3, padding=1, activation="relu")
+
+        def hybrid_forward(self, F, x):
+            y = self.dense(x)
+            z = self.layer(y)
+            return F.sigmoid(z), (y + z) * F.sigmoid(z)
+
+    net = Net()
+    net.initialize()
+    x = mx.nd.random.normal(shape=(3, 8, 4, 8))
+    net(x)
+    block = gluon_same.deploy(net, x.shape, dtype=int8, data=x, tune=False)
+    for found, want in zip(block(x), net(x)):
+        np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=0.05 * want.max().asscalar())

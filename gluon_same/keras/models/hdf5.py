@@ -99,6 +99,8 @@ class Hdf5:
         """Return a dataset of numbers with its shape and dtype, and count its size."""
         found = self._dataset(where)
         shape, dtype = found.shape, found.dtype
+        if shape is None:
+            raise ValueError("it is empty")
         if dtype.kind not in "fiub":
             raise ValueError(f"it contains {dtype}, not numbers")
         size = math.prod(shape) * max(dtype.itemsize, 4)
