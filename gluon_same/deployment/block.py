@@ -15,6 +15,8 @@ from .running import flags
 class Deployed(SymbolBlock):
     """Hybridized net for inference at fixed input shapes.
 
+    Under ``autograd.record``, its results are constants.
+
     Parameters
     ----------
     graph : Graph
@@ -65,20 +67,25 @@ class Deployed(SymbolBlock):
             )
         for given, expected in zip(args, self._expected):
             if not isinstance(given, (mx.nd.NDArray, mx.sym.Symbol)):
-                raise TypeError(f"the net takes NDArrays, and got {type(given)}: give mx.nd.array(...)")
+                raise TypeError(
+                    f"the net takes NDArrays, and received {type(given)}: give mx.nd.array(...)"
+                )
             if isinstance(given, mx.nd.NDArray) and given.shape != expected:
                 raise ValueError(
                     f"the net is deployed for inputs of shape {expected}, and received {given.shape}: "
                     "call gluon_same.deploy(net, shape) for each shape, or use the net itself"
                 )
         try:
-            results = self._run(args)
+            # Fused operators have no gradients, and training changes what normalizations compute.
+            with mx.autograd.pause():
+                results = self._run(args)
         except mx.MXNetError as failure:
             odd = [str(np.dtype(x.dtype)) for x in args if getattr(x, "dtype", np.float32) != np.float32]
             if not odd:
                 raise
             raise TypeError(
-                f"the net is deployed for float32 inputs, and got {odd[0]}: give x.astype('float32')"
+                f"the net is deployed for float32 inputs, and received {odd[0]}: "
+                "give x.astype('float32')"
             ) from failure
         return nest(self._structure, results if isinstance(results, (list, tuple)) else [results])
 

@@ -7,6 +7,7 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+from mxnet import gluon
 
 import gluon_same
 from gluon_same import nn
@@ -296,9 +297,9 @@ def test_a_deployed_net_refuses_other_inputs():
         block(mx.nd.ones((2, 3, 33, 34)))
     with pytest.raises(TypeError, match="1 inputs, and received 2"):
         block(x, x)
-    with pytest.raises(TypeError, match="takes NDArrays, and got <class 'numpy.ndarray'>"):
+    with pytest.raises(TypeError, match="takes NDArrays, and received <class 'numpy.ndarray'>"):
         block(x.asnumpy())
-    with pytest.raises(TypeError, match="got float64: give x.astype"):
+    with pytest.raises(TypeError, match="received float64: give x.astype"):
         block(x.astype("float64"))
     assert block(x)[0].shape == net(x)[0].shape
 
@@ -336,3 +337,19 @@ def test_a_block_follows_its_parameters_hooks_and_outputs():
     for parameter in block.collect_params().values():
         parameter.reset_ctx([mx.cpu(0), mx.cpu(1)])
     assert block(x.as_in_context(mx.cpu(1))).context == mx.cpu(1)
+
+
+def test_results_are_constants_and_those_of_inference_while_recording():
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Conv2D(4, 3, in_channels=2), gluon.nn.Activation("relu"), gluon.nn.BatchNorm())
+    net.add(gluon.nn.Conv2D(4, 3, padding=1, in_channels=4), gluon.nn.Dense(3))
+    net.initialize()
+    x = mx.nd.random.normal(shape=(1, 2, 8, 8))
+    want, block = net(x), gluon_same.deploy(net, x.shape, tune=False)
+    x.attach_grad()
+    with mx.autograd.record():
+        found = block(x)
+        total = (found * x.mean()).sum()
+    np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=1e-5)
+    total.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), want.asnumpy().sum() / x.size, rtol=1e-3)
