@@ -17,6 +17,10 @@ INPUTS = {
     "single": (),
 }
 
+#: A model with two outputs.
+FORK = functional(image(3), layer("ReLU", "one", "image"), layer("ReLU", "two", "image"))
+FORK["config"]["output_layers"] = [["one", 0, 0], ["two", 0, 0]]
+
 #: Class, input or inputs, arguments, and words of the message.
 LAYERS = [
     (
@@ -89,6 +93,9 @@ LAYERS = [
         {"layer": {"class_name": "ZeroPadding1D", "config": {"padding": 1}}},
         "class 'ZeroPadding1D' inside is not supported",
     ),
+    ("TimeDistributed", "words", {"layer": FORK}, "a model with 2 outputs inside"),
+    ("TimeDistributed", "vector", {"layer": FORK}, "has no axis of time"),
+    ("TimeDistributed", "words", {"layer": FORK, "strange": 1}, "strange=1 is not known"),
     ("Add", ("image", "words"), {}, "where their ranks differ"),
     ("Subtract", ("image", "image", "image"), {}, "it has 3 inputs"),
     ("Multiply", ("words", "other"), {}, "do not fit each other"),
