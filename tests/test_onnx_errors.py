@@ -152,3 +152,12 @@ def test_without_the_onnx_package(monkeypatch, path):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"pip install 'gluon-same\[onnx\]'"):
         export_model(nn.MaxPool2D(), SHAPE, path)
+
+
+def test_a_file_that_would_be_too_large_for_onnx_is_refused(tmp_path, monkeypatch):
+    net = nn.Conv2D(4, 3, padding="same", in_channels=3)
+    net.initialize()
+    monkeypatch.setattr("gluon_same.onnx.saving._MOST", 500)
+    with pytest.raises(ValueError, match=r"could not be exported: an ONNX file holds at most 500 bytes"):
+        export_model(net, (1, 3, 8, 8), tmp_path / "net.onnx")
+    assert not list(tmp_path.iterdir())

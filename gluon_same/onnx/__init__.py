@@ -19,6 +19,7 @@ from mxnet.gluon import Block
 from .. import arguments
 from . import graph
 from .check import compare
+from .saving import save
 from .trace import Trace
 
 __all__ = ["export_model"]
@@ -75,7 +76,8 @@ def export_model(
         is older than 1.9 and cannot write current ONNX.
     TypeError, ValueError
         If an argument is invalid; if parameters of the net have no values; if the net or one of its
-        operators cannot be exported, in which case the message names the block; or if the check fails.
+        operators cannot be exported, in which case the message names the block; if the file would exceed
+        2 GiB; or if the check fails.
     OSError
         If the file cannot be written.
 
@@ -101,7 +103,7 @@ def export_model(
     ...     os.path.isfile(path)
     True
     """
-    onnx = graph.require_onnx()
+    graph.require_onnx()
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
     shapes = _as_shapes(input_shapes)
@@ -127,8 +129,8 @@ def export_model(
         part = os.path.join(scratch, "model.onnx")
         try:
             model = graph.convert(symbol, [given[name] for name in used], free if dynamic else None)
-            graph.finish(model, trace.marks, values, names, trace.outputs(symbol), dynamic)
-            onnx.save(model, part)
+            graph.finish(model, trace.marks, names, trace.outputs(symbol), dynamic)
+            save(model, values, part)
         except Exception as error:  # the exporter raises errors of many types
             raise ValueError(trace.explain(error)) from error
         if check:

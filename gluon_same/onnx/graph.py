@@ -1,7 +1,7 @@
 """Set the padding of marked operators in an exported ONNX graph."""
 
 from contextlib import contextmanager
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Sequence, Set, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -77,7 +77,6 @@ def _unchecked():
 def finish(
     model: Any,
     marks: Dict[str, Any],
-    weights: Dict[str, mx.nd.NDArray],
     inputs: Sequence[str],
     outputs: Sequence[str],
     dynamic: bool,
@@ -89,14 +88,12 @@ def finish(
     model : onnx.ModelProto
     marks : dict of str to Mark
         The mark of each block, by the name of its slice.
-    weights : dict of str to NDArray
-        Parameters that are still inputs of the graph.
     inputs, outputs : list of str
         Names of the net's inputs and outputs, in order.
     dynamic : bool
         Whether the inputs' batch and spatial sizes are free.
     """
-    from onnx import checker, numpy_helper, shape_inference
+    from onnx import checker, shape_inference
 
     graph = model.graph
     _fold(graph, marks)
@@ -114,15 +111,16 @@ def finish(
     model.producer_version = mx.__version__
     model.ir_version = IR
     model.opset_import[0].version = OPSET
-    # Weights are inputs so far. Without their values, which onnx would copy each time, this is quick.
+    # Weights are inputs here. Without their values, which onnx would copy each time, this is fast.
     if dynamic:  # the exporter does not know the outputs' sizes then
         found = shape_inference.infer_shapes(model).graph.output
         del graph.output[:]
         graph.output.extend(found)
     checker.check_model(model, full_check=True)
-    for name, value in weights.items():
-        graph.initializer.append(numpy_helper.from_array(value.asnumpy(), name))
-    _drop_unused(graph)
+    used = used_in(graph)
+    constants = [tensor for tensor in graph.initializer if tensor.name in used]
+    del graph.initializer[:]
+    graph.initializer.extend(constants)
     # The exporter lists inputs and outputs in the graph's order, with the weights among the inputs,
     # which keeps runtimes from folding them.
     _order(graph.input, inputs)
@@ -158,12 +156,10 @@ def _keep_zeros(graph):
                 node.attribute.extend(helper.make_attribute(*item) for item in values.items())
 
 
-def _drop_unused(graph):
-    used = {name for node in graph.node for name in node.input}
-    used.update(value.name for value in graph.output)
-    weights = [tensor for tensor in graph.initializer if tensor.name in used]
-    del graph.initializer[:]
-    graph.initializer.extend(weights)
+def used_in(graph: Any) -> Set[str]:
+    """Return the names that the operators and the outputs of a graph use."""
+    names = {name for node in graph.node for name in node.input}
+    return names.union(value.name for value in graph.output)
 
 
 def _order(values, names):

@@ -20,6 +20,7 @@ from ..nn.pool import Pooling
 from ..symbols import as_classic, classic, infer
 from ..tracing import trace as tracing
 from ..tracing.specialize import _Guard
+from .differences import why_different
 
 _AUTO_PAD = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER"}
 
@@ -48,6 +49,10 @@ class Trace:
         self.shapes = shapes
         self.dynamic = dynamic
         self.marks: Dict[str, Mark] = {}
+        # Each mark is traced on from a variable of its shape. Otherwise, shape inference would visit the
+        # whole graph once for each mark.
+        self._parts: Dict[str, mx.sym.Symbol] = {}
+        self._calls: Dict[str, int] = {}  # numbers of marks, by prefix
         self._blocks = tracing.blocks_of(net)
 
     def run(self) -> mx.sym.Symbol:
@@ -61,7 +66,7 @@ class Trace:
                     stack.enter_context(self._marking(block))
             try:
                 outputs = [as_classic(x) for x in trace.run(self.net)]
-                group = mx.sym.Group(_named(outputs, self.shapes))
+                group = mx.sym.Group([*self._parts.values(), *_named(outputs, self.shapes)])
                 infer([group], self.shapes)
             except Exception as error:  # a block's code may raise any error for a symbol
                 raise ValueError(
@@ -70,11 +75,12 @@ class Trace:
                     f"that require arrays by HybridBlocks. {error}"
                 ) from error
         content = json.loads(group.tojson())
+        _join(content, list(self._parts))
         for node in content["nodes"]:
             attributes = node.get("attrs", {})
             if attributes.get("layout") == "NCW":
                 del attributes["layout"]  # the default, which the exporter cannot parse
-            why = _why_different(node["op"], attributes)
+            why = why_different(node["op"], attributes)
             if why:
                 raise ValueError(
                     f"{self._owner(node)} cannot be exported: its operator {node['op']} "
@@ -205,12 +211,15 @@ class Trace:
             first = (0, ndim - 1, *range(1, ndim - 1))
             inputs = [mx.sym.transpose(x, axes=first) for x in inputs[:2]] + inputs[2:]
         out, attributes = place(infer(inputs[:1], self.shapes)[0][2:])
-        count = sum(mark.operator.startswith(block.prefix + "window") for mark in self.marks.values())
+        count = self._calls[block.prefix] = self._calls.get(block.prefix, -1) + 1
         again = count or ""
         y = kind(*inputs, name=f"window{again}", **kwargs)
         name = y.name
         y = mx.sym.slice(y, begin=(None,) * ndim, end=(None, None, *out), name=f"fwd{again}")
         self.marks[y.name] = Mark(name, attributes)
+        (name,) = y.list_outputs()
+        self._parts[name] = y
+        y = mx.sym.var(name, shape=infer([y], self.shapes)[0])
         if last:
             y = mx.sym.transpose(y, axes=(0, *range(2, ndim), 1))
         return restore(y)
@@ -254,6 +263,20 @@ def _named(outputs, inputs):
     return [mx.sym.identity(part) for x in outputs for part in x]
 
 
+def _join(content, parts):
+    """Replace each variable that stands for a part by the part. The parts are the first outputs."""
+    nodes, heads = content["nodes"], content["heads"]
+    known = dict(zip(parts, heads))
+    found = {
+        i: known[node["name"]]
+        for i, node in enumerate(nodes)
+        if node["op"] == "null" and node["name"] in known
+    }
+    for node in nodes:
+        node["inputs"] = [found.get(entry[0], entry) for entry in node["inputs"]]
+    content["heads"] = [found.get(entry[0], entry) for entry in heads[len(parts) :]]
+
+
 def _name_apart(nodes):
     """Give operators different names, because MXNet's exporter treats those of one name as one."""
     taken = set()
@@ -262,37 +285,3 @@ def _name_apart(nodes):
         while node["op"] != "null" and node["name"] in taken:
             node["name"] = f"{name}_call{next(numbers)}"
         taken.add(node["name"])
-
-
-_TRUE = ("True", "true", "1")
-
-
-def _why_different(operator, attributes):
-    """Return what to change if MXNet's exporter would convert an operator incorrectly, or None."""
-
-    def given(name, default=""):
-        return attributes.get(name, default)
-
-    averages = (
-        operator == "Pooling" and given("pool_type") == "avg" and given("global_pool") not in _TRUE
-    )
-    if (
-        averages
-        and given("pooling_convention") == "full"
-        and given("count_include_pad", "True") in _TRUE
-    ):
-        return "Average pooling with ceil_mode=True requires count_include_pad=False"
-    if operator == "Pooling" and given("pool_type") == "lp" and given("p_value", "2") != "2":
-        return "Pooling of type 'lp' requires p_value=2"
-    by_class = given("id_index", "-1") != "-1" and given("force_suppress") not in _TRUE
-    if operator == "_contrib_box_nms" and by_class:
-        return "box_nms requires force_suppress=True, because boxes of all classes compete in ONNX"
-    if operator == "LeakyReLU" and given("act_type") == "prelu":
-        return "Its slopes would apply to the last axis: use LeakyReLU with one slope"
-    if operator == "LRN" and "knorm" not in attributes:
-        return "Give knorm explicitly, even if it is the default, 2"
-    if given("exclude") in _TRUE:
-        return "Give the axes themselves instead of exclude=True"
-    if operator == "_contrib_BilinearResize2D" and given("align_corners", "True") not in _TRUE:
-        return "BilinearResize2D requires align_corners=True"
-    return None

@@ -1,6 +1,6 @@
 """Construction of a net from a configuration: blocks for layers, and the steps between them."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
@@ -9,14 +9,8 @@ from . import graph
 from .arguments import Arguments, Unsupported
 from .calls import check_call, key_of, values_in
 from .inputs import input_of
-from .layers import (
-    BUILDERS,
-    Built,
-    Request,
-    build_operation,
-    custom_builder,
-    is_operation,
-)
+from .layers import Built, Request, build_operation, builder_of
+from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
 from .net import KerasNet
 from .owners import Owner, keep_to_inference
 from .steps import Steps
@@ -155,7 +149,7 @@ class _Builder:
 
     def _connected(self, layer: graph.Layer, call: graph.Call) -> List[Value]:
         """Add the steps of a call and return its outputs."""
-        builder = self._builder_of(layer, call)
+        builder = builder_of(layer, call, self.settings.custom)
         args, kwargs = (self._filled(part) for part in (call.args, call.kwargs))
         inputs = values_in((args, kwargs))
         if layer.name in self.shared or layer.model is not None:
@@ -172,23 +166,6 @@ class _Builder:
         if built.inference_only and call.number == 0:
             self.found.inference_only.append("/".join((*self.path, layer.name)))
         return self._added(layer, call, built, inputs)
-
-    def _builder_of(
-        self, layer: graph.Layer, call: graph.Call
-    ) -> Union[Callable[..., Built], graph.Model]:
-        """Return the builder of a layer, or the model of a nested one."""
-        name = layer.class_name.rpartition(">")[2]
-        custom = self.settings.custom.get(layer.class_name) or self.settings.custom.get(name)
-        if custom is not None:
-            return custom_builder(custom)
-        if layer.model is not None:
-            return layer.model
-        if is_operation(layer.class_name, layer.module, call.args):
-            return build_operation
-        if name in BUILDERS:
-            return BUILDERS[name]
-        why = "its code is in the file and is never run" if name == "Lambda" else "it is not known"
-        raise Unsupported(f"{why}: give custom={{{name!r}: builder}}")
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
         return Request(
@@ -270,6 +247,12 @@ class _Builder:
     ) -> List[Value]:
         if len(inputs) != len(model.inputs):
             raise ValueError(f"it has {len(model.inputs)} inputs and is called with {len(inputs)}")
+        given = inputs
+        if layer.distributed:
+            inputs = [
+                self.steps.in_order(x, sequence_order(x, self.settings.channels_first)) for x in inputs
+            ]
+            given = [step_of(x, layer.config) for x in inputs]
         inner = _Builder(
             model,
             self.settings,
@@ -279,18 +262,21 @@ class _Builder:
             self.trainable and layer.trainable,
         )
         before = len(self.found.problems)
-        result = inner.build(inputs, lambda rank: None)
+        result = inner.build(given, lambda rank: None)
         if result is None:
             if len(self.found.problems) == before:
                 raise ValueError("its outputs are not computed from its inputs")
             raise _Unknown
-        net, owners, outputs = result
+        block, owners, outputs = result
+        if layer.distributed:
+            block = TimeDistributed(block, inner.prefix)
+            outputs = [sequence_of(outputs, inputs[0])]
         if layer.name not in self.steps.blocks:
-            self.steps.blocks[layer.name] = net
+            self.steps.blocks[layer.name] = block
             self.taken[layer.name] = tuple(inputs)
             self.owners[layer.name] = Owner(
-                layer.name, layer.class_name, inner.trainable, (), owners, net
+                layer.name, layer.class_name, inner.trainable, (), owners, block
             )
-            self._keep_to_inference(call, net)
+            self._keep_to_inference(call, block)
         slots = self.steps.run(layer.name, inputs, len(outputs))
         return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]

@@ -2,6 +2,9 @@
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+#: The class that applies a layer or a model to each step of a sequence.
+TIME_DISTRIBUTED = "TimeDistributed"
+
 
 class Ref(NamedTuple):
     """Reference to one output of one call of a layer."""
@@ -31,12 +34,17 @@ class Layer(NamedTuple):
     class_name: str
     module: str  # module of the class; '' if not written
     config: Dict[str, Any]
-    model: Optional["Model"]  # the model itself, for a nested model
+    model: Optional["Model"]  # the model itself for a nested model, or the model in a TimeDistributed
 
     @property
     def trainable(self) -> bool:
         """Return whether Keras trains the layer."""
         return self.config.get("trainable") is not False
+
+    @property
+    def distributed(self) -> bool:
+        """Return whether the layer applies a model to each step of a sequence."""
+        return self.model is not None and self.class_name == TIME_DISTRIBUTED
 
 
 class Model(NamedTuple):

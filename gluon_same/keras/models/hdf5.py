@@ -2,12 +2,13 @@
 
 import io
 import math
-import mmap
 import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
+
+_FLOAT = np.dtype("<f4")
 
 
 class Hdf5:
@@ -18,13 +19,13 @@ class Hdf5:
     group : h5py.Group
     path : str
         Path of the file, for error messages.
-    content : bytes or mmap
+    content : bytes
         The whole file.
     most : int
         Maximum total size of all arrays in bytes.
     """
 
-    def __init__(self, group: Any, path: str, content: Union[bytes, mmap.mmap], most: int):
+    def __init__(self, group: Any, path: str, content: bytes, most: int):
         self.path = path
         self._content = content
         self._checked = False  # whether the heaps have been checked
@@ -87,20 +88,23 @@ class Hdf5:
             return _read(found, np.empty(shape, np.float32 if dtype.kind == "f" else dtype))
 
     def floats(self, where: str) -> np.ndarray:
-        """Return an array as float32; as a view of the file if it is stored in this form."""
+        """Return an array as float32; as a view of the content if it is stored in this form."""
         with self._explained(where):
             found, shape, dtype = self._charged(where)
             start = found.get_offset()  # None unless the array is stored in one piece
-            if start is None or dtype != np.dtype("<f4"):
+            if start is None or dtype != _FLOAT:
                 return _read(found, np.empty(shape, np.float32))
-            return np.frombuffer(self._content, dtype, math.prod(shape), start).reshape(shape)
+            return np.ndarray(shape, dtype, self._content, start)
 
     def _charged(self, where):
         """Return a dataset of numbers with its shape and dtype, and count its size."""
+        import h5py
+
         found = self._dataset(where)
-        shape, dtype = found.shape, found.dtype
+        kind, shape = found.get_type(), found.shape
         if shape is None:
             raise ValueError("it is empty")
+        dtype = _FLOAT if kind.equal(h5py.h5t.IEEE_F32LE) else kind.dtype  # which takes long
         if dtype.kind not in "fiub":
             raise ValueError(f"it contains {dtype}, not numbers")
         size = math.prod(shape) * max(dtype.itemsize, 4)
@@ -191,12 +195,12 @@ def open_hdf5(path: str, source: Union[str, io.BytesIO], most: int) -> Iterator[
         file.close()
 
 
-def _content(source: Union[str, io.BytesIO]) -> Union[bytes, mmap.mmap]:
-    """Return the content of a file as a memory map, so that only used parts are read."""
+def _content(source: Union[str, io.BytesIO]) -> bytes:
+    """Return the content of a file. A map of the file would end the process if the file shrinks."""
     if isinstance(source, io.BytesIO):
         return source.getvalue()
     with open(source, "rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return file.read()
 
 
 def _read(dataset, array):

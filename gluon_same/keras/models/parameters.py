@@ -10,8 +10,8 @@ from mxnet.gluon import Block, Parameter
 from .hdf5 import Hdf5
 from .layers import Weight
 
-#: Rows that are copied at once. A row of a transposed array is a column, which is read in cache lines.
-_ROWS = 32
+#: Rows and columns of a transposed array that are copied at once, so that both sides stay in the cache.
+_ROWS, _COLUMNS = 128, 32
 
 
 class Put:
@@ -89,12 +89,21 @@ class _Source:
         """Return the values in a new NDArray."""
         array = mx.nd.empty(self.shape, ctx, self.dtype)
         if ctx.device_type == "cpu":
-            target = _memory_of(array)
-            for start in range(0, len(target), _ROWS):
-                target[start : start + _ROWS] = self.value[start : start + _ROWS]
+            _copy(self.value, _memory_of(array))
         else:
             array[:] = self.value
         return array
+
+
+def _copy(source: np.ndarray, target: np.ndarray) -> None:
+    """Copy an array, tile by tile if its first two axes are transposed."""
+    if source.ndim < 2 or source.strides[0] >= source.strides[1]:
+        target[...] = source
+        return
+    for row in range(0, target.shape[0], _ROWS):
+        for column in range(0, target.shape[1], _COLUMNS):
+            tile = slice(row, row + _ROWS), slice(column, column + _COLUMNS)
+            target[tile] = source[tile]
 
 
 def _memory_of(array: mx.nd.NDArray) -> np.ndarray:

@@ -51,7 +51,8 @@ class Grouped:
             own = "/".join(filter(None, (group, self._layers, f"{kind}_{count}" if count else kind)))
             self.groups[(*path, layer.name)] = own
             if layer.model is not None:
-                self._name_groups(layer.model, (*path, layer.name), own)
+                inner = f"{own}/layer" if layer.distributed else own
+                self._name_groups(layer.model, (*path, layer.name), inner)
 
     def arrays(self, path: Path) -> List[np.ndarray]:
         """Return all arrays of a layer."""

@@ -138,3 +138,19 @@ def inference_inside(keras):
     x = L.BatchNormalization(name="outer_norm")(x, training=False)
     x = L.GlobalAveragePooling2D(name="pool")(x)
     return keras.models.Model(start, L.Dense(2, name="head")(L.Dropout(0.0, name="dropout")(x)))
+
+
+@form([(2, 3, 6, 5, 3)], [(1, 4, 7, 8, 3)], every_kind=True, since=(2, 3))
+def time_distributed_models(keras):
+    """A functional model on each image of a sequence, and a Sequential on each vector behind it."""
+    L = keras.layers
+    frozen = L.Conv2D(4, 1, name="frozen")
+    frozen.trainable = False
+    free = [L.Conv2D(2, 3, padding="same", strides=2, name="free"), L.BatchNormalization(name="norm")]
+    images = small_block(keras, "images", [frozen, *free])
+    top = [L.GlobalAveragePooling2D(name="pool"), L.Dense(3, activation="tanh", name="dense")]
+    vectors = sequential_of(keras, (None, None, 2), top, "vectors")
+    start = L.Input((None, None, None, 3), name="data")
+    x = L.TimeDistributed(images, name="each_image")(start)
+    y = L.TimeDistributed(vectors, name="each_vector")(L.ReLU(name="relu")(x))
+    return keras.models.Model(start, [L.LSTM(2, name="lstm")(y), x])

@@ -16,7 +16,12 @@ def parameter(value, ctx=None, **kwargs):
     return made
 
 
-@pytest.mark.parametrize("value", [VALUE, VALUE.T, VALUE.reshape(5, 6, 10, 10).transpose(3, 2, 0, 1)])
+LARGE = np.arange(42000, dtype=np.float32).reshape(140, 300)  # more than a tile in both directions
+
+
+@pytest.mark.parametrize(
+    "value", [VALUE, LARGE, LARGE.T, VALUE.reshape(5, 6, 10, 10).transpose(3, 2, 0, 1), VALUE[0]]
+)
 def test_values_are_copied_in_any_order(value):
     made = parameter(value)
     expected = value.copy()

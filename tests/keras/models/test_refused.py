@@ -17,6 +17,10 @@ INPUTS = {
     "single": (),
 }
 
+#: A model with two outputs.
+FORK = functional(image(3), layer("ReLU", "one", "image"), layer("ReLU", "two", "image"))
+FORK["config"]["output_layers"] = [["one", 0, 0], ["two", 0, 0]]
+
 #: Class, input or inputs, arguments, and words of the message.
 LAYERS = [
     (
@@ -89,6 +93,9 @@ LAYERS = [
         {"layer": {"class_name": "ZeroPadding1D", "config": {"padding": 1}}},
         "an inner layer of class 'ZeroPadding1D' is not supported",
     ),
+    ("TimeDistributed", "words", {"layer": FORK}, "an inner model with 2 outputs is not supported"),
+    ("TimeDistributed", "vector", {"layer": FORK}, "has no time axis"),
+    ("TimeDistributed", "words", {"layer": FORK, "strange": 1}, "strange=1 is not known"),
     ("Add", ("image", "words"), {}, "have different ranks"),
     ("Subtract", ("image", "image", "image"), {}, "it has 3 inputs"),
     ("Multiply", ("words", "other"), {}, "do not fit each other"),

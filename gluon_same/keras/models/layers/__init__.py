@@ -11,6 +11,6 @@ from . import (  # noqa: F401  each registers its builders
     sizes,
     wrappers,
 )
-from .custom import custom_builder  # noqa: F401
-from .operations import build_operation, is_operation  # noqa: F401
-from .table import BUILDERS, Built, Request, Weight  # noqa: F401
+from .choice import builder_of  # noqa: F401
+from .operations import build_operation  # noqa: F401
+from .table import Built, Request, Weight  # noqa: F401

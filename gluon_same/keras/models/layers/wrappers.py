@@ -1,11 +1,11 @@
-"""TimeDistributed, which applies a layer to each step of a sequence."""
+"""TimeDistributed, which applies a layer or a model to each step of a sequence."""
 
-from typing import Any, Optional
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from mxnet.gluon import HybridBlock
 
 from ..arguments import Arguments, Unsupported
-from ..values import Order, Shape, Value
+from ..values import Order, Shape, Value, keras_order
 from .table import BUILDERS, Built, Request, builds
 
 
@@ -32,8 +32,7 @@ def _time_distributed(request: Request, x: Value) -> Built:
     class_name = given.get("class_name") if isinstance(given, dict) else None
     if class_name not in BUILDERS or not isinstance(given.get("config"), dict):
         raise Unsupported(f"an inner layer of class {class_name!r} is not supported")
-    if x.rank < 3:
-        raise ValueError(f"its input of shape {x.shape} has no time axis")
+    _check_rank(x)
     arguments = Arguments(given["config"])
     inner = request._replace(class_name=class_name, arguments=arguments)
     # Dense applies to the last axis of arrays of any rank.
@@ -46,7 +45,7 @@ def _time_distributed(request: Request, x: Value) -> Built:
 
 
 def _on_steps(request: Request, inner: Request, x: Value) -> Built:
-    order = x.order if x.order[:2] == (0, 1) else tuple(range(x.rank))
+    order = sequence_order(x, keras_order)
     step = Value(-1, _step(x.shape), _step(x.open), _inner(order), nonnegative=x.nonnegative)
     built = BUILDERS[inner.class_name](inner, step)
     if built.more or built.padding:
@@ -61,6 +60,43 @@ def _on_steps(request: Request, inner: Request, x: Value) -> Built:
     return built._replace(
         block=block, rule=rule, order=_outer(built.order or taken), takes=(_outer(taken),)
     )
+
+
+def sequence_order(x: Value, order: Callable[[int], Order]) -> Order:
+    """Return an order for a sequence that keeps its steps together.
+
+    Parameters
+    ----------
+    x : Value
+    order : callable
+        Returns the order of a step's axes, by their number, if the steps must be moved.
+    """
+    _check_rank(x)
+    return x.order if x.order[:2] == (0, 1) else _outer(order(x.rank - 1))
+
+
+def step_of(x: Value, config: Dict[str, Any]) -> Value:
+    """Return the input of a model that TimeDistributed applies to each step of a sequence."""
+    arguments = Arguments(config)
+    arguments.ignore("layer")
+    arguments.finish()
+    return x._replace(shape=_step(x.shape), open=_step(x.open), order=_inner(x.order))
+
+
+def sequence_of(outputs: Sequence[Value], x: Value) -> Value:
+    """Return the output of TimeDistributed from that of its model, for a sequence ``x``."""
+    if len(outputs) != 1:
+        raise Unsupported(f"an inner model with {len(outputs)} outputs is not supported")
+    (y,) = outputs
+    shape, known = (
+        (sizes[0], whole[1], *sizes[1:]) for sizes, whole in ((y.shape, x.shape), (y.open, x.open))
+    )
+    return y._replace(shape=shape, open=known, order=_outer(y.order))
+
+
+def _check_rank(x: Value) -> None:
+    if x.rank < 3:
+        raise ValueError(f"its input of shape {x.shape} has no time axis")
 
 
 def _step(shape: Shape) -> Shape:
