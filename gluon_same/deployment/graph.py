@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import mxnet as mx
 import numpy as np
 
-from ..symbols import VERSION
+from ..symbols import VERSION, aside
 
 Shape = Tuple[int, ...]
 
@@ -162,7 +162,7 @@ class Graph:
         """Return a parameter's values; None if the entry is not a parameter."""
         if entry.node.op != "null" or entry.node.name not in self.params:
             return None
-        return self.params[entry.node.name].asnumpy()
+        return aside(self.params[entry.node.name].asnumpy)
 
     def new(self, op: str, near: Node, inputs: Sequence[Entry], **attrs: Any) -> Entry:
         """Return the result of a new operator, named after a node."""
@@ -172,7 +172,11 @@ class Graph:
         """Return a new parameter, named after a node."""
         name = self._fresh(f"{near.name}_{word}")
         context = next((p.context for p in self.params.values()), mx.cpu())
-        values = values if isinstance(values, mx.nd.NDArray) else mx.nd.array(values, dtype="float32")
+        values = (
+            values
+            if isinstance(values, mx.nd.NDArray)
+            else aside(mx.nd.array, values, context, "float32")
+        )
         self.params[name] = values.as_in_context(context)
         return Node("null", name, __shape__=values.shape).out
 

@@ -50,10 +50,10 @@ def convert(
         Model that is not checked yet.
     """
     from mxnet.onnx.mx2onnx._export_onnx import MXNetGraph
-    from onnx import helper, mapping
+    from onnx import helper
 
     shapes = [shape for shape, _ in variables]
-    types = [mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(dtype)] for _, dtype in variables]
+    types = [helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for _, dtype in variables]
     how = {"opset_version": OPSET, "dynamic": free is not None, "dynamic_input_shapes": free}
     with _unchecked():
         graph = MXNetGraph().create_onnx_graph_proto(symbol, {}, shapes, types, **how)

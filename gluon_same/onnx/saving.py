@@ -58,9 +58,9 @@ def _without_graph(model):
 
 def _head_of(name, value):
     """Return the serialized form of a weight up to its numbers."""
-    from onnx import GraphProto, TensorProto, mapping
+    from onnx import GraphProto, TensorProto, helper
 
-    kind = mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(value.dtype)]
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(value.dtype))
     tensor = TensorProto(name=name, dims=value.shape, data_type=kind).SerializeToString()
     tensor += _field(TensorProto.RAW_DATA_FIELD_NUMBER, _bytes_of(value))
     return _field(GraphProto.INITIALIZER_FIELD_NUMBER, len(tensor) + _bytes_of(value)) + tensor

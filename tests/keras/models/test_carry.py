@@ -48,7 +48,7 @@ def cases():
                     yield archive, make, ending, True
 
 
-@pytest.mark.parametrize("archive, make, ending, alone", cases())
+@pytest.mark.parametrize("archive, make, ending, alone", list(cases()))
 def test_the_net_computes_what_keras_does(tmp_path, archive, make, ending, alone):
     model = Golden(archive, make.__name__, ending, tmp_path)
     net = make()
