@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import time
+import zipfile
 from typing import Any, List, Tuple
 
 import mxnet as mx
@@ -107,12 +108,17 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
     from .. import summary
     from ..keras import load_model
 
+    data = None if args.data is None else _samples(args.data)
     progress("reading the model")
     net = load_model((args.model, args.weights) if args.weights else args.model, layout=args.layout)
     shapes = [_shape(saved, fixed, args) for saved, fixed in zip(net.plan.saved, net.plan.fixed)]
     if args.deploy and args.size is None and any(None in saved[1:] for saved in net.plan.saved):
         raise ValueError(
             "--deploy is for one input size, and the model accepts many: give --size HxW, too"
+        )
+    if data is not None and len(data) != len(shapes):
+        raise ValueError(
+            f"{args.data} contains {len(data)} arrays: give one for each of {len(shapes)} inputs"
         )
     progress("listing its layers")
     table = str(summary(net, *shapes))
@@ -135,7 +141,7 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
             written.append(f"No {path}.onnx: {error}")
     if args.deploy:
         progress("deploying it")
-        written += _deploy(args, net, shapes, f"{path}-deployed")
+        written += _deploy(args, net, shapes, data, f"{path}-deployed")
     return written
 
 
@@ -151,7 +157,7 @@ def _check(args):
         raise ValueError("--dtype int8 requires samples of the model's inputs: give --data FILE, too")
 
 
-def _deploy(args, net, shapes, path):
+def _deploy(args, net, shapes, data, path):
     """Write the net for one size. Return the report and the names of the files."""
     from .. import deploy
 
@@ -159,7 +165,7 @@ def _deploy(args, net, shapes, path):
         net,
         *[(args.batch or 1, *shape[1:]) for shape in shapes],
         dtype=args.dtype or "float32",
-        data=None if args.data is None else _samples(args.data),
+        data=data and [data],
         tune=not args.no_tune,
         portable=args.portable,
     )
@@ -168,9 +174,12 @@ def _deploy(args, net, shapes, path):
 
 
 def _samples(path):
-    """Return the arrays of a file as one batch."""
-    found = np.load(path)
-    return [tuple(found[name] for name in found.files)] if hasattr(found, "files") else found
+    """Return the arrays of a file."""
+    try:
+        found = np.load(path)
+        return tuple(found[name] for name in found.files) if hasattr(found, "files") else (found,)
+    except (EOFError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"--data {path} is not a .npy or .npz file of numbers: {error}") from None
 
 
 def _with_onnx(args):

@@ -197,7 +197,8 @@ def _averages_planes(node):
 def _scaled_channels(graph, node):
     """Return the index and shape of the product's input whose channels the other input scales.
 
-    Return ``(None, None)`` for all other operators."""
+    Return ``(None, None)`` for all other operators.
+    """
     if node.op != "broadcast_mul":
         return None, None
     shapes = [graph.shape(entry) for entry in node.inputs]

@@ -77,7 +77,8 @@ def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context
     Raises
     ------
     TypeError, ValueError
-        If an array has another shape, or the samples do not fill one batch.
+        If an array has another shape or contains a NaN or an infinity, if the inputs have different
+        numbers of samples, or if the samples do not fill one batch.
     """
     if hasattr(data, "shape"):
         data = [data]
@@ -95,10 +96,15 @@ def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context
             array = array.asnumpy() if hasattr(array, "asnumpy") else np.asarray(array)
             if array.shape[1:] != shape[1:]:
                 raise ValueError(f"data of shape {array.shape} do not fit an input of shape {shape}")
+            if not np.issubdtype(array.dtype, np.number) or not np.isfinite(array).all():
+                raise ValueError("data contain values that are not finite numbers: give typical samples")
             part.append(array.astype("float32"))
         if sum(map(len, parts[0])) >= most:
             break
     wholes = [np.concatenate(part) if part else np.zeros((0,)) for part in parts]
+    if len({len(whole) for whole in wholes}) > 1:
+        counts = ", ".join(str(len(whole)) for whole in wholes)
+        raise ValueError(f"data have {counts} samples: give the same number for each input")
     size = shapes[0][0]
     count = min(len(wholes[0]), most) // size
     if not count:

@@ -115,6 +115,23 @@ def test_a_deployed_graph_gives_the_numbers_of_keras(tmp_path, capsys, options):
     assert "BatchNorm" not in graph and ("_sg_mkldnn" not in graph or "--portable" not in options)
 
 
+@pytest.mark.parametrize(
+    "name, write, words",
+    [
+        ("text.npy", lambda path: path.write_text("1, 2, 3"), "text.npy is not a .npy or .npz file"),
+        ("cut.npy", lambda path: path.write_bytes(b"\x93NUMPY"), "cut.npy is not a .npy or .npz file"),
+        ("cut.npz", lambda path: path.write_bytes(b"PK\x03\x04"), "cut.npz is not a .npy or .npz file"),
+        ("two.npz", lambda path: np.savez(path, np.zeros(1), np.ones(1)), "two.npz contains 2 arrays"),
+    ],
+)
+def test_files_without_samples_are_refused(path, tmp_path, capsys, name, write, words):
+    text, weights = path
+    write(tmp_path / name)
+    options = ["--size", "8", "--deploy", "--dtype", "int8", "--data", str(tmp_path / name)]
+    assert main(["convert", text, str(tmp_path / "out"), "--weights", weights, *options]) == 1
+    assert words in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("ending", ["npy", "npz"])
 def test_a_graph_is_deployed_in_int8(path, tmp_path, capsys, ending):
     text, weights = path

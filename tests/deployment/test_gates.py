@@ -97,7 +97,7 @@ def test_scaling_is_exact():
         swish(convolution(X)),
         convolution(swish(convolution(X))) + swish(convolution(X)),
         convolution(convolution(X) * sigmoid(convolution(X))),
-        F.concat(swish(convolution(X)), X, dim=1),
+        F.concat(swish(convolution(X)), convolution(X), dim=1),
         F.FullyConnected(swish(F.FullyConnected(X, num_hidden=4)), num_hidden=3),
         convolution(squeeze_excite(swish(convolution(X, kernel=3))), 4),
     ],

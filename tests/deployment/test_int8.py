@@ -57,6 +57,13 @@ def test_what_does_not_fit_is_named():
         batches_of([samples(2)], (SHAPE, SHAPE), mx.cpu())
     with pytest.raises(ValueError, match="1 samples: give at least the 2"):
         batches_of(samples(1), (SHAPE,), mx.cpu())
+    with pytest.raises(ValueError, match="4, 2 samples: give the same number"):
+        batches_of([(samples(4), samples(2))], (SHAPE, SHAPE), mx.cpu())
+    with pytest.raises(ValueError, match="not fit an input"):
+        batches_of(np.zeros((2, 4)), (SHAPE,), mx.cpu())
+    for value in (np.nan, np.inf, "a"):
+        with pytest.raises(ValueError, match="not finite numbers"):
+            batches_of(np.full(SHAPE, value), (SHAPE,), mx.cpu())
 
 
 def returned_and_used(F, y):
