@@ -140,14 +140,17 @@ def randomize(model, seed):
         return old
 
     redraw(drawn)
-    norms = [layer for layer in layers_of(model) if type(layer).__name__ == "BatchNormalization"]
-    momenta = [layer.momentum for layer in norms]
-    for layer in norms:
-        layer.momentum = 0.0
+    # Statistics of one call without dropout, which would make them random.
+    settings = {"momentum": 0.0, "rate": 0.0}
+    olds = []
+    for layer in layers_of(model):
+        for name in settings.keys() & vars(layer).keys():
+            olds.append((layer, name, getattr(layer, name)))
+            setattr(layer, name, settings[name])
     size = model.input_shape[1] or SIZES[0]
     model(data(model, size, BATCH), training=True)
-    for layer, momentum in zip(norms, momenta):
-        layer.momentum = momentum
+    for old in olds:
+        setattr(*old)
     redraw(shaken)
 
 
