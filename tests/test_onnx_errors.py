@@ -7,7 +7,7 @@ import mxnet as mx
 import onnx
 import pytest
 
-from gluon_same import functional, model_zoo, nn
+from gluon_same import model_zoo, nn
 from gluon_same.onnx import export_model
 from gluon_same.onnx.check import compare
 
@@ -37,11 +37,6 @@ def of(function):
     return nn.HybridLambda(function, prefix="it_")
 
 
-class Strided(nn.HybridBlock):
-    def hybrid_forward(self, F, x):
-        return functional.pooling(F, x, kernel=(3, 2), stride=2, pool_type="avg")
-
-
 SHAPE = (1, 3, 9, 10)
 
 
@@ -50,7 +45,6 @@ SHAPE = (1, 3, 9, 10)
     [
         (lambda_net, r"net_odd \(HybridLambda\).*operator erfinv \(net_odd_erfinv0\)"),
         (plain_net, r"plain \(Plain\) could not be traced"),
-        (lambda: Strided(prefix="mine_"), r"mine \(Strided\).*functional"),
         (suppressing_net, r"boxes \(HybridLambda\).*box_nms.*force_suppress"),
         (lambda: nn.AvgPool2D(3, 2, 1, ceil_mode=True), r"\(AvgPool2D\).*count_include_pad=False"),
         (lambda: nn.PReLU(in_channels=3), r"\(PReLU\).*LeakyReLU"),

@@ -85,7 +85,7 @@ def export_model(
     -----
     Each block of :mod:`gluon_same.nn` becomes one ONNX operator, with a Transpose before and after it if
     its channels come last. Calls of :mod:`gluon_same.functional` in a net are exported operator by
-    operator, if MXNet's exporter supports them.
+    operator. A loop over steps (``F.contrib.foreach``) becomes a Scan.
 
     onnxruntime does not support ``auto_pad`` for dilated windows, and computes wrong numbers for windows
     whose stride exceeds their span. ``dynamic=True`` raises an error for these if their padding depends

@@ -6,6 +6,8 @@ from typing import Any, Dict, Optional, Sequence, Set, Tuple
 import mxnet as mx
 import numpy as np
 
+from . import operators
+
 #: The operator set that MXNet's exporter writes, and the file format that belongs to it.
 OPSET, IR = 13, 7
 
@@ -54,8 +56,14 @@ def convert(
 
     shapes = [shape for shape, _ in variables]
     types = [helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for _, dtype in variables]
+
+    def results():
+        internals = symbol.get_internals()
+        given = dict(zip(symbol.list_inputs(), shapes))
+        return dict(zip(internals.list_outputs(), internals.infer_shape_partial(**given)[1]))
+
     how = {"opset_version": OPSET, "dynamic": free is not None, "dynamic_input_shapes": free}
-    with _unchecked():
+    with _unchecked(), operators.added(MXNetGraph.registry_, OPSET, results):
         graph = MXNetGraph().create_onnx_graph_proto(symbol, {}, shapes, types, **how)
     return helper.make_model(graph)
 
@@ -157,9 +165,10 @@ def _keep_zeros(graph):
 
 
 def used_in(graph: Any) -> Set[str]:
-    """Return the names that the operators and the outputs of a graph use."""
+    """Return the names that the operators and the outputs of a graph use, also inside of loops."""
     names = {name for node in graph.node for name in node.input}
-    return names.union(value.name for value in graph.output)
+    bodies = [each.g for node in graph.node for each in node.attribute if each.HasField("g")]
+    return names.union(*map(used_in, bodies), (value.name for value in graph.output))
 
 
 def _order(values, names):

@@ -121,15 +121,9 @@ class Trace:
                 node = found
         if not node:
             return f"{self.net.name} could not be exported: {error}"
-        hint = ""
-        if node["op"] in ("slice_like", "slice"):
-            hint = (
-                ". It does not support the graphs of gluon_same.functional for every size: use the "
-                "blocks of gluon_same.nn, or give in_size"
-            )
         return (
             f"{self._owner(node)} cannot be exported: MXNet's ONNX exporter rejected its operator "
-            f"{node['op']} ({node['name']}): {error}{hint}"
+            f"{node['op']} ({node['name']}): {error}"
         )
 
     def _owner(self, node):

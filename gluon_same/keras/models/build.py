@@ -269,7 +269,7 @@ class _Builder:
             raise _Unknown
         block, owners, outputs = result
         if layer.distributed:
-            block = TimeDistributed(block, inner.prefix)
+            block = TimeDistributed(block, inputs[0].rank, inner.prefix)
             outputs = [sequence_of(outputs, inputs[0])]
         if layer.name not in self.steps.blocks:
             self.steps.blocks[layer.name] = block

@@ -160,14 +160,10 @@ def test_every_kind_of_file(golden, archive, name, ending):
     assert differences(call(net, map(model.first, inputs)), expected) == {}
 
 
-EXPORTED = ["conv2d", "depthwise", "pool2d", "nested", "padded_convolutions", "residual", "several"]
-EXPORTED += ["shared_layers", "shared_models", "squeeze_excite", "activation_layer_argument"]
+EXPORTED = {case.values[1]: case for case in cases(first_kind)}  # each model of one version of Keras
 
 
-@pytest.mark.parametrize(
-    "archive, name, ending",
-    cases(lambda name, endings, ending: name in EXPORTED and first_kind(name, endings, ending)),
-)
+@pytest.mark.parametrize("archive, name, ending", EXPORTED.values())
 def test_exported_nets_compute_it_as_well(golden, archive, name, ending):
     """In onnxruntime, at every size."""
     import onnxruntime
@@ -175,11 +171,14 @@ def test_exported_nets_compute_it_as_well(golden, archive, name, ending):
     model = golden(archive, name, ending)
     net, path = model.load(), str(Path(model.path).with_suffix(".onnx"))
     first, _ = next(model.runs())
-    export_model(net, [model.first(each).shape for each in first], path, dynamic=True, check=False)
+    shapes, dtypes = zip(*((model.first(each).shape, each.dtype) for each in first))
+    export_model(net, shapes, path, dynamic=True, check=False, dtype=dtypes)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     names = [each.name for each in session.get_inputs()]
     for inputs, outputs in model.runs():
         arrays = [np.ascontiguousarray(model.first(each)) for each in inputs]
+        if any(array.shape[1] != shape[1] for array, shape in zip(arrays, shapes)):
+            continue  # axis 1 has a fixed size in the file
         expected = {key: model.first(value) for key, value in outputs.items()}
         assert differences(session.run(None, dict(zip(names, arrays))), expected) == {}
 

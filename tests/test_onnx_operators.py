@@ -1,0 +1,150 @@
+"""ONNX forms of operators that MXNet's exporter lacks."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from gluon_same import functional, nn
+from gluon_same.onnx import export_model
+from tests.onnx_files import close, operators, reader, ready
+
+SHAPES = [(2, 4, 6, 5), (1, 4, 8, 7)]
+
+
+def arrays(shape, seed=0):
+    return mx.nd.array(np.random.RandomState(seed).normal(size=shape))
+
+
+def exported(net, tmp_path, shapes=SHAPES):
+    """Compare a file for every size with the net, at two sizes."""
+    inputs = [arrays(shape) for shape in shapes]
+    ready(net, inputs[0])
+    for parameter in net.collect_params().values():
+        parameter.set_data(mx.nd.random.uniform(0.5, 2, parameter.shape))
+    path = export_model(net, shapes[0], tmp_path / "net.onnx", dynamic=True)
+    run = reader(path)
+    for x in inputs:
+        close(run(x), net(x))
+    return operators(path)
+
+
+def compared(F, x):
+    return F.concat(x >= 0.1, x <= 0.1, dim=1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda F, x: F.reverse(x, axis=2),
+        lambda F, x: F.reverse(x, axis=(1, 3)),
+        lambda F, x: F.broadcast_maximum(x, F.mean(x, axis=1, keepdims=True)),
+        lambda F, x: F.rsqrt(F.abs(x) + 0.1),
+        lambda F, x: F.expm1(x),
+        lambda F, x: 2.5**x - 1.5,
+        lambda F, x: 1.5 - x,
+        compared,
+    ],
+)
+def test_elementwise_operators(tmp_path, capfd, function):
+    exported(nn.HybridLambda(function), tmp_path)
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [
+        (-2,),
+        (-3, -2),
+        (-3, -3),
+        (0, -3, 0),
+        (0, 0, -3),
+        (0, -3, -1),
+        (0, -4, 2, -1, -2),
+        (0, -4, -1, 2, 0, 0),
+        (0, 0, -4, 2, -1, 0),
+        (-4, 1, -1, -2),
+        (0, 2, -1),
+    ],
+)
+def test_codes_of_reshape(tmp_path, codes):
+    exported(nn.HybridLambda(lambda F, x: F.reshape(x, shape=codes)), tmp_path)
+
+
+@pytest.mark.parametrize("axis", [0, 2, 3, -1])
+def test_normalization_of_any_axis(tmp_path, axis):
+    shapes = [(2, 4, 6, 5), (2, 4, 6, 5)] if axis == 0 else [(2, 4, 6, 5), (3, 4, 6, 5)]
+    found = exported(nn.BatchNorm(axis=axis, epsilon=0.01), tmp_path, shapes)
+    assert "BatchNormalization" in found
+
+
+WINDOWS = [
+    dict(kernel=(3, 2), stride=2),
+    dict(kernel=(4, 3), stride=(1, 3)),
+    dict(kernel=(2, 5), stride=(3, 2), pad="same_lower"),
+    dict(kernel=(3, 4), stride=(2, 1), pad="valid"),
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("kind", ["max", "avg", "convolution", "deconvolution"])
+def test_functions_at_every_size(tmp_path, window, kind):
+    class Net(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.weight = self.params.get("weight", shape=(4, 4, *window["kernel"]))
+
+        def hybrid_forward(self, F, x, weight):
+            if kind in ("max", "avg"):
+                return functional.pooling(F, x, pool_type=kind, **window)
+            return getattr(functional, kind)(F, x, weight, num_filter=4, **window)
+
+    exported(Net(), tmp_path, [(2, 4, 6, 5), (1, 4, 8, 7), (1, 4, 7, 10)])
+
+
+@pytest.mark.parametrize(
+    "begin, end, step",
+    [
+        ((None, 1), (None, -1), ()),
+        ((None, None, -1), (None, None, 0), (1, 1, -2)),
+        ((0, 3, None), (1, None, None), (None, -1, -1)),
+    ],
+)
+def test_slices(tmp_path, begin, end, step):
+    exported(nn.HybridLambda(lambda F, x: F.slice(x, begin=begin, end=end, step=step)), tmp_path)
+
+
+class Loop(nn.HybridBlock):
+    """A loop over two sequences, with two states and a weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = self.params.get("weight", shape=(3, 3))
+
+    def hybrid_forward(self, F, x, weight):
+        def step(inputs, states):
+            one, other = inputs
+            first, second = states
+            first = F.clip(F.dot(first, weight) + F.clip(one, -0.5, 0.5), -1, 1)
+            return [first * 0.5, 1 - other], [first, second + other * 0.5]
+
+        steps = F.transpose(x, axes=(2, 0, 1))
+        first = F.zeros_like(F.squeeze(F.slice_axis(steps, axis=0, begin=0, end=1), axis=0))
+        states = [first, first + 1]
+        outputs, states = F.contrib.foreach(step, [steps, F.reverse(steps, axis=0)], states)
+        return [*outputs, *states]
+
+
+def test_a_loop(tmp_path):
+    assert "Scan" in exported(Loop(), tmp_path, [(2, 3, 5), (1, 3, 7)])
+
+
+def test_two_loops(tmp_path):
+    class Two(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.one, self.other = Loop(), Loop()
+
+        def hybrid_forward(self, F, x):
+            return self.one(x)[2] + self.other(x)[3]
+
+    assert exported(Two(), tmp_path, [(2, 3, 5), (1, 3, 7)]).count("Scan") == 2
