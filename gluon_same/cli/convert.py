@@ -111,7 +111,7 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
     data = None if args.data is None else _samples(args.data)
     progress("reading the model")
     net = load_model((args.model, args.weights) if args.weights else args.model, layout=args.layout)
-    shapes = [_shape(saved, fixed, args) for saved, fixed in zip(net.plan.saved, net.plan.fixed)]
+    shapes = [_shape(saved, fixed, args) for saved, fixed in zip(net.plan.saved, net.input_sizes)]
     if args.deploy and args.size is None and any(None in saved[1:] for saved in net.plan.saved):
         raise ValueError(
             "--deploy is for one input size, and the model accepts many: give --size HxW, too"

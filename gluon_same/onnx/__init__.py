@@ -54,8 +54,9 @@ def export_model(
     path : str or path-like
         The file, which is written as a whole or not at all.
     dynamic : bool
-        Whether batch and spatial sizes (axis 0, and axes from 2 on) of every input stay free.
-        ``input_shapes`` are then one example.
+        Whether batch and spatial sizes (axis 0, and axes from 2 on) of every input stay free; for a net
+        of :func:`gluon_same.keras.load_model`, all sizes that it does not require. ``input_shapes`` are
+        then one example.
     dtype : str, or a list of them, optional
         dtype of the inputs; that of the net's parameters by default. onnxruntime does not support
         convolution in float64.
@@ -124,12 +125,12 @@ def export_model(
     given.update(zip(names, zip(shapes, dtypes)))
     # It requires the inputs' shapes in the order in which the graph uses the inputs.
     used = [name for name in symbol.list_inputs() if name in given]
-    free = [_free(given[name][0]) if name in names else given[name][0] for name in used]
+    free = dict(zip(names, _free_axes(net, shapes))) if dynamic else {}
     with tempfile.TemporaryDirectory(prefix=".onnx-", dir=folder) as scratch:
         part = os.path.join(scratch, "model.onnx")
         try:
-            model = graph.convert(symbol, [given[name] for name in used], free if dynamic else None)
-            graph.finish(model, trace.marks, names, trace.outputs(symbol), dynamic)
+            model = graph.convert(symbol, {name: given[name] for name in used}, free)
+            graph.finish(model, trace.marks, names, trace.outputs(symbol), free)
             save(model, values, part)
         except Exception as error:  # the exporter raises errors of many types
             raise ValueError(trace.explain(error)) from error
@@ -139,8 +140,12 @@ def export_model(
     return path
 
 
-def _free(shape):
-    return tuple(n if axis == 1 else None for axis, n in enumerate(shape))
+def _free_axes(net, shapes):
+    """Return the axes of each input whose sizes a dynamic file leaves free."""
+    sizes = getattr(net, "input_sizes", None)
+    if sizes is None:
+        return [(0, *range(2, len(shape))) for shape in shapes]
+    return [tuple(axis for axis, n in enumerate(each) if n is None) for each in sizes]
 
 
 def _as_dtypes(dtype, net, count):

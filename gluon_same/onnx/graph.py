@@ -1,7 +1,7 @@
 """Set the padding of marked operators in an exported ONNX graph."""
 
 from contextlib import contextmanager
-from typing import Any, Dict, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Sequence, Set, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -11,7 +11,7 @@ from . import operators
 #: The operator set that MXNet's exporter writes, and the file format that belongs to it.
 OPSET, IR = 13, 7
 
-_AXES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
+_AXES = {1: ["width"], 2: ["height", "width"], 3: ["depth", "height", "width"]}
 
 
 def require_onnx() -> Any:
@@ -33,18 +33,18 @@ def require_onnx() -> Any:
 
 def convert(
     symbol: mx.sym.Symbol,
-    variables: Sequence[Tuple[Sequence[int], Any]],
-    free: Optional[Sequence[Sequence[Optional[int]]]],
+    variables: Dict[str, Tuple[Sequence[int], Any]],
+    free: Dict[str, Sequence[int]],
 ) -> Any:
     """Convert a graph with MXNet's exporter. All its variables become inputs.
 
     Parameters
     ----------
     symbol : Symbol
-    variables : list of (shape, dtype)
+    variables : dict of str to (shape, dtype)
         The variables in the order of the graph.
-    free : list of shapes, optional
-        The same shapes with None for sizes that stay free.
+    free : dict of str to sequence of int
+        The axes of each input whose sizes stay free; empty for fixed sizes.
 
     Returns
     -------
@@ -54,17 +54,23 @@ def convert(
     from mxnet.onnx.mx2onnx._export_onnx import MXNetGraph
     from onnx import helper
 
-    shapes = [shape for shape, _ in variables]
-    types = [helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for _, dtype in variables]
+    shapes = [shape for shape, _ in variables.values()]
+    types = [helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for _, dtype in variables.values()]
+    free_shapes = [
+        [None if axis in free.get(name, ()) else n for axis, n in enumerate(shape)]
+        for name, (shape, _) in variables.items()
+    ]
 
     def results():
         internals = symbol.get_internals()
-        given = dict(zip(symbol.list_inputs(), shapes))
+        given = {name: shape for name, (shape, _) in variables.items()}
         return dict(zip(internals.list_outputs(), internals.infer_shape_partial(**given)[1]))
 
-    how = {"opset_version": OPSET, "dynamic": free is not None, "dynamic_input_shapes": free}
+    how = {"dynamic": True, "dynamic_input_shapes": free_shapes} if free else {"dynamic": False}
     with _unchecked(), operators.added(MXNetGraph.registry_, OPSET, results):
-        graph = MXNetGraph().create_onnx_graph_proto(symbol, {}, shapes, types, **how)
+        graph = MXNetGraph().create_onnx_graph_proto(
+            symbol, {}, shapes, types, opset_version=OPSET, **how
+        )
     return helper.make_model(graph)
 
 
@@ -87,7 +93,7 @@ def finish(
     marks: Dict[str, Any],
     inputs: Sequence[str],
     outputs: Sequence[str],
-    dynamic: bool,
+    free: Dict[str, Sequence[int]],
 ) -> None:
     """Bring an exported model to its final form, in place.
 
@@ -98,8 +104,8 @@ def finish(
         The mark of each block, by the name of its slice.
     inputs, outputs : list of str
         Names of the net's inputs and outputs, in order.
-    dynamic : bool
-        Whether the inputs' batch and spatial sizes are free.
+    free : dict of str to sequence of int
+        The axes of each input whose sizes are free; empty for fixed sizes.
     """
     from onnx import checker, shape_inference
 
@@ -111,16 +117,14 @@ def finish(
         raise ValueError(f"The exporter lost outputs: {list(outputs)} are expected")
     for node in graph.node:
         node.name = node.name or node.output[0]
-    if dynamic:
-        for value in graph.input:
-            if value.name in inputs:
-                _free(value, f"{value.name}_" if len(inputs) > 1 else "")
+    for value in graph.input:
+        _free(value, free.get(value.name, ()), f"{value.name}_" if len(inputs) > 1 else "")
     model.producer_name = "MXNet"
     model.producer_version = mx.__version__
     model.ir_version = IR
     model.opset_import[0].version = OPSET
     # Weights are inputs here. Without their values, which onnx would copy each time, this is fast.
-    if dynamic:  # the exporter does not know the outputs' sizes then
+    if free:  # the exporter does not know the outputs' sizes then
         found = shape_inference.infer_shapes(model).graph.output
         del graph.output[:]
         graph.output.extend(found)
@@ -179,9 +183,12 @@ def _order(values, names):
     values.extend(kept)
 
 
-def _free(value, prefix):
+def _free(value, axes, prefix):
     dims = value.type.tensor_type.shape.dim
-    names = ("batch", None, *_AXES.get(len(dims) - 2, ()))
-    for dim, name in zip(dims, names):
-        if name is not None:
-            dim.dim_param = prefix + name
+    spatial = [axis for axis in axes if axis > 0]
+    names = [f"size{axis}" for axis in spatial]
+    if len(spatial) == len(dims) - 2:
+        names = _AXES.get(len(spatial), names)
+    for axis, name in {0: "batch", **dict(zip(spatial, names))}.items():
+        if axis in axes:
+            dims[axis].dim_param = prefix + name

@@ -94,6 +94,11 @@ class KerasNet(HybridBlock):
         """Return the blocks by Keras' layer names."""
         return MappingProxyType(self._children)
 
+    @property
+    def input_sizes(self) -> Tuple[Shape, ...]:
+        """Return the sizes that each input requires, with None for sizes that may vary."""
+        return self.plan.fixed
+
     def forward(self, x: Any, *others: Any) -> Any:
         given = (x, *others)
         if len(given) != len(self.plan.inputs):

@@ -99,13 +99,20 @@ def test_one_graph_serves_every_size(path):
         np.testing.assert_allclose(hybrid(x).asnumpy(), net(x).asnumpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_onnx_takes_it_with_open_sizes(path, tmp_path):
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_onnx_takes_it_with_open_sizes(path, tmp_path, layout):
     import onnxruntime
 
-    net = load_model(path)
-    file = gluon_same.onnx.export_model(net, X.shape, tmp_path / "net.onnx", dynamic=True)
+    net = load_model(path, layout=layout)
+    channels = layout.index("C")
+    example = np.moveaxis(X.asnumpy(), 1, channels)
+    file = gluon_same.onnx.export_model(net, example.shape, tmp_path / "net.onnx", dynamic=True)
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    sizes = ["batch", "height", "width"]
+    sizes.insert(channels, 2)
+    assert session.get_inputs()[0].shape == sizes
     x = np.random.RandomState(0).uniform(-1, 1, (3, 2, 5, 12)).astype("float32")
+    x = np.ascontiguousarray(np.moveaxis(x, 1, channels))
     (got,) = session.run(None, {"data": x})
     np.testing.assert_allclose(got, net(mx.nd.array(x)).asnumpy(), rtol=1e-4, atol=1e-5)
 
