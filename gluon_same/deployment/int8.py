@@ -30,18 +30,20 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     # operators use that of a dense layer.
     graph = shield(graph, lambda node: node.name in heads or node.op == "FullyConnected")
     arguments, states = split(graph)
+    used = set(graph.symbol().list_inputs())
     arrays = {
-        name: mx.nd.concat(*[batch[i] for batch in batches], dim=0)
-        if len(batches) > 1
-        else batches[0][i]
-        for i, name in enumerate(graph.inputs)
+        name: mx.nd.concat(*parts, dim=0) if len(parts) > 1 else parts[0]
+        for name, parts in zip(graph.inputs, zip(*batches))
+        if name in used
     }
+    if not arrays:
+        raise ValueError("dtype='int8' requires a net that uses its inputs: use dtype='float32'")
     data = mx.io.NDArrayIter(arrays, batch_size=len(batches[0][0]))
     context = next(iter(graph.params.values())).context if graph.params else mx.cpu()
     with quiet():
         symbol, arguments, states = quantization.quantize_model_mkldnn(
             *(graph.symbol(), arguments, states),
-            data_names=tuple(graph.inputs),
+            data_names=tuple(arrays),
             label_names=(),
             # MXNet cannot quantize recurrent layers and 1-D convolutions.
             excluded_op_names=["RNN"],

@@ -112,3 +112,26 @@ def test_a_dense_result_that_several_layers_use(int8):
     block = gluon_same.deploy(net, x.shape, dtype=int8, data=x, tune=False)
     for found, want in zip(block(x), net(x)):
         np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=0.05 * want.max().asscalar())
+
+
+def test_inputs_without_use(int8):
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.convolution = gluon.nn.Conv2D(8, 3, in_channels=2)
+
+        def hybrid_forward(self, F, unused, x):
+            return self.convolution(x)
+
+    net, shapes = Net(), [(1, 5), (1, 2, 6, 6)]
+    net.initialize()
+    batch = tuple(mx.nd.random.uniform(shape=shape) for shape in shapes)
+    deployed = gluon_same.deploy(net, *shapes, dtype=int8, data=[batch], tune=False)
+    want = net(*batch).asnumpy()
+    np.testing.assert_allclose(deployed(*batch).asnumpy(), want, atol=0.02 * abs(want).max())
+
+
+def test_a_net_that_uses_no_input(int8):
+    net = gluon.nn.HybridLambda(lambda F, x: F.ones((2, 3)))
+    with pytest.raises(ValueError, match="requires a net that uses its inputs"):
+        gluon_same.deploy(net, (1, 3), dtype=int8, data=np.ones((1, 3)), tune=False)
