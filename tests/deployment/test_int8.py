@@ -132,6 +132,15 @@ def test_inputs_without_use(int8):
 
 
 def test_a_net_that_uses_no_input(int8):
-    net = gluon.nn.HybridLambda(lambda F, x: F.ones((2, 3)))
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.weight = self.params.get("weight", shape=(2, 3), init="ones")
+
+        def hybrid_forward(self, F, x, weight):
+            return F.relu(weight)
+
+    net = Net()
+    net.initialize()
     with pytest.raises(ValueError, match="requires a net that uses its inputs"):
         gluon_same.deploy(net, (1, 3), dtype=int8, data=np.ones((1, 3)), tune=False)
