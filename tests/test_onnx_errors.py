@@ -47,7 +47,6 @@ SHAPE = (1, 3, 9, 10)
         (plain_net, r"plain \(Plain\) could not be traced"),
         (suppressing_net, r"boxes \(HybridLambda\).*box_nms.*force_suppress"),
         (lambda: nn.AvgPool2D(3, 2, 1, ceil_mode=True), r"\(AvgPool2D\).*count_include_pad=False"),
-        (lambda: nn.PReLU(in_channels=3), r"\(PReLU\).*LeakyReLU"),
         (lambda: of(lambda F, x: F.LRN(x, nsize=3)), "LRN .*Give knorm"),
         (lambda: of(lambda F, x: F.mean(x, axis=1, exclude=True)), "mean .*instead of exclude"),
         (

@@ -113,6 +113,12 @@ def test_slices(tmp_path, begin, end, step):
     exported(nn.HybridLambda(lambda F, x: F.slice(x, begin=begin, end=end, step=step)), tmp_path)
 
 
+@pytest.mark.parametrize("slopes", [1, 4])
+def test_prelu(tmp_path, slopes):
+    assert exported(nn.PReLU(in_channels=slopes), tmp_path)[-1] == "PRelu"
+    assert exported(nn.PReLU(in_channels=slopes), tmp_path, [(2, 4), (3, 4)])[-1] == "PRelu"
+
+
 class Loop(nn.HybridBlock):
     """A loop over two sequences, with two states and a weight."""
 

@@ -25,8 +25,6 @@ def why_different(operator: str, attributes: Dict[str, str]) -> Optional[str]:
     by_class = given("id_index", "-1") != "-1" and given("force_suppress") not in _TRUE
     if operator == "_contrib_box_nms" and by_class:
         return "box_nms requires force_suppress=True, because boxes of all classes compete in ONNX"
-    if operator == "LeakyReLU" and given("act_type") == "prelu":
-        return "Its slopes would apply to the last axis: use LeakyReLU with one slope"
     if operator == "LRN" and "knorm" not in attributes:
         return "Give knorm explicitly, even if it is the default, 2"
     if given("exclude") in _TRUE:

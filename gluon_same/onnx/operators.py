@@ -11,6 +11,9 @@ from .loops import scan
 #: An end beyond the last element, also of a slice with a negative step.
 _ALL, _ALL_BACKWARDS = 2**63 - 1, -(2**63) + 1
 
+#: Function that returns the shapes of all results in a graph, by name.
+Shapes = Callable[[], Dict[str, Tuple[int, ...]]]
+
 
 class Writer:
     """Writer of the ONNX operators of one MXNet operator.
@@ -21,9 +24,11 @@ class Writer:
         The operator in the JSON form of its graph.
     known : dict
         What MXNet's exporter passes to a converter.
+    shapes : callable
+        Returns the shapes of all results in the graph, by name.
     """
 
-    def __init__(self, node: Dict[str, Any], known: Dict[str, Any]):
+    def __init__(self, node: Dict[str, Any], known: Dict[str, Any], shapes: Shapes):
         outputs = known["outputs_lookup"]
         given = [outputs[source][index] for source, index, *_ in node["inputs"]]
         self.name: str = node["name"]
@@ -35,6 +40,7 @@ class Writer:
         self.nodes: List[Any] = []
         self._constants = known["initializer"]
         self._count = 0
+        self._shapes = shapes
 
     def __call__(self, operator: str, *inputs: Any, **attributes: Any) -> str:
         """Write an operator and return the name of its output.
@@ -47,6 +53,10 @@ class Writer:
         names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
         self.nodes.append(helper.make_node(operator, names, [self._new()], **attributes))
         return self.nodes[-1].output[0]
+
+    def rank(self) -> int:
+        """Return the number of axes of the result."""
+        return len(self._shapes()[f"{self.name}_output"])
 
     def sizes(self, attribute: str) -> List[int]:
         """Return an attribute that is a number or several."""
@@ -137,6 +147,13 @@ def _batch_norm(write: Writer) -> None:
     write("Reshape", y, shape)
 
 
+def _leaky_relu(write: Writer) -> None:
+    """Apply a slope for each channel to axis 1, which ONNX would apply to the last axis."""
+    if write.attributes.get("act_type") == "prelu":
+        x, slopes = write.inputs
+        write("PRelu", x, write("Reshape", slopes, [-1, *[1] * (write.rank() - 2)]))
+
+
 def _compared(operator: str) -> Callable[[Writer], Any]:
     """Return a converter of a comparison with a number, whose result is 1 or 0 in MXNet."""
 
@@ -153,6 +170,7 @@ def _compared(operator: str) -> Callable[[Writer], Any]:
 #: MXNet's converter is used.
 CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     "BatchNorm": _batch_norm,
+    "LeakyReLU": _leaky_relu,
     "Reshape": _reshape,
     "_greater_equal_scalar": _compared("GreaterOrEqual"),
     "_lesser_equal_scalar": _compared("LessOrEqual"),
@@ -168,9 +186,7 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
 
 
 @contextmanager
-def added(
-    registry: Dict[int, Dict[str, Any]], version: int, shapes: Callable[[], Dict[str, Tuple[int, ...]]]
-) -> Iterator[None]:
+def added(registry: Dict[int, Dict[str, Any]], version: int, shapes: Shapes) -> Iterator[None]:
     """Add the converters to those of MXNet's exporter.
 
     Parameters
@@ -184,7 +200,8 @@ def added(
     """
     before = registry[version]
     older = {**registry.get(version - 1, {}), **before}
-    registry[version] = {**before, **{name: _converter(name, older.get(name)) for name in CONVERTERS}}
+    ours = {name: _converter(name, older.get(name), shapes) for name in CONVERTERS}
+    registry[version] = {**before, **ours}
     registry[version]["_foreach"] = lambda node, **known: scan(node, known, shapes())
     try:
         yield
@@ -192,9 +209,9 @@ def added(
         registry[version] = before
 
 
-def _converter(name, theirs):
+def _converter(name, theirs, shapes):
     def convert(node, **known):
-        write = Writer(node, known)
+        write = Writer(node, known, shapes)
         CONVERTERS[name](write)
         if not write.nodes:
             return theirs(node, **known)
