@@ -23,6 +23,8 @@ SIZES = 96, 107
 #: Nets whose layers fit only the size that they are built for.
 FIXED = "NASNetMobile", "NASNetLarge"
 BATCH, TRAINING_BATCH, RATE = 2, 8, 0.01
+#: Scale of the results of residual branches, and layers without weights at their ends.
+DAMPING, PASSING = 0.2, ("Dropout", "StochasticDepth", "Activation", "Multiply")
 
 
 def import_keras():
@@ -104,6 +106,32 @@ def layers_of(model):
         yield from layers_of(layer) if hasattr(layer, "layers") else [layer]
 
 
+def ends_of_branches(model):
+    """Return the last layer with weights of each residual branch, whose shortcut has no weights.
+
+    Without damping there, random deep nets amplify rounding until nothing of float32 remains.
+    """
+    found = []
+    for layer in layers_of(model):
+        if type(layer).__name__ not in ("Add", "CustomScaleLayer"):
+            continue
+        ends = [last_with_weights(tensor) for tensor in layer.input]
+        if None in ends:
+            found += filter(None, ends)
+    return found
+
+
+def last_with_weights(tensor):
+    """Return the layer that computes a tensor, or None if it has no weights."""
+    while True:
+        layer = tensor._keras_history[0]
+        if layer.weights:
+            return layer
+        if type(layer).__name__ not in PASSING:
+            return None
+        tensor = layer.input[0] if isinstance(layer.input, list) else layer.input
+
+
 def data(model, size, batch):
     """Return images in the net's range, which depends on whether it contains its preprocessing."""
     random = np.random.RandomState(size)
@@ -115,31 +143,29 @@ def data(model, size, batch):
 def randomize(model, seed):
     """Draw all weights, then set each BatchNormalization's statistics to about those of some data."""
     random = np.random.RandomState(crc32(seed.encode()))
+    damped = {id(weight) for layer in ends_of_branches(model) for weight in layer.weights}
+    depthwise = {
+        id(layer.weights[0])
+        for layer in layers_of(model)
+        if "Depthwise" in type(layer).__name__ or "Separable" in type(layer).__name__
+    }
 
     def drawn(weight, old):
         name = getattr(weight, "path", weight.name).split("/")[-1]
+        scale = DAMPING if id(weight) in damped else 1
         if not np.issubdtype(old.dtype, np.floating):
             return old
-        if "variance" in name or "gamma" in name:
+        if "variance" in name:
             return random.uniform(0.5, 1.5, old.shape)
+        if "gamma" in name:
+            return scale * random.uniform(0.5, 1.5, old.shape)
         if old.ndim < 2:
-            return random.normal(0, 0.1, old.shape)
-        inputs = old.shape[0] * old.shape[1] if "depthwise" in name else old[..., 0].size
-        return random.normal(0, np.sqrt(2 / inputs), old.shape)
+            return scale * random.normal(0, 0.1, old.shape)
+        inputs = old.shape[0] * old.shape[1] if id(weight) in depthwise else old[..., 0].size
+        return scale * random.normal(0, np.sqrt(2 / inputs), old.shape)
 
-    def redraw(change):
-        pairs = zip(model.weights, model.get_weights())
-        model.set_weights([np.asarray(change(*pair), pair[1].dtype) for pair in pairs])
-
-    def shaken(weight, old):
-        name = getattr(weight, "path", weight.name)
-        if "moving_variance" in name:
-            return old * random.uniform(0.8, 1.25, old.shape) + 1e-3
-        if "moving_mean" in name:
-            return old + 0.1 * random.normal(0, 1, old.shape) * (np.abs(old) + 0.1)
-        return old
-
-    redraw(drawn)
+    pairs = zip(model.weights, model.get_weights())
+    set_weights(model, [np.asarray(drawn(*pair), pair[1].dtype) for pair in pairs])
     # Statistics of one call without dropout, which would make them random.
     settings = {"momentum": 0.0, "rate": 0.0}
     olds = []
@@ -148,10 +174,16 @@ def randomize(model, seed):
             olds.append((layer, name, getattr(layer, name)))
             setattr(layer, name, settings[name])
     size = model.input_shape[1] or SIZES[0]
-    model(data(model, size, BATCH), training=True)
+    model(data(model, size, TRAINING_BATCH), training=True)
     for old in olds:
         setattr(*old)
-    redraw(shaken)
+    for layer in layers_of(model):
+        if type(layer).__name__ == "BatchNormalization":
+            mean, variance = np.asarray(layer.moving_mean), np.asarray(layer.moving_variance)
+            shift = 0.1 * np.sqrt(variance) * random.normal(0, 1, mean.shape)
+            layer.moving_mean.assign(mean + shift)
+            variance = variance * random.uniform(0.8, 1.25, mean.shape)
+            layer.moving_variance.assign(variance + 0.1 * variance.mean() + 1e-3)
 
 
 def saved(keras, model, folder, kind):
