@@ -146,11 +146,26 @@ def _functional(content, layers):
     outputs = _ends(content["output_layers"], layers)
     if not outputs:
         raise ValueError("the model has no outputs")
+    if any(
+        isinstance(node, dict)
+        for entry in content["layers"]
+        for node in entry.get("inbound_nodes") or []
+    ):
+        outputs = [_numbered_as_inputs(ref, layers[ref.layer]) for ref in outputs]
     numbers = numbering(
         calls, [*inputs, *outputs, *(ref for call in calls.values() for ref in call.inputs())]
     )
     calls = {key: renumbered(call, numbers) for key, call in calls.items()}
     return ordered(calls), renumbered(inputs, numbers), renumbered(outputs, numbers)
+
+
+def _numbered_as_inputs(ref, layer):
+    """Return an output of a Keras 3 model, with its call numbered as in the inputs of layers.
+
+    Keras 3 counts the calls of nested functional models from 1 there, but from 0 everywhere else.
+    """
+    functional = layer.model is not None and not layer.distributed and layer.class_name not in SEQUENTIAL
+    return ref._replace(call=ref.call - 1) if functional else ref
 
 
 def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:

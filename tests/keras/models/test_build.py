@@ -88,6 +88,44 @@ def test_permute_renames_axes(tmp_path):
     assert operators(net) == ["Activation"]
 
 
+def shared_model(*layers):
+    """Return the configuration of two inputs that a nested model receives, one after the other."""
+    inner = functional(image(None, None, 2), *layers, name="inner")
+    nested = layer("Functional", "inner")
+    nested["config"] = inner["config"]
+    positive = layer("ReLU", "positive", "first")
+    pooled = layer("GlobalMaxPooling2D", "pooled", "positive", keepdims=True)
+    nested["inbound_nodes"] = [[[name, 0, 0, {}]] for name in ("pooled", "second")]
+    starts = [image(None, None, 2, name=name) for name in ("first", "second")]
+    config = functional(*starts, positive, pooled, nested, inputs=["first", "second"])
+    config["config"]["output_layers"] = [["inner", 0, 0], ["inner", 1, 0]]
+    return config
+
+
+def test_a_shared_model_does_not_depend_on_the_size_of_its_first_call(tmp_path):
+    net = load_model(write(tmp_path, shared_model(layer("Flatten", "flat", "image"))))
+    x = np.arange(12).reshape((1, 2, 2, 3))
+    one, other = (y.asnumpy() for y in net(*[mx.nd.array(x)] * 2))
+    np.testing.assert_array_equal(one, [[5, 11]])
+    np.testing.assert_array_equal(other, x.transpose(0, 2, 3, 1).reshape((1, 12)))
+
+
+def test_a_shared_model_does_not_depend_on_the_signs_in_its_first_call(tmp_path):
+    pad = layer("ZeroPadding2D", "pad", "image", padding=[[1, 1], [1, 1]])
+    pool = layer("MaxPooling2D", "pool", "pad", pool_size=[3, 3], strides=[1, 1])
+    net = load_model(write(tmp_path, shared_model(pad, pool)))
+    _, other = net(*[-mx.nd.ones((1, 2, 2, 2))] * 2)
+    assert other.asnumpy().max() == 0
+
+
+def test_problems_of_a_shared_model_are_listed_once(tmp_path):
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, shared_model(layer("Lambda", "secret", "image", function="?"))))
+    assert [line.split(")")[0] for line in str(error.value).splitlines()[1:]] == [
+        "- inner/secret (Lambda"
+    ]
+
+
 def test_an_input_that_is_an_output_is_passed_on(tmp_path):
     config = functional(image(3), layer("Dropout", "drop", "image", rate=0.5), outputs=["image", "drop"])
     net = load_model(write(tmp_path, config))

@@ -10,10 +10,10 @@ from gluon_same.keras import load_model
 RANDOM = np.random.RandomState(0)
 
 
-def output(folder, shapes, made, weights=None):
+def output(folder, shapes, made, weights=None, call=None):
     """The inputs, and the output for them, of a model of one layer on inputs of some shapes."""
     names = [f"input{i}" for i in range(len(shapes))]
-    made["inbound_nodes"] = [[[name, 0, 0, {}] for name in names]]
+    made["inbound_nodes"] = [[[name, 0, 0, call or {}] for name in names]]
     starts = [image(*shape, name=name) for name, shape in zip(names, shapes)]
     path = write(folder, functional(*starts, made, inputs=names), **(weights or {}))
     inputs = [RANDOM.normal(size=(2, *shape)).astype("float32") for shape in shapes]
@@ -84,3 +84,44 @@ def test_a_gru_with_other_activations_steps_through_time(tmp_path):
         n = xn + r * hn
         h = z * h + (1 - z) * n / (1 + np.abs(n))
     np.testing.assert_allclose(got, h, rtol=1e-4)
+
+
+WHOLE = {"start": None, "stop": None, "step": None}
+
+
+@pytest.mark.parametrize(
+    "spec, index",
+    [
+        ([WHOLE, None], np.s_[:, None]),
+        ([{"class_name": "__ellipsis__"}, None], np.s_[..., None]),
+        ([WHOLE, 1, None, {"start": 1}, None], np.s_[:, 1, None, 1:, None]),
+        ([{"class_name": "__ellipsis__"}, None, -1], np.s_[..., None, -1]),
+    ],
+)
+def test_slices_with_new_axes(tmp_path, spec, index):
+    made = layer("SlicingOpLambda", "odd", function="__operators__.getitem")
+    (x,), got, _ = output(tmp_path, [(3, 4, 2)], made, call={"slice_spec": spec})
+    np.testing.assert_array_equal(got, x[index])
+
+
+def test_factors_of_rms_normalization_belong_to_the_last_axes(tmp_path):
+    """Keras multiplies the last axis, although it normalizes another one of the same size."""
+    made = layer("RMSNormalization", "odd", axis=[1], epsilon=0.1)
+    (x,), got, net = output(tmp_path, [(3, 2, 3)], made, {"odd": {"scale": (3,)}})
+    (factors,) = (p.data().asnumpy().ravel() for p in net.collect_params().values())
+    scale = np.sqrt((x**2).mean(axis=1, keepdims=True) + 0.1)
+    np.testing.assert_allclose(got, x / scale * factors, rtol=1e-5)
+
+
+def test_zero_padding_of_each_step(tmp_path):
+    inner = {"class_name": "ZeroPadding1D", "config": {"padding": [1, 2]}}
+    (x,), got, _ = output(tmp_path, [(2, 3, 2)], layer("TimeDistributed", "odd", layer=inner))
+    np.testing.assert_array_equal(got, np.pad(x, [(0, 0), (0, 0), (1, 2), (0, 0)]))
+
+
+def test_a_recurrent_layer_with_dropout_warns(tmp_path):
+    shapes = {"kernel": (3, 2), "recurrent_kernel": (2, 2)}
+    made = layer("SimpleRNN", "odd", units=2, use_bias=False, dropout=0.2, recurrent_dropout=0.1)
+    with pytest.warns(UserWarning, match="odd"):
+        _, got, _ = output(tmp_path, [(4, 3)], made, {"odd": shapes})
+    assert got.shape == (2, 2)

@@ -123,12 +123,17 @@ def _unit_norm(request: Request, x: Value) -> Built:
 
 @builds("RMSNormalization")
 def _rms_norm(request: Request, x: Value) -> Built:
-    axes = sorted(_axes(request, x))
+    axes = _axes(request, x)
     shape = tuple(x.shape[axis] for axis in axes)
-    sizes = _along(x, axes, np.zeros([n or 0 for n in shape])).shape
+    last = range(x.rank - len(axes), x.rank)  # Keras multiplies these axes, whichever it normalizes
+    if any(n not in (1, x.shape[axis]) for n, axis in zip(shape, last)):
+        raise Unsupported(
+            f"axis={axes}: its factors of shape {shape} do not fit the last axes of {x.shape}"
+        )
+    sizes = _along(x, last, np.zeros([n or 0 for n in shape])).shape
     epsilon = request.arguments.number("epsilon", 1e-6)
     block = RMSNorm(sorted(x.stored(axis) for axis in axes), sizes, epsilon, request.prefix)
-    weight = Weight("scale", shape, lambda array: [(block.gamma, _along(x, axes, array))])
+    weight = Weight("scale", shape, lambda array: [(block.gamma, _along(x, last, array))])
     return Built(block, same_shape, None, (x.order,), (weight,))
 
 

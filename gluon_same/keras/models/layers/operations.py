@@ -223,11 +223,13 @@ def _clip(operation: Operation) -> Built:
 def _reduction(operation: Operation) -> Built:
     x, keepdims = operation.x, bool(operation.take("keepdims", default=False))
     given = operation.take("axis")
-    given = list(range(1, x.rank)) if given is None else given if isinstance(given, list) else [given]
+    given = given if isinstance(given, list) else [given]
     if any(
         not isinstance(axis, int) or not -x.rank <= axis < x.rank or axis % x.rank == 0 for axis in given
     ):
-        raise Unsupported(f"{operation.name} along axis={given}")
+        raise Unsupported(
+            f"{operation.name} along axis={given}: only axes after the batch are supported"
+        )
     axes = [axis % x.rank for axis in given]
     stored = sorted(x.stored(axis) for axis in axes)
     block = Reduce(operation.name, stored, keepdims, operation.request.prefix)

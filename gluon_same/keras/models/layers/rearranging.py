@@ -9,9 +9,11 @@ from ..values import Shape, replaced
 from .core import permuted, reshaped
 from .table import Built
 
+_WHOLE = (None, None, 1)
+
 
 class Slice(HybridBlock):
-    """Slice of an array.
+    """Slice of an array, with new axes of size 1 after the batch.
 
     Parameters
     ----------
@@ -19,17 +21,26 @@ class Slice(HybridBlock):
         One entry per axis; None keeps the whole axis.
     dropped : tuple of int
         Axes of size 1 to drop from the result.
+    added : int
+        Number of new axes.
     """
 
-    def __init__(self, parts: Sequence[Any], dropped: Sequence[int], prefix: Optional[str] = None):
+    def __init__(
+        self, parts: Sequence[Any], dropped: Sequence[int], added: int, prefix: Optional[str] = None
+    ):
         super().__init__(prefix=prefix)
         self._parts = tuple(parts)
         self._dropped = tuple(dropped)
+        self._added = added
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        begin, end, step = zip(*self._parts)
-        x = F.slice(x, begin=begin, end=end, step=step)
-        return F.squeeze(x, axis=self._dropped) if self._dropped else x
+        if any(part != _WHOLE for part in self._parts):
+            begin, end, step = zip(*self._parts)
+            x = F.slice(x, begin=begin, end=end, step=step)
+        x = F.squeeze(x, axis=self._dropped) if self._dropped else x
+        for _ in range(self._added):
+            x = F.expand_dims(x, axis=1)
+        return x
 
 
 class Rearrange(HybridBlock):
@@ -87,39 +98,46 @@ def _slice(operation: Any) -> Built:
     given = _spelled_out(given if isinstance(given, list) else [given], x.rank)
     parts: List[Tuple[Optional[int], Optional[int], int]] = []
     dropped = []
-    for axis, part in enumerate(given):
-        if isinstance(part, int) and not isinstance(part, bool):
+    made: List[Optional[int]] = []  # the input's axis for each axis of the result, None for a new one
+    for part in given:
+        if part is None:
+            made.append(None)
+        elif isinstance(part, int) and not isinstance(part, bool):
+            dropped.append(len(parts))
             parts.append((part, part + 1 or None, 1))
-            dropped.append(axis)
         else:
+            made.append(len(parts))
             parts.append(_bounds(part))
-    if parts[0] != (None, None, 1):
+    if parts[0] != _WHOLE or made[0] != 0:
         raise Unsupported("a slice of the batch")
 
     def rule(shape: Shape) -> Shape:
+        for n, (begin, _, _) in zip(shape, parts):
+            if n is not None and begin is not None and begin < -n:  # MXNet requires that it is inside
+                raise ValueError(f"a slice from {begin} of an axis of {n}")
         sizes = [
-            None if n is None else len(range(n)[slice(*part)]) if part != (None, None, 1) else n
+            None if n is None else len(range(n)[slice(*part)]) if part != _WHOLE else n
             for n, part in zip(shape, parts)
         ]
         if 0 in sizes:
             raise ValueError(f"a slice of shape {shape} would be empty")
-        sizes = [1 if axis in dropped else n for axis, n in enumerate(sizes)]
-        return tuple(n for axis, n in enumerate(sizes) if axis not in dropped)
+        return tuple(1 if axis is None else sizes[axis] for axis in made)
 
-    left = [axis for axis in range(x.rank) if axis not in dropped]
-    order = tuple(left.index(axis) for axis in x.order if axis in left)
+    added = [place for place, axis in enumerate(made) if axis is None]
+    order = (0, *added, *(made.index(axis) for axis in x.order[1:] if axis in made))
     stored = [parts[axis] for axis in x.order]
-    block = Slice(stored, sorted(x.stored(axis) for axis in dropped), operation.request.prefix)
+    places = sorted(x.stored(axis) for axis in dropped)
+    block = Slice(stored, places, len(added), operation.request.prefix)
     return Built(block, rule, order, (x.order,), nonnegative=x.nonnegative)
 
 
 def _spelled_out(given: List[Any], rank: int) -> List[Any]:
-    """Return one slice entry for each axis."""
+    """Return one slice entry for each axis, and None for each new axis."""
     whole = {"start": None, "stop": None, "step": None}
     ellipses = [i for i, part in enumerate(given) if _class(part) == "__ellipsis__"]
     at = ellipses[0] if ellipses else len(given)
     rest = given[at + 1 :]
-    missing = rank - len(given[:at]) - len(rest)
+    missing = rank - sum(part is not None for part in (*given[:at], *rest))
     if len(ellipses) > 1 or missing < 0:
         raise Unsupported(f"a slice by {given!r}")
     return [*given[:at], *[whole] * missing, *rest]
