@@ -200,7 +200,7 @@ class _Builder:
     def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
         """Return the inputs of a shared layer in the axis order of its first call."""
         if [x.rank for x in inputs] != [x.rank for x in first]:
-            raise Unsupported("its calls receive inputs with different numbers of axes")
+            raise ValueError("its calls receive inputs with different numbers of axes")
         return [self.steps.in_order(x, before.order) for x, before in zip(inputs, first)]
 
     def _added(

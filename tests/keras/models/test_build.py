@@ -152,6 +152,17 @@ def test_all_problems_are_in_one_error(tmp_path):
     assert found == ["- inner/secret (Lambda", "- odd (Conv2D", "- new (Conv2D", "- strange (Strange"]
 
 
+def test_layers_after_a_refused_layer_are_not_blamed_for_their_inputs(tmp_path):
+    """Their inputs may have other shapes than those that are guessed."""
+    inner = functional(image(4, 4, 2), layer("Permute", "turn", "image", dims=[2, 1]), name="inner")
+    nested = layer("Functional", "inner", "strange")
+    nested["config"] = inner["config"]
+    tower = functional(image(4, 4, 2), layer("Strange", "strange", "image"), nested)
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, tower))
+    assert [line.split(")")[0] for line in str(error.value).splitlines()[1:]] == ["- strange (Strange"]
+
+
 def test_an_argument_that_is_not_known_is_refused(tmp_path):
     new, shapes = conv("new", "image", surprise=3)
     with pytest.raises(ValueError, match=r"new \(Conv2D\): surprise=3 is not known"):
@@ -196,6 +207,25 @@ def test_custom_layers_are_built_by_the_caller(tmp_path):
     assert seen == [(2, [(2, 3)])]
     x = mx.nd.random.uniform(shape=(1, 2, 5, 5))
     np.testing.assert_allclose(net(x).asnumpy(), net.layers["conv"](x * 2).asnumpy(), rtol=1e-5)
+
+
+class Factor(mx.gluon.HybridBlock):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = self.params.get("factor", shape=factor.shape, init=mx.init.Constant(factor))
+
+    def hybrid_forward(self, F, x, factor):
+        return F.broadcast_mul(x, factor)
+
+
+def test_all_calls_of_a_shared_custom_layer_receive_its_arrays_and_share_a_block(tmp_path):
+    strange, last = layer("Strange", "strange", "image"), layer("Add", "sum", "image", "image")
+    strange["inbound_nodes"] *= 2
+    last["inbound_nodes"] = [[["strange", 0, 0, {}], ["strange", 1, 0, {}]]]
+    path = write(tmp_path, functional(image(3), strange, last), strange={"w": (1, 3)})
+    net = load_model(path, custom={"Strange": lambda config, arrays: Factor(mx.nd.array(arrays[0]))})
+    (factor,) = net.collect_params().values()
+    np.testing.assert_allclose(net(mx.nd.ones((1, 3))).asnumpy(), 2 * factor.data().asnumpy())
 
 
 def test_what_custom_returns_has_to_be_a_block(tmp_path):

@@ -125,3 +125,12 @@ def test_a_recurrent_layer_with_dropout_warns(tmp_path):
     with pytest.warns(UserWarning, match="odd"):
         _, got, _ = output(tmp_path, [(4, 3)], made, {"odd": shapes})
     assert got.shape == (2, 2)
+
+
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+def test_softmax_of_a_convolution_is_along_the_last_axis_of_keras(tmp_path, data_format):
+    how = dict(filters=3, kernel_size=1, activation="softmax", data_format=data_format)
+    shapes = {"kernel": (1, 1, 2, 3), "bias": (3,)}
+    sizes = (4, 5, 2) if data_format == "channels_last" else (2, 4, 5)
+    _, got, _ = output(tmp_path, [sizes], layer("Conv2D", "odd", **how), {"odd": shapes})
+    np.testing.assert_allclose(got.sum(axis=-1), 1, rtol=1e-5)

@@ -139,7 +139,7 @@ def _spelled_out(given: List[Any], rank: int) -> List[Any]:
     rest = given[at + 1 :]
     missing = rank - sum(part is not None for part in (*given[:at], *rest))
     if len(ellipses) > 1 or missing < 0:
-        raise Unsupported(f"a slice by {given!r}")
+        raise ValueError(f"a slice by {given!r}")
     return [*given[:at], *[whole] * missing, *rest]
 
 
@@ -179,7 +179,7 @@ def _transpose(operation: Any) -> Built:
 def _expand_dims(operation: Any) -> Built:
     x, axis = operation.x, operation.take("axis")
     if not isinstance(axis, int) or not -x.rank <= axis <= x.rank or axis % (x.rank + 1) == 0:
-        raise Unsupported(f"expand_dims at axis={axis!r}")
+        raise ValueError(f"expand_dims at axis={axis!r}")
     axis %= x.rank + 1
     block = Rearrange("expand_dims", operation.request.prefix, axis=1)
     order = (0, axis, *(old + (old >= axis) for old in x.order[1:]))
@@ -193,7 +193,7 @@ def _squeeze(operation: Any) -> Built:
         any(not isinstance(a, int) or not -x.rank <= a < x.rank or a % x.rank == 0 for a in axes)
         or not axes
     ):
-        raise Unsupported(f"squeeze of axis={axis!r}")
+        raise ValueError(f"squeeze of axis={axis!r}")
     axes = [a % x.rank for a in axes]
     left = [a for a in range(x.rank) if a not in axes]
     stored = tuple(sorted(x.stored(a) for a in axes))
@@ -232,7 +232,7 @@ def _stack(operation: Any) -> Built:
     arrays, axis = operation.arrays, operation.take("axis", default=0)
     first = arrays[0]
     if axis % (first.rank + 1) == 0 or any(x.rank != first.rank for x in arrays):
-        raise Unsupported(f"stack at axis={axis!r} of shapes {[x.shape for x in arrays]}")
+        raise ValueError(f"stack at axis={axis!r} of shapes {[x.shape for x in arrays]}")
     axis %= first.rank + 1
     block = Rearrange("stack", operation.request.prefix, axis=1)
     order = (0, axis, *(old + (old >= axis) for old in first.order[1:]))
@@ -253,7 +253,7 @@ def _split(operation: Any) -> Built:
     x = operation.x
     size = x.shape[axis] if isinstance(axis, int) and -x.rank <= axis < x.rank else None
     if not isinstance(count, int) or count < 2 or not size or size % count or axis % x.rank == 0:
-        raise Unsupported(f"split into {count!r} at axis={axis!r} of shape {x.shape}")
+        raise ValueError(f"split into {count!r} at axis={axis!r} of shape {x.shape}")
     how = dict(num_outputs=count, axis=x.stored(axis))
     block = Rearrange("split", operation.request.prefix, **how)
 
@@ -268,7 +268,7 @@ def _blocks(operation: Any) -> Built:
     x, size = operation.x, operation.take("block_size")
     operation.take("data_format")
     if x.rank != 4 or not isinstance(size, int) or size < 1:
-        raise Unsupported(f"{operation.name} by {size!r} of shape {x.shape}")
+        raise ValueError(f"{operation.name} by {size!r} of shape {x.shape}")
     deep = operation.name == "space_to_depth"
     order = (0, 3, 1, 2)
     block = Rearrange(operation.name, operation.request.prefix, block_size=size)

@@ -26,7 +26,7 @@ def _recurrent(request: Request, x: Value, *states: Value) -> Built:
     block, weights, noisy = _block(request, x, request.prefix)
     count = 2 if "LSTM" in request.class_name else 1
     if states and (len(states) != count or any(state.rank != 2 for state in states)):
-        raise Unsupported(f"initial states of shapes {[state.shape for state in states]}")
+        raise ValueError(f"initial states of shapes {[state.shape for state in states]}")
     rule, order = _rule(block)
 
     def state_rule(shape: Shape, *_: Shape) -> Shape:
