@@ -134,3 +134,17 @@ def test_softmax_of_a_convolution_is_along_the_last_axis_of_keras(tmp_path, data
     sizes = (4, 5, 2) if data_format == "channels_last" else (2, 4, 5)
     _, got, _ = output(tmp_path, [sizes], layer("Conv2D", "odd", **how), {"odd": shapes})
     np.testing.assert_allclose(got.sum(axis=-1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "softsign"])
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_recurrent_layers_have_gradients(tmp_path, activation, hybridize):
+    shapes = {"kernel": (3, 2), "recurrent_kernel": (2, 2), "bias": (2,)}
+    made = layer("SimpleRNN", "odd", units=2, activation=activation)
+    (x,), _, net = output(tmp_path, [(4, 3)], made, {"odd": shapes})
+    net.hybridize(hybridize)
+    with mx.autograd.record():
+        loss = net(mx.nd.array(x)).sum()
+    loss.backward()
+    grads = {name: p.grad().asnumpy() for name, p in net.collect_params(".*i2h_.*").items()}
+    assert len(grads) == 2 and all(np.abs(grad).max() > 0 for grad in grads.values())

@@ -246,10 +246,8 @@ def _stack(operation: Any) -> Built:
 
 
 def _split(operation: Any) -> Built:
-    count, axis = (
-        operation.take("num_or_size_splits", "indices_or_sections"),
-        operation.take("axis", default=0),
-    )
+    count = operation.take("num_or_size_splits", "indices_or_sections")
+    axis = operation.take("axis", default=0)
     x = operation.x
     size = x.shape[axis] if isinstance(axis, int) and -x.rank <= axis < x.rank else None
     if not isinstance(count, int) or count < 2 or not size or size % count or axis % x.rank == 0:
