@@ -148,3 +148,16 @@ def test_recurrent_layers_have_gradients(tmp_path, activation, hybridize):
     loss.backward()
     grads = {name: p.grad().asnumpy() for name, p in net.collect_params(".*i2h_.*").items()}
     assert len(grads) == 2 and all(np.abs(grad).max() > 0 for grad in grads.values())
+
+
+def test_gradient_of_selu(tmp_path):
+    (x,), got, net = output(tmp_path, [(9,)], layer("Activation", "odd", activation="selu"))
+    scale, alpha = 1.0507009873554805, 1.6732632423543772
+    np.testing.assert_allclose(got, scale * np.where(x > 0, x, alpha * np.expm1(x)), rtol=1e-5)
+    data = mx.nd.array(x)
+    data.attach_grad()
+    with mx.autograd.record():
+        loss = net(data).sum()
+    loss.backward()
+    want = scale * np.where(x > 0, 1, alpha * np.exp(x))
+    np.testing.assert_allclose(data.grad.asnumpy(), want, rtol=1e-5)

@@ -119,8 +119,8 @@ def gelu_tanh(F: Any, x: Any) -> Any:
 
 
 def selu(F: Any, x: Any) -> Any:
-    """Return the SELU. Keras and MXNet use the same constants."""
-    return F.LeakyReLU(x, act_type="selu")
+    """Return the SELU as a scaled ELU, because the gradient of MXNet's own operator is wrong."""
+    return F.LeakyReLU(x, act_type="elu", slope=1.6732632423543772) * 1.0507009873554805
 
 
 def elu(F: Any, x: Any, alpha: float = 1.0) -> Any:

@@ -224,7 +224,7 @@ def _reduction(operation: Operation) -> Built:
     x, keepdims = operation.x, bool(operation.take("keepdims", default=False))
     given = operation.take("axis")
     given = given if isinstance(given, list) else [given]
-    if any(
+    if not given or any(
         not isinstance(axis, int) or not -x.rank <= axis < x.rank or axis % x.rank == 0 for axis in given
     ):
         raise Unsupported(
