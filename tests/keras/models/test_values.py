@@ -161,3 +161,10 @@ def test_gradient_of_selu(tmp_path):
     loss.backward()
     want = scale * np.where(x > 0, 1, alpha * np.exp(x))
     np.testing.assert_allclose(data.grad.asnumpy(), want, rtol=1e-5)
+
+
+def test_a_frozen_layer_in_a_wrapper_is_not_trained(tmp_path):
+    inner = {"class_name": "Dense", "config": {"units": 2, "use_bias": False, "trainable": False}}
+    made = layer("TimeDistributed", "odd", layer=inner, trainable=True)
+    _, _, net = output(tmp_path, [(4, 3)], made, {"odd": {"kernel": (3, 2)}})
+    assert [p.grad_req for p in net.collect_params().values()] == ["null"]
