@@ -72,7 +72,7 @@ def _model(content) -> Model:
         content = {"layers": content}
     layers = {}
     for entry in content["layers"]:
-        layer = _layer(entry)
+        layer = _layer(entry, len(layers))
         if layer.name in layers:
             raise ValueError(f"two layers are named {layer.name!r}")
         layers[layer.name] = layer
@@ -86,10 +86,12 @@ def _model(content) -> Model:
     return Model(name, layers, calls, inputs, outputs, trainable)
 
 
-def _layer(entry) -> Layer:
+def _layer(entry, place) -> Layer:
     class_name, config = entry["class_name"], entry["config"]
     nested = _model_in(class_name, config)
     name = entry.get("name") or (config.get("name") if isinstance(config, dict) else None)
+    if name is None and isinstance(config, list):  # Keras before 2.2.3 omits names of nested Sequentials
+        name = f"sequential_{place}"
     if not isinstance(class_name, str) or not isinstance(name, str):
         raise ValueError(f"a layer has class_name={class_name!r} and name={name!r}: give strings")
     if not isinstance(config, dict):

@@ -28,6 +28,13 @@ def test_a_sequential_model_is_a_chain():
         assert found == [("input", 0, []), ("a", 0, [("input", 0, 0)]), ("b", 0, [("a", 0, 0)])]
 
 
+def test_a_nested_sequential_may_lack_a_name():
+    first = {"class_name": "Dense", "config": {"name": "a", "units": 2, "batch_input_shape": [None, 3]}}
+    nested = {"class_name": "Sequential", "config": [{"class_name": "ReLU", "config": {"name": "b"}}]}
+    found = calls({"class_name": "Sequential", "config": [first, nested]})
+    assert found[-1] == ("sequential_1", 0, [("a", 0, 0)])
+
+
 def test_layers_come_after_those_that_they_take():
     config = functional(
         layer("ReLU", "last", "first"), layer("ReLU", "first", "image"), image(3), outputs=["last"]
