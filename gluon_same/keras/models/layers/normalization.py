@@ -140,7 +140,7 @@ def _rms_norm(request: Request, x: Value) -> Built:
 @builds("Normalization")
 def _normalization(request: Request, x: Value) -> Built:
     arguments = request.arguments
-    kept = sorted(_axes(request, x)) if arguments.get("axis", -1) is not None else []
+    kept = [] if arguments.get("axis", -1) in (None, []) else sorted(_axes(request, x))
     invert = arguments.flag("invert", False)
     shape = tuple(x.shape[axis] for axis in kept)
     sizes = _along(x, kept, np.zeros([n or 0 for n in shape])).shape
