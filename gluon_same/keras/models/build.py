@@ -8,7 +8,7 @@ from mxnet.gluon import HybridBlock
 from . import graph
 from .arguments import Arguments, Unsupported
 from .calls import check_call, key_of, values_in
-from .inputs import input_of
+from .inputs import any_size, input_of
 from .layers import Built, Request, build_operation, builder_of
 from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
 from .net import KerasNet
@@ -103,6 +103,7 @@ class _Builder:
         self.owners: Dict[str, Owner] = {}
         self.values: Dict[graph.Ref, Value] = {}
         self.taken: Dict[str, Tuple[Value, ...]] = {}  # inputs of each layer's first call
+        self.made: Dict[str, List[Value]] = {}  # outputs of each nested model, for its first call
         self.shared = {call.layer for call in model.calls if call.number}
 
     def build(
@@ -133,7 +134,9 @@ class _Builder:
             outputs = self._guessed(call)
             if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
                 where = "/".join((*self.path, layer.name))
-                self.found.problems.append(f"{where} ({layer.class_name}): {error}")
+                problem = f"{where} ({layer.class_name}): {error}"
+                if problem not in self.found.problems:  # else a shared model contains it
+                    self.found.problems.append(problem)
         for output, value in enumerate(outputs):
             ref = graph.Ref(call.layer, call.number, output)
             self.values[ref] = value
@@ -197,7 +200,7 @@ class _Builder:
     def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
         """Return the inputs of a shared layer in the axis order of its first call."""
         if [x.rank for x in inputs] != [x.rank for x in first]:
-            raise Unsupported("its calls receive inputs with different numbers of axes")
+            raise ValueError("its calls receive inputs with different numbers of axes")
         return [self.steps.in_order(x, before.order) for x, before in zip(inputs, first)]
 
     def _added(
@@ -225,7 +228,7 @@ class _Builder:
     def _child(self, layer: graph.Layer, call: graph.Call, built: Built) -> str:
         """Return the name of the block for a call. Calls of a layer with weights share one block."""
         first = self.owners.get(layer.name)
-        if first is not None and first.weights:
+        if first is not None and first.block.collect_params():
             return layer.name
         name = f"{layer.name}#{call.number}" if call.number else layer.name
         if call.number and name in self.model.layers:
@@ -245,6 +248,7 @@ class _Builder:
     def _nested(
         self, layer: graph.Layer, model: graph.Model, call: graph.Call, inputs: List[Value]
     ) -> List[Value]:
+        """Add the step of a nested model and return its outputs."""
         if len(inputs) != len(model.inputs):
             raise ValueError(f"it has {len(model.inputs)} inputs and is called with {len(inputs)}")
         given = inputs
@@ -253,30 +257,38 @@ class _Builder:
                 self.steps.in_order(x, sequence_order(x, self.settings.channels_first)) for x in inputs
             ]
             given = [step_of(x, layer.config) for x in inputs]
-        inner = _Builder(
-            model,
-            self.settings,
-            (*self.path, layer.name),
-            f"{self.prefix}{layer.name}_",
-            self.found,
-            self.trainable and layer.trainable,
-        )
-        before = len(self.found.problems)
-        result = inner.build(given, lambda rank: None)
-        if result is None:
-            if len(self.found.problems) == before:
-                raise ValueError("its outputs are not computed from its inputs")
-            raise _Unknown
-        block, owners, outputs = result
-        if layer.distributed:
-            block = TimeDistributed(block, inputs[0].rank, inner.prefix)
-            outputs = [sequence_of(outputs, inputs[0])]
+        shared = layer.name in self.shared
         if layer.name not in self.steps.blocks:
+            # The net of a shared model must not depend on the sizes of one call.
+            general = [any_size(model, *pair) for pair in zip(model.inputs, given)] if shared else given
+            block, owners, outputs = self._inside(layer, model, general, self.found)
+            if layer.distributed:
+                block = TimeDistributed(block, inputs[0].rank, block.prefix)
             self.steps.blocks[layer.name] = block
-            self.taken[layer.name] = tuple(inputs)
-            self.owners[layer.name] = Owner(
-                layer.name, layer.class_name, inner.trainable, (), owners, block
-            )
+            self.taken[layer.name], self.made[layer.name] = tuple(inputs), outputs
+            trainable = self.trainable and layer.trainable and model.trainable
+            self.owners[layer.name] = Owner(layer.name, layer.class_name, trainable, (), owners, block)
             self._keep_to_inference(call, block)
+        outputs = self.made[layer.name]
+        if shared:
+            _, _, sized = self._inside(layer, model, given, Found(self.found.problems, [], []))
+            outputs = [y._replace(shape=s.shape, open=s.open) for y, s in zip(outputs, sized)]
+        if layer.distributed:
+            outputs = [sequence_of(outputs, inputs[0])]
         slots = self.steps.run(layer.name, inputs, len(outputs))
         return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
+
+    def _inside(
+        self, layer: graph.Layer, model: graph.Model, inputs: List[Value], found: Found
+    ) -> Tuple[KerasNet, List[Owner], List[Value]]:
+        """Build a nested model."""
+        path, prefix = (*self.path, layer.name), f"{self.prefix}{layer.name}_"
+        trainable = self.trainable and layer.trainable
+        result = _Builder(model, self.settings, path, prefix, found, trainable).build(
+            inputs, lambda rank: None
+        )
+        if result is None:
+            if found.problems:
+                raise _Unknown
+            raise ValueError("its outputs are not computed from its inputs")
+        return result

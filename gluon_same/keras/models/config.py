@@ -72,7 +72,7 @@ def _model(content) -> Model:
         content = {"layers": content}
     layers = {}
     for entry in content["layers"]:
-        layer = _layer(entry)
+        layer = _layer(entry, len(layers))
         if layer.name in layers:
             raise ValueError(f"two layers are named {layer.name!r}")
         layers[layer.name] = layer
@@ -86,10 +86,12 @@ def _model(content) -> Model:
     return Model(name, layers, calls, inputs, outputs, trainable)
 
 
-def _layer(entry) -> Layer:
+def _layer(entry, place) -> Layer:
     class_name, config = entry["class_name"], entry["config"]
     nested = _model_in(class_name, config)
     name = entry.get("name") or (config.get("name") if isinstance(config, dict) else None)
+    if name is None and isinstance(config, list):  # Keras before 2.2.3 omits names of nested Sequentials
+        name = f"sequential_{place}"
     if not isinstance(class_name, str) or not isinstance(name, str):
         raise ValueError(f"a layer has class_name={class_name!r} and name={name!r}: give strings")
     if not isinstance(config, dict):
@@ -146,11 +148,26 @@ def _functional(content, layers):
     outputs = _ends(content["output_layers"], layers)
     if not outputs:
         raise ValueError("the model has no outputs")
+    if any(
+        isinstance(node, dict)
+        for entry in content["layers"]
+        for node in entry.get("inbound_nodes") or []
+    ):
+        outputs = [_numbered_as_inputs(ref, layers[ref.layer]) for ref in outputs]
     numbers = numbering(
         calls, [*inputs, *outputs, *(ref for call in calls.values() for ref in call.inputs())]
     )
     calls = {key: renumbered(call, numbers) for key, call in calls.items()}
     return ordered(calls), renumbered(inputs, numbers), renumbered(outputs, numbers)
+
+
+def _numbered_as_inputs(ref, layer):
+    """Return an output of a Keras 3 model, with its call numbered as in the inputs of layers.
+
+    Keras 3 counts the calls of nested functional models from 1 there, but from 0 everywhere else.
+    """
+    functional = layer.model is not None and not layer.distributed and layer.class_name not in SEQUENTIAL
+    return ref._replace(call=ref.call - 1) if functional else ref
 
 
 def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:

@@ -38,8 +38,8 @@ class Layer(NamedTuple):
 
     @property
     def trainable(self) -> bool:
-        """Return whether Keras trains the layer."""
-        return self.config.get("trainable") is not False
+        """Return whether Keras trains the layer, and the layer in it if it is a wrapper."""
+        return _trains(self.config)
 
     @property
     def distributed(self) -> bool:
@@ -63,6 +63,12 @@ class Model(NamedTuple):
             yield layer
             if layer.model is not None:
                 yield from layer.model.all_layers()
+
+
+def _trains(config):
+    inner = config.get("layer")
+    inner = inner.get("config") if isinstance(inner, dict) else None
+    return config.get("trainable") is not False and (not isinstance(inner, dict) or _trains(inner))
 
 
 def refs(value: Any) -> Iterator[Ref]:

@@ -96,6 +96,7 @@ class Legacy:
     def __init__(self, file: Hdf5, root: str, model: Model):
         self.file = file
         self._entries: Dict[str, List[Entry]] = {}
+        self._taken: Dict[Path, List[Entry]] = {}
         for layer in file.texts("layer_names", root):
             group = f"{root}/{layer}" if root else layer
             names = file.texts("weight_names", group) if file.names(group) else []
@@ -106,10 +107,12 @@ class Legacy:
 
         The arrays of a layer in a nested model are those whose names contain the layer's name.
         """
-        held = self._entries.get(path[0], [])
-        entries = [entry for entry in held if len(path) == 1 or f"/{path[-1]}/" in f"/{entry.name}"]
-        self._entries[path[0]] = [entry for entry in held if entry not in entries]
-        return [self.file.array(entry.where) for entry in entries]
+        if path not in self._taken:
+            held = self._entries.get(path[0], [])
+            taken = [entry for entry in held if len(path) == 1 or f"/{path[-1]}/" in f"/{entry.name}"]
+            self._entries[path[0]] = [entry for entry in held if entry not in taken]
+            self._taken[path] = taken
+        return [self.file.array(entry.where) for entry in self._taken[path]]
 
     def fill(self, owners: Sequence[Owner], put: Put) -> None:
         """Assign all weights of these layers to their parameters."""

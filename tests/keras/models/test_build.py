@@ -88,6 +88,44 @@ def test_permute_renames_axes(tmp_path):
     assert operators(net) == ["Activation"]
 
 
+def shared_model(*layers):
+    """Return the configuration of two inputs that a nested model receives, one after the other."""
+    inner = functional(image(None, None, 2), *layers, name="inner")
+    nested = layer("Functional", "inner")
+    nested["config"] = inner["config"]
+    positive = layer("ReLU", "positive", "first")
+    pooled = layer("GlobalMaxPooling2D", "pooled", "positive", keepdims=True)
+    nested["inbound_nodes"] = [[[name, 0, 0, {}]] for name in ("pooled", "second")]
+    starts = [image(None, None, 2, name=name) for name in ("first", "second")]
+    config = functional(*starts, positive, pooled, nested, inputs=["first", "second"])
+    config["config"]["output_layers"] = [["inner", 0, 0], ["inner", 1, 0]]
+    return config
+
+
+def test_a_shared_model_does_not_depend_on_the_size_of_its_first_call(tmp_path):
+    net = load_model(write(tmp_path, shared_model(layer("Flatten", "flat", "image"))))
+    x = np.arange(12).reshape((1, 2, 2, 3))
+    one, other = (y.asnumpy() for y in net(*[mx.nd.array(x)] * 2))
+    np.testing.assert_array_equal(one, [[5, 11]])
+    np.testing.assert_array_equal(other, x.transpose(0, 2, 3, 1).reshape((1, 12)))
+
+
+def test_a_shared_model_does_not_depend_on_the_signs_in_its_first_call(tmp_path):
+    pad = layer("ZeroPadding2D", "pad", "image", padding=[[1, 1], [1, 1]])
+    pool = layer("MaxPooling2D", "pool", "pad", pool_size=[3, 3], strides=[1, 1])
+    net = load_model(write(tmp_path, shared_model(pad, pool)))
+    _, other = net(*[-mx.nd.ones((1, 2, 2, 2))] * 2)
+    assert other.asnumpy().max() == 0
+
+
+def test_problems_of_a_shared_model_are_listed_once(tmp_path):
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, shared_model(layer("Lambda", "secret", "image", function="?"))))
+    assert [line.split(")")[0] for line in str(error.value).splitlines()[1:]] == [
+        "- inner/secret (Lambda"
+    ]
+
+
 def test_an_input_that_is_an_output_is_passed_on(tmp_path):
     config = functional(image(3), layer("Dropout", "drop", "image", rate=0.5), outputs=["image", "drop"])
     net = load_model(write(tmp_path, config))
@@ -112,6 +150,17 @@ def test_all_problems_are_in_one_error(tmp_path):
     found = [line.split(")")[0] for line in str(error.value).splitlines()[1:]]
     # Layers after a refused layer are also checked, and are not blamed for its fault.
     assert found == ["- inner/secret (Lambda", "- odd (Conv2D", "- new (Conv2D", "- strange (Strange"]
+
+
+def test_layers_after_a_refused_layer_are_not_blamed_for_their_inputs(tmp_path):
+    """Their inputs may have other shapes than those that are guessed."""
+    inner = functional(image(4, 4, 2), layer("Permute", "turn", "image", dims=[2, 1]), name="inner")
+    nested = layer("Functional", "inner", "strange")
+    nested["config"] = inner["config"]
+    tower = functional(image(4, 4, 2), layer("Strange", "strange", "image"), nested)
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, tower))
+    assert [line.split(")")[0] for line in str(error.value).splitlines()[1:]] == ["- strange (Strange"]
 
 
 def test_an_argument_that_is_not_known_is_refused(tmp_path):
@@ -158,6 +207,25 @@ def test_custom_layers_are_built_by_the_caller(tmp_path):
     assert seen == [(2, [(2, 3)])]
     x = mx.nd.random.uniform(shape=(1, 2, 5, 5))
     np.testing.assert_allclose(net(x).asnumpy(), net.layers["conv"](x * 2).asnumpy(), rtol=1e-5)
+
+
+class Factor(mx.gluon.HybridBlock):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = self.params.get("factor", shape=factor.shape, init=mx.init.Constant(factor))
+
+    def hybrid_forward(self, F, x, factor):
+        return F.broadcast_mul(x, factor)
+
+
+def test_all_calls_of_a_shared_custom_layer_receive_its_arrays_and_share_a_block(tmp_path):
+    strange, last = layer("Strange", "strange", "image"), layer("Add", "sum", "image", "image")
+    strange["inbound_nodes"] *= 2
+    last["inbound_nodes"] = [[["strange", 0, 0, {}], ["strange", 1, 0, {}]]]
+    path = write(tmp_path, functional(image(3), strange, last), strange={"w": (1, 3)})
+    net = load_model(path, custom={"Strange": lambda config, arrays: Factor(mx.nd.array(arrays[0]))})
+    (factor,) = net.collect_params().values()
+    np.testing.assert_allclose(net(mx.nd.ones((1, 3))).asnumpy(), 2 * factor.data().asnumpy())
 
 
 def test_what_custom_returns_has_to_be_a_block(tmp_path):

@@ -14,12 +14,25 @@ def calls(config):
     ]
 
 
+def keras_3_node(name, call, **kwargs):
+    """Return a call of a layer on the output of another one, as Keras 3 writes it."""
+    history = {"shape": [None, 3], "keras_history": [name, call, 0]}
+    return {"args": [{"class_name": "__keras_tensor__", "config": history}], "kwargs": kwargs}
+
+
 def test_a_sequential_model_is_a_chain():
     first = {"class_name": "Dense", "config": {"name": "a", "units": 2, "batch_input_shape": [None, 3]}}
     second = {"class_name": "ReLU", "config": {"name": "b"}}
     for content in ({"name": "s", "layers": [first, second]}, [first, second]):  # a list in Keras 2.2
         found = calls({"class_name": "Sequential", "config": content})
         assert found == [("input", 0, []), ("a", 0, [("input", 0, 0)]), ("b", 0, [("a", 0, 0)])]
+
+
+def test_a_nested_sequential_may_lack_a_name():
+    first = {"class_name": "Dense", "config": {"name": "a", "units": 2, "batch_input_shape": [None, 3]}}
+    nested = {"class_name": "Sequential", "config": [{"class_name": "ReLU", "config": {"name": "b"}}]}
+    found = calls({"class_name": "Sequential", "config": [first, nested]})
+    assert found[-1] == ("sequential_1", 0, [("a", 0, 0)])
 
 
 def test_layers_come_after_those_that_they_take():
@@ -35,13 +48,22 @@ def test_calls_of_a_nested_model_may_be_numbered_from_one():
     assert calls(config)[-1] == ("b", 0, [("a", 0, 0)])
 
 
+def test_keras_3_numbers_the_calls_of_nested_models_from_one_in_the_outputs_alone():
+    inner = functional(image(3), layer("ReLU", "relu", "image"))["config"]
+    config = functional(image(3), layer("Functional", "inner"), layer("ReLU", "last"))
+    *_, nested, last = config["config"]["layers"]
+    nested["config"] = {**inner, "name": "inner"}
+    nested["inbound_nodes"] = [keras_3_node("image", 0), keras_3_node("inner", 0)]
+    last["inbound_nodes"] = [keras_3_node("inner", 1)]
+    config["config"]["output_layers"] = [["inner", 1, 0], ["last", 0, 0]]
+    model = parse(config, "m")
+    assert model.outputs == [Ref("inner", 0, 0), Ref("last", 0, 0)]
+    assert model.calls[-1].inputs() == [Ref("inner", 1, 0)]
+
+
 def test_both_generations_write_the_same_call():
-    tensor = {
-        "class_name": "__keras_tensor__",
-        "config": {"shape": [None, 3], "keras_history": ["image", 0, 0]},
-    }
     config = functional(image(3), layer("ReLU", "a", "image"))
-    config["config"]["layers"][1]["inbound_nodes"] = [{"args": [tensor], "kwargs": {"mask": None}}]
+    config["config"]["layers"][1]["inbound_nodes"] = [keras_3_node("image", 0, mask=None)]
     assert parse(config, "m").calls[-1] == Call("a", 0, [Ref("image", 0, 0)], {"mask": None})
 
 

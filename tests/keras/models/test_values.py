@@ -10,10 +10,10 @@ from gluon_same.keras import load_model
 RANDOM = np.random.RandomState(0)
 
 
-def output(folder, shapes, made, weights=None):
+def output(folder, shapes, made, weights=None, call=None):
     """The inputs, and the output for them, of a model of one layer on inputs of some shapes."""
     names = [f"input{i}" for i in range(len(shapes))]
-    made["inbound_nodes"] = [[[name, 0, 0, {}] for name in names]]
+    made["inbound_nodes"] = [[[name, 0, 0, call or {}] for name in names]]
     starts = [image(*shape, name=name) for name, shape in zip(names, shapes)]
     path = write(folder, functional(*starts, made, inputs=names), **(weights or {}))
     inputs = [RANDOM.normal(size=(2, *shape)).astype("float32") for shape in shapes]
@@ -84,3 +84,87 @@ def test_a_gru_with_other_activations_steps_through_time(tmp_path):
         n = xn + r * hn
         h = z * h + (1 - z) * n / (1 + np.abs(n))
     np.testing.assert_allclose(got, h, rtol=1e-4)
+
+
+WHOLE = {"start": None, "stop": None, "step": None}
+
+
+@pytest.mark.parametrize(
+    "spec, index",
+    [
+        ([WHOLE, None], np.s_[:, None]),
+        ([{"class_name": "__ellipsis__"}, None], np.s_[..., None]),
+        ([WHOLE, 1, None, {"start": 1}, None], np.s_[:, 1, None, 1:, None]),
+        ([{"class_name": "__ellipsis__"}, None, -1], np.s_[..., None, -1]),
+    ],
+)
+def test_slices_with_new_axes(tmp_path, spec, index):
+    made = layer("SlicingOpLambda", "odd", function="__operators__.getitem")
+    (x,), got, _ = output(tmp_path, [(3, 4, 2)], made, call={"slice_spec": spec})
+    np.testing.assert_array_equal(got, x[index])
+
+
+def test_factors_of_rms_normalization_belong_to_the_last_axes(tmp_path):
+    """Keras multiplies the last axis, although it normalizes another one of the same size."""
+    made = layer("RMSNormalization", "odd", axis=[1], epsilon=0.1)
+    (x,), got, net = output(tmp_path, [(3, 2, 3)], made, {"odd": {"scale": (3,)}})
+    (factors,) = (p.data().asnumpy().ravel() for p in net.collect_params().values())
+    scale = np.sqrt((x**2).mean(axis=1, keepdims=True) + 0.1)
+    np.testing.assert_allclose(got, x / scale * factors, rtol=1e-5)
+
+
+def test_zero_padding_of_each_step(tmp_path):
+    inner = {"class_name": "ZeroPadding1D", "config": {"padding": [1, 2]}}
+    (x,), got, _ = output(tmp_path, [(2, 3, 2)], layer("TimeDistributed", "odd", layer=inner))
+    np.testing.assert_array_equal(got, np.pad(x, [(0, 0), (0, 0), (1, 2), (0, 0)]))
+
+
+def test_a_recurrent_layer_with_dropout_warns(tmp_path):
+    shapes = {"kernel": (3, 2), "recurrent_kernel": (2, 2)}
+    made = layer("SimpleRNN", "odd", units=2, use_bias=False, dropout=0.2, recurrent_dropout=0.1)
+    with pytest.warns(UserWarning, match="odd"):
+        _, got, _ = output(tmp_path, [(4, 3)], made, {"odd": shapes})
+    assert got.shape == (2, 2)
+
+
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+def test_softmax_of_a_convolution_is_along_the_last_axis_of_keras(tmp_path, data_format):
+    how = dict(filters=3, kernel_size=1, activation="softmax", data_format=data_format)
+    shapes = {"kernel": (1, 1, 2, 3), "bias": (3,)}
+    sizes = (4, 5, 2) if data_format == "channels_last" else (2, 4, 5)
+    _, got, _ = output(tmp_path, [sizes], layer("Conv2D", "odd", **how), {"odd": shapes})
+    np.testing.assert_allclose(got.sum(axis=-1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "softsign"])
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_recurrent_layers_have_gradients(tmp_path, activation, hybridize):
+    shapes = {"kernel": (3, 2), "recurrent_kernel": (2, 2), "bias": (2,)}
+    made = layer("SimpleRNN", "odd", units=2, activation=activation)
+    (x,), _, net = output(tmp_path, [(4, 3)], made, {"odd": shapes})
+    net.hybridize(hybridize)
+    with mx.autograd.record():
+        loss = net(mx.nd.array(x)).sum()
+    loss.backward()
+    grads = {name: p.grad().asnumpy() for name, p in net.collect_params(".*i2h_.*").items()}
+    assert len(grads) == 2 and all(np.abs(grad).max() > 0 for grad in grads.values())
+
+
+def test_gradient_of_selu(tmp_path):
+    (x,), got, net = output(tmp_path, [(9,)], layer("Activation", "odd", activation="selu"))
+    scale, alpha = 1.0507009873554805, 1.6732632423543772
+    np.testing.assert_allclose(got, scale * np.where(x > 0, x, alpha * np.expm1(x)), rtol=1e-5)
+    data = mx.nd.array(x)
+    data.attach_grad()
+    with mx.autograd.record():
+        loss = net(data).sum()
+    loss.backward()
+    want = scale * np.where(x > 0, 1, alpha * np.exp(x))
+    np.testing.assert_allclose(data.grad.asnumpy(), want, rtol=1e-5)
+
+
+def test_a_frozen_layer_in_a_wrapper_is_not_trained(tmp_path):
+    inner = {"class_name": "Dense", "config": {"units": 2, "use_bias": False, "trainable": False}}
+    made = layer("TimeDistributed", "odd", layer=inner, trainable=True)
+    _, _, net = output(tmp_path, [(4, 3)], made, {"odd": {"kernel": (3, 2)}})
+    assert [p.grad_req for p in net.collect_params().values()] == ["null"]

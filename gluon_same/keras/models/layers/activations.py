@@ -190,7 +190,7 @@ def _prelu(request: Request, x: Value) -> Built:
     given = request.arguments.get("shared_axes", None)
     shared = [] if given is None else request.arguments.ints("shared_axes")
     if any(not 1 <= axis < x.rank for axis in shared):
-        raise Unsupported(f"shared_axes={shared} are not axes of an input with {x.rank} axes")
+        raise ValueError(f"shared_axes={shared} are not axes of an input with {x.rank} axes")
     shape = tuple(1 if axis in shared else x.shape[axis] for axis in range(1, x.rank))
     stored = [shape[axis - 1] or 0 for axis in x.order[1:]]
     block = PReLU(stored, request.prefix)

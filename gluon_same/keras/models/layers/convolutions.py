@@ -48,7 +48,8 @@ class _Window:
         self.axes = spatial_axes(ndim + 2, self.format)
         self.order = spatial_order(ndim + 2, self.format)
         self.given = arguments.get("activation", None)
-        self.activation = activation(self.given, request.keras3, 1, f"{request.prefix}activation_")
+        last = self.order.index(ndim + 1)  # Keras applies softmax along its last axis in every format
+        self.activation = activation(self.given, request.keras3, last, f"{request.prefix}activation_")
         of_rank(x, ndim + 2)
         self.channels = x.shape[self.channel_axis]
 

@@ -151,7 +151,7 @@ def reshaped(x: Value, target: Sequence[int], prefix: str) -> Built:
 def _permute(request: Request, x: Value) -> Built:
     dims = request.arguments.ints("dims")
     if sorted(dims) != list(range(1, x.rank)):
-        raise Unsupported(f"dims={dims} do not name each axis of an input with {x.rank} axes")
+        raise ValueError(f"dims={dims} do not name each axis of an input with {x.rank} axes")
     return permuted(x, [0, *dims])
 
 
@@ -199,7 +199,7 @@ def _dropout(request: Request, x: Value) -> Built:
     elif request.arguments.get("noise_shape", None) is not None:
         noise = request.arguments.get("noise_shape")
         if not isinstance(noise, list) or len(noise) != x.rank or noise[0] == 1:
-            raise Unsupported(f"noise_shape={noise!r} does not fit an input of shape {x.shape}")
+            raise ValueError(f"noise_shape={noise!r} does not fit an input of shape {x.shape}")
         axes = tuple(axis for axis, n in enumerate(noise) if n == 1)
     return _dropped(request, x, request.arguments.number("rate"), axes)
 

@@ -119,8 +119,8 @@ def gelu_tanh(F: Any, x: Any) -> Any:
 
 
 def selu(F: Any, x: Any) -> Any:
-    """Return the SELU. Keras and MXNet use the same constants."""
-    return F.LeakyReLU(x, act_type="selu")
+    """Return the SELU as a scaled ELU, because the gradient of MXNet's own operator is wrong."""
+    return F.LeakyReLU(x, act_type="elu", slope=1.6732632423543772) * 1.0507009873554805
 
 
 def elu(F: Any, x: Any, alpha: float = 1.0) -> Any:
@@ -130,7 +130,7 @@ def elu(F: Any, x: Any, alpha: float = 1.0) -> Any:
 
 def celu(F: Any, x: Any, alpha: float = 1.0) -> Any:
     """Return ``max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))``."""
-    return F.relu(x) + alpha * F.expm1(-F.relu(-x) / alpha)
+    return F.LeakyReLU(x * (1 / alpha), act_type="elu", slope=1) * alpha
 
 
 def leaky_relu(F: Any, x: Any, slope: float = 0.2) -> Any:
@@ -190,7 +190,7 @@ def sparse_sigmoid(F: Any, x: Any) -> Any:
 
 def general_relu(F: Any, x: Any, most: Optional[float], slope: float, threshold: float) -> Any:
     """Return ``min(x, most)`` if ``x >= threshold``, else ``slope * (x - threshold)``."""
-    high = x * (x >= threshold)
+    high = x * (1 - (x < threshold))  # ONNX export supports this comparison
     if most is not None:
         high = F.clip(high, -3e38, most)
     return high - slope * F.relu(threshold - x) if slope else high

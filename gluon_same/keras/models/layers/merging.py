@@ -4,7 +4,6 @@ from typing import Any, Optional, Tuple
 
 from mxnet.gluon import HybridBlock
 
-from ..arguments import Unsupported
 from ..values import Shape, Value, all_known, broadcast, keras_order, replaced
 from . import functions
 from .table import Built, Request, builds
@@ -128,7 +127,7 @@ def combined(kind: str, prefix: str, inputs: Tuple[Value, ...], scale: float = 1
     """Combine values elementwise. Shapes with fewer axes are aligned at the batch."""
     rank = max(x.rank for x in inputs)
     if any(x.rank not in (rank, 2) for x in inputs):
-        raise Unsupported(f"inputs of shapes {[x.shape for x in inputs]} have different ranks")
+        raise ValueError(f"inputs of shapes {[x.shape for x in inputs]} have different ranks")
     order = next(x.order for x in inputs if x.rank == rank)
     even = len({(x.shape, x.open) for x in inputs}) == 1
 
@@ -154,7 +153,7 @@ def joined(prefix: str, inputs: Tuple[Value, ...], axis: int) -> Built:
     """Concatenate values along one of Keras' axes."""
     rank = inputs[0].rank
     if not -rank <= axis < rank or axis % rank == 0 or any(x.rank != rank for x in inputs):
-        raise Unsupported(f"axis={axis} of inputs of shapes {[x.shape for x in inputs]}")
+        raise ValueError(f"axis={axis} of inputs of shapes {[x.shape for x in inputs]}")
     axis %= rank
     order = inputs[0].order
 
@@ -178,9 +177,9 @@ def _dot(request: Request, a: Value, b: Value) -> Built:
     given = given * 2 if len(given) == 1 else given
     ranks = a.rank, b.rank
     if len(given) != 2 or not set(ranks) <= {2, 3}:
-        raise Unsupported(f"axes={given} of inputs with {a.rank} and {b.rank} axes")
+        raise ValueError(f"axes={given} of inputs with {a.rank} and {b.rank} axes")
     if any(not -rank <= axis < rank or axis % rank == 0 for axis, rank in zip(given, ranks)):
-        raise Unsupported(f"axes={given} of inputs with {a.rank} and {b.rank} axes")
+        raise ValueError(f"axes={given} of inputs with {a.rank} and {b.rank} axes")
     axes = given[0] % a.rank, given[1] % b.rank
     block = Dot(axes, ranks, request.arguments.flag("normalize", False), request.prefix)
 

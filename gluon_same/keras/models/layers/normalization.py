@@ -34,7 +34,7 @@ def _batch_norm(request: Request, x: Value) -> Built:
     center, scale = arguments.flag("center", True), arguments.flag("scale", True)
     channels = x.shape[axes[0]]
     if channels is None:
-        raise Unsupported(f"axis={axes[0]}: an axis of unknown size is not supported")
+        raise ValueError(f"axis={axes[0]}: an axis of unknown size is not supported")
     block = SizedBatchNorm(
         axis=x.stored(axes[0]),
         momentum=arguments.number("momentum", 0.99),
@@ -99,11 +99,11 @@ def _group_norm(request: Request, x: Value) -> Built:
     axes = _axes(request, x)
     channels = x.shape[axes[0]] if len(axes) == 1 else None
     if not channels:
-        raise Unsupported(f"axis={axes}: only one axis of known size is supported")
+        raise ValueError(f"axis={axes}: only one axis of known size is supported")
     groups = arguments.whole("groups", 32, least=-1)
     groups = channels if groups == -1 else groups
     if groups < 1 or channels % groups:
-        raise Unsupported(f"groups={groups} does not divide {channels} channels")
+        raise ValueError(f"groups={groups} does not divide {channels} channels")
     center, scale = arguments.flag("center", True), arguments.flag("scale", True)
     epsilon = arguments.number("epsilon", 1e-3)
     block = GroupNorm(channels, groups, epsilon, center, scale, request.prefix)
@@ -123,19 +123,24 @@ def _unit_norm(request: Request, x: Value) -> Built:
 
 @builds("RMSNormalization")
 def _rms_norm(request: Request, x: Value) -> Built:
-    axes = sorted(_axes(request, x))
+    axes = _axes(request, x)
     shape = tuple(x.shape[axis] for axis in axes)
-    sizes = _along(x, axes, np.zeros([n or 0 for n in shape])).shape
+    last = range(x.rank - len(axes), x.rank)  # Keras multiplies these axes, whichever it normalizes
+    if any(n not in (1, x.shape[axis]) for n, axis in zip(shape, last)):
+        raise ValueError(
+            f"axis={axes}: its factors of shape {shape} do not fit the last axes of {x.shape}"
+        )
+    sizes = _along(x, last, np.zeros([n or 0 for n in shape])).shape
     epsilon = request.arguments.number("epsilon", 1e-6)
     block = RMSNorm(sorted(x.stored(axis) for axis in axes), sizes, epsilon, request.prefix)
-    weight = Weight("scale", shape, lambda array: [(block.gamma, _along(x, axes, array))])
+    weight = Weight("scale", shape, lambda array: [(block.gamma, _along(x, last, array))])
     return Built(block, same_shape, None, (x.order,), (weight,))
 
 
 @builds("Normalization")
 def _normalization(request: Request, x: Value) -> Built:
     arguments = request.arguments
-    kept = sorted(_axes(request, x)) if arguments.get("axis", -1) is not None else []
+    kept = [] if arguments.get("axis", -1) in (None, []) else sorted(_axes(request, x))
     invert = arguments.flag("invert", False)
     shape = tuple(x.shape[axis] for axis in kept)
     sizes = _along(x, kept, np.zeros([n or 0 for n in shape])).shape
@@ -188,8 +193,8 @@ def _axes(request: Request, x: Value) -> List[int]:
     """Return the argument ``axis`` as nonnegative axes of the input."""
     given = request.arguments.ints("axis", -1)
     axes = [axis % x.rank for axis in given if -x.rank <= axis < x.rank]
-    if len(axes) != len(given) or 0 in axes or len(set(axes)) != len(axes):
-        raise Unsupported(f"axis={given} are not axes of an input with {x.rank} axes")
+    if not axes or len(axes) != len(given) or 0 in axes or len(set(axes)) != len(axes):
+        raise ValueError(f"axis={given} are not axes of an input with {x.rank} axes")
     return axes
 
 

@@ -148,7 +148,7 @@ def _pairwise(operation: Operation) -> Built:
     prefix = operation.request.prefix
     if isinstance(one, Value) and isinstance(other, Value):
         if one.rank != other.rank:
-            raise Unsupported(f"{operation.name} of shapes {one.shape} and {other.shape}")
+            raise ValueError(f"{operation.name} of shapes {one.shape} and {other.shape}")
         return combined(operation.name, prefix, (one, other))
     x, constant = (one, other) if isinstance(one, Value) else (other, one)
     first = constant is one
@@ -159,7 +159,7 @@ def _pairwise(operation: Operation) -> Built:
     except (TypeError, ValueError):
         raise Unsupported(f"{operation.name} with {constant!r}") from None
     if values.ndim > x.rank or (values.ndim == x.rank and len(values) != 1):
-        raise Unsupported(f"{operation.name} of shapes {x.shape} and {values.shape}")
+        raise ValueError(f"{operation.name} of shapes {x.shape} and {values.shape}")
     values = values.reshape((1,) * (x.rank - values.ndim) + values.shape).transpose(x.order)
     block = Constant(operation.name, values.shape, first, prefix)
 
@@ -207,7 +207,7 @@ def _slope(operation: Operation) -> Built:
 def _softmax(operation: Operation) -> Built:
     x, axis = operation.x, operation.take("axis", default=-1)
     if not isinstance(axis, int) or not -x.rank <= axis < x.rank:
-        raise Unsupported(f"{operation.name} along axis={axis!r}")
+        raise ValueError(f"{operation.name} along axis={axis!r}")
     block = Function(operation.name, operation.request.prefix, axis=x.stored(axis))
     return Built(block, lambda shape: shape, None, (x.order,))
 
@@ -223,11 +223,13 @@ def _clip(operation: Operation) -> Built:
 def _reduction(operation: Operation) -> Built:
     x, keepdims = operation.x, bool(operation.take("keepdims", default=False))
     given = operation.take("axis")
-    given = list(range(1, x.rank)) if given is None else given if isinstance(given, list) else [given]
-    if any(
+    given = given if isinstance(given, list) else [given]
+    if not given or any(
         not isinstance(axis, int) or not -x.rank <= axis < x.rank or axis % x.rank == 0 for axis in given
     ):
-        raise Unsupported(f"{operation.name} along axis={given}")
+        raise Unsupported(
+            f"{operation.name} along axis={given}: only axes after the batch are supported"
+        )
     axes = [axis % x.rank for axis in given]
     stored = sorted(x.stored(axis) for axis in axes)
     block = Reduce(operation.name, stored, keepdims, operation.request.prefix)

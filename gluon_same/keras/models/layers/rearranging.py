@@ -9,9 +9,11 @@ from ..values import Shape, replaced
 from .core import permuted, reshaped
 from .table import Built
 
+_WHOLE = (None, None, 1)
+
 
 class Slice(HybridBlock):
-    """Slice of an array.
+    """Slice of an array, with new axes of size 1 after the batch.
 
     Parameters
     ----------
@@ -19,17 +21,26 @@ class Slice(HybridBlock):
         One entry per axis; None keeps the whole axis.
     dropped : tuple of int
         Axes of size 1 to drop from the result.
+    added : int
+        Number of new axes.
     """
 
-    def __init__(self, parts: Sequence[Any], dropped: Sequence[int], prefix: Optional[str] = None):
+    def __init__(
+        self, parts: Sequence[Any], dropped: Sequence[int], added: int, prefix: Optional[str] = None
+    ):
         super().__init__(prefix=prefix)
         self._parts = tuple(parts)
         self._dropped = tuple(dropped)
+        self._added = added
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        begin, end, step = zip(*self._parts)
-        x = F.slice(x, begin=begin, end=end, step=step)
-        return F.squeeze(x, axis=self._dropped) if self._dropped else x
+        if any(part != _WHOLE for part in self._parts):
+            begin, end, step = zip(*self._parts)
+            x = F.slice(x, begin=begin, end=end, step=step)
+        x = F.squeeze(x, axis=self._dropped) if self._dropped else x
+        for _ in range(self._added):
+            x = F.expand_dims(x, axis=1)
+        return x
 
 
 class Rearrange(HybridBlock):
@@ -87,41 +98,48 @@ def _slice(operation: Any) -> Built:
     given = _spelled_out(given if isinstance(given, list) else [given], x.rank)
     parts: List[Tuple[Optional[int], Optional[int], int]] = []
     dropped = []
-    for axis, part in enumerate(given):
-        if isinstance(part, int) and not isinstance(part, bool):
+    made: List[Optional[int]] = []  # the input's axis for each axis of the result, None for a new one
+    for part in given:
+        if part is None:
+            made.append(None)
+        elif isinstance(part, int) and not isinstance(part, bool):
+            dropped.append(len(parts))
             parts.append((part, part + 1 or None, 1))
-            dropped.append(axis)
         else:
+            made.append(len(parts))
             parts.append(_bounds(part))
-    if parts[0] != (None, None, 1):
+    if parts[0] != _WHOLE or made[0] != 0:
         raise Unsupported("a slice of the batch")
 
     def rule(shape: Shape) -> Shape:
+        for n, (begin, _, _) in zip(shape, parts):
+            if n is not None and begin is not None and begin < -n:  # MXNet requires that it is inside
+                raise ValueError(f"a slice from {begin} of an axis of {n}")
         sizes = [
-            None if n is None else len(range(n)[slice(*part)]) if part != (None, None, 1) else n
+            None if n is None else len(range(n)[slice(*part)]) if part != _WHOLE else n
             for n, part in zip(shape, parts)
         ]
         if 0 in sizes:
             raise ValueError(f"a slice of shape {shape} would be empty")
-        sizes = [1 if axis in dropped else n for axis, n in enumerate(sizes)]
-        return tuple(n for axis, n in enumerate(sizes) if axis not in dropped)
+        return tuple(1 if axis is None else sizes[axis] for axis in made)
 
-    left = [axis for axis in range(x.rank) if axis not in dropped]
-    order = tuple(left.index(axis) for axis in x.order if axis in left)
+    added = [place for place, axis in enumerate(made) if axis is None]
+    order = (0, *added, *(made.index(axis) for axis in x.order[1:] if axis in made))
     stored = [parts[axis] for axis in x.order]
-    block = Slice(stored, sorted(x.stored(axis) for axis in dropped), operation.request.prefix)
+    places = sorted(x.stored(axis) for axis in dropped)
+    block = Slice(stored, places, len(added), operation.request.prefix)
     return Built(block, rule, order, (x.order,), nonnegative=x.nonnegative)
 
 
 def _spelled_out(given: List[Any], rank: int) -> List[Any]:
-    """Return one slice entry for each axis."""
+    """Return one slice entry for each axis, and None for each new axis."""
     whole = {"start": None, "stop": None, "step": None}
     ellipses = [i for i, part in enumerate(given) if _class(part) == "__ellipsis__"]
     at = ellipses[0] if ellipses else len(given)
     rest = given[at + 1 :]
-    missing = rank - len(given[:at]) - len(rest)
+    missing = rank - sum(part is not None for part in (*given[:at], *rest))
     if len(ellipses) > 1 or missing < 0:
-        raise Unsupported(f"a slice by {given!r}")
+        raise ValueError(f"a slice by {given!r}")
     return [*given[:at], *[whole] * missing, *rest]
 
 
@@ -161,7 +179,7 @@ def _transpose(operation: Any) -> Built:
 def _expand_dims(operation: Any) -> Built:
     x, axis = operation.x, operation.take("axis")
     if not isinstance(axis, int) or not -x.rank <= axis <= x.rank or axis % (x.rank + 1) == 0:
-        raise Unsupported(f"expand_dims at axis={axis!r}")
+        raise ValueError(f"expand_dims at axis={axis!r}")
     axis %= x.rank + 1
     block = Rearrange("expand_dims", operation.request.prefix, axis=1)
     order = (0, axis, *(old + (old >= axis) for old in x.order[1:]))
@@ -175,7 +193,7 @@ def _squeeze(operation: Any) -> Built:
         any(not isinstance(a, int) or not -x.rank <= a < x.rank or a % x.rank == 0 for a in axes)
         or not axes
     ):
-        raise Unsupported(f"squeeze of axis={axis!r}")
+        raise ValueError(f"squeeze of axis={axis!r}")
     axes = [a % x.rank for a in axes]
     left = [a for a in range(x.rank) if a not in axes]
     stored = tuple(sorted(x.stored(a) for a in axes))
@@ -214,7 +232,7 @@ def _stack(operation: Any) -> Built:
     arrays, axis = operation.arrays, operation.take("axis", default=0)
     first = arrays[0]
     if axis % (first.rank + 1) == 0 or any(x.rank != first.rank for x in arrays):
-        raise Unsupported(f"stack at axis={axis!r} of shapes {[x.shape for x in arrays]}")
+        raise ValueError(f"stack at axis={axis!r} of shapes {[x.shape for x in arrays]}")
     axis %= first.rank + 1
     block = Rearrange("stack", operation.request.prefix, axis=1)
     order = (0, axis, *(old + (old >= axis) for old in first.order[1:]))
@@ -228,14 +246,12 @@ def _stack(operation: Any) -> Built:
 
 
 def _split(operation: Any) -> Built:
-    count, axis = (
-        operation.take("num_or_size_splits", "indices_or_sections"),
-        operation.take("axis", default=0),
-    )
+    count = operation.take("num_or_size_splits", "indices_or_sections")
+    axis = operation.take("axis", default=0)
     x = operation.x
     size = x.shape[axis] if isinstance(axis, int) and -x.rank <= axis < x.rank else None
     if not isinstance(count, int) or count < 2 or not size or size % count or axis % x.rank == 0:
-        raise Unsupported(f"split into {count!r} at axis={axis!r} of shape {x.shape}")
+        raise ValueError(f"split into {count!r} at axis={axis!r} of shape {x.shape}")
     how = dict(num_outputs=count, axis=x.stored(axis))
     block = Rearrange("split", operation.request.prefix, **how)
 
@@ -250,7 +266,7 @@ def _blocks(operation: Any) -> Built:
     x, size = operation.x, operation.take("block_size")
     operation.take("data_format")
     if x.rank != 4 or not isinstance(size, int) or size < 1:
-        raise Unsupported(f"{operation.name} by {size!r} of shape {x.shape}")
+        raise ValueError(f"{operation.name} by {size!r} of shape {x.shape}")
     deep = operation.name == "space_to_depth"
     order = (0, 3, 1, 2)
     block = Rearrange(operation.name, operation.request.prefix, block_size=size)

@@ -59,13 +59,13 @@ class Recurrent(HybridBlock):
         if self._backwards:
             steps = F.reverse(steps, axis=0)
         if not states:
-            first = F.squeeze(F.slice_axis(steps, axis=0, begin=0, end=1), axis=0)
-            like = F.FullyConnected(
-                first, parameters["i2h_weight"], no_bias=True, num_hidden=self._gates * self._units
-            )
-            like = F.slice_axis(like, axis=1, begin=0, end=self._units)
+            # Zeros from a FullyConnected, whose gradient is not needed, crash MXNet outside of graphs.
+            column = F.squeeze(F.slice(steps, begin=(0, None, 0), end=(1, None, 1)), axis=0)
             # Each state is a separate node because the loop rejects duplicate states.
-            states = tuple(F.zeros_like(like) for _ in range(2 if self._kind == "LSTM" else 1))
+            states = tuple(
+                F.repeat(F.zeros_like(column), repeats=self._units, axis=1)
+                for _ in range(2 if self._kind == "LSTM" else 1)
+            )
         run = self._run_fused if self._fused else self._run_steps
         outputs, last = run(F, steps, states, **parameters)
         y = F.swapaxes(outputs, dim1=0, dim2=1) if self._sequences else last[0]

@@ -144,7 +144,7 @@ class RMSNorm(HybridBlock):
 
     def hybrid_forward(self, F: Any, x: Any, gamma: Any) -> Any:
         mean = F.mean(F.square(x), axis=self._axis, keepdims=True)
-        return F.broadcast_mul(F.broadcast_mul(x, F.rsqrt(mean + self._epsilon)), gamma)
+        return F.broadcast_mul(F.broadcast_div(x, F.sqrt(mean + self._epsilon)), gamma)
 
 
 class UnitNorm(HybridBlock):

@@ -52,7 +52,7 @@ def _on_steps(request: Request, inner: Request, x: Value) -> Built:
     order = sequence_order(x, keras_order)
     step = Value(-1, _step(x.shape), _step(x.open), _inner(order), nonnegative=x.nonnegative)
     built = BUILDERS[inner.class_name](inner, step)
-    if built.more or built.padding:
+    if built.more:
         raise Unsupported(f"an inner layer of class {inner.class_name!r} is not supported")
     taken = (built.takes or (None,))[0] or step.order
 
@@ -60,9 +60,13 @@ def _on_steps(request: Request, inner: Request, x: Value) -> Built:
         batch, *rest = built.rule(_step(shape))
         return (batch, shape[1], *rest)
 
-    block = built.block and TimeDistributed(built.block, x.rank, request.prefix)
+    block = built.padding.block if built.padding else built.block
     return built._replace(
-        block=block, rule=rule, order=_outer(built.order or taken), takes=(_outer(taken),)
+        block=block and TimeDistributed(block, x.rank, request.prefix),
+        rule=rule,
+        order=_outer(built.order or taken),
+        takes=(_outer(taken),),
+        padding=None,
     )
 
 
