@@ -1,5 +1,7 @@
 """Layers that the golden models lack, against NumPy."""
 
+import warnings
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -21,13 +23,46 @@ def output(folder, shapes, made, weights=None):
     return inputs, net(*map(mx.nd.array, inputs)).asnumpy(), net
 
 
-def test_sparsemax_projects_on_the_simplex(tmp_path):
+def test_sparsemax_is_that_of_keras(tmp_path):
     (x,), got, _ = output(tmp_path, [(5,)], layer("Activation", "odd", activation="sparsemax"))
     for row, found in zip(x, got):
-        # The projection subtracts one threshold from all that stays positive.
-        thresholds = [(np.sort(row)[::-1][:k].sum() - 1) / k for k in range(1, 6)]
-        want = np.maximum(row - max(thresholds), 0)
+        totals = np.cumsum(np.sort(row)[::-1])
+        kept = [k for k, value in enumerate(np.sort(row)[::-1]) if value > (totals[k] - 1) / (k + 1)]
+        # Keras 3 adds up running totals, where the projection onto the simplex adds up elements.
+        want = np.maximum(row - (totals[kept].sum() - 1) / len(kept), 0)
         np.testing.assert_allclose(found, want, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["RandomFlip", "RandomZoom", "RandomContrast", "MixUp"])
+def test_augmentation_has_no_effect_and_a_warning(tmp_path, name):
+    with pytest.warns(UserWarning, match="In training, these layers behave differently from Keras: odd"):
+        (x,), got, net = output(tmp_path, [(4, 5, 2)], layer(name, "odd", factor=0.1, seed=1))
+    np.testing.assert_array_equal(got, x)
+    with mx.autograd.record():
+        np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x)
+
+
+def keras3_call(class_name, **config):
+    """A model of Keras 3 with one layer, whose call is written with training=True."""
+    tensor = {"shape": [None, 4, 5, 2], "dtype": "float32", "keras_history": ["image", 0, 0]}
+    node = {"args": [{"class_name": "__keras_tensor__", "config": tensor}], "kwargs": {"training": True}}
+    made = {**layer(class_name, "odd", **config), "module": "keras.layers", "inbound_nodes": [node]}
+    return {**functional(image(4, 5, 2), made), "module": "keras", "keras_version": "3.15.1"}
+
+
+@pytest.mark.parametrize("name", ["Resizing", "RandomFlip"])
+def test_keras_3_writes_calls_of_image_layers_with_training(tmp_path, name):
+    size = dict(height=4, width=5) if name == "Resizing" else {}
+    x = RANDOM.normal(size=(1, 2, 4, 5)).astype("float32")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net = load_model(write(tmp_path, keras3_call(name, **size)))
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), x, rtol=1e-6)
+
+
+def test_other_calls_with_training_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"odd \(Dropout\): it is called with training=True"):
+        load_model(write(tmp_path, keras3_call("Dropout", rate=0.5)))
 
 
 @pytest.mark.parametrize("rows, columns", [(8, 9), (3, 2), (5, 4)])
@@ -84,3 +119,12 @@ def test_a_gru_with_other_activations_steps_through_time(tmp_path):
         n = xn + r * hn
         h = z * h + (1 - z) * n / (1 + np.abs(n))
     np.testing.assert_allclose(got, h, rtol=1e-4)
+
+
+@pytest.mark.parametrize("noise", [{"dropout": 0.2}, {"recurrent_dropout": 0.2}])
+@pytest.mark.parametrize("more", [{}, {"dropout": 0.1, "recurrent_dropout": 0.1}])
+def test_dropout_of_recurrent_layers_has_no_effect_and_a_warning(tmp_path, noise, more):
+    made = layer("SimpleRNN", "odd", units=2, **{**more, **noise})
+    weights = {"odd": {"kernel": (3, 2), "recurrent_kernel": (2, 2), "bias": (2,)}}
+    with pytest.warns(UserWarning, match="In training, these layers behave differently from Keras: odd"):
+        output(tmp_path, [(4, 3)], made, weights)

@@ -92,7 +92,7 @@ def _block(request: Request, x: Value, prefix: str) -> Tuple[Recurrent, List[Wei
         arguments.flag("return_state", False),
         prefix=prefix,
     )
-    noisy = any(arguments.number(name, 0) for name in ("dropout", "recurrent_dropout"))
+    rates = [arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]
     cudnn, use_bias = request.class_name in _CUDNN, arguments.flag("use_bias", True)
     size, both = cell.units * GATES[cell.kind], cell.reset_after or cudnn
     if not (use_bias and both):
@@ -107,7 +107,7 @@ def _block(request: Request, x: Value, prefix: str) -> Tuple[Recurrent, List[Wei
     if use_bias:
         shape = (2 * size,) if cudnn else (2, size) if both else (size,)
         weights.append(Weight("bias", shape, _put_bias(block, cell, both), part))
-    return block, weights, noisy
+    return block, weights, any(rates)
 
 
 def _cell(request: Request, in_units: int) -> Cell:
