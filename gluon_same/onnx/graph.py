@@ -6,6 +6,8 @@ from typing import Any, Dict, Optional, Sequence, Set, Tuple
 import mxnet as mx
 import numpy as np
 
+from .operators import registered
+
 #: The operator set that MXNet's exporter writes, and the file format that belongs to it.
 OPSET, IR = 13, 7
 
@@ -55,7 +57,7 @@ def convert(
     shapes = [shape for shape, _ in variables]
     types = [helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for _, dtype in variables]
     how = {"opset_version": OPSET, "dynamic": free is not None, "dynamic_input_shapes": free}
-    with _unchecked():
+    with _unchecked(), registered():
         graph = MXNetGraph().create_onnx_graph_proto(symbol, {}, shapes, types, **how)
     return helper.make_model(graph)
 

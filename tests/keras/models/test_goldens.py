@@ -162,6 +162,8 @@ def test_every_kind_of_file(golden, archive, name, ending):
 
 EXPORTED = ["conv2d", "depthwise", "pool2d", "nested", "padded_convolutions", "residual", "several"]
 EXPORTED += ["shared_layers", "shared_models", "squeeze_excite", "activation_layer_argument"]
+EXPORTED += ["activations", "batch_norm_axis", "borders2d", "merges_broadcast"]
+EXPORTED += ["operations", "time_distributed"]
 
 
 @pytest.mark.parametrize(
@@ -243,8 +245,6 @@ def test_all_that_is_refused_is_in_one_error(golden, archive):
         "inside",
         "secret",
         "Lambda",
-        "flip",
-        "RandomFlip",
         "resize",
         "ConvLSTM2D",
     ):

@@ -1,6 +1,7 @@
 """Normalization layers, and layers that scale and shift by constants."""
 
 import math
+from functools import partial
 from typing import Any, List, Optional, Sequence
 
 import numpy as np
@@ -12,15 +13,29 @@ from .scaling import Affine, GroupNorm, Linear, RMSNorm, Scale, TrailingLayerNor
 from .table import Built, Request, Weight, builds, elementwise, into, same_shape
 
 
-class SizedBatchNorm(nn.BatchNorm):
-    """Batch normalization that rejects other sizes of its axis, because MXNet would read beyond them."""
+class AxisBatchNorm(nn.BatchNorm):
+    """Batch normalization along an axis behind the second one.
+
+    The axes before it join the batch, because MXNet's ONNX exporter requires axis 1. Other sizes of the
+    axis are rejected, because MXNet would read beyond the parameters.
+
+    Parameters
+    ----------
+    axis : int
+    **kwargs
+        As for :class:`mxnet.gluon.nn.BatchNorm`.
+    """
+
+    def __init__(self, axis: int, **kwargs: Any):
+        super().__init__(axis=1, **kwargs)
+        self._joined = axis - 1
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-        axis = self._kwargs["axis"]
-        if axis != 1:
-            split = (*(0,) * axis, -4, self.in_channels, 1, -2)
-            x = F.reshape(F.reshape(x, shape=split), shape=(*(0,) * axis, -3, -2))
-        return super().hybrid_forward(F, x, *args, **kwargs)
+        y = x
+        for _ in range(self._joined - 1):
+            y = F.reshape(y, shape=(-3, -2))
+        y = F.reshape(y, shape=(-3, -4, self.in_channels, 1, -2))
+        return F.reshape_like(super().hybrid_forward(F, y, *args, **kwargs), x)
 
 
 @builds("BatchNormalization", "BatchNormalizationV1", "SyncBatchNormalization")
@@ -35,8 +50,9 @@ def _batch_norm(request: Request, x: Value) -> Built:
     channels = x.shape[axes[0]]
     if channels is None:
         raise Unsupported(f"axis={axes[0]}: an axis of unknown size is not supported")
-    block = SizedBatchNorm(
-        axis=x.stored(axes[0]),
+    stored = x.stored(axes[0])
+    make: Any = nn.BatchNorm if stored == 1 else partial(AxisBatchNorm, stored)
+    block = make(
         momentum=arguments.number("momentum", 0.99),
         epsilon=arguments.number("epsilon", 1e-3),
         center=center,
