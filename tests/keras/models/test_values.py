@@ -128,3 +128,18 @@ def test_dropout_of_recurrent_layers_has_no_effect_and_a_warning(tmp_path, noise
     weights = {"odd": {"kernel": (3, 2), "recurrent_kernel": (2, 2), "bias": (2,)}}
     with pytest.warns(UserWarning, match="In training, these layers behave differently from Keras: odd"):
         output(tmp_path, [(4, 3)], made, weights)
+
+
+def test_a_gru_has_no_parameter_without_a_use(tmp_path):
+    made = layer("GRU", "odd", units=2, reset_after=False)
+    weights = {"odd": {"kernel": (3, 6), "recurrent_kernel": (2, 6), "bias": (6,)}}
+    _, _, net = output(tmp_path, [(4, 3)], made, weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # Gluon warns of unused parameters
+        net.hybridize()
+        net(mx.nd.ones((1, 4, 3)))
+    assert [name.partition("odd_")[2] for name in net.collect_params()] == [
+        "i2h_weight",
+        "h2h_weight",
+        "i2h_bias",
+    ]

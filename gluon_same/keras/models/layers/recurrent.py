@@ -95,7 +95,7 @@ def _block(request: Request, x: Value, prefix: str) -> Tuple[Recurrent, List[Wei
     rates = [arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]
     cudnn, use_bias = request.class_name in _CUDNN, arguments.flag("use_bias", True)
     size, both = cell.units * GATES[cell.kind], cell.reset_after or cudnn
-    if not (use_bias and both):
+    if block.h2h_bias is not None and not (use_bias and both):
         block.h2h_bias.grad_req = "null"  # Keras has no such weight
     if not use_bias:
         block.i2h_bias.grad_req = "null"
