@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import time
+import warnings
 import zipfile
 from typing import Any, List, Tuple
 
@@ -110,7 +111,10 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
 
     data = None if args.data is None else _samples(args.data)
     progress("reading the model")
-    net = load_model((args.model, args.weights) if args.weights else args.model, layout=args.layout)
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        net = load_model((args.model, args.weights) if args.weights else args.model, layout=args.layout)
     shapes = [_shape(saved, fixed, args) for saved, fixed in zip(net.plan.saved, net.input_sizes)]
     if args.deploy and args.size is None and any(None in saved[1:] for saved in net.plan.saved):
         raise ValueError(
@@ -130,7 +134,8 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
     net(*map(mx.nd.zeros, shapes))
     progress("writing its graph")
     net.export(path)
-    written = [table, f"{path}-symbol.json", f"{path}-0000.params"]
+    notes = [f"Note: {each.message}" for each in noted]
+    written = [table, *notes, f"{path}-symbol.json", f"{path}-0000.params"]
     if _with_onnx(args):
         from ..onnx import export_model
 

@@ -50,6 +50,15 @@ def test_it_writes_onnx(path, tmp_path, capsys):
     np.testing.assert_allclose(session.run(None, {"data": x})[0], want, rtol=1e-5)
 
 
+def test_layers_without_effect_are_noted(tmp_path, capsys):
+    config = functional(image(3), layer("GaussianNoise", "noise", "image", stddev=0.1))
+    text, weights = write(tmp_path, config)
+    assert main(["convert", text, str(tmp_path / "out"), "--weights", weights, "--no-onnx"]) == 0
+    out, err = capsys.readouterr()
+    assert "\nNote: In training, these layers behave differently from Keras: noise\n" in out
+    assert err == ""
+
+
 def test_what_cannot_be_read_is_said_in_a_line(tmp_path, capsys):
     (tmp_path / "bad.keras").write_bytes(b"no")
     assert main(["convert", str(tmp_path / "bad.keras"), str(tmp_path / "out")]) == 1

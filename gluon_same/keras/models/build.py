@@ -160,7 +160,7 @@ class _Builder:
         if layer.name in self.taken:
             inputs = self._as_before(inputs, self.taken[layer.name])
         if builder is not build_operation:
-            check_call(kwargs)
+            check_call(layer.class_name, kwargs, self.settings.version)
         if isinstance(builder, graph.Model):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)

@@ -1,9 +1,10 @@
 """Arguments of the calls of layers."""
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from . import graph
 from .arguments import Unsupported
+from .layers.augmentation import SAVED_AS_TRAINING
 from .values import Value
 
 
@@ -21,9 +22,11 @@ def values_in(value: Any) -> List[Value]:
     return [x for item in value for x in values_in(item)] if isinstance(value, (list, tuple)) else []
 
 
-def check_call(kwargs: Dict[str, Any]) -> None:
-    """Raise for arguments of a call that change its result."""
+def check_call(class_name: str, kwargs: Dict[str, Any], version: Tuple[int, int]) -> None:
+    """Raise for arguments of a layer's call that change its result."""
     for name, value in kwargs.items():
+        if name == "training" and class_name in SAVED_AS_TRAINING and version >= (3, 0):
+            continue
         harmless = (
             value in (None, []) or (name == "training" and value is False) or name == "initial_state"
         )

@@ -88,7 +88,7 @@ def load_keras_weights(
         if model is None and any(layer.kind for layer in held):
             held = _in_order_of(units, held)
         if len(held) != len(units):
-            raise ValueError(_both_sides(found, units, held, "the numbers of layers differ"))
+            raise ValueError(_both_sides(found.weights, units, held, "the numbers of layers differ"))
         loader = _Loader(net, found, units, held)
         spatial = loader.spatial(input_shape, model)
         values = [
@@ -112,7 +112,9 @@ class _Loader:
         weights = weights_of(unit, layer)
         roles = [role for _, role in layer.entries]
         if len(weights) != len(roles) or any(r and r != w.role for w, r in zip(weights, roles)):
-            raise ValueError(_both_sides(self.found, self.units, self.held, f"{unit.name} differs"))
+            raise ValueError(
+                _both_sides(self.found.weights, self.units, self.held, f"{unit.name} differs")
+            )
         values = []
         for weight, (where, _) in zip(weights, layer.entries):
             array = self.found.weights.array(where)
@@ -249,10 +251,24 @@ def _in_order_of(units: Sequence[Block], held: Sequence[Held]) -> List[Held]:
     return ordered + left
 
 
-def _both_sides(found: Opened, units: Sequence[Block], held: Sequence[Held], why: str) -> str:
-    """Return a message that lists the net's layers beside the file's."""
-    left = [f"{unit.name} ({type(unit).__name__})" for unit in units]
-    right = [f"{layer.name} ({', '.join(r or '?' for _, r in layer.entries)})" for layer in held]
+def _both_sides(file: Hdf5, units: Sequence[Block], held: Sequence[Held], why: str) -> str:
+    """Return a message that lists the net's layers beside the file's, with their shapes."""
+    left = [f"{unit.name} ({type(unit).__name__}: {_shapes_of(unit)})" for unit in units]
+    right = [f"{layer.name} ({_arrays_of(layer, file)})" for layer in held]
     width = max(map(len, left), default=0)
     lines = [f"  {a:<{width}}  {b}" for a, b in zip_longest(left, right, fillvalue="-")]
-    return "\n".join([f"{found.weights.path} does not fit the net: {why}. Net, and file:", *lines])
+    return "\n".join([f"{file.path} does not fit the net: {why}. Net, and file:", *lines])
+
+
+def _arrays_of(layer: Held, file: Hdf5) -> str:
+    return ", ".join(f"{role} {_text(file.shape(where))}".strip() for where, role in layer.entries)
+
+
+def _shapes_of(unit: Block) -> str:
+    parameters = unit.collect_params().values()
+    return ", ".join(_text(p.shape) if p.shape else "?" for p in parameters)
+
+
+def _text(shape: Sequence[int]) -> str:
+    """Return a shape as text, with '?' for unknown sizes."""
+    return "x".join(str(n) if n > 0 else "?" for n in shape)

@@ -1,6 +1,7 @@
 """Comparison of a net's layer outputs with Keras'."""
 
 import os
+import re
 import zipfile
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -87,7 +88,8 @@ def compare(
         An ``.npz`` file, or a dict of its content, with arrays in Keras' layout. It has each layer's
         output by layer name and the model's inputs by the names of their layers, or as ``'input:0'``,
         ``'input:1'``. The output of a layer's second call is ``'name#1'``. A layer of a nested model is
-        ``'model/name'``, and ``'model/name#1'`` in that model's second call.
+        ``'model/name'``, and ``'model/name#1'`` in that model's second call. The calls of a layer may
+        have any order.
     tolerance : float
         Largest accepted difference, as a fraction of the layer's largest magnitude.
 
@@ -106,7 +108,8 @@ def compare(
 
     Notes
     -----
-    To write the file in Keras for a batch of inputs ``x``::
+    To write the file in Keras for a batch of inputs ``x`` (notebook 5 has a recipe that also supports
+    nested models, shared layers and several inputs)::
 
         probe = keras.Model(model.inputs, [layer.output for layer in model.layers])
         outputs = dict(zip([layer.name for layer in model.layers], probe.predict(x)))
@@ -136,18 +139,36 @@ def compare(
         raise TypeError(f"net={net!r} is not a net from gluon_same.keras.load_model")
     known = dict(activations) if isinstance(activations, dict) else _read(os.fspath(activations))
     inputs = [_input(net, index, known) for index in range(len(net.plan.inputs))]
-    rows, compared = [], set()
+    rows, calls = [], _by_layer(known)
     for name, kind, array in _outputs(net, inputs):
-        if name in known:
-            compared.add(name)
-            rows.append(_difference(name, kind, known[name], array))
-    left = [name for name in known if name not in compared and not name.startswith("input:")]
+        same = calls.get(_without_number(name), {})
+        if same:
+            # Keras may run the calls of a shared layer in another order than that of their numbers.
+            found = {key: _difference(name, kind, want, array) for key, want in same.items()}
+            nearest = min(found, key=lambda key: (found[key].difference, key != name))
+            rows.append(found[nearest])
+            del same[nearest]
+    left = [name for same in calls.values() for name in same]
     if not rows:
         raise ValueError(
-            f"none of {', '.join(left[:5])} is a layer of {net.name}, which has "
+            f"none of {', '.join(left[:5]) or 'the inputs'} is a layer of {net.name}, which has "
             f"{', '.join(list(net.layers)[:5])}"
         )
     return Comparison(rows, tolerance, left)
+
+
+def _by_layer(known: Dict[str, Array]) -> Dict[str, Dict[str, Array]]:
+    """Return the arrays of all calls of each layer."""
+    calls: Dict[str, Dict[str, Array]] = {}
+    for name, array in known.items():
+        if not name.startswith("input:"):
+            calls.setdefault(_without_number(name), {})[name] = array
+    return calls
+
+
+def _without_number(name: str) -> str:
+    """Return the name of a layer's output without the number of the call."""
+    return re.sub(r"#\d+", "", name)
 
 
 def _read(path: str) -> Dict[str, Array]:

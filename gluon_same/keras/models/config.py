@@ -70,7 +70,7 @@ def _is_model(class_name, content):
 def _model(content) -> Model:
     if isinstance(content, list):  # Keras before 2.2.3 writes a Sequential as a list
         content = {"layers": content}
-    layers = {}
+    layers: Dict[str, Layer] = {}
     for entry in content["layers"]:
         layer = _layer(entry, len(layers))
         if layer.name in layers:

@@ -62,6 +62,11 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
             yield found._replace(config=config, version=_version(config))
         return
     path = _as_path(path)
+    if os.path.isdir(path):
+        raise IsADirectoryError(
+            f"{path} is a folder, such as TensorFlow's SavedModel: load the model in Keras, and save it "
+            "with model.save('model.keras')"
+        )
     with open(path, "rb") as file:
         start = file.read(8)
     if start.startswith(b"PK"):
@@ -75,7 +80,8 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
     else:
         raise ValueError(
             f"{path} is neither a .keras file (zip) nor an .h5 file (HDF5): it begins with {start!r}. "
-            "Give a JSON configuration together with its weights: (config.json, weights.h5)"
+            "Give a JSON configuration together with its weights: (config.json, weights.h5), or in a "
+            "shell --weights weights.h5"
         )
 
 

@@ -73,7 +73,8 @@ def load_model(
     Warns
     -----
     UserWarning
-        If the model has layers that add noise in Keras' training, because they have no effect here.
+        If the model has layers that change their input at random in Keras' training, such as
+        ``GaussianNoise`` and ``RandomFlip``, because they have no effect here.
 
     Notes
     -----
@@ -117,7 +118,10 @@ def load_model(
         model = parse(found.config, os.fspath(where))
         source = source_of(found.weights, model)
         settings = Settings(_version(found), dict(custom or {}), order_of(model), source.arrays)
-        result = build(model, settings, layout)
+        try:
+            result = build(model, settings, layout)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(where)}: {error}") from None
         freeze(result.owners)
         source.fill(result.owners, put)
     for parameter, value in result.found.constants:

@@ -253,6 +253,16 @@ def test_equal_shapes_are_added_by_the_operator_that_keeps_blocked_memory(tmp_pa
     assert "elemwise_add" in operators(load_model(write(tmp_path, config, one=shapes)))
 
 
+def test_a_reshape_of_known_size_is_one_operator(tmp_path):
+    pool = layer("GlobalAveragePooling2D", "pool", "image")
+    config = functional(
+        image(None, None, 6), pool, layer("Reshape", "r", "pool", target_shape=[1, 1, 6])
+    )
+    net = load_model(write(tmp_path, config))
+    assert operators(net) == ["Pooling", "Flatten", "Reshape"]
+    assert net(mx.nd.ones((2, 6, 3, 4))).shape == (2, 6, 1, 1)
+
+
 @pytest.mark.parametrize("hybridize", [False, True])
 @pytest.mark.parametrize("rows", [2, 5])
 def test_a_reshape_refuses_a_size_that_it_does_not_fit(hybridize, rows):

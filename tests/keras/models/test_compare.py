@@ -47,6 +47,21 @@ def test_the_first_layer_that_differs_is_named(net, arrays, tmp_path):
     assert "inner/second (Conv2D)" in str(found).splitlines()[-1]
 
 
+def test_the_calls_of_a_shared_layer_may_have_any_order(tmp_path):
+    shared, shapes = conv("shared", "image", padding="same")
+    shared["inbound_nodes"].append([["relu", 0, 0, {}]])
+    config = functional(image(None, None, 2), layer("ReLU", "relu", "image"), shared)
+    config["config"]["output_layers"] = [["shared", 0, 0], ["shared", 1, 0]]
+    net = load_model(write(tmp_path, config, shared=shapes))
+    x = mx.nd.random.normal(shape=(1, 2, 5, 6))
+    first, second = (y.asnumpy().transpose(0, 2, 3, 1) for y in net(x))
+    arrays = {"input:0": x.asnumpy().transpose(0, 2, 3, 1), "shared": second, "shared#1": first}
+    found = compare(net, arrays)
+    assert found.first is None and [row.layer for row in found.rows] == ["shared", "shared#1"]
+    found = compare(net, {**arrays, "shared#1": first + 1})
+    assert found.first.layer == "shared" and not found.not_compared
+
+
 def test_other_shapes_differ(net, arrays):
     arrays["first"] = arrays["first"][:, 1:]
     found = compare(net, arrays)

@@ -166,3 +166,8 @@ def test_a_heap_that_hdf5_would_read_forever_is_refused(tmp_path):
         ValueError, match=r"model\.h5: entry '@model_config' .*the heap at byte \d+ is damaged"
     ):
         load_model(path)
+
+
+def test_a_folder_is_no_model(tmp_path):
+    with pytest.raises(IsADirectoryError, match=r"save it with model\.save\('model\.keras'\)"):
+        load_model(tmp_path)

@@ -160,7 +160,8 @@ def test_every_kind_of_file(golden, archive, name, ending):
     assert differences(call(net, map(model.first, inputs)), expected) == {}
 
 
-EXPORTED = {case.values[1]: case for case in cases(first_kind)}  # each model of one version of Keras
+# Each model of one version of Keras. ONNX has no equal operators for sparsemax and Resizing.
+EXPORTED = {case.values[1]: case for case in cases(first_kind) if case.values[1] != "images"}
 
 
 @pytest.mark.parametrize("archive, name, ending", EXPORTED.values())
@@ -240,8 +241,6 @@ def test_all_that_is_refused_is_in_one_error(golden, archive):
         "inside",
         "secret",
         "Lambda",
-        "flip",
-        "RandomFlip",
         "resize",
         "ConvLSTM2D",
     ):

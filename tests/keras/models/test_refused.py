@@ -177,6 +177,13 @@ def test_a_function_is_refused(tmp_path, function, arguments, words):
     assert re.search(rf"- odd \(TFOpLambda\): .*{re.escape(words)}", found)
 
 
+def test_the_error_names_the_file_and_the_model(tmp_path):
+    found = message(tmp_path, refused_layer("odd", "Masking", "words", {}))
+    assert found.startswith(
+        f"{tmp_path / 'config.json'}: small contains unsupported layers or arguments:"
+    )
+
+
 def test_all_of_them_are_refused_at_once(tmp_path):
     layers = [refused_layer(f"odd{i}", *case[:3]) for i, case in enumerate(LAYERS) if case[1] == "image"]
     functions = [refused_function(f"fun{i}", *case[:2]) for i, case in enumerate(FUNCTIONS)]

@@ -1,5 +1,7 @@
 """Layers that the golden models lack, against NumPy."""
 
+import warnings
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -21,13 +23,46 @@ def output(folder, shapes, made, weights=None, call=None):
     return inputs, net(*map(mx.nd.array, inputs)).asnumpy(), net
 
 
-def test_sparsemax_projects_on_the_simplex(tmp_path):
+def test_sparsemax_is_that_of_keras(tmp_path):
     (x,), got, _ = output(tmp_path, [(5,)], layer("Activation", "odd", activation="sparsemax"))
     for row, found in zip(x, got):
-        # The projection subtracts one threshold from all that stays positive.
-        thresholds = [(np.sort(row)[::-1][:k].sum() - 1) / k for k in range(1, 6)]
-        want = np.maximum(row - max(thresholds), 0)
+        totals = np.cumsum(np.sort(row)[::-1])
+        kept = [k for k, value in enumerate(np.sort(row)[::-1]) if value > (totals[k] - 1) / (k + 1)]
+        # Keras 3 adds up running totals, where the projection onto the simplex adds up elements.
+        want = np.maximum(row - (totals[kept].sum() - 1) / len(kept), 0)
         np.testing.assert_allclose(found, want, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["RandomFlip", "RandomZoom", "RandomContrast", "MixUp"])
+def test_augmentation_has_no_effect_and_a_warning(tmp_path, name):
+    with pytest.warns(UserWarning, match="In training, these layers behave differently from Keras: odd"):
+        (x,), got, net = output(tmp_path, [(4, 5, 2)], layer(name, "odd", factor=0.1, seed=1))
+    np.testing.assert_array_equal(got, x)
+    with mx.autograd.record():
+        np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x)
+
+
+def keras3_call(class_name, **config):
+    """A model of Keras 3 with one layer, whose call is written with training=True."""
+    tensor = {"shape": [None, 4, 5, 2], "dtype": "float32", "keras_history": ["image", 0, 0]}
+    node = {"args": [{"class_name": "__keras_tensor__", "config": tensor}], "kwargs": {"training": True}}
+    made = {**layer(class_name, "odd", **config), "module": "keras.layers", "inbound_nodes": [node]}
+    return {**functional(image(4, 5, 2), made), "module": "keras", "keras_version": "3.15.1"}
+
+
+@pytest.mark.parametrize("name", ["Resizing", "RandomFlip"])
+def test_keras_3_writes_calls_of_image_layers_with_training(tmp_path, name):
+    size = dict(height=4, width=5) if name == "Resizing" else {}
+    x = RANDOM.normal(size=(1, 2, 4, 5)).astype("float32")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net = load_model(write(tmp_path, keras3_call(name, **size)))
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), x, rtol=1e-6)
+
+
+def test_other_calls_with_training_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"odd \(Dropout\): it is called with training=True"):
+        load_model(write(tmp_path, keras3_call("Dropout", rate=0.5)))
 
 
 @pytest.mark.parametrize("rows, columns", [(8, 9), (3, 2), (5, 4)])
@@ -119,14 +154,6 @@ def test_zero_padding_of_each_step(tmp_path):
     np.testing.assert_array_equal(got, np.pad(x, [(0, 0), (0, 0), (1, 2), (0, 0)]))
 
 
-def test_a_recurrent_layer_with_dropout_warns(tmp_path):
-    shapes = {"kernel": (3, 2), "recurrent_kernel": (2, 2)}
-    made = layer("SimpleRNN", "odd", units=2, use_bias=False, dropout=0.2, recurrent_dropout=0.1)
-    with pytest.warns(UserWarning, match="odd"):
-        _, got, _ = output(tmp_path, [(4, 3)], made, {"odd": shapes})
-    assert got.shape == (2, 2)
-
-
 @pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
 def test_softmax_of_a_convolution_is_along_the_last_axis_of_keras(tmp_path, data_format):
     how = dict(filters=3, kernel_size=1, activation="softmax", data_format=data_format)
@@ -168,3 +195,27 @@ def test_a_frozen_layer_in_a_wrapper_is_not_trained(tmp_path):
     made = layer("TimeDistributed", "odd", layer=inner, trainable=True)
     _, _, net = output(tmp_path, [(4, 3)], made, {"odd": {"kernel": (3, 2)}})
     assert [p.grad_req for p in net.collect_params().values()] == ["null"]
+
+
+@pytest.mark.parametrize("noise", [{"dropout": 0.2}, {"recurrent_dropout": 0.2}])
+@pytest.mark.parametrize("more", [{}, {"dropout": 0.1, "recurrent_dropout": 0.1}])
+def test_dropout_of_recurrent_layers_has_no_effect_and_a_warning(tmp_path, noise, more):
+    made = layer("SimpleRNN", "odd", units=2, **{**more, **noise})
+    weights = {"odd": {"kernel": (3, 2), "recurrent_kernel": (2, 2), "bias": (2,)}}
+    with pytest.warns(UserWarning, match="In training, these layers behave differently from Keras: odd"):
+        output(tmp_path, [(4, 3)], made, weights)
+
+
+def test_a_gru_has_no_parameter_without_a_use(tmp_path):
+    made = layer("GRU", "odd", units=2, reset_after=False)
+    weights = {"odd": {"kernel": (3, 6), "recurrent_kernel": (2, 6), "bias": (6,)}}
+    _, _, net = output(tmp_path, [(4, 3)], made, weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # Gluon warns of unused parameters
+        net.hybridize()
+        net(mx.nd.ones((1, 4, 3)))
+    assert [name.partition("odd_")[2] for name in net.collect_params()] == [
+        "i2h_weight",
+        "h2h_weight",
+        "i2h_bias",
+    ]

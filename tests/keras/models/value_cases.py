@@ -102,6 +102,19 @@ NORMALIZATION = {
         identity=layer("Identity"),
         linear=layer("Activation", "linear"),
     ),
+    "images": on(
+        (None, None, 3),
+        (6, 5, 3),
+        (4, 7, 3),
+        resizing=layer("Resizing", 5, 8),
+        flip=layer("RandomFlip"),
+        rotation=layer("RandomRotation", 0.1),
+        translation=layer("RandomTranslation", 0.1, 0.1),
+        zoom=layer("RandomZoom", 0.1),
+        contrast=layer("RandomContrast", 0.1),
+        brightness=layer("RandomBrightness", 0.1),
+        sparsemax_keras3=layer("Activation", "sparsemax"),
+    ),
     "noise1d": on((None, 2), (3, 2), spatial_dropout=layer("SpatialDropout1D", 0.5)),
     "noise3d": on((2, 2, 2, 2), (2, 2, 2, 2), spatial_dropout=layer("SpatialDropout3D", 0.5)),
 }
@@ -178,6 +191,14 @@ SEQUENCES = {
         gru_before=layer("GRU", 2, reset_after=False),
         gru_sequences=layer("GRU", 2, return_sequences=True, reset_after=True),
         gru_no_bias=layer("GRU", 2, use_bias=False, reset_after=True),
+    ),
+    "rnn_dropout": on(
+        (None, 3),
+        (5, 3),
+        (3, 3),
+        simple=layer("SimpleRNN", 2, dropout=0.2, recurrent_dropout=0.3),
+        lstm=layer("LSTM", 2, dropout=0.2, recurrent_dropout=0.3),
+        gru=layer("GRU", 2, reset_after=True, recurrent_dropout=0.3),
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from . import (  # noqa: F401  each registers its builders
     activations,
+    augmentation,
     convolutions,
     core,
     merging,

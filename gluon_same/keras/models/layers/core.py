@@ -31,17 +31,21 @@ class Reshape(HybridBlock):
     ----------
     shape : tuple of int
         New sizes, one of which may be -1.
+    fits : bool
+        Whether all possible inputs have the right number of elements.
     """
 
-    def __init__(self, shape: Sequence[int], prefix: Optional[str] = None):
+    def __init__(self, shape: Sequence[int], fits: bool = False, prefix: Optional[str] = None):
         super().__init__(prefix=prefix)
         self._shape = tuple(shape)
+        self._fits = fits
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        # MXNet reads beyond the array if the number of elements differs, but splits an axis exactly.
-        known = math.prod(n for n in self._shape if n != -1)
-        split = (-1, known) if -1 in self._shape else (known, 1)
-        x = F.reshape(F.reshape(x, shape=(0, -1)), shape=(0, -4, *split))
+        if not self._fits:
+            # MXNet reads beyond the array if the number of elements differs, but splits an axis exactly.
+            known = math.prod(n for n in self._shape if n != -1)
+            split = (-1, known) if -1 in self._shape else (known, 1)
+            x = F.reshape(F.reshape(x, shape=(0, -1)), shape=(0, -4, *split))
         return F.reshape(x, shape=(0, *self._shape))
 
     def __repr__(self) -> str:
@@ -107,7 +111,7 @@ def _dense(request: Request, x: Value) -> Built:
 def _flatten(request: Request, x: Value) -> Built:
     layout = data_format(request.arguments)
     if x.rank < 2:
-        return elementwise(Reshape((1,), request.prefix))._replace(rule=lambda shape: (*shape, 1))
+        return elementwise(Reshape((1,), prefix=request.prefix))._replace(rule=lambda shape: (*shape, 1))
     taken = keras_order(x.rank)
     if layout == "channels_first" and x.rank > 2:  # Keras moves the channels last before it flattens
         taken = (0, *spatial_axes(x.rank, layout), 1)
@@ -143,7 +147,8 @@ def reshaped(x: Value, target: Sequence[int], prefix: str) -> Built:
     order = channels_first(len(made))
     if not same_memory(order, keras_order(len(made)), made):
         order = keras_order(len(made))
-    block = Reshape([target[axis - 1] for axis in order[1:]], prefix)
+    fits = _product(x.open[1:]) is not None  # `rule` checks the sizes then
+    block = Reshape([target[axis - 1] for axis in order[1:]], fits, prefix)
     return Built(block, rule, order, (taken,), nonnegative=x.nonnegative)
 
 

@@ -218,11 +218,15 @@ def glu(F: Any, x: Any, axis: int) -> Any:
 
 
 def sparsemax(F: Any, x: Any, axis: int) -> Any:
-    """Project onto the simplex along one axis."""
+    """Return Keras' sparsemax.
+
+    Keras adds up running totals of the elements instead of the elements. The result is therefore the
+    projection onto the simplex only if a single element stays positive.
+    """
     ordered = F.sort(x, axis=axis, is_ascend=False)
     total = F.cumsum(ordered, axis=axis)
     rank = F.cumsum(F.ones_like(ordered), axis=axis)
     inside = 1 + rank * ordered > total
     count = F.sum(inside, axis=axis, keepdims=True)
-    reached = F.sum(ordered * inside, axis=axis, keepdims=True)
+    reached = F.sum(total * inside, axis=axis, keepdims=True)
     return F.relu(F.broadcast_sub(x, (reached - 1) / count))

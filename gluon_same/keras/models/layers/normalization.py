@@ -16,10 +16,9 @@ class SizedBatchNorm(nn.BatchNorm):
     """Batch normalization that rejects other sizes of its axis, because MXNet would read beyond them."""
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-        axis = self._kwargs["axis"]
-        if axis != 1:
-            split = (*(0,) * axis, -4, self.in_channels, 1, -2)
-            x = F.reshape(F.reshape(x, shape=split), shape=(*(0,) * axis, -3, -2))
+        before = (0,) * self._kwargs["axis"]
+        x = F.reshape(x, shape=(*before, -4, self.in_channels, 1, -2))
+        x = F.reshape(x, shape=(*before, -3, -2))
         return super().hybrid_forward(F, x, *args, **kwargs)
 
 
@@ -35,8 +34,9 @@ def _batch_norm(request: Request, x: Value) -> Built:
     channels = x.shape[axes[0]]
     if channels is None:
         raise ValueError(f"axis={axes[0]}: an axis of unknown size is not supported")
-    block = SizedBatchNorm(
-        axis=x.stored(axes[0]),
+    axis = x.stored(axes[0])
+    block = (nn.BatchNorm if axis == 1 else SizedBatchNorm)(
+        axis=axis,
         momentum=arguments.number("momentum", 0.99),
         epsilon=arguments.number("epsilon", 1e-3),
         center=center,

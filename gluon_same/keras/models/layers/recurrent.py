@@ -92,10 +92,10 @@ def _block(request: Request, x: Value, prefix: str) -> Tuple[Recurrent, List[Wei
         arguments.flag("return_state", False),
         prefix=prefix,
     )
-    dropped = [arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]
+    rates = [arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]
     cudnn, use_bias = request.class_name in _CUDNN, arguments.flag("use_bias", True)
     size, both = cell.units * GATES[cell.kind], cell.reset_after or cudnn
-    if not (use_bias and both):
+    if block.h2h_bias is not None and not (use_bias and both):
         block.h2h_bias.grad_req = "null"  # Keras has no such weight
     if not use_bias:
         block.i2h_bias.grad_req = "null"
@@ -107,7 +107,7 @@ def _block(request: Request, x: Value, prefix: str) -> Tuple[Recurrent, List[Wei
     if use_bias:
         shape = (2 * size,) if cudnn else (2, size) if both else (size,)
         weights.append(Weight("bias", shape, _put_bias(block, cell, both), part))
-    return block, weights, any(dropped)
+    return block, weights, any(rates)
 
 
 def _cell(request: Request, in_units: int) -> Cell:

@@ -50,8 +50,10 @@ class Recurrent(HybridBlock):
             for part, columns in (("i2h", in_units), ("h2h", cell.units)):
                 name = f"{part}_weight"
                 setattr(self, name, self.params.get(name, shape=(size, columns)))
-            for name in ("i2h_bias", "h2h_bias"):
-                setattr(self, name, self.params.get(name, shape=(size,), init="zeros"))
+            self.i2h_bias = self.params.get("i2h_bias", shape=(size,), init="zeros")
+            self.h2h_bias = None
+            if cell.kind != "GRU" or cell.reset_after:
+                self.h2h_bias = self.params.get("h2h_bias", shape=(size,), init="zeros")
             self.activation, self.gate = activations
 
     def hybrid_forward(self, F: Any, x: Any, *states: Any, **parameters: Any) -> Any:
@@ -85,7 +87,7 @@ class Recurrent(HybridBlock):
         )
         return outputs, [F.squeeze(state, axis=0) for state in last]
 
-    def _run_steps(self, F, steps, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
+    def _run_steps(self, F, steps, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias=None):
         size = self._gates * self._units
         inputs = F.FullyConnected(steps, i2h_weight, i2h_bias, num_hidden=size, flatten=False)
         step = {"LSTM": self._lstm, "GRU": self._gru, "SimpleRNN": self._simple}[self._kind]
