@@ -119,7 +119,7 @@ def _lowered(case, sizes):
     if plan.operator.full:
         sentences.append("rounds the number of windows up (pooling_convention='full')")
     longer = [n + axis["front"] + axis["tail"] for n, axis in zip(case.sizes, axes)]
-    copied = prod(longer) * len(plan.before) + prod(case.out) * len(plan.after)
+    copied = prod(longer) * len(plan.before) + prod(case.out) * (len(plan.after) + bool(plan.cut))
     by_size = any(axis["by_size"] for axis in axes)
     return Lowering(
         sentences,

@@ -19,7 +19,8 @@ Larger strides, every size
     The padding may depend on the size. Poolings and depthwise convolutions then run on the reversed axis
     if their padding is constant there: 3x3 with stride 2 always pads 1. Other convolutions are padded
     by the size that the graph receives: the input is reversed, padded, cut to the required length, and
-    reversed back.
+    reversed back. Explicit padding that is not symmetric is cropped, and the graph finds how many
+    windows there are.
 
 No rule depends on the machine, the batch or the dtype.
 """

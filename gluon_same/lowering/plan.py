@@ -10,6 +10,8 @@ They do not depend on the machine, the batch size, the dtype or the use of the g
     Pad both ends by ``own``, which equals ``before`` modulo the stride and is at least ``after``, then
     slice off the extra outputs. With stride 1 and an even kernel, ``own`` is ``k // 2`` and the slice
     drops the first row and column.
+*cut to size*
+    If the size is not known, crop, and cut the outputs to the number that the graph finds when it runs.
 *full*
     For pooling, pad both ends by ``before`` and round the number of windows up with
     ``pooling_convention='full'``.
@@ -29,7 +31,7 @@ from typing import Any, Callable, NamedTuple, Optional, Tuple, cast
 
 from ..arguments import Ints, Pairs
 from ..geometry import Window, ceil_div
-from .steps import Pad, PadBySize, Slice
+from .steps import CutToSize, Pad, PadBySize, Slice
 
 Sizes = Tuple[Optional[int], ...]
 Windows = Tuple[Window, ...]
@@ -38,7 +40,7 @@ Windows = Tuple[Window, ...]
 OPERATORS = frozenset(
     ["Convolution", "Deconvolution", "Pooling", "Pad", "Reshape", "slice", "slice_axis", "slice_like"]
     + ["transpose", "Concat", "_contrib_arange_like", "broadcast_add", "broadcast_div", "ones_like"]
-    + ["reverse"]
+    + ["reverse", "BlockGrad"]
 )
 
 #: Largest stride of a graph that computes the padding, which has an operator for each phase.
@@ -60,6 +62,7 @@ class Plan(NamedTuple):
     operator: Operator
     before: Tuple[Any, ...] = ()
     after: Tuple[Any, ...] = ()
+    cut: Optional[CutToSize] = None  #: last step
 
     @property
     def reversed(self) -> Ints:
@@ -76,17 +79,19 @@ class Plan(NamedTuple):
     def words(self) -> Tuple[str, ...]:
         """Describe in words what is done to each axis."""
         own = tuple(f"pads both ends by {n}" if n else "" for n in self.operator.pad)
-        said = [step.words() for step in self.before] + [own] + [step.words() for step in self.after]
+        ends = [*self.after, *([self.cut] if self.cut else [])]
+        said = [step.words() for step in self.before] + [own] + [step.words() for step in ends]
         return tuple("; ".join(filter(None, axis)) or "needs no padding" for axis in zip(*said))
 
     def apply(self, F: Any, x: Any, layout: str, operate: Callable[[Any, Operator], Any]) -> Any:
         """Apply the plan to data; ``operate`` applies the operator."""
+        data = x
         for step in self.before:
             x = step.apply(F, x, layout)
         x = operate(x, self.operator)
         for step in self.after:
             x = step.apply(F, x, layout)
-        return x
+        return self.cut.apply(F, x, layout, data) if self.cut else x
 
 
 @lru_cache(maxsize=4096)  # eager calls require the plan for the size of each input
@@ -123,9 +128,9 @@ def plan_convolution(
     known = cast(Pairs, paddings)
     deep = len(windows) == 3 and windows[0].stride > 1 and any(known[0])
     cuts = tuple(map(crop_axis, windows, sizes, known))
-    if None not in cuts and not deep:
-        cropped = _crop(windows, cuts)
-        if not cropped.after or not _input_is_smaller(windows, sizes, known, channels):
+    if not deep:
+        cropped = _crop(windows, cuts) if None not in cuts else _cut_to_size(windows, sizes, known)
+        if cropped and not (cropped.after and _input_is_smaller(windows, sizes, known, channels)):
             return cropped
     return pad_first(windows, known, keep=(0,) if deep else ())
 
@@ -189,12 +194,34 @@ def pad_first(
 
 def crop_axis(window: Window, size: Optional[int], padding: Tuple[int, int]) -> Optional[Tuple]:
     """Return ``(own, lead, trail)`` of a crop, or None if ``trail`` depends on an unknown size."""
-    (before, after), stride = padding, window.stride
-    lead = max(ceil_div(after - before, stride), 0)
-    own = before + lead * stride
+    own, lead = _own_and_lead(window, padding)
     if size is not None:
         return own, lead, window.outputs(size, (own, own)) - lead - window.outputs(size, padding)
-    return (own, lead, own - after) if stride == 1 or before == after else None
+    before, after = padding
+    return (own, lead, own - after) if window.stride == 1 or before == after else None
+
+
+def _own_and_lead(window, padding):
+    """Return the padding of both ends of a crop, and the number of outputs that it drops in front."""
+    before, after = padding
+    lead = max(ceil_div(after - before, window.stride), 0)
+    return before + lead * window.stride, lead
+
+
+def _cut_to_size(windows, sizes, paddings):
+    """Return the crop that drops the last outputs by the size when the graph runs, or None."""
+    cuts, firsts = [], []
+    for window, size, padding in zip(windows, sizes, paddings):
+        cut, first = crop_axis(window, size, padding), None
+        if cut is None:
+            # floor((n + p - k) / s) + 1 = ceil((n - first) / s) with first = k - 1 - p
+            cut, first = (*_own_and_lead(window, padding), 0), window.span - 1 - sum(padding)
+            if first < 0:
+                return None
+        cuts.append(cut)
+        firsts.append(first)
+    cut = CutToSize(tuple(firsts), tuple(window.stride for window in windows))
+    return _crop(windows, cuts)._replace(cut=cut)
 
 
 def _round_axis(window, size, padding):

@@ -34,6 +34,28 @@ class Slice(NamedTuple):
         )
 
 
+class CutToSize(NamedTuple):
+    """Drop the last outputs on axes whose number of outputs depends on the size when the graph runs."""
+
+    firsts: Tuple[Optional[int], ...]  #: from here, each stride of the input counts for an output
+    strides: Tuple[int, ...]
+
+    def apply(self, F: Any, x: Any, layout: str, data: Any) -> Any:
+        """Return the outputs ``x`` without those that the input ``data`` has no elements for."""
+        channels, places = layout.index("C"), [i for i, axis in enumerate(layout) if axis not in "NC"]
+        begin, step, axes = [0] * len(layout), [1] * len(layout), []
+        for place, first, stride in zip(places, self.firsts, self.strides):
+            if first is not None:
+                begin[place], step[place] = first, stride
+                axes.append(place)
+        like = one_channel(F, F.BlockGrad(data), channels)
+        like = F.slice(like, begin=begin, end=[None] * len(layout), step=step)
+        return F.slice_like(x, like, axes=axes)
+
+    def words(self) -> Words:
+        return tuple("" if first is None else "drops windows beyond the end" for first in self.firsts)
+
+
 class Pad(NamedTuple):
     """Lengthen the axes with ``Pad``, by zeros or by copies of the outermost elements.
 

@@ -22,6 +22,8 @@ def starts(plan, size, window):
     found = [i * window.stride - own - front for i in range(count)]
     lead, trail, _ = plan.after[0].cuts[0] if plan.after else (0, 0, False)
     kept = found[lead : count - trail]
+    if plan.cut:
+        kept = kept[: len(range(size)[plan.cut.firsts[0] :: window.stride])]
     if plan.reversed:
         return [size - start - window.span for start in kept][::-1]
     return kept
@@ -62,6 +64,19 @@ def test_poolings_have_the_windows_of_same(kind, whole):
             assert plan.operator.pad[0] < span  # required by MXNet
             if kind == "avg" and whole:
                 assert not plan.operator.full  # 'full' would divide by less at the end
+
+
+def test_unequal_pairs_require_no_pad_at_unknown_sizes():
+    for span, stride, size, before, after in itertools.product(
+        SPANS, STRIDES, SIZES, range(4), range(4)
+    ):
+        window = Window(span, stride, (before, after))
+        if size + before + after < span:
+            continue
+        plan = lowering.plan_convolution((window,), (None,))
+        assert plan.pads == (stride > 1 and before != after and before + after >= span)
+        count = (size + before + after - span) // stride + 1
+        assert starts(plan, size, window) == [i * stride - before for i in range(count)]
 
 
 def test_the_padding_is_computed_only_where_it_depends_on_the_size():

@@ -247,6 +247,15 @@ def test_relu6_is_the_fast_one(tmp_path):
     assert isinstance(net.layers["relu"], nn.ReLU6)
 
 
+@pytest.mark.parametrize("strides", [1, 2, 3])
+def test_unequal_padding_is_no_operator_of_its_own(tmp_path, strides):
+    pad = layer("ZeroPadding2D", "pad", "image", padding=[[0, 1], [1, 0]])
+    after, shapes = conv("conv", "pad", strides=strides)
+    path = write(tmp_path, functional(image(None, None, 2), pad, after), conv=shapes)
+    found = operators(load_model(path))
+    assert "Convolution" in found and "Pad" not in found
+
+
 def test_equal_shapes_are_added_by_the_operator_that_keeps_blocked_memory(tmp_path):
     one, shapes = conv("one", "image", padding="same")
     config = functional(image(None, None, 2), one, layer("Add", "sum", "image", "one"))
