@@ -108,7 +108,8 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     Summary
         Its ``str()`` is the table; ``rows``, ``total_params``, ``trainable_params`` and
         ``non_trainable_params`` are data. A layer is a block that has parameters or no children. A layer
-        that is called twice has two rows. The table shows shapes without the batch.
+        that is called twice has two rows. The table shows shapes without the batch. In a net loaded from
+        Keras, constants that only MXNet's operators require do not count.
 
     Raises
     ------
@@ -153,7 +154,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
         raise ValueError(_why(net, shapes, error)) from error
     counted, rows = set(), []
     for block, inputs, outs in calls:
-        own = list(block._reg_params.values())
+        own = list(filter(_counts, block._reg_params.values()))
         new = [(p, inferred.size(p)) for p in own if p not in counted]
         rows.append(
             Row(
@@ -168,7 +169,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
             )
         )
         counted.update(own)
-    sizes = [(p, inferred.size(p)) for p in net.collect_params().values()]
+    sizes = [(p, inferred.size(p)) for p in filter(_counts, net.collect_params().values())]
     return Summary(net, rows, shapes, inferred.of(outputs), sizes, sorted(inferred.unknown))
 
 
@@ -212,6 +213,11 @@ def _cells(row):
 def _short_name(block, net):
     prefix = "" if block is net else net.prefix
     return block.name[len(prefix) :] if block.name.startswith(prefix) else block.name
+
+
+def _counts(parameter):
+    """Return whether a parameter is none of the constants that Keras' layers lack."""
+    return not getattr(parameter, "is_constant", False)
 
 
 def _trains(parameter):

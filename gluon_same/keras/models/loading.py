@@ -126,6 +126,7 @@ def load_model(
         source.fill(result.owners, put)
     for parameter, value in result.found.constants:
         put.set(parameter, value)
+        parameter.is_constant = True  # not counted by summary
     result.net.apply(put.rest)
     if result.found.inference_only:
         warnings.warn(

@@ -61,6 +61,7 @@ class Put:
         for parameter in block.params.values():
             if parameter._data is None:
                 parameter.initialize(ctx=self.ctx)
+                parameter.is_constant = parameter.grad_req == "null"  # not counted by summary
 
     def replace(self, parameter: Parameter, value: np.ndarray) -> None:
         """Set a parameter's value. An initialized parameter keeps its dtype and context."""

@@ -1,12 +1,16 @@
 """Nets of load_model match Keras with the same files (README.md describes them)."""
 
+import io
+import zipfile
 from pathlib import Path
 from zipfile import ZipFile
 
+import h5py
 import mxnet as mx
 import numpy as np
 import pytest
 
+from gluon_same import summary
 from gluon_same.keras import compare, load_model
 from gluon_same.onnx import export_model
 
@@ -161,6 +165,31 @@ def test_every_kind_of_file(golden, archive, name, ending):
 
 
 # Each model of one version of Keras. ONNX has no equal operators for sparsemax and Resizing.
+def floats_in(path):
+    """Return how many numbers the weights of a file consist of."""
+    if zipfile.is_zipfile(path):
+        with ZipFile(path) as packed:
+            path = io.BytesIO(packed.read("model.weights.h5"))
+    found = []
+
+    def count(name, item):
+        if "optimizer" not in name and getattr(item, "dtype", np.dtype(int)).kind == "f":
+            found.append(item.size)
+
+    with h5py.File(path, "r") as file:
+        file.visititems(count)
+    return sum(found)
+
+
+@pytest.mark.parametrize("archive, name, ending", cases(first_kind))
+def test_summary_counts_the_numbers_in_the_file(golden, archive, name, ending):
+    model = golden(archive, name, ending)
+    inputs, _ = next(model.runs())
+    found = summary(model.load(), *(model.first(each).shape for each in inputs))
+    weights = model.path[1] if isinstance(model.path, tuple) else model.path
+    assert found.total_params == floats_in(weights)
+
+
 EXPORTED = {case.values[1]: case for case in cases(first_kind) if case.values[1] != "images"}
 
 
