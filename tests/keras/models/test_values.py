@@ -219,3 +219,20 @@ def test_a_gru_has_no_parameter_without_a_use(tmp_path):
         "h2h_weight",
         "i2h_bias",
     ]
+
+
+@pytest.mark.parametrize("padding, before", [("valid", 0), ("same", 2)])
+def test_dilated_transposed_convolution_over_three_axes(tmp_path, padding, before):
+    how = dict(filters=2, kernel_size=3, dilation_rate=2, padding=padding, use_bias=False)
+    shapes = {"kernel": (3, 3, 3, 2, 1)}
+    made = layer("Conv3DTranspose", "odd", **how)
+    (x,), got, net = output(tmp_path, [(4, 5, 3, 1)], made, {"odd": shapes})
+    (weight,) = (p.data().asnumpy() for p in net.collect_params().values())
+    kernel = weight[:, 0, ::-1, ::-1, ::-1]  # the layer convolves with the reversed kernel
+    whole = np.zeros((len(x), 8, 9, 7, 2))
+    for place in np.ndindex(3, 3, 3):
+        at = tuple(slice(2 * i, 2 * i + n) for i, n in zip(place, x.shape[1:]))
+        whole[(slice(None), *at)] += x * kernel[(slice(None), *place)]
+    end = None if padding == "valid" else -2
+    want = whole[:, before:end, before:end, before:end]
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)

@@ -194,22 +194,29 @@ def _transposed(request: Request, x: Value) -> Built:
         for k, s, extra, d in zip(window.kernel, window.strides, extras, window.dilation)
     ]
     cuts, added = zip(*parts)
-    block = _TRANSPOSED[ndim](
-        filters,
-        window.kernel,
-        strides=window.strides,
+    common = dict(
         dilation=window.dilation,
-        padding=cuts,
-        output_padding=added,
         use_bias=window.use_bias,
         in_channels=window.channels or 0,
         prefix=request.prefix,
     )
-    kernel = Weight(
-        "kernel",
-        (*window.kernel, filters, window.channels),
-        into(block.weight, ndim + 1, ndim, *range(ndim)),
-    )
+    block: Any
+    if ndim == 3 and max(window.dilation) > 1 == max(window.strides):
+        # MXNet cannot dilate it. With stride 1, it is a convolution by the reversed kernel.
+        pairs = [(k - 1 - a, k - 1 - b) for k, (a, b) in zip(window.spans, cuts)]
+        block = nn.Conv3D(filters, window.kernel, padding=pairs, **common)
+        put = into(block.weight, 3, 4, 0, 1, 2, reverse=(0, 1, 2))
+    else:
+        block = _TRANSPOSED[ndim](
+            filters,
+            window.kernel,
+            strides=window.strides,
+            padding=cuts,
+            output_padding=added,
+            **common,
+        )
+        put = into(block.weight, ndim + 1, ndim, *range(ndim))
+    kernel = Weight("kernel", (*window.kernel, filters, window.channels), put)
 
     def rule(shape: Shape) -> Shape:
         sizes = [

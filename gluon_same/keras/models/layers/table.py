@@ -102,9 +102,14 @@ def data_format(arguments: Arguments) -> str:
     return arguments.word("data_format", ("channels_last", "channels_first"), "channels_last")
 
 
-def into(parameter: Parameter, *axes: int) -> Put:
+def into(parameter: Parameter, *axes: int, reverse: Tuple[int, ...] = ()) -> Put:
     """Return a function that pairs a parameter with its array, after permuting the array's axes."""
-    return lambda array: [(parameter, array.transpose(axes) if axes else array)]
+
+    def put(array):
+        array = np.flip(array, reverse) if reverse else array
+        return [(parameter, array.transpose(axes) if axes else array)]
+
+    return put
 
 
 def of_rank(value: Value, *ranks: int) -> Value:
