@@ -1,6 +1,6 @@
 """Plain, transposed, depthwise and separable convolutions."""
 
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 from mxnet.gluon import HybridBlock
@@ -194,7 +194,7 @@ def _transposed(request: Request, x: Value) -> Built:
         for k, s, extra, d in zip(window.kernel, window.strides, extras, window.dilation)
     ]
     cuts, added = zip(*parts)
-    common = dict(
+    common: Dict[str, Any] = dict(
         dilation=window.dilation,
         use_bias=window.use_bias,
         in_channels=window.channels or 0,
