@@ -4,20 +4,18 @@ from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
+from .writer import Writer
 
-def scan(
-    node: Dict[str, Any], known: Dict[str, Any], shapes: Dict[str, Tuple[int, ...]]
-) -> Tuple[List[Any], List[Any]]:
+
+def scan(write: Writer, known: Dict[str, Any]) -> Tuple[List[Any], List[Any]]:
     """Convert a ``_foreach`` node, which returns the stacked results of all steps and the last states.
 
     Parameters
     ----------
-    node : dict
-        The operator in the JSON form of its graph.
+    write : Writer
+        Of the node.
     known : dict
         What MXNet's exporter passes to a converter.
-    shapes : dict
-        Shapes of the results in the graph, by MXNet's names.
 
     Returns
     -------
@@ -27,25 +25,24 @@ def scan(
     """
     from onnx import helper
 
-    name, attributes, (body,) = node["name"], node["attrs"], node["subgraphs"]
-    lookup = known["outputs_lookup"]
-    given = [lookup[source][index] for source, index, *_ in node["inputs"]]
-    data, states, rest = (_places(attributes[key]) for key in _PLACES)
-    inputs = {place: (f"{name}_in{place}", given[i].dtype) for i, place in enumerate(data + states)}
-    outer = {place: given[len(inputs) + i] for i, place in enumerate(rest)}
-    kind = type(given[0])
+    name, (body,) = write.name, write.node["subgraphs"]
+    data, states, rest = (write.sizes(key) for key in _PLACES)
+    inputs = {
+        place: (f"{name}_in{place}", write.given[i].dtype) for i, place in enumerate(data + states)
+    }
+    outer = {place: write.given[len(inputs) + i] for i, place in enumerate(rest)}
+    kind = type(write.given[0])
     arguments = [outer[i] if i in outer else kind(*inputs[i]) for i in range(len(body["arg_nodes"]))]
     nodes, made = _converted(body, arguments, f"{name}_", known)
 
     heads = [made[source][index] for source, index, *_ in body["heads"]]
     outputs = [f"{name}{i}" for i in range(len(heads))] if len(heads) > 1 else [name]
-    count = int(attributes["num_out_data"])
+    count = write.attributes["num_out_data"]
     described = []
     for i, head in enumerate(heads):  # Scan requires a name and a rank for each output
         part = f"{name}_out{i}"
         nodes.append(helper.make_node("Identity", [head.name], [part]))
-        shape = shapes[f"{name}_output{i}" if len(heads) > 1 else f"{name}_output"]
-        rank = len(shape) - (i < count)
+        rank = write.rank(str(i) if len(heads) > 1 else "") - (i < count)
         described.append(_described(part, head.dtype, [None] * rank))
     order = [*range(count, len(heads)), *range(count)]  # Scan returns the states first
     graph = helper.make_graph(
@@ -54,10 +51,10 @@ def scan(
         [_described(*inputs[place]) for place in states + data],
         [described[i] for i in order],
     )
-    sources = given[len(data) : len(inputs)] + given[: len(data)]
+    sources = write.inputs[len(data) : len(inputs)] + write.inputs[: len(data)]
     loop = helper.make_node(
         "Scan",
-        [each.name for each in sources],
+        sources,
         [outputs[i] for i in order],
         name=name,
         body=graph,
@@ -68,10 +65,6 @@ def scan(
 
 #: Attributes with the positions of the inputs in the body.
 _PLACES = ("in_data_locs", "in_state_locs", "remain_locs")
-
-
-def _places(text):
-    return [int(part) for part in text.strip("()[]").replace(",", " ").split()]
 
 
 def _described(name, dtype, shape=None):

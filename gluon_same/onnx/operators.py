@@ -1,85 +1,15 @@
 """Convert operators of MXNet to ONNX that MXNet's exporter lacks or converts wrong."""
 
-import ast
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator
 
 import numpy as np
 
 from .loops import scan
+from .writer import Shapes, Writer
 
 #: An end beyond the last element, also of a slice with a negative step.
 _ALL, _ALL_BACKWARDS = 2**63 - 1, -(2**63) + 1
-
-#: Function that returns the shapes of all results in a graph, by name.
-Shapes = Callable[[], Dict[str, Tuple[int, ...]]]
-
-
-class Writer:
-    """Writer of the ONNX operators of one MXNet operator.
-
-    Parameters
-    ----------
-    node : dict
-        The operator in the JSON form of its graph.
-    known : dict
-        What MXNet's exporter passes to a converter.
-    shapes : callable
-        Returns the shapes of all results in the graph, by name.
-    """
-
-    def __init__(self, node: Dict[str, Any], known: Dict[str, Any], shapes: Shapes):
-        outputs = known["outputs_lookup"]
-        given = [outputs[source][index] for source, index, *_ in node["inputs"]]
-        self.name: str = node["name"]
-        self.inputs = [each.name for each in given]
-        self.dtypes = [each.dtype for each in given]
-        self.attributes = {
-            name: _value(text) for name, text in node.get("attrs", {}).items() if text != "None"
-        }
-        self.nodes: List[Any] = []
-        self._constants = known["initializer"]
-        self._count = 0
-        self._shapes = shapes
-
-    def __call__(self, operator: str, *inputs: Any, **attributes: Any) -> str:
-        """Write an operator and return the name of its output.
-
-        An input is the name of a result or a constant: a list of sizes, or a number, whose dtype becomes
-        that of the MXNet operator's first input.
-        """
-        from onnx import helper
-
-        names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
-        self.nodes.append(helper.make_node(operator, names, [self._new()], **attributes))
-        return self.nodes[-1].output[0]
-
-    def rank(self) -> int:
-        """Return the number of axes of the result."""
-        return len(self._shapes()[f"{self.name}_output"])
-
-    def sizes(self, attribute: str) -> List[int]:
-        """Return an attribute that is a number or several."""
-        return [int(n) for n in np.ravel(self.attributes.get(attribute, ()))]
-
-    def _constant(self, value):
-        from onnx import numpy_helper
-
-        dtype = np.int64 if isinstance(value, list) else self.dtypes[0]
-        name = self._new()
-        self._constants.append(numpy_helper.from_array(np.array(value, dtype), name))
-        return name
-
-    def _new(self):
-        self._count += 1
-        return f"{self.name}_part{self._count}"
-
-
-def _value(text):
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text
 
 
 def _slice(write: Writer) -> None:
@@ -160,7 +90,7 @@ def _compared(operator: str) -> Callable[[Writer], Any]:
     def convert(write):
         from onnx import helper
 
-        kind = helper.np_dtype_to_tensor_dtype(np.dtype(write.dtypes[0]))
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(write.given[0].dtype))
         write("Cast", write(operator, write.inputs[0], write.attributes["scalar"]), to=kind)
 
     return convert
@@ -202,7 +132,7 @@ def added(registry: Dict[int, Dict[str, Any]], version: int, shapes: Shapes) -> 
     older = {**registry.get(version - 1, {}), **before}
     ours = {name: _converter(name, older.get(name), shapes) for name in CONVERTERS}
     registry[version] = {**before, **ours}
-    registry[version]["_foreach"] = lambda node, **known: scan(node, known, shapes())
+    registry[version]["_foreach"] = lambda node, **known: scan(Writer(node, known, shapes), known)
     try:
         yield
     finally:

@@ -263,7 +263,7 @@ class _Builder:
             general = [any_size(model, *pair) for pair in zip(model.inputs, given)] if shared else given
             block, owners, outputs = self._inside(layer, model, general, self.found)
             if layer.distributed:
-                block = TimeDistributed(block, inputs[0].rank, block.prefix)
+                block = TimeDistributed(block, block.prefix)
             self.steps.blocks[layer.name] = block
             self.taken[layer.name], self.made[layer.name] = tuple(inputs), outputs
             trainable = self.trainable and layer.trainable and model.trainable

@@ -164,7 +164,7 @@ def test_every_kind_of_file(golden, archive, name, ending):
     assert differences(call(net, map(model.first, inputs)), expected) == {}
 
 
-# Each model of one version of Keras. ONNX has no equal operators for sparsemax and Resizing.
+# Each model of one version of Keras. In `images`, sparsemax and Resizing cannot be exported.
 def floats_in(path):
     """Return how many numbers the weights of a file consist of."""
     if zipfile.is_zipfile(path):

@@ -15,18 +15,14 @@ class TimeDistributed(HybridBlock):
     Parameters
     ----------
     layer : HybridBlock
-    rank : int
-        Number of axes of the data.
     """
 
-    def __init__(self, layer: HybridBlock, rank: int, prefix: Optional[str] = None):
+    def __init__(self, layer: HybridBlock, prefix: Optional[str] = None):
         super().__init__(prefix=prefix)
         self.layer = layer
-        # Equal to (-3, -2), which MXNet's ONNX exporter does not support.
-        self._steps = (-1, *(0,) * (rank - 2))
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        y = self.layer(F.reshape(x, shape=self._steps, reverse=True))
+        y = self.layer(F.reshape(x, shape=(-3, -2)))
         return F.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
 
 
@@ -62,7 +58,7 @@ def _on_steps(request: Request, inner: Request, x: Value) -> Built:
 
     block = built.padding.block if built.padding else built.block
     return built._replace(
-        block=block and TimeDistributed(block, x.rank, request.prefix),
+        block=block and TimeDistributed(block, request.prefix),
         rule=rule,
         order=_outer(built.order or taken),
         takes=(_outer(taken),),
