@@ -190,7 +190,7 @@ def sparse_sigmoid(F: Any, x: Any) -> Any:
 
 def general_relu(F: Any, x: Any, most: Optional[float], slope: float, threshold: float) -> Any:
     """Return ``min(x, most)`` if ``x >= threshold``, else ``slope * (x - threshold)``."""
-    high = x * (1 - (x < threshold))  # ONNX export supports this comparison
+    high = x * (x >= threshold)
     if most is not None:
         high = F.clip(high, -3e38, most)
     return high - slope * F.relu(threshold - x) if slope else high
