@@ -3,9 +3,9 @@
     python benchmarks/keras_backend.py [--format channels_first] [--filter conv] [--repeats 30]
 
 Each row is one model, built with stock keras-mxnet 2.2.4.3 and again after
-``gluon_same.keras.mxnet_backend.install()``. The two take turns. *predict* is one forward pass of the
-bound module, *train* one ``train_on_batch``. The table shows medians in milliseconds, and the ratio of
-corrected to stock. In rows marked *, stock keras-mxnet has the right numbers.
+``gluon_same.keras_backend.mxnet_backend.install()``. The two take turns. *predict* is one forward pass
+of the bound module, *train* one ``train_on_batch``. The table shows medians in milliseconds, and the
+ratio of corrected to stock. In rows marked *, stock keras-mxnet has the right numbers.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import tempfile
 import time
 import warnings
 
-from gluon_same.keras import mxnet_backend
+from gluon_same.keras_backend import mxnet_backend
 
 import mxnet as mx  # isort: skip  after gluon_same, which prepares NumPy for it
 import numpy as np

@@ -4,7 +4,7 @@
 
 Each row is one layer of ``tests/golden/keras_cases.py``, computed by keras-mxnet 2.2.4.3 and compared
 with TensorFlow's Keras 2.15 with the same weights. ``--all`` shows every wrong layer instead of one for
-each kind of fault. After ``gluon_same.keras.mxnet_backend.install()`` all results match, as
+each kind of fault. After ``gluon_same.keras_backend.mxnet_backend.install()`` all results match, as
 ``tests/keras/test_layers.py`` checks.
 """
 
@@ -15,7 +15,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from gluon_same.keras import mxnet_backend
+from gluon_same.keras_backend import mxnet_backend
 
 import numpy as np  # isort: skip  after gluon_same
 

@@ -51,7 +51,7 @@ def make_net(job, how):
     from mxnet.gluon import nn as stock
 
     import architectures
-    from gluon_same.symbols import aside
+    from gluon_same.arrays import in_thread
 
     build, shape = architectures.NETS[job["net"]]
     if how == "stock":
@@ -59,12 +59,12 @@ def make_net(job, how):
     else:
         net = build(gluon_same.nn, lambda kernel: "same")
     net.initialize()
-    x = aside(mx.nd.array, np.load(job["data"]))
+    x = in_thread(mx.nd.array, np.load(job["data"]))
     net(x[:1])
     if os.path.exists(job["weights"]):
         with np.load(job["weights"]) as file:
             for parameter, name in zip(net.collect_params().values(), file.files):
-                parameter.set_data(aside(mx.nd.array, file[name]))
+                parameter.set_data(in_thread(mx.nd.array, file[name]))
     return net, x
 
 

@@ -4,7 +4,8 @@
 - :mod:`gluon_same.functional`: the same on arrays and symbols.
 - :mod:`gluon_same.geometry`: the arithmetic, on plain integers.
 - :mod:`gluon_same.model_zoo`: whole nets on these blocks.
-- :mod:`gluon_same.keras`: Keras models as Gluon nets, and the functions of a Keras backend.
+- :mod:`gluon_same.keras`: Keras models as Gluon nets.
+- :mod:`gluon_same.keras_backend`: the functions of a Keras backend.
 - :mod:`gluon_same.onnx`: ONNX files.
 - :mod:`gluon_same.tuning`: measure which operators are fastest, and keep the results.
 - :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, List
 from . import _compat  # noqa: F401  prepares for the import of mxnet, and so must run first
 
 if TYPE_CHECKING:
-    from . import functional, geometry, keras, model_zoo, nn, onnx, tuning
+    from . import functional, geometry, keras, keras_backend, model_zoo, nn, onnx, tuning
     from .deployment.deploy import deploy
     from .picture.explain import explain
     from .tracing.adapt import adapt
@@ -39,6 +40,7 @@ __all__ = [
     "functional",
     "geometry",
     "keras",
+    "keras_backend",
     "model_zoo",
     "nn",
     "onnx",

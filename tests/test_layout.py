@@ -17,14 +17,14 @@ ORDER = [
     ("_compat",),
     ("_mxnet", "geometry", "progress"),
     ("arguments",),
-    ("symbols",),
+    ("arrays",),
     ("lowering",),
     ("functional",),
     ("nn",),
     ("tracing.trace",),
     ("tuning",),
     ("tracing",),
-    ("model_zoo", "keras", "onnx", "deployment"),
+    ("model_zoo", "keras_backend", "keras", "onnx", "deployment"),
     ("picture",),
     ("advice",),
     ("cli",),
@@ -97,7 +97,17 @@ def test_names_are_listed():
 
 @pytest.mark.parametrize(
     "name",
-    ["functional", "geometry", "keras", "keras.mxnet_backend", "model_zoo", "nn", "onnx", "tuning"],
+    [
+        "functional",
+        "geometry",
+        "keras",
+        "keras_backend",
+        "keras_backend.mxnet_backend",
+        "model_zoo",
+        "nn",
+        "onnx",
+        "tuning",
+    ],
 )
 def test_dir_shows_the_public_names(name):
     module = importlib.import_module(f"gluon_same.{name}")

@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import SymbolBlock
 
-from ..symbols import as_classic, fix_shape
+from ..arrays import as_classic, fix_shape
 from .graph import Graph
 from .report import Report
 from .running import flags

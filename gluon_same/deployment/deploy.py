@@ -7,7 +7,7 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock
 
 from ..arguments import shape_of
-from ..symbols import as_classic, aside, flat
+from ..arrays import as_classic, flat, in_thread
 from ..tracing.shapes import shapes_seen
 from ..tracing.trace import Trace, blocks_of, not_traced
 from ..tuning import choose_ways
@@ -118,7 +118,7 @@ def deploy(
         batches = batches_of(data, shapes, context)
     else:
         random = np.random.RandomState(0)
-        batches = [[aside(mx.nd.array, random.normal(size=shape), context) for shape in shapes]]
+        batches = [[in_thread(mx.nd.array, random.normal(size=shape), context) for shape in shapes]]
     traced, structure = _trace(net, shapes)
     checks = samples(traced, batches[0])
     want = checks[0][1]
@@ -157,7 +157,7 @@ def _check_finite(net, want, given):
     if all(np.isfinite(y).all() for y in want):
         return
     known = {name: p for name, p in net.collect_params().items() if p._data is not None}
-    bad = [name for name, p in known.items() if not np.isfinite(aside(p.data().asnumpy)).all()]
+    bad = [name for name, p in known.items() if not np.isfinite(in_thread(p.data().asnumpy)).all()]
     if bad:
         raise ValueError(f"{bad[0]} contains an infinity or a NaN: load or train the parameters again")
     what = "the first batch of data" if given else "normal random numbers"

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import mxnet as mx
 import numpy as np
 
-from ..symbols import VERSION, aside
+from ..arrays import VERSION, in_thread
 
 Shape = Tuple[int, ...]
 
@@ -162,7 +162,7 @@ class Graph:
         """Return a parameter's values; None if the entry is not a parameter."""
         if entry.node.op != "null" or entry.node.name not in self.params:
             return None
-        return aside(self.params[entry.node.name].asnumpy)
+        return in_thread(self.params[entry.node.name].asnumpy)
 
     def new(self, op: str, near: Node, inputs: Sequence[Entry], **attrs: Any) -> Entry:
         """Return the result of a new operator, named after a node."""
@@ -175,7 +175,7 @@ class Graph:
         values = (
             values
             if isinstance(values, mx.nd.NDArray)
-            else aside(mx.nd.array, values, context, "float32")
+            else in_thread(mx.nd.array, values, context, "float32")
         )
         self.params[name] = values.as_in_context(context)
         return Node("null", name, __shape__=values.shape).out

@@ -7,7 +7,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.contrib import quantization
 
-from ..symbols import aside
+from ..arrays import in_thread
 from .fuse import shield
 from .graph import Graph
 from .running import quiet
@@ -112,6 +112,6 @@ def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context
     if not count:
         raise ValueError(f"data have {len(wholes[0])} samples: give at least the {size} of one batch")
     return [
-        [aside(mx.nd.array, whole[i * size : (i + 1) * size], context) for whole in wholes]
+        [in_thread(mx.nd.array, whole[i * size : (i + 1) * size], context) for whole in wholes]
         for i in range(count)
     ]

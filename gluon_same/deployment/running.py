@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 import mxnet as mx
 import numpy as np
 
-from ..symbols import aside
+from ..arrays import in_thread
 from ..tuning.timer import stopwatch
 from .graph import Graph
 
@@ -68,7 +68,7 @@ def outputs(graph: Graph, arrays: Arrays) -> List[np.ndarray]:
 
 def as_numpy(results: Sequence[Any]) -> List[np.ndarray]:
     """Return results as float64 NumPy arrays."""
-    return [aside(result.astype("float32").asnumpy).astype("float64") for result in results]
+    return [in_thread(result.astype("float32").asnumpy).astype("float64") for result in results]
 
 
 def error(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> float:

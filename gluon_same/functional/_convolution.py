@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import arguments, geometry, lowering
 from ..arguments import Ints, per_axis
-from ..symbols import Size, classic, look, movers
+from ..arrays import Size, classic, keep_dtype, spatial_sizes
 from ._window import IntOrInts, check_fit, choose, windows_of
 
 
@@ -79,7 +79,7 @@ def convolution(
     (1, 16, 208, 208)
     """
     data, weight, bias, restore = classic(data, weight, bias)
-    layout, sizes = look(F, data, kernel, layout, in_size)
+    layout, sizes = spatial_sizes(F, data, kernel, layout, in_size)
     kernel, stride, dilate = _per_axis(len(sizes), kernel, stride, dilate)
     num_filter, num_group = arguments.groups(num_filter, num_group)
     if F is mx.nd:
@@ -109,7 +109,7 @@ def convolution(
     operate = _operation(
         F.Convolution, inputs, num_filter=num_filter, num_group=num_group, name=name, **window
     )
-    return restore(plan.apply(movers(F), data, layout, operate))
+    return restore(plan.apply(keep_dtype(F), data, layout, operate))
 
 
 def deconvolution(
@@ -165,7 +165,7 @@ def deconvolution(
     (1, 4, 26, 26)
     """
     data, weight, bias, restore = classic(data, weight, bias)
-    layout, sizes = look(F, data, kernel, layout, in_size)
+    layout, sizes = spatial_sizes(F, data, kernel, layout, in_size)
     ndim = len(sizes)
     kernel, stride, dilate = _per_axis(ndim, kernel, stride, dilate)
     adj = per_axis("adj", adj, ndim, least=0)
@@ -183,7 +183,7 @@ def deconvolution(
     operate = _operation(
         F.Deconvolution, inputs, num_filter=num_filter, num_group=num_group, name=name, **window
     )
-    return restore(_plan_transposed(windows, adj).apply(movers(F), data, layout, operate))
+    return restore(_plan_transposed(windows, adj).apply(keep_dtype(F), data, layout, operate))
 
 
 def _operation(operator, inputs, **known):

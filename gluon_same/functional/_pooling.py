@@ -6,8 +6,8 @@ import mxnet as mx
 
 from .. import arguments, lowering
 from ..arguments import per_axis
+from ..arrays import Size, classic, keep_dtype, spatial_sizes
 from ..lowering.steps import one_channel
-from ..symbols import Size, classic, look, movers
 from ._window import IntOrInts, check_fit, choose, windows_of
 
 
@@ -72,7 +72,7 @@ def pooling(
     if pool_type not in ("max", "avg", "sum"):
         raise ValueError(f"pool_type={pool_type!r} is unknown: use one of 'max', 'avg', 'sum'")
     data, restore = classic(data)
-    layout, sizes = look(F, data, kernel, layout, in_size)
+    layout, sizes = spatial_sizes(F, data, kernel, layout, in_size)
     if F is mx.nd:
         arguments.check_floating(data.dtype)
     elif in_channels is not None:
@@ -108,16 +108,16 @@ def pooling(
         )
 
     if not (plan.pads and pool_type == "avg" and not whole):
-        return restore(plan.apply(movers(F), data, layout, operate))
+        return restore(plan.apply(keep_dtype(F), data, layout, operate))
     # The operator counts elements that were added before it. Divide by the average of ones, which is the
     # share of the window that lies in the input.
     if layout == "NDHWC":
         # Bound graphs of it fail: "size of NDArray doesn't match the requested MKLDNN memory".
         data, layout = F.transpose(data, axes=(0, 4, 1, 2, 3)), "NCDHW"
         restore = _channels_last(F, restore)
-    out = plan.apply(movers(F), data, layout, operate)
+    out = plan.apply(keep_dtype(F), data, layout, operate)
     ones = F.ones_like(one_channel(F, data, layout.index("C")))
-    share = plan.apply(movers(F), ones, layout, lambda x, operator: operate(x, operator, None))
+    share = plan.apply(keep_dtype(F), ones, layout, lambda x, operator: operate(x, operator, None))
     return restore(F.broadcast_div(out, share))
 
 

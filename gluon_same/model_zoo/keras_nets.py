@@ -4,7 +4,7 @@ from typing import Any, Sequence, Tuple, Union
 
 from .. import nn
 from ..arguments import per_axis, whole
-from ..symbols import classic
+from ..arrays import classic
 from .base import Net, make
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from mxnet.gluon import Block, Parameter, nn
 from mxnet.gluon.parameter import DeferredInitializationError
 
+from ..arrays import as_classic, flat
 from ..nn.base import operator_arguments
-from ..symbols import as_classic, flat
 
 WORD = np.dtype("<f4")
 TRACED = (416, 416)  #: Image size for the inference of input channels: Darknet's default.

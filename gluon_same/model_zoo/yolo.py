@@ -7,7 +7,7 @@ from mxnet import autograd
 
 from .. import nn
 from ..arguments import whole
-from ..symbols import classic
+from ..arrays import classic
 from .base import Net, check_extent, make
 from .darknet import STRIDE, TinyDarkNet, add_convolution
 

@@ -7,8 +7,8 @@ from mxnet.gluon import HybridBlock, ParameterDict
 from mxnet.ndarray import NDArray
 
 from .. import arguments
+from ..arrays import classic
 from ..lowering.steps import Pad, Slice
-from ..symbols import classic
 
 __all__ = ["ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "Cropping1D", "Cropping2D", "Cropping3D"]
 

@@ -10,7 +10,7 @@ from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arguments import whole
-from ..symbols import as_classic, flat
+from ..arrays import as_classic, flat
 from .base import IntOrInts, PaddingLike, operator_arguments
 from .checks import DEPTHWISE_NAMES, refuse_unknown
 from .conv import Conv1D, Conv2D, Convolution, Initializer

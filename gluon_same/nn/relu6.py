@@ -4,7 +4,7 @@ from typing import Any, Optional
 
 from mxnet.gluon import HybridBlock, ParameterDict
 
-from ..symbols import classic
+from ..arrays import classic
 
 __all__ = ["ReLU6"]
 

@@ -7,7 +7,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, SymbolBlock
 
-from ..symbols import classic, flat
+from ..arrays import classic, flat
 
 #: Largest difference, relative to the largest magnitude of an output. Rounding stays well below it.
 TOLERANCE = 1e-3

@@ -12,12 +12,12 @@ from mxnet.gluon import Block
 
 from .. import geometry
 from ..arguments import normalize_padding
+from ..arrays import as_classic, classic, infer
 from ..geometry import Window
 from ..nn.base import Windowed, operator_arguments
 from ..nn.conv import Convolution
 from ..nn.conv_transpose import Transposed
 from ..nn.pool import Pooling
-from ..symbols import as_classic, classic, infer
 from ..tracing import trace as tracing
 from ..tracing.specialize import _Guard
 from .differences import why_different

@@ -9,8 +9,8 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock, SymbolBlock
 
 from ..arguments import whole
+from ..arrays import flat
 from ..nn.base import Windowed
-from ..symbols import flat
 from ..tuning import choose_ways
 from .specialize import Mixin, mixed, release
 from .trace import Trace, blocks_of

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 import mxnet as mx
 from mxnet.gluon import Block, Parameter
 
-from ..symbols import as_classic, infer
+from ..arrays import as_classic, infer
 from .trace import Call, Shape, Trace, not_traced
 
 #: For each block, the shapes of the inputs of each of its calls.

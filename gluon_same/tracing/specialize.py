@@ -9,8 +9,8 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock
 
 from ..arguments import shape_of, spatial
+from ..arrays import as_classic, fix_shape, flat
 from ..nn.base import Windowed
-from ..symbols import as_classic, fix_shape, flat
 from ..tuning import EVERYWHERE, choose_ways
 from .shapes import shapes_seen
 from .trace import blocks_of

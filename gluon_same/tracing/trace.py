@@ -7,8 +7,8 @@ import mxnet as mx
 from mxnet.gluon import Block
 from mxnet.gluon import nn as stock
 
+from ..arrays import flat, infer
 from ..nn.base import Windowed
-from ..symbols import flat, infer
 
 Shape = Tuple[int, ...]
 

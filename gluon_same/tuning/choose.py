@@ -8,9 +8,9 @@ from typing import Dict, Sequence, Tuple
 import mxnet as mx
 from mxnet.gluon import Block
 
+from ..arrays import as_classic, flat
 from ..nn.base import Windowed
 from ..progress import Progress
-from ..symbols import as_classic, flat
 from ..tracing.trace import Shape, Trace
 from .store import measured
 from .surroundings import Graph, tagged

@@ -8,7 +8,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block
 
-from ..symbols import VERSION, aside
+from ..arrays import VERSION, in_thread
 
 Shape = Tuple[int, ...]
 
@@ -213,7 +213,7 @@ class Surroundings:
         for name in symbol.list_inputs():
             # Variances must be positive, and small weights prevent overflow.
             values = np.abs(random.normal(size=shapes[name])) * (1 if name in known else 0.1)
-            arrays.append(aside(mx.nd.array, values, context, dtype))
+            arrays.append(in_thread(mx.nd.array, values, context, dtype))
         return arrays
 
 

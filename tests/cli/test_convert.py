@@ -14,7 +14,7 @@ import pytest
 from gluon_same.cli.main import main
 from gluon_same.keras import load_model
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "keras" / "models"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "keras"))
 
 from small_models import conv, functional, image, layer, write  # noqa: E402
 
@@ -82,7 +82,7 @@ def test_a_graph_can_be_read(path, tmp_path):
 
 def golden(tmp_path, name):
     """A model file of Keras 3 with its input, and Keras' output for it."""
-    with ZipFile(Path(__file__).parents[1] / "keras" / "models" / "keras3.zip") as packed:
+    with ZipFile(Path(__file__).parents[1] / "keras" / "keras3.zip") as packed:
         with packed.open(f"{name}.npz") as file:
             arrays = np.load(io.BytesIO(file.read()))
         return packed.extract(f"{name}.keras", tmp_path), arrays

@@ -7,7 +7,7 @@ from mxnet.gluon import rnn
 
 import gluon_same
 from gluon_same import nn
-from gluon_same.keras.models.layers.rnn import Cell, Recurrent
+from gluon_same.keras.layers.rnn import Cell, Recurrent
 
 SHAPE = (2, 4, 7)
 

@@ -1,0 +1,159 @@
+"""Helpers for arrays and symbols: modes, layouts, sizes and shape inference."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import mxnet as mx
+
+from . import arguments
+
+#: The version in the JSON of graphs. MXNet logs a warning for each graph of a later version.
+VERSION = json.loads(mx.sym.var("data").tojson())["attrs"]
+
+Size = Optional[Sequence[Optional[int]]]
+
+
+class _KeepDtype:
+    """MXNet's operators, with those that only move elements kept as they were at import.
+
+    ``amp.init('bfloat16')`` replaces all operators by functions that cast to float32. Slices, reshapes
+    and transposes do not require the cast; ``Pad`` does.
+    """
+
+    def __init__(self, F: Any) -> None:
+        self._F = F
+        for name in ("slice", "slice_axis", "slice_like", "reshape", "transpose"):
+            setattr(self, name, getattr(F, name))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._F, name)
+
+
+_KEEPING = {F: _KeepDtype(F) for F in (mx.nd, mx.sym)}
+
+
+def keep_dtype(F: Any) -> Any:
+    """Return ``F`` with slices, reshapes and transposes that keep the dtype of the data."""
+    return _KEEPING[F]
+
+
+def classic(data: Any, *others: Any) -> Tuple:
+    """Return data, weight and bias in classic mode, and a function that restores the mode of data."""
+    for name, x in zip(("data", "weight", "bias"), (data, *others)):
+        if name == "bias" and x is None:
+            continue
+        if not isinstance(x, (mx.nd.NDArray, mx.sym.Symbol)):
+            raise TypeError(f"{name} is a {type(x).__name__}: give an NDArray or a Symbol")
+        if isinstance(x, mx.nd.NDArray) != isinstance(data, mx.nd.NDArray):
+            kinds = type(x).__name__, type(data).__name__
+            raise TypeError(f"{name} is a {kinds[0]}, and data is a {kinds[1]}: give the same kind")
+    restore = _to_numpy if _is_numpy(data) else _as_it_is
+    return (*(x.as_nd_ndarray() if _is_numpy(x) else x for x in (data, *others)), restore)
+
+
+def spatial_sizes(
+    F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size
+) -> Tuple[str, Tuple]:
+    """Return the layout and the spatial sizes, with None for sizes that are not known.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the arguments disagree on the number of axes.
+    """
+    if F is not (mx.nd if isinstance(data, mx.nd.NDArray) else mx.sym):
+        raise TypeError(
+            f"F={F!r} does not match data of {type(data)}: use mx.nd for arrays, mx.sym for symbols"
+        )
+    if layout is not None:
+        ndim = len(layout) - 2
+    elif isinstance(kernel, (tuple, list)):
+        ndim = len(kernel)
+    else:  # one int applies to all axes of an array; a symbol is treated as an image, with two axes
+        ndim = data.ndim - 2 if F is mx.nd else 2
+    if ndim not in arguments.LAYOUTS:
+        raise ValueError(f"{ndim} spatial axes are not supported: use 1, 2 or 3")
+    layout = arguments.check_layout(layout, ndim)
+    if F is mx.nd:
+        arguments.check_rank(data.shape, layout)
+        return layout, arguments.spatial(data.shape, layout)
+    if in_size is None:
+        return layout, (None,) * ndim
+    if not isinstance(in_size, (tuple, list)):
+        raise TypeError(f"in_size={in_size!r} is not a tuple: give {ndim} sizes, one for each axis")
+    if len(in_size) != ndim:
+        raise ValueError(f"in_size={in_size!r} does not fit {ndim} axes: give {ndim} entries")
+    return layout, tuple(None if s is None else arguments.whole("in_size", s, 1) for s in in_size)
+
+
+def flat(args: Any) -> List[Any]:
+    """Return the arrays and symbols in nested lists."""
+    if isinstance(args, (list, tuple)):
+        return [x for arg in args for x in flat(arg)]
+    return [args] if isinstance(args, (mx.sym.Symbol, mx.nd.NDArray)) else []
+
+
+def as_classic(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
+    """Return a symbol in classic mode."""
+    return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
+
+
+def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tuple[int, ...]]:
+    """Infer the shapes of symbols from those of variables; raise ValueError if one stays unknown."""
+    group = mx.sym.Group([as_classic(x) for x in symbols])
+    there = set(group.list_arguments())
+    _, found, _ = group.infer_shape_partial(**{k: v for k, v in shapes.items() if k in there})
+    if any(not shape or min(shape) < 1 for shape in found):
+        raise ValueError("Some shapes cannot be inferred from those of the inputs.")
+    return found
+
+
+def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
+    """Return a symbol equal to ``x`` that MXNet cannot bind to any other shape.
+
+    Parameters
+    ----------
+    x : Symbol
+        In classic mode.
+    expected : sequence of int or None
+        The size of each axis; None allows any size.
+    name : str
+        Start of the names of the added nodes, which MXNet's error shows.
+    """
+    # Only an axis of size n can be reshaped to (n, 1). One such reshape per axis checks the shape, and
+    # the error names the node of the axis that differs. Each reshape merges what the last one split,
+    # because oneDNN limits the number of axes.
+    merged: List[int] = []
+    for axis, n in enumerate(expected):
+        if n is not None:
+            rest = [0] * (len(expected) - axis - 1)
+            x = mx.sym.reshape(x, shape=[*merged, -4, n, 1, *rest], name=f"{name}_axis{axis}")
+            merged = [0] * axis + [-3]
+        else:
+            merged = [*merged, 0]
+    return mx.sym.reshape(x, shape=merged)
+
+
+def _is_numpy(x):
+    # The module name identifies both arrays and symbols of NumPy mode, from MXNet 1.6 on.
+    return type(x).__module__.startswith(("mxnet.numpy", "mxnet.symbol.numpy"))
+
+
+def _to_numpy(x):
+    return x.as_np_ndarray()
+
+
+def _as_it_is(x):
+    return x
+
+
+def in_thread(function: Callable[..., Any], *args: Any) -> Any:
+    """Return a function's result, called by a thread that ends.
+
+    MXNet starts OpenMP's threads for each thread that copies a large array, or reads oneDNN's blocked
+    memory. If more threads exist than processors, idle ones sleep, and each later operator takes about
+    50 us longer.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *args).result()

@@ -1,0 +1,132 @@
+"""Type-checked access to a layer's arguments. Arguments that nothing reads are rejected."""
+
+import math
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+from .. import arguments as checks
+
+_MISSING = object()
+
+#: Arguments that do not affect the numbers of a trained layer.
+_HARMLESS = {
+    "autocast",
+    "batch_input_shape",
+    "batch_shape",
+    "batch_size",
+    "dtype",
+    "fused",
+    "implementation",
+    "input_dim",
+    "input_dtype",
+    "input_length",
+    "input_shape",
+    "name",
+    "optional",
+    "quantization_config",
+    "ragged",
+    "seed",
+    "sparse",
+    "synchronized",
+    "trainable",
+    "zero_output_for_mask",
+}
+_HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")
+
+
+class Unsupported(ValueError):
+    """Layer or argument without an equivalent in MXNet."""
+
+
+class Arguments:
+    """Arguments of a layer, from its configuration.
+
+    Each method reads one argument and raises :class:`Unsupported` for a value of the wrong kind.
+    """
+
+    def __init__(self, config: Dict[str, Any]):
+        self._config = config
+        self._read: Set[str] = set()
+
+    def get(self, name: str, default: Any = _MISSING) -> Any:
+        """Return the argument as it is."""
+        self._read.add(name)
+        value = self._config.get(name, default)
+        if value is _MISSING:
+            raise Unsupported(f"{name} is missing")
+        return value
+
+    def whole(self, name: str, default: Any = _MISSING, least: int = 1) -> int:
+        """Return the argument as an int."""
+        return self._checked(checks.whole, name, self.get(name, default), least)
+
+    def axes(self, name: str, ndim: int, default: Any = _MISSING, least: int = 1) -> Tuple[int, ...]:
+        """Return the argument as one int per spatial axis."""
+        return self._checked(checks.per_axis, name, self.get(name, default), ndim, least)
+
+    def flag(self, name: str, default: bool) -> bool:
+        """Return the argument as a bool."""
+        value = self.get(name, default)
+        if not isinstance(value, bool):
+            raise Unsupported(f"{name}={value!r} is neither True nor False")
+        return value
+
+    def number(self, name: str, default: Any = _MISSING) -> float:
+        """Return the argument as a finite float."""
+        value = self.get(name, default)
+        if isinstance(value, list) and len(value) == 1:  # an array of one element
+            (value,) = value
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise Unsupported(f"{name}={value!r} is not a finite number")
+        return float(value)
+
+    def optional_number(self, name: str) -> Optional[float]:
+        """Return the argument as a finite float or None."""
+        return None if self.get(name, None) is None else self.number(name)
+
+    def word(self, name: str, allowed: Sequence[str], default: Any = _MISSING) -> str:
+        """Return the argument as one of the allowed strings."""
+        value = self.get(name, default)
+        if not isinstance(value, str) or value.lower() not in allowed:
+            raise Unsupported(f"{name}={value!r}: only {' or '.join(map(repr, allowed))} is supported")
+        return value.lower()
+
+    def ints(self, name: str, default: Any = _MISSING) -> List[int]:
+        """Return an int or a list of ints as a list."""
+        value = self.get(name, default)
+        items = value if isinstance(value, list) else [value]
+        if any(isinstance(item, bool) or not isinstance(item, int) for item in items):
+            raise Unsupported(f"{name}={value!r} does not consist of whole numbers")
+        return items
+
+    def only(self, **supported: Any) -> None:
+        """Raise unless each argument is absent or has the given value."""
+        for name, wanted in supported.items():
+            value = self.get(name, wanted)
+            if value != wanted or isinstance(value, bool) != isinstance(wanted, bool):
+                raise Unsupported(f"{name}={value!r}: only {wanted!r} is supported")
+
+    def ignore(self, *names: str) -> None:
+        """Accept any value of these arguments."""
+        self._read.update(names)
+
+    def all(self) -> Dict[str, Any]:
+        """Return all arguments by name."""
+        return dict(self._config)
+
+    def finish(self) -> None:
+        """Raise for unread arguments, except for those that do not affect the numbers."""
+        unread = {
+            name: value
+            for name, value in self._config.items()
+            if name not in self._read | _HARMLESS and not name.endswith(_HARMLESS_ENDS)
+        }
+        left = [f"{name}={value!r}" for name, value in unread.items() if value is not None]
+        if left:
+            raise Unsupported(f"{', '.join(sorted(left))} is not known")
+
+    @staticmethod
+    def _checked(check, *args):
+        try:
+            return check(*args)
+        except (TypeError, ValueError) as error:
+            raise Unsupported(str(error)) from None

@@ -1,0 +1,274 @@
+"""Loading of Keras weights into existing Gluon nets."""
+
+import math
+import os
+import re
+from itertools import zip_longest
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import Block, Parameter
+
+from .. import nn
+from ..arguments import shape_of
+from ..tracing.shapes import Shapes
+from ..tracing.trace import trace_layers
+from .config import parse
+from .files import Opened, opened
+from .graph import Model
+from .hdf5 import Hdf5
+from .names import role_of
+from .parameters import Put
+from .units import Held, fits, kinds_of, units_of, weights_of
+from .weights import Grouped, legacy_root, number_of
+
+__all__ = ["load_keras_weights"]
+
+
+Values = List[Tuple[Parameter, np.ndarray]]
+
+
+def load_keras_weights(
+    net: Block,
+    path: Union[str, "os.PathLike[str]", Tuple[Any, Any]],
+    *,
+    input_shape: Optional[Sequence[int]] = None,
+    ctx: Any = None,
+) -> None:
+    """Load the weights of a Keras model into a net with the same layers in the same order.
+
+    Parameters
+    ----------
+    net : Block
+        A net of channels-first Gluon or gluon_same blocks: convolutions, transposed, depthwise and
+        separable ones, ``Dense``, ``BatchNorm``, ``LayerNorm`` and ``Embedding``, registered in the
+        order of Keras' layers.
+    path : path, or (path, path)
+        As for :func:`load_model`. A file that contains only weights is sufficient.
+    input_shape : tuple of int, optional
+        Shape of the net's input, batch first. Required if a ``Dense`` follows a ``Flatten`` and the file
+        contains no configuration, because the order of the weight's rows depends on the sizes.
+    ctx : Context or list of Context, optional
+        For parameters that are not yet initialized; the current context by default.
+
+    Raises
+    ------
+    ImportError
+        If h5py is not installed.
+    OSError
+        If the file cannot be opened.
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If the file is damaged, or if its layers do not fit the net's. The message lists both sides. The
+        net is unchanged in this case.
+
+    Examples
+    --------
+    >>> import h5py, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'model.weights.h5')
+    >>> with h5py.File(path, 'w') as file:
+    ...     file['layers/dense/vars/0'] = [[1., 2.], [3., 4.], [5., 6.]]
+    ...     file['layers/dense/vars/1'] = [0., 1.]
+    >>> net = nn.Dense(2)
+    >>> load_keras_weights(net, path)
+    >>> net(mx.nd.array([[1, 0, 1]])).asnumpy()
+    array([[6., 9.]], dtype=float32)
+    """
+    if not isinstance(net, Block):
+        raise TypeError(f"net={net!r} is not a Gluon Block")
+    put = Put(mx.current_context() if ctx is None else ctx)
+    with opened(path) as found:
+        model = None if found.config is None else parse(found.config, found.weights.path)
+        held = list(_held(found, model))
+        units = list(units_of(net))
+        if not units:
+            raise ValueError(f"{net.name} has no layers with weights")
+        if model is None and any(layer.kind for layer in held):
+            held = _in_order_of(units, held)
+        if len(held) != len(units):
+            raise ValueError(_both_sides(found.weights, units, held, "the numbers of layers differ"))
+        loader = _Loader(net, found, units, held)
+        spatial = loader.spatial(input_shape, model)
+        values = [
+            pair for unit, layer in zip(units, held) for pair in loader.values(unit, layer, spatial)
+        ]
+    for parameter, value in values:
+        put.replace(parameter, value)
+
+
+class _Loader:
+    """Loader of one file into one net."""
+
+    def __init__(self, net: Block, found: Opened, units: Sequence[Block], held: Sequence[Held]):
+        self.net = net
+        self.found = found
+        self.units = units
+        self.held = held
+
+    def values(self, unit: Block, layer: Held, spatial: Dict[Block, int]) -> Values:
+        """Return a layer's parameters with their values."""
+        weights = weights_of(unit, layer)
+        roles = [role for _, role in layer.entries]
+        if len(weights) != len(roles) or any(r and r != w.role for w, r in zip(weights, roles)):
+            raise ValueError(
+                _both_sides(self.found.weights, self.units, self.held, f"{unit.name} differs")
+            )
+        values = []
+        for weight, (where, _) in zip(weights, layer.entries):
+            array = self.found.weights.array(where)
+            if unit in spatial and weight.role == "kernel":
+                # Keras flattens (rows, columns, channels), but MXNet flattens (channels, rows, columns).
+                rows = array.reshape((spatial[unit], -1, array.shape[-1]))
+                array = rows.transpose(1, 0, 2).reshape(array.shape)
+            values += self._fitting(unit, layer, weight, array)
+        return values
+
+    def _fitting(self, unit, layer, weight, array):
+        same_rank = array.ndim == len(weight.shape)
+        pairs = weight.put(array) if same_rank else []
+        if same_rank and all(fits(parameter.shape, value.shape) for parameter, value in pairs):
+            return pairs
+        takes = " and ".join(f"{p.name} has {tuple(p.shape)}, not {v.shape}" for p, v in pairs)
+        raise ValueError(
+            f"{self.found.weights.path}: the {weight.role} of {layer.name} has shape {array.shape} and "
+            f"does not fit {unit.name} ({type(unit).__name__}){': ' + takes if takes else ''}"
+        )
+
+    def spatial(self, input_shape: Optional[Sequence[int]], model: Optional[Model]) -> Dict[Block, int]:
+        """Return the number of flattened positions for each Dense after a Flatten."""
+        suspects = []
+        for before, unit, layer in zip([None, *self.held], self.units, self.held):
+            if isinstance(unit, nn.Dense) and before is not None:
+                kernel = self.found.weights.shape(layer.entries[0][0])
+                last = self.found.weights.shape(before.entries[-1][0])
+                if kernel[:1] != last[-1:]:  # else each row is one channel of the layer before
+                    suspects.append(unit)
+        if not suspects:
+            return {}
+        shape = input_shape or _saved_shape(model)
+        if shape is None:
+            raise ValueError(
+                f"{suspects[0].name} may follow a Flatten, whose order depends on sizes that "
+                f"{self.found.weights.path} does not contain: give input_shape"
+            )
+        known = {"data": shape_of("input_shape", shape)}
+        try:
+            calls, _ = trace_layers(self.net, known)
+            shapes = Shapes(self.net, [x for _, *pair in calls for xs in pair for x in xs], known)
+            return _positions(calls, shapes, suspects)
+        except (mx.MXNetError, ValueError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{self.net.name} cannot be traced with {known['data']}: {error}"
+            ) from error
+
+
+def _positions(calls: Any, shapes: Shapes, suspects: Sequence[Block]) -> Dict[Block, int]:
+    """Return the number of flattened positions in each Dense's input, if it exceeds 1."""
+    flattened: Dict[str, int] = {}  # positions in each matrix, by symbol name
+    found, before = {}, ()
+    for block, args, outs in calls:
+        (shape,), (out,) = shapes.of(args[:1]), shapes.of(outs[:1])
+        if None in shape[1:] or None in out[1:]:
+            raise ValueError(f"the sizes at {block.name} cannot be inferred from those of the input")
+        if len(shape) > 2:
+            positions = math.prod(shape[2:])
+        elif math.prod(before[1:]) == math.prod(shape[1:]) and args[0].name not in flattened:
+            positions = math.prod(before[2:])  # the net flattened it outside of any block
+        else:
+            positions = flattened.get(args[0].name, 1)
+        if block in suspects and positions > 1 and (len(shape) == 2 or block._flatten):
+            found[block] = positions
+        elif len(shape) == 2 and positions > 1 and block._reg_params:
+            raise ValueError(f"{block.name} has weights for flattened positions, which is not supported")
+        kept = len(out) == 2 and math.prod(out[1:]) == math.prod(shape[1:]) and block not in suspects
+        flattened[outs[0].name] = positions if kept else 1
+        before = out
+    return found
+
+
+def _saved_shape(model: Optional[Model]) -> Optional[Tuple[int, ...]]:
+    """Return the channels-first shape of the single input, with 64 for unknown sizes."""
+    if model is None or len(model.inputs) != 1:
+        return None
+    config = model.layers[model.inputs[0].layer].config
+    given = config.get("batch_input_shape") or config.get("batch_shape")
+    if not isinstance(given, list) or len(given) < 2:
+        return None
+    sizes = [n or 64 for n in given[1:]]
+    return (1, sizes[-1], *sizes[:-1])
+
+
+def _held(found: Opened, model: Optional[Model]) -> Iterator[Held]:
+    """Yield the layers with weights in the model's order, or by class and number without a model."""
+    file = found.weights
+    root = legacy_root(file)
+    if root is not None:
+        yield from _legacy(file, root)
+    elif model is not None:
+        for path, group in Grouped(file, model).groups.items():
+            yield from _of_group(file, "/".join(path), group)
+    else:
+        top = "layers" if file.has("layers") else "_layer_checkpoint_dependencies"
+        names = sorted(file.names(top), key=lambda name: (name.rstrip("0123456789_"), number_of(name)))
+        for name in names:
+            if file.has(f"{top}/{name}/layers"):
+                raise ValueError(
+                    f"{file.path}: {name!r} is a nested model, and the file does not contain the order "
+                    "of its layers: give (config.json, weights.h5), or a .keras file"
+                )
+            yield from _of_group(file, name, f"{top}/{name}")
+
+
+def _of_group(file: Hdf5, name: str, group: str) -> Iterator[Held]:
+    numbers = sorted(file.names(f"{group}/vars"), key=number_of)
+    if numbers:
+        kind = re.sub(r"_\d+$", "", group.rpartition("/")[2])
+        yield Held(name, kind, tuple((f"{group}/vars/{number}", "") for number in numbers))
+
+
+def _legacy(file: Hdf5, root: str) -> Iterator[Held]:
+    """Yield the layers of a legacy file. Name scopes separate the layers of a nested model."""
+    for layer in file.texts("layer_names", root):
+        group = f"{root}/{layer}" if root else layer
+        scopes: Dict[str, List[Tuple[str, str]]] = {}
+        for name in file.texts("weight_names", group):
+            scope = name.rpartition("/")[0]
+            scopes.setdefault(scope, []).append((f"{group}/{name}", role_of(name)))
+        for scope, entries in scopes.items():
+            yield Held(layer if len(scopes) == 1 else scope, "", tuple(entries))
+
+
+def _in_order_of(units: Sequence[Block], held: Sequence[Held]) -> List[Held]:
+    """Return a file's layers, known by class and number, in the order of the net's."""
+    left, ordered = list(held), []
+    for unit in units:
+        layer = next((layer for kind in kinds_of(unit) for layer in left if layer.kind == kind), None)
+        if layer is not None:
+            left.remove(layer)
+            ordered.append(layer)
+    return ordered + left
+
+
+def _both_sides(file: Hdf5, units: Sequence[Block], held: Sequence[Held], why: str) -> str:
+    """Return a message that lists the net's layers beside the file's, with their shapes."""
+    left = [f"{unit.name} ({type(unit).__name__}: {_shapes_of(unit)})" for unit in units]
+    right = [f"{layer.name} ({_arrays_of(layer, file)})" for layer in held]
+    width = max(map(len, left), default=0)
+    lines = [f"  {a:<{width}}  {b}" for a, b in zip_longest(left, right, fillvalue="-")]
+    return "\n".join([f"{file.path} does not fit the net: {why}. Net, and file:", *lines])
+
+
+def _arrays_of(layer: Held, file: Hdf5) -> str:
+    return ", ".join(f"{role} {_text(file.shape(where))}".strip() for where, role in layer.entries)
+
+
+def _shapes_of(unit: Block) -> str:
+    parameters = unit.collect_params().values()
+    return ", ".join(_text(p.shape) if p.shape else "?" for p in parameters)
+
+
+def _text(shape: Sequence[int]) -> str:
+    """Return a shape as text, with '?' for unknown sizes."""
+    return "x".join(str(n) if n > 0 else "?" for n in shape)

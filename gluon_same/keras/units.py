@@ -1,0 +1,119 @@
+"""Matching of a Gluon net's blocks with Keras' layers and their arrays."""
+
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from mxnet.gluon import Block
+from mxnet.gluon import nn as stock
+
+from .. import nn
+from .layers import Weight
+from .layers.table import into
+
+
+class Held(NamedTuple):
+    """Layer with weights in a file."""
+
+    name: str
+    kind: str  # Keras' class in snake case, '' if unknown
+    entries: Tuple[Tuple[str, str], ...]  # path and role of each array, '' for an unknown role
+
+
+def units_of(block: Block) -> Iterator[Block]:
+    """Yield blocks that correspond to one Keras layer each, in registration order."""
+    if isinstance(block, (nn.SeparableConv1D, nn.SeparableConv2D)) or block._reg_params:
+        yield block
+        return
+    for child in block._children.values():
+        yield from units_of(child)
+
+
+def kinds_of(unit: Block) -> List[str]:
+    """Return the Keras classes, in snake case, that may correspond to a block."""
+    kinds = [kind for kind, cls, _ in _UNITS if isinstance(unit, cls)]
+    return [kind for kind in kinds if _is_depthwise(unit) or not kind.startswith("depthwise")]
+
+
+def _is_depthwise(unit: Block) -> bool:
+    """Return whether a convolution may be depthwise."""
+    known = (nn.DepthwiseConv1D, nn.DepthwiseConv2D)
+    return isinstance(unit, known) or getattr(unit, "_kwargs", {}).get("num_group", 1) > 1
+
+
+def weights_of(unit: Block, layer: Held) -> List[Weight]:
+    """Return a block's parameters with their arrays from a layer of the file."""
+    for _, cls, weights in _UNITS:
+        if isinstance(unit, cls):
+            return weights(unit, layer)
+    raise ValueError(
+        f"{unit.name} ({type(unit).__name__}) has parameters, but no Keras layer corresponds to it"
+    )
+
+
+def _convolution(unit: Block, layer: Held) -> List[Weight]:
+    kernel = unit._kwargs["kernel"]
+    ndim = len(kernel)
+
+    def put(array):
+        value = array.transpose(ndim + 1, ndim, *range(ndim))
+        if _is_depthwise(unit) and not fits(unit.weight.shape, value.shape):
+            # Keras' shape is (*kernel, channels, multiplier).
+            value = array.transpose(ndim, ndim + 1, *range(ndim)).reshape((-1, 1, *kernel))
+        return [(unit.weight, value)]
+
+    depthwise = any(role.startswith("depthwise") for _, role in layer.entries)
+    role = "depthwise_kernel" if depthwise else "kernel"
+    return [Weight(role, (*kernel, None, None), put), *_bias(unit)]
+
+
+def _separable(unit: Block, layer: Held) -> List[Weight]:
+    (spatial,) = _convolution(unit.depthwise, layer._replace(entries=(("", "depthwise_kernel"),)))
+    pointwise, *bias = _convolution(unit.pointwise, layer._replace(entries=()))
+    return [spatial, pointwise._replace(role="pointwise_kernel"), *bias]
+
+
+def _dense(unit: Block, layer: Held) -> List[Weight]:
+    return [Weight("kernel", (None, unit._units), into(unit.weight, 1, 0)), *_bias(unit)]
+
+
+def _bias(unit: Block) -> List[Weight]:
+    return [] if unit.bias is None else [Weight("bias", (None,), into(unit.bias))]
+
+
+def _normalization(unit: Block, layer: Held) -> List[Weight]:
+    parameters = {"gamma": unit.gamma, "beta": unit.beta}
+    if isinstance(unit, nn.BatchNorm):
+        parameters.update(moving_mean=unit.running_mean, moving_variance=unit.running_var)
+    roles = [role for _, role in layer.entries]
+    if "" in roles:  # arrays by number: untrained ones may be absent
+        lacking = len(parameters) - len(roles)
+        fixed = [name for name in ("gamma", "beta") if parameters[name].grad_req == "null"]
+        roles = [name for name in parameters if name not in fixed[:lacking]]
+    return [Weight(name, (None,), into(parameters[name])) for name in parameters if name in roles]
+
+
+def _embedding(unit: Block, layer: Held) -> List[Weight]:
+    return [Weight("embeddings", (None, None), into(unit.weight))]
+
+
+#: Keras' class in snake case, Gluon's class, and the function that matches arrays. The first match wins.
+_UNITS = (
+    ("separable_conv1d", nn.SeparableConv1D, _separable),
+    ("separable_conv2d", nn.SeparableConv2D, _separable),
+    ("depthwise_conv1d", stock.Conv1D, _convolution),
+    ("depthwise_conv2d", stock.Conv2D, _convolution),
+    ("conv1d", stock.Conv1D, _convolution),
+    ("conv2d", stock.Conv2D, _convolution),
+    ("conv3d", stock.Conv3D, _convolution),
+    ("conv1d_transpose", stock.Conv1DTranspose, _convolution),
+    ("conv2d_transpose", stock.Conv2DTranspose, _convolution),
+    ("conv3d_transpose", stock.Conv3DTranspose, _convolution),
+    ("dense", stock.Dense, _dense),
+    ("batch_normalization", stock.BatchNorm, _normalization),
+    ("layer_normalization", stock.LayerNorm, _normalization),
+    ("embedding", stock.Embedding, _embedding),
+)
+
+
+def fits(has: Optional[Sequence[int]], given: Sequence[int]) -> bool:
+    """Return whether a shape fits a parameter, whose unknown sizes are 0 or -1."""
+    return not has or (len(has) == len(given) and all(n in (0, -1, m) for n, m in zip(has, given)))

@@ -1,0 +1,252 @@
+"""Correct keras-mxnet: replace its convolutions and poolings by those of :mod:`gluon_same.keras`.
+
+Run one line before building models::
+
+    import gluon_same.keras_backend.mxnet_backend as same; same.install()
+
+After ``install()``, all convolutions (also depthwise, separable and transposed) and poolings of
+keras-mxnet 2.2.4.3 have the results and the sizes of TensorFlow, also for unknown sizes
+(``Input((None, None, 3))``). Models that were built before keep their graphs. Do not call
+``uninstall()`` before a model is compiled.
+
+``install()`` also corrects the learning phase. Functions of ``K.function`` run dropout and batch
+normalization in the phase given as their last input, or by default in the phase of
+``K.learning_phase()`` when the function was made. ``training=True`` or ``False`` in the call of a layer
+applies to both ``fit`` and ``predict``.
+
+:data:`REPLACED` lists everything that is replaced. :func:`uninstall` restores it.
+"""
+
+import collections
+import collections.abc
+import importlib
+import os
+import threading
+from contextlib import contextmanager
+from importlib import metadata
+from typing import Any, Dict, Iterator, List
+
+from . import learning_phase, replacements
+
+__all__ = ["REPLACED", "install", "installed", "is_installed", "uninstall"]
+
+
+def __dir__() -> List[str]:
+    return __all__
+
+
+VERSION = "2.2.4.3"
+
+#: Functions of the backend, each replaced in ``keras.backend`` and in the module that defines it.
+_FUNCTIONS = {
+    function.__name__: function
+    for function in (
+        replacements.conv1d,
+        replacements.conv2d,
+        replacements.conv3d,
+        replacements.conv2d_transpose,
+        replacements.conv3d_transpose,
+        replacements.depthwise_conv2d,
+        replacements.separable_conv1d,
+        replacements.separable_conv2d,
+        replacements.pool2d,
+        replacements.pool3d,
+        # The originals confuse unknown sizes; TimeDistributed and ZeroPadding1D use them.
+        replacements.reshape,
+        replacements.squeeze,
+        replacements.temporal_padding,
+        # The originals fail or have no effect in inference if a layer is called with `training`.
+        replacements.identity,
+        learning_phase.dropout,
+    )
+}
+#: Functions of the backend that are wrapped.
+_WRAPPERS = {
+    "placeholder": replacements.fixing,
+    "in_train_phase": learning_phase.forcing,
+    "function": learning_phase.obeying,
+}
+_METHODS = {
+    "keras.backend.mxnet_backend.KerasSymbol._get_shape": replacements.get_shape,
+    "keras.layers.convolutional.Conv2DTranspose.call": replacements.call_transposed,
+    "keras.layers.convolutional.Conv3DTranspose.call": replacements.call_transposed,
+    "keras.layers.convolutional.DepthwiseConv2D.compute_output_shape": (
+        replacements.depthwise_output_shape
+    ),
+}
+_MODULES = ("keras.backend", "keras.backend.mxnet_backend")
+
+#: Full names of everything that :func:`install` replaces.
+REPLACED = (
+    *(f"{module}.{name}" for module in _MODULES for name in (*_FUNCTIONS, *_WRAPPERS)),
+    *_METHODS,
+)
+
+_originals: Dict[Any, Any] = {}
+
+# Contexts of several threads may overlap. The last one to end restores the originals.
+_lock = threading.RLock()
+_contexts: List[Any] = []
+
+
+def install() -> None:
+    """Replace everything in :data:`REPLACED`. Calling this again changes nothing.
+
+    On Python 3.10 and later, keras-mxnet cannot be imported by itself, because it imports ``Iterable``
+    from ``collections``. This function adds the name during the import. Keras then runs on MXNet, unless
+    it was imported before or the environment variable KERAS_BACKEND names another backend.
+
+    Raises
+    ------
+    ImportError
+        If keras-mxnet is not installed, has another version, or is hidden by another Keras.
+    RuntimeError
+        If Keras runs on another backend than MXNet.
+
+    Examples
+    --------
+    >>> from gluon_same.keras_backend import mxnet_backend
+    >>> mxnet_backend.install()
+    >>> from keras.layers import Input, MaxPooling2D
+    >>> MaxPooling2D((2, 2), padding='same')(Input((None, None, 3)))._keras_shape
+    (None, None, None, 3)
+    >>> mxnet_backend.uninstall()
+    """
+    if _originals:
+        return
+    keras = _import_keras()
+    if keras.backend.backend() != "mxnet":
+        raise RuntimeError(
+            f"Keras runs on the backend {keras.backend.backend()!r}: set the environment variable "
+            "KERAS_BACKEND=mxnet before importing Keras"
+        )
+    wrap = keras.backend.mxnet_backend.keras_mxnet_symbol
+    functions = {name: wrap(function) for name, function in _FUNCTIONS.items()}
+    for name, wrapper in _WRAPPERS.items():
+        functions[name] = wrapper(getattr(keras.backend, name))
+    for name, function in functions.items():
+        function.__doc__ = getattr(keras.backend, name).__doc__
+        for module in _MODULES:
+            _replace(f"{module}.{name}", function)
+    for name, method in _METHODS.items():
+        _replace(name, method)
+
+
+def uninstall() -> None:
+    """Restore everything that :func:`install` replaced.
+
+    Examples
+    --------
+    >>> from gluon_same.keras_backend import mxnet_backend
+    >>> mxnet_backend.uninstall()
+    >>> mxnet_backend.is_installed()
+    False
+    """
+    while _originals:
+        name, original = _originals.popitem()
+        owner, attribute = _locate(name)
+        setattr(owner, attribute, original)
+
+
+def is_installed() -> bool:
+    """Return whether the replacements are installed.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from gluon_same.keras_backend import mxnet_backend
+    >>> mxnet_backend.is_installed()
+    False
+    """
+    return bool(_originals)
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """Return a context that installs the replacements and restores the previous state at its end.
+
+    Returns
+    -------
+    context manager
+        Entering it raises the errors of :func:`install`.
+
+    Examples
+    --------
+    >>> from gluon_same.keras_backend import mxnet_backend
+    >>> with mxnet_backend.installed():
+    ...     mxnet_backend.is_installed()
+    True
+    """
+    with _lock:
+        _contexts.append(_contexts[0] if _contexts else is_installed())
+        try:
+            install()
+        except BaseException:
+            _contexts.pop()
+            raise
+    try:
+        yield
+    finally:
+        with _lock:
+            found = _contexts.pop()
+            if not _contexts and not found:
+                uninstall()
+
+
+def _import_keras():
+    advice = (
+        f"gluon_same.keras_backend.mxnet_backend requires {VERSION}: pip install 'gluon-same[keras]'"
+    )
+    try:
+        found = metadata.version("keras-mxnet")
+    except metadata.PackageNotFoundError:
+        raise ImportError(f"keras-mxnet is not installed. {advice}") from None
+    if found != VERSION:
+        raise ImportError(f"keras-mxnet {found} is installed. {advice}")
+    with _ready_for_keras():
+        keras = importlib.import_module("keras")
+    # Another Keras may be installed in the same folder.
+    if keras.__version__ != VERSION:
+        raise ImportError(f"Keras {keras.__version__} is imported, not keras-mxnet. {advice}")
+    return keras
+
+
+@contextmanager
+def _ready_for_keras():
+    """Provide what keras-mxnet's import requires: ``collections.Iterable`` and the backend's name.
+
+    Without the name, keras-mxnet reads the backend from a settings file that another Keras may have
+    written.
+    """
+    missing = not hasattr(collections, "Iterable")
+    named = "KERAS_BACKEND" not in os.environ
+    if missing:
+        vars(collections)["Iterable"] = collections.abc.Iterable
+    if named:
+        os.environ["KERAS_BACKEND"] = "mxnet"
+    try:
+        yield
+    finally:
+        if missing:
+            del vars(collections)["Iterable"]
+        if named:
+            del os.environ["KERAS_BACKEND"]
+
+
+def _replace(name, value):
+    owner, attribute = _locate(name)
+    _originals[name] = vars(owner)[attribute]
+    setattr(owner, attribute, value)
+
+
+def _locate(name):
+    """Return the module or class of a full name, and the name of the attribute."""
+    path, attribute = name.rsplit(".", 1)
+    try:
+        return importlib.import_module(path), attribute
+    except ImportError:
+        owner, part = _locate(path)
+        return getattr(owner, part), attribute
