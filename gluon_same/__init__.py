@@ -7,9 +7,7 @@
 - :mod:`gluon_same.keras`: Keras models as Gluon nets.
 - :mod:`gluon_same.keras_backend`: the functions of a Keras backend.
 - :mod:`gluon_same.onnx`: ONNX files.
-- :mod:`gluon_same.tuning`: measure which operators are fastest, and keep the results.
-- :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
-- :func:`gluon_same.adapt`: specialize a hybridized net for each size that it receives.
+- :func:`gluon_same.specialize`: the fewest operators for given input sizes, or for each size.
 - :func:`gluon_same.deploy`: build the fastest block of a whole net, for inference.
 - :func:`gluon_same.to_same`: turn the padding of a stock net into SAME.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
@@ -24,17 +22,15 @@ from typing import TYPE_CHECKING, Any, List
 from . import _compat  # noqa: F401  prepares for the import of mxnet, and so must run first
 
 if TYPE_CHECKING:
-    from . import functional, geometry, keras, keras_backend, model_zoo, nn, onnx, tuning
+    from . import functional, geometry, keras, keras_backend, model_zoo, nn, onnx
     from .deployment.deploy import deploy
     from .picture.explain import explain
-    from .tracing.adapt import adapt
-    from .tracing.specialize import specialize
-    from .tracing.summary import summary
-    from .tracing.to_same import to_same
+    from .specializing import specialize
+    from .summaries import summary
+    from .converting import to_same
 
 __version__ = "0.2.0"
 __all__ = [
-    "adapt",
     "deploy",
     "explain",
     "functional",
@@ -47,17 +43,15 @@ __all__ = [
     "specialize",
     "summary",
     "to_same",
-    "tuning",
 ]
 
 #: The module of each public function.
 _FUNCTIONS = {
-    "adapt": ".tracing.adapt",
     "deploy": ".deployment.deploy",
     "explain": ".picture.explain",
-    "specialize": ".tracing.specialize",
-    "summary": ".tracing.summary",
-    "to_same": ".tracing.to_same",
+    "specialize": ".specializing",
+    "summary": ".summaries",
+    "to_same": ".converting",
 }
 
 

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 
-from gluon_same.deployment.graph import Graph
+from gluon_same.graph import Graph
 from gluon_same.deployment.running import error, outputs
 
 

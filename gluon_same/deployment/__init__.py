@@ -17,8 +17,7 @@ applies to each operator.
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
-from .block import Deployed
 from .deploy import deploy
 from .report import Report, Row
 
-__all__ = ["Deployed", "Report", "Row", "deploy"]
+__all__ = ["Report", "Row", "deploy"]

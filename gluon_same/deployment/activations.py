@@ -8,7 +8,7 @@ from typing import Optional
 
 import numpy as np
 
-from .graph import Entry, Graph, Node, scalar
+from ..graph import Entry, Graph, Node, scalar
 
 #: Maps MXNet's operators to oneDNN's activations.
 ACTIVATIONS = {

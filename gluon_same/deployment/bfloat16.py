@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 
 from .fold_batchnorm import LAYERS
-from .graph import Entry, Graph, Node
+from ..graph import Entry, Graph, Node
 
 #: Operators that accept both dtypes, provided all inputs have the same one.
 EITHER = {"Pooling", "Concat", "elemwise_add", "clip"}

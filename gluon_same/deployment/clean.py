@@ -5,7 +5,7 @@ from typing import Optional
 import mxnet as mx
 import numpy as np
 
-from .graph import Entry, Graph, Node, scalar, to_symbol
+from ..graph import Entry, Graph, Node, scalar, to_symbol
 from .running import quiet
 
 #: Operators that return their input in inference.

@@ -6,7 +6,7 @@ import numpy as np
 
 from .activations import TO_FIRST, TO_LAST
 from .fold_batchnorm import weights_of, with_weights
-from .graph import Entry, Graph, Node
+from ..graph import Entry, Graph, Node
 
 #: Maximum number of concatenated inputs that are convolved separately.
 MOST_PARTS = 4

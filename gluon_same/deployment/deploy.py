@@ -1,22 +1,21 @@
 """Conversion of a net to a fast block for inference."""
 
-from typing import Any, Sequence
+from functools import partial
+from typing import Any, Dict, Sequence, Union
 
 import mxnet as mx
 import numpy as np
-from mxnet.gluon import Block, HybridBlock
+from mxnet.gluon import Block, HybridBlock, Parameter
 
 from ..arguments import shape_of
-from ..arrays import as_classic, flat, in_thread
-from ..tracing.shapes import shapes_seen
-from ..tracing.trace import Trace, blocks_of, not_traced
-from ..tuning import choose_ways
-from .block import Deployed, structure_of
+from ..arrays import flat, in_thread
+from ..graph import Graph
+from ..sized import EverySize, Sized
+from ..trace import Trace
 from .fuse import available
-from .graph import Graph
 from .int8 import batches_of
 from .pipeline import TOLERANCE, Pipeline
-from .running import as_numpy, error, outputs, samples
+from .running import as_numpy, error, flags, outputs, samples
 
 __all__ = ["deploy"]
 
@@ -30,7 +29,7 @@ MOST = 1e-3
 
 #: What to use if a dtype does not suit a net.
 _INSTEAD = {
-    "float32": "use gluon_same.specialize and hybridize, and report the net",
+    "float32": "use gluon_same.specialize, and report the net",
     "bfloat16": "use dtype='float32'",
     "int8": "use dtype='float32'",
 }
@@ -44,7 +43,8 @@ def deploy(
     tune: bool = True,
     verbose: bool = False,
     portable: bool = False,
-) -> Deployed:
+    graphs: int = 16,
+) -> Union[Sized, EverySize]:
     """Return a fast block for inference at given shapes.
 
     The function specializes the net to the shapes, folds normalizations into layers, replaces slow
@@ -57,6 +57,8 @@ def deploy(
         Net with float32 parameters.
     *input_shapes : tuple of int or NDArray
         Shape of each input, batch first, or an array of that shape. The block accepts no other shapes.
+        Without any shape, the block serves every size: at the first call with a new shape it deploys the
+        net for it, with the values that the parameters have then.
     dtype : {'float32', 'bfloat16', 'int8'}
         Dtype of convolutions and dense layers. Inputs and results are float32. bfloat16 and int8
         require a CPU with instructions for them. Small nets, and max pooling with a stride of 1, can be
@@ -73,10 +75,12 @@ def deploy(
     portable : bool
         Whether to avoid operators that require oneDNN, so that the exported graph runs on other builds
         of MXNet.
+    graphs : int
+        Number of graphs that a block for every size keeps, the most recently used ones.
 
     Returns
     -------
-    Deployed
+    Block
         A hybridized block. ``block.report`` lists the passes and the measured error.
         ``block.export(path)`` writes a graph that runs without this package.
 
@@ -106,8 +110,15 @@ def deploy(
     ((1, 8, 8, 8), True)
     """
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
-    _check(net, shapes, dtype, data)
-    context = _ready(net, shapes)
+    for name, value in (("tune", tune), ("verbose", verbose), ("portable", portable)):
+        if value not in (True, False):
+            raise ValueError(f"{name}={value!r} is neither True nor False")
+    _check(net, dtype, data)
+    if not shapes:
+        given = dict(dtype=dtype, data=data, tune=tune, verbose=verbose, portable=portable)
+        return EverySize(net, partial(deploy, **given), graphs)
+    trace = Trace(net, shapes)
+    context = _ready(trace)
     onednn = context.device_type == "cpu" and available()
     if dtype != "float32" and (not onednn or portable):
         where = "portable=True" if onednn else f"{context} with this build of MXNet"
@@ -119,19 +130,21 @@ def deploy(
     else:
         random = np.random.RandomState(0)
         batches = [[in_thread(mx.nd.array, random.normal(size=shape), context) for shape in shapes]]
-    traced, structure = _trace(net, shapes)
+    symbol = trace.symbol()
+    used = set(symbol.list_inputs())  # layers that were not called may have parameters without shapes
+    values = {name: p.data().copy() for name, p in net.collect_params().items() if name in used}
+    traced = Graph(symbol, values, trace.shapes)
     checks = samples(traced, batches[0])
     want = checks[0][1]
     _check_finite(net, want, data is not None)
     pipeline = Pipeline(batches[0], dtype, onednn, onednn and not portable, tune, verbose)
     try:
         with pipeline.show:
-            graph = pipeline.start(traced, _tuned(net, shapes) if tune else None)
-            found = pipeline.run(graph)
+            found = pipeline.run(traced)
             if not error(outputs(found, batches[0]), want) <= TOLERANCE:
-                del pipeline.report.rows[1:]
-                found = pipeline.run(graph, want)
-            block = Deployed(pipeline.end(found, batches), structure, pipeline.report)
+                pipeline.report.rows.clear()
+                found = pipeline.run(traced, want)
+            block = _block(net, pipeline.end(found, batches), trace.structure, pipeline.report)
         if dtype != "float32":  # measured only on the given data
             checks = [(arrays, outputs(traced, arrays)) for arrays in batches]
         # Some of MXNet's operators fail in the second call.
@@ -144,6 +157,22 @@ def deploy(
     _check_error(net, dtype, pipeline.report.error, traced, batches[0], want)
     if verbose:
         print(pipeline.report)
+    return block
+
+
+def _block(net, graph, structure, report):
+    """Return the block for a graph, with parameters of its own."""
+    parameters: Dict[str, Parameter] = {}
+    for name, value in graph.params.items():
+        parameter = Parameter(name, "null", shape=value.shape, dtype=value.dtype)
+        parameter.initialize(init=mx.init.Zero(), ctx=value.context)
+        parameter.set_data(value.as_np_ndarray() if mx.util.is_np_array() else value)
+        parameters[name] = parameter
+    block = Sized(
+        (net.name, ""), {False: graph.symbol()}, graph.inputs, parameters,
+        structure=structure, verb="deploy", report=report,
+    )  # fmt: skip
+    block.hybridize(**flags(graph))
     return block
 
 
@@ -163,32 +192,30 @@ def _check_finite(net, want, given):
     what = "the first batch of data" if given else "normal random numbers"
     raise ValueError(
         f"{net.name} returns an infinity or a NaN for {what}, which deploy cannot compare: give samples "
-        "with finite results as data=, or use gluon_same.specialize and hybridize"
+        "with finite results as data=, or use gluon_same.specialize"
     )
 
 
 def _check_error(net, dtype, found, traced, arrays, want):
-    """Raise ValueError if the deployed block's numbers are not those of the net."""
+    """Raise ValueError if the deployed block's results are not those of the net."""
     if found <= (MOST if dtype == "float32" else MOST_LOWER):
         return
     if error(outputs(traced, arrays), want) > TOLERANCE:
         raise ValueError(
             f"{net.name} returns random numbers, which deploy cannot compare: pass them to the net as "
-            "an input, or use gluon_same.specialize and hybridize"
+            "an input, or use gluon_same.specialize"
         )
     raise ValueError(
-        f"deploying {net.name} in {dtype} changes its numbers by {found:.1e} of the largest: "
+        f"deploying {net.name} in {dtype} changes its results by {found:.1e} of the largest: "
         f"{_INSTEAD[dtype]}"
     )
 
 
-def _check(net, shapes, dtype, data):
+def _check(net, dtype, data):
     if not isinstance(net, HybridBlock):
         raise TypeError(
             f"net={net!r} is not a HybridBlock, and has no graph: build it from HybridBlocks"
         )
-    if not shapes:
-        raise ValueError("deploy requires the shape of each input: deploy(net, (1, 3, 224, 224))")
     if dtype not in DTYPES:
         raise ValueError(f"dtype={dtype!r} is unknown: use one of {DTYPES}")
     if dtype == "int8" and data is None:
@@ -197,9 +224,9 @@ def _check(net, shapes, dtype, data):
         )
 
 
-def _ready(net, shapes):
+def _ready(trace):
     """Return the net's context after checking that all parameters are initialized and float32."""
-    parameters = list(net.collect_params().values())
+    parameters = list(trace.net.collect_params().values())
     sparse = [p for p in parameters if p._stype != "default"]
     if sparse:
         raise ValueError(f"{sparse[0].name} is {sparse[0]._stype}: give a net with dense parameters")
@@ -208,44 +235,11 @@ def _ready(net, shapes):
         raise ValueError(
             f"{bare[0]} has no values: call net.initialize() or net.load_parameters() first"
         )
-    context = parameters[0].list_ctx()[0] if parameters else mx.current_context()
-    if any(p._data is None for p in parameters):  # the first call infers the missing shapes
-        make = mx.np.zeros if mx.util.is_np_array() else mx.nd.zeros
-        net(*[make(shape, ctx=context) for shape in shapes])
     odd = [p for p in parameters if np.dtype(p.dtype) != np.float32]
     if odd:
         raise ValueError(f"{odd[0].name} is {np.dtype(odd[0].dtype)}: call net.cast('float32') first")
-    return context
-
-
-def _tuned(net, shapes):
-    """Return the graph with each layer's fastest lowering; None if the portable ones are fastest."""
-    known = {f"data{i}": shape for i, shape in enumerate(shapes)}
-    ways = choose_ways(net, blocks_of(net), known, False)
-    return _trace(net, shapes, ways)[0] if ways else None
-
-
-def _trace(net, shapes, ways=None):
-    """Return a net's graph for the shapes, and the nesting of its results."""
-    blocks = blocks_of(net)
-    shapes_seen(net, blocks, shapes)  # raises if the shapes do not fit
-    # The names that `export` of a hybridized net writes.
-    names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
-    known = dict(zip(names, shapes))
-    clash = known.keys() & {parameter.name for parameter in net.collect_params().values()}
-    if clash:
-        raise ValueError(f"a parameter of {net.name} is named {min(clash)!r} like an input: rename it")
-    inputs = [mx.sym.var(name) for name in known]
-    if mx.util.is_np_array():
-        inputs = [x.as_np_ndarray() for x in inputs]
-    try:
-        with Trace(blocks, known, ways=ways):
-            structure, results = structure_of(net(*inputs))
-        symbol = mx.sym.Group([as_classic(each) for each in results])
-        given = {**{name: p.shape for name, p in net.collect_params().items()}, **known}
-        symbol.infer_shape_partial(**{name: given[name] for name in symbol.list_inputs()})
-    except (mx.MXNetError, AttributeError, TypeError, ValueError) as failure:
-        raise ValueError(not_traced(net, shapes, failure)) from failure
-    used = set(symbol.list_inputs())  # layers that were not called may have parameters without shapes
-    params = {name: p.data().copy() for name, p in net.collect_params().items() if name in used}
-    return Graph(symbol, params, known), structure
+    for parameter in parameters:
+        if parameter._data is None and parameter.name in trace.variables:  # as the first call does
+            parameter.shape = trace.variables[parameter.name]
+            parameter._finish_deferred_init()
+    return parameters[0].list_ctx()[0] if parameters else mx.current_context()

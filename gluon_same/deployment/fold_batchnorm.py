@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
-from .graph import Entry, Graph, Node, scalar
+from ..graph import Entry, Graph, Node, scalar
 
 #: Maps operators with a weight to the weight's output axis.
 LAYERS = {"Convolution": 0, "Deconvolution": 1, "FullyConnected": 0}

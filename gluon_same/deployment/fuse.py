@@ -7,7 +7,7 @@ import mxnet as mx
 
 from .clean import drop_identity
 from .gates import BEFORE_FUSION, GRADIENT, can_fail, fail_without_onednn
-from .graph import Entry, Graph, Node
+from ..graph import Entry, Graph, Node
 
 #: MXNet's name for the fusion backend.
 BACKEND = "MKLDNN"

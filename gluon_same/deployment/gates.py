@@ -8,7 +8,7 @@ from typing import Optional
 
 import numpy as np
 
-from .graph import Entry, Graph, Node
+from ..graph import Entry, Graph, Node
 
 #: Name of the operator that returns a gradient times the derivative of an activation.
 GRADIENT = "_backward_Activation"

@@ -9,7 +9,7 @@ from mxnet.contrib import quantization
 
 from ..arrays import in_thread
 from .fuse import shield
-from .graph import Graph
+from ..graph import Graph
 from .running import quiet
 
 #: Maximum number of calibration batches.

@@ -5,11 +5,12 @@ from typing import Dict, NamedTuple, Optional, Sequence
 import mxnet as mx
 import numpy as np
 
+from .. import crops
+from ..graph import Graph, Rule
 from ..progress import Progress
 from . import activations, clean, convolutions, fold_batchnorm, gates, windows
 from .bfloat16 import to_bfloat16
 from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
-from .graph import Graph, Rule
 from .int8 import to_int8
 from .report import Report, Row
 from .running import as_numpy, caller, error, error_by_channel, faster, outputs, samples, times
@@ -50,6 +51,7 @@ _FLOAT32, _INT8 = ("float32",), ("int8",)
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
     Pass("drop and fold constants", clean.RULES),
+    Pass("move crops", crops.INFERENCE),
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
     Pass("grow kernels", [windows.grow_kernel], onednn=True, choice=True, default=False),
     Pass("fold normalizations", _FOLD),
@@ -97,16 +99,6 @@ class Pipeline:
         self.arrays, self.dtype = arrays, dtype
         self.onednn, self.fuses = onednn, fuses
         self.tune, self.verbose = tune, verbose
-
-    def start(self, portable: Graph, tuned: Optional[Graph] = None) -> Graph:
-        """Return the graph with standard windows, or the tuned graph if it is faster."""
-        graph, kept = portable, "portable"
-        self.show("deploying: windows")
-        if tuned is not None:
-            kept = self._choose({"portable": (portable, 0), "tuned": (tuned, 0)}, kept)
-            graph = portable if kept == "portable" else tuned
-        self._note("specialize", portable, graph, f"{kept} windows")
-        return graph
 
     def run(self, graph: Graph, want: Optional[Sequence[np.ndarray]] = None) -> Graph:
         """Return the graph after all passes, except for those that change the numbers ``want``."""

@@ -5,7 +5,7 @@ from typing import Optional
 import numpy as np
 
 from .fold_batchnorm import weights_of, with_weights
-from .graph import Entry, Graph, Node
+from ..graph import Entry, Graph, Node
 
 
 def grow_kernel(graph: Graph, node: Node) -> Optional[Entry]:

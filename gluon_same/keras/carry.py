@@ -12,8 +12,7 @@ from mxnet.gluon import Block, Parameter
 
 from .. import nn
 from ..arguments import shape_of
-from ..tracing.shapes import Shapes
-from ..tracing.trace import trace_layers
+from ..trace import Trace
 from .config import parse
 from .files import Opened, opened
 from .graph import Model
@@ -155,21 +154,20 @@ class _Loader:
             )
         known = {"data": shape_of("input_shape", shape)}
         try:
-            calls, _ = trace_layers(self.net, known)
-            shapes = Shapes(self.net, [x for _, *pair in calls for xs in pair for x in xs], known)
-            return _positions(calls, shapes, suspects)
+            trace = Trace(self.net, [known["data"]], sized=False)
+            return _positions(trace, suspects)
         except (mx.MXNetError, ValueError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"{self.net.name} cannot be traced with {known['data']}: {error}"
             ) from error
 
 
-def _positions(calls: Any, shapes: Shapes, suspects: Sequence[Block]) -> Dict[Block, int]:
+def _positions(trace: Trace, suspects: Sequence[Block]) -> Dict[Block, int]:
     """Return the number of flattened positions in each Dense's input, if it exceeds 1."""
     flattened: Dict[str, int] = {}  # positions in each matrix, by symbol name
     found, before = {}, ()
-    for block, args, outs in calls:
-        (shape,), (out,) = shapes.of(args[:1]), shapes.of(outs[:1])
+    for block, args, outs in trace.layers():
+        (shape,), (out,) = trace.shapes_of(args[:1]), trace.shapes_of(outs[:1])
         if None in shape[1:] or None in out[1:]:
             raise ValueError(f"the sizes at {block.name} cannot be inferred from those of the input")
         if len(shape) > 2:

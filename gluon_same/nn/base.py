@@ -120,6 +120,15 @@ class Windowed(HybridBlock):
         raise NotImplementedError
 
 
+def windowed(block: Block) -> Optional[Windowed]:
+    """Return the layer with windows that computes a block, or None if the block has no windows.
+
+    That is the block itself, or the layer that :func:`gluon_same.to_same` made for a stock block.
+    """
+    layer = getattr(vars(block).get("hybrid_forward"), "layer", block)
+    return layer if isinstance(layer, Windowed) else None
+
+
 class _Shown:
     """A padding that the stock ``__repr__`` prints as the user gave it."""
 

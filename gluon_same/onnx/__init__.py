@@ -20,7 +20,7 @@ from .. import arguments
 from . import graph
 from .check import compare
 from .saving import save
-from .trace import Trace
+from .trace import Marked
 
 __all__ = ["export_model"]
 
@@ -116,26 +116,24 @@ def export_model(
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"path={path!r} is in a folder that does not exist: create {folder!r}")
 
-    names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
-    trace = Trace(net, dict(zip(names, shapes)), dynamic)
-    symbol = trace.run()
-    values = trace.parameters(symbol)
+    marked = Marked(net, shapes, dynamic)
+    values, names = marked.parameters(), list(marked.shapes)
     # MXNet's exporter takes seconds per million elements of a parameter, but no time for an input.
     given = {name: (value.shape, value.dtype) for name, value in values.items()}
     given.update(zip(names, zip(shapes, dtypes)))
     # It requires the inputs' shapes in the order in which the graph uses the inputs.
-    used = [name for name in symbol.list_inputs() if name in given]
+    used = [name for name in marked.symbol.list_inputs() if name in given]
     free = dict(zip(names, _free_axes(net, shapes))) if dynamic else {}
     with tempfile.TemporaryDirectory(prefix=".onnx-", dir=folder) as scratch:
         part = os.path.join(scratch, "model.onnx")
         try:
-            model = graph.convert(symbol, {name: given[name] for name in used}, free)
-            graph.finish(model, trace.marks, names, trace.outputs(symbol), free)
+            model = graph.convert(marked.symbol, {name: given[name] for name in used}, free)
+            graph.finish(model, marked.marks, names, marked.outputs(), free)
             save(model, values, part)
         except Exception as error:  # the exporter raises errors of many types
-            raise ValueError(trace.explain(error)) from error
+            raise ValueError(marked.explain(error)) from error
         if check:
-            compare(net, part, trace.shapes, dtypes)
+            compare(net, part, marked.shapes, dtypes)
         os.replace(part, path)
     return path
 

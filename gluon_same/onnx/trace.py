@@ -1,7 +1,6 @@
 """Trace a net to a graph in which each SAME block is one operator, marked with its ONNX padding."""
 
 import itertools
-import json
 import operator
 import traceback
 from contextlib import ExitStack, contextmanager
@@ -11,15 +10,16 @@ import mxnet as mx
 from mxnet.gluon import Block
 
 from .. import geometry
-from ..arguments import normalize_padding
-from ..arrays import as_classic, classic, infer
+from ..arguments import normalize_padding, spatial
+from ..arrays import as_classic, classic
 from ..geometry import Window
-from ..nn.base import Windowed, operator_arguments
+from ..graph import Graph
+from ..nn.base import operator_arguments
 from ..nn.conv import Convolution
 from ..nn.conv_transpose import Transposed
 from ..nn.pool import Pooling
-from ..tracing import trace as tracing
-from ..tracing.specialize import _Guard
+from ..sized import Sized
+from ..trace import Trace, blocks_of
 from .differences import why_different
 
 _AUTO_PAD = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER"}
@@ -32,70 +32,63 @@ class Mark(NamedTuple):
     attributes: Dict[str, Any]  # of ONNX
 
 
-class Trace:
-    """One trace of a net.
+class Marked:
+    """The graph of a net for the exporter.
 
     Parameters
     ----------
     net : Block
-    shapes : dict of str to tuple of int
+    shapes : list of tuple of int
         Shape of each input.
     dynamic : bool
         Whether spatial sizes stay free.
+
+    Attributes
+    ----------
+    symbol : Symbol
+        Its shapes are right, but marked operators compute different results.
+    marks : dict of str to Mark
+        The mark of each block, by the name of its slice.
+    shapes : dict of str to tuple of int
+        Name and shape of each input.
     """
 
-    def __init__(self, net: Block, shapes: Dict[str, Tuple[int, ...]], dynamic: bool):
+    def __init__(self, net: Block, shapes: List[Tuple[int, ...]], dynamic: bool):
         self.net = net
-        self.shapes = shapes
         self.dynamic = dynamic
         self.marks: Dict[str, Mark] = {}
-        # Each mark is traced on from a variable of its shape. Otherwise, shape inference would visit the
-        # whole graph once for each mark.
-        self._parts: Dict[str, mx.sym.Symbol] = {}
         self._calls: Dict[str, int] = {}  # numbers of marks, by prefix
-        self._blocks = tracing.blocks_of(net)
-
-    def run(self) -> mx.sym.Symbol:
-        """Return the graph. Its shapes are right, but marked operators compute other numbers."""
-        trace = tracing.Trace(self._blocks, self.shapes, sized=False)
         with ExitStack() as stack:
-            for block in self._blocks:
-                if isinstance(block, _Guard):  # ONNX has no operator for the check of the size
-                    stack.enter_context(_replaced(block, forward=super(_Guard, block).forward))
-                if isinstance(block, Windowed) and block._padding is not None:
-                    stack.enter_context(self._marking(block))
-            try:
-                outputs = [as_classic(x) for x in trace.run(self.net)]
-                group = mx.sym.Group([*self._parts.values(), *_named(outputs, self.shapes)])
-                infer([group], self.shapes)
-            except Exception as error:  # a block's code may raise any error for a symbol
-                raise ValueError(
-                    f"{_title([self.net, *trace.running][-1])} could not be traced with inputs of shape "
-                    f"{list(self.shapes.values())}: give the shapes of all inputs, and replace blocks "
-                    f"that require arrays by HybridBlocks. {error}"
-                ) from error
-        content = json.loads(group.tojson())
-        _join(content, list(self._parts))
-        for node in content["nodes"]:
-            attributes = node.get("attrs", {})
-            if attributes.get("layout") == "NCW":
-                del attributes["layout"]  # the default, which the exporter cannot parse
-            why = why_different(node["op"], attributes)
+            for block in blocks_of(net):
+                if isinstance(block, Sized):  # ONNX has no operator for the check of the size
+                    stack.enter_context(_replaced(block, _checks=False))
+            found = Trace(net, shapes, sized=False, change=self._marking)
+        self._blocks, self.shapes = found.blocks, found.shapes
+        graph = Graph(mx.sym.Group(_named(list(map(as_classic, found.outputs)), self.shapes)))
+        taken = set()
+        for node in graph.nodes():
+            if node.attrs.get("layout") == "NCW":
+                del node.attrs["layout"]  # the default, which the exporter cannot parse
+            why = why_different(node.op, node.attrs)
             if why:
                 raise ValueError(
-                    f"{self._owner(node)} cannot be exported: its operator {node['op']} "
-                    f"({node['name']}) would give other numbers in ONNX. {why}"
+                    f"{self._owner(node.name)} cannot be exported: its operator {node.op} "
+                    f"({node.name}) would give different results in ONNX. {why}"
                 )
-        _name_apart(content["nodes"])
-        return mx.sym.load_json(json.dumps(content, ensure_ascii=False))
+            # MXNet's exporter treats operators of one name as one.
+            name, numbers = node.name, itertools.count(1)
+            while node.op != "null" and node.name in taken:
+                node.name = f"{name}_call{next(numbers)}"
+            taken.add(node.name)
+        self.symbol = graph.symbol()
 
-    def outputs(self, symbol: mx.sym.Symbol) -> List[str]:
+    def outputs(self) -> List[str]:
         """Return the exporter's names of the outputs, in the net's order."""
-        return [name[: -len("_output")] for name in symbol.list_outputs()]
+        return [name[: -len("_output")] for name in self.symbol.list_outputs()]
 
-    def parameters(self, symbol: mx.sym.Symbol) -> Dict[str, mx.nd.NDArray]:
+    def parameters(self) -> Dict[str, mx.nd.NDArray]:
         """Return the values of the parameters in a graph."""
-        wanted = set(symbol.list_inputs())
+        wanted = set(self.symbol.list_inputs())
         values, missing = {}, []
         for parameter in self.net.collect_params().values():
             if parameter.name in wanted:
@@ -122,16 +115,16 @@ class Trace:
         if not node:
             return f"{self.net.name} could not be exported: {error}"
         return (
-            f"{self._owner(node)} cannot be exported: MXNet's ONNX exporter rejected its operator "
+            f"{self._owner(node['name'])} cannot be exported: MXNet's ONNX exporter rejected its operator "
             f"{node['op']} ({node['name']}): {error}"
         )
 
-    def _owner(self, node):
-        owners = [b for b in reversed(self._blocks) if b.prefix and node["name"].startswith(b.prefix)]
+    def _owner(self, name):
+        owners = [b for b in reversed(self._blocks) if b.prefix and name.startswith(b.prefix)]
         return _title(max(owners, key=lambda b: len(b.prefix), default=self.net))
 
     @contextmanager
-    def _marking(self, block):
+    def _marking(self, trace, block):
         kinds: List[Tuple[type, str, Any]] = [
             (Convolution, "_convolve", self._convolution),
             (Transposed, "_convolve", self._transposed),
@@ -139,45 +132,47 @@ class Trace:
         ]
         base, name, mark = next(kind for kind in kinds if isinstance(block, kind[0]))
         original = getattr(block, name)
-        if original.__func__ is not vars(base)[name]:  # a subclass overrides it: export what it builds
+        overridden = original.__func__ is not vars(base)[name]  # by a subclass: export what it builds
+        if overridden or block._padding is None:
             yield
             return
 
         def instead(F, *inputs, **kwargs):
-            return original(F, *inputs, **kwargs) if F is mx.nd else mark(block, *inputs)
+            shape = trace.received[block]
+            if F is mx.nd or shape is None:
+                return original(F, *inputs, **kwargs)
+            return mark(block, spatial(shape, block._layout), *inputs)
 
         with _replaced(block, **{name: instead}):
             yield
 
-    def _convolution(self, block, x, weight, bias):
+    def _convolution(self, block, sizes, x, weight, bias=None):
         known = block._call
         spans = map(geometry.effective_kernel, known["kernel"], known["dilate"])
-        return self._window(block, mx.sym.Convolution, (x, weight, bias), tuple(spans))
+        return self._window(block, sizes, mx.sym.Convolution, (x, weight, bias), tuple(spans))
 
-    def _pooling(self, block, x):
-        return self._window(block, mx.sym.Pooling, (x,), block._call["kernel"])
+    def _pooling(self, block, sizes, x):
+        return self._window(block, sizes, mx.sym.Pooling, (x,), block._call["kernel"])
 
-    def _window(self, block, kind, inputs, spans):
+    def _window(self, block, sizes, kind, inputs, spans):
         strides = block._call["stride"]
         padding = normalize_padding("padding", block._padding, spans, causal=True)
         pairs = (padding,) * len(spans) if isinstance(padding, str) else padding
         windows = tuple(map(Window, spans, strides, pairs))
-
-        def place(sizes):
-            here = [w.at(n) for w, n in zip(windows, sizes)]
-            out = tuple(map(Window.outputs, windows, sizes, here))
-            if min(out) < 1:
-                raise ValueError(f"data of spatial size {sizes} is smaller than a window of {spans}")
-            wanted = [w.at(None) for w in windows] if self.dynamic else here
-            if None in wanted:
-                self._check_free(block, spans, strides)
-                return out, {"auto_pad": _AUTO_PAD[str(padding)]}
-            return out, {"pads": _pads(wanted)}
-
+        here = [w.at(n) for w, n in zip(windows, sizes)]
+        out = tuple(map(Window.outputs, windows, sizes, here))
+        if min(out) < 1:
+            raise ValueError(f"data of spatial size {sizes} is smaller than a window of {spans}")
+        wanted = [w.at(None) for w in windows] if self.dynamic else here
+        if None in wanted:
+            self._check_free(block, spans, strides)
+            attributes = {"auto_pad": _AUTO_PAD[str(padding)]}
+        else:
+            attributes = {"pads": _pads(wanted)}
         own = tuple(max(w.at(None) or (w.span - 1,)) for w in windows)
-        return self._mark(block, kind, inputs, place, pad=own)
+        return self._mark(block, kind, inputs, out, attributes, pad=own)
 
-    def _transposed(self, block, x, weight, bias):
+    def _transposed(self, block, sizes, x, weight, bias=None):
         known = block._call
         spans = tuple(map(geometry.effective_kernel, known["kernel"], known["dilate"]))
         strides, extra = known["stride"], known["adj"]
@@ -185,16 +180,13 @@ class Trace:
         if isinstance(pairs, str):
             same = [geometry.transposed_padding(k, s, mode=pairs) for k, s in zip(spans, strides)]
             pairs, extra = zip(*same)
+        parts = zip(sizes, strides, spans, pairs, extra)
+        out = tuple((n - 1) * s + k - sum(pair) + more for n, s, k, pair, more in parts)
+        attributes = {"pads": _pads(pairs), "output_padding": list(extra)}
+        own = {"pad": tuple(map(min, pairs)), "adj": extra}
+        return self._mark(block, mx.sym.Deconvolution, (x, weight, bias), out, attributes, **own)
 
-        def place(sizes):
-            parts = zip(sizes, strides, spans, pairs, extra)
-            out = tuple((n - 1) * s + k - sum(pair) + more for n, s, k, pair, more in parts)
-            return out, {"pads": _pads(pairs), "output_padding": list(extra)}
-
-        own = tuple(map(min, pairs))
-        return self._mark(block, mx.sym.Deconvolution, (x, weight, bias), place, pad=own, adj=extra)
-
-    def _mark(self, block, kind, inputs, place, **changed):
+    def _mark(self, block, kind, inputs, out, attributes, **changed):
         """Return one operator for a block, followed by a slice to its output size."""
         *inputs, restore = classic(*(x for x in inputs if x is not None))
         kwargs = {**operator_arguments(block), **changed}
@@ -204,16 +196,12 @@ class Trace:
         if last:  # the exporter supports only channels first; weights have the layout of the data
             first = (0, ndim - 1, *range(1, ndim - 1))
             inputs = [mx.sym.transpose(x, axes=first) for x in inputs[:2]] + inputs[2:]
-        out, attributes = place(infer(inputs[:1], self.shapes)[0][2:])
         count = self._calls[block.prefix] = self._calls.get(block.prefix, -1) + 1
         again = count or ""
         y = kind(*inputs, name=f"window{again}", **kwargs)
         name = y.name
         y = mx.sym.slice(y, begin=(None,) * ndim, end=(None, None, *out), name=f"fwd{again}")
         self.marks[y.name] = Mark(name, attributes)
-        (name,) = y.list_outputs()
-        self._parts[name] = y
-        y = mx.sym.var(name, shape=infer([y], self.shapes)[0])
         if last:
             y = mx.sym.transpose(y, axes=(0, *range(2, ndim), 1))
         return restore(y)
@@ -256,26 +244,3 @@ def _named(outputs, inputs):
         return outputs
     return [mx.sym.identity(part) for x in outputs for part in x]
 
-
-def _join(content, parts):
-    """Replace each variable that stands for a part by the part. The parts are the first outputs."""
-    nodes, heads = content["nodes"], content["heads"]
-    known = dict(zip(parts, heads))
-    found = {
-        i: known[node["name"]]
-        for i, node in enumerate(nodes)
-        if node["op"] == "null" and node["name"] in known
-    }
-    for node in nodes:
-        node["inputs"] = [found.get(entry[0], entry) for entry in node["inputs"]]
-    content["heads"] = [found.get(entry[0], entry) for entry in heads[len(parts) :]]
-
-
-def _name_apart(nodes):
-    """Give operators different names, because MXNet's exporter treats those of one name as one."""
-    taken = set()
-    for node in nodes:
-        name, numbers = node["name"], itertools.count(1)
-        while node["op"] != "null" and node["name"] in taken:
-            node["name"] = f"{name}_call{next(numbers)}"
-        taken.add(node["name"])

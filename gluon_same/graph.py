@@ -1,4 +1,4 @@
-"""Mutable graphs: nodes, parameters, and the application of rewrite rules."""
+"""Graphs of operators that rules can rewrite."""
 
 import ast
 import json
@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import mxnet as mx
 import numpy as np
 
-from ..arrays import VERSION, in_thread
+from .arrays import VERSION, as_classic, in_thread
 
 Shape = Tuple[int, ...]
 
@@ -65,19 +65,21 @@ class Graph:
     Parameters
     ----------
     symbol : Symbol
-        Symbol in classic mode.
-    params : dict of str to NDArray
+    params : dict of str to NDArray, optional
         Arguments and auxiliary states.
-    inputs : dict of str to tuple of int
+    inputs : dict of str to tuple of int, optional
         Name and shape of each input.
     """
 
     def __init__(
-        self, symbol: mx.sym.Symbol, params: Dict[str, mx.nd.NDArray], inputs: Dict[str, Shape]
+        self,
+        symbol: mx.sym.Symbol,
+        params: Optional[Dict[str, mx.nd.NDArray]] = None,
+        inputs: Optional[Dict[str, Shape]] = None,
     ):
-        self.params, self.inputs = dict(params), dict(inputs)
+        self.params, self.inputs = dict(params or {}), dict(inputs or {})
         # By default, ``tojson`` removes casts.
-        content = json.loads(symbol.tojson(remove_amp_cast=False))
+        content = json.loads(as_classic(symbol).tojson(remove_amp_cast=False))
         nodes: List[Node] = []
         for each in content["nodes"]:
             sources = [Entry(nodes[i], index) for i, index, *_ in each["inputs"]]
@@ -109,7 +111,11 @@ class Graph:
 
     def symbol(self) -> mx.sym.Symbol:
         """Return the graph as a symbol."""
-        return to_symbol(list(self.nodes()), self.heads)
+        return mx.sym.load_json(self.to_json())
+
+    def to_json(self) -> str:
+        """Return the graph in MXNet's format."""
+        return to_json(list(self.nodes()), self.heads)
 
     def copy(self) -> "Graph":
         """Return an independent copy of the graph that shares the parameters."""
@@ -216,6 +222,11 @@ def _takers(nodes, heads):
 
 def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:
     """Return the symbol of nodes in topological order, with results ``heads``."""
+    return mx.sym.load_json(to_json(nodes, heads))
+
+
+def to_json(nodes: Sequence[Node], heads: Sequence[Entry]) -> str:
+    """Return nodes in topological order, with results ``heads``, in MXNet's format."""
     order = {node: i for i, node in enumerate(nodes)}
     content = []
     for node in nodes:
@@ -224,13 +235,12 @@ def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:
         if node.subgraphs:
             each["subgraphs"] = node.subgraphs
         content.append(each)
-    return mx.sym.load_json(
-        json.dumps(
-            {
-                "nodes": content,
-                "arg_nodes": [i for i, node in enumerate(nodes) if node.op == "null"],
-                "heads": [[order[entry.node], entry.output, 0] for entry in heads],
-                "attrs": VERSION,
-            }
-        )
+    return json.dumps(
+        {
+            "nodes": content,
+            "arg_nodes": [i for i, node in enumerate(nodes) if node.op == "null"],
+            "heads": [[order[entry.node], entry.output, 0] for entry in heads],
+            "attrs": VERSION,
+        },
+        ensure_ascii=False,
     )

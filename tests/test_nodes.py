@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from gluon_same.deployment.graph import Graph
+from gluon_same.graph import Graph
 from gluon_same.deployment.running import outputs
 from graphs import graph_of, operators, rewritten
 

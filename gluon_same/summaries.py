@@ -1,15 +1,12 @@
 """Summarize the layers of a net with their windows, padding, shapes and parameters."""
 
-import re
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from mxnet.gluon import Block
 
-from ..arguments import shape_of
-from ..nn.base import operator_arguments
-from .shapes import Shapes
-from .specialize import plain_class
-from .trace import not_traced, trace_layers
+from .arguments import shape_of
+from .nn.base import operator_arguments, windowed
+from .trace import Trace
 
 __all__ = ["summary"]
 
@@ -145,32 +142,26 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     if not input_shapes:
         raise ValueError("input_shapes is empty: give a shape for each input, the batch first")
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
-    known = {f"data{i}": shape for i, shape in enumerate(shapes)}
-    try:
-        calls, outputs = trace_layers(net, known)
-        symbols = [x for call in calls for x in call.inputs + call.outputs]
-        inferred = Shapes(net, symbols + outputs, known)
-    except Exception as error:  # a block's code may raise any error for a symbol
-        raise ValueError(_why(net, shapes, error)) from error
+    trace = Trace(net, shapes, sized=False)
     counted, rows = set(), []
-    for block, inputs, outs in calls:
+    for block, inputs, outputs in trace.layers():
         own = list(filter(_counts, block._reg_params.values()))
-        new = [(p, inferred.size(p)) for p in own if p not in counted]
+        new = [(p, trace.size(p)) for p in own if p not in counted]
         rows.append(
             Row(
                 _short_name(block, net),
-                plain_class(type(block)).__name__,
+                type(block).__name__,
                 *_window(block),
-                inferred.of(inputs),
-                inferred.of(outs),
+                trace.shapes_of(inputs),
+                trace.shapes_of(outputs),
                 sum(size for _, size in new),
                 sum(size for p, size in new if _trains(p)),
-                sum(inferred.size(p) for p in own if p in counted),
+                sum(trace.size(p) for p in own if p in counted),
             )
         )
         counted.update(own)
-    sizes = [(p, inferred.size(p)) for p in filter(_counts, net.collect_params().values())]
-    return Summary(net, rows, shapes, inferred.of(outputs), sizes, sorted(inferred.unknown))
+    sizes = [(p, trace.size(p)) for p in filter(_counts, net.collect_params().values())]
+    return Summary(net, rows, shapes, trace.shapes_of(trace.outputs), sizes, sorted(trace.unknown))
 
 
 def _window(block: Block) -> Tuple[str, str]:
@@ -183,7 +174,8 @@ def _window(block: Block) -> Tuple[str, str]:
     window = f"{_by_axis(known['kernel'])}/{_short(known['stride'])}"
     if max(known.get("dilate", (1,))) > 1:
         window += f" d{_short(known['dilate'])}"
-    padding = getattr(block, "_padding", None)
+    layer = windowed(block)
+    padding = None if layer is None else layer._padding
     if isinstance(padding, tuple):
         padding = " ".join(map(str, padding[:1] if len(set(padding)) == 1 else padding))
     elif padding is None:
@@ -223,13 +215,3 @@ def _counts(parameter):
 def _trains(parameter):
     return parameter.grad_req != "null"
 
-
-def _why(net, shapes, error):
-    specialized = re.search(r"(\w+)_specialized_to_(\w+)_axis", str(error))
-    if specialized:
-        return (
-            f"{specialized.group(1)} is specialized to inputs of shape "
-            f"{specialized.group(2).replace('x', ' x ')}, which does not match {shapes}: call "
-            "gluon_same.specialize(net, new shape), or gluon_same.specialize(net) for every size"
-        )
-    return not_traced(net, shapes, error)

@@ -4,11 +4,11 @@ The functions take an operator's arguments as a dict, as :func:`.operator_argume
 ``kernel``, ``stride``, ``pad``, ``dilate``, and ``adj`` for a transposed convolution.
 """
 
-import ast
 from typing import Any, Dict, Optional, Tuple, Union
 
-from ..arguments import Ints, Pairs, normalize_padding
-from ..geometry import Window, effective_kernel, transposed_padding
+from .arguments import Ints, Pairs, normalize_padding
+from .geometry import Window, effective_kernel, transposed_padding
+from .graph import Node
 
 
 def padding_of(known: Dict[str, Any], padding: Any = None) -> Tuple[Union[str, Pairs], Ints]:
@@ -58,21 +58,16 @@ def counts_padding(known: Dict[str, Any], padding: Union[str, Pairs]) -> bool:
     return bool(known.get("count_include_pad")) and any(map(any, padding))
 
 
-def of_node(node: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """Return the arguments of a node of a graph's JSON, or None for operators without windows."""
-    if node["op"] not in ("Convolution", "Deconvolution", "Pooling"):
+def of_node(node: Node) -> Optional[Dict[str, Any]]:
+    """Return the arguments of a node of a graph, or None for operators without windows."""
+    if node.op not in ("Convolution", "Deconvolution", "Pooling"):
         return None
-    given = {}
-    for name, value in node.get("attrs", {}).items():
-        try:
-            given[name] = ast.literal_eval(value)
-        except (SyntaxError, ValueError):  # a plain string
-            given[name] = value
+    given = {name: node.get(name) for name in node.attrs}
     if given.get("global_pool"):
         return None
     zeros, ones = ((n,) * len(given["kernel"]) for n in (0, 1))
     known = {"stride": ones, "dilate": ones, "pad": zeros, **given}
-    if node["op"] == "Deconvolution":
+    if node.op == "Deconvolution":
         known.setdefault("adj", zeros)
     if given.get("pool_type") == "avg":
         known.setdefault("count_include_pad", True)

@@ -1,16 +1,15 @@
 """Convert the padding of an existing net to SAME."""
 
-import json
-from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from mxnet.gluon import Block, SymbolBlock
+from mxnet.gluon import Block, HybridBlock, SymbolBlock
 from mxnet.gluon import nn as stock
 
-from .. import nn
-from ..nn.base import Windowed, operator_arguments
+from . import nn
+from .graph import Graph
+from .nn.base import Windowed, operator_arguments, windowed
 from .same_rules import counts_padding, meant_as_same, of_node, padding_of, pads_as_same
-from .specialize import plain_class, release
-from .summary import _window
+from .summaries import _window
 
 __all__ = ["to_same"]
 
@@ -118,8 +117,8 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     Other layers with windows, such as the deformable convolutions and convolutional recurrent cells of
     ``mxnet.gluon.contrib``, are ignored.
 
-    Specialized and adapted nets serve every size again. If a larger hybridized net that contains ``net``
-    was already called, call its ``hybridize`` again.
+    Blocks of :func:`gluon_same.specialize` and :func:`gluon_same.deploy` do not follow the change. If a
+    larger hybridized net that contains ``net`` was already called, call its ``hybridize`` again.
 
     Examples
     --------
@@ -139,22 +138,19 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
         raise TypeError(f"net={net!r} is not a Gluon Block")
     if predicate is not None and not callable(predicate):
         raise TypeError(f"predicate={predicate!r} is not a function: give one of (path, block), or None")
-    released = set(release(net))
     blocks = dict(_walk(net))
-    for block in blocks:
-        if block not in released:
-            released.update(release(block))
     layers = {block: path for block, path in blocks.items() if _differs(block)}
     chosen = [block for block, path in layers.items() if _is_chosen(path, block, predicate)]
-    classes = {block: _same_class(layers[block], block) for block in chosen}
+    for block in chosen:
+        _check(layers[block], block)
     before = {block: _layer(path, block) for block, path in layers.items()}
-    dtype = next((p.dtype for p in net.collect_params().values()), "float32")
-    for block, cls in classes.items():
-        if not isinstance(block, Windowed):
-            block.__dict__["_dtype"] = dtype  # set by ``cast`` in blocks of gluon_same
-        _change(block, cls)
-    changed = [before[block]._replace(after=_layer("", block).after) for block in classes]
-    return Report(changed, [row for block, row in before.items() if block not in classes])
+    for block in blocks:
+        if isinstance(block, HybridBlock):
+            block._clear_cached_op()
+    for block in chosen:
+        _change(block)
+    changed = [before[block]._replace(after=_layer("", block).after) for block in chosen]
+    return Report(changed, [row for block, row in before.items() if block not in chosen])
 
 
 def _walk(net: Block) -> Iterator[Tuple[Block, str]]:
@@ -189,18 +185,23 @@ def _differs(block):
     known = operator_arguments(block)
     if _base(type(block)) is None or known.get("global_pool"):
         return False
-    return not pads_as_same(known, getattr(block, "_padding", None))
+    return not pads_as_same(known, _own_padding(block))
 
 
 def _is_meant(block):
     if isinstance(block, SymbolBlock):
         return any(meant_as_same(known) and not pads_as_same(known) for known in _windows_in(block))
     # The author of a word or of pairs could have chosen SAME, so these stay.
-    return getattr(block, "_padding", None) is None and meant_as_same(operator_arguments(block))
+    return _own_padding(block) is None and meant_as_same(operator_arguments(block))
+
+
+def _own_padding(block):
+    layer = windowed(block)
+    return None if layer is None else layer._padding
 
 
 def _windows_in(block):
-    nodes = json.loads(block._cached_graph[1].tojson())["nodes"]
+    nodes = Graph(block._cached_graph[1]).nodes()
     return [known for known in map(of_node, nodes) if known is not None]
 
 
@@ -211,8 +212,8 @@ def _is_chosen(path, block, predicate):
     return _is_meant(block) if chosen is None else chosen
 
 
-def _same_class(path, block):
-    """Return the new class of a layer, or raise a ValueError if it cannot be changed."""
+def _check(path, block):
+    """Raise a ValueError if a layer cannot be changed."""
     hint = f"give a predicate that returns False for {path!r} to leave it as it is"
     if isinstance(block, SymbolBlock):
         raise ValueError(
@@ -225,35 +226,30 @@ def _same_class(path, block):
             own = vars(each).get(name)
             code = getattr(own, "__code__", None)
             ours = each.__module__.startswith("gluon_same.")
-            if own and not ours and not (code and "super" in code.co_names):
+            # A stock layer's ``hybrid_forward`` is replaced, so that of a subclass would not be called.
+            kept = code and "super" in code.co_names and (name == "forward" or windowed(block))
+            if own and not ours and not kept:
                 raise ValueError(
-                    f"{path!r} is a {cls.__name__}, whose {name} does not call that of {base.__name__}: "
-                    f"{hint}"
+                    f"{path!r} is a {cls.__name__}, which overrides {name} of {base.__name__}: {hint}"
                 )
-    if issubclass(cls, Windowed):
-        return cls
-    return _OURS[base] if cls is base else _with_ours(cls)
 
 
-def _with_ours(cls):
-    """Return a subclass of a stock layer with our layer in its bases; it is stored in the subclass."""
+class _Computed:
+    """The ``hybrid_forward`` of a stock block that one of our layers computes."""
 
-    def reduce(block, protocol):
-        return _revive, (cls,), block.__dict__
+    def __init__(self, layer: Windowed):
+        self.layer = layer
 
-    if "_gluon_same_between" not in vars(cls):
-        named = {"__module__": cls.__module__, "__doc__": cls.__doc__, "__reduce_ex__": reduce}
-        named["_gluon_same_made"] = (_with_ours, cls)
-        cls._gluon_same_between = type(cls.__name__, (cls, _OURS[_base(cls)]), named)
-    return vars(cls)["_gluon_same_between"]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.layer.hybrid_forward(*args, **kwargs)
 
 
-def _revive(cls):
-    return object.__new__(_with_ours(cls))
-
-
-def _change(block, cls):
-    block.__class__ = cls
+def _change(block):
+    layer = windowed(block)
+    if layer is None:  # our layer shares the parameters and the activation of the stock block
+        layer = object.__new__(_OURS[_base(type(block))])
+        vars(layer).update(vars(block))
+        vars(block)["hybrid_forward"] = _Computed(layer)
     known = operator_arguments(block)
     none = (0,) * len(known["kernel"])
     for name, value in [("pooling_convention", "valid"), ("count_include_pad", False), ("adj", none)]:
@@ -261,7 +257,7 @@ def _change(block, cls):
             known[name] = value
     if "adj" in known:
         block.outpad = none  # a second copy in the stock block
-    block._pad_by("same")
+    layer._pad_by("same")
 
 
 def _layer(path, block):
@@ -269,6 +265,6 @@ def _layer(path, block):
         return Layer(path, "SymbolBlock", "", "a graph", "a graph")
     window, padding = _window(block)
     known = operator_arguments(block)
-    if counts_padding(known, padding_of(known, getattr(block, "_padding", None))[0]):
+    if counts_padding(known, padding_of(known, _own_padding(block))[0]):
         padding += ", counted"
-    return Layer(path, plain_class(type(block)).__name__, window, padding, padding)
+    return Layer(path, type(block).__name__, window, padding, padding)

@@ -1,0 +1,180 @@
+"""Rules that move a crop behind the operators that follow it.
+
+A convolution with an even kernel is padded at both ends, and a ``slice`` drops what is left over. oneDNN
+keeps the channels of a position together in memory, and a slice returns plain memory, on which poolings
+are slow. Behind elementwise operators and a pooling, the slice copies less, and they run in oneDNN's
+memory layout.
+"""
+
+from math import prod
+from typing import List, Optional, Tuple
+
+from .geometry import Window, ceil_div
+from .graph import Entry, Graph, Node
+from .lowering.plan import crop_axis
+
+#: Elementwise operators of one input, which commute with a slice.
+ELEMENTWISE = {"Activation", "LeakyReLU", "clip", "relu", "sigmoid", "tanh", "hard_sigmoid", "softsign"}
+
+#: Values of ``layout`` with the channels first.
+FIRST = (None, "None", "NCW", "NCHW", "NCDHW")
+
+#: A crop that keeps less than this fraction of its input stays first.
+KEPT = 0.7
+
+#: Number of elements dropped at the start and at the end of each spatial axis.
+Crop = List[Tuple[int, int]]
+
+
+def crop_of(graph: Graph, node: Node) -> Optional[Crop]:
+    """Return what a ``slice`` drops from the spatial axes, or None for all other operators."""
+    if node.op != "slice" or any(step not in (None, 1) for step in node.get("step") or ()):
+        return None
+    before, after = graph.shape(node.inputs[0]), graph.shape(node.out)
+    if before is None or after is None or len(before) < 3 or before[:2] != after[:2]:
+        return None
+    begins = [(n + (b or 0)) % n for n, b in zip(before, node.get("begin"))]
+    begins += [0] * (len(before) - len(begins))
+    return [(b, n - b - m) for n, m, b in zip(before, after, begins)][2:]
+
+
+def sink(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:
+    """Move a crop behind an elementwise operator.
+
+    Parameters
+    ----------
+    normalized : bool
+        Whether it may also move behind a BatchNorm. In training, the dropped elements would then count
+        in the batch's statistics.
+    """
+    if not _is_elementwise(node, normalized):
+        return None
+    cut = node.inputs[0].node
+    if crop_of(graph, cut) is None or graph.uses(node.inputs[0]) > 1 or not _keeps_most(graph, cut):
+        return None
+    moved = graph.new(node.op, node, [cut.inputs[0], *node.inputs[1:]], **node.attrs)
+    return graph.new("slice", cut, [moved], **cut.attrs)
+
+
+def sink_normalized(graph: Graph, node: Node) -> Optional[Entry]:
+    """Move a crop behind an elementwise operator or a BatchNorm in inference."""
+    return sink(graph, node, normalized=True)
+
+
+def sink_behind_pooling(graph: Graph, node: Node) -> Optional[Entry]:
+    """Move a crop behind a pooling whose windows do not reach the dropped elements."""
+    cut = node.inputs[0].node if node.inputs else node
+    crop, size, out = crop_of(graph, cut), graph.shape(cut.out), graph.shape(node.out)
+    if crop is None or out is None or graph.uses(node.inputs[0]) > 1 or not _keeps_most(graph, cut):
+        return None
+    found = _pooled(node, crop, size[2:], out[2:])
+    if found is None:
+        return None
+    pad, leads = zip(*found)
+    attrs = {**node.attrs, "pad": pad, "pooling_convention": "valid"}
+    pooled = graph.new("Pooling", node, [cut.inputs[0]], **attrs)
+    return _slice(graph, cut, pooled, leads, out)
+
+
+def crop_before_pooling(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:
+    """Replace padding before a convolution with a crop after it, if the crop can sink behind a pooling.
+
+    Parameters
+    ----------
+    normalized : bool
+        As for :func:`sink`.
+    """
+    pad = node.inputs[0].node if node.inputs else node
+    size, out = graph.shape(pad.inputs[0]) if pad.inputs else None, graph.shape(node.out)
+    if node.op != "Convolution" or pad.op not in ("Pad", "pad") or size is None or out is None:
+        return None
+    width = pad.get("pad_width")
+    zeros = pad.get("mode") == "constant" and not pad.get("constant_value", 0)
+    if not zeros or any(width[:4]) or node.get("layout") not in FIRST:
+        return None
+    kernel = node.get("kernel")
+    ones = (1,) * len(kernel)
+    window = kernel, node.get("stride") or ones, node.get("dilate") or ones, node.get("pad") or (0,) * len(ones)
+    cuts = []
+    for k, s, d, own, n, *pair in zip(*window, size[2:], width[4::2], width[5::2]):
+        padding = pair[0] + own, pair[1] + own
+        cuts.append(crop_axis(Window(d * (k - 1) + 1, s, padding, k), n, padding))
+    pads, *crop = zip(*cuts)
+    if not _reaches_pooling(graph, node, list(zip(*crop)), normalized):
+        return None
+    attrs = {**node.attrs, "pad": pads}
+    convolved = graph.new("Convolution", node, [pad.inputs[0], *node.inputs[1:]], **attrs)
+    return _slice(graph, node, convolved, crop[0], out)
+
+
+def crop_before_pooling_in_inference(graph: Graph, node: Node) -> Optional[Entry]:
+    """Apply :func:`crop_before_pooling`, also if there is a BatchNorm in between."""
+    return crop_before_pooling(graph, node, normalized=True)
+
+
+def _slice(graph, near, entry, begin, shape):
+    end = tuple(lead + n for lead, n in zip(begin, shape[2:]))
+    return graph.new("slice", near, [entry], begin=(None, None, *begin), end=(None, None, *end))
+
+
+def _reaches_pooling(graph, node, crop, normalized):
+    """Return whether only elementwise operators lie between a node and a pooling that fits a crop."""
+    size, entry = graph.shape(node.out), node.out
+    while True:
+        (taker, *others) = graph.takers(entry)
+        if taker is None or others:
+            return False
+        if taker.op == "Pooling":
+            out = graph.shape(taker.out)
+            return out is not None and _pooled(taker, crop, size[2:], out[2:]) is not None
+        if not _is_elementwise(taker, normalized) or taker.inputs[0] != entry:
+            return False
+        entry = taker.out
+
+
+def _is_elementwise(node, normalized):
+    if node.op == "BatchNorm" and (normalized or node.get("use_global_stats", False)):
+        return node.get("axis", 1) == 1 and not node.get("output_mean_var", False)
+    return node.op in ELEMENTWISE and len(node.inputs) == 1
+
+
+def _pooled(node, crop, size, out):
+    """Return padding and the number of dropped first outputs for each axis of a pooling before a crop.
+
+    Parameters
+    ----------
+    node : Node
+    crop : list of (int, int)
+    size, out : sequence of int
+        Spatial sizes of the cropped input, and of the pooling's result.
+
+    Returns
+    -------
+    list of (int, int) or None
+    """
+    if node.op != "Pooling" or node.get("global_pool", False) or node.get("layout") not in FIRST:
+        return None
+    if node.get("pool_type", "max") not in ("max", "avg", "sum"):
+        return None
+    found, kernel = [], node.get("kernel")
+    strides, pads = node.get("stride") or (1,) * len(kernel), node.get("pad") or (0,) * len(kernel)
+    for k, s, pad, (before, after), n, m in zip(kernel, strides, pads, crop, size, out):
+        lead = ceil_div(before, s)
+        own = lead * s - before if before else pad
+        inside = (m - 1) * s + k - pad <= n  # the windows end within the cropped input
+        if (before and pad) or own >= k or not inside:
+            return None
+        if (n + before + after + 2 * own - k) // s + 1 < lead + m:
+            return None
+        found.append((own, lead))
+    return found
+
+
+def _keeps_most(graph, cut):
+    return prod(graph.shape(cut.out)) >= KEPT * prod(graph.shape(cut.inputs[0]))
+
+
+#: For graphs that are trained, too.
+TRAINING = (crop_before_pooling, sink, sink_behind_pooling)
+#: For inference only.
+INFERENCE = (crop_before_pooling_in_inference, sink_normalized, sink_behind_pooling)

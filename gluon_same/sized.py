@@ -1,0 +1,342 @@
+"""A net as one graph for given input shapes."""
+
+import threading
+from collections import OrderedDict
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import Block, HybridBlock, Parameter, ParameterDict, SymbolBlock
+
+from . import arguments
+from .arrays import as_classic, fix_shape, flat
+from .files import replacing
+from .trace import Trace, nest
+
+#: What messages say of a block, by the function that created it.
+DONE = {"specialize": "specialized", "deploy": "deployed"}
+
+#: A size that may differ from call to call is None.
+Expected = Tuple[Tuple[Optional[int], ...], ...]
+
+
+class Sized(SymbolBlock):
+    """Block that runs a graph for given input shapes.
+
+    :func:`gluon_same.specialize` and :func:`gluon_same.deploy` return it. It can be called, hybridized,
+    copied, pickled, exported and made a part of other nets like any Gluon block, and raises an error for
+    inputs of other shapes.
+
+    Parameters
+    ----------
+    name : tuple of str
+        Name and prefix of the net.
+    graphs : dict of bool to Symbol
+        The graph for inference, False, and optionally another one for training, True.
+    inputs : dict of str to tuple of (int or None)
+        Name and shape of each input; None for sizes that may differ.
+    parameters : dict of str to Parameter
+        The parameters, by their names in a file of ``save_parameters``.
+    structure : int or list
+        Nesting of the results, as nested lists of their indices.
+    verb : {'specialize', 'deploy'}
+        Name of the function that created the block, for messages.
+    report : Report, optional
+        What deploying did. The results of such a block are constants.
+
+    Attributes
+    ----------
+    report : Report or None
+    """
+
+    _checks = True  # whether graphs that contain this one check the shapes of its inputs
+
+    def __init__(
+        self,
+        name: Tuple[str, str],
+        graphs: Dict[bool, mx.sym.Symbol],
+        inputs: Dict[str, Tuple[Optional[int], ...]],
+        parameters: Dict[str, Parameter],
+        *,
+        structure: Any,
+        verb: str = "specialize",
+        report: Any = None,
+    ):
+        # The constructor of SymbolBlock would create the parameters, and check that they are float32.
+        HybridBlock.__init__(self)
+        self._name, self._prefix = name
+        self._graphs = {key: _in_mode(graph) for key, graph in graphs.items()}
+        self._inputs, self._structure = inputs, structure
+        self._verb, self.report = verb, report
+        self._by_path = parameters
+        self._params = ParameterDict(self._prefix)
+        self._params.update({p.name: p for p in parameters.values()})
+        self._reg_params = dict(self._params.items())
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set what is neither copied nor pickled."""
+        self._lock = threading.Lock()
+        self._operators: Dict[bool, Tuple[Any, List[Any]]] = {}
+        variables = [_in_mode(mx.sym.var(name)) for name in self._inputs]
+        self._cached_graph = variables, self._graphs.get(True, self._graphs[False])
+
+    def __getstate__(self) -> Dict[str, Any]:
+        left_out = ("_lock", "_operators", "_cached_graph", "_cached_op", "_cached_op_args", "_callback")
+        state = {key: value for key, value in vars(self).items() if key not in left_out}
+        # MXNet's own form of a pickled symbol has no casts.
+        texts = {key: as_classic(x).tojson(remove_amp_cast=False) for key, x in self._graphs.items()}
+        return {**state, "_graphs": texts}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        vars(self).update(state, _cached_op=None, _cached_op_args=[], _callback=None)
+        self._graphs = {key: _in_mode(mx.sym.load_json(text)) for key, text in self._graphs.items()}
+        self._prepare()
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(map(_written, self._inputs.values()))
+        dtypes = "/".join(sorted({str(np.dtype(p.dtype)) for p in self._by_path.values()}))
+        error = "" if self.report is None else f", error {self.report.error:.1e}"
+        return f"{self._verb}({self.name}, {shapes}){f' of {dtypes}' if dtypes else ''}{error}"
+
+    def _collect_params_with_prefix(self, prefix: str = "") -> Dict[str, Parameter]:
+        return {f"{prefix}.{path}" if prefix else path: p for path, p in self._by_path.items()}
+
+    def forward(self, *args: Any) -> Any:
+        given = flat(args)
+        self._check(args, given)
+        if isinstance(given[0], mx.sym.Symbol):
+            return self._compose(given)
+        with self._lock:
+            results = self._run(given)
+        return nest(self._structure, results)
+
+    def _run(self, given: Sequence[mx.nd.NDArray]) -> List[mx.nd.NDArray]:
+        context = given[0].context
+        operator, sources = self._operator(mx.autograd.is_training())
+        values = [given[at] if isinstance(at, int) else self._value(at, given, context) for at in sources]
+        if self._callback:
+            operator._register_op_hook(self._callback, self._monitor_all)
+        if self.report is None:
+            results = operator(*values)
+        else:
+            # Fused operators have no gradients, and training changes what normalizations compute.
+            with mx.autograd.pause(), _explained(self, given):
+                results = operator(*values)
+        return results if isinstance(results, (list, tuple)) else [results]
+
+    def _operator(self, training):
+        key = training and True in self._graphs
+        if key not in self._operators:
+            graph = self._graphs[key]
+            places, names = {name: i for i, name in enumerate(self._inputs)}, graph.list_inputs()
+            sources = [places.get(name, self._params._params.get(name)) for name in names]
+            kinds = [isinstance(source, int) for source in sources]
+            indices = [[i for i, kind in enumerate(kinds) if kind is wanted] for wanted in (True, False)]
+            flags = [*zip(("data_indices", "param_indices"), indices), *self._flags]
+            self._operators[key] = mx.nd.CachedOp(graph, flags), sources
+        return self._operators[key]
+
+    def _value(self, parameter, given, context):
+        if parameter._data is None and parameter._deferred_init:
+            graph = as_classic(self._graphs[False])
+            there = set(graph.list_inputs())
+            known = {name: x.shape for name, x in zip(self._inputs, given) if name in there}
+            shapes, _, states = graph.infer_shape(**known)
+            names = graph.list_arguments() + graph.list_auxiliary_states()
+            for name, shape in zip(names, shapes + states):
+                if name not in self._inputs:
+                    self._params._params[name].shape = shape
+                    self._params._params[name]._finish_deferred_init()
+        values = parameter._data
+        # This takes a tenth of the time of ``Parameter.data``.
+        return values[0] if values is not None and len(values) == 1 else parameter.data(context)
+
+    def _check(self, args, given):
+        if len(given) != len(self._inputs):
+            raise TypeError(  # as Python does for a wrong number of arguments
+                f"{self.name} is {DONE[self._verb]} for {len(self._inputs)} inputs and received "
+                f"{len(given) or len(args)}: call gluon_same.{self._verb} with the shapes of all inputs"
+                if given
+                else f"{self.name} takes NDArrays, and received {type(args[0]).__name__}: give mx.nd.array(...)"
+            )
+        for x, expected in zip(given, self._inputs.values()):
+            if isinstance(x, mx.sym.Symbol):
+                continue
+            shape = x.shape
+            if shape != expected and (
+                len(shape) != len(expected)
+                or any(want not in (None, has) for want, has in zip(expected, shape))
+            ):
+                raise ValueError(
+                    f"{self.name} is {DONE[self._verb]} for inputs of shape {_written(expected)} and received "
+                    f"{shape}: call gluon_same.{self._verb}(net, {shape}), or "
+                    f"gluon_same.{self._verb}(net) for a block that serves every size"
+                )
+
+    def _compose(self, given):
+        """Return the graph on symbols."""
+        graph = as_classic(self._cached_graph[1])
+        named = dict(zip(self._inputs, map(as_classic, given)))
+        if self._checks:
+            named = self._checked(named)
+        there = set(graph.list_inputs())
+        whole = graph(**{name: x for name, x in named.items() if name in there})
+        return nest(self._structure, [_in_mode(x) for x in whole])
+
+    def _checked(self, named):
+        """Return symbols that MXNet cannot bind to other shapes."""
+        return {
+            name: fix_shape(x, expected, f"{self.name}_{DONE[self._verb]}_for_{_joined(expected)}")
+            for (name, x), expected in zip(named.items(), self._inputs.values())
+        }
+
+    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = False) -> None:
+        """Write ``path-symbol.json`` and ``path-0000.params``, which MXNet loads without this package.
+
+        Parameters
+        ----------
+        path : str
+        epoch : int
+            Number in the name of the parameter file.
+        remove_amp_cast : bool
+            Whether to remove casts. Must be False for bfloat16, whose casts are part of the graph.
+        """
+        graph = as_classic(self._cached_graph[1])
+        there = set(graph.list_inputs())
+        checked = self._checked({name: mx.sym.var(name) for name in self._inputs})
+        write(
+            graph(**{name: x for name, x in checked.items() if name in there}),
+            {name: p for name, p in self._params.items() if name in there},
+            path, epoch, remove_amp_cast,
+        )  # fmt: skip
+
+    def hybridize(self, active: bool = True, *args: Any, **kwargs: Any) -> None:
+        """Set the flags of the graph, such as ``static_alloc``. The block always runs its graph."""
+        super().hybridize(active, *args, **kwargs)
+        self._operators.clear()
+
+    def _clear_cached_op(self) -> None:
+        super()._clear_cached_op()
+        self._operators = {}
+
+    def optimize_for(self, *_: Any, **__: Any) -> None:
+        raise ValueError(
+            f"{self.name} is {DONE[self._verb]}: call optimize_for of the net itself, or gluon_same.deploy"
+        )
+
+    def save(self, prefix: str) -> None:
+        raise ValueError(f"{self.name} is {DONE[self._verb]}: use export or save_parameters")
+
+
+class EverySize(HybridBlock):
+    """Block that serves every input shape by a :class:`Sized` block for each.
+
+    :func:`gluon_same.specialize` and :func:`gluon_same.deploy` return it if no shape is given.
+
+    Parameters
+    ----------
+    net : HybridBlock
+    make : callable
+        Returns the block for given shapes.
+    graphs : int
+        Number of blocks to keep, the most recently used ones.
+    """
+
+    def __init__(self, net: Block, make: Callable[..., Sized], graphs: int):
+        if not isinstance(net, Block):
+            raise TypeError(f"net={net!r} is not a Gluon Block")
+        super().__init__()
+        graphs = arguments.whole("graphs", graphs, 1)
+        # The net is no child, so that hybridizing this block does not change it.
+        vars(self).update(_net=net, _make=make, _graphs=graphs, _name=net.name, _prefix=net.prefix)
+        vars(self).update(_params=net.collect_params(), _sized=OrderedDict(), _given=None)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}, graphs={self._graphs})"
+
+    def _collect_params_with_prefix(self, prefix: str = "") -> Dict[str, Parameter]:
+        return self._net._collect_params_with_prefix(prefix)
+
+    def forward(self, *args: Any) -> Any:
+        given = flat(args)
+        if not given or isinstance(given[0], mx.sym.Symbol):
+            return self._net(*args)
+        shapes = tuple(x.shape for x in given)
+        block = self._sized.get(shapes)
+        if block is None:
+            block = self._make(self._net, *shapes)
+            if self._given is not None:
+                block.hybridize(*self._given[0], **self._given[1])
+            self._sized[shapes] = block
+            while len(self._sized) > self._graphs:
+                self._sized.popitem(last=False)
+        else:
+            self._sized.move_to_end(shapes)
+        return block(*args)
+
+    def hybridize(self, *args: Any, **kwargs: Any) -> None:
+        """Set the flags of the graphs, such as ``static_alloc``. The block always runs graphs."""
+        self._sized.clear()
+        vars(self)["_given"] = args, kwargs
+
+    def cast(self, dtype: Any) -> None:
+        self._sized.clear()
+        self._net.cast(dtype)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**vars(self), "_sized": OrderedDict()}
+
+    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> None:
+        """Write the net's graph for every size; see ``HybridBlock.export``."""
+        if not self._sized:
+            raise RuntimeError(f"{self.name} has not been called: call it once before export")
+        shapes, block = next(reversed(self._sized.items()))
+        if block.report is not None:
+            raise ValueError(
+                f"{self.name} is deployed for every size, and a graph has one: export "
+                f"gluon_same.deploy(net, {', '.join(map(str, shapes))})"
+            )
+        graph = Trace(self._net, shapes, sized=False).symbol()
+        there = set(graph.list_inputs())
+        parameters = {p.name: p for p in self._net.collect_params().values() if p.name in there}
+        write(graph, parameters, path, epoch, remove_amp_cast)
+
+
+def write(
+    graph: mx.sym.Symbol, parameters: Dict[str, Parameter], path: str, epoch: int, remove_amp_cast: bool
+) -> None:
+    """Write a graph and its parameters as ``export`` of a HybridBlock does."""
+    states = set(graph.list_auxiliary_states())
+    values = {f"{'aux' if n in states else 'arg'}:{n}": p._reduce() for n, p in parameters.items()}
+    with replacing(f"{path}-symbol.json") as symbol, replacing(f"{path}-{epoch:04d}.params") as params:
+        graph.save(symbol, remove_amp_cast=remove_amp_cast)
+        (mx.npx if mx.util.is_np_array() else mx.nd).save(params, values)
+
+
+@contextmanager
+def _explained(block: Sized, given: Sequence[mx.nd.NDArray]) -> Iterator[None]:
+    try:
+        yield
+    except mx.MXNetError as failure:
+        odd = [str(np.dtype(x.dtype)) for x in given if x.dtype != np.float32]
+        if not odd:
+            raise
+        raise TypeError(
+            f"{block.name} is deployed for float32 inputs, and received {odd[0]}: "
+            "give x.astype('float32')"
+        ) from failure
+
+
+def _in_mode(x):
+    """Return a symbol in the mode that is set, classic or NumPy."""
+    return as_classic(x).as_np_ndarray() if mx.util.is_np_array() else as_classic(x)
+
+
+def _written(shape):
+    return f"({', '.join('any' if n is None else str(n) for n in shape)})"
+
+
+def _joined(shape):
+    return "x".join("any" if n is None else str(n) for n in shape)

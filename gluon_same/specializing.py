@@ -1,0 +1,96 @@
+"""Fix the input sizes of a net, for the fewest operators."""
+
+from functools import partial
+from typing import Sequence, Union
+
+from mxnet.gluon import Block
+
+from . import crops
+from .arguments import shape_of
+from .graph import Graph
+from .sized import EverySize, Sized
+from .trace import Trace
+
+__all__ = ["specialize"]
+
+
+def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Union[Sized, EverySize]:
+    """Return a block that runs the fewest operators for given input shapes.
+
+    The block shares the net's parameters, so it trains with them, and a Trainer, ``save_parameters``,
+    running averages, ``grad_req``, ``cast`` and several contexts work as with the net. The net itself
+    does not change. The operators depend only on the sizes, and are the same on every machine.
+
+    Parameters
+    ----------
+    net : Block
+        A net of HybridBlocks, or one such block.
+    *input_shapes : tuple of int or NDArray
+        Shape of each input, the batch first, or an array of that shape. The batch size stays free.
+        Without any shape, the block serves every size: at the first call with a new shape it makes the
+        graph for it.
+    graphs : int
+        Number of graphs that a block for every size keeps, the most recently used ones.
+
+    Returns
+    -------
+    Block
+        It always runs its graph; ``hybridize`` sets the flags of the graph, such as ``static_alloc``. It
+        begins with the flags of the net.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``net`` is not a block, if a shape does not consist of positive whole numbers, or if the
+        shapes do not match the net. When the block is called, if the inputs have another shape.
+
+    Notes
+    -----
+    A layer that the net calls at several sizes is specialized to each. A size that depends on the batch
+    size, or that cannot be inferred, as inside of a loop, is served by the graph for every size. If the
+    net cannot be traced with another batch size, the batch size is fixed too.
+
+    Changes of the net's structure do not affect the block. If the net's code branches on the training
+    mode, the block contains the branch for inference. Hooks of the net's blocks are not called.
+
+    A crop moves behind the activations and poolings that follow it, and in inference also behind a
+    BatchNorm, so that these run in the memory layout of the convolution. Results do not change.
+
+    Tracing a new shape takes about two milliseconds for each layer.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> from gluon_same import nn, specialize
+    >>> net = nn.Conv2D(8, 3, strides=2, padding='same')
+    >>> net.initialize()
+    >>> block = specialize(net, (1, 3, 224, 224))
+    >>> block(mx.nd.ones((5, 3, 224, 224))).shape
+    (5, 8, 112, 112)
+    >>> [specialize(net)(mx.nd.ones((1, 3, n, n))).shape for n in (13, 26)]
+    [(1, 8, 7, 7), (1, 8, 13, 13)]
+    """
+    if not isinstance(net, Block):
+        raise TypeError(f"net={net!r} is not a Gluon Block")
+    if not input_shapes:
+        return EverySize(net, partial(specialize), graphs)
+    trace = Trace(net, [shape_of("input shape", shape) for shape in input_shapes])
+    training = Graph(trace.symbol(), inputs=trace.shapes)
+    for node in training.nodes():
+        for name in ("__dtype__", "__init__"):  # those of the parameter may change
+            node.attrs.pop(name, None)
+    inference = training.copy()
+    graphs_of = {False: inference}
+    training.rewrite(*crops.TRAINING)
+    if inference.rewrite(*crops.INFERENCE) and inference.to_json() != training.to_json():
+        graphs_of[True] = training
+    block = Sized(
+        (net.name, net.prefix),
+        {key: graph.symbol() for key, graph in graphs_of.items()},
+        {name: (None if trace.free else n, *rest) for name, (n, *rest) in trace.shapes.items()},
+        net._collect_params_with_prefix(),
+        structure=trace.structure,
+    )
+    if getattr(net, "_active", False):
+        block.hybridize(**dict(net._flags))
+    return block

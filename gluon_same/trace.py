@@ -1,0 +1,262 @@
+"""Run a net on symbols, and record what each of its blocks receives and returns."""
+
+from collections import deque
+from contextlib import ExitStack, contextmanager, suppress
+from math import prod
+from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import mxnet as mx
+from mxnet.gluon import Block, Parameter
+from mxnet.gluon import nn as stock
+
+from . import _mxnet  # noqa: F401
+from .arrays import as_classic, flat, infer
+from .lowering.plan import MOST_PHASES
+from .nn.base import Windowed, windowed
+
+Shape = Tuple[int, ...]
+Symbols = List[mx.sym.Symbol]
+#: Shape of the input of each call of a block; None if it is not known or depends on the batch.
+Sizes = Dict[Windowed, Deque[Optional[Shape]]]
+
+#: Stock blocks that contain an Activation.
+_ACTIVATED = (stock.Dense, stock.Conv2D.__base__)
+
+
+class Call(NamedTuple):
+    """One call of a block: the symbols that it received and returned."""
+
+    block: Block
+    inputs: Symbols
+    outputs: Symbols
+
+
+class Trace:
+    """A net's graph, and the calls of its blocks. The net does not change.
+
+    Parameters
+    ----------
+    net : Block
+    shapes : sequence of tuple of int
+        Shape of each input.
+    sized : bool
+        Whether layers build the graph for the size that they receive, as in eager mode. A layer whose
+        size cannot be inferred, or depends on the batch size, builds the graph for every size.
+    change : callable, optional
+        ``change(trace, layer)`` is called for each layer with windows, and returns a context manager
+        that is entered while the graph is built again. The layer's size is then in ``received``.
+
+    Attributes
+    ----------
+    shapes : dict of str to tuple of int
+        Name and shape of each input. The names are those that ``export`` of a hybridized net writes.
+    calls : list of Call
+        Calls in the order in which they start.
+    outputs : list of Symbol
+        The net's results.
+    structure : int or list
+        Nesting of the results: nested lists of their indices.
+    free : bool
+        Whether the net accepts other batch sizes.
+    received : dict of Windowed to (tuple of int or None)
+        Shape of the input of the layer's present call; None if it is not known or depends on the batch.
+    unknown : set of str
+        Names of parameters that :meth:`size` found no shape for.
+
+    Raises
+    ------
+    ValueError
+        If the net cannot be traced, or if the shapes do not match the net.
+    """
+
+    def __init__(
+        self,
+        net: Block,
+        shapes: Sequence[Shape],
+        sized: bool = True,
+        change: Any = None,
+    ):
+        self.net, self.blocks = net, blocks_of(net)
+        names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
+        self.shapes = dict(zip(names, shapes))
+        clash = self.shapes.keys() & set(net.collect_params().keys())
+        if clash:
+            raise ValueError(f"a parameter of {net.name} is named {min(clash)!r} like an input: rename it")
+        self.unknown: Set[str] = set()
+        self.free, self.sized = True, sized
+        self.received: Dict[Windowed, Optional[Shape]] = {}
+        self._running: List[Block] = []
+        try:
+            # The graph for every size has the shapes of that for each size, and one inference finds all.
+            self._run(None)
+            if (sized or change) and any(map(windowed, self.blocks)):
+                sizes = self._sizes()
+                with ExitStack() as stack:
+                    for layer in sizes if change else ():
+                        stack.enter_context(change(self, layer))
+                    self._run(sizes)
+        except Exception as error:  # a block's code may raise any error for a symbol
+            raise ValueError(self._explained(error)) from error
+
+    def shapes_of(self, symbols: Sequence[mx.sym.Symbol]) -> Tuple:
+        """Return the shape of each output of the recorded symbols, with None for unknown sizes."""
+        return tuple(shape for x in symbols for shape in self._found[id(x)])
+
+    def layers(self) -> List[Call]:
+        """Return the calls of layers in order.
+
+        A layer is a block with parameters of its own or without children. The activation of a layer is
+        a part of it.
+        """
+        parts = {block.act for block in self.blocks if isinstance(block, _ACTIVATED)}
+        layers = set(filter(_is_layer, self.blocks)) - parts
+        return [call for call in self.calls if call.block in layers]
+
+    def size(self, parameter: Parameter) -> int:
+        """Return the number of elements of a parameter, or 0 and add it to ``unknown``."""
+        shape: Any = self.variables.get(parameter.name)
+        shape = shape if _is_known(shape) else parameter.shape
+        if not _is_known(shape):
+            self.unknown.add(parameter.name)
+            return 0
+        return prod(shape)
+
+    def symbol(self) -> mx.sym.Symbol:
+        """Return the graph of the results, in classic mode."""
+        return mx.sym.Group([as_classic(x) for x in self.outputs])
+
+    def _run(self, sizes: Optional[Sizes]) -> None:
+        self.calls: List[Call] = []
+        inputs = [mx.sym.var(name) for name in self.shapes]
+        if mx.util.is_np_array():
+            inputs = [x.as_np_ndarray() for x in inputs]
+        with _recorded(self, sizes):
+            self.structure, self.outputs = structure_of(self.net(*inputs))
+        self._symbols = [x for call in self.calls for x in call.inputs + call.outputs] + self.outputs
+        self.variables, self._found = self._infer(self.shapes)
+        for parameter in self.net.collect_params().values():
+            # MXNet's shape inference ignores the channels of BatchNorm's parameters.
+            has, wants = parameter.shape or (), self.variables.get(parameter.name) or ()
+            if any(0 < n != m > 0 for n, m in zip(has, wants)):
+                raise ValueError(f"{parameter.name} has shape {has}, and these inputs require {wants}.")
+
+    def _infer(self, shapes: Dict[str, Shape]) -> Tuple[Dict[str, Shape], Dict[int, Tuple]]:
+        """Return the shapes of the variables, by name, and of the recorded symbols, by id."""
+        group = mx.sym.Group([as_classic(x) for x in self._symbols])
+        there = set(group.list_inputs())
+        args, outs, states = group.infer_shape_partial(**{k: v for k, v in shapes.items() if k in there})
+        names = group.list_arguments() + group.list_auxiliary_states()
+        shapes_left = iter(outs)
+        found = {}
+        for x in self._symbols:
+            own = [next(shapes_left) for _ in x.list_outputs()]
+            found[id(x)] = tuple(tuple(n if n > 0 else None for n in shape or ()) for shape in own)
+        return dict(zip(names, args + states)), found
+
+    def _sizes(self) -> Sizes:
+        """Return the shapes that layers with windows received, and set ``free``."""
+        other = self._at_another_batch()
+        self.free = other is not None
+        sizes: Sizes = {}
+        for block, inputs, _ in self.calls:
+            layer = windowed(block)
+            if layer is not None:
+                (shape,) = self.shapes_of(inputs)
+                fixed = bool(shape) and None not in shape
+                # Where the batch size changes other axes, the size is not fixed.
+                if fixed and other is not None:
+                    fixed = shape[1:] == other[id(inputs[0])][0][1:]
+                sizes.setdefault(layer, deque()).append(shape if fixed else None)
+        return sizes
+
+    def _at_another_batch(self):
+        # A net may accept only even batch sizes, or multiples of a number of frames.
+        for factor, more in ((1, 1), (1, 2), (2, 0), (3, 0)):
+            other = {name: (factor * n + more, *rest) for name, (n, *rest) in self.shapes.items()}
+            with suppress(mx.MXNetError, ValueError):
+                return self._infer(other)[1]
+        return None
+
+    def _explained(self, error):
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
+        cause = next((line for line in lines if "Error in operator" in line), lines[-1]).rstrip(".")
+        at = [block for block in self._running if block is not self.net][-1:]
+        where = f" (in {at[0].name}, a {type(at[0]).__name__})" if at else ""
+        return (
+            f"{cause}. Therefore {self.net.name} could not be traced with inputs of shape "
+            f"{list(self.shapes.values())}{where}: give the shapes of all its inputs, and replace "
+            "blocks that require arrays by HybridBlocks"
+        )
+
+
+@contextmanager
+def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
+    """Record the calls of blocks in a trace. Layers with windows receive their sizes in turn."""
+    waiting: List[Call] = []
+    layers = list(filter(None, map(windowed, trace.blocks)))
+
+    def enter(block, args):
+        inputs, layer = flat(args), windowed(block)
+        trace._running.append(block)
+        if hasattr(block, "_check_input"):  # a net of the model zoo, which may not support every size
+            block._check_input(infer(inputs[:1], trace.shapes)[0])
+        if layer is not None:
+            size = trace.received[layer] = sizes[layer].popleft() if sizes else None
+            if sizes is None and max(layer._call["stride"]) > MOST_PHASES:  # no graph for every size
+                (size,) = infer(inputs, trace.shapes)
+            elif not trace.sized:
+                size = None
+            vars(layer)["_in_shape"] = size  # Gluon's __setattr__ is slow
+        waiting.append(Call(block, inputs, []))
+        trace.calls.append(waiting[-1])
+
+    def leave(block, _, outputs):
+        trace._running.pop()
+        waiting.pop().outputs.extend(flat(outputs))
+
+    with ExitStack() as stack:
+        for block in trace.blocks:
+            stack.callback(block.register_forward_pre_hook(enter).detach)
+            stack.callback(block.register_forward_hook(leave).detach)
+        for layer in layers:
+            stack.callback(vars(layer).update, _in_shape=None)
+        yield
+
+
+def structure_of(results: Any) -> Tuple[Any, List[Any]]:
+    """Return the nesting of results, as nested lists of indices, and the flat list of results."""
+    found: List[Any] = []
+
+    def visit(value):
+        if isinstance(value, (list, tuple)):
+            return [visit(each) for each in value]
+        found.append(value)
+        return len(found) - 1
+
+    return visit(results), found
+
+
+def nest(structure: Any, results: Sequence[Any]) -> Any:
+    """Return results nested as described by a structure."""
+    if isinstance(structure, list):
+        return tuple(nest(each, results) for each in structure)
+    return results[structure]
+
+
+def blocks_of(net: Block) -> List[Block]:
+    """List a net's blocks, each once."""
+    blocks: Dict[Block, Any] = {}
+    net.apply(blocks.setdefault)
+    return list(blocks)
+
+
+def _is_layer(block):
+    if block._reg_params or isinstance(block, _ACTIVATED):
+        return True
+    return not block._children and not isinstance(block, (stock.Sequential, stock.HybridSequential))
+
+
+def _is_known(shape: Any) -> bool:
+    if mx.util.is_np_shape():  # where () is a scalar, and -1 is an unknown size
+        return shape is not None and all(n >= 0 for n in shape)
+    return bool(shape) and all(n > 0 for n in shape)
