@@ -7,8 +7,7 @@
 - :mod:`gluon_same.keras`: Keras models as Gluon nets.
 - :mod:`gluon_same.keras_backend`: the functions of a Keras backend.
 - :mod:`gluon_same.onnx`: ONNX files.
-- :mod:`gluon_same.tuning`: measure which operators are fastest, and keep the results.
-- :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer or for the fastest operators.
+- :func:`gluon_same.specialize`: fix the input sizes of a net, for fewer operators.
 - :func:`gluon_same.adapt`: specialize a hybridized net for each size that it receives.
 - :func:`gluon_same.deploy`: build the fastest block of a whole net, for inference.
 - :func:`gluon_same.to_same`: turn the padding of a stock net into SAME.
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any, List
 from . import _compat  # noqa: F401  prepares for the import of mxnet, and so must run first
 
 if TYPE_CHECKING:
-    from . import functional, geometry, keras, keras_backend, model_zoo, nn, onnx, tuning
+    from . import functional, geometry, keras, keras_backend, model_zoo, nn, onnx
     from .deployment.deploy import deploy
     from .picture.explain import explain
     from .tracing.adapt import adapt
@@ -47,7 +46,6 @@ __all__ = [
     "specialize",
     "summary",
     "to_same",
-    "tuning",
 ]
 
 #: The module of each public function.

@@ -10,7 +10,6 @@ from ..arguments import shape_of
 from ..arrays import as_classic, flat, in_thread
 from ..tracing.shapes import shapes_seen
 from ..tracing.trace import Trace, blocks_of, not_traced
-from ..tuning import choose_ways
 from .block import Deployed, structure_of
 from .fuse import available
 from .graph import Graph
@@ -126,7 +125,7 @@ def deploy(
     pipeline = Pipeline(batches[0], dtype, onednn, onednn and not portable, tune, verbose)
     try:
         with pipeline.show:
-            graph = pipeline.start(traced, _tuned(net, shapes) if tune else None)
+            graph = pipeline.start(traced)
             found = pipeline.run(graph)
             if not error(outputs(found, batches[0]), want) <= TOLERANCE:
                 del pipeline.report.rows[1:]
@@ -218,14 +217,7 @@ def _ready(net, shapes):
     return context
 
 
-def _tuned(net, shapes):
-    """Return the graph with each layer's fastest lowering; None if the portable ones are fastest."""
-    known = {f"data{i}": shape for i, shape in enumerate(shapes)}
-    ways = choose_ways(net, blocks_of(net), known, False)
-    return _trace(net, shapes, ways)[0] if ways else None
-
-
-def _trace(net, shapes, ways=None):
+def _trace(net, shapes):
     """Return a net's graph for the shapes, and the nesting of its results."""
     blocks = blocks_of(net)
     shapes_seen(net, blocks, shapes)  # raises if the shapes do not fit
@@ -239,7 +231,7 @@ def _trace(net, shapes, ways=None):
     if mx.util.is_np_array():
         inputs = [x.as_np_ndarray() for x in inputs]
     try:
-        with Trace(blocks, known, ways=ways):
+        with Trace(blocks, known):
             structure, results = structure_of(net(*inputs))
         symbol = mx.sym.Group([as_classic(each) for each in results])
         given = {**{name: p.shape for name, p in net.collect_params().items()}, **known}

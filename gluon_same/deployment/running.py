@@ -1,6 +1,7 @@
 """Evaluation and timing of graphs."""
 
 import os
+import time
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
@@ -9,7 +10,6 @@ import mxnet as mx
 import numpy as np
 
 from ..arrays import in_thread
-from ..tuning.timer import stopwatch
 from .graph import Graph
 
 #: Operators with subgraphs of their own, whose results are wrong with ``static_shape``.
@@ -24,6 +24,13 @@ Arrays = Sequence[mx.nd.NDArray]
 
 #: Number of timing rounds. Each round times all graphs in turn.
 REPEATS = 2
+
+#: Total seconds of the runs in a round, and the smallest and largest number of runs of a function.
+SECONDS, LEAST, MOST = 0.4, 3, 30
+
+#: Functions that take longer than this factor of the fastest are not run again. The second one applies
+#: to the first runs, where another process may have delayed one.
+HOPELESS, HOPELESS_EARLY = 1.3, 3.0
 
 
 def flags(graph: Graph) -> Dict[str, bool]:
@@ -115,3 +122,41 @@ def faster(graphs: Dict[str, Graph], arrays: Arrays, rule: str) -> str:
     seconds = times(graphs, arrays)
     best = min(seconds, key=lambda name: seconds[name])
     return best if seconds[best] < WORTH_IT * seconds[rule] else rule
+
+
+def stopwatch(runs: Dict[str, Callable[[], Any]]) -> Dict[str, float]:
+    """Time functions in turns.
+
+    Parameters
+    ----------
+    runs : dict of str to callable
+        Functions that wait for their result. Slow ones run less often.
+
+    Returns
+    -------
+    dict of str to float
+        Fewest seconds of each function.
+
+    Examples
+    --------
+    >>> times = stopwatch({'short': lambda: sum(range(10)), 'long': lambda: sum(range(10**5))})
+    >>> min(times, key=times.get)
+    'short'
+    """
+    best = {name: timed(run) for name, run in runs.items()}
+    spent, rounds = 0.0, 0
+    while rounds < LEAST or (rounds < MOST and spent < SECONDS):
+        limit = (HOPELESS if rounds >= LEAST else HOPELESS_EARLY) * min(best.values())
+        for name in [name for name, seconds in best.items() if seconds <= limit]:
+            seconds = timed(runs[name])
+            spent += seconds
+            best[name] = min(best[name], seconds)
+        rounds += 1
+    return best
+
+
+def timed(run: Callable[[], Any]) -> float:
+    """Return the seconds of one call."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start

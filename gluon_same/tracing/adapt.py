@@ -5,20 +5,18 @@ from collections import OrderedDict
 from typing import Any
 
 import mxnet as mx
-import numpy as np
 from mxnet.gluon import Block, HybridBlock, SymbolBlock
 
 from ..arguments import whole
 from ..arrays import flat
 from ..nn.base import Windowed
-from ..tuning import choose_ways
 from .specialize import Mixin, mixed, release
 from .trace import Trace, blocks_of
 
 __all__ = ["adapt"]
 
 
-def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
+def adapt(net: Block, graphs: int = 16) -> Block:
     """Specialize a hybridized net for each input shape, at the first call with that shape, in place.
 
     Each call then runs the operators for its size, as after :func:`~gluon_same.specialize`. The net
@@ -29,11 +27,7 @@ def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
     net : Block
         A net that contains blocks of :mod:`gluon_same.nn`, or one such block.
     graphs : int
-        Number of graphs to keep, the most recently used ones. Each input shape has one. With ``tune``, a
-        shape has another one for calls that record gradients.
-    tune : bool
-        Whether to measure which operators are fastest at each new shape; see
-        :func:`~gluon_same.specialize`.
+        Number of graphs to keep, the most recently used ones. Each input shape has one.
 
     Returns
     -------
@@ -72,25 +66,21 @@ def adapt(net: Block, graphs: int = 16, tune: bool = False) -> Block:
         if windowed and isinstance(block, HybridBlock) and not isinstance(block, SymbolBlock):
             block.__class__ = mixed(_Adaptive, type(block))
             block._gluon_same_twins = _Latest(graphs)
-            block._gluon_same_tune = bool(tune)
     return net
 
 
 class _Adaptive(Mixin):
     """Mixin of a block that keeps a twin with the same parameters for each shape of its inputs."""
 
-    _gluon_same_state = ("_gluon_same_twins", "_gluon_same_tune")
+    _gluon_same_state = ("_gluon_same_twins",)
     _gluon_same_twins: Any = None
-    _gluon_same_tune = False
 
     # A hybridized block runs its graph here. The arguments are those of the graph, whatever the net's
     # code did to the inputs before.
     def _call_cached_op(self, *args: Any) -> Any:
         if self._gluon_same_twins is None:
             return super()._call_cached_op(*args)
-        # The fastest operators differ between inference and training.
-        tuned_for = [mx.autograd.is_recording(), *(x.dtype for x in flat(args))]
-        key = self._gluon_same_tune and tuple(tuned_for), _shapes(args)
+        key = _shapes(args)
         twin = self._gluon_same_twins.get(key)
         if twin is None:
             twin = self.__specialized(args)
@@ -108,15 +98,11 @@ class _Adaptive(Mixin):
         )  # Gluon's names
         parts = [block for block in blocks_of(self) if block is not self]
         known = {name: x.shape for name, x in zip(names, arrays)}
-        twin, ways = self.__twin(), {}
+        twin = self.__twin()
         try:
-            if self._gluon_same_tune and all(x.dtype == np.float32 for x in arrays):
-                # Trace this block rather than the twin: with symbols, it behaves like any other block.
-                ways = choose_ways(self, blocks_of(self), known, mx.autograd.is_recording())
             if isinstance(twin, Windowed):
                 twin._in_shape = arrays[0].shape
-                twin._way = ways.get((self, twin._in_shape))
-            with Trace(parts, known, ways=ways):
+            with Trace(parts, known):
                 twin._get_graph(*args)
         except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError):
             return self.__twin()  # which runs the graph for every size, or raises the user's error

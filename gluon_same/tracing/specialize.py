@@ -1,30 +1,27 @@
-"""Fix the input sizes of a net, for fewer or for the fastest operators."""
+"""Fix the input sizes of a net, for fewer operators."""
 
 import threading
 from contextlib import contextmanager
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple
 
 import mxnet as mx
-import numpy as np
 from mxnet.gluon import Block, HybridBlock
 
 from ..arguments import shape_of, spatial
 from ..arrays import as_classic, fix_shape, flat
 from ..nn.base import Windowed
-from ..tuning import EVERYWHERE, choose_ways
 from .shapes import shapes_seen
 from .trace import blocks_of
 
 __all__ = ["specialize"]
 
 
-def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] = False) -> Block:
+def specialize(net: Block, *input_shapes: Sequence[int]) -> Block:
     """Fix the input sizes of a net's blocks, in place.
 
     Hybridized and exported graphs then use the fewest operators for those sizes, instead of operators
-    that serve every size. By default they depend only on the sizes and are the same on every machine.
-    With ``tune`` they are the fastest as measured on this machine. Shape inference finds the sizes of
-    all layers; parameters, gradients and running averages do not change.
+    that serve every size. They depend only on the sizes and are the same on every machine. Shape
+    inference finds the sizes of all layers; parameters, gradients and running averages do not change.
 
     Parameters
     ----------
@@ -33,12 +30,6 @@ def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] 
     *input_shapes : tuple of int or NDArray
         Shape of each input, the batch first, or an array of that shape. The batch size stays free.
         Without any shape, the net serves every size again.
-    tune : bool or {'inference', 'training'}
-        Whether to measure the alternative operators of each layer, together with the neighboring layers,
-        at these shapes and this batch size, and to keep the fastest. True means ``'inference'``. This
-        takes seconds and shows its progress; :mod:`gluon_same.tuning` keeps the results. The numbers
-        stay the same, except that an infinity or a NaN may spread to more outputs than in TensorFlow,
-        because a tuned convolution may multiply elements outside its window by zero.
 
     Returns
     -------
@@ -60,8 +51,8 @@ def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] 
     A block that the net calls at several sizes, or whose size depends on the batch size, still serves
     every size. If the net cannot be traced with another batch size, the batch size is fixed too. If the
     net's code branches on the training mode or on the type of its input, all branches must have the same
-    sizes. Cast a net before tuning it. If a larger hybridized net that contains this one was already
-    called, call its ``hybridize`` again.
+    sizes. If a larger hybridized net that contains this one was already called, call its ``hybridize``
+    again.
 
     Examples
     --------
@@ -78,24 +69,16 @@ def specialize(net: Block, *input_shapes: Sequence[int], tune: Union[bool, str] 
     if not input_shapes:
         return net
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
-    if tune not in (False, True, "inference", "training"):
-        raise ValueError(f"tune={tune!r} is unknown: use False, True, 'inference' or 'training'")
     seen, free = shapes_seen(net, blocks, shapes)
-    ways = {}
-    if tune:
-        known = {f"data{i}": shape for i, shape in enumerate(shapes)}
-        ways = choose_ways(net, blocks, known, tune == "training")
     token = object()
     for block in blocks:
         if isinstance(block, Windowed) and len(seen.get(block, ())) == 1:
-            ((shape,),) = seen[block]
-            block._in_shape, block._way = shape, ways.get((block, shape))
+            ((block._in_shape,),) = seen[block]
     for block in blocks:
         if isinstance(block, HybridBlock) and len(seen.get(block, ())) == 1 and _holds_fixed(block):
             (signature,) = seen[block]
             block._expected = tuple(_expectation(block, shape, free) for shape in signature)
             block._specialization = token
-            block._single = not set(ways.values()) <= set(EVERYWHERE)
             block.__class__ = mixed(_Guard, type(block))
     return net
 
@@ -105,7 +88,7 @@ def release(net: Block) -> List[Block]:
     blocks = blocks_of(net)
     for block in blocks:
         if isinstance(block, Windowed):
-            block._in_shape = block._way = None
+            block._in_shape = None
         if isinstance(block, HybridBlock):
             block._clear_cached_op()
         if plain_class(type(block)) is not type(block):
@@ -182,10 +165,9 @@ def _inside(token):
 class _Guard(Mixin):
     """Mixin of a specialized block, which raises an error for inputs of another size."""
 
-    _gluon_same_state = ("_expected", "_specialization", "_single")
+    _gluon_same_state = ("_expected", "_specialization")
     _expected: Tuple[Tuple[Optional[int], ...], ...]
     _specialization: object
-    _single: bool
     _cached_graph: Any
 
     def forward(self, *args: Any) -> Any:
@@ -202,11 +184,6 @@ class _Guard(Mixin):
             with _inside(self._specialization):
                 return super().forward(*_replace(args, checked))
         for x, expected in zip(given, self._expected):
-            if self._single and x.dtype in (np.float16, np.float64):
-                raise ValueError(
-                    f"{self.name} is tuned for float32 and received {np.dtype(x.dtype)}: cast the net "
-                    "before gluon_same.specialize, or specialize it without tune"
-                )
             if len(x.shape) != len(expected) or any(
                 want not in (None, has) for want, has in zip(expected, x.shape)
             ):

@@ -1,7 +1,7 @@
 """Run a net on symbols, and record what each of its blocks receives and returns."""
 
 from contextlib import suppress
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import mxnet as mx
 from mxnet.gluon import Block
@@ -37,8 +37,6 @@ class Trace:
     sized : bool
         Whether layers build the graph for the size that they receive, as in eager mode. A layer whose
         size cannot be inferred from ``known`` builds the graph for every size.
-    ways : dict, optional
-        Way of :mod:`gluon_same.lowering` for a layer, by block and input shape.
 
     Attributes
     ----------
@@ -48,17 +46,11 @@ class Trace:
         Blocks whose call has not returned, the outermost first. After an error, the last one raised it.
     """
 
-    def __init__(
-        self,
-        blocks: Sequence[Block],
-        known: Dict[str, Shape],
-        sized: bool = True,
-        ways: Optional[Dict[Tuple[Block, Shape], str]] = None,
-    ):
+    def __init__(self, blocks: Sequence[Block], known: Dict[str, Shape], sized: bool = True):
         self.calls: List[Call] = []
         self.running: List[Block] = []
         self._blocks, self._known = blocks, known
-        self._sized, self._ways = sized, ways or {}
+        self._sized = sized
         self._open: List[Call] = []
         self._fixed: List[Block] = []
         self._handles: List[Any] = []
@@ -95,7 +87,6 @@ class Trace:
         if self._sized and isinstance(block, Windowed) and block._in_shape is None:
             with suppress(ValueError):
                 (block._in_shape,) = infer(inputs, self._known)
-                block._way = self._ways.get((block, block._in_shape))
                 self._fixed.append(block)
         self._open.append(Call(block, inputs, []))
         self.calls.append(self._open[-1])
@@ -107,8 +98,7 @@ class Trace:
             self._free()
 
     def _free(self):
-        block = self._fixed.pop()
-        block._in_shape = block._way = None
+        self._fixed.pop()._in_shape = None
 
 
 def blocks_of(net: Block) -> List[Block]:
