@@ -56,7 +56,7 @@ def test_a_transposed_convolution_over_three_axes_is_refused_in_float64():
     assert mx.nd.ones((2,)).sum().asscalar() == 2  # the next call works
 
 
-@pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "tuned", "adapted"])
+@pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "adapted"])
 @pytest.mark.parametrize("record", [False, True])
 def test_threads_that_each_have_a_net(prepare, record):
     shape, failures = (1, 8, 9, 8), []
@@ -67,9 +67,9 @@ def test_threads_that_each_have_a_net(prepare, record):
             layer.initialize()
             x = mx.nd.array(np.random.RandomState(seed).normal(size=shape))
             want = layer(x).asnumpy()
-            if prepare in ("specialized", "tuned"):
+            if prepare == "specialized":
                 with lock:  # only one thread may trace at a time, as in stock Gluon
-                    specialize(layer, shape, tune=prepare == "tuned")
+                    specialize(layer, shape)
             if prepare == "adapted":
                 adapt(layer)
             if prepare != "eager":
@@ -97,14 +97,14 @@ def test_threads_that_each_have_a_net(prepare, record):
     assert not failures, failures[0]
 
 
-@pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "tuned", "adapted"])
+@pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "adapted"])
 def test_no_reference_keeps_a_net_alive(prepare, tmp_path):
     x = mx.nd.ones((1, 3, 16, 17))
     net = nn.HybridSequential()
     net.add(nn.Conv2D(8, 3, 2, "same"), nn.BatchNorm(), nn.MaxPool2D(2, 1, padding="same"))
     net.initialize()
-    if prepare in ("specialized", "tuned"):
-        specialize(net, x.shape, tune=prepare == "tuned")
+    if prepare == "specialized":
+        specialize(net, x.shape)
     if prepare == "adapted":
         adapt(net)
     if prepare != "eager":
@@ -134,7 +134,7 @@ UNDER_AMP = """
     x = mx.nd.ones((1, 8, 16, 16))
     shapes = [net(x).shape]
     net.hybridize()
-    shapes += [net(x).shape, specialize(net, x, tune=True)(x).shape, adapt(net, tune=True)(x).shape]
+    shapes += [net(x).shape, specialize(net, x)(x).shape, adapt(net)(x).shape]
     assert set(shapes) == {(1, 8, 4, 4)}, shapes
 """
 

@@ -22,7 +22,6 @@ ORDER = [
     ("functional",),
     ("nn",),
     ("tracing.trace",),
-    ("tuning",),
     ("tracing",),
     ("model_zoo", "keras_backend", "keras", "onnx", "deployment"),
     ("picture",),
@@ -106,7 +105,6 @@ def test_names_are_listed():
         "model_zoo",
         "nn",
         "onnx",
-        "tuning",
     ],
 )
 def test_dir_shows_the_public_names(name):

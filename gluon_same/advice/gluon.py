@@ -141,7 +141,8 @@ def _outcome(case, amounts):
 
 def transposed(case: Case) -> Any:
     """Return ``padding``, ``output_padding``, cuts ``(lead, trail)``, and ``F.slice``'s arguments."""
-    plan = lowering.plan_deconvolution(case.windows, case.pads, case.extra)
+    windows = tuple(w._replace(padding=cut) for w, cut in zip(case.windows, case.pads))
+    plan = lowering.plan_deconvolution(windows, case.extra, case.sizes)
     cuts = [(lead, trail) for lead, trail, _ in plan.after[0].cuts] if plan.after else None
     return plan.operator.pad, plan.operator.adj, cuts, _cut(plan)
 

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import lowering
-from ..lowering.steps import Pad, PadBySize
+from ..lowering.steps import Pad, PadBySize, Slice
 from .case import AXES, Case
 
 
@@ -100,6 +100,8 @@ def _axes(plan):
             else:
                 axis["reverse"] = step.cuts[i][2]
     for step in plan.after:
+        if not isinstance(step, Slice):
+            continue
         for axis, (lead, trail, _) in zip(axes, step.cuts):
             axis["lead"], axis["trail"] = lead, trail
     return axes
@@ -119,7 +121,7 @@ def _lowered(case, sizes):
     if plan.operator.full:
         sentences.append("rounds the number of windows up (pooling_convention='full')")
     longer = [n + axis["front"] + axis["tail"] for n, axis in zip(case.sizes, axes)]
-    copied = prod(longer) * len(plan.before) + prod(case.out) * (len(plan.after) + bool(plan.cut))
+    copied = prod(longer) * len(plan.before) + prod(case.out) * len(plan.after)
     by_size = any(axis["by_size"] for axis in axes)
     return Lowering(
         sentences,
@@ -135,7 +137,8 @@ def _reach(axis):
 
 
 def _transposed(case):
-    plan = lowering.plan_deconvolution(case.windows, case.pads, case.extra)
+    windows = tuple(w._replace(padding=cut) for w, cut in zip(case.windows, case.pads))
+    plan = lowering.plan_deconvolution(windows, case.extra, case.sizes)
     axes = [{**axis, "adj": adj} for axis, adj in zip(_axes(plan), plan.operator.adj)]
     words = []
     for axis in axes:

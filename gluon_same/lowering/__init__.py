@@ -1,12 +1,11 @@
 """From a window to MXNet's operators.
 
-MXNet's operators pad both ends of an axis equally. A :class:`~.plan.Plan` computes windows that are
+MXNet's operators pad both ends of an axis equally. A :class:`~.steps.Plan` computes windows that are
 padded by ``(before, after)`` with them: steps that change the input, the operator with a padding of its
 own, and steps that change the output.
 
 - :mod:`.plan`: the rules that choose a plan, in integers, the same on every machine.
-- :mod:`.steps`: the steps of those plans, each in one operator or a few.
-- :mod:`.ways`: other plans for the same windows, for :mod:`gluon_same.tuning` to choose from.
+- :mod:`.steps`: the steps of a plan, each in one operator or a few.
 
 Stride 1
     The operator pads both ends by ``k // 2``. If the kernel is even, a slice drops the first row and
@@ -25,23 +24,15 @@ Larger strides, every size
 No rule depends on the machine, the batch or the dtype.
 """
 
-from .plan import (  # noqa: F401
-    OPERATORS,
-    Operator,
-    Plan,
-    plan_convolution,
-    plan_deconvolution,
-    plan_pooling,
-)
-from .ways import ways_to_convolve, ways_to_pool  # noqa: F401
+from .plan import OPERATORS, Windows, plan_convolution, plan_deconvolution, plan_pooling
+from .steps import Operator, Plan
 
 __all__ = [
     "OPERATORS",
     "Operator",
     "Plan",
+    "Windows",
     "plan_convolution",
     "plan_deconvolution",
     "plan_pooling",
-    "ways_to_convolve",
-    "ways_to_pool",
 ]

@@ -1,15 +1,9 @@
 """The rules that choose the operators for a window, in plain integers.
 
-The rules depend on the window, on the input size if it is known, and then on the numbers of channels.
-They do not depend on the machine, the batch size, the dtype or the use of the graph. Windows padded by
-``(before, after)`` are computed in one of these ways:
+MXNet's operators pad both ends of an axis alike. The main rule, :func:`crop_axis`, computes windows that
+are padded by ``(before, after)`` all the same: pad both ends by enough, and drop the extra outputs. For
+stride 1 that is "pad by ``k // 2``, and drop the first output if the kernel is even". The other rules:
 
-*symmetric padding*
-    If ``before == after``, the operator alone suffices.
-*crop*
-    Pad both ends by ``own``, which equals ``before`` modulo the stride and is at least ``after``, then
-    slice off the extra outputs. With stride 1 and an even kernel, ``own`` is ``k // 2`` and the slice
-    drops the first row and column.
 *cut to size*
     If the size is not known, crop, and cut the outputs to the number that the graph finds when it runs.
 *full*
@@ -23,18 +17,25 @@ padding does not depend on the size there. SAME on the reversed axis is SAME_LOW
 of 3x3/2 by 1. A depthwise convolution does the same and reverses its small weight. Other convolutions
 would spend more time reversing the weight than they save. They, and windows that reversing does not
 help, are padded by an amount that is computed in the graph.
+
+The rules depend on the window, on the input size if it is known, and then on the numbers of channels.
+They do not depend on the machine, the batch size, the dtype or the use of the graph.
 """
 
 from functools import lru_cache
 from math import prod
-from typing import Any, Callable, NamedTuple, Optional, Tuple, cast
+from typing import Any, Optional, Sequence, Tuple, cast
 
 from ..arguments import Ints, Pairs
-from ..geometry import Window, ceil_div
-from .steps import CutToSize, Pad, PadBySize, Slice
+from ..geometry import Window, ceil_div, transposed_padding
+from .steps import CutToSize, Operator, Pad, PadBySize, Plan, Slice
 
 Sizes = Tuple[Optional[int], ...]
 Windows = Tuple[Window, ...]
+
+#: What a crop does to an axis: the padding of both ends, and the numbers of outputs to drop in front and
+#: at the end.
+Cut = Tuple[int, int, Optional[int]]
 
 #: All operators that these plans may use. Each has a CPU and a GPU kernel.
 OPERATORS = frozenset(
@@ -47,51 +48,26 @@ OPERATORS = frozenset(
 MOST_PHASES = 64
 
 
-class Operator(NamedTuple):
-    """An operator of MXNet: its windows and its own padding of both ends of each axis."""
+def crop_axis(window: Window, size: Optional[int], padding: Tuple[int, int]) -> Cut:
+    """Return how to crop an axis: ``(own, lead, trail)``.
 
-    windows: Windows
-    pad: Ints
-    full: bool = False  #: whether a pooling rounds the number of windows up
-    adj: Ints = ()  #: elements that a transposed convolution adds at the end
+    An operator that pads both ends by ``own`` has windows that start at ``-own``, ``-own + stride``, and
+    so on. The one at ``-before`` is the window number ``lead`` if ``own = before + lead * stride``. The
+    smallest such ``own`` of at least ``after`` also covers the end.
 
+    ``trail`` is None if it depends on the size, and the size is not known.
 
-class Plan(NamedTuple):
-    """An operator and the steps before and after it."""
-
-    operator: Operator
-    before: Tuple[Any, ...] = ()
-    after: Tuple[Any, ...] = ()
-    cut: Optional[CutToSize] = None  #: last step
-
-    @property
-    def reversed(self) -> Ints:
-        """Return the spatial axes that are reversed before the operator."""
-        first = self.before[:1]
-        cuts = first[0].cuts if first and isinstance(first[0], Slice) else ()
-        return tuple(axis for axis, (_, _, reverse) in enumerate(cuts) if reverse)
-
-    @property
-    def pads(self) -> bool:
-        """Return whether a step lengthens the input before the operator."""
-        return any(hasattr(step, "amounts") for step in self.before)
-
-    def words(self) -> Tuple[str, ...]:
-        """Describe in words what is done to each axis."""
-        own = tuple(f"pads both ends by {n}" if n else "" for n in self.operator.pad)
-        ends = [*self.after, *([self.cut] if self.cut else [])]
-        said = [step.words() for step in self.before] + [own] + [step.words() for step in ends]
-        return tuple("; ".join(filter(None, axis)) or "needs no padding" for axis in zip(*said))
-
-    def apply(self, F: Any, x: Any, layout: str, operate: Callable[[Any, Operator], Any]) -> Any:
-        """Apply the plan to data; ``operate`` applies the operator."""
-        data = x
-        for step in self.before:
-            x = step.apply(F, x, layout)
-        x = operate(x, self.operator)
-        for step in self.after:
-            x = step.apply(F, x, layout)
-        return self.cut.apply(F, x, layout, data) if self.cut else x
+    Examples
+    --------
+    >>> crop_axis(Window(4, 1, 'same'), None, (1, 2))  # pad by k // 2, drop the first
+    (2, 1, 0)
+    """
+    before, after = padding
+    lead = max(ceil_div(after - before, window.stride), 0)
+    own = before + lead * window.stride
+    if size is not None:
+        return own, lead, window.outputs(size, (own, own)) - lead - window.outputs(size, padding)
+    return own, lead, own - after if window.stride == 1 or before == after else None
 
 
 @lru_cache(maxsize=4096)  # eager calls require the plan for the size of each input
@@ -114,25 +90,28 @@ def plan_convolution(
         of the two arrays.
     depthwise : bool
         Whether each channel has its own kernel. The weight is small then, and cheap to reverse.
+
+    Raises
+    ------
+    ValueError
+        If the input is smaller than a window.
     """
-    paddings = tuple(map(Window.at, windows, sizes))
+    paddings = _paddings(windows, sizes)
     if None in paddings:
         mirrored, seen, reverse = _reversed(windows, sizes)
         if depthwise and len(windows) < 3 and None not in seen:
             cuts = tuple(map(crop_axis, mirrored, sizes, seen))
-            if None not in cuts:
-                return _crop(windows, cuts, reverse)
+            if all(trail is not None for *_, trail in cuts):
+                return _crop(cuts, reverse)
         return _pad_by_size(windows, paddings)
     # oneDNN's 3-D convolutions with padded and strided depth give wrong weight gradients at some sizes,
     # for example 3x3x3/2 with 16 channels at depth 3. The input is padded first there.
     known = cast(Pairs, paddings)
     deep = len(windows) == 3 and windows[0].stride > 1 and any(known[0])
-    cuts = tuple(map(crop_axis, windows, sizes, known))
-    if not deep:
-        cropped = _crop(windows, cuts) if None not in cuts else _cut_to_size(windows, sizes, known)
-        if cropped and not (cropped.after and _input_is_smaller(windows, sizes, known, channels)):
-            return cropped
-    return pad_first(windows, known, keep=(0,) if deep else ())
+    cropped = None if deep else _crop_to_size(windows, sizes, known)
+    if cropped and not (cropped.after and _input_is_smaller(windows, sizes, known, channels)):
+        return cropped
+    return _pad_first(known, keep=(0,) if deep else ())
 
 
 @lru_cache(maxsize=4096)  # as for plan_convolution
@@ -146,85 +125,113 @@ def plan_pooling(windows: Windows, sizes: Sizes, kind: str, whole: bool) -> Plan
     kind : {'max', 'avg', 'sum'}
     whole : bool
         Whether an average divides by the whole window, the padding included.
+
+    Raises
+    ------
+    ValueError
+        As :func:`plan_convolution`.
     """
-    paddings = tuple(map(Window.at, windows, sizes))
+    paddings, edge = _paddings(windows, sizes), kind == "max"
     mirrored, seen, reverse = _reversed(windows, sizes)
     if None in seen:
-        return _pad_by_size(windows, paddings, edge=kind == "max")
-    cropped = _pool(mirrored, tuple(map(crop_axis, mirrored, sizes, seen)), False, reverse)
-    rounded = _pool(mirrored, tuple(map(_round_axis, mirrored, sizes, seen)), True, reverse)
+        return _pad_by_size(windows, paddings, edge)
     # An average prefers the crop: oneDNN does not support averages that round up, which makes them 2 to
     # 4 times slower. Rounding up also divides by less than the whole window at the end.
-    ways = [cropped, rounded] if kind == "avg" else [rounded, cropped]
+    rules = [crop_axis, _round_axis] if kind == "avg" else [_round_axis, crop_axis]
     if kind == "avg" and whole:
-        ways.remove(rounded)
-    found = next((plan for plan in ways if plan is not None), None)
-    rest: Any = _pad_by_size if any(reverse) else pad_first
-    return found or rest(windows, paddings, edge=kind == "max")
+        rules.remove(_round_axis)
+    for rule in rules:
+        cuts = [rule(*axis) for axis in zip(mirrored, sizes, seen)]
+        # MXNet's pooling requires padding of less than the kernel.
+        if all(cut and None not in cut and cut[0] < w.span for cut, w in zip(cuts, windows)):
+            full = rule is _round_axis and any(window.stride > 1 for window in windows)
+            return _crop(cuts, reverse, full)
+    if any(reverse):
+        return _pad_by_size(windows, paddings, edge)
+    return _pad_first(cast(Pairs, paddings), edge)
 
 
-def plan_deconvolution(windows: Windows, cuts: Pairs, adjs: Ints) -> Plan:
-    """Lower a transposed convolution that cuts off ``(before, after)`` and adds ``adj``."""
-    pad, adj, rest = [], [], []
-    for window, (before, after), extra in zip(windows, cuts, adjs):
-        surplus = before - after
-        if 0 <= surplus < window.stride - extra:
-            pad.append(before)
-            adj.append(extra + surplus)
-            rest.append((0, 0, False))
-        else:
-            own = min(before, after)
-            pad.append(own)
-            adj.append(extra)
-            rest.append((before - own, after - own, False))
-    return Plan(Operator(windows, tuple(pad), adj=tuple(adj)), after=_slice(rest))
+@lru_cache(maxsize=4096)  # as for plan_convolution
+def plan_deconvolution(windows: Windows, adj: Ints, sizes: Sizes) -> Plan:
+    """Lower a transposed convolution.
 
+    Parameters
+    ----------
+    windows : tuple of Window
+        One for each axis, whose padding is what to cut off the full result.
+    adj : tuple of int
+        Elements to add at the end of each axis. SAME words replace them.
+    sizes : tuple of int or None
+        The input sizes, if they are known. They do not change the plan.
 
-def pad_first(
-    windows: Windows, paddings: Pairs, edge: bool = False, step: Any = Pad, keep: Ints = ()
-) -> Plan:
-    """Return the plan that lengthens the input first.
-
-    The operator itself adds what both ends share, except on the axes in ``keep``.
+    Raises
+    ------
+    ValueError
+        If nothing is left.
     """
-    own = tuple(0 if axis in keep else min(pair) for axis, pair in enumerate(paddings))
-    amounts = tuple((before - p, after - p) for p, (before, after) in zip(own, paddings))
-    return Plan(Operator(windows, own), (step(amounts, edge),))
+    axes = []
+    for window, extra in zip(windows, adj):
+        cut = window.padding
+        if isinstance(cut, str):
+            cut, extra = transposed_padding(window.span, window.stride, mode=cut)
+        axes.append((window, cut, extra))
+    for size, (window, cut, extra) in zip(sizes, axes):
+        if size is not None and (size - 1) * window.stride + window.span + extra <= sum(cut):
+            raise ValueError(
+                f"pad={tuple(cut for _, cut, _ in axes)} cuts off the whole result for data of spatial "
+                f"size {sizes}: cut off less"
+            )
+    pad, adj, cuts = zip(*(_crop_transposed(*axis) for axis in axes))
+    return Plan(Operator(pad, adj=adj), after=_slice(cuts))
 
 
-def crop_axis(window: Window, size: Optional[int], padding: Tuple[int, int]) -> Optional[Tuple]:
-    """Return ``(own, lead, trail)`` of a crop, or None if ``trail`` depends on an unknown size."""
-    own, lead = _own_and_lead(window, padding)
-    if size is not None:
-        return own, lead, window.outputs(size, (own, own)) - lead - window.outputs(size, padding)
-    before, after = padding
-    return (own, lead, own - after) if window.stride == 1 or before == after else None
+def _crop_transposed(window, cut, extra):
+    """Return ``pad`` and ``adj`` of the operator for an axis, and the cuts of a slice after it."""
+    (before, after), surplus = cut, cut[0] - cut[1]
+    if 0 <= surplus < window.stride - extra:
+        return before, extra + surplus, (0, 0, False)
+    own = min(before, after)
+    return own, extra, (before - own, after - own, False)
 
 
-def _own_and_lead(window, padding):
-    """Return the padding of both ends of a crop, and the number of outputs that it drops in front."""
-    before, after = padding
-    lead = max(ceil_div(after - before, window.stride), 0)
-    return before + lead * window.stride, lead
+def _paddings(windows, sizes):
+    """Return the padding of each axis, None where it depends on an unknown size."""
+    for window, size in zip(windows, sizes):
+        if size is not None and not isinstance(window.padding, str) and window.outputs(size) < 1:
+            raise ValueError(  # SAME fits every size
+                f"data of spatial size {sizes} padded by {window.padding} is smaller than a window "
+                f"of {window.span} elements: use more padding, a smaller kernel or a larger input"
+            )
+    return tuple(map(Window.at, windows, sizes))
 
 
-def _cut_to_size(windows, sizes, paddings):
-    """Return the crop that drops the last outputs by the size when the graph runs, or None."""
+def _crop(cuts, reverse=None, full=False):
+    own, lead, trail = zip(*cuts)
+    reverse = reverse or (False,) * len(own)
+    before = _slice((0, 0, r) for r in reverse)
+    return Plan(Operator(own, full), before, _slice(zip(lead, trail, reverse)))
+
+
+def _crop_to_size(windows, sizes, paddings):
+    """Return the crop, which may drop the last outputs by the size when the graph runs, or None."""
     cuts, firsts = [], []
-    for window, size, padding in zip(windows, sizes, paddings):
-        cut, first = crop_axis(window, size, padding), None
-        if cut is None:
-            # floor((n + p - k) / s) + 1 = ceil((n - first) / s) with first = k - 1 - p
-            cut, first = (*_own_and_lead(window, padding), 0), window.span - 1 - sum(padding)
-            if first < 0:
-                return None
-        cuts.append(cut)
+    for window, padding, (own, lead, trail) in zip(
+        windows, paddings, map(crop_axis, windows, sizes, paddings)
+    ):
+        # floor((n + p - k) / s) + 1 = ceil((n - first) / s) with first = k - 1 - p
+        first = None if trail is not None else window.span - 1 - sum(padding)
+        if first is not None and first < 0:
+            return None
+        cuts.append((own, lead, trail or 0))
         firsts.append(first)
+    plan = _crop(cuts)
+    if firsts.count(None) == len(firsts):
+        return plan
     cut = CutToSize(tuple(firsts), tuple(window.stride for window in windows))
-    return _crop(windows, cuts)._replace(cut=cut)
+    return plan._replace(after=(*plan.after, cut))
 
 
-def _round_axis(window, size, padding):
+def _round_axis(window: Window, size: Optional[int], padding: Tuple[int, int]) -> Optional[Cut]:
     """Return ``(own, 0, 0)`` if ``pooling_convention='full'`` gives the windows, else None.
 
     At stride 1, where the two conventions are the same, return the crop.
@@ -252,23 +259,17 @@ def _reversed(windows, sizes):
     return mirrored, seen, reverse
 
 
-def _crop(windows, cuts, reverse=None):
-    own, lead, trail = zip(*cuts)
-    reverse = reverse or (False,) * len(own)
-    before = _slice((0, 0, r) for r in reverse)
-    return Plan(Operator(windows, own), before, _slice(zip(lead, trail, reverse)))
+def _pad_first(paddings: Pairs, edge: bool = False, keep: Sequence[int] = ()) -> Plan:
+    """Return the plan that lengthens the input first.
+
+    The operator itself adds what both ends share, except on the axes in ``keep``.
+    """
+    own = tuple(0 if axis in keep else min(pair) for axis, pair in enumerate(paddings))
+    amounts = tuple((before - p, after - p) for p, (before, after) in zip(own, paddings))
+    return Plan(Operator(own), (Pad(amounts, edge),))
 
 
-def _pool(windows, cuts, full, reverse):
-    # MXNet's pooling requires padding of less than the kernel.
-    if None in cuts or any(own >= window.span for window, (own, _, _) in zip(windows, cuts)):
-        return None
-    plan = _crop(windows, cuts, reverse)
-    full = full and any(window.stride > 1 for window in windows)
-    return plan._replace(operator=plan.operator._replace(full=full))
-
-
-def _pad_by_size(windows, paddings, edge=False):
+def _pad_by_size(windows: Windows, paddings: Any, edge: bool = False) -> Plan:
     for window, padding in zip(windows, paddings):
         if padding is None and window.stride > MOST_PHASES:
             raise ValueError(
@@ -278,7 +279,7 @@ def _pad_by_size(windows, paddings, edge=False):
             )
     by_size = tuple(w if p is None else None for w, p in zip(windows, paddings))
     amounts = tuple(pair or (0, 0) for pair in paddings)
-    return Plan(Operator(windows, (0,) * len(windows)), (PadBySize(by_size, amounts, edge),))
+    return Plan(Operator((0,) * len(windows)), (PadBySize(by_size, amounts, edge),))
 
 
 def _input_is_smaller(windows, sizes, paddings, channels):

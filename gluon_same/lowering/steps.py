@@ -1,15 +1,58 @@
-"""The steps of a plan. Each step can be applied to data and describes itself in words.
+"""Plans, and the steps that they consist of. Both can be applied to data and described in words.
 
-All their operators have CPU and GPU kernels for every floating dtype.
+All operators of the steps have CPU and GPU kernels for every floating dtype.
 """
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, Callable, NamedTuple, Optional, Tuple
 
-from ..arguments import Pairs
+from ..arguments import Ints, Pairs
 from ..geometry import Window
 
 #: A description for each axis; empty where a step leaves the axis as it is.
 Words = Tuple[str, ...]
+
+
+class Operator(NamedTuple):
+    """The arguments of MXNet's operator that a plan chooses."""
+
+    pad: Ints  #: padding of both ends of each axis
+    full: bool = False  #: whether a pooling rounds the number of windows up
+    adj: Ints = ()  #: elements that a transposed convolution adds at the end
+
+
+class Plan(NamedTuple):
+    """An operator, and the steps before and after it."""
+
+    operator: Operator
+    before: Tuple[Any, ...] = ()
+    after: Tuple[Any, ...] = ()
+
+    @property
+    def reversed(self) -> Ints:
+        """Return the spatial axes that are reversed before the operator."""
+        cuts = [cut for step in self.before if isinstance(step, Slice) for cut in enumerate(step.cuts)]
+        return tuple(axis for axis, (_, _, reverse) in cuts if reverse)
+
+    @property
+    def pads(self) -> bool:
+        """Return whether a step lengthens the input before the operator."""
+        return any(hasattr(step, "amounts") for step in self.before)
+
+    def words(self) -> Words:
+        """Describe in words what is done to each axis."""
+        own = tuple(f"pads both ends by {n}" if n else "" for n in self.operator.pad)
+        said = [*(step.words() for step in self.before), own, *(step.words() for step in self.after)]
+        return tuple("; ".join(filter(None, axis)) or "needs no padding" for axis in zip(*said))
+
+    def apply(self, F: Any, x: Any, layout: str, operate: Callable[[Any, Operator], Any]) -> Any:
+        """Apply the plan to data; ``operate`` applies the operator."""
+        data = x
+        for step in self.before:
+            x = step.apply(F, x, layout)
+        x = operate(x, self.operator)
+        for step in self.after:
+            x = step.apply(F, x, layout, data)
+        return x
 
 
 class Slice(NamedTuple):
@@ -17,7 +60,7 @@ class Slice(NamedTuple):
 
     cuts: Tuple[Tuple[int, int, bool], ...]  #: (leading, trailing, reverse) for each axis
 
-    def apply(self, F: Any, x: Any, layout: str) -> Any:
+    def apply(self, F: Any, x: Any, layout: str, data: Any = None) -> Any:
         cuts = iter(self.cuts)
         bounds = [(None, None, 1) if a in "NC" else _bounds(*next(cuts)) for a in layout]
         begin, end, step = zip(*bounds)

@@ -75,12 +75,11 @@ def test_they_are_deployed(net, tune, tmp_path):
     same_numbers(mx.gluon.SymbolBlock.imports(*files), net)
 
 
-@pytest.mark.parametrize("tune", [False, True])
-def test_they_are_specialized(net, tune):
+def test_they_are_specialized(net):
     net(mx.nd.ones(SHAPE))
     x = mx.nd.array(np.random.RandomState(0).normal(size=SHAPE))
     expected = net(x).asnumpy()
-    gluon_same.specialize(net, SHAPE, tune=tune).hybridize()
+    gluon_same.specialize(net, SHAPE).hybridize()
     np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-4, atol=1e-6)
     with pytest.raises(ValueError, match="is specialized"):
         net(mx.nd.ones((2, 4, 9)))

@@ -6,7 +6,7 @@ import pytest
 
 from gluon_same import lowering
 from gluon_same.geometry import Window
-from gluon_same.lowering.steps import Pad, PadBySize
+from gluon_same.lowering.steps import CutToSize, Pad, PadBySize, Slice
 
 SPANS, STRIDES, SIZES = range(1, 7), range(1, 5), range(1, 12)
 MODES = ["same", "same_lower"]
@@ -20,13 +20,15 @@ def starts(plan, size, window):
     reach = size + front + tail + 2 * own - window.span
     count = (-(-reach // window.stride) if full else reach // window.stride) + 1
     found = [i * window.stride - own - front for i in range(count)]
-    lead, trail, _ = plan.after[0].cuts[0] if plan.after else (0, 0, False)
-    kept = found[lead : count - trail]
-    if plan.cut:
-        kept = kept[: len(range(size)[plan.cut.firsts[0] :: window.stride])]
+    for step in plan.after:
+        if isinstance(step, Slice):
+            lead, trail, _ = step.cuts[0]
+            found = found[lead : len(found) - trail]
+        if isinstance(step, CutToSize):
+            found = found[: len(range(size)[step.firsts[0] :: window.stride])]
     if plan.reversed:
-        return [size - start - window.span for start in kept][::-1]
-    return kept
+        return [size - start - window.span for start in found][::-1]
+    return found
 
 
 def wanted(size, window):
@@ -156,8 +158,8 @@ def test_a_stride_too_large_for_a_graph_for_every_size_is_refused():
 @pytest.mark.parametrize("cut", [(0, 0), (0, 1), (1, 0), (2, 0), (0, 3), (4, 1)])
 def test_transposed_convolutions_cut_off_the_given_amounts(span, stride, cut):
     for extra in range(stride):
-        window = Window(span, stride, (0, 0))
-        plan = lowering.plan_deconvolution((window,), (cut,), (extra,))
+        window = Window(span, stride, cut)
+        plan = lowering.plan_deconvolution((window,), (extra,), (None,))
         (own,), (adj,) = plan.operator.pad, plan.operator.adj
         lead, trail, _ = plan.after[0].cuts[0] if plan.after else (0, 0, False)
         assert adj < stride or adj == extra  # required by MXNet

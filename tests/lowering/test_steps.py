@@ -7,7 +7,6 @@ import pytest
 from gluon_same import geometry
 from gluon_same.geometry import Window
 from gluon_same.lowering.steps import Pad, PadBySize, Slice, one_channel
-from gluon_same.lowering.ways import Join, Move
 
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12]
 LAYOUTS = ["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]
@@ -23,29 +22,18 @@ def spread(layout, values, other):
     return [other if axis in "NC" else next(values) for axis in layout]
 
 
-@pytest.mark.parametrize(
-    "step, layout", [*((Pad, layout) for layout in LAYOUTS), (Join, "NCW"), (Join, "NCHW")]
-)
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("edge", [False, True])
-def test_pad_steps_equal_numpy_pad(step, layout, edge):
+def test_pad_steps_equal_numpy_pad(layout, edge):
     amounts = ((0, 1), (2, 0), (1, 3))[: len(layout) - 2]
     width = spread(layout, amounts, (0, 0))
     for size in (1, 4):
         x = data(layout, size)
         want = np.pad(x.asnumpy(), width, mode="edge" if edge else "constant")
-        eager = step(amounts, edge).apply(mx.nd, x, layout)
+        eager = Pad(amounts, edge).apply(mx.nd, x, layout)
         np.testing.assert_array_equal(eager.asnumpy(), want)
-        graph = step(amounts, edge).apply(mx.sym, mx.sym.var("x"), layout)
+        graph = Pad(amounts, edge).apply(mx.sym, mx.sym.var("x"), layout)
         np.testing.assert_array_equal(graph.eval(x=x)[0].asnumpy(), want)
-
-
-@pytest.mark.parametrize("amounts", [((0, 1), (2, 0)), ((1, 1), (0, 0)), ((3, 1), (0, 4))])
-def test_move_steps_equal_numpy_pad(amounts):
-    x = mx.nd.random.normal(shape=(2, 8, 5, 6))
-    want = np.pad(x.asnumpy(), [(0, 0), (0, 0), *amounts])
-    np.testing.assert_array_equal(Move(amounts, 8).apply(mx.nd, x, "NCHW").asnumpy(), want)
-    graph = Move(amounts, 8).apply(mx.sym, mx.sym.var("x"), "NCHW")
-    np.testing.assert_array_equal(graph.eval(x=x)[0].asnumpy(), want)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

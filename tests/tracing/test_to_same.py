@@ -354,16 +354,6 @@ def test_it_is_exported(tmp_path):
     assert gluon_same.summary(net, x.shape).rows[0].padding == "same"
 
 
-def test_a_net_that_was_cast_is_tuned_for_its_dtype():
-    net = stock_net()
-    net.cast("float64")
-    x = mx.nd.random.normal(shape=(1, 3, 33, 38), dtype="float64")
-    to_same(net)
-    want = net(x).asnumpy()
-    specialize(net, x.shape, tune=True)
-    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-10)
-
-
 @pytest.mark.parametrize("prepare", [lambda net: specialize(net, (1, 3, 9, 8)), adapt])
 def test_a_subclass_is_pickled_after_it_was_specialized_or_adapted(prepare):
     net = Doubled(4, 3, 2, 1, in_channels=3)
