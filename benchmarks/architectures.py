@@ -2,7 +2,8 @@
 
 A builder takes ``nn``, a module of layers, and ``pad``, which returns a layer's padding for a kernel:
 ``lambda kernel: kernel // 2`` pads both ends equally, ``lambda kernel: 'same'`` pads as TensorFlow does.
-Nets have their original blocks, widths and activations, and :data:`CLASSES` outputs.
+Nets have their original blocks, widths and activations, and :data:`CLASSES` outputs. Four short nets of
+even kernels follow, because their convolutions are the only ones at stride 1 that SAME pads unequally.
 """
 
 import gluon_same  # noqa: F401  isort: skip  first, because it prepares NumPy for MXNet
@@ -331,8 +332,32 @@ def conv_autoencoder(nn, pad):
     return _chain(nn, encoder, decoder)
 
 
-#: Builder and shape of one image, by name.
-NETS = {
+def conv2x2_pooled(nn, pad):
+    """Three 2x2 convolutions, each in front of a pooling."""
+    levels = [
+        [nn.Conv2D(channels, 2, padding=pad(2), activation="relu"), nn.MaxPool2D(2, 2)]
+        for channels in (32, 64, 128)
+    ]
+    return _chain(nn, *levels)
+
+
+def conv4x1_pooled(nn, pad):
+    """Three convolutions over four rows, each with a normalization and in front of a pooling."""
+    return _chain(nn, *[[*conv(nn, pad, c, (4, 1)), nn.MaxPool2D(2, 2)] for c in (32, 64, 128)])
+
+
+def conv4x4_chain(nn, pad):
+    """Four 4x4 convolutions."""
+    return _chain(nn, *[nn.Conv2D(64, 4, padding=pad(4), activation="relu") for _ in range(4)])
+
+
+def conv2x2_chain(nn, pad):
+    """Four 2x2 convolutions with normalizations."""
+    return _chain(nn, *[conv(nn, pad, 64, 2) for _ in range(4)])
+
+
+#: Builder and shape of one image, by name: nets that others designed.
+KNOWN = {
     "TinyDarkNet": (tiny_darknet, (3, 416, 416)),
     "YOLOv3Tiny": (yolov3_tiny, (3, 416, 416)),
     "MobileNet": (mobilenet, (3, 224, 224)),
@@ -344,3 +369,13 @@ NETS = {
     "U-Net": (unet, (3, 224, 224)),
     "ConvAutoencoder": (conv_autoencoder, (1, 28, 28)),
 }
+
+#: The same for the nets of even kernels.
+EVEN = {
+    "Conv2x2Pooled": (conv2x2_pooled, (3, 128, 128)),
+    "Conv4x1Pooled": (conv4x1_pooled, (1, 128, 128)),
+    "Conv4x4Chain": (conv4x4_chain, (64, 56, 56)),
+    "Conv2x2Chain": (conv2x2_chain, (64, 56, 56)),
+}
+
+NETS = {**KNOWN, **EVEN}

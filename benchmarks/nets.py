@@ -1,281 +1,108 @@
-"""Time whole nets in gluon_same, stock Gluon and other runtimes, in one run.
+"""Time whole nets in gluon_same, stock Gluon and other runtimes, or in two checkouts of gluon_same.
 
     python benchmarks/nets.py [--net NAME ...] [--only CONTENDER ...] [--batch 1 8] [--threads 1 2]
         [--train] [--seconds 2] [--python PyTorch=PATH] [--python TensorFlow=PATH] [--json FILE]
-        [--markdown FILE]
+        [--csv FILE]
+    python benchmarks/nets.py --against FOLDER [--processes 2] [the same options]
 
-All contenders run the same net with the same weights and take turns, each in a separate process. The
-error is the largest difference from the net in float64, over the largest number. ``--python`` names the
-interpreter of a contender in another environment. Contenders that are not installed are skipped:
+All contenders run the same net with the same weights and take turns, each in a separate process. Times
+are medians of wall time. The error is the largest difference from the net in float64, over the largest
+number. ``--python`` names the interpreter of a contender in another environment. Contenders that are not
+installed are skipped:
 
     pip install '.[test]'; python -m venv torch; torch/bin/pip install torch numpy
     python -m venv tensorflow; tensorflow/bin/pip install tensorflow-cpu
 
-- *stock*: layers of ``mxnet.gluon.nn``, hybridized, padded by ``k // 2`` at both ends, which gives other
-  numbers where SAME is not symmetric;
-- *F.pad*: SAME by ``F.pad`` before each layer whose padding is not symmetric;
-- *hybridized*: ``gluon_same.nn``, one graph for every size; *specialized* and *tuned*: by
-  ``gluon_same.specialize``; *deployed*: by ``gluon_same.deploy``, in float32, bfloat16 or int8;
+- *stock*: layers of ``mxnet.gluon.nn``, hybridized, padded by ``k // 2`` at both ends, which gives
+  different results where SAME is not symmetric;
+- *padding first*: stock layers, with SAME by ``F.pad`` before each one whose padding is not symmetric;
+- *hybridized*: ``gluon_same.nn``, one graph for every size; *specialized*: by ``gluon_same.specialize``;
+  *deployed*: by ``gluon_same.deploy``, in float32, bfloat16 or int8;
 - *onnxruntime* and *OpenCV* read the file of ``gluon_same.onnx.export_model``; *onnxruntime int8* uses
   onnxruntime's static quantization of it;
 - *PyTorch*: eager; *PyTorch frozen*: after ``torch.jit.optimize_for_inference``; *PyTorch compiled*:
   after ``torch.compile``, which requires a C++ compiler; *TensorFlow*: a function, channels last.
 
 ``--train`` times a forward and a backward pass instead, of the contenders that support it.
+``DNNL_MAX_CPU_ISA=AVX2`` in the environment restricts MXNet to AVX2.
+
+``--against`` names the root of another checkout of this project. The contenders (by default hybridized,
+specialized and deployed) run with both libraries, and the table shows the ratio of the least CPU times,
+new over old: below 1, this checkout is faster. CPU time includes threads that wait for others, so the
+default is one thread. ``--processes`` repeats everything in new processes, because the memory that a
+process happens to get may make it slower as long as it lives. ``--against .`` shows the noise.
 """
 
 import argparse
+import csv
 import json
 import math
 import os
 import sys
 import tempfile
-import time
-from functools import partial
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 
 import race
+from contenders import DEPLOYED, MAKERS, OURS, make_job
 
-#: Maximum number of samples that calibrate int8.
-SAMPLES = 8
-
-#: Number of passes that bring the running averages close to those of the data.
-PASSES = 12
-
-
-def make_net(job, how):
-    """Build a net with a job's weights."""
-    import gluon_same  # isort: skip  first: it readies NumPy for MXNet
-    import mxnet as mx
-    from mxnet.gluon import nn as stock
-
-    import architectures
-    from gluon_same.arrays import in_thread
-
-    build, shape = architectures.NETS[job["net"]]
-    if how == "stock":
-        net = build(stock, lambda kernel: kernel // 2)
-    else:
-        net = build(gluon_same.nn, lambda kernel: "same")
-    net.initialize()
-    x = in_thread(mx.nd.array, np.load(job["data"]))
-    net(x[:1])
-    if os.path.exists(job["weights"]):
-        with np.load(job["weights"]) as file:
-            for parameter, name in zip(net.collect_params().values(), file.files):
-                parameter.set_data(in_thread(mx.nd.array, file[name]))
-    return net, x
+TURNS = 12
+#: Contenders of two checkouts, and the largest error that is rounding.
+COMPARED, TOLERANCE = ("hybridized", "specialized", "deployed"), 1e-3
 
 
-def make_ours(job, how):
-    import mxnet as mx
-
-    import gluon_same
-
-    net, x = make_net(job, how)
-    start = time.perf_counter()
-    train = job["train"]
-    if how in ("specialized", "tuned", "F.pad"):
-        gluon_same.specialize(net, x.shape, tune=how == "tuned" and ("training" if train else True))
-    if how == "F.pad":
-        net.apply(_pad_first)
-    if how.startswith("deployed"):
-        if train:
-            raise ValueError("is for inference")
-        dtype = (how.split() + ["float32"])[1]
-        net = gluon_same.deploy(net, x.shape, dtype=dtype, data=np.load(job["samples"]))
-    else:
-        net.hybridize(static_alloc=True, static_shape=True)
-    seconds, results = time.perf_counter() - start, []
-
-    def predict():
-        found = net(x)
-        results[:] = found if isinstance(found, (list, tuple)) else [found]
-        for result in results:
-            result.wait_to_read()
-
-    def train_step():
-        with mx.autograd.record():
-            found = net(x)
-            results[:] = found if isinstance(found, (list, tuple)) else [found]
-        mx.autograd.backward(results)
-        mx.nd.waitall()
-
-    return train_step if train else predict, lambda: [*(y.asnumpy() for y in results), np.array(seconds)]
+def entrants(args):
+    """Return the keyword arguments of the contenders' processes."""
+    if args.against is None:
+        pythons = dict(args.python)
+        return [
+            {"name": name, "python": pythons.get(name.split()[0], sys.executable)} for name in args.only
+        ]
+    folders = {"new": args.root, "old": args.against}
+    return [
+        {"name": f"{which} {name}", "serves": name, "path": folder}
+        for name in args.only
+        for which, folder in folders.items()
+    ]
 
 
-def _pad_first(block):
-    if getattr(block, "_in_shape", None) is not None and "pad" in (block._ways() or ()):
-        block._way = "pad"
-
-
-def make_opencv(job):
-    import cv2
-
-    _inference(job)
-    cv2.setNumThreads(race.THREADS)
-    net = cv2.dnn.readNetFromONNX(job["onnx"])
-    names, data, results = net.getUnconnectedOutLayersNames(), np.load(job["data"]), []
-
-    def run():
-        net.setInput(data)
-        results[:] = net.forward(names)
-
-    return run, lambda: results
-
-
-def make_onnxruntime(job, int8=False):
-    import onnxruntime
-
-    _inference(job)
-    path, data = job["onnx"], np.load(job["data"])
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = race.THREADS
-    if int8:
-        path = _quantized(path, np.load(job["samples"]))
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    feed, results = {session.get_inputs()[0].name: data}, []
-
-    def run():
-        results[:] = session.run(None, feed)
-
-    return run, lambda: results
-
-
-def _quantized(path, samples):
-    from onnxruntime import quantization
-
-    class Reader(quantization.CalibrationDataReader):
-        def __init__(self, name, batch):
-            count = len(samples) // batch
-            self.rest = [{name: samples[i * batch : (i + 1) * batch]} for i in range(count)]
-
-        def get_next(self):
-            return self.rest.pop() if self.rest else None
-
-    import onnx
-
-    entry = onnx.load(path).graph.input[0]
-    reader = Reader(entry.name, entry.type.tensor_type.shape.dim[0].dim_value)
-    quantization.shape_inference.quant_pre_process(path, path + ".pre")
-    quantization.quantize_static(path + ".pre", path + ".int8", reader, per_channel=True)
-    return path + ".int8"
-
-
-def make_torch(job, how=""):
-    import other_runtimes
-    import torch
-
-    _inference(job)
-    torch.set_num_threads(race.THREADS)
-    net, data, results = (
-        other_runtimes.torch_module(job["graph"]),
-        torch.from_numpy(np.load(job["data"])),
-        [],
-    )
-    with torch.inference_mode():
-        if how == "frozen":
-            net = torch.jit.optimize_for_inference(torch.jit.trace(net, data))
-        elif how == "compiled":
-            net = torch.compile(net)
-
-    def run():
-        with torch.inference_mode():
-            results[:] = net(data)
-
-    return run, lambda: [result.numpy() for result in results]
-
-
-def make_tensorflow(job):
-    import other_runtimes
-    import tensorflow as tf
-
-    _inference(job)
-    tf.config.threading.set_intra_op_parallelism_threads(race.THREADS)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    data = tf.constant(np.load(job["data"]).transpose(0, 2, 3, 1))
-    function, results = other_runtimes.tensorflow_function(job["graph"]), []
-
-    def run():
-        results[:] = [result.numpy() for result in function(data)]
-
-    return run, lambda: [y.transpose(0, 3, 1, 2) if y.ndim == 4 else y for y in results]
-
-
-def _inference(job):
-    if job["train"]:
-        raise ValueError("is timed only in inference")
-
-
-OURS = ("stock", "F.pad", "hybridized", "specialized", "tuned")
-DEPLOYED = ("deployed", "deployed bfloat16", "deployed int8")
-MAKERS = {
-    **{how: partial(make_ours, how=how) for how in (*OURS, *DEPLOYED)},
-    "onnxruntime": make_onnxruntime,
-    "onnxruntime int8": partial(make_onnxruntime, int8=True),
-    "OpenCV": make_opencv,
-    "PyTorch": make_torch,
-    "PyTorch frozen": partial(make_torch, how="frozen"),
-    "PyTorch compiled": partial(make_torch, how="compiled"),
-    "TensorFlow": make_tensorflow,
-}
-
-
-def make_job(folder, name, batch, train):
-    """Write seeded weights and inputs, the ONNX file, and the results in float64 to a folder."""
-    import gluon_same.onnx  # isort: skip  first: it readies NumPy for MXNet
-    import mxnet as mx
-    import other_runtimes
-
-    import architectures
-
-    shape = architectures.NETS[name][1]
-    random = np.random.RandomState(0)
-    files = ("data.npy", "weights.npz", "samples.npy", "onnx", "graph.npz", "want.npz")
-    job = {f.split(".")[0]: os.path.join(folder, f"{name}-{batch}-{f}") for f in files}
-    job.update(net=name, batch=batch, train=train)
-    samples = random.normal(size=(max(batch, SAMPLES), *shape)).astype("float32")
-    np.save(job["samples"], samples)
-    np.save(job["data"], samples[:batch])
-    net, x = make_net(job, "same")
-    for parameter in net.collect_params().values():
-        if parameter.name.endswith("weight"):
-            fan = np.prod(parameter.shape[1:])
-            parameter.set_data(mx.nd.array(random.normal(size=parameter.shape) * (2 / fan) ** 0.5))
-    for _ in range(PASSES):
-        with mx.autograd.record():  # fills the running averages
-            net(mx.nd.array(samples))
-        mx.nd.waitall()
-    np.savez(job["weights"], *[p.data().asnumpy() for p in net.collect_params().values()])
-    if not train:
-        gluon_same.onnx.export_model(net, [x.shape], job["onnx"], check=False)
-        other_runtimes.write(job["onnx"], job["graph"])
-    net.cast("float64")
-    found = net(x.astype("float64"))
-    found = found if isinstance(found, (list, tuple)) else [found]
-    np.savez(job["want"], *[y.asnumpy() for y in found])
-    return job
-
-
-def compare(contenders, job, args):
-    """Return the median seconds of one job, its errors, and the seconds of the preparation."""
-    outputs = race.prepare(contenders, job)
+def compare(job, args):
+    """Return the seconds of one job, its errors, and the seconds of the preparation."""
+    contenders = [race.Contender(script=__file__, **each) for each in entrants(args)]
+    try:
+        outputs = race.prepare(contenders, job)
+        running = [contender for contender in contenders if contender.name in outputs]
+        clock = "wall" if args.against is None else "CPU"
+        times = race.race(running, args.seconds, TURNS, clock)
+    finally:  # ends the processes, to free their memory
+        for contender in contenders:
+            contender.stop()
     with np.load(job["want"]) as file:
         want = [file[name] for name in file.files]
-    ours = [name for name in outputs if name in (*OURS, *DEPLOYED)]
+    ours = [name for name in outputs if args.against is not None or name in (*OURS, *DEPLOYED)]
     ready = {name: float(outputs[name].pop()) for name in ours}
     # In training, a batch is normalized by itself, which the net in float64 was not.
     errors = {} if job["train"] else {name: error(got, want) for name, got in outputs.items()}
-    times = race.race([c for c in contenders if c.name in outputs], args.seconds, turns=12)
     return {"seconds": times, "error": errors, "ready": ready}
+
+
+def compare_often(job, args):
+    """Return the results of a job, with the least seconds of several sets of processes."""
+    found = compare(job, args)
+    for _ in range(args.processes - 1):
+        for name, seconds in compare(job, args)["seconds"].items():
+            found["seconds"][name] = min(seconds, found["seconds"].get(name, seconds))
+    return found
 
 
 def error(got, want):
     """Return the largest difference over the largest number, of the worst output."""
     if [x.shape for x in got] != [x.shape for x in want]:
         return math.inf
-    return max(float(np.abs(x - y).max() / np.abs(y).max()) for x, y in zip(got, want))
+    # Not Python's max, which may pass over NaN.
+    return float(np.max([np.abs(x - y).max() / np.abs(y).max() for x, y in zip(got, want)]))
 
 
 def show(label, found):
@@ -294,50 +121,87 @@ def _ratio(seconds, name, other):
     return f"{seconds[name] / seconds[other]:.2f}" if other in seconds and name in seconds else ""
 
 
-def summarize(results):
-    """Print geometric means of the ratios over all nets."""
-    print("\ngeometric means, and the largest")
-    first = {name for found in results.values() for name in found["seconds"]}
-    for name in [name for name in MAKERS if name in first]:
-        for other in ("stock", "onnxruntime", "deployed"):
-            every = [f["seconds"] for f in results.values() if {name, other} <= set(f["seconds"])]
-            ratios = [s[name] / s[other] for s in every]
-            if ratios and name != other:
+def show_ratios(label, found, args):
+    """Print the ratios of the new checkout to the old one, and outputs that are wrong."""
+    seconds = found["seconds"]
+    cells = [_ratio(seconds, f"new {name}", f"old {name}") or "failed" for name in args.only]
+    print(f"{label:<34}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
+    for name, off in found["error"].items():
+        if not (off < TOLERANCE or name.endswith(("stock", "bfloat16", "int8"))):
+            print(f"    wrong: {name} is off by {off:.1e}", flush=True)
+
+
+def summarize(results, pairs):
+    """Print the geometric mean and the largest of some ratios, over the known nets and the others."""
+    from architectures import KNOWN
+
+    for title, known in (("known nets", True), ("nets of even kernels", False)):
+        every = [found["seconds"] for found in results.values() if (found["net"] in KNOWN) == known]
+        if every:
+            print(f"\n{title}: geometric means, and the largest")
+        for name, other in pairs:
+            ratios = [s[name] / s[other] for s in every if {name, other} <= set(s)]
+            if ratios:
                 mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-                print(f"{name:<20} / {other:<12}{mean:7.2f}{max(ratios):7.2f}")
-
-
-def as_markdown(results):
-    """Return a table of milliseconds with a row for each net."""
-    names = [n for n in MAKERS if any(n in found["seconds"] for found in results.values())]
-    lines = ["| net | " + " | ".join(names) + " |", "| --- " * (len(names) + 1) + "|"]
-    for label, found in results.items():
-        cells = [f"{1e3 * found['seconds'][n]:.2f}" if n in found["seconds"] else "" for n in names]
-        lines.append(f"| {label} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+                print(f"{name:<20} / {other:<17}{mean:7.2f}{max(ratios):7.2f}")
 
 
 def write(results, args):
     """Write the files that were asked for."""
-    for path, text in (
-        (args.json, json.dumps(results, indent=1)),
-        (args.markdown, as_markdown(results)),
-    ):
-        if path:
-            with open(path, "w") as file:
-                file.write(text)
+    if args.json:
+        Path(args.json).write_text(json.dumps(results, indent=1))
+    if args.csv:
+        names = list(dict.fromkeys(name for found in results.values() for name in found["seconds"]))
+        with open(args.csv, "w", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(["net", "batch", "threads", *(f"{name}, ms" for name in names)])
+            for found in results.values():
+                ms = {name: f"{1e3 * seconds:.4g}" for name, seconds in found["seconds"].items()}
+                where = [found[key] for key in ("net", "batch", "threads")]
+                rows.writerow(where + [ms.get(name, "") for name in names])
 
 
 def parse():
+    def checkout(text):
+        if not (Path(text) / "gluon_same" / "__init__.py").exists():
+            raise argparse.ArgumentTypeError(f"{text!r} is not a folder that contains gluon_same")
+        return Path(text).resolve()
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     race.add_arguments(parser, {name.split()[0] for name in MAKERS})
     parser.add_argument("--net", nargs="+", default=[], metavar="NAME", help="only these nets")
-    parser.add_argument("--only", nargs="+", choices=MAKERS, default=list(MAKERS))
+    parser.add_argument("--only", nargs="+", choices=MAKERS, metavar="CONTENDER")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
-    parser.add_argument("--threads", type=int, nargs="+", default=[race.THREADS])
+    parser.add_argument("--threads", type=int, nargs="+")
     parser.add_argument("--train", action="store_true", help="time training steps instead")
-    parser.add_argument("--markdown", metavar="FILE", help="write the milliseconds as a table")
+    parser.add_argument("--csv", type=race.writable, metavar="FILE", help="write the milliseconds")
+    parser.add_argument("--against", type=checkout, metavar="FOLDER", help="another checkout")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="with --against: how often to start anew"
+    )
     return parser, parser.parse_args()
+
+
+def completed(parser, args):
+    """Check the options against each other, and fill in those that were not given."""
+    import gluon_same  # isort: skip  first: it readies NumPy for MXNet
+    from architectures import NETS
+
+    if not set(args.net) <= set(NETS):
+        parser.error(f"--net {' '.join(args.net)}: the nets are {', '.join(NETS)}")
+    allowed = [name for name in MAKERS if not args.train or name in OURS]
+    if args.against is not None:
+        allowed = [name for name in allowed if name in (*OURS, *DEPLOYED)]
+    elif args.processes != 1:
+        parser.error("--processes requires --against")
+    default = allowed if args.against is None else [name for name in COMPARED if name in allowed]
+    args.only = default if args.only is None else [name for name in args.only if name in allowed]
+    if not args.only:
+        parser.error(f"--only: the contenders here are {', '.join(allowed)}")
+    args.net = args.net or list(NETS)
+    args.threads = args.threads or [race.THREADS if args.against is None else 1]
+    args.root = Path(gluon_same.__file__).resolve().parents[1]
+    return args
 
 
 def main():
@@ -345,30 +209,36 @@ def main():
     if args.serve:
         race.serve(MAKERS[args.serve])
         return
-    import gluon_same  # noqa: F401  isort: skip  first: it readies NumPy for MXNet
-    from architectures import NETS
-
-    if not set(args.net) <= set(NETS):
-        parser.error(f"--net {' '.join(args.net)}: the nets are {', '.join(NETS)}")
-    chosen, results, processors = dict(args.python), {}, sorted(os.sched_getaffinity(0))
-    only = [n for n in args.only if not args.train or n in OURS]
-    pythons = {name: chosen.get(name.split()[0], sys.executable) for name in only}
+    args = completed(parser, args)
+    results, processors = {}, sorted(os.sched_getaffinity(0))
     print(race.processor())
+    if args.against is not None:
+        print(f"CPU time, {args.root} / {args.against}")
+        print(" " * 34 + "".join(f"{name:>18}" for name in args.only))
+    onnx = any(name not in (*OURS, *DEPLOYED) for name in args.only)
     with tempfile.TemporaryDirectory() as folder:
-        for threads in args.threads:
+        for threads, name, batch in product(args.threads, args.net, args.batch):
             os.sched_setaffinity(0, processors[:threads])
             race.THREADED["OMP_NUM_THREADS"] = str(threads)
-            for name in args.net or NETS:
-                for batch in args.batch:
-                    label = f"{name} x{batch}, {threads} threads" + (", train" if args.train else "")
-                    contenders = race.start(__file__, pythons)  # anew, to free the memory of the last
-                    job = make_job(folder, name, batch, args.train)
-                    results[label] = compare(contenders, job, args)
-                    show(label, results[label])
-                    for contender in contenders:
-                        contender.stop()
-                    write(results, args)
-    summarize(results)
+            label = f"{name} x{batch}, threads: {threads}" + (", train" if args.train else "")
+            job = make_job(folder, name, batch, args.train, onnx)
+            try:
+                found = compare_often(job, args)
+            except RuntimeError as error:  # a process crashed
+                print(f"{label}: {error}", flush=True)
+                continue
+            results[label] = {"net": name, "batch": batch, "threads": threads, **found}
+            if args.against is None:
+                show(label, found)
+            else:
+                show_ratios(label, found, args)
+            write(results, args)
+    if args.against is None:
+        others = ("stock", "onnxruntime", "deployed")
+        pairs = [(name, other) for name in args.only for other in others if name != other]
+    else:
+        pairs = [(f"new {name}", f"old {name}") for name in args.only]
+    summarize(results, pairs)
 
 
 if __name__ == "__main__":

@@ -39,18 +39,26 @@ KEPT = {
     "MALLOC_TRIM_THRESHOLD_": str(2**33),
     "MALLOC_ARENA_MAX": "1",  # the thresholds do not apply to other arenas
 }
+#: CPU time is that of all threads of a process. Other load of the machine hardly affects it.
+CLOCKS = {"wall": time.perf_counter, "CPU": time.process_time}
 #: Seconds to wait, because threads of the last contender may still spin.
 PAUSE = 0.01
 
 
 class Contender:
-    """A process that makes and times jobs."""
+    """A process that makes and times jobs.
 
-    def __init__(self, name: str, script: str, python: str = sys.executable):
+    It runs the maker ``serves``, by default that of its name. The folder ``path`` comes first where it
+    imports packages.
+    """
+
+    def __init__(self, name, script, python=sys.executable, serves=None, path=None):
         self.name = name
         env = {**os.environ, **THREADED, **KEPT, "TF_CPP_MIN_LOG_LEVEL": "2"}
+        if path is not None:
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(path), env.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
-            [python, script, "--serve", name],
+            [python, script, "--serve", serves or name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if "BENCHMARK_DEBUG" not in os.environ else None,
@@ -90,9 +98,9 @@ def serve(make: Maker) -> None:
                 run = outputs = None
                 run, outputs = make(request["job"])
                 run()
-                np.savez(request["save"], *_aside(outputs))
+                np.savez(request["save"], *in_thread(outputs))
             else:
-                value = _times(run, request["repeats"])
+                value = _times(run, request["repeats"], CLOCKS[request["clock"]])
             answer = {"value": value}
         except Exception as error:  # the parent reports every error
             traceback.print_exc()
@@ -100,7 +108,7 @@ def serve(make: Maker) -> None:
         print(json.dumps(answer), file=answers, flush=True)
 
 
-def _aside(call):
+def in_thread(call, *args):
     """Return the result of a call, run in a thread that ends with it.
 
     To read an array in oneDNN's blocked layout, MXNet starts OpenMP's threads for the reading thread. If
@@ -108,22 +116,17 @@ def _aside(call):
     longer.
     """
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        return pool.submit(call).result()
+        return pool.submit(call, *args).result()
 
 
-def _times(run, repeats):
+def _times(run, repeats, clock):
     run()
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return times
-
-
-def start(script: str, pythons: Dict[str, str]) -> List[Contender]:
-    """Start one process for each contender, with the Python that it names."""
-    return [Contender(name, script, python) for name, python in pythons.items()]
 
 
 def prepare(contenders: List[Contender], job: Dict[str, Any]) -> Dict[str, List[np.ndarray]]:
@@ -145,35 +148,36 @@ def prepare(contenders: List[Contender], job: Dict[str, Any]) -> Dict[str, List[
     return results
 
 
-def race(contenders: List[Contender], seconds: float = 3.0, turns: int = 12) -> Dict[str, float]:
-    """Return the median seconds of each contender, each run for about ``seconds`` in ``turns`` turns."""
+def race(
+    contenders: List[Contender], seconds: float = 3.0, turns: int = 12, clock: str = "wall"
+) -> Dict[str, float]:
+    """Return the seconds of each contender, each run for about ``seconds`` in ``turns`` turns.
+
+    The seconds are the median of wall time, or the least CPU time.
+    """
     times = {contender.name: [] for contender in contenders}
     repeats = {}
     for contender in contenders:
-        once = min(contender.ask(repeats=2))
+        once = min(contender.ask(repeats=2, clock="wall"))
         repeats[contender.name] = max(1, round(seconds / turns / once))
     for turn in range(turns):
         # Vary the order, because a contender may affect the next one.
         for contender in random.Random(turn).sample(contenders, len(contenders)):
             time.sleep(PAUSE)
-            times[contender.name] += contender.ask(repeats=repeats[contender.name])
-    return {name: statistics.median(t) for name, t in times.items()}
+            times[contender.name] += contender.ask(repeats=repeats[contender.name], clock=clock)
+    best = statistics.median if clock == "wall" else min
+    return {name: best(found) for name, found in times.items()}
 
 
-def relative_error(got: List[np.ndarray], want: List[np.ndarray]) -> float:
-    """Return the norm of the difference over the norm, the largest of all outputs.
-
-    The result is infinite if shapes differ. Norms are compared because rounding may decide which of two
-    elements is the maximum, and so where a gradient goes.
-    """
-    if [x.shape for x in got] != [x.shape for x in want]:
-        return np.inf
-    errors = [np.linalg.norm(x - y) / np.linalg.norm(y) for x, y in zip(got, want)]
-    return float(np.max(errors))
+def writable(text: str) -> str:
+    """Parse an argument that is the path of a file to write."""
+    if not os.path.isdir(os.path.dirname(os.path.abspath(text))):
+        raise argparse.ArgumentTypeError(f"{text!r} is in a folder that does not exist")
+    return text
 
 
-def add_python(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Declare ``--python NAME=PATH``, for the contenders in ``names``."""
+def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Declare the options of all races, with ``--python NAME=PATH`` for the contenders in ``names``."""
 
     def python(text):
         name, _, path = text.partition("=")
@@ -184,33 +188,25 @@ def add_python(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
             )
         return name, path
 
-    parser.add_argument("--python", type=python, action="append", default=[], metavar="NAME=PATH")
-
-
-def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Declare the options of all races, for the contenders in ``names``."""
-
-    def writable(text):
-        if not os.path.isdir(os.path.dirname(os.path.abspath(text))):
-            raise argparse.ArgumentTypeError(f"{text!r} is in a folder that does not exist")
-        return text
-
     def seconds(text):
         if not 0 < float(text) < 3600:
             raise argparse.ArgumentTypeError(f"{text!r} is not above 0 and below 3600")
         return float(text)
 
-    add_python(parser, names)
+    parser.add_argument("--python", type=python, action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--seconds", type=seconds, default=3.0, help="seconds for each contender")
-    parser.add_argument("--json", type=writable, metavar="FILE", help="write the medians, in seconds")
+    parser.add_argument(
+        "--json", type=writable, metavar="FILE", help="write times, in seconds, and errors"
+    )
     parser.add_argument("--serve", help=argparse.SUPPRESS)
 
 
 def processor() -> str:
-    """Describe the machine: the number of threads and the widest vectors."""
+    """Describe the machine by its widest vectors."""
     with open("/proc/cpuinfo") as file:
         flags = next((line for line in file if line.startswith("flags")), "").split()
     vectors = [
         flag for flag in ("amx_tile", "avx512_bf16", "avx512_vnni", "avx512f", "avx2") if flag in flags
     ]
-    return f"{THREADS} threads, {', '.join(vectors[:3]) or 'no AVX2'}"
+    limit = os.environ.get("DNNL_MAX_CPU_ISA")
+    return (", ".join(vectors[:3]) or "no AVX2") + (f", limited to {limit}" if limit else "")

@@ -6,7 +6,7 @@ import pytest
 
 from gluon_same import functional, nn
 from gluon_same.onnx import export_model
-from tests.onnx_files import close, operators, reader, ready
+from onnx_files import close, operators, reader, ready
 
 SHAPES = [(2, 4, 6, 5), (1, 4, 8, 7)]
 
