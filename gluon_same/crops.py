@@ -15,6 +15,7 @@ from .lowering.plan import crop_axis
 
 #: Elementwise operators of one input, which commute with a slice.
 ELEMENTWISE = {"Activation", "LeakyReLU", "clip", "relu", "sigmoid", "tanh", "hard_sigmoid", "softsign"}
+ELEMENTWISE |= {"_mul_scalar", "_div_scalar", "_plus_scalar", "_minus_scalar"}
 
 #: Values of ``layout`` with the channels first.
 FIRST = (None, "None", "NCW", "NCHW", "NCDHW")
@@ -94,7 +95,12 @@ def crop_before_pooling(graph: Graph, node: Node, normalized: bool = False) -> O
         return None
     kernel = node.get("kernel")
     ones = (1,) * len(kernel)
-    window = kernel, node.get("stride") or ones, node.get("dilate") or ones, node.get("pad") or (0,) * len(ones)
+    window = (
+        kernel,
+        node.get("stride") or ones,
+        node.get("dilate") or ones,
+        node.get("pad") or (0,) * len(ones),
+    )
     cuts = []
     for k, s, d, own, n, *pair in zip(*window, size[2:], width[4::2], width[5::2]):
         padding = pair[0] + own, pair[1] + own

@@ -214,4 +214,3 @@ def _counts(parameter):
 
 def _trains(parameter):
     return parameter.grad_req != "null"
-

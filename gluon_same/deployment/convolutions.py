@@ -4,15 +4,14 @@ from typing import Optional
 
 import numpy as np
 
-from .activations import TO_FIRST, TO_LAST
 from .fold_batchnorm import weights_of, with_weights
 from ..graph import Entry, Graph, Node
 
 #: Maximum number of concatenated inputs that are convolved separately.
 MOST_PARTS = 4
 
-#: oneDNN's vectorized convolutions require this number of output channels.
-LEAST_CHANNELS = 8
+#: Axes of the transposes to channels last and back to channels first.
+TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 
 
 def transpose_by_dense(graph: Graph, node: Node) -> Optional[Entry]:
@@ -62,34 +61,3 @@ def convolve_parts(graph: Graph, node: Node) -> Optional[Entry]:
         total = found if total is None else graph.new("elemwise_add", node, [total, found])
         at += shape[1]
     return total
-
-
-def grow_outputs(graph: Graph, node: Node) -> Optional[Entry]:
-    """Add zeros to the weights of a convolution with few output channels, and drop these channels."""
-    filters = int(node.get("num_filter", 0))
-    if node.op != "Convolution" or node.get("num_group", 1) != 1 or filters >= LEAST_CHANNELS:
-        return None
-    weight, bias = weights_of(graph, node)
-    if weight is None or weight.ndim != 4:
-        return None
-    more = LEAST_CHANNELS - filters
-    weight = np.pad(weight, [(0, more), *((0, 0),) * 3])
-    bias = np.pad(bias, (0, more))
-    grown = with_weights(graph, node, node.inputs[0], weight, bias, num_filter=LEAST_CHANNELS)
-    return graph.new("slice_axis", node, [grown], axis=1, begin=0, end=filters)
-
-
-def activate_grown(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move an activation before the slice of :func:`grow_outputs` so that fusion merges it."""
-    cut = node.inputs[0].node if node.op == "Activation" else node
-    if cut.op != "slice_axis" or cut is node or graph.uses(node.inputs[0]) > 1:
-        return None
-    source = graph.shape(cut.inputs[0])
-    if cut.get("axis") != 1 or source is None or source[1] > LEAST_CHANNELS:
-        return None
-    active = graph.new(node.op, node, [cut.inputs[0]], **node.attrs)
-    return graph.new(cut.op, cut, [active], **cut.attrs)
-
-
-#: Rules that grow outputs, and compute the activations after them on the grown outputs.
-GROW_OUTPUTS = (grow_outputs, activate_grown)

@@ -4,16 +4,11 @@ from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
+from ..crops import sink_normalized
 from ..graph import Entry, Graph, Node, scalar
 
 #: Maps operators with a weight to the weight's output axis.
 LAYERS = {"Convolution": 0, "Deconvolution": 1, "FullyConnected": 0}
-
-#: Elementwise operators, which commute with a slice.
-ELEMENTWISE = {"Activation", "LeakyReLU", "clip", "relu", "sigmoid", "tanh"}
-
-#: Operators do not move before a slice that keeps less than this fraction of its input.
-KEPT = 0.7
 
 
 class Affine(NamedTuple):
@@ -84,30 +79,6 @@ def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
     return with_weights(graph, node, found.data, (rows * scale).reshape(weight.shape), bias)
 
 
-def hoist(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move an elementwise or per-channel operator before a slice so that the layer there absorbs it."""
-    change = affine(graph, node)
-    if change is None and (node.op not in ELEMENTWISE or len(node.inputs) > 1):
-        return None
-    data = node.inputs[0] if change is None else change.data
-    cut, place = data.node, node.inputs.index(data)
-    if cut.op not in ("slice", "slice_axis") or graph.uses(data) > 1:
-        return None
-    source = cut.inputs[0]
-    if source.node.op not in LAYERS or graph.uses(source) > 1:
-        return None
-    before, after = graph.shape(source), graph.shape(data)
-    if before is None or after is None or np.prod(after) < KEPT * np.prod(before):
-        return None
-    axis = None if change is None else change.axis
-    # A step may reverse the channels.
-    if axis is not None and (before[axis] != after[axis] or any(cut.get("step") or ())):
-        return None
-    inputs = [source if i == place else entry for i, entry in enumerate(node.inputs)]
-    moved = graph.new(node.op, node, inputs, **node.attrs)
-    return graph.new(cut.op, cut, [moved], **cut.attrs)
-
-
 def _normalization(graph, node):
     parameters = [graph.param(entry) for entry in node.inputs[1:5]]
     shape = graph.shape(node.inputs[0])
@@ -172,4 +143,4 @@ def with_weights(
 
 
 #: The rules in the order in which they are tried.
-RULES = (hoist, fold_after, fold_before)
+RULES = (sink_normalized, fold_after, fold_before)

@@ -8,7 +8,7 @@ import numpy as np
 from .. import crops
 from ..graph import Graph, Rule
 from ..progress import Progress
-from . import activations, clean, convolutions, fold_batchnorm, gates, windows
+from . import activations, clean, convolutions, fold_batchnorm, gates, pools, windows
 from .bfloat16 import to_bfloat16
 from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
 from .int8 import to_int8
@@ -51,17 +51,14 @@ _FLOAT32, _INT8 = ("float32",), ("int8",)
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
     Pass("drop and fold constants", clean.RULES),
-    Pass("move crops", crops.INFERENCE),
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
-    Pass("grow kernels", [windows.grow_kernel], onednn=True, choice=True, default=False),
     Pass("fold normalizations", _FOLD),
+    Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
     Pass("transpose by dense layers", [convolutions.transpose_by_dense], *_CHOICE, True, _FLOAT32),
     Pass("convolve parts", [convolutions.convolve_parts], *_CHOICE, True, _FLOAT32),
-    Pass("grow outputs", convolutions.GROW_OUTPUTS, *_CHOICE, False, _FLOAT32),
+    Pass("pool in blocks", [pools.pool_in_blocks], *_CHOICE, False),
     Pass("scale by normalizations", [gates.scale_by_normalization], *_CHOICE, True, _FLOAT32),
-    Pass("gates channels last", activations.CHANNELS_LAST, *_CHOICE, False, _FLOAT32),
-    Pass("gates in plain memory", [activations.gate_in_plain_memory], *_CHOICE, False, _FLOAT32),
     # MXNet cannot quantize a tensor and its activation in different layouts.
     Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=_INT8),
 )

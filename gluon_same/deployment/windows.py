@@ -8,12 +8,15 @@ from .fold_batchnorm import weights_of, with_weights
 from ..graph import Entry, Graph, Node
 
 
-def grow_kernel(graph: Graph, node: Node) -> Optional[Entry]:
-    """Enlarge the kernel of a convolution whose result is sliced or whose input is padded.
+def grow_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
+    """Enlarge the kernel of a depthwise convolution whose result is sliced or whose input is padded.
 
     Zeros are added to the kernel at the end that has less padding. The operator then pads both ends
     equally, and no result is computed and then sliced away, or copied.
     """
+    layer = node.inputs[0].node if node.op == "slice" else node
+    if layer.op != "Convolution" or layer.get("num_group", 1) != layer.get("num_filter"):
+        return None
     found = _cut(graph, node) if node.op == "slice" else _padded(graph, node)
     if found is None or min(map(min, found[2])) < 0:
         return None
@@ -24,14 +27,6 @@ def grow_kernel(graph: Graph, node: Node) -> Optional[Entry]:
     pad = tuple(map(max, paddings))
     weight = np.pad(weight, [(0, 0), (0, 0), *((p - b, p - a) for p, (b, a) in zip(pad, paddings))])
     return with_weights(graph, layer, data, weight, bias, kernel=weight.shape[2:], pad=pad)
-
-
-def grow_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
-    """Apply :func:`grow_kernel` to depthwise convolutions, whose kernels cost little."""
-    layer = node.inputs[0].node if node.op == "slice" else node
-    if layer.op != "Convolution" or layer.get("num_group", 1) != layer.get("num_filter"):
-        return None
-    return grow_kernel(graph, node)
 
 
 def _cut(graph, node):

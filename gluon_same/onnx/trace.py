@@ -243,4 +243,3 @@ def _named(outputs, inputs):
     if plain and all(name.endswith("_output") and name not in inputs for name in names):
         return outputs
     return [mx.sym.identity(part) for x in outputs for part in x]
-

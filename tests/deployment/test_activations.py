@@ -67,38 +67,3 @@ def test_a_swish_is_put_in_plain_memory_once(turn):
     rules = [activations.gate_in_plain_memory]
     found = rewritten(symbol, rules, (1, 3, 4, 4))
     assert found == ["Convolution", "transpose", "Activation", "elemwise_mul"]
-
-
-def swish(x):
-    return x * F.Activation(x, act_type="sigmoid")
-
-
-def squeeze_excite(kernel=1):
-    y = swish(convolution(X, kernel=3))
-    gate = F.Pooling(y, global_pool=True, pool_type="avg", kernel=(1, 1))
-    gate = F.Activation(convolution(gate), act_type="sigmoid")
-    return convolution(F.broadcast_mul(y, gate), 4, kernel)
-
-
-@pytest.mark.parametrize("batch", [1, 3])
-def test_gates_before_pointwise_convolutions_are_channels_last(batch):
-    found = rewritten(squeeze_excite(), activations.CHANNELS_LAST, (batch, 3, 9, 8))
-    assert found.count("transpose") == 2 and "FullyConnected" in found and "Pooling" not in found
-    symbol = convolution(swish(convolution(X, no_bias=True)), 4, no_bias=True)
-    assert rewritten(symbol, activations.CHANNELS_LAST, (batch, 3, 9, 8)) == [
-        *("Convolution", "transpose", "Activation", "elemwise_mul", "FullyConnected", "transpose")
-    ]
-
-
-@pytest.mark.parametrize(
-    "symbol",
-    [
-        squeeze_excite(kernel=3),
-        swish(convolution(X)),
-        convolution(swish(convolution(X)), kernel=3),
-        convolution(swish(convolution(X)), num_group=2),
-        convolution(swish(convolution(X)), stride=(2, 2)),
-    ],
-)
-def test_gates_before_others_stay(symbol):
-    assert "transpose" not in rewritten(symbol, activations.CHANNELS_LAST, (2, 3, 9, 9))

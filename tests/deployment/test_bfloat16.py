@@ -2,11 +2,13 @@
 
 import mxnet as mx
 import numpy as np
+import pytest
 
 from gluon_same.deployment.bfloat16 import to_bfloat16
 from gluon_same.deployment.running import error, outputs
 from graphs import graph_of, operators
 
+pytestmark = pytest.mark.usefixtures("bfloat16")
 F, X = mx.sym, mx.sym.var("data0")
 
 

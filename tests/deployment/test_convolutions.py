@@ -65,17 +65,3 @@ def test_other_concatenations_stay(make):
 def test_concatenated_rows_stay():
     symbol = F.Convolution(F.concat(X, X, dim=2), kernel=(3, 3), num_filter=4)
     assert "Concat" in rewritten(symbol, [convolutions.convolve_parts], (1, 2, 6, 5))
-
-
-@pytest.mark.parametrize("batch", [1, 8])
-def test_few_outputs_grow(batch):
-    symbol = F.Convolution(X, kernel=(3, 3), num_filter=3, no_bias=True)
-    symbol = F.Activation(symbol, act_type="sigmoid")
-    found = rewritten(symbol, convolutions.GROW_OUTPUTS, (batch, 5, 6, 7))
-    assert found == ["Convolution", "Activation", "slice_axis"]
-
-
-@pytest.mark.parametrize("filters, groups", [(8, 1), (3, 3)])
-def test_other_outputs_stay(filters, groups):
-    symbol = F.Convolution(X, kernel=(3, 3), num_filter=filters, num_group=groups)
-    assert rewritten(symbol, convolutions.GROW_OUTPUTS, (1, 3, 6, 7)) == ["Convolution"]

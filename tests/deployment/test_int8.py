@@ -83,17 +83,17 @@ def returned_and_used(F, y):
     ],
     ids=["twice", "activation twice", "returned and used"],
 )
-def test_results_that_are_returned_twice_or_used_too(int8, make, results):
+def test_results_that_are_returned_twice_or_used_too(exact_int8, make, results):
     net = gluon.nn.HybridSequential()
     net.add(make(), gluon.nn.HybridLambda(results))
     net.initialize()
     x = mx.nd.random.normal(shape=(4, 8, 2, 2))
-    block = gluon_same.deploy(net, x.shape, dtype=int8, data=x, tune=False)
+    block = gluon_same.deploy(net, x.shape, dtype=exact_int8, data=x, tune=False)
     for found, want in zip(block(x), net(x)):
         np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=0.05 * want.max().asscalar())
 
 
-def test_a_dense_result_that_several_layers_use(int8):
+def test_a_dense_result_that_several_layers_use(exact_int8):
     class Net(gluon.HybridBlock):
         def __init__(self):
             super().__init__()
@@ -109,12 +109,12 @@ def test_a_dense_result_that_several_layers_use(int8):
     net.initialize()
     x = mx.nd.random.normal(shape=(3, 8, 4, 8))
     net(x)
-    block = gluon_same.deploy(net, x.shape, dtype=int8, data=x, tune=False)
+    block = gluon_same.deploy(net, x.shape, dtype=exact_int8, data=x, tune=False)
     for found, want in zip(block(x), net(x)):
         np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=0.05 * want.max().asscalar())
 
 
-def test_inputs_without_use(int8):
+def test_inputs_without_use(exact_int8):
     class Net(gluon.HybridBlock):
         def __init__(self):
             super().__init__()
@@ -126,7 +126,7 @@ def test_inputs_without_use(int8):
     net, shapes = Net(), [(1, 5), (1, 2, 6, 6)]
     net.initialize()
     batch = tuple(mx.nd.random.uniform(shape=shape) for shape in shapes)
-    deployed = gluon_same.deploy(net, *shapes, dtype=int8, data=[batch], tune=False)
+    deployed = gluon_same.deploy(net, *shapes, dtype=exact_int8, data=[batch], tune=False)
     want = net(*batch).asnumpy()
     np.testing.assert_allclose(deployed(*batch).asnumpy(), want, atol=0.02 * abs(want).max())
 

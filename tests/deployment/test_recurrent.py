@@ -108,7 +108,7 @@ def test_a_layer_in_a_loop_and_outside_serves_every_size():
         np.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_int8_leaves_recurrent_layers_in_float32(int8):
+def test_int8_leaves_recurrent_layers_in_float32(exact_int8):
     net = nn.HybridSequential()
     net.add(nn.Conv2D(8, 3, padding="same"), nn.HybridLambda(lambda F, x: F.reshape(x, (0, 8, -1))))
     net.add(nn.Conv1D(8, 3, padding="same"), rnn.LSTM(8, layout="NTC"), nn.Dense(4))

@@ -12,43 +12,46 @@ F, X = mx.sym, mx.sym.var("data0")
 
 @pytest.mark.parametrize("size", [(9, 9), (8, 11), (12, 7)])
 @pytest.mark.parametrize("kernel, stride", [(3, 2), (2, 1), (4, 2), (5, 2), ((4, 1), 1), (5, 3)])
-@pytest.mark.parametrize("groups", [1, 4])
-def test_same_windows_are_one_operator(size, kernel, stride, groups):
+def test_same_windows_are_one_operator(size, kernel, stride):
     kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
-    weight = F.var("w", shape=(4, 4 // groups, *kernel))
+    weight = F.var("w", shape=(4, 1, *kernel))
     symbol = functional.convolution(
-        *(F, X, weight), kernel=kernel, num_filter=4, num_group=groups, stride=stride, in_size=size
+        *(F, X, weight), kernel=kernel, num_filter=4, num_group=4, stride=stride, in_size=size
     )
-    assert rewritten(symbol, [windows.grow_kernel], (2, 4, *size)) == ["Convolution"]
+    assert rewritten(symbol, [windows.grow_depthwise], (2, 4, *size)) == ["Convolution"]
 
 
-@pytest.mark.parametrize("shape, before, after", [((2, 3, 9), 2, 0), ((1, 3, 8, 8), 1, 2)])
+@pytest.mark.parametrize("shape, before, after", [((2, 4, 9), 2, 0), ((1, 4, 8, 8), 1, 2)])
 def test_padded_windows(shape, before, after):
     ndim = len(shape) - 2
-    weight = F.var("w", shape=(4, 3, *(3,) * ndim))
+    weight = F.var("w", shape=(4, 1, *(3,) * ndim))
     if ndim == 1:
         x = F.reshape(X, shape=(0, 0, 1, -1))
         x = F.Pad(x, mode="constant", pad_width=(0, 0, 0, 0, 0, 0, before, after))
-        y = F.Convolution(x, F.expand_dims(weight, 2), kernel=(1, 3), num_filter=4, no_bias=True)
-        assert graph_of(y, shape).rewrite(windows.grow_kernel) == 0  # its weight is computed
+        y = F.Convolution(
+            x, F.expand_dims(weight, 2), kernel=(1, 3), num_filter=4, num_group=4, no_bias=True
+        )
+        assert graph_of(y, shape).rewrite(windows.grow_depthwise) == 0  # its weight is computed
         return
     x = F.Pad(X, mode="constant", pad_width=(0, 0, 0, 0, *(before, after) * ndim))
-    y = F.Convolution(x, weight, kernel=(3,) * ndim, num_filter=4, no_bias=True)
-    assert rewritten(y, [windows.grow_kernel], shape) == ["Convolution"]
+    y = F.Convolution(x, weight, kernel=(3,) * ndim, num_filter=4, num_group=4, no_bias=True)
+    assert rewritten(y, [windows.grow_depthwise], shape) == ["Convolution"]
 
 
 @pytest.mark.parametrize("change", [dict(mode="edge"), dict(constant_value=1.0)])
 def test_other_pads_stay(change):
     given = {**dict(mode="constant", pad_width=(0, 0, 0, 0, 0, 1, 0, 1)), **change}
-    symbol = F.Convolution(F.Pad(X, **given), kernel=(3, 3), num_filter=4)
-    assert graph_of(symbol, (1, 3, 9, 9)).rewrite(windows.grow_kernel) == 0
+    symbol = F.Convolution(F.Pad(X, **given), kernel=(3, 3), num_filter=4, num_group=4)
+    assert graph_of(symbol, (1, 4, 9, 9)).rewrite(windows.grow_depthwise) == 0
 
 
 def test_a_slice_of_channels_stays():
     symbol = F.slice(
-        F.Convolution(X, kernel=(3, 3), num_filter=4), begin=(None, 1, 1, 1), end=(None,) * 4
+        F.Convolution(X, kernel=(3, 3), num_filter=4, num_group=4),
+        begin=(None, 1, 1, 1),
+        end=(None,) * 4,
     )
-    assert graph_of(symbol, (1, 3, 9, 9)).rewrite(windows.grow_kernel) == 0
+    assert graph_of(symbol, (1, 4, 9, 9)).rewrite(windows.grow_depthwise) == 0
 
 
 def test_only_depthwise_kernels_grow():
