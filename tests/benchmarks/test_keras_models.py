@@ -8,6 +8,7 @@ import pytest
 
 import keras_check
 import keras_models
+from scripts import run
 
 
 def result(**errors):
@@ -65,7 +66,7 @@ def test_distances_are_relative_to_the_largest_value():
     assert keras_check.distance(np.ones(3), np.ones(2)) == float("inf")
 
 
-def test_results_are_kept_and_shown(run, tmp_path):
+def test_results_are_kept_and_shown(tmp_path):
     file, table = tmp_path / "results.json", tmp_path / "table.csv"
     file.write_text(json.dumps({"3.15 Net": result()}))
     assert run("keras_models.py", "--json", file, "--csv", table).returncode == 0
@@ -73,6 +74,6 @@ def test_results_are_kept_and_shown(run, tmp_path):
     assert rows == list(keras_models.table({"3.15 Net": result()}))
 
 
-def test_a_python_that_does_not_exist_is_named(run):
+def test_a_python_that_does_not_exist_is_named():
     done = run("keras_models.py", "--python", "/no/such")
     assert done.returncode == 2 and "'/no/such' is not a program" in done.stderr

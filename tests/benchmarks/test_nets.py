@@ -16,8 +16,7 @@ import architectures
 import gluon_same
 import nets
 import pad_first
-
-ROOT = Path(nets.__file__).parents[1]
+from scripts import ROOT, run
 
 
 @pytest.mark.parametrize(
@@ -34,12 +33,12 @@ ROOT = Path(nets.__file__).parents[1]
         (["--processes", "2"], "--processes requires --against"),
     ],
 )
-def test_bad_options_are_named(run, options, words):
+def test_bad_options_are_named(options, words):
     done = run("nets.py", *options)
     assert done.returncode == 2 and words in done.stderr
 
 
-def test_a_net_in_several_contenders(run, tmp_path):
+def test_a_net_in_several_contenders(tmp_path):
     file, table = tmp_path / "times.json", tmp_path / "table.csv"
     names = ["stock", "padding first", "deployed", "onnxruntime"]
     done = run(
@@ -56,7 +55,7 @@ def test_a_net_in_several_contenders(run, tmp_path):
     assert row[:3] == ["ConvAutoencoder", "1", "1"] and all(float(cell) > 0 for cell in row[3:])
 
 
-def test_two_checkouts(run, tmp_path):
+def test_two_checkouts(tmp_path):
     """The other checkout is a copy whose convolutions are wrong, and which cannot deploy."""
     package = tmp_path / "gluon_same"
     package.mkdir()
