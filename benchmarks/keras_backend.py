@@ -1,26 +1,30 @@
 """Time stock keras-mxnet against corrected keras-mxnet, on the same models in one run.
 
     python benchmarks/keras_backend.py [--format channels_first] [--filter conv] [--repeats 30]
+        [--csv FILE]
 
 Each row is one model, built with stock keras-mxnet 2.2.4.3 and again after
 ``gluon_same.keras_backend.mxnet_backend.install()``. The two take turns. *predict* is one forward pass
-of the bound module, *train* one ``train_on_batch``. The table shows medians in milliseconds, and the
-ratio of corrected to stock. In rows marked *, stock keras-mxnet has the right numbers.
+of the bound module, *train* one ``train_on_batch``. The table shows the ratios of their medians,
+corrected over stock, and whether the numbers of stock keras-mxnet are right or wrong.
 """
 
 import argparse
+import csv
 import os
 import statistics
+import sys
 import tempfile
 import time
 import warnings
+from contextlib import nullcontext
 
 from gluon_same.keras_backend import mxnet_backend
 
 import mxnet as mx  # isort: skip  after gluon_same, which prepares NumPy for it
 import numpy as np
 
-BATCH = 4
+BATCH, STOCK = 4, {True: "right", False: "wrong"}
 
 
 def conv(filters, kernel, stride=1, rank=2):
@@ -140,32 +144,34 @@ def compare(keras, row, data_format, repeats):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--format", default="channels_last", choices=["channels_last", "channels_first"])
+    formats = ["channels_last", "channels_first"]
+    parser.add_argument("--format", nargs="+", default=formats, choices=formats)
     parser.add_argument("--filter", default="", help="only rows whose name contains this")
     parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--csv", metavar="FILE", help="write the table to a file")
     options = parser.parse_args()
     os.environ.setdefault("KERAS_HOME", tempfile.mkdtemp())
     with mxnet_backend.installed():
         import keras
     warnings.simplefilter("ignore")
-    print(f"| {options.format} | predict | corrected | ratio | train | corrected | ratio |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    ratios = {True: ([], []), False: ([], [])}
-    for row in ROWS:
-        if options.filter not in row[0]:
-            continue
-        cells = []
-        for found, pair in zip(ratios[row[3]], compare(keras, row, options.format, options.repeats)):
-            if pair is None:
-                cells.append("| | ")
-                continue
-            found.append(pair[1] / pair[0])
-            cells.append("{:.2f} | {:.2f} | {:.2f}".format(*pair, found[-1]))
-        print(f"| {row[0]}{' *' if row[3] else ''} | {' | '.join(cells)} |", flush=True)
-    for alike, lists in ratios.items():
-        means = [f"{statistics.geometric_mean(found):.2f}" for found in lists if found]
-        what = "right" if alike else "wrong"
-        print(f"geometric means of the ratios, rows that are {what} as it comes: {', '.join(means)}")
+    with open(options.csv, "w", newline="") if options.csv else nullcontext(sys.stdout) as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["format", "model", "stock", "predict", "train"])
+        for data_format in options.format:
+            found = {True: ([], []), False: ([], [])}
+            for row in ROWS:
+                if options.filter not in row[0]:
+                    continue
+                pairs = compare(keras, row, data_format, options.repeats)
+                ratios = [pair and pair[1] / pair[0] for pair in pairs]
+                for every, ratio in zip(found[row[3]], ratios):
+                    every += [ratio] * (ratio is not None)
+                cells = ["" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
+                table.writerow([data_format, row[0], STOCK[row[3]], *cells])
+                file.flush()
+            for right, lists in found.items():
+                means = [f"{statistics.geometric_mean(every):.2f}" for every in lists if every]
+                print(f"{data_format}, stock {STOCK[right]}: geometric means {', '.join(means)}")
 
 
 if __name__ == "__main__":

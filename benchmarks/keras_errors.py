@@ -5,7 +5,7 @@
 Each row is one layer of ``tests/golden/keras_cases.py``, computed by keras-mxnet 2.2.4.3 and compared
 with TensorFlow's Keras 2.15 with the same weights. ``--all`` shows every wrong layer instead of one for
 each kind of fault. After ``gluon_same.keras_backend.mxnet_backend.install()`` all results match, as
-``tests/keras/test_layers.py`` checks.
+``tests/keras_backend/test_layers.py`` checks.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from gluon_same.keras_backend import mxnet_backend
 import numpy as np  # isort: skip  after gluon_same
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "keras")]
+sys.path[:0] = [str(TESTS), str(TESTS / "keras_backend")]
 
 from golden import keras_cases as cases  # noqa: E402
 from helpers import GOLDEN, predict_case  # noqa: E402

@@ -1,7 +1,7 @@
 """Compare nets of keras.applications, read by gluon_same.keras.load_model, with Keras.
 
     python benchmarks/keras_models.py --python K2/bin/python [--python K3/bin/python ...]
-        [--nets MobileNet VGG16 ...] [--json FILE] [--table FILE]
+        [--nets MobileNet VGG16 ...] [--json FILE] [--csv FILE]
 
 ``--python`` is the interpreter of an environment with TensorFlow and Keras 2.15 or 3. There, each
 net, with and without its top, gets random weights, is saved and reloaded, and computes outputs at
@@ -10,31 +10,32 @@ specialized, and in onnxruntime at both sizes. It also trains three nets for one
 distance from Keras' float64 net, relative to the largest value. The limit is 1e-5, or three times the
 distance of Keras' float32 net.
 
-Results are written to the JSON file net by net, and nets that it already contains are not run again.
-The table shows the larger error of the two sizes, marks errors that are too large with ``!``, and lists
-failures. ``read`` is the time that h5py takes to read the arrays of the file, ``load`` is the time of
-load_model, and ``ONNX`` is the time of the export.
+Results are written to the JSON file net by net, with seconds: of h5py to read the arrays of the file, of
+load_model, and of the export. Nets that the file already contains are not run again. The table shows the
+larger error of the two sizes.
 """
 
 import argparse
+import csv
 import json
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MAKER, CHECKER = HERE / "make_application.py", HERE / "keras_check.py"
 TRAINED = ["MobileNetV2", "ResNet50", "Xception"]
 LIMIT, TIMES = 1e-5, 3
-COLUMNS = ["hybridized", "specialized", "ONNX file"]
+COLUMNS, TRAINING = ["hybridized", "specialized", "ONNX file"], ["training", "stepped"]
 
 
 def allowed(errors, kind):
     """Return the largest allowed errors of a net, by size."""
-    own = errors.get(f"float32 {kind}" if kind in ("training", "stepped") else "float32", [])
+    own = errors.get(f"float32 {kind}" if kind in TRAINING else "float32", [])
     return [max(LIMIT, TIMES * each) for each in own]
 
 
@@ -44,43 +45,30 @@ def exceeds(errors, kind):
     return not got or any(not error <= limit for error, limit in zip(got, allowed(errors, kind)))
 
 
-def cell(errors, kind):
-    if kind not in errors:
-        return "failed"
-    return f"{max(errors[kind]):.1e}" + ("!" if exceeds(errors, kind) else "")
-
-
-def seconds_cell(seconds, key):
-    return f"{seconds[key]:.2f}" if key in seconds else "-"
+def passed(found):
+    """Return whether all errors are within the limits."""
+    kinds = COLUMNS + [kind for kind in TRAINING if f"float32 {kind}" in found["errors"]]
+    return not found["failed"] and not any(exceeds(found["errors"], kind) for kind in kinds)
 
 
 def table(results):
-    """Return the results as a table in Markdown, with the failures below it."""
-    lines = [
-        f"| Keras | net | file | weights | Keras float32 | {' | '.join(COLUMNS)} "
-        "| read, s | load, s | ONNX, s |",
-        "| --- " * 11 + "|",
-    ]
-    failed, training = [], []
+    """Return the rows of the table, the first with the titles: the larger error of the two sizes."""
+    yield ["Keras", "net", "file", "weights", "Keras in float32", *COLUMNS, "passed"]
     for key, found in results.items():
-        keras, net = key.split(" ", 1)
-        errors, seconds = found["errors"], found["seconds"]
-        cells = [keras, net, found["file"], f"{found['floats'] / 1e6:.1f} M", cell_of_own(errors)]
-        cells += [cell(errors, kind) for kind in COLUMNS]
-        cells += [seconds_cell(seconds, kind) for kind in ("read", "load", "ONNX")]
-        lines.append("| " + " | ".join(cells) + " |")
-        failed += [f"- {key}, {what}: {words[:300]}" for what, words in found["failed"].items()]
-        if "training" in errors:
-            cells = [keras, net, *(cell(errors, kind) for kind in ("training", "stepped"))]
-            training.append("| " + " | ".join(cells) + " |")
-    if training:
-        head = ["| Keras | net | training mode | after a step of SGD |", "| --- | --- | --- | --- |"]
-        lines += ["", *head, *training]
-    return "\n".join([*lines, *([""] if failed else []), *failed])
+        largest = {kind: f"{max(errors):.1e}" for kind, errors in found["errors"].items()}
+        errors = [largest.get(kind, "") for kind in ("float32", *COLUMNS)]
+        weights, verdict = f"{found['floats'] / 1e6:.1f} M", "yes" if passed(found) else "no"
+        yield [*key.split(" ", 1), found["file"], weights, *errors, verdict]
 
 
-def cell_of_own(errors):
-    return f"{max(errors['float32']):.1e}"
+def remarks(results):
+    """Return what the table does not show: failures, and errors after training."""
+    for key, found in results.items():
+        for what, words in found["failed"].items():
+            yield f"{key}, {what}: {words[:300]}"
+        if "training" in found["errors"]:
+            training, stepped = (max(found["errors"][kind]) for kind in TRAINING)
+            yield f"{key}: {training:.1e} in training mode, {stepped:.1e} after a step of SGD"
 
 
 def listed(python):
@@ -122,7 +110,7 @@ def main():
     parser.add_argument("--nets", nargs="+", metavar="NAME", help="only these nets, in this order")
     parser.add_argument("--parts", nargs="+", choices=["top", "body"], default=["top", "body"])
     parser.add_argument("--json", type=Path, metavar="FILE", help="results, kept net by net")
-    parser.add_argument("--table", type=Path, metavar="FILE", help="the table in Markdown")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a file")
     parser.add_argument("--again", action="store_true", help="run again what did not pass")
     options = parser.parse_args()
     results = {}
@@ -147,16 +135,10 @@ def main():
             print(f"{i + 1}/{len(jobs)} {key}: {verdict[:600]}, {time.time() - start:.0f} s", flush=True)
             if options.json:
                 options.json.write_text(json.dumps(results, indent=1))
-    text = table(results)
-    print(text)
-    if options.table:
-        options.table.write_text(text + "\n")
-
-
-def passed(found):
-    """Return whether all errors are within the limits."""
-    kinds = COLUMNS + [kind for kind in ("training", "stepped") if f"float32 {kind}" in found["errors"]]
-    return not found["failed"] and not any(exceeds(found["errors"], kind) for kind in kinds)
+    with open(options.csv, "w", newline="") if options.csv else nullcontext(sys.stdout) as file:
+        csv.writer(file, lineterminator="\n").writerows(table(results))
+    for line in remarks(results):
+        print(line)
 
 
 if __name__ == "__main__":

@@ -184,11 +184,6 @@ def parse():
 
 def completed(parser, args):
     """Check the options against each other, and fill in those that were not given."""
-    import gluon_same  # isort: skip  first: it readies NumPy for MXNet
-    from architectures import NETS
-
-    if not set(args.net) <= set(NETS):
-        parser.error(f"--net {' '.join(args.net)}: the nets are {', '.join(NETS)}")
     allowed = [name for name in MAKERS if not args.train or name in OURS]
     if args.against is not None:
         allowed = [name for name in allowed if name in (*OURS, *DEPLOYED)]
@@ -198,6 +193,11 @@ def completed(parser, args):
     args.only = default if args.only is None else [name for name in args.only if name in allowed]
     if not args.only:
         parser.error(f"--only: the contenders here are {', '.join(allowed)}")
+    import gluon_same  # isort: skip  first: it readies NumPy for MXNet
+    from architectures import NETS
+
+    if not set(args.net) <= set(NETS):
+        parser.error(f"--net {' '.join(args.net)}: the nets are {', '.join(NETS)}")
     args.net = args.net or list(NETS)
     args.threads = args.threads or [race.THREADS if args.against is None else 1]
     args.root = Path(gluon_same.__file__).resolve().parents[1]

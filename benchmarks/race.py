@@ -1,8 +1,8 @@
 """Run contenders in turns, each in a separate process and possibly in another Python.
 
-A benchmark script passes its own path to :func:`start`, which runs ``SCRIPT --serve CONTENDER``. There
-the script calls :func:`serve`. Every runtime therefore has its own threads and packages, and changes of
-the machine's speed affect all contenders. This file requires only NumPy.
+A benchmark script passes its own path to :class:`Contender`, which runs ``SCRIPT --serve CONTENDER``.
+There the script calls :func:`serve`. Every runtime therefore has its own threads and packages, and
+changes of the speed of the machine affect all contenders. This file requires only NumPy.
 
 A *job* is a dict of plain values that describes what to compute. A *maker* receives a job and returns
 ``run``, which computes and waits, and ``outputs``, which returns the last results as NumPy arrays.
@@ -21,7 +21,8 @@ import sys
 import tempfile
 import time
 import traceback
-from typing import Any, Callable, Dict, Iterable, List, Tuple
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 
@@ -52,7 +53,14 @@ class Contender:
     imports packages.
     """
 
-    def __init__(self, name, script, python=sys.executable, serves=None, path=None):
+    def __init__(
+        self,
+        name: str,
+        script: str,
+        python: str = sys.executable,
+        serves: Optional[str] = None,
+        path: Optional[Path] = None,
+    ):
         self.name = name
         env = {**os.environ, **THREADED, **KEPT, "TF_CPP_MIN_LOG_LEVEL": "2"}
         if path is not None:

@@ -1,17 +1,14 @@
 """The benchmark of keras.applications judges errors and shows them."""
 
+import csv
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-import keras_check  # noqa: E402
-import keras_models  # noqa: E402
+import keras_check
+import keras_models
+from scripts import run
 
 
 def result(**errors):
@@ -48,10 +45,20 @@ def test_training_is_judged_where_it_was_run():
 def test_the_table_marks_what_is_wrong():
     failed = {**result(), "failed": {"ONNX file": "ValueError: no such operator"}}
     del failed["errors"]["ONNX file"]
-    text = keras_models.table({"3.15 Net": result(specialized=[1, 0]), "3.15 Other": failed})
-    net, other = text.splitlines()[2:4]
-    assert net.startswith("| 3.15 | Net | .h5 | 4.2 M |") and "1.0e+00!" in net
-    assert "failed" in other and "- 3.15 Other, ONNX file: ValueError: no such operator" in text
+    results = {"3.15 Net": result(specialized=[1, 0]), "3.15 Other": failed, "3.15 Good": result()}
+    titles, *rows = keras_models.table(results)
+    assert [row[:4] for row in rows[:2]] == [
+        ["3.15", "Net", ".h5", "4.2 M"],
+        ["3.15", "Other", ".h5", "4.2 M"],
+    ]
+    assert rows[0][titles.index("specialized")] == "1.0e+00" and rows[1][titles.index("ONNX file")] == ""
+    assert [row[-1] for row in rows] == ["no", "no", "yes"] and titles[-1] == "passed"
+    assert list(keras_models.remarks(results)) == ["3.15 Other, ONNX file: ValueError: no such operator"]
+
+
+def test_errors_after_training_are_remarks():
+    (line,) = keras_models.remarks({"3.15 Net": result(training=[1e-7], stepped=[2e-7])})
+    assert line == "3.15 Net: 1.0e-07 in training mode, 2.0e-07 after a step of SGD"
 
 
 def test_distances_are_relative_to_the_largest_value():
@@ -60,14 +67,13 @@ def test_distances_are_relative_to_the_largest_value():
 
 
 def test_results_are_kept_and_shown(tmp_path):
-    file, table = tmp_path / "results.json", tmp_path / "table.md"
+    file, table = tmp_path / "results.json", tmp_path / "table.csv"
     file.write_text(json.dumps({"3.15 Net": result()}))
-    script = str(BENCHMARKS / "keras_models.py")
-    subprocess.run([sys.executable, script, "--json", str(file), "--table", str(table)], check=True)
-    assert table.read_text() == keras_models.table({"3.15 Net": result()}) + "\n"
+    assert run("keras_models.py", "--json", file, "--csv", table).returncode == 0
+    rows = list(csv.reader(table.read_text().splitlines()))
+    assert rows == list(keras_models.table({"3.15 Net": result()}))
 
 
 def test_a_python_that_does_not_exist_is_named():
-    command = [sys.executable, str(BENCHMARKS / "keras_models.py"), "--python", "/no/such"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = run("keras_models.py", "--python", "/no/such")
     assert done.returncode == 2 and "'/no/such' is not a program" in done.stderr
