@@ -298,7 +298,13 @@ class EverySize(HybridBlock):
                 f"{self.name} is deployed for every size, and a graph has one: export "
                 f"gluon_same.deploy(net, {', '.join(map(str, shapes))})"
             )
-        graph = Trace(self._net, shapes, sized=False).symbol()
+        trace = Trace(self._net, shapes, sized=False)
+        if trace.fixed:
+            raise ValueError(
+                f"{self.name} has no graph for every size that supports inputs of shape {list(shapes)}: "
+                f"export gluon_same.specialize(net, {', '.join(map(str, shapes))}), or call it at another size"
+            )
+        graph = trace.symbol()
         there = set(graph.list_inputs())
         parameters = {p.name: p for p in self._net.collect_params().values() if p.name in there}
         write(graph, parameters, path, epoch, remove_amp_cast)

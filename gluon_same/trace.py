@@ -60,6 +60,9 @@ class Trace:
         Whether the net accepts other batch sizes.
     received : dict of Windowed to (tuple of int or None)
         Shape of the input of the layer's present call; None if it is not known or depends on the batch.
+    fixed : bool
+        Whether a layer has no graph for every size that supports these shapes, so that it received its
+        size even if ``sized`` is False.
     unknown : set of str
         Names of parameters that :meth:`size` found no shape for.
 
@@ -83,12 +86,16 @@ class Trace:
         if clash:
             raise ValueError(f"a parameter of {net.name} is named {min(clash)!r} like an input: rename it")
         self.unknown: Set[str] = set()
-        self.free, self.sized = True, sized
+        self.free, self.sized, self.fixed = True, sized, False
         self.received: Dict[Windowed, Optional[Shape]] = {}
         self._running: List[Block] = []
         try:
-            # The graph for every size has the shapes of that for each size, and one inference finds all.
-            self._run(None)
+            try:
+                # The graph for every size has the shapes of that for each size, and one inference finds all.
+                self._run(None)
+            except mx.MXNetError:  # it does not support a map that is smaller than a kernel
+                self.fixed, self._running = True, []
+                self._run(None)
             if (sized or change) and any(map(windowed, self.blocks)):
                 sizes = self._sizes()
                 with ExitStack() as stack:
@@ -202,8 +209,8 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
             block._check_input(infer(inputs[:1], trace.shapes)[0])
         if layer is not None:
             size = trace.received[layer] = sizes[layer].popleft() if sizes else None
-            if sizes is None and max(layer._call["stride"]) > MOST_PHASES:  # no graph for every size
-                (size,) = infer(inputs, trace.shapes)
+            if sizes is None and (trace.fixed or max(layer._call["stride"]) > MOST_PHASES):
+                trace.fixed, (size,) = True, infer(inputs, trace.shapes)
             elif not trace.sized:
                 size = None
             vars(layer)["_in_shape"] = size  # Gluon's __setattr__ is slow
