@@ -252,9 +252,13 @@ class EverySize(HybridBlock):
         # The net is no child, so that hybridizing this block does not change it.
         vars(self).update(_net=net, _make=make, _graphs=graphs, _name=net.name, _prefix=net.prefix)
         vars(self).update(_params=net.collect_params(), _sized=OrderedDict(), _given=None)
+        vars(self).update(_reg_params=dict(self._params.items()))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, graphs={self._graphs})"
+
+    def _check_container_with_block(self) -> None:
+        """Gluon would warn of the blocks in ``_sized``, whose parameters are those of the net."""
 
     def _collect_params_with_prefix(self, prefix: str = "") -> Dict[str, Parameter]:
         return self._net._collect_params_with_prefix(prefix)

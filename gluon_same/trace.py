@@ -107,7 +107,8 @@ class Trace:
 
     def shapes_of(self, symbols: Sequence[mx.sym.Symbol]) -> Tuple:
         """Return the shape of each output of the recorded symbols, with None for unknown sizes."""
-        return tuple(shape for x in symbols for shape in self._found[id(x)])
+        unknown: Tuple = ((),)  # of a symbol inside of a loop
+        return tuple(shape for x in symbols for shape in self._found.get(id(x), unknown))
 
     def layers(self) -> List[Call]:
         """Return the calls of layers in order.
@@ -140,6 +141,10 @@ class Trace:
         with _recorded(self, sizes):
             self.structure, self.outputs = structure_of(self.net(*inputs))
         self._symbols = [x for call in self.calls for x in call.inputs + call.outputs] + self.outputs
+        known = {*self.shapes, *self.symbol().list_inputs(), *self.net.collect_params().keys()}
+        if not known.issuperset(mx.sym.Group(list(map(as_classic, self._symbols))).list_inputs()):
+            # Some operators infer nothing, but raise an error, for the variables inside of a loop.
+            self._symbols = [x for x in self._symbols if known.issuperset(x.list_inputs())]
         self.variables, self._found = self._infer(self.shapes)
         for parameter in self.net.collect_params().values():
             # MXNet's shape inference ignores the channels of BatchNorm's parameters.
@@ -210,7 +215,9 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
         if layer is not None:
             size = trace.received[layer] = sizes[layer].popleft() if sizes else None
             if sizes is None and (trace.fixed or max(layer._call["stride"]) > MOST_PHASES):
-                trace.fixed, (size,) = True, infer(inputs, trace.shapes)
+                trace.fixed = True
+                with suppress(mx.MXNetError, ValueError):  # inside of a loop, nothing can be inferred
+                    (size,) = infer(inputs, trace.shapes)
             elif not trace.sized:
                 size = None
             vars(layer)["_in_shape"] = size  # Gluon's __setattr__ is slow

@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import gluon
 
-from gluon_same import nn
+from gluon_same import nn, specialize
 
 
 def make_net():
@@ -57,3 +57,11 @@ def same(a, b):
             same(one, other)
     else:
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def every_way(net, *shapes):
+    """Yield the net eager and hybridized, and its specialized block."""
+    yield net
+    net.hybridize()
+    yield net
+    yield specialize(net, *shapes)

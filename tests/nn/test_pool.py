@@ -11,8 +11,7 @@ def test_a_2x2_pool_at_stride_one_keeps_the_size():
     x = mx.nd.arange(25).reshape((1, 1, 5, 5))
     want = np.minimum(np.arange(5) + 1, 4)[:, None] * 5 + np.minimum(np.arange(5) + 1, 4)
     net = nn.MaxPool2D(2, 1, padding="same")
-    for run in (lambda: None, net.hybridize, lambda: specialize(net, x.shape)):
-        run()
+    for run in every_way(net, x.shape):
         np.testing.assert_array_equal(net(x).asnumpy()[0, 0], want)
 
 
@@ -72,8 +71,7 @@ def test_channels_last(kind, ndim, stride):
     net = getattr(nn, name)(4, stride, "same", layout=layout)
     pads = reference.same_pads(size, (4,) * ndim, (stride,) * ndim, (1,) * ndim)
     want = reference.pooling(np.moveaxis(x.asnumpy(), -1, 1), (4,) * ndim, (stride,) * ndim, pads, kind)
-    for run in (lambda: None, net.hybridize, lambda: specialize(net, x.shape)):
-        run()
+    for run in every_way(net, x.shape):
         np.testing.assert_allclose(np.moveaxis(net(x).asnumpy(), -1, 1), want, rtol=1e-5, atol=1e-5)
 
 
