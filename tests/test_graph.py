@@ -1,4 +1,4 @@
-"""The graph and its walker."""
+"""Graphs come back as they were, and rules rewrite them."""
 
 import mxnet as mx
 import numpy as np
@@ -52,6 +52,7 @@ def test_uses_and_shapes_are_known_to_rules_where_names_repeat():
         seen.append((graph.shape(node.out), graph.uses(node.out), graph.uses(node.inputs[1])))
 
     graph.rewrite(look)
+    assert [node.op for node in graph.nodes()].count("FullyConnected") == 2
     assert seen == [((2, 3), 1, 2)] * 2
 
 
@@ -71,3 +72,84 @@ def test_arguments_are_read_as_python_values(text, value):
     (node,) = [n for n in graph_of(F.relu(X), (2,)).nodes() if n.op == "relu"]
     node.attrs["this"] = text
     assert node.get("this") == value and node.get("that", 7) == 7
+
+
+def test_a_loop_comes_back_as_it_was():
+    out, _ = F.contrib.foreach(lambda step, state: (F.relu(step) * 2, state), X, [])
+    graph = graph_of(F.tanh(out), (4, 2, 3))
+    x = mx.nd.random.normal(shape=(4, 2, 3))
+    want = outputs(graph, [x])
+
+    def drop(graph, node):
+        return node.inputs[0] if node.op == "tanh" else None
+
+    copy = graph.copy()
+    np.testing.assert_array_equal(outputs(copy, [x])[0], want[0])
+    assert copy.rewrite(drop) == 1
+    np.testing.assert_allclose(np.tanh(outputs(copy, [x])[0]), want[0], rtol=1e-6)
+
+
+def test_casts_and_auxiliary_states_stay():
+    y = F.BatchNorm(F.amp_cast(X, dtype="float32"), name="norm")
+    graph = graph_of(y, (2, 3, 4, 4))
+    assert "amp_cast" in operators(graph.copy())
+    assert graph.symbol().list_auxiliary_states() == y.list_auxiliary_states()
+
+
+def test_results_are_a_consumer():
+    seen = {}
+
+    def look(graph, node):
+        seen[node.op] = graph.uses(node.out), graph.takers(node.out)
+
+    y = F.relu(X)
+    graph_of(F.Group([y, F.tanh(y)]), (3,)).rewrite(look)
+    assert seen["relu"][0] == 2 and None in seen["relu"][1]
+    assert seen["tanh"] == (1, [None])
+
+
+def test_a_new_result_has_the_consumers_and_the_shape_of_the_old_one():
+    seen = []
+
+    def replace(graph, node):
+        if node.op == "tanh":
+            return graph.new("sigmoid", node, node.inputs)
+        if node.op == "relu":
+            entry = node.inputs[0]
+            seen.append((entry.node.op, graph.shape(entry), graph.uses(entry)))
+        return None
+
+    graph = graph_of(F.relu(F.tanh(X)), (3, 4))
+    assert graph.rewrite(replace) == 1
+    assert seen[0] == ("sigmoid", (3, 4), 1)
+
+
+def test_names_of_new_nodes_and_parameters_do_not_clash():
+    def scale(graph, node):
+        if node.op != "tanh":
+            return None
+        factor = graph.constant(node, "factor", np.full((1, 3), 2))
+        return graph.new("broadcast_mul", node, [graph.new("relu", node, node.inputs), factor])
+
+    y = F.tanh(F.tanh(X, name="act"), name="act_1")
+    graph, x = graph_of(y, (2, 3)), mx.nd.random.normal(shape=(2, 3))
+    graph.rewrite(scale)
+    names = [node.name for node in graph.nodes()]
+    assert len(set(names)) == len(names) == 7 and len(graph.params) == 2
+    np.testing.assert_allclose(outputs(graph, [x])[0], 4 * np.maximum(x.asnumpy(), 0), rtol=1e-6)
+
+
+def test_a_copy_is_independent():
+    def drop(graph, node):
+        return node.inputs[0]
+
+    graph = graph_of(F.FullyConnected(X, num_hidden=3), (2, 3))
+    graph.copy().rewrite(drop)
+    assert graph.operators() == 1 and len(graph.params) == 2
+
+
+def test_sizes_that_cannot_be_inferred_are_none():
+    seen = []
+    graph = Graph(F.relu(F.reshape(F.var("other"), shape=(0, -1))))
+    graph.rewrite(lambda graph, node: seen.append(graph.shape(node.out)))
+    assert set(seen) == {None}
