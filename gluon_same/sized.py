@@ -254,9 +254,13 @@ class EverySize(HybridBlock):
         # The net is no child, so that hybridizing this block does not change it.
         vars(self).update(_net=net, _make=make, _graphs=graphs, _name=net.name, _prefix=net.prefix)
         vars(self).update(_params=net.collect_params(), _sized=OrderedDict(), _given=None)
+        vars(self).update(_reg_params=dict(self._params.items()))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, graphs={self._graphs})"
+
+    def _check_container_with_block(self) -> None:
+        """Gluon would warn of the blocks in ``_sized``, whose parameters are those of the net."""
 
     def _collect_params_with_prefix(self, prefix: str = "") -> Dict[str, Parameter]:
         return self._net._collect_params_with_prefix(prefix)
@@ -300,7 +304,13 @@ class EverySize(HybridBlock):
                 f"{self.name} is deployed for every size, and a graph has one: export "
                 f"gluon_same.deploy(net, {', '.join(map(str, shapes))})"
             )
-        graph = Trace(self._net, shapes, sized=False).symbol()
+        trace = Trace(self._net, shapes, sized=False)
+        if trace.fixed:
+            raise ValueError(
+                f"{self.name} has no graph for every size that supports inputs of shape {list(shapes)}: "
+                f"export gluon_same.specialize(net, {', '.join(map(str, shapes))}), or call it at another size"
+            )
+        graph = trace.symbol()
         there = set(graph.list_inputs())
         parameters = {p.name: p for p in self._net.collect_params().values() if p.name in there}
         write(graph, parameters, path, epoch, remove_amp_cast)

@@ -60,6 +60,9 @@ class Trace:
         Whether the net accepts other batch sizes.
     received : dict of Windowed to (tuple of int or None)
         Shape of the input of the layer's present call; None if it is not known or depends on the batch.
+    fixed : bool
+        Whether a layer has no graph for every size that supports these shapes, so that it received its
+        size even if ``sized`` is False.
     unknown : set of str
         Names of parameters that :meth:`size` found no shape for.
 
@@ -85,12 +88,16 @@ class Trace:
                 f"a parameter of {net.name} is named {min(clash)!r} like an input: rename it"
             )
         self.unknown: Set[str] = set()
-        self.free, self.sized = True, sized
+        self.free, self.sized, self.fixed = True, sized, False
         self.received: Dict[Windowed, Optional[Shape]] = {}
         self._running: List[Block] = []
         try:
-            # The graph for every size has the shapes of that for each size, and one inference finds all.
-            self._run(None)
+            try:
+                # The graph for every size has the shapes of that for each size, and one inference finds all.
+                self._run(None)
+            except mx.MXNetError:  # it does not support a map that is smaller than a kernel
+                self.fixed, self._running = True, []
+                self._run(None)
             if (sized or change) and any(map(windowed, self.blocks)):
                 sizes = self._sizes()
                 with ExitStack() as stack:
@@ -102,7 +109,8 @@ class Trace:
 
     def shapes_of(self, symbols: Sequence[mx.sym.Symbol]) -> Tuple:
         """Return the shape of each output of the recorded symbols, with None for unknown sizes."""
-        return tuple(shape for x in symbols for shape in self._found[id(x)])
+        unknown: Tuple = ((),)  # of a symbol inside of a loop
+        return tuple(shape for x in symbols for shape in self._found.get(id(x), unknown))
 
     def layers(self) -> List[Call]:
         """Return the calls of layers in order.
@@ -135,6 +143,10 @@ class Trace:
         with _recorded(self, sizes):
             self.structure, self.outputs = structure_of(self.net(*inputs))
         self._symbols = [x for call in self.calls for x in call.inputs + call.outputs] + self.outputs
+        known = {*self.shapes, *self.symbol().list_inputs(), *self.net.collect_params().keys()}
+        if not known.issuperset(mx.sym.Group(list(map(as_classic, self._symbols))).list_inputs()):
+            # Some operators infer nothing, but raise an error, for the variables inside of a loop.
+            self._symbols = [x for x in self._symbols if known.issuperset(x.list_inputs())]
         self.variables, self._found = self._infer(self.shapes)
         for parameter in self.net.collect_params().values():
             # MXNet's shape inference ignores the channels of BatchNorm's parameters.
@@ -204,8 +216,10 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
             block._check_input(infer(inputs[:1], trace.shapes)[0])
         if layer is not None:
             size = trace.received[layer] = sizes[layer].popleft() if sizes else None
-            if sizes is None and max(layer._call["stride"]) > MOST_PHASES:  # no graph for every size
-                (size,) = infer(inputs, trace.shapes)
+            if sizes is None and (trace.fixed or max(layer._call["stride"]) > MOST_PHASES):
+                trace.fixed = True
+                with suppress(mx.MXNetError, ValueError):  # inside of a loop, nothing can be inferred
+                    (size,) = infer(inputs, trace.shapes)
             elif not trace.sized:
                 size = None
             vars(layer)["_in_shape"] = size  # Gluon's __setattr__ is slow

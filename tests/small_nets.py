@@ -1,8 +1,12 @@
-"""Nets that several tests share."""
+"""Nets and helpers that several tests share."""
+
+import json
 
 import mxnet as mx
+import numpy as np
+from mxnet import gluon
 
-from gluon_same import nn
+from gluon_same import nn, specialize
 
 
 def make_net():
@@ -18,3 +22,46 @@ def make_net():
         )
     net.initialize(mx.init.Xavier())
     return net
+
+
+def blocks_of(net):
+    """List a net's blocks."""
+    found = []
+    net.apply(found.append)
+    return found
+
+
+def operators_of(symbol):
+    """List the operators of a symbol or an exported file."""
+    text = symbol if isinstance(symbol, str) else symbol.tojson()
+    return [node["op"] for node in json.loads(text)["nodes"] if node["op"] != "null"]
+
+
+def imported(path, *inputs):
+    """Return the block that ``export`` wrote."""
+    return gluon.SymbolBlock.imports(
+        f"{path}-symbol.json", list(inputs or ["data"]), f"{path}-0000.params"
+    )
+
+
+def normal(shape, seed=0, dtype="float32"):
+    """Return random numbers that depend on the seed only."""
+    return mx.nd.array(np.random.RandomState(seed).normal(size=shape), dtype=dtype)
+
+
+def same(a, b):
+    """Compare two results, or two tuples of results."""
+    if isinstance(a, (list, tuple)):
+        assert len(a) == len(b)
+        for one, other in zip(a, b):
+            same(one, other)
+    else:
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def every_way(net, *shapes):
+    """Yield the net eager and hybridized, and its specialized block."""
+    yield net
+    net.hybridize()
+    yield net
+    yield specialize(net, *shapes)

@@ -87,8 +87,8 @@ def test_chains_train_alike_eager_hybridized_and_specialized(seed):
         close(forward_backward(net, x), eager, made_of)
     except mx.MXNetError as error:  # a map inside of the net may have a single element
         assert "exceeds input" in str(error)
-    specialize(net, x.shape)
-    close(forward_backward(net, x), eager, made_of)
+    block = specialize(net, x.shape)
+    close(forward_backward(block, x), eager, made_of)
     for p in net.collect_params().values():
         p.grad_req = "add" if p.grad_req != "null" else "null"
-    close(forward_backward(net, x), eager, made_of)
+    close(forward_backward(block, x), eager, made_of)

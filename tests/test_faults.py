@@ -14,7 +14,7 @@ import pytest
 from mxnet import autograd
 
 import gluon_same
-from gluon_same import adapt, functional, nn, specialize
+from gluon_same import functional, nn, specialize
 from gluon_same.onnx import export_model
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(gluon_same.__file__)))
@@ -56,7 +56,7 @@ def test_a_transposed_convolution_over_three_axes_is_refused_in_float64():
     assert mx.nd.ones((2,)).sum().asscalar() == 2  # the next call works
 
 
-@pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "adapted"])
+@pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "every size"])
 @pytest.mark.parametrize("record", [False, True])
 def test_threads_that_each_have_a_net(prepare, record):
     shape, failures = (1, 8, 9, 8), []
@@ -67,23 +67,23 @@ def test_threads_that_each_have_a_net(prepare, record):
             layer.initialize()
             x = mx.nd.array(np.random.RandomState(seed).normal(size=shape))
             want = layer(x).asnumpy()
-            if prepare == "specialized":
-                with lock:  # only one thread may trace at a time, as in stock Gluon
-                    specialize(layer, shape)
-            if prepare == "adapted":
-                adapt(layer)
-            if prepare != "eager":
-                with lock:
+            block = layer
+            with lock:  # only one thread may trace at a time, as in stock Gluon
+                if prepare == "specialized":
+                    block = specialize(layer, shape)
+                elif prepare == "every size":
+                    block = specialize(layer)
+                elif prepare == "hybridized":
                     layer.hybridize()
-                    layer(x).wait_to_read()
+                block(x).wait_to_read()
             for _ in range(30):
                 if record:
                     with autograd.record():
-                        out = layer(x)
+                        out = block(x)
                     out.backward()
                     layer.weight.grad().wait_to_read()
                 else:
-                    out = layer(x)
+                    out = block(x)
                 np.testing.assert_allclose(out.asnumpy(), want, rtol=1e-4, atol=1e-5)
         except Exception as error:
             failures.append(error)
@@ -97,26 +97,27 @@ def test_threads_that_each_have_a_net(prepare, record):
     assert not failures, failures[0]
 
 
-@pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "adapted"])
+@pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "every size"])
 def test_no_reference_keeps_a_net_alive(prepare, tmp_path):
     x = mx.nd.ones((1, 3, 16, 17))
     net = nn.HybridSequential()
     net.add(nn.Conv2D(8, 3, 2, "same"), nn.BatchNorm(), nn.MaxPool2D(2, 1, padding="same"))
     net.initialize()
+    block = net
     if prepare == "specialized":
-        specialize(net, x.shape)
-    if prepare == "adapted":
-        adapt(net)
-    if prepare != "eager":
+        block = specialize(net, x.shape)
+    elif prepare == "every size":
+        block = specialize(net)
+    elif prepare == "hybridized":
         net.hybridize()
     with autograd.record():
-        out = net(x)
+        out = block(x)
     out.backward()
     gluon_same.summary(net, x.shape)
     export_model(net, x.shape, str(tmp_path / "net.onnx"), check=False)
-    held = [weakref.ref(block) for block in (net, *net)]
+    held = [weakref.ref(each) for each in (block, net, *net)]
     held += [weakref.ref(parameter) for parameter in net.collect_params().values()]
-    del net, out
+    del block, net, out
     gc.collect()
     assert not [kept() for kept in held if kept() is not None]
 
@@ -124,7 +125,7 @@ def test_no_reference_keeps_a_net_alive(prepare, tmp_path):
 UNDER_AMP = """
     import gluon_same
     import mxnet as mx
-    from gluon_same import adapt, nn, specialize
+    from gluon_same import nn, specialize
     from mxnet.contrib import amp
 
     amp.init(target_dtype="bfloat16")  # cannot be undone, so this runs in a separate process
@@ -134,7 +135,7 @@ UNDER_AMP = """
     x = mx.nd.ones((1, 8, 16, 16))
     shapes = [net(x).shape]
     net.hybridize()
-    shapes += [net(x).shape, specialize(net, x)(x).shape, adapt(net)(x).shape]
+    shapes += [net(x).shape, specialize(net, x)(x).shape, specialize(net)(x).shape]
     assert set(shapes) == {(1, 8, 4, 4)}, shapes
 """
 

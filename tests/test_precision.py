@@ -236,7 +236,7 @@ assert error < 0.03, error
 """
 
 
-@pytest.mark.parametrize("make", ["", "net.hybridize()", "gluon_same.specialize(net, x.shape)"])
+@pytest.mark.parametrize("make", ["", "net.hybridize()", "net = gluon_same.specialize(net, x.shape)"])
 def test_mixed_precision_keeps_bfloat16_between_layers(make):
     script = AMP.format(make=make)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -79,10 +79,10 @@ def check_all_ways(net, x, first, want, gradients_of):
     close(y, want)
     close(exported(net, x), want)
 
-    gluon_same.specialize(net, x.shape)
-    y, specialized = forward_backward(net, x, head)
+    block = gluon_same.specialize(net, x.shape)
+    y, specialized = forward_backward(block, x, head)
     close(y, want)
-    close(exported(net, x), want)
+    close(exported(block, x), want)
     for a, b, c in zip(eager, hybridized, specialized):
         close(b, a)
         close(c, a)

@@ -146,8 +146,7 @@ def test_an_input_without_use(tmp_path):
 
 def test_a_net_that_was_specialized_or_not_called_yet():
     net, x = make_net()
-    gluon_same.specialize(net, x.shape)
-    close(gluon_same.deploy(net, x.shape, tune=False)(x), net(x))
+    close(gluon_same.deploy(gluon_same.specialize(net, x.shape), x.shape, tune=False)(x), net(x))
     layer = nn.Conv2D(4, 3, padding="same")
     layer.initialize()
     x = mx.nd.random.normal(shape=(2, 3, 5, 5))
@@ -165,11 +164,14 @@ def test_stock_nets():
     assert len([row for row in block.report.rows if row.after < row.before]) == 2
 
 
-def test_a_net_that_adapts_itself():
+def test_every_size():
     net, x = make_net()
-    want = net(x)
-    gluon_same.adapt(net).hybridize()
-    close(gluon_same.deploy(net, x.shape, tune=False)(x), want)
+    block = gluon_same.deploy(net, tune=False)
+    for each in (x, mx.nd.random.normal(shape=(2, 3, 20, 21)), x):
+        close(block(each), net(each))
+    every = gluon_same.specialize(net)
+    every(x)
+    close(gluon_same.deploy(every, x.shape, tune=False)(x), net(x))
 
 
 def test_without_onednn_as_on_gpus(monkeypatch):
@@ -178,7 +180,9 @@ def test_without_onednn_as_on_gpus(monkeypatch):
     block = gluon_same.deploy(net, x.shape)
     close(block(x), net(x))
     names = [row.name for row in block.report.rows]
-    assert names == ["specialize", "drop and fold constants", "fold normalizations", "oneDNN's fusion"]
+    assert set(names) - {"move crops"} == {
+        *("drop and fold constants", "fold normalizations", "oneDNN's fusion")
+    }
     assert "left out" in block.report.rows[-1].note
     with pytest.raises(ValueError, match="requires oneDNN"):
         gluon_same.deploy(net, x.shape, dtype="bfloat16")
@@ -242,7 +246,6 @@ def test_verbose_prints_a_table(capsys):
     "change, kind, words",
     [
         (dict(net=mx.gluon.nn.Sequential()), TypeError, "is not a HybridBlock"),
-        (dict(shapes=[]), ValueError, "shape of each input"),
         (dict(shapes=[(1, 3, 0, 5)]), ValueError, "out of range"),
         (dict(shapes=[(1, 5, 33, 34)]), ValueError, "could not be traced"),
         (dict(dtype="float16"), ValueError, "use one of"),
@@ -295,9 +298,9 @@ def test_a_deployed_net_refuses_other_inputs():
     block = gluon_same.deploy(net, x.shape, tune=False)
     with pytest.raises(ValueError, match="deployed for inputs of shape"):
         block(mx.nd.ones((2, 3, 33, 34)))
-    with pytest.raises(TypeError, match="1 inputs, and received 2"):
+    with pytest.raises(TypeError, match="1 inputs and received 2"):
         block(x, x)
-    with pytest.raises(TypeError, match="takes NDArrays, and received <class 'numpy.ndarray'>"):
+    with pytest.raises(TypeError, match="takes NDArrays, and received ndarray"):
         block(x.asnumpy())
     with pytest.raises(TypeError, match="received float64: give x.astype"):
         block(x.astype("float64"))

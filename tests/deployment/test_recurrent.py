@@ -79,10 +79,11 @@ def test_they_are_specialized(net):
     net(mx.nd.ones(SHAPE))
     x = mx.nd.array(np.random.RandomState(0).normal(size=SHAPE))
     expected = net(x).asnumpy()
-    gluon_same.specialize(net, SHAPE).hybridize()
-    np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-4, atol=1e-6)
+    block = gluon_same.specialize(net, SHAPE)
+    np.testing.assert_allclose(block(x).asnumpy(), expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(gluon_same.specialize(net)(x).asnumpy(), expected, rtol=1e-4, atol=1e-6)
     with pytest.raises(ValueError, match="is specialized"):
-        net(mx.nd.ones((2, 4, 9)))
+        block(mx.nd.ones((2, 4, 9)))
 
 
 def test_a_layer_in_a_loop_and_outside_serves_every_size():
@@ -101,8 +102,7 @@ def test_a_layer_in_a_loop_and_outside_serves_every_size():
     net.initialize(mx.init.Xavier())
     x = mx.nd.random.normal(shape=(1, 2, 20))
     want = [y.asnumpy() for y in net(x)]
-    gluon_same.specialize(net, x.shape).hybridize()
-    for got, expected in zip(net(x), want):
+    for got, expected in zip(gluon_same.specialize(net, x.shape)(x), want):
         np.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-4, atol=1e-6)
     for got, expected in zip(gluon_same.deploy(net, x.shape, tune=False)(x), want):
         np.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-4, atol=1e-6)

@@ -81,8 +81,7 @@ def test_strided_same_lower_of_odd_kernels_is_one_operator(tmp_path):
 def test_specialized_pooling_is_one_operator(size, tmp_path):
     net = nn.HybridSequential()
     net.add(nn.MaxPool2D(3, 2, padding="same"))
-    gluon_same.specialize(net, (1, 3, *size))
-    ops = operators(net, (1, 3, *size), tmp_path)
+    ops = operators(gluon_same.specialize(net, (1, 3, *size)), (1, 3, *size), tmp_path)
     assert [op for op, _ in ops if op != "Reshape"] == ["Pooling"]
 
 

@@ -6,7 +6,8 @@ import pytest
 from mxnet import autograd
 
 import reference
-from gluon_same import nn, specialize
+from gluon_same import nn
+from small_nets import every_way
 
 X = dict(rtol=1e-4, atol=1e-4)
 
@@ -44,10 +45,8 @@ def test_causal_windows_never_look_ahead(stride, dilation):
     want = reference.convolution(
         x.asnumpy(), net_weight(net, x), (stride,), (dilation,), [(2 * dilation, 0)]
     )
-    for run in (lambda: None, net.hybridize, lambda: specialize(net, x.shape)):
-        run()
-        np.testing.assert_allclose(net(x).asnumpy(), want, **X)
-    specialize(net)
+    for run in every_way(net, x.shape):
+        np.testing.assert_allclose(run(x).asnumpy(), want, **X)
     later = x.copy()
     later[:, :, 9:] = 7
     seen = 1 + 8 // stride
@@ -220,9 +219,8 @@ def test_gradients_of_strided_3d_convolutions_with_many_filters(kernel, stride, 
     head = mx.nd.random.normal(shape=y.shape)
     y.backward(head)
     want = weight.grad.asnumpy()
-    for run in (lambda: None, net.hybridize, lambda: specialize(net, x.shape)):
-        run()
+    for run in every_way(net, x.shape):
         with autograd.record():
-            out = net(x)
+            out = run(x)
         out.backward(head)
         np.testing.assert_allclose(net.weight.grad().asnumpy(), want, rtol=1e-3, atol=1e-2)

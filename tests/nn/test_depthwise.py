@@ -8,8 +8,9 @@ import pytest
 from mxnet import autograd
 
 import reference
-from gluon_same import adapt, nn, specialize, summary
+from gluon_same import nn, specialize, summary
 from golden import make_block_golden as golden
+from small_nets import every_way
 
 with np.load(str(Path(golden.TARGET))) as file:
     GOLDEN = {name: file[name] for name in file.files}
@@ -59,9 +60,8 @@ def test_layers_equal_keras(number):
     for parameter, weight in zip(parameters, weights):
         parameter.set_data(mx.nd.array(weight))
     want = first(GOLDEN[f"layer {number}"])
-    for run in (lambda: None, layer.hybridize, lambda: specialize(layer, x.shape)):
-        run()
-        np.testing.assert_allclose(layer(x).asnumpy(), want, rtol=1e-6)
+    for run in every_way(layer, x.shape):
+        np.testing.assert_allclose(run(x).asnumpy(), want, rtol=1e-6)
 
 
 PADDINGS = {
@@ -111,7 +111,7 @@ KNOWN = [(6, 1, 3, 3), (6,), (6, 1, 4, 4), (8, 6, 1, 1), (8,), (8, 1, 2, 2), (8,
 
 
 @pytest.mark.parametrize(
-    "begin", ["eager", "hybridized", "optimized", "specialized", "adapted", "inner"]
+    "begin", ["eager", "hybridized", "optimized", "specialized", "every size", "inner"]
 )
 def test_channels_are_inferred_from_the_first_data(begin):
     net, x = make_net(), mx.nd.random.normal(shape=(2, 3, 15, 16))
@@ -121,16 +121,16 @@ def test_channels_are_inferred_from_the_first_data(begin):
     elif begin == "optimized" and hasattr(net, "optimize_for"):
         net.optimize_for(x, backend="MKLDNN")
     elif begin == "specialized":
-        specialize(net, x.shape).hybridize()
-    elif begin == "adapted":
-        adapt(net).hybridize()
+        outer = specialize(net, x.shape)
+    elif begin == "every size":
+        outer = specialize(net)
     elif begin == "inner":
         outer = nn.HybridSequential(prefix="")
         outer.add(nn.MaxPool2D(1), net)
         outer.hybridize()
     got = outer(x).asnumpy()
     assert shapes_of(net) == KNOWN
-    specialize(net).hybridize(False)
+    net.hybridize(False)
     np.testing.assert_allclose(got, net(x).asnumpy(), **X)
     assert "(3 -> 6, " in repr(net[0]) and "(6 -> 6, " in repr(net[2].depthwise)
 

@@ -5,15 +5,15 @@ from mxnet import autograd
 
 import reference
 from gluon_same import nn, specialize
+from small_nets import every_way
 
 
 def test_a_2x2_pool_at_stride_one_keeps_the_size():
     x = mx.nd.arange(25).reshape((1, 1, 5, 5))
     want = np.minimum(np.arange(5) + 1, 4)[:, None] * 5 + np.minimum(np.arange(5) + 1, 4)
     net = nn.MaxPool2D(2, 1, padding="same")
-    for run in (lambda: None, net.hybridize, lambda: specialize(net, x.shape)):
-        run()
-        np.testing.assert_array_equal(net(x).asnumpy()[0, 0], want)
+    for run in every_way(net, x.shape):
+        np.testing.assert_array_equal(run(x).asnumpy()[0, 0], want)
 
 
 @pytest.mark.parametrize("size, out", [(30, 15), (28, 14), (14, 7), (7, 4), (13, 7), (1, 1)])
@@ -29,8 +29,8 @@ def test_a_graph_for_every_size_refuses_the_one_size_it_cannot_serve():
     assert net(mx.nd.ones((1, 2, 2, 2))).shape == (1, 2, 1, 1)
     with pytest.raises(mx.MXNetError, match="exceeds input"):
         net(mx.nd.ones((1, 2, 1, 1))).wait_to_read()
-    specialize(net, (1, 2, 1, 1))
-    assert net(mx.nd.ones((1, 2, 1, 1))).shape == (1, 2, 1, 1)
+    for block in (specialize(net, (1, 2, 1, 1)), specialize(net)):
+        assert block(mx.nd.ones((1, 2, 1, 1))).shape == (1, 2, 1, 1)
 
 
 @pytest.mark.parametrize("hybridize", [False, True])
@@ -72,9 +72,8 @@ def test_channels_last(kind, ndim, stride):
     net = getattr(nn, name)(4, stride, "same", layout=layout)
     pads = reference.same_pads(size, (4,) * ndim, (stride,) * ndim, (1,) * ndim)
     want = reference.pooling(np.moveaxis(x.asnumpy(), -1, 1), (4,) * ndim, (stride,) * ndim, pads, kind)
-    for run in (lambda: None, net.hybridize, lambda: specialize(net, x.shape)):
-        run()
-        np.testing.assert_allclose(np.moveaxis(net(x).asnumpy(), -1, 1), want, rtol=1e-5, atol=1e-5)
+    for run in every_way(net, x.shape):
+        np.testing.assert_allclose(np.moveaxis(run(x).asnumpy(), -1, 1), want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])

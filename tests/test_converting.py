@@ -11,8 +11,10 @@ import pytest
 from mxnet.gluon import nn as stock
 from mxnet.gluon.model_zoo import vision
 
-from gluon_same import adapt, nn, specialize, to_same
+from gluon_same import nn, specialize, to_same
+from gluon_same.nn.base import windowed
 from golden import make_block_golden as golden
+from small_nets import every_way
 
 with np.load(str(golden.TARGET)) as file:
     GOLDEN = {name: file[name] for name in file.files}
@@ -85,11 +87,9 @@ def test_only_the_windows_change(tmp_path):
     to_same(net)
     assert list(net) == blocks and list(net.collect_params()) == names
     assert all(p.data() is v for p, v in zip(net.collect_params().values(), values))
-    assert (
-        isinstance(net[0], nn.Conv2D)
-        and type(net[2]) is stock.Conv2D
-        and type(net[6]) is stock.MaxPool2D
-    )
+    assert type(net[0]) is type(net[2]) is stock.Conv2D
+    assert isinstance(windowed(net[0]), nn.Conv2D) and windowed(net[2]) is None
+    assert type(net[1]) is type(net[6]) is stock.MaxPool2D
     net(mx.nd.ones((1, 3, 40, 40)))
     assert seen == [1]
     net.load_parameters(str(tmp_path / "net.params"))
@@ -130,6 +130,20 @@ def test_blocks_in_attributes_and_containers_are_found():
 class Doubled(stock.Conv2D):
     """A subclass that extends its stock class."""
 
+    def forward(self, x, *args):
+        return 2 * super().forward(x, *args)
+
+
+class Tripled(stock.Conv2D):
+    """A subclass whose hybrid_forward, which is replaced, would be lost."""
+
+    def hybrid_forward(self, F, x, weight, bias=None):
+        return 3 * super().hybrid_forward(F, x, weight, bias)
+
+
+class Ours(nn.Conv2D):
+    """A subclass of a layer of this package, whose hybrid_forward stays."""
+
     def hybrid_forward(self, F, x, weight, bias=None):
         return 2 * super().hybrid_forward(F, x, weight, bias)
 
@@ -139,31 +153,81 @@ class Alone(stock.Conv2D):
         return F.Convolution(x, weight, bias, **self._kwargs)
 
 
+@pytest.mark.parametrize("kind", [Doubled, Ours])
 @pytest.mark.parametrize("how", [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_subclasses_keep_their_behavior(how):
-    net = Doubled(4, 3, 2, 1, in_channels=3)
+def test_subclasses_keep_their_behavior(how, kind):
+    net = kind(4, 3, 2, 1, in_channels=3)
     net.initialize()
-    assert to_same(net).changed[0][:3] == ("", "Doubled", "3x3/2")
+    assert to_same(net).changed[0][:3] == ("", kind.__name__, "3x3/2")
     net = how(net)
-    assert isinstance(net, Doubled) and isinstance(net, nn.Conv2D)
+    assert type(net) is kind
     x = mx.nd.random.normal(shape=(1, 3, 8, 9))
     ours = nn.Conv2D(4, 3, 2, "same", params=net.params)
-    for run in (lambda: None, net.hybridize, lambda: specialize(net, x.shape)):
-        run()
-        np.testing.assert_allclose(net(x).asnumpy(), 2 * ours(x).asnumpy(), **X)
+    for run in every_way(net, x.shape):
+        np.testing.assert_allclose(run(x).asnumpy(), 2 * ours(x).asnumpy(), **X)
 
 
-def test_a_layer_with_its_own_computation_is_refused_and_nothing_changes():
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_have_parameters_of_their_own(how):
+    net = stock_net()
+    x = mx.nd.random.normal(shape=(1, 3, 33, 38))
+    to_same(net)
+    want = net(x).asnumpy()
+    other = how(net)
+    np.testing.assert_array_equal(other(x).asnumpy(), want)
+    for parameter in other.collect_params().values():
+        parameter.set_data(mx.nd.zeros_like(parameter.data()))
+    assert not other(x).asnumpy().any()
+    np.testing.assert_array_equal(net(x).asnumpy(), want)
+
+
+def test_a_converted_net_trains_casts_and_loads(tmp_path):
+    net = stock_net()
+    to_same(net)
+    net.hybridize()
+    x = mx.nd.random.normal(shape=(1, 3, 33, 38))
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    before = [p.data().asnumpy() for p in net.collect_params().values()]
+    with mx.autograd.record():
+        loss = (net(x) ** 2).mean()
+    loss.backward()
+    trainer.step(1)
+    assert all((p.data().asnumpy() != b).any() for p, b in zip(net.collect_params().values(), before))
+    net.save_parameters(str(tmp_path / "net.params"))
+    other = stock_net()
+    to_same(other)
+    other.load_parameters(str(tmp_path / "net.params"))
+    np.testing.assert_allclose(other(x).asnumpy(), net(x).asnumpy(), **X)
+    other.cast("float64")
+    np.testing.assert_allclose(other(x.astype("float64")).asnumpy(), net(x).asnumpy(), **X)
+
+
+def test_numpy_mode(numpy_mode):
     net = stock.HybridSequential()
-    net.add(stock.MaxPool2D(3, 2, 1), Alone(4, 3, 2, 1))
-    with pytest.raises(
-        ValueError, match="'1' is a Alone, whose hybrid_forward .* returns False for '1'"
-    ):
+    net.add(stock.Conv2D(4, 3, 2, 1, in_channels=3), stock.MaxPool2D(3, 2, 1))
+    net.initialize()
+    x = mx.np.random.normal(size=(1, 3, 12, 13))
+    net(x)
+    to_same(net)
+    ours = nn.HybridSequential()
+    ours.add(nn.Conv2D(4, 3, 2, "same", params=net[0].params), nn.MaxPool2D(3, 2, "same"))
+    for run in every_way(net, x.shape):
+        assert isinstance(run(x), mx.np.ndarray)
+        np.testing.assert_allclose(run(x).asnumpy(), ours(x).asnumpy(), **X)
+
+
+@pytest.mark.parametrize("kind", [Alone, Tripled])
+def test_a_layer_with_its_own_computation_is_refused_and_nothing_changes(kind):
+    net = stock.HybridSequential()
+    net.add(stock.MaxPool2D(3, 2, 1), kind(4, 3, 2, 1))
+    words = f"'1' is a {kind.__name__}, which overrides hybrid_forward of Conv2D: .* returns False for '1'"
+    with pytest.raises(ValueError, match=words):
         to_same(net)
+    assert windowed(net[0]) is None
     assert type(net[0]) is stock.MaxPool2D
     report = to_same(net, lambda path, block: False if path == "1" else None)
     assert [layer.path for layer in report.changed] == ["0"]
-    assert [layer.type for layer in report.left] == ["Alone"]
+    assert [layer.type for layer in report.left] == [kind.__name__]
 
 
 def test_a_fixed_graph_with_another_padding_is_refused():
@@ -299,15 +363,22 @@ def test_words_and_pairs_do_not_change():
     assert len(to_same(net, lambda *_: True).changed) == 3
 
 
-def test_specialized_and_adapted_nets_serve_every_size_again():
-    for fix in (lambda net: specialize(net, (1, 3, 40, 40)), adapt):
-        net = fix(stock_net())
-        net.hybridize()
-        net(mx.nd.ones((1, 3, 40, 40)))
-        to_same(net)
-        assert net(mx.nd.ones((1, 3, 33, 38))).shape == (1, 3, 5, 5)
-        specialize(net, (1, 3, 33, 38))
-        assert net(mx.nd.ones((1, 3, 33, 38))).shape == (1, 3, 5, 5)
+def test_specialized_blocks_do_not_follow_the_change():
+    net, x = stock_net(), mx.nd.random.normal(shape=(1, 3, 33, 38))
+    net.hybridize()
+    want, block = net(x).asnumpy(), specialize(net, x.shape)
+    to_same(net)
+    assert net(x).shape == (1, 3, 5, 5)
+    np.testing.assert_allclose(block(x).asnumpy(), want, **X)
+    for make in (lambda net: specialize(net, x.shape), specialize):
+        np.testing.assert_allclose(make(net)(x).asnumpy(), net(x).asnumpy(), **X)
+
+
+def test_specialized_blocks_are_fixed_graphs():
+    net = stock_net()
+    with pytest.raises(ValueError, match="is a SymbolBlock, whose graph is fixed: convert the original"):
+        to_same(specialize(net, (1, 3, 40, 40)))
+    assert windowed(net[0]) is None
 
 
 @pytest.mark.parametrize(
@@ -354,15 +425,26 @@ def test_it_is_exported(tmp_path):
     assert gluon_same.summary(net, x.shape).rows[0].padding == "same"
 
 
-@pytest.mark.parametrize("prepare", [lambda net: specialize(net, (1, 3, 9, 8)), adapt])
-def test_a_subclass_is_pickled_after_it_was_specialized_or_adapted(prepare):
+def test_a_net_that_was_cast_is_specialized_for_its_dtype():
+    net = stock_net()
+    net.cast("float64")
+    x = mx.nd.random.normal(shape=(1, 3, 33, 38), dtype="float64")
+    to_same(net)
+    want = net(x).asnumpy()
+    np.testing.assert_allclose(specialize(net, x.shape)(x).asnumpy(), want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("make", [lambda net: specialize(net, (1, 3, 9, 8)), specialize])
+def test_a_subclass_is_pickled_after_it_was_specialized(make):
     net = Doubled(4, 3, 2, 1, in_channels=3)
     net.initialize()
     to_same(net)
     x = mx.nd.ones((1, 3, 9, 8))
     want = net(x).asnumpy()
-    prepare(net)
-    np.testing.assert_allclose(pickle.loads(pickle.dumps(net))(x).asnumpy(), want, rtol=1e-5)
+    block = make(net)
+    block(x)
+    for each in (net, block):
+        np.testing.assert_allclose(pickle.loads(pickle.dumps(each))(x).asnumpy(), want, rtol=1e-5)
 
 
 def test_a_predicate_that_is_no_function_is_refused():

@@ -7,6 +7,7 @@ from mxnet.gluon import Block, HybridBlock, SymbolBlock, rnn
 from mxnet.gluon import nn as stock
 
 from gluon_same import model_zoo, nn, specialize, summary
+from small_nets import blocks_of
 
 
 def totals(found):
@@ -122,8 +123,10 @@ def test_it_is_the_same_before_and_after_every_step():
     assert str(summary(net, shape)) == before
     net(mx.nd.ones(shape))
     assert str(summary(net, shape)) == before
-    specialize(net, shape)
+    specialize(net, shape)(mx.nd.ones(shape))
     assert str(summary(net, shape)) == before
+    for block in (specialize(net), specialize(net, shape)):
+        assert str(summary(block, shape)).splitlines()[-4:-1] == before.splitlines()[-4:-1]
     assert str(summary(net, (5, *shape[1:]))) != before
 
 
@@ -141,28 +144,22 @@ def test_the_net_does_not_change():
     assert not any(block._forward_hooks or block._forward_pre_hooks for block in blocks_of(net))
 
 
-def blocks_of(net):
-    found = []
-    net.apply(found.append)
-    return found
-
-
 def test_a_hybridized_and_specialized_net_keeps_its_graph_and_its_guard():
     net = small_net()
     net.initialize()
     net.hybridize()
-    specialize(net, (2, 3, 9, 7))
     x = mx.nd.random.normal(shape=(2, 3, 9, 7))
     before, graph = net(x).asnumpy(), net._cached_op
-    sizes = [block._in_shape for block in blocks_of(net) if hasattr(block, "_in_shape")]
-    summary(net, (2, 3, 9, 7))
-    with pytest.raises(ValueError, match="net is specialized to inputs of shape any x 3 x 9 x 7"):
-        summary(net, (2, 3, 8, 7))
+    block = specialize(net, x.shape)
+    np.testing.assert_allclose(block(x).asnumpy(), before, rtol=1e-5, atol=1e-6)
+    summary(net, (5, 3, 8, 8))
+    assert summary(block, x.shape).output_shapes == summary(net, x.shape).output_shapes
+    with pytest.raises(ValueError, match="net_specialized_for_anyx3x9x7"):
+        summary(block, (2, 3, 8, 7))
     assert net._cached_op is graph
-    assert [block._in_shape for block in blocks_of(net) if hasattr(block, "_in_shape")] == sizes
     np.testing.assert_array_equal(net(x).asnumpy(), before)
     with pytest.raises(ValueError, match="specialized"):
-        net(mx.nd.ones((2, 3, 8, 7)))
+        block(mx.nd.ones((2, 3, 8, 7)))
 
 
 def test_hooks_and_sizes_are_removed_after_an_error():
@@ -259,6 +256,12 @@ def test_sequential_blocks_that_are_not_hybrid_and_layers_of_stock_gluon():
     found = summary(net, (1, 3, 5, 5))
     assert [row.type for row in found.rows] == ["Conv2D", "Flatten", "Dense"]
     assert found.total_params == 112 + 202
+
+
+def test_maps_that_are_smaller_than_a_kernel():
+    net = nn.HybridSequential()
+    net.add(nn.MaxPool2D(2, padding="same"), nn.MaxPool2D(2, padding="same"))
+    assert summary(net, (1, 3, 2, 2)).output_shapes == ((1, 3, 1, 1),)
 
 
 def test_a_recurrent_layer():
