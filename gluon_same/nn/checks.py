@@ -3,8 +3,7 @@
 from typing import Any, Dict
 
 import mxnet as mx
-
-from .gluon import HybridBlock
+from mxnet.gluon import HybridBlock
 
 #: Activations of every MXNet 1.x; later versions have more.
 _ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")

@@ -144,7 +144,10 @@ class Trace:
             return
 
         def instead(F, *inputs, **kwargs):
-            return original(F, *inputs, **kwargs) if F is mx.nd else mark(block, *inputs)
+            if F is mx.nd:
+                return original(F, *inputs, **kwargs)
+            act = getattr(block, "act", None)
+            return mark(block, *inputs) if act is None else act(mark(block, *inputs))
 
         with _replaced(block, **{name: instead}):
             yield

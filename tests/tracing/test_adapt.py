@@ -57,7 +57,7 @@ def test_each_size_has_a_specialized_graph_that_is_built_once(net):
     for shape in SHAPES * 3:
         net(data(shape))
     assert len(twins(net)) == len(SHAPES)
-    twin = twins(net).get((False, (SHAPES[0],)))
+    twin = twins(net).get((SHAPES[0],))
     found = operators(twin._cached_graph[1])
     specialize(net, SHAPES[0])
     net(data(SHAPES[0]))
@@ -68,7 +68,7 @@ def test_the_least_recently_used_graphs_are_dropped(net):
     adapt(net, graphs=2).hybridize()
     for i in (0, 1, 0, 2):
         net(data(SHAPES[i]))
-    kept = [twins(net).get((False, (shape,))) is not None for shape in SHAPES]
+    kept = [twins(net).get((shape,)) is not None for shape in SHAPES]
     assert kept == [True, False, True]
 
 
