@@ -7,7 +7,7 @@ from mxnet.gluon import nn as stock
 from .. import functional
 from ..arguments import check_layout, groups, per_axis, whole
 from .base import IntOrInts, PaddingLike, Windowed
-from .checks import CONVOLUTION_NAMES, check_activation, check_initializer, refuse_unknown
+from .checks import check_activation, check_initializer, refuse_unknown
 
 __all__ = ["Conv1D", "Conv2D", "Conv3D"]
 
@@ -23,7 +23,7 @@ class AnyConvolution(Windowed):
 
     def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
         """Check the arguments of a public constructor, and create the layer."""
-        refuse_unknown(self, unknown, CONVOLUTION_NAMES)
+        refuse_unknown(self, unknown, given)
         for name in ("kernel_size", "strides", "dilation"):
             given[name] = per_axis(name, given[name], self._ndim)
         for name, least in (("channels", 1), ("groups", 1), ("in_channels", 0)):

@@ -1,5 +1,6 @@
 """Depthwise convolution, as in Keras."""
 
+from inspect import signature
 from typing import Any, NoReturn, Optional
 
 import mxnet as mx
@@ -10,7 +11,7 @@ from .. import arguments
 from ..arguments import whole
 from ..arrays import as_classic
 from .base import IntOrInts, PaddingLike, operator_arguments
-from .checks import DEPTHWISE_NAMES, refuse_unknown
+from .checks import refuse_unknown
 from .conv import Conv1D, Conv2D, Convolution, Initializer
 
 __all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
@@ -79,7 +80,7 @@ class _Depthwise(Convolution):
             called, if the data have the wrong number of axes or channels, or if the channels of a symbol
             are unknown.
         """
-        refuse_unknown(self, unknown, DEPTHWISE_NAMES)
+        refuse_unknown(self, unknown, signature(_Depthwise).parameters)
         self._multiplier = whole("depth_multiplier", depth_multiplier, 1)
         channels = whole("in_channels", in_channels, 0)
         # The stock block requires a number of groups. Build it for one channel if none is known.
@@ -90,7 +91,6 @@ class _Depthwise(Convolution):
             use_bias, weight_initializer, bias_initializer, count, prefix=prefix, params=params,
         )  # fmt: skip
         self._any_channels = False
-        self._channels, self._in_channels = channels * self._multiplier, channels
 
     @property
     def params(self) -> Any:
@@ -120,14 +120,13 @@ class _Depthwise(Convolution):
         return max(self.weight.shape[0], 0) // self._multiplier
 
     def _fix_channels(self, channels):
-        self._channels, self._in_channels = channels * self._multiplier, channels
-        counts = {"num_filter": self._channels, "num_group": channels}
+        counts = {"num_filter": channels * self._multiplier, "num_group": channels}
         self._call.update(counts)
         operator_arguments(self).update(counts)
 
     def _channels_of(self, x):
         layout = self._layout
-        shape = self._in_shape or (x.shape if isinstance(x, NDArray) else _shape_of(x, len(layout)))
+        shape = self._in_shape or _shape_of(x, len(layout))
         channels = shape[layout.index("C")] if len(shape) == len(layout) else 0
         if channels < 1:
             raise ValueError(

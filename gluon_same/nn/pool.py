@@ -8,7 +8,7 @@ from .. import functional
 from ..arguments import check_floating, check_layout, check_pooled, is_plain, is_same, per_axis
 from ..lowering import Windows
 from .base import IntOrInts, PaddingLike, Windowed
-from .checks import POOLING_NAMES, refuse_unknown
+from .checks import refuse_unknown
 
 __all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D"]
 
@@ -18,7 +18,7 @@ class Pooling(Windowed):
 
     def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
         """Check the arguments of a public constructor, and create the layer."""
-        refuse_unknown(self, unknown, POOLING_NAMES)
+        refuse_unknown(self, unknown, given)
         given["layout"] = check_layout(given["layout"], self._ndim)
         window = given["pool_size"] = per_axis("pool_size", given["pool_size"], self._ndim)
         steps = given["strides"]
