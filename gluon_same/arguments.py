@@ -4,9 +4,11 @@ Each error names the argument, the value and what is allowed.
 """
 
 import operator
-from typing import Any, Optional, Tuple, Union
+from typing import Any, Dict, Optional, Tuple, Union
 
 import numpy as np
+
+from .geometry import Window, effective_kernel
 
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 WORDS = ("same", "same_lower", "valid", "causal")
@@ -100,6 +102,60 @@ def normalize_padding(name: str, padding: Any, spans: Ints, causal: bool = False
             f"{name}={padding!r} does not fit: give {ndim} pairs (before, after), one for each axis"
         )
     return tuple((whole(name, b, 0), whole(name, a, 0)) for b, a in padding)
+
+
+def windows_of(
+    name: str, padding: Any, call: Dict[str, Any], causal: bool = False
+) -> Tuple[Window, ...]:
+    """Return a window for each axis, from a padding and the arguments of an operator.
+
+    Parameters
+    ----------
+    name, padding, causal
+        As for :func:`normalize_padding`.
+    call : dict
+        Contains ``kernel``, ``stride`` and perhaps ``dilate``, with an int for each axis.
+    """
+    kernel = call["kernel"]
+    spans = tuple(map(effective_kernel, kernel, call.get("dilate", (1,) * len(kernel))))
+    pairs = normalize_padding(name, padding, spans, causal)
+    paddings = (pairs,) * len(spans) if isinstance(pairs, str) else pairs
+    return tuple(map(Window, spans, call["stride"], paddings, kernel))
+
+
+def is_same(padding: Any) -> bool:
+    """Return whether a padding argument is a SAME word, which sets the output size."""
+    return isinstance(padding, str) and padding.lower() in ("same", "same_lower")
+
+
+def check_transposed(padding: Any, **given: Ints) -> None:
+    """Raise ValueError for a transposed convolution that MXNet does not have.
+
+    ``given`` are the strides, the dilation and the output padding, by the names for errors.
+    """
+    (strides_name, strides), (dilation_name, dilation), (name, extra) = given.items()
+    if len(dilation) == 3 and max(dilation) > 1:
+        raise ValueError(
+            f"MXNet has no dilated transposed convolution over 3 axes: {dilation_name}={dilation} must "
+            "be 1"
+        )
+    if is_same(padding) and any(extra):
+        raise ValueError(
+            f"{name}={extra} must be 0 with padding {padding!r}, whose output size is in * "
+            f"{strides_name}"
+        )
+    if any(more >= stride for more, stride in zip(extra, strides)):
+        raise ValueError(f"{name}={extra} must be less than {strides_name}={strides} on every axis")
+
+
+def check_pooled(windows: Tuple[Window, ...], name: str, kernel_name: str) -> None:
+    """Raise ValueError if a window of a pooling could contain only padding."""
+    for window in windows:
+        if isinstance(window.padding, tuple) and max(window.padding) >= window.span:
+            raise ValueError(
+                f"{name}={window.padding} is not less than {kernel_name}={window.span}: a window must "
+                "not contain only padding"
+            )
 
 
 def check_layout(layout: Optional[str], ndim: int) -> str:

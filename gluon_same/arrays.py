@@ -12,6 +12,7 @@ from . import arguments
 VERSION = json.loads(mx.sym.var("data").tojson())["attrs"]
 
 Size = Optional[Sequence[Optional[int]]]
+Shape = Optional[Tuple[Optional[int], ...]]  #: None where a size is not known
 
 
 class _KeepDtype:
@@ -38,8 +39,8 @@ def keep_dtype(F: Any) -> Any:
     return _KEEPING[F]
 
 
-def classic(data: Any, *others: Any) -> Tuple:
-    """Return data, weight and bias in classic mode, and a function that restores the mode of data."""
+def check_kinds(data: Any, *others: Any) -> None:
+    """Raise TypeError unless data, weight and bias are all arrays or all symbols."""
     for name, x in zip(("data", "weight", "bias"), (data, *others)):
         if name == "bias" and x is None:
             continue
@@ -48,14 +49,19 @@ def classic(data: Any, *others: Any) -> Tuple:
         if isinstance(x, mx.nd.NDArray) != isinstance(data, mx.nd.NDArray):
             kinds = type(x).__name__, type(data).__name__
             raise TypeError(f"{name} is a {kinds[0]}, and data is a {kinds[1]}: give the same kind")
+
+
+def classic(data: Any, *others: Any) -> Tuple:
+    """Return data, weight and bias in classic mode, and a function that restores the mode of data."""
+    check_kinds(data, *others)
     restore = _to_numpy if _is_numpy(data) else _as_it_is
     return (*(x.as_nd_ndarray() if _is_numpy(x) else x for x in (data, *others)), restore)
 
 
-def spatial_sizes(
-    F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size
+def data_shape(
+    F: Any, data: Any, kernel: Any, layout: Optional[str], in_size: Size, in_channels: Any = None
 ) -> Tuple[str, Tuple]:
-    """Return the layout and the spatial sizes, with None for sizes that are not known.
+    """Return the layout and the shape of data, with None for sizes that are not known.
 
     Raises
     ------
@@ -77,14 +83,18 @@ def spatial_sizes(
     layout = arguments.check_layout(layout, ndim)
     if F is mx.nd:
         arguments.check_rank(data.shape, layout)
-        return layout, arguments.spatial(data.shape, layout)
+        return layout, data.shape
+    if in_channels is not None:
+        in_channels = arguments.whole("in_channels", in_channels, 1)
     if in_size is None:
-        return layout, (None,) * ndim
+        in_size = (None,) * ndim
     if not isinstance(in_size, (tuple, list)):
         raise TypeError(f"in_size={in_size!r} is not a tuple: give {ndim} sizes, one for each axis")
     if len(in_size) != ndim:
         raise ValueError(f"in_size={in_size!r} does not fit {ndim} axes: give {ndim} entries")
-    return layout, tuple(None if s is None else arguments.whole("in_size", s, 1) for s in in_size)
+    sizes = [None if n is None else arguments.whole("in_size", n, 1) for n in in_size]
+    known = {"N": None, "C": in_channels, **dict(zip(layout.replace("N", "").replace("C", ""), sizes))}
+    return layout, tuple(known[axis] for axis in layout)
 
 
 def flat(args: Any) -> List[Any]:

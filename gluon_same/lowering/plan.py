@@ -182,7 +182,7 @@ def plan_deconvolution(windows: Windows, adj: Ints, sizes: Sizes) -> Plan:
                 f"size {sizes}: cut off less"
             )
     pad, adj, cuts = zip(*(_crop_transposed(*axis) for axis in axes))
-    return Plan(Operator(pad, adj=adj), after=_slice(cuts))
+    return Plan((), Operator(pad, adj=adj), _slice(cuts))
 
 
 def _crop_transposed(window, cut, extra):
@@ -209,7 +209,7 @@ def _crop(cuts, reverse=None, full=False):
     own, lead, trail = zip(*cuts)
     reverse = reverse or (False,) * len(own)
     before = _slice((0, 0, r) for r in reverse)
-    return Plan(Operator(own, full), before, _slice(zip(lead, trail, reverse)))
+    return Plan(before, Operator(own, full), _slice(zip(lead, trail, reverse)))
 
 
 def _crop_to_size(windows, sizes, paddings):
@@ -266,7 +266,7 @@ def _pad_first(paddings: Pairs, edge: bool = False, keep: Sequence[int] = ()) ->
     """
     own = tuple(0 if axis in keep else min(pair) for axis, pair in enumerate(paddings))
     amounts = tuple((before - p, after - p) for p, (before, after) in zip(own, paddings))
-    return Plan(Operator(own), (Pad(amounts, edge),))
+    return Plan((Pad(amounts, edge),), Operator(own))
 
 
 def _pad_by_size(windows: Windows, paddings: Any, edge: bool = False) -> Plan:
@@ -279,7 +279,7 @@ def _pad_by_size(windows: Windows, paddings: Any, edge: bool = False) -> Plan:
             )
     by_size = tuple(w if p is None else None for w, p in zip(windows, paddings))
     amounts = tuple(pair or (0, 0) for pair in paddings)
-    return Plan(Operator((0,) * len(windows)), (PadBySize(by_size, amounts, edge),))
+    return Plan((PadBySize(by_size, amounts, edge),), Operator((0,) * len(windows)))
 
 
 def _input_is_smaller(windows, sizes, paddings, channels):

@@ -23,8 +23,8 @@ class Operator(NamedTuple):
 class Plan(NamedTuple):
     """An operator, and the steps before and after it."""
 
+    before: Tuple[Any, ...]
     operator: Operator
-    before: Tuple[Any, ...] = ()
     after: Tuple[Any, ...] = ()
 
     @property

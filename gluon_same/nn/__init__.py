@@ -11,9 +11,9 @@ from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 from typing import List
 
 from mxnet.gluon import nn as _stock
+from mxnet.gluon.nn import *
 
 from . import borders, depthwise, relu6, separable
-from .gluon import *
 
 # isort: split
 from .avg_pool import *
@@ -21,7 +21,6 @@ from .borders import *
 from .conv import *
 from .conv_transpose import *
 from .depthwise import *
-from .global_pool import *
 from .pool import *
 from .relu6 import *
 from .separable import *

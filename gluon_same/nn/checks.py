@@ -1,58 +1,46 @@
 """Check arguments of the blocks that are not integers."""
 
-from typing import Any, Dict
+from typing import Any, Container, Dict
 
 import mxnet as mx
-
-from .gluon import HybridBlock
+from mxnet.gluon import HybridBlock
 
 #: Activations of every MXNet 1.x; later versions have more.
 _ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
 
-#: Names of arguments in MXNet's operators and other frameworks, and the names in Gluon's blocks.
-CONVOLUTION_NAMES = {
-    "kernel": "kernel_size",
-    "pool_size": "kernel_size",
-    "stride": "strides",
-    "pad": "padding",
-    "dilate": "dilation",
-    "dilations": "dilation",
-    "dilation_rate": "dilation",
-    "num_group": "groups",
-    "num_filter": "channels",
-    "filters": "channels",
-    "out_channels": "channels",
-    "bias": "use_bias",
-    "kernel_initializer": "weight_initializer",
-    "data_format": "layout",
-}
-DEPTHWISE_NAMES = {
-    **CONVOLUTION_NAMES,
-    **dict.fromkeys(("channels", "filters", "num_filter", "out_channels"), "depth_multiplier"),
-    **dict.fromkeys(("groups", "num_group"), "in_channels"),
-    "depthwise_initializer": "weight_initializer",
-}
-SEPARABLE_NAMES = {
-    **CONVOLUTION_NAMES,
-    **dict.fromkeys(("groups", "num_group"), "in_channels"),
-    "weight_initializer": "depthwise_initializer",
-    "kernel_initializer": "depthwise_initializer",
-}
-POOLING_NAMES = {
-    "kernel": "pool_size",
-    "kernel_size": "pool_size",
-    "stride": "strides",
-    "pad": "padding",
-    "data_format": "layout",
+#: For names of arguments in MXNet's operators and other frameworks, the names in Gluon's blocks. A block
+#: has at most one of them, except for those that it has under the given name, too.
+_MEANT = {
+    "kernel": ("kernel_size", "pool_size"),
+    "kernel_size": ("pool_size",),
+    "pool_size": ("kernel_size",),
+    "stride": ("strides",),
+    "pad": ("padding",),
+    **dict.fromkeys(("dilate", "dilations", "dilation_rate"), ("dilation",)),
+    **dict.fromkeys(("groups", "num_group"), ("groups", "in_channels")),
+    **dict.fromkeys(
+        ("channels", "num_filter", "filters", "out_channels"), ("channels", "depth_multiplier")
+    ),
+    "bias": ("use_bias",),
+    **dict.fromkeys(
+        ("kernel_initializer", "weight_initializer", "depthwise_initializer"),
+        ("weight_initializer", "depthwise_initializer"),
+    ),
+    "data_format": ("layout",),
 }
 
 
-def refuse_unknown(block: HybridBlock, unknown: Dict[str, Any], meant: Dict[str, str]) -> None:
-    """Raise a TypeError for the first argument that a block does not have."""
+def refuse_unknown(block: HybridBlock, unknown: Dict[str, Any], known: Container[str]) -> None:
+    """Raise a TypeError for the first argument that a block does not have.
+
+    ``known`` contains the names of the arguments that it has.
+    """
     for name in unknown:
         kind = type(block).__name__
-        hint = f": use {meant[name]!r}" if name in meant else f": help({kind}) lists the arguments"
-        raise TypeError(f"{kind} has no argument {name!r}{hint}")
+        hint = next((f"use {meant!r}" for meant in _MEANT.get(name, ()) if meant in known), None)
+        raise TypeError(
+            f"{kind} has no argument {name!r}: {hint or f'help({kind}) lists the arguments'}"
+        )
 
 
 def check_activation(name: Any) -> None:

@@ -2,17 +2,12 @@
 
 from typing import Any, Callable, Dict, NoReturn, Optional, Union
 
-import numpy as np
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import Ints, check_layout, groups, per_axis, whole
-from ..functional._convolution import check_convolved
-from ..functional._window import windows_of
-from ..geometry import effective_kernel
-from ..lowering import ways_to_convolve
+from ..arguments import check_layout, groups, per_axis, whole
 from .base import IntOrInts, PaddingLike, Windowed
-from .checks import CONVOLUTION_NAMES, check_activation, check_initializer, refuse_unknown
+from .checks import check_activation, check_initializer, refuse_unknown
 
 __all__ = ["Conv1D", "Conv2D", "Conv3D"]
 
@@ -28,7 +23,7 @@ class AnyConvolution(Windowed):
 
     def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
         """Check the arguments of a public constructor, and create the layer."""
-        refuse_unknown(self, unknown, CONVOLUTION_NAMES)
+        refuse_unknown(self, unknown, given)
         for name in ("kernel_size", "strides", "dilation"):
             given[name] = per_axis(name, given[name], self._ndim)
         for name, least in (("channels", 1), ("groups", 1), ("in_channels", 0)):
@@ -42,29 +37,22 @@ class AnyConvolution(Windowed):
         for name in ("channels", "in_channels"):
             if given[name]:
                 groups(given[name], given["groups"], (name, "groups"))
-        ours, given["padding"] = self._split(
-            given["padding"], tuple(map(effective_kernel, given["kernel_size"], given["dilation"]))
-        )
-        self._check_given(given, ours)
-        super().__init__(ours, **given)
+        self._check_given(given)
+        super().__init__(given.pop("padding"), **given)
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        if self._padding is None:
+        if self._windows is None:
             return super().hybrid_forward(F, x, weight, bias)
-        out = self._convolve(F, x, weight, bias, in_size=self._in_size, name="fwd", **self._call)
-        return out if self.act is None else self.act(out)
+        return self._convolve(F, x, weight, bias)
 
-    def _convolve(self, F: Any, x: Any, *args: Any, **call: Any) -> Any:
+    def _convolve(self, F: Any, *inputs: Any) -> Any:
         raise NotImplementedError
 
-    def _check_given(self, given: Dict[str, Any], padding: Any) -> None:
+    def _check_given(self, given: Dict[str, Any]) -> None:
         """Raise an error for incompatible arguments."""
 
     def _check_data(self, x: Any) -> None:
-        check_convolved(x, self._layout, self._call["num_group"], self.weight.dtype, "groups")
-
-    def _data_dtype(self) -> str:
-        return np.dtype(self.weight.dtype).name
+        functional.check_convolved(x, self._layout, self._call["num_group"], self.weight.dtype, "groups")
 
 
 class Convolution(AnyConvolution):
@@ -144,14 +132,8 @@ class Convolution(AnyConvolution):
             in_channels=in_channels, prefix=prefix, params=params,
         )  # fmt: skip
 
-    def _convolve(self, F: Any, x: Any, *args: Any, **call: Any) -> Any:
-        way = self._way_for(x)
-        return functional.convolution(F, x, *args, in_channels=self._seen_channels, way=way, **call)
-
-    def _ways_at(self, sizes: Ints, channels: int) -> Dict[str, Any]:
-        call = self._call
-        windows = windows_of(call["kernel"], call["stride"], call["dilate"], self._padding, self._causal)
-        return ways_to_convolve(windows, sizes, (channels, call["num_filter"]))
+    def _convolve(self, F: Any, *inputs: Any) -> Any:
+        return functional.convolve(F, inputs, self._windows, self._call, self._data_shape, self.act)
 
 
 class Conv1D(Convolution, stock.Conv1D):

@@ -5,8 +5,7 @@ from typing import Any, Dict, NoReturn, Optional
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import per_axis
-from ..functional._convolution import check_transposed
+from ..arguments import check_transposed, per_axis
 from .base import IntOrInts, PaddingLike
 from .conv import AnyConvolution, Initializer
 
@@ -94,23 +93,14 @@ class Transposed(AnyConvolution):
             bias_initializer=bias_initializer, in_channels=in_channels, prefix=prefix, params=params,
         )  # fmt: skip
 
-    def _check_given(self, given: Dict[str, Any], padding: Any) -> None:
-        dilation, strides, extra = given["dilation"], given["strides"], given["output_padding"]
-        if len(dilation) == 3 and max(dilation) > 1:
-            raise ValueError(
-                f"MXNet has no dilated transposed convolution over 3 axes: {dilation=} must be 1"
-            )
-        if any(more >= s for more, s in zip(extra, strides)):
-            raise ValueError(f"output_padding={extra} must be less than strides={strides} on every axis")
-        if padding in ("same", "same_lower") and any(extra):
-            raise ValueError(
-                f"output_padding={extra} must be 0 with padding={padding!r}, whose output size is "
-                "in * strides"
-            )
+    def _check_given(self, given: Dict[str, Any]) -> None:
+        names = "strides", "dilation", "output_padding"
+        check_transposed(given["padding"], **{name: given[name] for name in names})
 
-    def _convolve(self, F: Any, x: Any, *args: Any, **call: Any) -> Any:
-        check_transposed(self.weight.dtype, call["kernel"], call["stride"], call["dilate"])
-        return functional.deconvolution(F, x, *args, **call)
+    def _convolve(self, F: Any, *inputs: Any) -> Any:
+        window = {name: self._call[name] for name in ("kernel", "stride", "dilate")}
+        functional.check_float64(self.weight.dtype, **window)
+        return functional.deconvolve(F, inputs, self._windows, self._call, self._data_shape, self.act)
 
 
 class Conv1DTranspose(Transposed, stock.Conv1DTranspose):

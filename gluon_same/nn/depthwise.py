@@ -1,18 +1,17 @@
 """Depthwise convolution, as in Keras."""
 
-import sys
-from types import FrameType
-from typing import Any, Dict, NoReturn, Optional, Tuple
+from inspect import signature
+from typing import Any, NoReturn, Optional
 
 import mxnet as mx
-from mxnet.gluon import HybridBlock, ParameterDict
+from mxnet.gluon import ParameterDict
 from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arguments import whole
-from ..arrays import as_classic, flat
+from ..arrays import as_classic
 from .base import IntOrInts, PaddingLike, operator_arguments
-from .checks import DEPTHWISE_NAMES, refuse_unknown
+from .checks import refuse_unknown
 from .conv import Conv1D, Conv2D, Convolution, Initializer
 
 __all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
@@ -81,7 +80,7 @@ class _Depthwise(Convolution):
             called, if the data have the wrong number of axes or channels, or if the channels of a symbol
             are unknown.
         """
-        refuse_unknown(self, unknown, DEPTHWISE_NAMES)
+        refuse_unknown(self, unknown, signature(_Depthwise).parameters)
         self._multiplier = whole("depth_multiplier", depth_multiplier, 1)
         channels = whole("in_channels", in_channels, 0)
         # The stock block requires a number of groups. Build it for one channel if none is known.
@@ -92,7 +91,6 @@ class _Depthwise(Convolution):
             use_bias, weight_initializer, bias_initializer, count, prefix=prefix, params=params,
         )  # fmt: skip
         self._any_channels = False
-        self._channels, self._in_channels = channels * self._multiplier, channels
 
     @property
     def params(self) -> Any:
@@ -109,7 +107,9 @@ class _Depthwise(Convolution):
                     f"data for {self.name} of shape {x.shape} have {given} channels: give {known}, as "
                     "its weight requires"
                 )
-            self._fix_channels(given)
+            if not known:
+                for parameter in filter(None, (self.weight, self.bias)):
+                    parameter.shape = (given * self._multiplier, *parameter.shape[1:])
         return super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
@@ -120,19 +120,18 @@ class _Depthwise(Convolution):
         return max(self.weight.shape[0], 0) // self._multiplier
 
     def _fix_channels(self, channels):
-        self._channels, self._in_channels = channels * self._multiplier, channels
-        counts = {"num_filter": self._channels, "num_group": channels}
+        counts = {"num_filter": channels * self._multiplier, "num_group": channels}
         self._call.update(counts)
         operator_arguments(self).update(counts)
 
     def _channels_of(self, x):
         layout = self._layout
-        shape = self._in_shape or (x.shape if isinstance(x, NDArray) else _shape_of(x, len(layout)))
+        shape = self._in_shape or _shape_of(x, len(layout))
         channels = shape[layout.index("C")] if len(shape) == len(layout) else 0
         if channels < 1:
             raise ValueError(
                 f"{self.name} has in_channels=0, and its channels cannot be inferred from the graph: "
-                "give in_channels, or call the net with an array first"
+                "give in_channels, or call the net with an array before hybridizing it"
             )
         return channels
 
@@ -163,32 +162,13 @@ class _FirstAxisOpen:
 def _shape_of(x, ndim):
     """Infer the shape of a symbol, with 0 or -1 for sizes that are not known."""
     x = as_classic(x)
-    attributes, known = x.attr_dict(), _shapes_being_traced()
-    unknown = -1 if mx.util.is_np_shape() else 0
-    shapes = {
-        name: known.get(name, (unknown,) * ndim)
-        for name in x.list_inputs()
-        if "__shape__" not in attributes.get(name, ())
-    }
+    attributes, unknown = x.attr_dict(), -1 if mx.util.is_np_shape() else 0
+    open_inputs = [name for name in x.list_inputs() if "__shape__" not in attributes.get(name, ())]
     try:
-        _, (shape,), _ = x.infer_shape_partial(**shapes)
+        _, (shape,), _ = x.infer_shape_partial(**dict.fromkeys(open_inputs, (unknown,) * ndim))
     except mx.MXNetError:  # an input of another rank
         return ()
     return shape or ()
-
-
-def _shapes_being_traced() -> Dict[str, Tuple[int, ...]]:
-    """Return the shapes of the arrays for which Gluon is making a graph, by symbol name.
-
-    Gluon builds the graph of a hybridized net from symbols without a shape, before it infers the shapes
-    of the parameters. Only the stack frame of ``HybridBlock._get_graph`` contains the arrays.
-    """
-    frame: Optional[FrameType] = sys._getframe()
-    while frame is not None and frame.f_code is not HybridBlock._get_graph.__code__:
-        frame = frame.f_back
-    arrays = [] if frame is None else flat(frame.f_locals.get("args", ()))
-    names = ["data"] if len(arrays) == 1 else [f"data{i}" for i in range(len(arrays))]
-    return {name: x.shape for name, x in zip(names, arrays)}
 
 
 class DepthwiseConv1D(_Depthwise, Conv1D):

@@ -2,15 +2,13 @@
 
 from typing import Any, Dict, NoReturn, Optional
 
-import numpy as np
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import Ints, Pairs, check_floating, check_layout, per_axis
-from ..functional._window import windows_of
-from ..lowering import ways_to_pool
+from ..arguments import check_floating, check_layout, check_pooled, is_plain, is_same, per_axis
+from ..lowering import Windows
 from .base import IntOrInts, PaddingLike, Windowed
-from .checks import POOLING_NAMES, refuse_unknown
+from .checks import refuse_unknown
 
 __all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D"]
 
@@ -18,65 +16,32 @@ __all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D"]
 class Pooling(Windowed):
     """Base class of the poolings over one, two and three axes."""
 
-    _dtype: Any = "float32"  # of the data, as set by ``cast``
-
     def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
         """Check the arguments of a public constructor, and create the layer."""
-        refuse_unknown(self, unknown, POOLING_NAMES)
+        refuse_unknown(self, unknown, given)
         given["layout"] = check_layout(given["layout"], self._ndim)
         window = given["pool_size"] = per_axis("pool_size", given["pool_size"], self._ndim)
         steps = given["strides"]
         given["strides"] = window if steps is None else per_axis("strides", steps, self._ndim)
-        padding, ceil_mode = given["padding"], given["ceil_mode"]
-        ours, own = self._split(padding, window)
-        if ours is not None and ceil_mode:
-            raise ValueError(
-                f"ceil_mode={ceil_mode!r} must be False with padding={ours!r}, which sets the "
-                "output size"
-            )
-        amounts = tuple(zip(own, own)) if ours is None else ours
-        if isinstance(amounts, tuple):
-            _check_amounts(padding, amounts, window)
         if given.get("count_include_pad", False) is None:
-            given["count_include_pad"] = ours not in ("same", "same_lower")
-        super().__init__(ours, **{**given, "padding": own})
-
-    def cast(self, dtype: Any) -> None:
-        super().cast(dtype)
-        self._dtype = dtype
+            given["count_include_pad"] = not is_same(given["padding"])
+        if given["ceil_mode"] and not is_plain(given["padding"]):
+            raise ValueError(
+                f"ceil_mode={given['ceil_mode']!r} must be False with padding={given['padding']!r}, "
+                "which sets the output size"
+            )
+        super().__init__(given.pop("padding"), **given)
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        if self._padding is None:
+        if self._windows is None:
             return super().hybrid_forward(F, x)
-        return functional.pooling(
-            F,
-            x,
-            in_size=self._in_size,
-            in_channels=self._seen_channels,
-            way=self._way_for(x),
-            name="fwd",
-            **self._call,
-        )
+        return functional.pool(F, x, self._windows, self._call, self._data_shape)
+
+    def _check_windows(self, windows: Windows) -> None:
+        check_pooled(windows, "padding", "pool_size")
 
     def _check_data(self, x: Any) -> None:
         check_floating(x.dtype)
-
-    def _data_dtype(self) -> str:
-        return np.dtype(self._dtype).name
-
-    def _ways_at(self, sizes: Ints, channels: int) -> Dict[str, Any]:
-        call = self._call
-        windows = windows_of(call["kernel"], call["stride"], (1,) * self._ndim, self._padding)
-        whole = bool(call.get("count_include_pad"))
-        return ways_to_pool(windows, sizes, call["pool_type"], whole, channels)
-
-
-def _check_amounts(given: Any, pairs: Pairs, window: Ints) -> None:
-    if any(max(pair) >= k for pair, k in zip(pairs, window)):
-        raise ValueError(
-            f"padding={given!r} is not less than pool_size={window}: a window must not contain "
-            "only padding"
-        )
 
 
 class MaxPooling(Pooling):

@@ -1,12 +1,13 @@
 """Separable convolution, as in Keras: a depthwise convolution and a 1x1 convolution."""
 
+from inspect import signature
 from typing import Any, NoReturn, Optional
 
 from mxnet.gluon import HybridBlock, ParameterDict
 
 from ..arguments import whole
 from .base import IntOrInts, PaddingLike
-from .checks import SEPARABLE_NAMES, check_initializer, refuse_unknown
+from .checks import check_initializer, refuse_unknown
 from .conv import Conv1D, Conv2D, Initializer
 from .depthwise import DepthwiseConv1D, DepthwiseConv2D
 
@@ -70,7 +71,7 @@ class _Separable(HybridBlock):
         TypeError, ValueError
             As :class:`DepthwiseConv2D`.
         """
-        refuse_unknown(self, unknown, SEPARABLE_NAMES)
+        refuse_unknown(self, unknown, signature(_Separable).parameters)
         channels = whole("channels", channels, 1)
         in_channels = whole("in_channels", in_channels, 0)
         check_initializer("depthwise_initializer", depthwise_initializer)

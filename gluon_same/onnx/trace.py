@@ -138,10 +138,11 @@ class Marked:
             return
 
         def instead(F, *inputs, **kwargs):
-            shape = trace.received[block]
+            shape, act = trace.received[block], getattr(block, "act", None)
             if F is mx.nd or shape is None:
                 return original(F, *inputs, **kwargs)
-            return mark(block, spatial(shape, block._layout), *inputs)
+            out = mark(block, spatial(shape, block._layout), *inputs)
+            return out if act is None else act(out)
 
         with _replaced(block, **{name: instead}):
             yield

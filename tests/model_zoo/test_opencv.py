@@ -99,7 +99,7 @@ def spoil_slope(block):
 
 def spoil_pool(block):
     if isinstance(block, nn.MaxPool2D):
-        block._call["pad"] = "same_lower"
+        block._pad_by("same_lower")
 
 
 @pytest.mark.parametrize("spoil", [spoil_epsilon, spoil_slope, spoil_pool])

@@ -110,29 +110,48 @@ def shapes_of(net):
 KNOWN = [(6, 1, 3, 3), (6,), (6, 1, 4, 4), (8, 6, 1, 1), (8,), (8, 1, 2, 2), (8,)]
 
 
-@pytest.mark.parametrize(
-    "begin", ["eager", "hybridized", "optimized", "specialized", "every size", "inner"]
-)
+@pytest.mark.parametrize("begin", ["eager", "specialized", "every size", "alone"])
 def test_channels_are_inferred_from_the_first_data(begin):
     net, x = make_net(), mx.nd.random.normal(shape=(2, 3, 15, 16))
-    outer = net
-    if begin == "hybridized":
-        net.hybridize()
-    elif begin == "optimized" and hasattr(net, "optimize_for"):
-        net.optimize_for(x, backend="MKLDNN")
-    elif begin == "specialized":
-        outer = specialize(net, x.shape)
+    block = net
+    if begin == "specialized":
+        block = specialize(net, x.shape)
     elif begin == "every size":
-        outer = specialize(net)
-    elif begin == "inner":
-        outer = nn.HybridSequential(prefix="")
-        outer.add(nn.MaxPool2D(1), net)
-        outer.hybridize()
-    got = outer(x).asnumpy()
+        block = specialize(net)
+    elif begin == "alone":
+        net[0].hybridize()
+        net[3].hybridize()
+    got = block(x).asnumpy()
     assert shapes_of(net) == KNOWN
     net.hybridize(False)
     np.testing.assert_allclose(got, net(x).asnumpy(), **X)
     assert "(3 -> 6, " in repr(net[0]) and "(6 -> 6, " in repr(net[2].depthwise)
+
+
+def test_a_hybridized_net_infers_the_channels_from_the_layer_before():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(6, 3, padding="same"), nn.BatchNorm(), nn.DepthwiseConv2D(3, 2, "same"))
+    ready(net).hybridize()
+    x = mx.nd.random.normal(shape=(2, 3, 15, 16))
+    got = net(x).asnumpy()
+    assert net[2].weight.shape == (6, 1, 3, 3)
+    net.hybridize(False)
+    np.testing.assert_allclose(got, net(x).asnumpy(), **X)
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_hybridized_net_whose_first_layer_has_open_channels_asks_for_them(inner):
+    net = make_net()
+    if inner:
+        net, layers = nn.HybridSequential(prefix=""), net
+        net.add(nn.MaxPool2D(1), layers)
+    net.hybridize()
+    with pytest.raises(ValueError, match="in_channels=0.* give in_channels, or call the net with an"):
+        net(mx.nd.ones((2, 3, 15, 16)))
+    net.hybridize(False)
+    net(mx.nd.ones((2, 3, 15, 16)))
+    net.hybridize()
+    assert net(mx.nd.ones((2, 3, 15, 16))).shape == (2, 8, 5, 5)
 
 
 def test_one_graph_serves_every_size():
@@ -146,6 +165,7 @@ def test_one_graph_serves_every_size():
 
 def test_a_net_is_exported_and_imported(tmp_path):
     net, path = make_net(), str(tmp_path / "net")
+    net(mx.nd.ones((1, 3, 9, 9)))
     net.hybridize()
     net(mx.nd.ones((1, 3, 9, 9)))
     net.export(path)
@@ -224,16 +244,17 @@ def test_gradients_equal_those_of_a_grouped_convolution():
 def test_float64():
     net = make_net()
     net.cast("float64")
-    net.hybridize()
     x = mx.nd.random.normal(shape=(1, 3, 9, 8), dtype="float64")
+    assert net(x).dtype == np.float64
+    net.hybridize()
     assert net(x).dtype == np.float64
 
 
 def test_numpy_mode(numpy_mode):
+    net = nn.HybridSequential()
+    net.add(nn.DepthwiseConv2D(3, 2, "same", depth_multiplier=2), nn.SeparableConv2D(4, 3))
+    net.initialize()
     for hybridize in (False, True):
-        net = nn.HybridSequential()
-        net.add(nn.DepthwiseConv2D(3, 2, "same", depth_multiplier=2), nn.SeparableConv2D(4, 3))
-        net.initialize()
         net.hybridize(hybridize)
         out = net(mx.np.ones((2, 3, 9, 9)))
         assert isinstance(out, mx.np.ndarray) and out.shape == (2, 4, 3, 3)

@@ -38,7 +38,6 @@ CASES = [
 ]
 LAYERS = sorted({name for name, *_ in CASES})
 OWN = [*borders.__all__, *depthwise.__all__, *separable.__all__]
-GLOBAL = [f"Global{kind}Pool{n}D" for kind in ("Avg", "Max") for n in (1, 2, 3)]
 
 
 def run(net, x, seed=3):
@@ -85,7 +84,7 @@ def test_repr_and_parameters_equal_stock(name, args, kwargs, shape):
     assert named(ours) == named(theirs)
 
 
-@pytest.mark.parametrize("name", LAYERS + GLOBAL)
+@pytest.mark.parametrize("name", LAYERS)
 def test_signature_equals_stock(name):
     theirs = dict(inspect.signature(getattr(stock, name)).parameters)
     ours = dict(inspect.signature(getattr(nn, name)).parameters)
@@ -105,13 +104,13 @@ def test_signature_equals_stock(name):
 def test_exports_every_name_of_stock():
     names = {name for name in dir(stock) if not name.startswith("_")}
     assert names <= set(nn.__all__) and all(hasattr(nn, name) for name in names)
-    replaced = {*LAYERS, *GLOBAL}
+    replaced = set(LAYERS)
     others = names - replaced
     assert all(getattr(nn, name) is getattr(stock, name) for name in others)
     assert all(getattr(nn, name) is not getattr(stock, name) for name in replaced)
 
 
-@pytest.mark.parametrize("name", LAYERS + GLOBAL + OWN)
+@pytest.mark.parametrize("name", LAYERS + OWN)
 def test_help_explains_every_argument(name):
     cls = getattr(nn, name)
     arguments = [key for key in inspect.signature(cls).parameters if key != "unknown"]
@@ -127,20 +126,11 @@ def test_help_explains_every_argument(name):
     )
 
 
-@pytest.mark.parametrize("name", LAYERS + GLOBAL)
+@pytest.mark.parametrize("name", LAYERS)
 def test_copies_are_layers_of_the_same_class(name):
     layer = getattr(nn, name)(*((4, 3) if "Conv" in name else ()), prefix="layer_")
     for twin in (pickle.loads(pickle.dumps(layer)), copy.copy(layer)):
         assert type(twin) is type(layer) and repr(twin) == repr(layer)
-
-
-@pytest.mark.parametrize("name", GLOBAL)
-def test_global_pooling_equals_stock(name):
-    theirs, ours = (getattr(module, name)(prefix="layer_") for module in (stock, nn))
-    assert repr(ours) == repr(theirs) and isinstance(ours, getattr(stock, name))
-    x = mx.nd.random.normal(shape=(2, 3, 6, 5, 4)[: 2 + int(name[-2])])
-    for results in zip(run(theirs, x), run(ours, x)):
-        np.testing.assert_array_equal(*results)
 
 
 def make(module, padding):

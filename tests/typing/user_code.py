@@ -40,7 +40,7 @@ pads, size = same_padding(224, kernel=7, stride=2), output_size(224, kernel=7, s
 before: int = pads[0]
 
 
-class Stem(nn.HybridBlock):
+class Stem(nn.HybridBlock):  # type: ignore  # MXNet has no type hints
     """A custom block, as in Gluon's tutorials."""
 
     def __init__(self, channels: int, **kwargs: Any) -> None:
