@@ -8,7 +8,7 @@ from mxnet.gluon import nn as stock
 from . import nn
 from .graph import Graph
 from .nn.base import Windowed, operator_arguments, windowed
-from .same_rules import counts_padding, meant_as_same, of_node, padding_of, pads_as_same
+from .same_rules import counts_padding, meant_as_same, of_node, pads_as_same, windows_in
 from .summaries import _window
 
 __all__ = ["to_same"]
@@ -185,19 +185,19 @@ def _differs(block):
     known = operator_arguments(block)
     if _base(type(block)) is None or known.get("global_pool"):
         return False
-    return not pads_as_same(known, _own_padding(block))
+    return not pads_as_same(known, _windows(block))
 
 
 def _is_meant(block):
     if isinstance(block, SymbolBlock):
         return any(meant_as_same(known) and not pads_as_same(known) for known in _windows_in(block))
     # The author of a word or of pairs could have chosen SAME, so these stay.
-    return _own_padding(block) is None and meant_as_same(operator_arguments(block))
+    return _windows(block) is None and meant_as_same(operator_arguments(block))
 
 
-def _own_padding(block):
+def _windows(block):
     layer = windowed(block)
-    return None if layer is None else layer._padding
+    return None if layer is None else layer._windows
 
 
 def _windows_in(block):
@@ -265,6 +265,6 @@ def _layer(path, block):
         return Layer(path, "SymbolBlock", "", "a graph", "a graph")
     window, padding = _window(block)
     known = operator_arguments(block)
-    if counts_padding(known, padding_of(known, _own_padding(block))[0]):
+    if counts_padding(known, _windows(block) or windows_in(known)):
         padding += ", counted"
     return Layer(path, type(block).__name__, window, padding, padding)

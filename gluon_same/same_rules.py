@@ -4,58 +4,55 @@ The functions take an operator's arguments as a dict, as :func:`.operator_argume
 ``kernel``, ``stride``, ``pad``, ``dilate``, and ``adj`` for a transposed convolution.
 """
 
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, Optional
 
-from .arguments import Ints, Pairs, normalize_padding
-from .geometry import Window, effective_kernel, transposed_padding
+from .arguments import windows_of
+from .geometry import Window, transposed_padding
 from .graph import Node
+from .lowering import Windows
 
 
-def padding_of(known: Dict[str, Any], padding: Any = None) -> Tuple[Union[str, Pairs], Ints]:
-    """Return the padding, as a SAME word or a pair for each axis, and the spans of the window.
+def windows_in(known: Dict[str, Any]) -> Windows:
+    """Return the window of each axis, padded as MXNet's operator pads it."""
+    return windows_of("padding", known["pad"], known)
+
+
+def pads_as_same(known: Dict[str, Any], windows: Optional[Windows] = None) -> bool:
+    """Return whether the windows are those of SAME at every input size.
 
     Parameters
     ----------
     known : dict
-    padding : str or tuple, optional
-        A padding that MXNet's operator does not have. By default its ``pad`` is used.
+    windows : tuple of Window, optional
+        Windows with a padding that MXNet's operator does not have.
     """
-    kernel = known["kernel"]
-    spans = tuple(map(effective_kernel, kernel, known.get("dilate", (1,) * len(kernel))))
-    padding = known["pad"] if padding is None else padding
-    return normalize_padding("padding", padding, spans, causal=len(spans) == 1), spans
-
-
-def pads_as_same(known: Dict[str, Any], padding: Any = None) -> bool:
-    """Return whether the windows are those of SAME at every input size."""
-    padding, spans = padding_of(known, padding)
-    if isinstance(padding, str):
-        return padding == "same"
-    strides = known["stride"]
-    if counts_padding(known, padding):
+    windows = windows or windows_in(known)
+    if isinstance(windows[0].padding, str):
+        return windows[0].padding == "same"
+    if counts_padding(known, windows):
         return False
+    pairs = [window.padding for window in windows]
     if "adj" in known:
-        same = [transposed_padding(k, s) for k, s in zip(spans, strides)]
-        own = [(before, extra - after) for (before, after), extra in zip(padding, known["adj"])]
+        same = [transposed_padding(window.span, window.stride) for window in windows]
+        own = [(before, extra - after) for (before, after), extra in zip(pairs, known["adj"])]
         return own == [(before, extra - after) for (before, after), extra in same]
     if known.get("pooling_convention") == "full":  # rounding up equals more padding at the end
-        padding = [(before, after + s - 1) for (before, after), s in zip(padding, strides)]
-    return list(padding) == [Window(k, s, "same").at(None) for k, s in zip(spans, strides)]
+        pairs = [(before, after + w.stride - 1) for (before, after), w in zip(pairs, windows)]
+    return pairs == [Window(w.span, w.stride, "same").at(None) for w in windows]
 
 
 def meant_as_same(known: Dict[str, Any]) -> bool:
     """Return whether the author of ``pad`` probably meant SAME; see :func:`.to_same` for the rule."""
-    _, spans = padding_of(known)
-    pads = known["pad"]
+    windows, pads = windows_in(known), known["pad"]
     if "adj" in known:
-        growth = zip(spans, known["stride"], pads, known["adj"])
-        return all(k - s - 2 * p + extra == 0 for k, s, p, extra in growth)
-    return any(pads) and all(p in (k // 2, (k - 1) // 2) for p, k in zip(pads, spans))
+        growth = zip(windows, pads, known["adj"])
+        return all(w.span - w.stride - 2 * p + extra == 0 for w, p, extra in growth)
+    return any(pads) and all(p in (w.span // 2, (w.span - 1) // 2) for p, w in zip(pads, windows))
 
 
-def counts_padding(known: Dict[str, Any], padding: Union[str, Pairs]) -> bool:
+def counts_padding(known: Dict[str, Any], windows: Windows) -> bool:
     """Return whether averages also count elements of the padding."""
-    return bool(known.get("count_include_pad")) and any(map(any, padding))
+    return bool(known.get("count_include_pad")) and any(any(window.padding) for window in windows)
 
 
 def of_node(node: Node) -> Optional[Dict[str, Any]]:

@@ -90,7 +90,7 @@ class Sized(SymbolBlock):
         return {**state, "_graphs": texts}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
-        vars(self).update(state, _cached_op=None, _cached_op_args=[], _callback=None)
+        self.__dict__.update(state, _cached_op=None, _cached_op_args=[], _callback=None)
         self._graphs = {key: _in_mode(mx.sym.load_json(text)) for key, text in self._graphs.items()}
         self._prepare()
 
@@ -126,7 +126,7 @@ class Sized(SymbolBlock):
             # Fused operators have no gradients, and training changes what normalizations compute.
             with mx.autograd.pause(), _explained(self, given):
                 results = operator(*values)
-        return results if isinstance(results, (list, tuple)) else [results]
+        return list(results) if isinstance(results, (list, tuple)) else [results]
 
     def _operator(self, training):
         key = training and True in self._graphs
@@ -156,23 +156,22 @@ class Sized(SymbolBlock):
         return values[0] if values is not None and len(values) == 1 else parameter.data(context)
 
     def _check(self, args, given):
+        done = DONE[self._verb]
+        if not given:
+            kind = type(args[0]).__name__ if args else "nothing"
+            raise TypeError(f"{self.name} takes NDArrays, and received {kind}: give mx.nd.array(...)")
         if len(given) != len(self._inputs):
             raise TypeError(  # as Python does for a wrong number of arguments
-                f"{self.name} is {DONE[self._verb]} for {len(self._inputs)} inputs and received "
-                f"{len(given) or len(args)}: call gluon_same.{self._verb} with the shapes of all inputs"
-                if given
-                else f"{self.name} takes NDArrays, and received {type(args[0]).__name__}: give mx.nd.array(...)"
+                f"{self.name} is {done} for {len(self._inputs)} inputs and received {len(given)}: call "
+                f"gluon_same.{self._verb} with the shapes of all inputs"
             )
         for x, expected in zip(given, self._inputs.values()):
-            if isinstance(x, mx.sym.Symbol):
+            shape = expected if isinstance(x, mx.sym.Symbol) else x.shape
+            if shape == expected:  # quicker than a comparison of each size
                 continue
-            shape = x.shape
-            if shape != expected and (
-                len(shape) != len(expected)
-                or any(want not in (None, has) for want, has in zip(expected, shape))
-            ):
+            if len(shape) != len(expected) or any(n not in (None, m) for n, m in zip(expected, shape)):
                 raise ValueError(
-                    f"{self.name} is {DONE[self._verb]} for inputs of shape {_written(expected)} and received "
+                    f"{self.name} is {done} for inputs of shape {_written(expected)} and received "
                     f"{shape}: call gluon_same.{self._verb}(net, {shape}), or "
                     f"gluon_same.{self._verb}(net) for a block that serves every size"
                 )
@@ -225,7 +224,7 @@ class Sized(SymbolBlock):
 
     def optimize_for(self, *_: Any, **__: Any) -> None:
         raise ValueError(
-            f"{self.name} is {DONE[self._verb]}: call optimize_for of the net itself, or gluon_same.deploy"
+            f"{self.name} is {DONE[self._verb]}: call optimize_for of the net, or gluon_same.deploy"
         )
 
     def save(self, prefix: str) -> None:
@@ -252,9 +251,9 @@ class EverySize(HybridBlock):
         super().__init__()
         graphs = arguments.whole("graphs", graphs, 1)
         # The net is no child, so that hybridizing this block does not change it.
-        vars(self).update(_net=net, _make=make, _graphs=graphs, _name=net.name, _prefix=net.prefix)
-        vars(self).update(_params=net.collect_params(), _sized=OrderedDict(), _given=None)
-        vars(self).update(_reg_params=dict(self._params.items()))
+        self.__dict__.update(_net=net, _make=make, _graphs=graphs, _name=net.name, _prefix=net.prefix)
+        self.__dict__.update(_params=net.collect_params(), _sized=OrderedDict(), _given=None)
+        self.__dict__.update(_reg_params=dict(self._params.items()))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, graphs={self._graphs})"
@@ -285,7 +284,7 @@ class EverySize(HybridBlock):
     def hybridize(self, *args: Any, **kwargs: Any) -> None:
         """Set the flags of the graphs, such as ``static_alloc``. The block always runs graphs."""
         self._sized.clear()
-        vars(self)["_given"] = args, kwargs
+        self.__dict__["_given"] = args, kwargs
 
     def cast(self, dtype: Any) -> None:
         self._sized.clear()
@@ -308,7 +307,7 @@ class EverySize(HybridBlock):
         if trace.fixed:
             raise ValueError(
                 f"{self.name} has no graph for every size that supports inputs of shape {list(shapes)}: "
-                f"export gluon_same.specialize(net, {', '.join(map(str, shapes))}), or call it at another size"
+                f"export gluon_same.specialize(net, {', '.join(map(str, shapes))})"
             )
         graph = trace.symbol()
         there = set(graph.list_inputs())

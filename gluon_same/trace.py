@@ -11,7 +11,6 @@ from mxnet.gluon import nn as stock
 
 from . import _mxnet  # noqa: F401
 from .arrays import as_classic, flat, infer
-from .lowering.plan import MOST_PHASES
 from .nn.base import Windowed, windowed
 
 Shape = Tuple[int, ...]
@@ -93,7 +92,7 @@ class Trace:
         self._running: List[Block] = []
         try:
             try:
-                # The graph for every size has the shapes of that for each size, and one inference finds all.
+                # One inference of the graph for every size finds all shapes.
                 self._run(None)
             except mx.MXNetError:  # it does not support a map that is smaller than a kernel
                 self.fixed, self._running = True, []
@@ -216,13 +215,12 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
             block._check_input(infer(inputs[:1], trace.shapes)[0])
         if layer is not None:
             size = trace.received[layer] = sizes[layer].popleft() if sizes else None
-            if sizes is None and (trace.fixed or max(layer._call["stride"]) > MOST_PHASES):
-                trace.fixed = True
+            if sizes is None and (trace.fixed or not layer._fits_every_size):
                 with suppress(mx.MXNetError, ValueError):  # inside of a loop, nothing can be inferred
                     (size,) = infer(inputs, trace.shapes)
             elif not trace.sized:
                 size = None
-            vars(layer)["_in_shape"] = size  # Gluon's __setattr__ is slow
+            layer.__dict__["_in_shape"] = size  # Gluon's __setattr__ is slow
         waiting.append(Call(block, inputs, []))
         trace.calls.append(waiting[-1])
 
@@ -235,7 +233,7 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
             stack.callback(block.register_forward_pre_hook(enter).detach)
             stack.callback(block.register_forward_hook(leave).detach)
         for layer in layers:
-            stack.callback(vars(layer).update, _in_shape=None)
+            stack.callback(layer.__dict__.update, _in_shape=None)
         yield
 
 

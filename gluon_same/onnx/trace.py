@@ -1,7 +1,6 @@
 """Trace a net to a graph in which each SAME block is one operator, marked with its ONNX padding."""
 
 import itertools
-import operator
 import traceback
 from contextlib import ExitStack, contextmanager
 from typing import Any, Dict, List, NamedTuple, Tuple
@@ -9,10 +8,9 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 import mxnet as mx
 from mxnet.gluon import Block
 
-from .. import geometry
-from ..arguments import normalize_padding, spatial
+from ..arguments import spatial
 from ..arrays import as_classic, classic
-from ..geometry import Window
+from ..geometry import Window, transposed_padding
 from ..graph import Graph
 from ..nn.base import operator_arguments
 from ..nn.conv import Convolution
@@ -115,8 +113,8 @@ class Marked:
         if not node:
             return f"{self.net.name} could not be exported: {error}"
         return (
-            f"{self._owner(node['name'])} cannot be exported: MXNet's ONNX exporter rejected its operator "
-            f"{node['op']} ({node['name']}): {error}"
+            f"{self._owner(node['name'])} cannot be exported: MXNet's ONNX exporter rejected its "
+            f"operator {node['op']} ({node['name']}): {error}"
         )
 
     def _owner(self, name):
@@ -125,15 +123,15 @@ class Marked:
 
     @contextmanager
     def _marking(self, trace, block):
-        kinds: List[Tuple[type, str, Any]] = [
-            (Convolution, "_convolve", self._convolution),
-            (Transposed, "_convolve", self._transposed),
-            (Pooling, "hybrid_forward", self._pooling),
+        kinds: List[Tuple[type, str, Any, Any]] = [
+            (Convolution, "_convolve", mx.sym.Convolution, self._window),
+            (Transposed, "_convolve", mx.sym.Deconvolution, self._transposed),
+            (Pooling, "hybrid_forward", mx.sym.Pooling, self._window),
         ]
-        base, name, mark = next(kind for kind in kinds if isinstance(block, kind[0]))
+        base, name, kind, mark = next(each for each in kinds if isinstance(block, each[0]))
         original = getattr(block, name)
         overridden = original.__func__ is not vars(base)[name]  # by a subclass: export what it builds
-        if overridden or block._padding is None:
+        if overridden or block._windows is None:
             yield
             return
 
@@ -141,51 +139,41 @@ class Marked:
             shape, act = trace.received[block], getattr(block, "act", None)
             if F is mx.nd or shape is None:
                 return original(F, *inputs, **kwargs)
-            out = mark(block, spatial(shape, block._layout), *inputs)
+            out = mark(block, spatial(shape, block._layout), kind, *inputs)
             return out if act is None else act(out)
 
         with _replaced(block, **{name: instead}):
             yield
 
-    def _convolution(self, block, sizes, x, weight, bias=None):
-        known = block._call
-        spans = map(geometry.effective_kernel, known["kernel"], known["dilate"])
-        return self._window(block, sizes, mx.sym.Convolution, (x, weight, bias), tuple(spans))
-
-    def _pooling(self, block, sizes, x):
-        return self._window(block, sizes, mx.sym.Pooling, (x,), block._call["kernel"])
-
-    def _window(self, block, sizes, kind, inputs, spans):
-        strides = block._call["stride"]
-        padding = normalize_padding("padding", block._padding, spans, causal=True)
-        pairs = (padding,) * len(spans) if isinstance(padding, str) else padding
-        windows = tuple(map(Window, spans, strides, pairs))
+    def _window(self, block, sizes, kind, *inputs):
+        windows = block._windows
         here = [w.at(n) for w, n in zip(windows, sizes)]
         out = tuple(map(Window.outputs, windows, sizes, here))
         if min(out) < 1:
+            spans = tuple(w.span for w in windows)
             raise ValueError(f"data of spatial size {sizes} is smaller than a window of {spans}")
         wanted = [w.at(None) for w in windows] if self.dynamic else here
         if None in wanted:
-            self._check_free(block, spans, strides)
-            attributes = {"auto_pad": _AUTO_PAD[str(padding)]}
+            self._check_free(block)
+            attributes = {"auto_pad": _AUTO_PAD[str(windows[0].padding)]}
         else:
             attributes = {"pads": _pads(wanted)}
         own = tuple(max(w.at(None) or (w.span - 1,)) for w in windows)
         return self._mark(block, kind, inputs, out, attributes, pad=own)
 
-    def _transposed(self, block, sizes, x, weight, bias=None):
-        known = block._call
-        spans = tuple(map(geometry.effective_kernel, known["kernel"], known["dilate"]))
-        strides, extra = known["stride"], known["adj"]
-        pairs = normalize_padding("padding", block._padding, spans)
-        if isinstance(pairs, str):
-            same = [geometry.transposed_padding(k, s, mode=pairs) for k, s in zip(spans, strides)]
+    def _transposed(self, block, sizes, kind, *inputs):
+        pairs: Any = [w.padding for w in block._windows]
+        extra = block._call["adj"]
+        if isinstance(pairs[0], str):
+            same = [transposed_padding(w.span, w.stride, mode=w.padding) for w in block._windows]
             pairs, extra = zip(*same)
-        parts = zip(sizes, strides, spans, pairs, extra)
-        out = tuple((n - 1) * s + k - sum(pair) + more for n, s, k, pair, more in parts)
+        out = tuple(
+            (n - 1) * w.stride + w.span - sum(pair) + more
+            for n, w, pair, more in zip(sizes, block._windows, pairs, extra)
+        )
         attributes = {"pads": _pads(pairs), "output_padding": list(extra)}
         own = {"pad": tuple(map(min, pairs)), "adj": extra}
-        return self._mark(block, mx.sym.Deconvolution, (x, weight, bias), out, attributes, **own)
+        return self._mark(block, kind, inputs, out, attributes, **own)
 
     def _mark(self, block, kind, inputs, out, attributes, **changed):
         """Return one operator for a block, followed by a slice to its output size."""
@@ -207,10 +195,10 @@ class Marked:
             y = mx.sym.transpose(y, axes=(0, *range(2, ndim), 1))
         return restore(y)
 
-    def _check_free(self, block, spans, strides):
+    def _check_free(self, block):
         if any(n > 1 for n in block._call.get("dilate", ())):
             why = "onnxruntime does not support auto_pad for dilated windows"
-        elif any(map(operator.lt, spans, strides)):
+        elif any(w.span < w.stride for w in block._windows):
             why = "onnxruntime's auto_pad misplaces windows with gaps between them"
         else:
             return
