@@ -1,23 +1,15 @@
-"""Files that commands write."""
+"""Files that commands write, and errors that end a command."""
 
-import os
-import stat
-import tempfile
+from pathlib import Path
 
 
-def write_text(path: str, text: str) -> None:
-    """Write a file completely or not at all. Write directly to a device or pipe."""
+class CommandError(Exception):
+    """Ends a command with status 1 and this message in one line."""
+
+
+def write_figure(option: str, path: str, figure: str) -> None:
+    """Write a figure to the file that an option names."""
     try:
-        ordinary = stat.S_ISREG(os.stat(path).st_mode)
-    except FileNotFoundError:
-        ordinary = True
-    if not ordinary:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return
-    folder = os.path.dirname(os.path.abspath(path))
-    with tempfile.TemporaryDirectory(prefix=".gluon-same-", dir=folder) as scratch:
-        part = os.path.join(scratch, "figure.svg")
-        with open(part, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(part, path)
+        Path(path).write_text(figure, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{option} {path!r}: {error.strerror or error}") from None

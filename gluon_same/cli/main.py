@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, Optional, Sequence
 
 from .. import __version__
+from .files import CommandError
 
 PROGRAM = "python -m gluon_same"
 
@@ -62,6 +63,9 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = PROGRAM) -> i
                 sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
+    except CommandError as error:
+        print(f"{program} {args.command}: {error}", file=sys.stderr)
+        return 1
     except OSError as error:  # the output cannot be written
         # Send the interpreter's last flush nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
