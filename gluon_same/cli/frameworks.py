@@ -91,12 +91,15 @@ def _auto_pad(layer):
 
 def _is_same(axes):
     """Return whether TensorFlow's 'SAME' gives these windows."""
-    windows = [(a.kernel, a.stride, a.dilation) for a in axes]
-    if axes[0].transposed:
-        same = [transposed_padding(*window) for window in windows]
-        return same == [((a.before, a.after), a.extra) for a in axes]
-    same = [same_padding(a.in_size, *window) for a, window in zip(axes, windows)]
-    return same == [(a.before, a.after) for a in axes]
+    for a in axes:
+        window = a.kernel, a.stride, a.dilation
+        if a.transposed:
+            same = transposed_padding(*window) == ((a.before, a.after), a.extra)
+        else:
+            same = same_padding(a.in_size, *window) == (a.before, a.after)
+        if not same:
+            return False
+    return True
 
 
 def _symmetric(layer):

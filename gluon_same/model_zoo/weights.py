@@ -26,7 +26,7 @@ class _Piece(NamedTuple):
     shape: Tuple[int, ...]
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         return int(np.prod(self.shape))
 
 
@@ -167,9 +167,9 @@ def _read(path, pieces):
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         at = start = _skip_header(path, file)
-        total = start + WORD.itemsize * sum(piece.count for piece in pieces)
+        total = start + WORD.itemsize * sum(piece.size for piece in pieces)
         for piece in pieces:
-            wanted = WORD.itemsize * piece.count
+            wanted = WORD.itemsize * piece.size
             if at + wanted > size:
                 raise ValueError(
                     f"{path} ends in layer {piece.layer}: {piece.role} of shape {piece.shape}, "
@@ -185,7 +185,7 @@ def _read(path, pieces):
                 "perhaps with more layers or classes"
             )
         numbers = np.frombuffer(file.read(total - start), dtype=WORD)
-    ends = np.cumsum([piece.count for piece in pieces])
+    ends = np.cumsum([piece.size for piece in pieces])
     return [run.reshape(p.shape) for run, p in zip(np.split(numbers, ends[:-1]), pieces)]
 
 
