@@ -9,7 +9,6 @@ net-deployed-0000.params, the fastest graph on this machine for one batch size a
 import argparse
 import importlib.util
 import os
-import re
 import warnings
 import zipfile
 from typing import Any, List, Tuple
@@ -20,7 +19,7 @@ import numpy as np
 from .. import deploy, summary
 from ..keras import load_model
 from ..progress import Progress
-from .files import CommandError
+from .common import SIZE, CommandError, reader, written
 
 #: Size to trace with, for an axis of unknown size.
 _OPEN = {4: 224, 5: 32}
@@ -29,38 +28,26 @@ _OPEN = {4: 224, 5: 32}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options on its parser."""
 
-    def size(text):
-        if not re.fullmatch(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){0,2}", text):
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a size: give whole numbers, such as 224x224"
-            )
-        return tuple(map(int, text.split("x")))
-
     add = parser.add_argument
     add("model", help="a .keras or .h5 file, or a file with the text of model.to_json()")
     add("folder", help="output folder, created if it does not exist")
     add("--weights", metavar="FILE", help="the .h5 file of weights for a configuration (JSON)")
     layout = "layout of inputs and outputs: channels first, or last as in Keras (default: NCHW)"
     add("--layout", choices=("NCHW", "NHWC"), default="NCHW", help=layout)
-    sizes = (
-        "input size in the table and of the deployed graph (default: the model's, or 224 in the table)"
-    )
-    add("--size", type=size, metavar="HxW", help=sizes)
+    size = "size of open axes, in the table (default: 224) and of the deployed graph"
+    add("--size", type=reader(SIZE, 1, 999_999), default=(), metavar="HxW", help=size)
     add("--no-onnx", action="store_true", help="do not write net.onnx")
     add = parser.add_argument_group("the deployed graph").add_argument
-    deployed = "write this graph and print the applied passes; takes seconds"
-    add("--deploy", action="store_true", help=deployed)
+    add("--deploy", action="store_true", help="write this graph; print its passes; takes seconds")
     add("--batch", type=int, metavar="N", help="its batch size (default: 1)")
     dtypes = "float32", "bfloat16", "int8"
     add("--dtype", choices=dtypes, help="of its layers (default: float32)")
-    samples = (
-        "samples for int8, in the layout of --layout: a .npy file, or a .npz file with an array for "
+    data = (
+        "samples for int8, in the layout of --layout: a .npy file, or .npz with an array for each input"
     )
-    add("--data", metavar="FILE", help=samples + "each input")
-    portable = "for the C predict API and builds of MXNet without oneDNN"
-    add("--portable", action="store_true", help=portable)
-    no_tune = "do not measure on this machine; takes less time"
-    add("--no-tune", action="store_true", help=no_tune)
+    add("--data", metavar="FILE", help=data)
+    add("--portable", action="store_true", help="for the C predict API and MXNet without oneDNN")
+    add("--no-tune", action="store_true", help="do not measure on this machine; takes less time")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -84,10 +71,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         _check(args)
         with Progress() as progress:
-            written = _convert(args, progress)
+            lines = _convert(args, progress)
     except (ImportError, ValueError, OSError) as error:
         raise CommandError(str(error)) from None
-    print(*written, sep="\n")
+    print(*lines, sep="\n")
     return 0
 
 
@@ -100,7 +87,7 @@ def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
         warnings.simplefilter("always", UserWarning)
         net = load_model((args.model, args.weights) if args.weights else args.model, layout=args.layout)
     shapes = [_shape(saved, fixed, args) for saved, fixed in zip(net.plan.saved, net.input_sizes)]
-    if args.deploy and args.size is None and any(None in saved[1:] for saved in net.plan.saved):
+    if args.deploy and not args.size and any(None in saved[1:] for saved in net.plan.saved):
         raise ValueError(
             "--deploy is for one input size, and the model accepts many: give --size HxW, too"
         )
@@ -118,16 +105,16 @@ def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
     net(*map(mx.nd.zeros, shapes))
     progress("writing its graph")
     net.export(path)
-    written = [table, *(f"Note: {each.message}" for each in noted)]
-    written += [f"{path}-symbol.json", f"{path}-0000.params"]
+    lines = [table, *(f"Note: {each.message}" for each in noted)]
+    lines += [f"{path}-symbol.json", f"{path}-0000.params"]
     if not args.no_onnx and all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))):
         from ..onnx import export_model
 
         progress("writing ONNX")
         try:
-            written.append(export_model(net, shapes, f"{path}.onnx", dynamic=True))
+            lines.append(export_model(net, shapes, f"{path}.onnx", dynamic=True))
         except ValueError as error:
-            written.append(f"No {path}.onnx: {error}")
+            lines.append(f"No {path}.onnx: {error}")
     if args.deploy:
         progress("deploying it")
         deployed = deploy(
@@ -139,9 +126,9 @@ def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
             portable=args.portable,
         )
         deployed.export(f"{path}-deployed")
-        written.append(str(deployed.report))
-        written += [f"{path}-deployed-symbol.json", f"{path}-deployed-0000.params"]
-    return written
+        lines.append(str(deployed.report))
+        lines += [f"{path}-deployed-symbol.json", f"{path}-deployed-0000.params"]
+    return lines
 
 
 def _check(args):
@@ -168,12 +155,12 @@ def _samples(path):
 def _shape(saved: Tuple[Any, ...], fixed: Tuple[Any, ...], args: argparse.Namespace) -> Tuple[int, ...]:
     """Return an input's shape: that of the model, with the given size on open axes."""
     free = [axis for axis, n in enumerate(fixed) if n is None and axis > 0]
-    given = args.size or ()
-    if given and len(given) not in (1, len(free)):
+    if len(args.size) not in (0, 1, len(free)):
         raise ValueError(
-            f"--size {'x'.join(map(str, given))} does not fit an input with {len(free)} open axes: "
-            "give one number, or one for each axis"
+            f"--size {written(args.size)} does not fit an input with {len(free)} open axes: give one "
+            "number, or one for each axis"
         )
-    sizes = dict(zip(free, given * len(free) if len(given) == 1 else given))
+    given = args.size * len(free) if len(args.size) == 1 else args.size
+    sizes = {axis: n for axis, (n,) in zip(free, given)}
     usual = _OPEN.get(len(saved), 64)
     return tuple(1 if axis == 0 else sizes.get(axis) or n or usual for axis, n in enumerate(saved))

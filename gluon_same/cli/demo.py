@@ -12,17 +12,16 @@ import statistics
 import tempfile
 import time
 import warnings
-from typing import Any
 
 import mxnet as mx
-from mxnet.gluon import HybridBlock, SymbolBlock
+from mxnet.gluon import SymbolBlock
 from mxnet.gluon import nn as stock
 
 from .. import __version__, nn, summary
 from ..geometry import ceil_div
 from ..model_zoo import darknet, tiny_darknet
+from .common import write_figure
 from .figure import figure
-from .files import write_figure
 from .images import muted, read_image  # noqa: F401  the notebooks mute MXNet, too
 
 PHOTO = os.path.join(os.path.dirname(__file__), os.pardir, "data", "astronaut.jpg")
@@ -48,18 +47,6 @@ def build_net() -> nn.HybridSequential:
     return tiny_darknet().features[:-3]
 
 
-class Pad(HybridBlock):
-    """Pad height and width by ``before`` and ``after`` elements of ``value``, with ``F.pad``."""
-
-    def __init__(self, before: int, after: int, value: float):
-        super().__init__()
-        self._width = (0, 0, 0, 0, before, after, before, after)
-        self._value = value
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        return F.pad(x, mode="constant", pad_width=self._width, constant_value=self._value)
-
-
 def build_padded_net(size: int) -> stock.HybridSequential:
     """Build TinyDarkNet in stock Gluon, with ``F.pad`` where it is needed for one input size.
 
@@ -80,10 +67,14 @@ def build_padded_net(size: int) -> stock.HybridSequential:
             net.add(stock.BatchNorm(epsilon=darknet.EPSILON), stock.LeakyReLU(darknet.SLOPE))
             strides = 1 if channels == 512 else 2
             if strides == 1 or size % 2:
-                net.add(Pad(0, 1, LOWEST))
+                net.add(stock.HybridLambda(_pad_end))
             net.add(stock.MaxPool2D(2, strides=strides))
             size = ceil_div(size, strides)
     return net
+
+
+def _pad_end(F, x):
+    return F.pad(x, mode="constant", pad_width=(0, 0, 0, 0, 0, 1, 0, 1), constant_value=LOWEST)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,14 +6,13 @@ applies to all axes; if all options have a single number, the layer is 1-D.
 
 import argparse
 import json
-import re
 import textwrap
 from typing import Any, Dict, Iterator, List, Tuple
 
 from ..geometry import MODES
 from ..picture import svg
 from ..picture.explain import Picture, explain
-from .files import write_figure
+from .common import PADDING, SIZE, reader, write_figure, written
 from .frameworks import Layer, lines
 
 #: Larger numbers would not change the picture, and take long to count.
@@ -23,53 +22,29 @@ WIDTH = 80  #: Columns of the answer.
 AXES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 OPS = {"conv": "Conv{1}D", "pool": "{0}Pool{1}D", "transpose": "Conv{1}DTranspose"}
 
-#: What an option with a number for each axis may contain: its pattern for one axis, and an example.
-NUMBER = "[0-9]{1,12}", "a size: give one to three whole numbers, such as 13 or 100x20"
-PAIR = f"{NUMBER[0]}(,{NUMBER[0]})?", "a padding: give before,after for each axis, such as 1,0x2,2"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options on its parser."""
-    window: Dict[str, Any] = dict(type=_reader(NUMBER, 1, MOST), metavar="KxK")
-    size, pads = _reader(NUMBER, 1, MOST_SIZE), _reader(PAIR, 0, MOST * MOST)
+    window: Dict[str, Any] = dict(type=reader(SIZE, 1, MOST), metavar="KxK")
+    size, pads = reader(SIZE, 1, MOST_SIZE), reader(PADDING, 0, MOST * MOST)
     add = parser.add_argument
     add("--size", type=size, metavar="HxW", required=True, help="input size: 100x20; 100 for 1-D")
     add("--kernel", required=True, help="kernel size: 4x1, or 3", **window)
     add("--stride", default=((1,),), help="stride (default: 1)", **window)
     add("--dilation", default=((1,),), help="dilation (default: 1)", **window)
     padding = parser.add_mutually_exclusive_group()
-    padding.add_argument(
-        "--mode",
-        choices=(*MODES, "causal"),
-        default="same",
-        help="the padding (default: same); causal is for 1-D",
+    words = "the padding (default: same); causal is for 1-D"
+    padding.add_argument("--mode", choices=(*MODES, "causal"), default="same", help=words)
+    words = (
+        "explicit padding instead of --mode: before,after for each axis, such as 1,0x2,2; one number is "
+        "for both ends, and one pair for all axes (with --op transpose: what to cut off)"
     )
-    padding.add_argument(
-        "--pad",
-        type=pads,
-        metavar="B,AxB,A",
-        help="explicit padding instead of --mode: before,after for each axis, such as 1,0x2,2; "
-        "one number is for both ends, and one pair for all axes (with --op transpose: what to cut off)",
-    )
+    padding.add_argument("--pad", type=pads, metavar="B,AxB,A", help=words)
     add("--op", choices=OPS, default="conv", help="the layer (default: conv)")
     add("--average", action="store_true", help="with --op pool: average pooling instead of max")
     add("--svg", metavar="FILE", help="also write the picture to an SVG file")
     add("--json", action="store_true", help="print the answer as JSON")
     parser.set_defaults(refuse=parser.error)
-
-
-def _reader(form, least, most):
-    (axis, name), numbers = form, re.compile("[0-9]+")
-
-    def read(text):
-        if not re.fullmatch(f"{axis}(x{axis}){{0,2}}", text):
-            raise argparse.ArgumentTypeError(f"{text!r} is not {name}")
-        axes = tuple(tuple(map(int, numbers.findall(part))) for part in text.split("x"))
-        if not all(least <= n <= most for axis in axes for n in axis):
-            raise argparse.ArgumentTypeError(f"{text!r} is out of range: give {least} to {most}")
-        return axes
-
-    return read
 
 
 def run(args: argparse.Namespace) -> int:
@@ -104,8 +79,8 @@ def _layer(args) -> Layer:
     for name, axes in given.items():
         if len(axes) not in (1, ndim):
             raise ValueError(
-                f"--{name} {_times(axes)} has {len(axes)} axes and --{longest} "
-                f"{_times(given[longest])} has {ndim}: give {ndim}, or one number for all axes"
+                f"--{name} {written(axes)} has {len(axes)} axes and --{longest} "
+                f"{written(given[longest])} has {ndim}: give {ndim}, or one number for all axes"
             )
     wide = {name: axes * (ndim // len(axes)) for name, axes in given.items()}
     window = [[n for (n,) in wide[name]] for name in ("size", "kernel", "stride", "dilation")]
@@ -115,7 +90,7 @@ def _layer(args) -> Layer:
         mode = modes = [(pair[0], pair[-1]) for pair in wide["pad"]]
     elif mode == "causal":
         modes = [(dilation * (kernel - 1), 0) for _, kernel, _, dilation in zip(*window)]
-    dilation = f"--dilation {_times(wide['dilation'])} is not for"
+    dilation = f"--dilation {written(wide['dilation'])} is not for"
     refused = {
         f"{dilation} --op pool: MXNet has no such operator": dilated and op == "pool",
         f"{dilation} --op transpose over 3 axes: MXNet has no such operator": (
@@ -133,7 +108,7 @@ def _layer(args) -> Layer:
     if op == "pool" and any(max(a.before, a.after) >= a.kernel for a in axes):
         raise ValueError(
             f"a padding of {[(a.before, a.after) for a in axes]} contains whole windows of "
-            f"{_times(wide['kernel'])}: give less than the kernel"
+            f"{written(wide['kernel'])}: give less than the kernel"
         )
     return Layer(op, mode if isinstance(mode, str) else tuple(mode), args.average, axes)
 
@@ -141,8 +116,8 @@ def _layer(args) -> Layer:
 def _facts(layer) -> Dict[str, Any]:
     """Return the whole answer as data for programs.
 
-    ``padding`` is [before, after], or what a transposed convolution cuts off; ``extra`` is what that
-    one adds at the end.
+    ``before`` and ``after`` are the padding, or what a transposed convolution cuts off; ``extra`` is
+    what that one adds at the end.
     """
     numbers = "in_size", "kernel", "stride", "dilation", "span", "before", "after", "extra", "out_size"
     axes = [{name: getattr(a, name) for name in numbers} for a in layer.axes]
@@ -168,11 +143,11 @@ def _report(layer, size) -> Iterator[str]:
 
 def _headline(layer):
     name = OPS[layer.op].format("Avg" if layer.average else "Max", len(layer.axes))
-    dilation = _sizes(layer, "dilation")
-    dilated = "" if set(dilation) <= set("1x") else f", dilation {dilation}"
-    window = f"{name} {_sizes(layer, 'kernel')}, stride {_sizes(layer, 'stride')}{dilated}"
+    words = [f"{name} {_sizes(layer, 'kernel')}", f"stride {_sizes(layer, 'stride')}"]
+    if any(a.dilation > 1 for a in layer.axes):
+        words.append(f"dilation {_sizes(layer, 'dilation')}")
     sizes = f"{_sizes(layer, 'in_size')} -> {_sizes(layer, 'out_size')}"
-    return f"{window}, padding={layer.mode!r}: {sizes}"
+    return f"{', '.join(words)}, padding={layer.mode!r}: {sizes}"
 
 
 def _panels(layer) -> Iterator[Tuple[str, Picture]]:
@@ -190,8 +165,3 @@ def _panels(layer) -> Iterator[Tuple[str, Picture]]:
 
 def _sizes(layer, name):
     return "x".join(str(getattr(axis, name)) for axis in layer.axes)
-
-
-def _times(axes):
-    """Write an option's value as on the command line: 13x13, or 1,0x2,2."""
-    return "x".join(",".join(map(str, axis)) for axis in axes)

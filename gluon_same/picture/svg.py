@@ -5,7 +5,7 @@ from typing import List, Sequence, Tuple
 
 from .windows import ELEMENT, PADDING, SURPLUS, TAP, Windows
 
-__all__ = ["document", "draw", "label"]
+__all__ = ["draw"]
 
 CELL, ROW, LEFT, TOP, MARGIN = 22, 20, 84, 30, 14
 GAP = 2 * CELL  #: Width of the gap in a long axis, whose middle is not drawn.
@@ -71,31 +71,12 @@ def draw(
 
 
 def document(width: float, height: float, title: str, desc: str, body: Sequence[str]) -> str:
-    """Return an SVG document of elements on a background.
-
-    Parameters
-    ----------
-    width, height : float
-        Of the elements, without the margins at the right and at the bottom.
-    title, desc : str
-        For readers who cannot see the figure.
-    body : sequence of str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> document(50, 20, 'A label', '', [label(0, 10, 'x')]).splitlines()[1]
-    '<title>A label</title>'
-    """
+    """Return an SVG document of elements that are as wide and high, without margins."""
     width, height = int(width) + 2 * MARGIN, int(height) + MARGIN
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" '
-            f'font-family="{FONT}">',
+            f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">',
             f"<title>{escape(title, quote=False)}</title>",
             f"<desc>{escape(desc, quote=False)}</desc>",
             # A background of its own, because the page may be light or dark.
@@ -190,35 +171,8 @@ def _cell(x, y, width, height, fill, stroke, dash):
     )
 
 
-def label(
-    x: float,
-    y: float,
-    words: object,
-    size: int = FONT_SIZE,
-    anchor: str = "start",
-    fill: str = INK,
-    weight: str = "",
-) -> str:
-    """Return a line of text.
-
-    Parameters
-    ----------
-    x, y : float
-    words : object
-        Anything that prints as text.
-    size : int
-    anchor, fill, weight : str
-        Values of SVG's ``text-anchor``, ``fill`` and ``font-weight``.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> label(1, 2, 'a & b')
-    '<text x="1" y="2" font-size="14" text-anchor="start" fill="#24292f">a &amp; b</text>'
-    """
+def label(x, y, words, size=FONT_SIZE, anchor="start", fill=INK, weight=""):
+    """Return a line of text."""
     weight = f' font-weight="{weight}"' if weight else ""
     return (
         f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" fill="{fill}"{weight}>'

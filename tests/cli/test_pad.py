@@ -104,6 +104,11 @@ def test_the_answer_says_that_one_size_is_used_on_all_axes(capsys):
     assert "is used on" not in answer(["--size", "13x13", "--kernel", "3x3"], capsys)
 
 
+def test_the_headline_names_a_dilation(capsys):
+    assert ", dilation 11," in answer(["--size", "99", "--kernel", "3", "--dilation", "11"], capsys)
+    assert "dilation" not in answer(["--size", "99", "--kernel", "3"], capsys).splitlines()[0]
+
+
 def test_axes_that_differ_are_drawn_each(capsys):
     out = answer(["--size", "100x20", "--kernel", "4x1"], capsys)
     assert "height: 100 -> 100, 1 of padding before, 2 after" in out
