@@ -25,7 +25,6 @@ ORDER = [
     ("tracing",),
     ("model_zoo", "keras_backend", "keras", "onnx", "deployment"),
     ("picture",),
-    ("advice",),
     ("cli",),
     ("__main__",),
 ]
@@ -78,7 +77,7 @@ def test_no_imports_run_in_a_circle():
         "import gluon_same.geometry",
         "from gluon_same import explain; print(explain(13, 2))",
         "import gluon_same.lowering",
-        "import gluon_same.advice.frameworks",
+        "import gluon_same.cli.frameworks",
     ],
 )
 def test_mxnet_is_not_imported(program):

@@ -6,6 +6,7 @@ import pytest
 from mxnet.gluon import Block, HybridBlock, SymbolBlock, rnn
 from mxnet.gluon import nn as stock
 
+import keras_nets
 from gluon_same import model_zoo, nn, specialize, summary
 from small_nets import blocks_of
 
@@ -26,7 +27,7 @@ def small_net():
 
 
 def test_the_keras_model_has_the_totals_of_keras():
-    found = summary(model_zoo.keras_cnn(), (1, 3, 32, 32))
+    found = summary(keras_nets.keras_cnn(), (1, 3, 32, 32))
     assert totals(found) == (38_960, 38_840, 120)
     assert [row.params for row in found.rows] == [1792, 120, 0, 0, 36_928, 120, 0, 0]
     assert found.output_shapes == ((1, 64, 15, 15),)
@@ -77,8 +78,8 @@ def test_windows_and_paddings_in_words(block, shape, window, padding):
     [
         (model_zoo.tiny_darknet, (1, 3, 64, 96)),
         (model_zoo.yolov3_tiny, (1, 3, 64, 64)),
-        (model_zoo.conv_autoencoder, (2, 1, 28, 28)),
-        (model_zoo.keras_cnn, (2, 3, 32, 32)),
+        (keras_nets.conv_autoencoder, (2, 1, 28, 28)),
+        (keras_nets.keras_cnn, (2, 3, 32, 32)),
         (small_net, (2, 3, 1, 1)),
     ],
 )
@@ -303,7 +304,7 @@ class Scaled(HybridBlock):
 
 def test_sizes_that_do_not_fit_are_reported_in_one_line():
     for net, shapes, words in (
-        (model_zoo.keras_cnn(), [(1, 3, 33, 33)], r"^data for kerascnn\d* of shape .* does not fit"),
+        (keras_nets.keras_cnn(), [(1, 3, 33, 33)], r"^data for kerascnn\d* of shape .* does not fit"),
         (
             nn.BatchNorm(in_channels=4),
             [(1, 3, 9, 9)],

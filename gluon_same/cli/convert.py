@@ -9,15 +9,17 @@ net-deployed-0000.params, the fastest graph on this machine for one batch size a
 import argparse
 import importlib.util
 import os
-import re
-import sys
-import time
 import warnings
 import zipfile
 from typing import Any, List, Tuple
 
 import mxnet as mx
 import numpy as np
+
+from .. import deploy, summary
+from ..keras import load_model
+from ..progress import Progress
+from .common import SIZE, CommandError, reader, written
 
 #: Size to trace with, for an axis of unknown size.
 _OPEN = {4: 224, 5: 32}
@@ -26,57 +28,26 @@ _OPEN = {4: 224, 5: 32}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options on its parser."""
 
-    def size(text):
-        if not re.fullmatch(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){0,2}", text):
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a size: give whole numbers, such as 224x224"
-            )
-        return tuple(map(int, text.split("x")))
-
-    parser.add_argument("model", help="a .keras or .h5 file, or a file with the text of model.to_json()")
-    parser.add_argument("folder", help="output folder, created if it does not exist")
-    parser.add_argument(
-        "--weights", metavar="FILE", help="the .h5 file of weights for a configuration (JSON)"
+    add = parser.add_argument
+    add("model", help="a .keras or .h5 file, or a file with the text of model.to_json()")
+    add("folder", help="output folder, created if it does not exist")
+    add("--weights", metavar="FILE", help="the .h5 file of weights for a configuration (JSON)")
+    layout = "layout of inputs and outputs: channels first, or last as in Keras (default: NCHW)"
+    add("--layout", choices=("NCHW", "NHWC"), default="NCHW", help=layout)
+    size = "size of open axes, in the table (default: 224) and of the deployed graph"
+    add("--size", type=reader(SIZE, 1, 999_999), default=(), metavar="HxW", help=size)
+    add("--no-onnx", action="store_true", help="do not write net.onnx")
+    add = parser.add_argument_group("the deployed graph").add_argument
+    add("--deploy", action="store_true", help="write this graph; print its passes; takes seconds")
+    add("--batch", type=int, metavar="N", help="its batch size (default: 1)")
+    dtypes = "float32", "bfloat16", "int8"
+    add("--dtype", choices=dtypes, help="of its layers (default: float32)")
+    data = (
+        "samples for int8, in the layout of --layout: a .npy file, or .npz with an array for each input"
     )
-    parser.add_argument(
-        "--layout",
-        choices=("NCHW", "NHWC"),
-        default="NCHW",
-        help="layout of inputs and outputs: channels first, or last as in Keras (default: NCHW)",
-    )
-    parser.add_argument(
-        "--size",
-        type=size,
-        metavar="HxW",
-        help="input size in the table and of the deployed graph (default: that of the model, or 224 in "
-        "the table)",
-    )
-    parser.add_argument("--no-onnx", action="store_true", help="do not write net.onnx")
-    deployed = parser.add_argument_group("the deployed graph")
-    deployed.add_argument(
-        "--deploy",
-        action="store_true",
-        help="write this graph and print the applied passes; takes seconds",
-    )
-    deployed.add_argument("--batch", type=int, metavar="N", help="its batch size (default: 1)")
-    deployed.add_argument(
-        "--dtype", choices=("float32", "bfloat16", "int8"), help="of its layers (default: float32)"
-    )
-    deployed.add_argument(
-        "--data",
-        metavar="FILE",
-        help="samples for int8, in the layout of --layout: a .npy file, or a .npz file with an array "
-        "for each input",
-    )
-    deployed.add_argument(
-        "--portable",
-        action="store_true",
-        help="for the C predict API and builds of MXNet without oneDNN",
-    )
-    deployed.add_argument(
-        "--no-tune", action="store_true", help="do not measure on this machine; takes less time"
-    )
-    parser.set_defaults(program=parser.prog)
+    add("--data", metavar="FILE", help=data)
+    add("--portable", action="store_true", help="for the C predict API and MXNet without oneDNN")
+    add("--no-tune", action="store_true", help="do not measure on this machine; takes less time")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -90,25 +61,25 @@ def run(args: argparse.Namespace) -> int:
     Returns
     -------
     int
-        0; 1 if the model cannot be read or converted.
+        0.
+
+    Raises
+    ------
+    CommandError
+        If the model cannot be read or converted.
     """
-    progress = _Progress(4 + _with_onnx(args) + args.deploy)
     try:
         _check(args)
-        written = _convert(args, progress)
+        with Progress() as progress:
+            lines = _convert(args, progress)
     except (ImportError, ValueError, OSError) as error:
-        progress.end()
-        print(f"{args.program}: {error}", file=sys.stderr)
-        return 1
-    progress.end()
-    print(*written, sep="\n")
+        raise CommandError(str(error)) from None
+    print(*lines, sep="\n")
     return 0
 
 
-def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
-    from .. import summary
-    from ..keras import load_model
-
+def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
+    """Write the files, and return the lines of the answer."""
     data = None if args.data is None else _samples(args.data)
     progress("reading the model")
     with warnings.catch_warnings(record=True) as noted:
@@ -116,7 +87,7 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
         warnings.simplefilter("always", UserWarning)
         net = load_model((args.model, args.weights) if args.weights else args.model, layout=args.layout)
     shapes = [_shape(saved, fixed, args) for saved, fixed in zip(net.plan.saved, net.input_sizes)]
-    if args.deploy and args.size is None and any(None in saved[1:] for saved in net.plan.saved):
+    if args.deploy and not args.size and any(None in saved[1:] for saved in net.plan.saved):
         raise ValueError(
             "--deploy is for one input size, and the model accepts many: give --size HxW, too"
         )
@@ -134,20 +105,30 @@ def _convert(args: argparse.Namespace, progress: "_Progress") -> List[str]:
     net(*map(mx.nd.zeros, shapes))
     progress("writing its graph")
     net.export(path)
-    notes = [f"Note: {each.message}" for each in noted]
-    written = [table, *notes, f"{path}-symbol.json", f"{path}-0000.params"]
-    if _with_onnx(args):
+    lines = [table, *(f"Note: {each.message}" for each in noted)]
+    lines += [f"{path}-symbol.json", f"{path}-0000.params"]
+    if not args.no_onnx and all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))):
         from ..onnx import export_model
 
         progress("writing ONNX")
         try:
-            written.append(export_model(net, shapes, f"{path}.onnx", dynamic=True))
+            lines.append(export_model(net, shapes, f"{path}.onnx", dynamic=True))
         except ValueError as error:
-            written.append(f"No {path}.onnx: {error}")
+            lines.append(f"No {path}.onnx: {error}")
     if args.deploy:
         progress("deploying it")
-        written += _deploy(args, net, shapes, data, f"{path}-deployed")
-    return written
+        deployed = deploy(
+            net,
+            *[(args.batch or 1, *shape[1:]) for shape in shapes],
+            dtype=args.dtype or "float32",
+            data=data and [data],
+            tune=not args.no_tune,
+            portable=args.portable,
+        )
+        deployed.export(f"{path}-deployed")
+        lines.append(str(deployed.report))
+        lines += [f"{path}-deployed-symbol.json", f"{path}-deployed-0000.params"]
+    return lines
 
 
 def _check(args):
@@ -162,22 +143,6 @@ def _check(args):
         raise ValueError("--dtype int8 requires samples of the model's inputs: give --data FILE, too")
 
 
-def _deploy(args, net, shapes, data, path):
-    """Write the net for one size. Return the report and the names of the files."""
-    from .. import deploy
-
-    deployed = deploy(
-        net,
-        *[(args.batch or 1, *shape[1:]) for shape in shapes],
-        dtype=args.dtype or "float32",
-        data=data and [data],
-        tune=not args.no_tune,
-        portable=args.portable,
-    )
-    deployed.export(path)
-    return [str(deployed.report), f"{path}-symbol.json", f"{path}-0000.params"]
-
-
 def _samples(path):
     """Return the arrays of a file."""
     try:
@@ -187,39 +152,15 @@ def _samples(path):
         raise ValueError(f"--data {path} is not a .npy or .npz file of numbers: {error}") from None
 
 
-def _with_onnx(args):
-    return not args.no_onnx and all(map(importlib.util.find_spec, ("onnx", "onnxruntime")))
-
-
 def _shape(saved: Tuple[Any, ...], fixed: Tuple[Any, ...], args: argparse.Namespace) -> Tuple[int, ...]:
     """Return an input's shape: that of the model, with the given size on open axes."""
     free = [axis for axis, n in enumerate(fixed) if n is None and axis > 0]
-    given = args.size or ()
-    if given and len(given) not in (1, len(free)):
+    if len(args.size) not in (0, 1, len(free)):
         raise ValueError(
-            f"--size {'x'.join(map(str, given))} does not fit an input with {len(free)} open axes: "
-            "give one number, or one for each axis"
+            f"--size {written(args.size)} does not fit an input with {len(free)} open axes: give one "
+            "number, or one for each axis"
         )
-    sizes = dict(zip(free, given * len(free) if len(given) == 1 else given))
+    given = args.size * len(free) if len(args.size) == 1 else args.size
+    sizes = {axis: n for axis, (n,) in zip(free, given)}
     usual = _OPEN.get(len(saved), 64)
     return tuple(1 if axis == 0 else sizes.get(axis) or n or usual for axis, n in enumerate(saved))
-
-
-class _Progress:
-    """A progress bar on stderr, shown only on a terminal."""
-
-    def __init__(self, count: int):
-        self._count, self._done, self._start = count, 0, time.perf_counter()
-        self._shown = sys.stderr is not None and sys.stderr.isatty()
-
-    def __call__(self, doing: str) -> None:
-        if self._shown:
-            bar = "#" * (20 * self._done // self._count)
-            seconds = time.perf_counter() - self._start
-            print(f"\r[{bar:<20}] {seconds:4.1f} s  {doing:<24}", end="", file=sys.stderr, flush=True)
-        self._done += 1
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._shown:
-            print(f"\r{'':<60}\r", end="", file=sys.stderr, flush=True)

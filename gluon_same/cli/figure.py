@@ -25,32 +25,23 @@ def figure(net: nn.HybridSequential, x: Any) -> str:
     -------
     str
     """
-    photo = (255 * x[0, :, ::2, ::2].transpose((1, 2, 0))).astype("uint8").asnumpy()
-    shown = [maps.Map(f"photograph, {_size(x)}", photo, WIDTH)]
+    shown = [_map(f"photograph, {_size(x)}", 1 - x, WIDTH)]  # dark blue on white
     for layer in net:
         before, x = x, layer(x)
         if isinstance(layer, nn.MaxPool2D):
-            caption = f"{x.shape[1]} channels, {_size(x)}"
-            shown.append(maps.Map(caption, _stretched(_mean(x)), WIDTH))
+            shown.append(_map(f"{x.shape[1]} channels, {_size(x)}", x, WIDTH))
     ways = {"padding='same'": x}  # the last layer is the pool
     ways.update((f"padding={p}", stock.MaxPool2D(2, strides=1, padding=p)(before)) for p in (0, 1))
-    last = [maps.Map(f"{name}: {_size(y)}", _mean(y), CELL * y.shape[3]) for name, y in ways.items()]
-    first = "The photograph, and the mean of the channels after each pool"
+    last = [_map(f"{name}: {_size(y)}", y, CELL * y.shape[3]) for name, y in ways.items()]
     rows = [
-        (f"{first} (white: smallest, blue: largest)", shown),
+        ("The photograph, and the mean of the channels after each pool", shown),
         (f"The last pool, on a map of {_size(before)}: only SAME keeps the size", last),
     ]
-    desc = "; ".join(part.caption for _, parts in rows for part in parts)
-    return maps.draw(rows, "TinyDarkNet with padding='same' and random weights", desc)
+    return maps.draw(rows, "TinyDarkNet with padding='same' and random weights")
 
 
-def _mean(x):
-    return x[0].mean(axis=0).asnumpy()
-
-
-def _stretched(values):
-    """Scale values to 0 to 1, so that every map uses all colors."""
-    return (values - values.min()) / ((values.max() - values.min()) or 1)
+def _map(caption, x, width):
+    return maps.Map(caption, x[0].mean(axis=0).asnumpy(), width)
 
 
 def _size(x):

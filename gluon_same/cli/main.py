@@ -8,9 +8,11 @@ import argparse
 import os
 import sys
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distributions, version
 from typing import Any, Optional, Sequence
 
 from .. import __version__
+from .common import CommandError
 
 PROGRAM = "python -m gluon_same"
 
@@ -62,6 +64,9 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = PROGRAM) -> i
                 sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
+    except CommandError as error:
+        print(f"{program} {args.command}: {error}", file=sys.stderr)
+        return 1
     except OSError as error:  # the output cannot be written
         # Send the interpreter's last flush nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -71,16 +76,15 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = PROGRAM) -> i
         return 1
 
 
-def run_module() -> int:
+def run_module(program: str = PROGRAM) -> int:
     """Run ``python -m gluon_same``."""
     sys.unraisablehook = _report_unraisable
-    return main()
+    return main(program=program)
 
 
 def run_script() -> int:
     """Run the console script ``gluon-same``."""
-    sys.unraisablehook = _report_unraisable
-    return main(program="gluon-same")
+    return run_module("gluon-same")
 
 
 def _report_unraisable(unraisable: Any) -> None:
@@ -99,17 +103,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {' '.join(message.split())} (see --help)\n")
 
 
-class _Version(argparse.Action):
-    """Print the versions of gluon_same and MXNet, without importing MXNet."""
-
-    def __call__(self, parser, *_):
-        print(f"gluon_same {__version__} ({_mxnet()})")
-        parser.exit()
-
-
 def _mxnet():
-    from importlib.metadata import PackageNotFoundError, distributions, version
-
+    """Return the version of MXNet, without importing it."""
     try:
         return f"MXNet {version('mxnet')}"
     except PackageNotFoundError:  # builds for GPUs have other names, such as mxnet-cu112
@@ -123,7 +118,8 @@ def _parser(program, arguments):
         description="padding='same' for MXNet Gluon, with TensorFlow's and Keras' numbers.",
         epilog=EXAMPLES.format(program),
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the versions and exit")
+    versions = f"gluon_same {__version__} ({_mxnet()})"
+    parser.add_argument("--version", action="version", version=versions, help="show the versions")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
     # No option before the command takes a value, so the first word is the command.
     chosen = next((word for word in arguments if not word.startswith("-")), None)

@@ -1,4 +1,4 @@
-"""Show which padding a layer needs: sizes, code for each framework, the cost, and a picture.
+"""Show which padding a layer needs: sizes, a line for each framework, and a picture.
 
 Sizes and windows such as 3x3 have one number for each axis, first to last. A single number
 applies to all axes; if all options have a single number, the layer is 1-D.
@@ -6,102 +6,54 @@ applies to all axes; if all options have a single number, the layer is 1-D.
 
 import argparse
 import json
-import re
-import sys
-from typing import Any, Dict
+import textwrap
+from typing import Any, Dict, Iterator, List, Tuple
 
-from ..advice.case import MODES, OPS, Case, times
-from ..advice.report import Report
-from .files import write_text
+from ..geometry import MODES
+from ..picture import svg
+from ..picture.explain import Picture, explain
+from .common import PADDING, SIZE, reader, write_figure, written
+from .frameworks import Layer, lines
 
 #: Larger numbers would not change the picture, and take long to count.
 MOST_SIZE, MOST = 99999, 1000
 
+WIDTH = 80  #: Columns of the answer.
+AXES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
+OPS = {"conv": "Conv{1}D", "pool": "{0}Pool{1}D", "transpose": "Conv{1}DTranspose"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options on its parser."""
-
-    sizes = _sizes(MOST_SIZE)
-    window: Dict[str, Any] = dict(type=_sizes(MOST), metavar="KxK")
-    count: Dict[str, Any] = dict(type=_count, metavar="N")
+    window: Dict[str, Any] = dict(type=reader(SIZE, 1, MOST), metavar="KxK")
+    size, pads = reader(SIZE, 1, MOST_SIZE), reader(PADDING, 0, MOST * MOST)
     add = parser.add_argument
-    add("--size", type=sizes, metavar="HxW", required=True, help="input size: 100x20; 100 for 1-D")
+    add("--size", type=size, metavar="HxW", required=True, help="input size: 100x20; 100 for 1-D")
     add("--kernel", required=True, help="kernel size: 4x1, or 3", **window)
-    add("--stride", default=(1,), help="stride (default: 1)", **window)
-    add("--dilation", default=(1,), help="dilation (default: 1)", **window)
+    add("--stride", default=((1,),), help="stride (default: 1)", **window)
+    add("--dilation", default=((1,),), help="dilation (default: 1)", **window)
     padding = parser.add_mutually_exclusive_group()
-    padding.add_argument(
-        "--mode", choices=MODES, default="same", help="the padding (default: same); causal is for 1-D"
+    words = "the padding (default: same); causal is for 1-D"
+    padding.add_argument("--mode", choices=(*MODES, "causal"), default="same", help=words)
+    words = (
+        "explicit padding instead of --mode: before,after for each axis, such as 1,0x2,2; one number is "
+        "for both ends, and one pair for all axes (with --op transpose: what to cut off)"
     )
-    padding.add_argument(
-        "--pad",
-        type=_pairs,
-        metavar="B,AxB,A",
-        help="explicit padding instead of --mode: before,after for each axis, such as 1,0x2,2; "
-        "one number is for both ends, and one pair for all axes (with --op transpose: what to cut off)",
-    )
+    padding.add_argument("--pad", type=pads, metavar="B,AxB,A", help=words)
     add("--op", choices=OPS, default="conv", help="the layer (default: conv)")
     add("--average", action="store_true", help="with --op pool: average pooling instead of max")
-    add("--channels", default=64, help="input channels (default: 64)", **count)
-    add("--filters", default=64, help="output channels (default: 64)", **count)
-    add("--groups", default=1, help="groups of a convolution (default: 1)", **count)
-    add("--batch", default=1, help="batch size for --measure (default: 1)", **count)
-    add("--verbose", action="store_true", help="also count the operators of the graphs")
-    add("--measure", action="store_true", help="also time each way to compute the layer")
     add("--svg", metavar="FILE", help="also write the picture to an SVG file")
-    add(
-        "--json",
-        action="store_true",
-        help="print the answer as JSON (its keys: help(gluon_same.advice.report.Report.facts))",
-    )
-    parser.set_defaults(refuse=parser.error, program=parser.prog)
-
-
-def _sizes(most):
-    def read(text):
-        if not re.fullmatch(r"[0-9]{1,12}(x[0-9]{1,12}){0,2}", text):
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a size: give one to three whole numbers, such as 13 or 100x20"
-            )
-        numbers = tuple(map(int, text.split("x")))
-        if min(numbers) < 1 or max(numbers) > most:
-            raise argparse.ArgumentTypeError(f"{text!r} is out of range: give 1 to {most} for each axis")
-        return numbers
-
-    return read
-
-
-def _count(text):
-    numbers = _sizes(10**6)(text)
-    if len(numbers) > 1:
-        raise argparse.ArgumentTypeError(f"{text!r} has several numbers: give one")
-    return numbers[0]
-
-
-def _pairs(text):
-    axis = "[0-9]{1,12}(,[0-9]{1,12})?"
-    if not re.fullmatch(f"{axis}(x{axis}){{0,2}}", text):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a padding: give before,after for each axis, such as 1,0x2,2"
-        )
-    pairs = [tuple(map(int, part.split(","))) for part in text.split("x")]
-    if max(map(max, pairs)) > MOST * MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is out of range: give 0 to {MOST * MOST}")
-    return tuple(pair if len(pair) == 2 else pair * 2 for pair in pairs)
+    add("--json", action="store_true", help="print the answer as JSON")
+    parser.set_defaults(refuse=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command.
+    """Run the command, and return 0.
 
     Parameters
     ----------
     args : argparse.Namespace
         With the options that :func:`add_arguments` declares.
-
-    Returns
-    -------
-    int
-        0, or 1 if the figure cannot be written.
 
     Raises
     ------
@@ -109,73 +61,107 @@ def run(args: argparse.Namespace) -> int:
         With status 2 if the options do not fit each other.
     """
     try:
-        case = _case(args)
-        report = Report(case, args.measure, args.verbose, _hint(args, case))
-    except (TypeError, ValueError) as error:
+        layer = _layer(args)
+    except ValueError as error:
         return args.refuse(str(error))
     if args.svg is not None:
-        try:
-            write_text(args.svg, report.svg())
-        except OSError as error:
-            reason = error.strerror or error
-            print(f"{args.program}: --svg {args.svg!r}: {reason}", file=sys.stderr)
-            return 1
-    print(json.dumps(report.facts(), indent=2) if args.json else report)
+        write_figure("--svg", args.svg, svg.draw([*_panels(layer)], _headline(layer)))
+    print(json.dumps(_facts(layer), indent=2) if args.json else "\n\n".join(_report(layer, args.size)))
     return 0
 
 
-def _windows(args):
-    """Return the options that have a number for each axis, by name."""
+def _layer(args) -> Layer:
+    """Return the layer that the options describe."""
     given = {name: getattr(args, name) for name in ("size", "kernel", "stride", "dilation", "pad")}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _hint(args, case):
-    """Return a note on the number of axes if --size is a single number."""
-    if len(args.size) > 1:
-        return ""
-    n, ndim = args.size[0], case.ndim
-    if ndim == 1:
-        return f"One axis (1-D). For two, such as an image's, give both: --size {n}x{n}"
-    name, value = next((k, v) for k, v in _windows(args).items() if len(v) == ndim)
-    axes, count = {2: ("both", "two"), 3: ("all three", "three")}[ndim]
-    return f"--size {n} is used on {axes} axes, because --{name} {_written(value)} has {count}."
-
-
-def _case(args):
-    """Return the question that the options ask."""
-    given = _windows(args)
-    ndim = max(map(len, given.values()))
-    for name, value in given.items():
-        if len(value) not in (1, ndim):
-            longest = next(other for other in given if len(given[other]) == ndim)
+    given = {name: axes for name, axes in given.items() if axes is not None}
+    longest = max(given, key=lambda name: len(given[name]))
+    ndim = len(given[longest])
+    for name, axes in given.items():
+        if len(axes) not in (1, ndim):
             raise ValueError(
-                f"--{name} {_written(value)} has {len(value)} axes and --{longest} "
-                f"{_written(given[longest])} has {ndim}: give {ndim}, or one number for all axes"
+                f"--{name} {written(axes)} has {len(axes)} axes and --{longest} "
+                f"{written(given[longest])} has {ndim}: give {ndim}, or one number for all axes"
             )
-    sizes, kernel, stride, dilation, *pads = (v * (ndim // len(v)) for v in given.values())
-    if args.op == "pool" and max(dilation) > 1:
+    wide = {name: axes * (ndim // len(axes)) for name, axes in given.items()}
+    window = [[n for (n,) in wide[name]] for name in ("size", "kernel", "stride", "dilation")]
+    op, mode, dilated = args.op, args.mode, max(window[3]) > 1
+    modes: List[Any] = [mode] * ndim
+    if args.pad is not None:
+        mode = modes = [(pair[0], pair[-1]) for pair in wide["pad"]]
+    elif mode == "causal":
+        modes = [(dilation * (kernel - 1), 0) for _, kernel, _, dilation in zip(*window)]
+    dilation = f"--dilation {written(wide['dilation'])} is not for"
+    refused = {
+        f"{dilation} --op pool: MXNet has no such operator": dilated and op == "pool",
+        f"{dilation} --op transpose over 3 axes: MXNet has no such operator": (
+            dilated and op == "transpose" and ndim == 3
+        ),
+        "--mode causal is for --op conv over one axis: give one size, such as --size 100": (
+            mode == "causal" and (ndim > 1 or op != "conv")
+        ),
+        f"--average is not for --op {op}: it chooses the kind of pooling": args.average and op != "pool",
+    }
+    for words, applies in refused.items():
+        if applies:
+            raise ValueError(words)
+    axes = [explain(*axis, transposed=op == "transpose") for axis in zip(*window, modes)]
+    if op == "pool" and any(max(a.before, a.after) >= a.kernel for a in axes):
         raise ValueError(
-            f"--dilation {times(dilation)} is not for --op pool: MXNet has no such operator"
+            f"a padding of {[(a.before, a.after) for a in axes]} contains whole windows of "
+            f"{written(wide['kernel'])}: give less than the kernel"
         )
-    if args.op == "transpose" and ndim == 3 and max(dilation) > 1:
-        raise ValueError(
-            f"--dilation {times(dilation)} is not for --op transpose over 3 axes: MXNet has no such "
-            "operator"
-        )
-    if args.groups > 1 and args.op == "pool":
-        raise ValueError(f"--groups {args.groups} is not for --op pool: it has no weight")
-    if args.mode == "causal" and (ndim > 1 or args.op != "conv"):
-        raise ValueError(
-            "--mode causal is for --op conv over one axis: give one size, such as --size 100"
-        )
-    if args.average and args.op != "pool":
-        raise ValueError(f"--average is not for --op {args.op}: it chooses the kind of pooling")
-    mode = pads[0] if pads else args.mode
-    work = args.channels, args.filters, args.batch, args.groups
-    return Case(sizes, kernel, stride, dilation, mode, args.op, args.average, *work)
+    return Layer(op, mode if isinstance(mode, str) else tuple(mode), args.average, axes)
 
 
-def _written(value):
-    """Write a value as on the command line: 13x13, or 1,0x2,2."""
-    return times(v if isinstance(v, int) else ",".join(map(str, v)) for v in value)
+def _facts(layer) -> Dict[str, Any]:
+    """Return the whole answer as data for programs.
+
+    ``before`` and ``after`` are the padding, or what a transposed convolution cuts off; ``extra`` is
+    what that one adds at the end.
+    """
+    numbers = "in_size", "kernel", "stride", "dilation", "span", "before", "after", "extra", "out_size"
+    axes = [{name: getattr(a, name) for name in numbers} for a in layer.axes]
+    facts = {"op": layer.op, "mode": layer.mode, "average": layer.average, "axes": axes}
+    return {**facts, "frameworks": lines(layer)}
+
+
+def _report(layer, size) -> Iterator[str]:
+    """Yield the paragraphs of the answer."""
+    n, sizes = size[0][0], _sizes(layer, "in_size")
+    hint = "" if len(size) > 1 else f"--size {n} is used on all {len(layer.axes)} axes."
+    if len(layer.axes) == 1:
+        hint = f"One axis (1-D). For two, such as an image's, give both: --size {n}x{n}"
+    yield "\n".join([*textwrap.wrap(_headline(layer), WIDTH), hint]).rstrip()
+    every = layer.mode in ("same", "same_lower")
+    serves = f" (padding={layer.mode!r} works at every size)" if every else ""
+    wrapped = textwrap.TextWrapper(WIDTH, subsequent_indent=" " * 18, break_long_words=False)
+    answers = [wrapped.fill(f"  {name:<14}{line}") for name, line in lines(layer).items()]
+    yield "\n".join([f"What to write at {sizes}{serves}", *answers])
+    for heading, picture in _panels(layer):
+        yield f"{heading}\n\n{picture}"
+
+
+def _headline(layer):
+    name = OPS[layer.op].format("Avg" if layer.average else "Max", len(layer.axes))
+    words = [f"{name} {_sizes(layer, 'kernel')}", f"stride {_sizes(layer, 'stride')}"]
+    if any(a.dilation > 1 for a in layer.axes):
+        words.append(f"dilation {_sizes(layer, 'dilation')}")
+    sizes = f"{_sizes(layer, 'in_size')} -> {_sizes(layer, 'out_size')}"
+    return f"{', '.join(words)}, padding={layer.mode!r}: {sizes}"
+
+
+def _panels(layer) -> Iterator[Tuple[str, Picture]]:
+    """Yield each picture once, with a heading that names its axes."""
+    names = AXES[len(layer.axes)]
+    for name, a in zip(names, layer.axes):
+        alike = [other for other, b in zip(names, layer.axes) if vars(a) == vars(b)]
+        if name == alike[0]:
+            joined = " and ".join(", ".join(alike).rsplit(", ", 1))
+            ends = "cut off" if a.transposed else "of padding"
+            added = f", {a.extra} added" if a.extra else ""
+            words = f"{a.before} {ends} before, {a.after} after{added}"
+            yield f"{joined}: {a.in_size} -> {a.out_size}, {words}", a
+
+
+def _sizes(layer, name):
+    return "x".join(str(getattr(axis, name)) for axis in layer.axes)

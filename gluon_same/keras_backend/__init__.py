@@ -1,8 +1,8 @@
 """The functions of a Keras backend, with TensorFlow's results.
 
 They are for authors of Keras backends on MXNet, and have the signatures, kernel layouts and meaning of
-the functions in a Keras 3 backend's ``nn`` module. :mod:`.mxnet_backend` corrects the keras-mxnet
-package with them. This module does not import Keras.
+the functions in a Keras 3 backend's ``nn`` module. :func:`install` corrects the keras-mxnet package with
+them. This module does not import Keras.
 
 These functions accept arrays or symbols, in classic or in NumPy mode, with one to three spatial axes.
 
@@ -25,11 +25,17 @@ argument of the wrong type.
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
 from importlib import import_module
-from typing import Any, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
 from . import checks, operations
 from .checks import conv_transpose_padding
 from .operands import take
+
+if TYPE_CHECKING:
+    from .mxnet_backend import install, installed, is_installed, uninstall
+
+#: Functions of :mod:`.mxnet_backend`, which is imported on first use because few users have keras-mxnet.
+_INSTALLING = ["install", "installed", "is_installed", "uninstall"]
 
 __all__ = [
     "average_pool",
@@ -37,15 +43,20 @@ __all__ = [
     "conv_transpose",
     "conv_transpose_padding",
     "depthwise_conv",
+    "install",
+    "installed",
+    "is_installed",
     "max_pool",
     "separable_conv",
+    "uninstall",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "mxnet_backend":  # imported on first use, because few users have keras-mxnet
-        return import_module(f"{__name__}.mxnet_backend")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in (*_INSTALLING, "mxnet_backend"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.mxnet_backend")
+    return getattr(module, name) if name in _INSTALLING else module
 
 
 def __dir__() -> List[str]:
@@ -87,11 +98,8 @@ def conv(
     >>> conv(x, kernel, strides=2, padding='same').shape
     (1, 8, 8, 8)
     """
-    x, (kernel,), restore = take(inputs, kernel=kernel)
-    ndim = checks.rank(x.shape, checks.kernel_rank("kernel", kernel.shape))
-    data_format = checks.data_format(data_format)
-    how = checks.window(ndim, strides, padding, dilation_rate)
-    return restore(operations.convolution(x, kernel.in_layout_of_mxnet(), data_format, how))
+    how = strides, padding, dilation_rate
+    return _apply(operations.convolution, inputs, {"kernel": kernel}, data_format, how)
 
 
 def depthwise_conv(
@@ -125,11 +133,8 @@ def depthwise_conv(
     >>> depthwise_conv(x, kernel, padding='same').shape
     (1, 15, 16, 6)
     """
-    x, (kernel,), restore = take(inputs, kernel=kernel)
-    ndim = checks.rank(x.shape, checks.kernel_rank("kernel", kernel.shape))
-    data_format = checks.data_format(data_format)
-    how = checks.window(ndim, strides, padding, dilation_rate)
-    return restore(operations.depthwise(x, kernel.in_layout_of_mxnet(depthwise=True), data_format, how))
+    how = strides, padding, dilation_rate
+    return _apply(operations.depthwise, inputs, {"kernel": kernel}, data_format, how)
 
 
 def separable_conv(
@@ -165,13 +170,8 @@ def separable_conv(
     (1, 8, 8)
     """
     kernels = {"depthwise_kernel": depthwise_kernel, "pointwise_kernel": pointwise_kernel}
-    x, (depthwise, pointwise), restore = take(inputs, **kernels)
-    ndim = checks.rank(x.shape, checks.kernel_rank("depthwise_kernel", depthwise.shape))
-    checks.kernel_rank("pointwise_kernel", pointwise.shape)
-    data_format = checks.data_format(data_format)
-    how = checks.window(ndim, strides, padding, dilation_rate)
-    weights = depthwise.in_layout_of_mxnet(depthwise=True), pointwise.in_layout_of_mxnet()
-    return restore(operations.separable(x, *weights, data_format, how))
+    how = strides, padding, dilation_rate
+    return _apply(operations.separable, inputs, kernels, data_format, how)
 
 
 def conv_transpose(
@@ -212,11 +212,8 @@ def conv_transpose(
     >>> conv_transpose(x, kernel, strides=2, padding='same').shape
     (1, 14, 14, 8)
     """
-    x, (kernel,), restore = take(inputs, kernel=kernel)
-    checks.rank(x.shape, checks.kernel_rank("kernel", kernel.shape))
-    data_format = checks.data_format(data_format)
-    how = checks.transposed_window(kernel.shape[:-2], strides, padding, output_padding, dilation_rate)
-    return restore(operations.transposed(x, kernel.in_layout_of_mxnet(), data_format, how))
+    how = strides, padding, dilation_rate, output_padding
+    return _apply(operations.transposed, inputs, {"kernel": kernel}, data_format, how)
 
 
 def max_pool(
@@ -279,10 +276,23 @@ def average_pool(
     return _pool(inputs, "avg", pool_size, strides, padding, data_format)
 
 
+def _apply(operation, inputs, kernels, data_format, window):
+    """Apply an operation to data and kernels; ``window`` has the arguments of :mod:`.checks`."""
+    x, weights, restore = take(inputs, **kernels)
+    ndim, *_ = [checks.kernel_rank(name, weight.shape) for name, weight in zip(kernels, weights)]
+    checks.rank(x.shape, ndim)
+    check = checks.window if len(window) == 3 else checks.transposed_window
+    how = check(weights[0].shape[:-2], *window)
+    first, *rest = weights
+    separate = operation in (operations.depthwise, operations.separable)
+    weights = [first.in_layout_of_mxnet(separate), *(weight.in_layout_of_mxnet() for weight in rest)]
+    return restore(operations.run(operation, x, checks.data_format(data_format), how, *weights))
+
+
 def _pool(inputs, pool_type, pool_size, strides, padding, data_format):
     x, _, restore = take(inputs)
     ndim = checks.rank(x.shape, len(pool_size) if isinstance(pool_size, (tuple, list)) else None)
     pool_size = checks.per_axis("pool_size", pool_size, ndim)
+    how = checks.window(pool_size, pool_size if strides is None else strides, padding)
     data_format = checks.data_format(data_format)
-    how = checks.window(ndim, pool_size if strides is None else strides, padding)
     return restore(operations.pooling(x, pool_size, pool_type, data_format, how))

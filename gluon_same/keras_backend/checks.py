@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Optional, Sequence, Tuple
 
-from ..arguments import LAYOUTS, per_axis, whole
+from ..arguments import LAYOUTS, Ints, per_axis, whole
 
 DATA_FORMATS = ("channels_last", "channels_first")
 PADDINGS = ("valid", "same")
@@ -21,11 +21,6 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
 def data_format(value: Optional[str]) -> str:
     """Return the data format, or Keras' default for None."""
     return one_of("data_format", DATA_FORMATS[0] if value is None else value, DATA_FORMATS)
-
-
-def layout(ndim: int, data_format: str) -> str:
-    """Return MXNet's layout for a data format and a number of spatial axes."""
-    return LAYOUTS[ndim][DATA_FORMATS[::-1].index(data_format)]
 
 
 def rank(shape: Optional[Tuple], ndim: Optional[int] = None) -> int:
@@ -51,24 +46,24 @@ def kernel_rank(name: str, shape: Tuple) -> int:
 
 
 def window(
-    ndim: int, strides: Any, padding: Any, dilation_rate: Any = None, paddings: Sequence[str] = PADDINGS
+    kernel: Ints, strides: Any, padding: Any, dilation_rate: Any = None, causal: bool = False
 ) -> Dict[str, Any]:
-    """Return the arguments of a window under MXNet's names."""
+    """Return the arguments of a window under MXNet's names; a pooling has no dilation."""
     how = {
-        "stride": per_axis("strides", strides, ndim),
-        "pad": one_of("padding", padding, paddings),
+        "stride": per_axis("strides", strides, len(kernel)),
+        "pad": one_of("padding", padding, (*PADDINGS, "causal") if causal else PADDINGS),
     }
     if dilation_rate is not None:
-        how["dilate"] = per_axis("dilation_rate", dilation_rate, ndim)
+        how["dilate"] = per_axis("dilation_rate", dilation_rate, len(kernel))
     return how
 
 
 def transposed_window(
-    kernel: Tuple[int, ...], strides: Any, padding: Any, output_padding: Any, dilation_rate: Any
+    kernel: Ints, strides: Any, padding: Any, dilation_rate: Any, output_padding: Any
 ) -> Dict[str, Any]:
     """Return the arguments of a transposed window, whose padding is the amount to cut off."""
     ndim = len(kernel)
-    how = window(ndim, strides, padding, dilation_rate)
+    how = window(kernel, strides, padding, dilation_rate)
     if ndim == 3 and max(how["dilate"]) > 1:
         raise ValueError(
             "`dilation_rate > 1` is not supported by transposed convolutions over 3 axes, because MXNet "
@@ -78,8 +73,9 @@ def transposed_window(
     if output_padding is not None:
         extras = per_axis("output_padding", output_padding, ndim, least=0)
     axes = zip(kernel, how["stride"], extras, how["dilate"])
-    pads = [conv_transpose_padding(k, s, how["pad"], extra, d) for k, s, extra, d in axes]
-    how["pad"], how["adj"] = zip(*pads)
+    how["pad"], how["adj"] = zip(
+        *(conv_transpose_padding(k, s, how["pad"], extra, d) for k, s, extra, d in axes)
+    )
     return how
 
 

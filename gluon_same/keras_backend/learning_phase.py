@@ -24,7 +24,7 @@ def forcing(in_train_phase: Callable) -> Callable:
     return forced
 
 
-def dropout(x, level, noise_shape=None, seed=None):
+def dropout(x, level, noise_shape, seed):
     """Replace ``K.dropout``; also drop in inference if the layer was called with ``training=True``."""
     from keras.backend import mxnet_backend
 

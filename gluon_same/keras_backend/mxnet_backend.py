@@ -1,8 +1,8 @@
-"""Correct keras-mxnet: replace its convolutions and poolings by those of :mod:`gluon_same.keras`.
+"""Correct keras-mxnet: replace its convolutions and poolings by those of this package.
 
 Run one line before building models::
 
-    import gluon_same.keras_backend.mxnet_backend as same; same.install()
+    import gluon_same; gluon_same.keras_backend.install()
 
 After ``install()``, all convolutions (also depthwise, separable and transposed) and poolings of
 keras-mxnet 2.2.4.3 have the results and the sizes of TensorFlow, also for unknown sizes
@@ -19,7 +19,9 @@ applies to both ``fit`` and ``predict``.
 
 import collections
 import collections.abc
+import functools
 import importlib
+import inspect
 import os
 import threading
 from contextlib import contextmanager
@@ -37,29 +39,6 @@ def __dir__() -> List[str]:
 
 VERSION = "2.2.4.3"
 
-#: Functions of the backend, each replaced in ``keras.backend`` and in the module that defines it.
-_FUNCTIONS = {
-    function.__name__: function
-    for function in (
-        replacements.conv1d,
-        replacements.conv2d,
-        replacements.conv3d,
-        replacements.conv2d_transpose,
-        replacements.conv3d_transpose,
-        replacements.depthwise_conv2d,
-        replacements.separable_conv1d,
-        replacements.separable_conv2d,
-        replacements.pool2d,
-        replacements.pool3d,
-        # The originals confuse unknown sizes; TimeDistributed and ZeroPadding1D use them.
-        replacements.reshape,
-        replacements.squeeze,
-        replacements.temporal_padding,
-        # The originals fail or have no effect in inference if a layer is called with `training`.
-        replacements.identity,
-        learning_phase.dropout,
-    )
-}
 #: Functions of the backend that are wrapped.
 _WRAPPERS = {
     "placeholder": replacements.fixing,
@@ -78,7 +57,7 @@ _MODULES = ("keras.backend", "keras.backend.mxnet_backend")
 
 #: Full names of everything that :func:`install` replaces.
 REPLACED = (
-    *(f"{module}.{name}" for module in _MODULES for name in (*_FUNCTIONS, *_WRAPPERS)),
+    *(f"{module}.{name}" for module in _MODULES for name in (*replacements.FUNCTIONS, *_WRAPPERS)),
     *_METHODS,
 )
 
@@ -105,12 +84,12 @@ def install() -> None:
 
     Examples
     --------
-    >>> from gluon_same.keras_backend import mxnet_backend
-    >>> mxnet_backend.install()
+    >>> from gluon_same import keras_backend
+    >>> keras_backend.install()
     >>> from keras.layers import Input, MaxPooling2D
     >>> MaxPooling2D((2, 2), padding='same')(Input((None, None, 3)))._keras_shape
     (None, None, None, 3)
-    >>> mxnet_backend.uninstall()
+    >>> keras_backend.uninstall()
     """
     if _originals:
         return
@@ -121,11 +100,12 @@ def install() -> None:
             "KERAS_BACKEND=mxnet before importing Keras"
         )
     wrap = keras.backend.mxnet_backend.keras_mxnet_symbol
-    functions = {name: wrap(function) for name, function in _FUNCTIONS.items()}
-    for name, wrapper in _WRAPPERS.items():
-        functions[name] = wrapper(getattr(keras.backend, name))
-    for name, function in functions.items():
-        function.__doc__ = getattr(keras.backend, name).__doc__
+    for name in (*replacements.FUNCTIONS, *_WRAPPERS):
+        stock = getattr(keras.backend, name)
+        if name in _WRAPPERS:
+            function = _WRAPPERS[name](stock)
+        else:
+            function = wrap(_bound(stock, replacements.FUNCTIONS[name]))
         for module in _MODULES:
             _replace(f"{module}.{name}", function)
     for name, method in _METHODS.items():
@@ -137,9 +117,9 @@ def uninstall() -> None:
 
     Examples
     --------
-    >>> from gluon_same.keras_backend import mxnet_backend
-    >>> mxnet_backend.uninstall()
-    >>> mxnet_backend.is_installed()
+    >>> from gluon_same import keras_backend
+    >>> keras_backend.uninstall()
+    >>> keras_backend.is_installed()
     False
     """
     while _originals:
@@ -157,8 +137,8 @@ def is_installed() -> bool:
 
     Examples
     --------
-    >>> from gluon_same.keras_backend import mxnet_backend
-    >>> mxnet_backend.is_installed()
+    >>> from gluon_same import keras_backend
+    >>> keras_backend.is_installed()
     False
     """
     return bool(_originals)
@@ -175,9 +155,9 @@ def installed() -> Iterator[None]:
 
     Examples
     --------
-    >>> from gluon_same.keras_backend import mxnet_backend
-    >>> with mxnet_backend.installed():
-    ...     mxnet_backend.is_installed()
+    >>> from gluon_same import keras_backend
+    >>> with keras_backend.installed():
+    ...     keras_backend.is_installed()
     True
     """
     with _lock:
@@ -197,9 +177,7 @@ def installed() -> Iterator[None]:
 
 
 def _import_keras():
-    advice = (
-        f"gluon_same.keras_backend.mxnet_backend requires {VERSION}: pip install 'gluon-same[keras]'"
-    )
+    advice = f"gluon_same.keras_backend.install() requires {VERSION}: pip install 'gluon-same[keras]'"
     try:
         found = metadata.version("keras-mxnet")
     except metadata.PackageNotFoundError:
@@ -234,6 +212,19 @@ def _ready_for_keras():
             del vars(collections)["Iterable"]
         if named:
             del os.environ["KERAS_BACKEND"]
+
+
+def _bound(stock, replacement):
+    """Return a function with the signature of ``stock`` that passes each argument to a replacement."""
+    signature = inspect.signature(stock)
+
+    @functools.wraps(stock)
+    def function(*args, **kwargs):
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return replacement(*bound.args)
+
+    return function
 
 
 def _replace(name, value):

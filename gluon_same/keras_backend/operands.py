@@ -55,22 +55,20 @@ def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]
     ValueError
         If the shape of a kernel is not known, or if the dtypes of arrays differ.
     """
-    if not isinstance(inputs, (mx.nd.NDArray, mx.sym.Symbol)):
-        raise TypeError(f"`inputs` must be an NDArray or a Symbol. Received: {type(inputs)}")
     kind = mx.nd.NDArray if isinstance(inputs, mx.nd.NDArray) else mx.sym.Symbol
+    if not isinstance(inputs, kind):
+        raise TypeError(f"`inputs` must be an NDArray or a Symbol. Received: {type(inputs)}")
     for name, kernel in kernels.items():
         if not isinstance(kernel, kind):
             raise TypeError(
                 f"`inputs` and `{name}` must both be arrays or both be symbols. Received: "
                 f"{type(inputs)} and {type(kernel)}"
             )
-    if kind is mx.nd.NDArray:
-        for name, kernel in kernels.items():
-            if kernel.dtype != inputs.dtype:
-                raise ValueError(
-                    f"`{name}` must have the dtype of `inputs`. Received: {np.dtype(kernel.dtype)} and "
-                    f"{np.dtype(inputs.dtype)}"
-                )
+        if kind is mx.nd.NDArray and kernel.dtype != inputs.dtype:
+            raise ValueError(
+                f"`{name}` must have the dtype of `inputs`. Received: {np.dtype(kernel.dtype)} and "
+                f"{np.dtype(inputs.dtype)}"
+            )
     *values, restore = arrays.classic(inputs, *kernels.values())
     inputs, *rest = values
     return operand(inputs), [kernel_operand(*named) for named in zip(kernels, rest)], restore

@@ -5,14 +5,13 @@ before and after an operation. A separable convolution stays channels first in b
 """
 
 from math import prod
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import mxnet as mx
 
 from .. import functional, geometry
-from ..arguments import LAYOUTS
-from .checks import layout
-from .operands import Operand, Shape, fix
+from ..arguments import LAYOUTS, spatial
+from .operands import Operand, fix
 
 #: Minimum number of channels for which channels-last data are transposed, pooled and transposed back.
 #: MXNet's channels-last pooling takes these multiples of that time at 56x56: max pooling of 64 channels,
@@ -26,84 +25,77 @@ OVERLAP = 9
 How = Dict[str, Any]
 
 
-def convolution(
-    x: Operand, weight: Operand, data_format: str, how: How, name: Optional[str] = None
+def run(
+    operation: Callable, x: Operand, data_format: str, how: How, *weights: Operand, name: Any = None
 ) -> Any:
+    """Return the result of an operation for channels-first data on data in either format."""
+    ndim = len(how["stride"])
+    if data_format == "channels_last":
+        x = x.transpose((0, ndim + 1, *range(1, ndim + 1)))
+    # Fix the sizes after the transpose, where this takes no time. At an input of a graph it is a copy.
+    out = operation(_settle(x, LAYOUTS[ndim][0], how), how, name, *weights)
+    if data_format == "channels_last":
+        out = x.F.transpose(out, axes=(0, *range(2, ndim + 2), 1))
+    return out
+
+
+def convolution(x: Operand, how: How, name: Optional[str], weight: Operand) -> Any:
     """Convolve with a weight (filters, channels per group, *kernel)."""
-    inputs, outputs = _channels(x, data_format), weight.shape[0]
-    groups = 1 if inputs is None else inputs // weight.shape[1]
-    if inputs is not None and inputs % weight.shape[1]:
+    inputs, (filters, channels) = x.shape and x.shape[1], weight.shape[:2]
+    groups = 1 if inputs is None else inputs // channels
+    if inputs is not None and inputs % channels:
         raise ValueError(
             "The number of input channels must be evenly divisible by the kernel's in_channels. "
-            f"Received: input channels={inputs}, kernel in_channels={weight.shape[1]}"
+            f"Received: input channels={inputs}, kernel in_channels={channels}"
         )
-    if outputs % groups:
+    if filters % groups:
         raise ValueError(
             "The number of filters must be evenly divisible by the number of groups. Received: "
-            f"filters={outputs}, groups={groups}"
+            f"filters={filters}, groups={groups}"
         )
-    x = _open(x, data_format, how)
-    return _close(_convolve(x, weight, how, groups, name), data_format)
+    return _convolve(x, how, name, weight, groups)
 
 
-def depthwise(
-    x: Operand, weight: Operand, data_format: str, how: How, name: Optional[str] = None
-) -> Any:
+def depthwise(x: Operand, how: How, name: Optional[str], weight: Operand, kernel: str = "kernel") -> Any:
     """Convolve each channel with its own kernels; weight (channels, multiplier, *kernel)."""
-    _check_channels(x, weight.shape[0], "kernel", data_format)
-    return _close(_depthwise(_open(x, data_format, how), weight, how, name), data_format)
+    _check_channels(x, weight, kernel)
+    channels, multiplier, *sizes = weight.shape
+    shape = (channels * multiplier, 1, *sizes)
+    weight = Operand(weight.F.reshape(weight.value, shape=shape), shape)
+    return _convolve(x, how, name, weight, channels)
 
 
-def separable(
-    x: Operand,
-    weight: Operand,
-    pointwise: Operand,
-    data_format: str,
-    how: How,
-    name: Optional[str] = None,
-) -> Any:
+def separable(x: Operand, how: How, name: Optional[str], weight: Operand, pointwise: Operand) -> Any:
     """Compute a depthwise convolution and a pointwise one with weight (filters, channels, 1, ...)."""
-    _check_channels(x, weight.shape[0], "depthwise_kernel", data_format)
     between, ones = weight.shape[0] * weight.shape[1], (1,) * (len(weight.shape) - 2)
+    out = depthwise(x, how, name, weight, "depthwise_kernel")
     if pointwise.shape[1:] != (between, *ones):
         raise ValueError(
             f"`pointwise_kernel` must have {between} input channels and a spatial size of {ones}. "
             f"Received: input channels={pointwise.shape[1]}, spatial size={pointwise.shape[2:]}"
         )
-    x = _depthwise(_open(x, data_format, how), weight, how, name)
-    return _close(_convolve(x, pointwise, {"pad": "valid"}), data_format)
+    data = Operand(out, (None, between, *[None] * len(ones)))
+    return _convolve(data, {"pad": "valid"}, None, pointwise)
 
 
-def transposed(
-    x: Operand, weight: Operand, data_format: str, how: How, name: Optional[str] = None
-) -> Any:
+def transposed(x: Operand, how: How, name: Optional[str], weight: Operand) -> Any:
     """Compute a transposed convolution; weight (channels, filters, *kernel).
 
     ``how`` is a result of :func:`.checks.transposed_window`.
     """
-    _check_channels(x, weight.shape[0], "kernel", data_format)
-    x = _open(x, data_format, None, len(weight.shape) - 2)
-    operate = _deconvolve if _is_leaf(weight) else _convolve_spread
-    out = operate(x, weight, {"name": name, **_common(x, weight), **how})
-    return _close(Operand(out, (None,) * len(weight.shape)), data_format)
+    _check_channels(x, weight, "kernel")
+    kernel = weight.shape[2:]
+    more = {"kernel": kernel, "layout": LAYOUTS[len(kernel)][0], "name": name}
+    # The gradient of Deconvolution fails on a CPU ("could not execute a primitive") if another operator
+    # computes the weight, because oneDNN receives memory that is not allocated yet.
+    arrays = weight.F is mx.nd
+    if not mx.autograd.is_recording() if arrays else weight.value.get_children() is None:
+        filters = weight.shape[1]
+        return functional.deconvolution(x.F, x.value, weight.value, num_filter=filters, **more, **how)
+    return _convolve_spread(x, weight, how, more)
 
 
-def _is_leaf(weight):
-    """Return whether ``Deconvolution`` supports this weight.
-
-    Its gradient fails on a CPU ("could not execute a primitive") if another operator computes the
-    weight, because oneDNN receives memory that is not allocated yet.
-    """
-    if weight.F is mx.nd:
-        return not mx.autograd.is_recording()
-    return weight.value.get_children() is None
-
-
-def _deconvolve(x, weight, how):
-    return functional.deconvolution(x.F, x.value, weight.value, num_filter=weight.shape[1], **how)
-
-
-def _convolve_spread(x, weight, how):
+def _convolve_spread(x, weight, how, more):
     """Convolve data that are spread by ``stride - 1`` zeros with the mirrored kernel.
 
     This gives the same numbers as ``Deconvolution`` and takes two to four times as long.
@@ -111,131 +103,72 @@ def _convolve_spread(x, weight, how):
     F, (channels, filters, *kernel) = x.F, weight.shape
     spread = x.value
     if max(how["stride"]) > 1:
-        one = F.ones_like(
-            F.slice(
-                weight.value, begin=(None,) * len(weight.shape), end=(None, *[1] * (len(kernel) + 1))
-            )
-        )
-        spread = F.Deconvolution(
-            spread,
-            one,
-            kernel=(1,) * len(kernel),
-            stride=how["stride"],
-            num_filter=channels,
-            num_group=channels,
-            no_bias=True,
-        )
-    mirrored = F.reverse(
-        F.swapaxes(weight.value, dim1=0, dim2=1), axis=tuple(range(2, len(weight.shape)))
-    )
+        end = (None, *[1] * (len(kernel) + 1))
+        one = F.ones_like(F.slice(weight.value, begin=(None,) * len(end), end=end))
+        wide = {"kernel": (1,) * len(kernel), "stride": how["stride"]}
+        counts = {"num_filter": channels, "num_group": channels}
+        spread = F.Deconvolution(spread, one, no_bias=True, **wide, **counts)
+    axes = tuple(range(2, len(weight.shape)))
+    mirrored = F.reverse(F.swapaxes(weight.value, dim1=0, dim2=1), axis=axes)
     spans = map(geometry.effective_kernel, kernel, how["dilate"])
-    pad = tuple(
-        (k - 1 - before, k - 1 - after + more)
-        for k, (before, after), more in zip(spans, how["pad"], how["adj"])
-    )
-    known = {key: value for key, value in how.items() if key not in ("stride", "adj")}
-    return functional.convolution(F, spread, mirrored, num_filter=filters, **{**known, "pad": pad})
+    ends = zip(spans, how["pad"], how["adj"])
+    pad = tuple((k - 1 - before, k - 1 - after + extra) for k, (before, after), extra in ends)
+    window = {"dilate": how["dilate"], "pad": pad, **more}
+    return functional.convolution(F, spread, mirrored, num_filter=filters, **window)
 
 
 def pooling(
-    x: Operand,
-    pool_size: Tuple[int, ...],
-    pool_type: str,
-    data_format: str,
-    how: How,
-    name: Optional[str] = None,
+    x: Operand, pool_size: Tuple[int, ...], pool_type: str, data_format: str, how: How, name: Any = None
 ) -> Any:
     """Compute max (``'max'``) or average (``'avg'``) pooling."""
-    ndim = len(pool_size)
-    wide = ndim > 1 and (_channels(x, data_format) or 0) >= MANY
+    ndim, last = len(pool_size), data_format == "channels_last"
+
+    def pool(x, how, name, order=LAYOUTS[ndim][0]):
+        window = {"kernel": pool_size, "pool_type": pool_type, "layout": order}
+        sizes = x.shape and spatial(x.shape, order)
+        return functional.pooling(x.F, x.value, in_size=sizes, name=name, **window, **how)
+
+    wide = ndim > 1 and x.shape is not None and (x.shape[-1] or 0) >= MANY
     heavy = pool_type == "max" or prod(pool_size) >= OVERLAP * prod(how["stride"])
-    transposes = wide and heavy and data_format == "channels_last"
-    order = "channels_first" if transposes else data_format
-    x = _open(x, data_format, how) if transposes else _settle(x, data_format, how)
-    out = functional.pooling(
-        x.F,
-        x.value,
-        kernel=pool_size,
-        pool_type=pool_type,
-        layout=layout(ndim, order),
-        in_size=_sizes(x, order, ndim),
-        name=name,
-        **how,
-    )
-    return _close(Operand(out, (None,) * (ndim + 2)), data_format) if transposes else out
+    if last and not (wide and heavy):
+        order = LAYOUTS[ndim][1]
+        return pool(_settle(x, order, how), how, name, order)
+    return run(pool, x, data_format, how, name=name)
 
 
-def _convolve(x, weight, how, groups=1, name=None):
-    out = functional.convolution(
+def _convolve(x, how, name, weight, groups=1):
+    filters, _, *kernel = weight.shape
+    return functional.convolution(
         x.F,
         x.value,
         weight.value,
-        num_filter=weight.shape[0],
+        kernel=tuple(kernel),
+        layout=LAYOUTS[len(kernel)][0],
+        num_filter=filters,
         num_group=groups,
-        in_size=_sizes(x, "channels_first", len(weight.shape) - 2),
+        in_size=x.shape and x.shape[2:],
         in_channels=x.shape and x.shape[1],
         name=name,
-        **_common(x, weight),
         **how,
     )
-    return Operand(out, (None, weight.shape[0]) + (None,) * (len(weight.shape) - 2))
 
 
-def _depthwise(x, weight, how, name):
-    channels, multiplier, *kernel = weight.shape
-    shape = (channels * multiplier, 1, *kernel)
-    weight = Operand(weight.F.reshape(weight.value, shape=shape), shape)
-    return _convolve(x, weight, how, channels, name)
-
-
-def _common(x, weight):
-    kernel = weight.shape[2:]
-    return {"kernel": kernel, "layout": LAYOUTS[len(kernel)][0]}
-
-
-def _open(x, data_format, how, ndim=None):
-    """Return the data channels first, with their known sizes fixed."""
-    ndim = len(how["stride"]) if how else ndim
-    if data_format == "channels_last":
-        x = x.transpose((0, ndim + 1, *range(1, ndim + 1)))
-    # Fix the sizes after the transpose, where this takes no time. At an input of a graph it is a copy.
-    return _settle(x, "channels_first", how)
-
-
-def _close(x, data_format):
-    """Return the result in its data format."""
-    if data_format == "channels_first":
-        return x.value
-    return x.transpose((0, *range(2, len(x.shape)), 1)).value
-
-
-def _settle(x, data_format, how):
+def _settle(x, order, how):
     """Return a symbol that raises an error for other sizes, if the graph depends on the size.
 
     MXNet ignores the shape of a variable if an array of another shape is bound to it, and a strided SAME
     window for one size is wrong at another. With stride 1 or without padding, one graph serves every
     size.
     """
-    if x.sure or x.shape is None or how is None or how["pad"] == "valid":
+    if x.sure or x.shape is None or how["pad"] not in ("same", "causal"):
         return x
     strides = iter(how["stride"])
-    axes = layout(len(how["stride"]), data_format)
-    expected = tuple(n if a not in "NC" and next(strides) > 1 else None for n, a in zip(x.shape, axes))
+    expected = tuple(n if a not in "NC" and next(strides) > 1 else None for n, a in zip(x.shape, order))
     return x._replace(value=fix(x.value, expected)) if any(expected) else x
 
 
-def _sizes(x: Operand, data_format: str, ndim: int) -> Optional[Shape]:
-    if x.shape is None:
-        return None
-    return x.shape[2:] if data_format == "channels_first" else x.shape[1:-1]
-
-
-def _channels(x, data_format):
-    return x.shape and x.shape[1 if data_format == "channels_first" else -1]
-
-
-def _check_channels(x, channels, kernel, data_format):
-    found = _channels(x, data_format)
+def _check_channels(x, weight, kernel):
+    found, channels = x.shape and x.shape[1], weight.shape[0]
     if found not in (None, channels):
         raise ValueError(
             f"The number of input channels must be that of `{kernel}`. Received: input "

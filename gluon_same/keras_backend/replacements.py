@@ -1,113 +1,74 @@
-"""Replacements for functions of keras-mxnet, with the same signatures.
+"""Replacements for functions of keras-mxnet, which receive all arguments of these in their order.
 
 ``x`` and kernels are keras-mxnet's ``KerasSymbol``. Kernels have Keras' layout for channels-last data,
 and MXNet's layout for channels-first data. Functions import Keras themselves, because keras-mxnet has
 been imported only when they are called.
 """
 
-from functools import wraps
-from typing import Any, Callable, Optional, Sequence
+from functools import partial, wraps
+from typing import Any, Callable, Dict, Optional, Sequence
 
 import mxnet as mx
 
 from ..arguments import LAYOUTS
 from . import checks, operations
+from .learning_phase import dropout
 from .operands import fix, infer_shape, inputs_are_fixed, kernel_operand, operand
 
-CONV1D_PADDINGS = (*checks.PADDINGS, "causal")
+
+def convolve(operation, name, ndim, x, *arguments):
+    *kernels, strides, padding, data_format, dilation_rate = arguments
+    causal = name == "conv" and ndim == 1
+    how = checks.window((0,) * ndim, strides, padding, dilation_rate, causal)
+    return _apply(operation, name, x, data_format, how, *kernels)
 
 
-def conv1d(x, kernel, strides=1, padding="valid", data_format=None, dilation_rate=1):
-    return _convolution(x, kernel, 1, strides, padding, data_format, dilation_rate)
-
-
-def conv2d(x, kernel, strides=(1, 1), padding="valid", data_format=None, dilation_rate=(1, 1)):
-    return _convolution(x, kernel, 2, strides, padding, data_format, dilation_rate)
-
-
-def conv3d(x, kernel, strides=(1, 1, 1), padding="valid", data_format=None, dilation_rate=(1, 1, 1)):
-    return _convolution(x, kernel, 3, strides, padding, data_format, dilation_rate)
-
-
-def depthwise_conv2d(
-    x, depthwise_kernel, strides=(1, 1), padding="valid", data_format=None, dilation_rate=(1, 1)
-):
+def conv_transpose(ndim, x, kernel, output_shape, strides, padding, data_format, *dilation_rate):
     data_format = _data_format(data_format)
-    how = checks.window(2, strides, padding, dilation_rate)
-    weight = _kernel(depthwise_kernel, 2, data_format, depthwise=True)
-    name = _name("depthwise")
-    return _symbol(x, operations.depthwise(_operand(x, 2), weight, data_format, how, name))
+    if not isinstance(output_shape, (tuple, list)) or len(output_shape) != ndim + 2:
+        raise ValueError(
+            f"The `output_shape` argument must have {ndim + 2} sizes. Received: "
+            f"output_shape={output_shape}"
+        )
+    weight, data = _kernel(kernel, ndim, data_format), _operand(x, ndim)
+    how = checks.window(weight.shape[2:], strides, padding, *(dilation_rate or (1,)))
+    wanted, sizes = (
+        shape[2:] if data_format == "channels_first" else shape[1:-1]
+        for shape in (tuple(output_shape), data.shape or (None,) * (ndim + 2))
+    )
+    axes = zip(wanted, sizes, weight.shape[2:], how["stride"], how["dilate"])
+    pad, adj = zip(*(_cut_to(*axis, how["pad"]) for axis in axes))
+    how = {**how, "pad": pad, "adj": adj}
+    return _apply(operations.transposed, "conv_transpose", x, data_format, how, kernel)
 
 
-def separable_conv1d(
-    x,
-    depthwise_kernel,
-    pointwise_kernel,
-    strides=1,
-    padding="valid",
-    data_format=None,
-    dilation_rate=1,
-):
-    kernels = depthwise_kernel, pointwise_kernel
-    return _separable(x, kernels, 1, strides, padding, data_format, dilation_rate)
-
-
-def separable_conv2d(
-    x,
-    depthwise_kernel,
-    pointwise_kernel,
-    strides=(1, 1),
-    padding="valid",
-    data_format=None,
-    dilation_rate=(1, 1),
-):
-    kernels = depthwise_kernel, pointwise_kernel
-    return _separable(x, kernels, 2, strides, padding, data_format, dilation_rate)
-
-
-def conv2d_transpose(
-    x,
-    kernel,
-    output_shape,
-    strides=(1, 1),
-    padding="valid",
-    data_format=None,
-    dilation_rate=(1, 1),
-):
-    how = checks.window(2, strides, padding, dilation_rate)
-    return _transposed_to(x, kernel, output_shape, data_format, how)
-
-
-def conv3d_transpose(x, kernel, output_shape, strides=(1, 1, 1), padding="valid", data_format=None):
-    return _transposed_to(x, kernel, output_shape, data_format, checks.window(3, strides, padding, 1))
-
-
-def pool2d(x, pool_size, strides=(1, 1), padding="valid", data_format=None, pool_mode="max"):
-    return _pool(x, pool_size, 2, strides, padding, data_format, pool_mode)
-
-
-def pool3d(x, pool_size, strides=(1, 1, 1), padding="valid", data_format=None, pool_mode="max"):
-    return _pool(x, pool_size, 3, strides, padding, data_format, pool_mode)
+def pool(ndim, x, pool_size, strides, padding, data_format, pool_mode):
+    data_format = _data_format(data_format)
+    checks.one_of("pool_mode", pool_mode, ("max", "avg"))
+    pool_size = checks.per_axis("pool_size", pool_size, ndim)
+    how = checks.window(pool_size, strides, padding)
+    data, name = _operand(x, ndim), _name(f"{pool_mode}_pool")
+    return type(x)(operations.pooling(data, pool_size, pool_mode, data_format, how, name))
 
 
 def reshape(x, shape):
     have, wanted = operand(x.symbol).shape, tuple(n or None for n in shape)
-    return _symbol(x, mx.sym.reshape(x.symbol, shape=_reshape_codes(have, wanted)))
+    return type(x)(mx.sym.reshape(x.symbol, shape=_reshape_codes(have, wanted)))
 
 
 def identity(x):
-    return _symbol(x, mx.sym.reshape(x.symbol, shape=(-2,)))  # Dropout fails after MXNet's identity
+    return type(x)(mx.sym.reshape(x.symbol, shape=(-2,)))  # Dropout fails after MXNet's identity
 
 
 def squeeze(x, axis):
-    return _symbol(x, mx.sym.squeeze(x.symbol, axis=axis))
+    return type(x)(mx.sym.squeeze(x.symbol, axis=axis))
 
 
-def temporal_padding(x, padding=(1, 1)):
+def temporal_padding(x, padding):
     plane = mx.sym.expand_dims(x.symbol, axis=1)  # MXNet pads only 4-D and 5-D data
     width = (0, 0, 0, 0, *padding, 0, 0)
     plane = mx.sym.pad(plane, mode="constant", constant_value=0, pad_width=width)
-    return _symbol(x, mx.sym.reshape(plane, shape=(0, -3, 0)))
+    return type(x)(mx.sym.reshape(plane, shape=(0, -3, 0)))
 
 
 def fixing(placeholder: Callable) -> Callable:
@@ -140,10 +101,9 @@ def call_transposed(self: Any, inputs: Any) -> Any:
     def transposed(x, kernel):
         weight = _kernel(kernel, self.rank, self.data_format)
         how = checks.transposed_window(
-            weight.shape[2:], self.strides, self.padding, self.output_padding, self.dilation_rate
+            weight.shape[2:], self.strides, self.padding, self.dilation_rate, self.output_padding
         )
-        data, name = _operand(x, self.rank), _name("conv_transpose")
-        return _symbol(x, operations.transposed(data, weight, self.data_format, how, name))
+        return _apply(operations.transposed, "conv_transpose", x, self.data_format, how, kernel)
 
     outputs = K.keras_mxnet_symbol(transposed)(inputs, self.kernel)
     if self.use_bias:
@@ -196,40 +156,13 @@ def _reshape_codes(have, wanted):
     return tuple(0 if n is None else n for n in wanted)
 
 
-def _convolution(x, kernel, ndim, strides, padding, data_format, dilation_rate):
-    data_format = _data_format(data_format)
-    paddings = CONV1D_PADDINGS if ndim == 1 else checks.PADDINGS
-    how = checks.window(ndim, strides, padding, dilation_rate, paddings)
-    weight = _kernel(kernel, ndim, data_format)
-    return _symbol(x, operations.convolution(_operand(x, ndim), weight, data_format, how, _name("conv")))
-
-
-def _separable(x, kernels, ndim, strides, padding, data_format, dilation_rate):
-    data_format = _data_format(data_format)
-    how = checks.window(ndim, strides, padding, dilation_rate)
-    depthwise, pointwise = kernels
-    depthwise = _kernel(depthwise, ndim, data_format, depthwise=True)
-    pointwise = _kernel(pointwise, ndim, data_format)
-    data, name = _operand(x, ndim), _name("separable")
-    return _symbol(x, operations.separable(data, depthwise, pointwise, data_format, how, name))
-
-
-def _transposed_to(x, kernel, output_shape, data_format, how):
-    data_format, ndim = _data_format(data_format), len(how["stride"])
-    if not isinstance(output_shape, (tuple, list)) or len(output_shape) != ndim + 2:
-        raise ValueError(
-            f"The `output_shape` argument must have {ndim + 2} sizes. Received: "
-            f"output_shape={output_shape}"
-        )
-    weight, data = _kernel(kernel, ndim, data_format), _operand(x, ndim)
-    wanted, sizes = (
-        shape[2:] if data_format == "channels_first" else shape[1:-1]
-        for shape in (tuple(output_shape), data.shape or (None,) * (ndim + 2))
-    )
-    axes = zip(wanted, sizes, weight.shape[2:], how["stride"], how["dilate"])
-    pad, adj = zip(*(_cut_to(*axis, how["pad"]) for axis in axes))
-    how = {**how, "pad": pad, "adj": adj}
-    return _symbol(x, operations.transposed(data, weight, data_format, how, _name("conv_transpose")))
+def _apply(operation, name, x, data_format, how, *kernels):
+    """Apply an operation for operands to symbols of keras-mxnet."""
+    ndim, data_format = len(how["stride"]), _data_format(data_format)
+    separate = operation in (operations.depthwise, operations.separable)
+    weights = [_kernel(k, ndim, data_format, separate and k is kernels[0]) for k in kernels]
+    data = _operand(x, ndim)
+    return type(x)(operations.run(operation, data, data_format, how, *weights, name=_name(name)))
 
 
 def _cut_to(wanted, size, kernel, stride, dilation, padding):
@@ -248,15 +181,6 @@ def _cut_to(wanted, size, kernel, stride, dilation, padding):
             f"{kernel} and stride {stride} does not give the {size} elements of `x`. Received: {wanted}"
         )
     return checks.cut_to(tail, span)
-
-
-def _pool(x, pool_size, ndim, strides, padding, data_format, pool_mode):
-    data_format = _data_format(data_format)
-    checks.one_of("pool_mode", pool_mode, ("max", "avg"))
-    pool_size = checks.per_axis("pool_size", pool_size, ndim)
-    how = checks.window(ndim, strides, padding)
-    data, name = _operand(x, ndim), _name(f"{pool_mode}_pool")
-    return _symbol(x, operations.pooling(data, pool_size, pool_mode, data_format, how, name))
 
 
 def _data_format(data_format):
@@ -293,5 +217,21 @@ def _kernel(kernel, rank, data_format, depthwise=False):
     return weight.in_layout_of_mxnet(depthwise)
 
 
-def _symbol(x, symbol):
-    return type(x)(symbol)
+_conv = partial(convolve, operations.convolution, "conv")
+_separable = partial(convolve, operations.separable, "separable")
+
+#: The replacement of each function of ``keras.backend``.
+FUNCTIONS: Dict[str, Callable] = {
+    **{f"conv{ndim}d": partial(_conv, ndim) for ndim in (1, 2, 3)},
+    **{f"conv{ndim}d_transpose": partial(conv_transpose, ndim) for ndim in (2, 3)},
+    "depthwise_conv2d": partial(convolve, operations.depthwise, "depthwise", 2),
+    **{f"separable_conv{ndim}d": partial(_separable, ndim) for ndim in (1, 2)},
+    **{f"pool{ndim}d": partial(pool, ndim) for ndim in (2, 3)},
+    # The originals confuse unknown sizes; TimeDistributed and ZeroPadding1D use them.
+    "reshape": reshape,
+    "squeeze": squeeze,
+    "temporal_padding": temporal_padding,
+    # The originals fail or have no effect in inference if a layer is called with `training`.
+    "identity": identity,
+    "dropout": dropout,
+}

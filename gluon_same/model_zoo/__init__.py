@@ -9,17 +9,12 @@ from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 from typing import List
 
 from .darknet import TinyDarkNet, tiny_darknet
-from .keras_nets import ConvAutoencoder, KerasCNN, conv_autoencoder, keras_cnn
 from .weights import load_darknet_weights
 from .yolo import YOLOv3Tiny, yolov3_tiny
 
 __all__ = [
-    "ConvAutoencoder",
-    "KerasCNN",
     "TinyDarkNet",
     "YOLOv3Tiny",
-    "conv_autoencoder",
-    "keras_cnn",
     "load_darknet_weights",
     "tiny_darknet",
     "yolov3_tiny",

@@ -25,6 +25,10 @@ class _Piece(NamedTuple):
     parameter: Parameter
     shape: Tuple[int, ...]
 
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
 
 def load_darknet_weights(net: Block, path: Union[str, "os.PathLike[str]"], ctx: Any = None) -> None:
     """Read a ``.weights`` file of Darknet into a net.
@@ -86,33 +90,25 @@ def load_darknet_weights(net: Block, path: Union[str, "os.PathLike[str]"], ctx: 
 def _pieces(net) -> List[_Piece]:
     """List what a file for this net must contain, in order."""
     leaves = _leaves(net)
-    convolutions = [block for block in leaves if isinstance(block, nn.Conv2D)]
-    shapes = _weight_shapes(net, convolutions)
+    shapes = _weight_shapes(net, [block for block in leaves if isinstance(block, nn.Conv2D)])
     pieces = []
-    following = iter([*leaves[1:], None])
-    used = set()
-    for block, after in zip(leaves, following):
-        if block in used:
-            continue
+    while leaves:
+        block = leaves.pop(0)
         if not isinstance(block, nn.Conv2D) or operator_arguments(block)["layout"] != "NCHW":
             raise ValueError(
                 f"{block.name} ({type(block).__name__}) has parameters that Darknet's convolutions do "
                 "not have: give a net of Conv2D in layout NCHW, each optionally followed by a BatchNorm"
             )
         shape = shapes[block]
-        if isinstance(after, nn.BatchNorm):
-            if block.bias is not None or operator_arguments(after)["fix_gamma"]:
+        if leaves and isinstance(leaves[0], nn.BatchNorm):
+            norm = leaves.pop(0)
+            if block.bias is not None or operator_arguments(norm)["fix_gamma"]:
                 raise ValueError(
-                    f"{block.name} and {after.name} cannot be combined in Darknet: use Conv2D with "
+                    f"{block.name} and {norm.name} cannot be combined in Darknet: use Conv2D with "
                     "use_bias=False and BatchNorm with scale=True"
                 )
-            used.add(after)
-            own = [
-                ("beta", after.beta),
-                ("gamma", after.gamma),
-                ("running mean", after.running_mean),
-                ("running variance", after.running_var),
-            ]
+            roles = "beta", "gamma", "running mean", "running variance"
+            own = [*zip(roles, (norm.beta, norm.gamma, norm.running_mean, norm.running_var))]
         elif block.bias is None:
             raise ValueError(
                 f"{block.name} has neither a bias nor a BatchNorm after it, and every convolution of "
@@ -171,33 +167,26 @@ def _read(path, pieces):
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         at = start = _skip_header(path, file)
+        total = start + WORD.itemsize * sum(piece.size for piece in pieces)
         for piece in pieces:
-            wanted = WORD.itemsize * int(np.prod(piece.shape))
+            wanted = WORD.itemsize * piece.size
             if at + wanted > size:
                 raise ValueError(
                     f"{path} ends in layer {piece.layer}: {piece.role} of shape {piece.shape}, "
                     f"{wanted} bytes expected from byte {at} on, {size - at} found. The net requires "
-                    f"{_total(start, pieces)} bytes in all, and the file has {size}: it is truncated "
-                    "or belongs to another net"
+                    f"{total} bytes in all, and the file has {size}: it is truncated or belongs to "
+                    "another net"
                 )
             at += wanted
-        if at < size:
+        if total < size:
             raise ValueError(
-                f"{path} continues after the last layer, {pieces[-1].layer}: {at} bytes are expected "
-                f"and {size} were found, {size - at} too many. It belongs to another net, perhaps "
-                "with more layers or classes"
+                f"{path} continues after the last layer, {pieces[-1].layer}: {total} bytes are "
+                f"expected and {size} were found, {size - total} too many. It belongs to another net, "
+                "perhaps with more layers or classes"
             )
-        numbers = np.frombuffer(file.read(at - start), dtype=WORD)
-    ends = np.cumsum([int(np.prod(piece.shape)) for piece in pieces])
-    if numbers.size != ends[-1]:
-        raise ValueError(
-            f"{path} changed while it was read: {ends[-1]} numbers expected, {numbers.size} found"
-        )
+        numbers = np.frombuffer(file.read(total - start), dtype=WORD)
+    ends = np.cumsum([piece.size for piece in pieces])
     return [run.reshape(p.shape) for run, p in zip(np.split(numbers, ends[:-1]), pieces)]
-
-
-def _total(start, pieces):
-    return start + WORD.itemsize * sum(int(np.prod(piece.shape)) for piece in pieces)
 
 
 def _skip_header(path, file):

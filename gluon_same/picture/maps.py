@@ -1,31 +1,25 @@
-"""Images and feature maps in rows, in one SVG document that contains their pixels."""
+"""Feature maps in rows, in one SVG document."""
 
-import base64
-import struct
-import zlib
-from html import escape
 from typing import Any, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from .svg import FONT, GRAY, INK, PAPER
+from .svg import BLUE, GRAY, MARGIN, PAPER, TITLE_SIZE, document, label
 
-__all__ = ["Map", "draw", "png"]
+__all__ = ["Map", "draw"]
 
-MARGIN, GAP, LINE = 14, 12, 18  #: Around the figure, between maps, and the height of a line of text.
-
-#: Colors of the smallest and the largest value: white, and the blue of the other figures.
-LOW, HIGH = np.array([255, 255, 255]), np.array([0, 114, 178])
+#: Largest number of cells that are drawn along an axis, and of colors. They limit the document's size.
+MOST_CELLS, COLORS = 80, 16
 
 
 class Map(NamedTuple):
-    """An image or a map, with a caption.
+    """A feature map with a caption.
 
     Parameters
     ----------
     caption : str
-    pixels : numpy.ndarray
-        An image, (height, width, 3) of uint8; or a map, (height, width) of any numbers.
+    values : numpy.ndarray
+        Shape (height, width), drawn from white (the smallest) to blue (the largest).
     width : int
         Width in the figure, in pixels.
 
@@ -36,48 +30,18 @@ class Map(NamedTuple):
     """
 
     caption: str
-    pixels: Any
+    values: Any
     width: int
 
 
-def png(pixels: np.ndarray) -> bytes:
-    """Encode an image.
-
-    Parameters
-    ----------
-    pixels : numpy.ndarray
-        Shape (height, width, 3), uint8, red first.
-
-    Returns
-    -------
-    bytes
-        A PNG file.
-
-    Examples
-    --------
-    >>> png(np.zeros((2, 3, 3), 'uint8'))[:8]
-    b'\\x89PNG\\r\\n\\x1a\\n'
-    """
-    height, width, _ = pixels.shape
-    rows = np.zeros((height, 1 + 3 * width), "uint8")  # the first byte of a row: no filter
-    rows[:, 1:] = pixels.reshape(height, -1)
-    chunks = [
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
-        (b"IDAT", zlib.compress(rows.tobytes())),
-        (b"IEND", b""),
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
-
-
-def draw(rows: Sequence[Tuple[str, Sequence[Map]]], title: str, desc: str) -> str:
-    """Draw rows of images and maps as one SVG document.
+def draw(rows: Sequence[Tuple[str, Sequence[Map]]], title: str) -> str:
+    """Draw rows of maps, each with a heading, as one SVG document.
 
     Parameters
     ----------
     rows : sequence of (str, sequence of Map)
-        Each with a heading. Numbers are drawn from white (the row's smallest) to blue (its largest).
-    title, desc : str
-        The title above the figure, and a description for readers who do not see it.
+    title : str
+        The title above the figure.
 
     Returns
     -------
@@ -85,69 +49,35 @@ def draw(rows: Sequence[Tuple[str, Sequence[Map]]], title: str, desc: str) -> st
 
     Examples
     --------
-    >>> figure = draw([('Maps', [Map('2x2', np.eye(2), 40)])], 'A figure', 'An identity matrix.')
-    >>> figure.splitlines()[1]
-    '<title>A figure</title>'
+    >>> figure = draw([('Maps', [Map('2x2', np.eye(2), 40)])], 'A figure')
+    >>> figure.splitlines()[1:3]
+    ['<title>A figure</title>', '<desc>Maps: 2x2</desc>']
     """
-    y = MARGIN + LINE
-    body: List[str] = [_text(MARGIN, y - 4, title, 15, INK, "600")]
-    right = MARGIN + 8.2 * len(title)
+    y, right = MARGIN + 18.0, MARGIN + 10.2 * len(title)
+    body = [label(MARGIN, y, title, size=TITLE_SIZE, weight="600")]
     for heading, maps in rows:
-        y += LINE + 4
-        body.append(_text(MARGIN, y, heading, 13, INK))
-        right = max(right, MARGIN + 7 * len(heading))
-        y += 8
-        x, bottom = MARGIN, y
-        for part, pixels in zip(maps, _colored([part.pixels for part in maps])):
-            height = round(part.width * pixels.shape[0] / pixels.shape[1])
-            body.append(_image(x, y, part.width, height, pixels))
-            body.append(_text(x, y + height + 14, part.caption, 12, GRAY))
-            x += max(part.width, int(6.6 * len(part.caption))) + GAP
-            bottom = max(bottom, y + height + LINE)
-        right, y = max(right, x - GAP), bottom
-    width, height = int(right) + MARGIN, int(y) + MARGIN
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">',
-            f"<title>{escape(title, quote=False)}</title>",
-            f"<desc>{escape(desc, quote=False)}</desc>",
-            f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
-            *body,
-            "</svg>\n",
-        ]
-    )
+        body.append(label(MARGIN, y + 26, heading))
+        x, y, bottom = float(MARGIN), y + 36, 0.0
+        for part in maps:
+            height = part.width * len(part.values) / len(part.values[0])
+            body += [*_cells(part, x, y), label(x, y + height + 16, part.caption, fill=GRAY)]
+            x, bottom = x + MARGIN + max(part.width, 8 * len(part.caption)), max(bottom, height)
+        right, y = max(right, x, MARGIN + 8 * len(heading)), y + bottom + 20
+    desc = "; ".join(f"{heading}: {', '.join(part.caption for part in maps)}" for heading, maps in rows)
+    return document(right, y, title, desc, body)
 
 
-def _colored(images):
-    """Yield images unchanged, and maps in colors that mean the same throughout a row."""
-    maps = [image for image in images if image.ndim == 2]
-    low = min((float(image.min()) for image in maps), default=0.0)
-    high = max((float(image.max()) for image in maps), default=1.0)
-    for image in images:
-        if image.ndim == 3:
-            yield image
-            continue
-        share = (image.astype("float64") - low) / ((high - low) or 1.0)
-        yield np.rint(LOW + share[..., None] * (HIGH - LOW)).astype("uint8")
-
-
-def _image(x, y, width, height, pixels):
-    data = base64.b64encode(png(pixels)).decode("ascii")
-    return (
-        f'<image x="{x}" y="{y}" width="{width}" height="{height}" preserveAspectRatio="none" '
-        f'style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
-        f'<rect x="{x - 0.5}" y="{y - 0.5}" width="{width + 1}" height="{height + 1}" fill="none" '
-        f'stroke="{GRAY}" stroke-opacity="0.5"/>'
-    )
-
-
-def _text(x, y, words, size, fill, weight="400"):
-    return (
-        f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}" font-weight="{weight}">'
-        f"{escape(words, quote=False)}</text>"
-    )
-
-
-def _chunk(kind, body):
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+def _cells(part, x, y) -> List[str]:
+    """Draw the cells of a map: one path for each color, with one short line for each cell."""
+    step = -(-max(part.values.shape) // MOST_CELLS)
+    values = part.values[::step, ::step]
+    span = values.max() - values.min()
+    colors = np.rint(COLORS * (values - values.min()) / (span or 1)).astype(int)
+    height, width = values.shape
+    side = part.width / width
+    paths = [f'<rect y="-0.5" width="{width}" height="{height}" fill="{PAPER}" stroke="none"/>']
+    for color in range(1, COLORS + 1):
+        cells = "".join(f"M{column} {row}h1" for row, column in np.argwhere(colors == color))
+        paths.append(f'<path stroke-opacity="{color / COLORS:g}" d="{cells}"/>')
+    place = f'transform="translate({x:g} {y + side / 2:g}) scale({side:g})"'
+    return [f'<g {place} stroke="{BLUE}" shape-rendering="crispEdges">', *paths, "</g>"]

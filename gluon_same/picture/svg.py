@@ -51,7 +51,7 @@ def draw(
     width, y = 0.0, MARGIN
     if title:
         y += 18
-        body.append(_text(MARGIN, y, title, size=TITLE_SIZE, weight="600"))
+        body.append(label(MARGIN, y, title, size=TITLE_SIZE, weight="600"))
         width = 10.2 * len(title)
         y += 8
     x, top, bottom = 0.0, y, y
@@ -59,22 +59,26 @@ def draw(
         y = top if beside else bottom
         if heading:
             y += 22
-            body.append(_text(x + MARGIN, y, heading, size=HEADING_SIZE))
+            body.append(label(x + MARGIN, y, heading, size=HEADING_SIZE))
         right, y = _panel(body, picture, x, y)
         right = max(right, x + MARGIN + 8 * len(heading))
         width, bottom = max(width, right), max(bottom, y + 6)
         x = right + 2 * MARGIN if beside else 0
     right, y = _legend(body, [picture for _, picture in panels], bottom + 10)
-    width, height = int(max(width, right)) + 2 * MARGIN, int(y) + MARGIN
     name = title or "Windows over a padded axis"
     described = desc or "; ".join(_described(heading, picture) for heading, picture in panels)
+    return document(max(width, right), y, name, described, body)
+
+
+def document(width: float, height: float, title: str, desc: str, body: Sequence[str]) -> str:
+    """Return an SVG document of elements that are as wide and high, without margins."""
+    width, height = int(width) + 2 * MARGIN, int(height) + MARGIN
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" '
-            f'font-family="{FONT}">',
-            f"<title>{escape(name, quote=False)}</title>",
-            f"<desc>{escape(described, quote=False)}</desc>",
+            f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">',
+            f"<title>{escape(title, quote=False)}</title>",
+            f"<desc>{escape(desc, quote=False)}</desc>",
             # A background of its own, because the page may be light or dark.
             f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
             *body,
@@ -89,29 +93,29 @@ def _panel(body, picture, x, top):
     start = x + LEFT + len(left) * CELL + GAP
     at.update((position, start + i * CELL) for i, position in enumerate(right))
     y = top + TOP
-    label = x + LEFT - 8
+    edge = x + LEFT - 8
     along, across = ("output", "input") if picture.transposed else ("input", "output")
-    body.append(_text(label, y + 16, along, anchor="end", fill=GRAY))
+    body.append(label(edge, y + 16, along, anchor="end", fill=GRAY))
     for position in sorted({0, picture.size - 1} & set(at)):
-        body.append(_text(at[position] + CELL / 2, y - 7, position, anchor="middle", fill=GRAY))
+        body.append(label(at[position] + CELL / 2, y - 7, position, anchor="middle", fill=GRAY))
     for position, cell in at.items():
         body.append(_cell(cell, y, CELL, CELL, *CELLS[picture.cell(position)]))
     if right:
-        body.append(_text(start - GAP / 2, y + 16, "\N{HORIZONTAL ELLIPSIS}", anchor="middle"))
+        body.append(label(start - GAP / 2, y + 16, "\N{HORIZONTAL ELLIPSIS}", anchor="middle"))
     y += CELL + 8
     for row in picture.rows():
         if row is None:
-            body.append(_text(label, y + 13, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GRAY))
+            body.append(label(edge, y + 13, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GRAY))
         else:
             name = f"{across} {row.label}" if row.label == 0 else row.label
-            _window(body, row, at, label, name if row.kept else "\N{MULTIPLICATION SIGN}", y)
+            _window(body, row, at, edge, name if row.kept else "\N{MULTIPLICATION SIGN}", y)
         y += ROW
     return max(at.values()) + CELL, y
 
 
-def _window(body, row, at, label, name, y):
+def _window(body, row, at, edge, name, y):
     color = BLUE if row.kept else VERMILION
-    body.append(_text(label, y + 13, name, anchor="end", fill=color))
+    body.append(label(edge, y + 13, name, anchor="end", fill=color))
     covered = [x for position, x in at.items() if row.start <= position < row.stop]
     x, end = min(covered) + CELL / 2, max(covered) + CELL / 2
     dash = "" if row.kept else ' stroke-dasharray="3 2"'
@@ -141,7 +145,7 @@ def _legend(body, pictures, y):
         if x + step > 780 and x > MARGIN:
             x, y = MARGIN, y + 24
         body.append(_cell(x, y, MARK, MARK, fill, stroke, dash))
-        body.append(_text(x + MARK + 8, y + 13, what))
+        body.append(label(x + MARK + 8, y + 13, what))
         x += step
         right = max(right, x - 24)
     return right, y + MARK + 2
@@ -167,7 +171,8 @@ def _cell(x, y, width, height, fill, stroke, dash):
     )
 
 
-def _text(x, y, words, size=FONT_SIZE, anchor="start", fill=INK, weight=""):
+def label(x, y, words, size=FONT_SIZE, anchor="start", fill=INK, weight=""):
+    """Return a line of text."""
     weight = f' font-weight="{weight}"' if weight else ""
     return (
         f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" fill="{fill}"{weight}>'

@@ -50,6 +50,8 @@ class Windows:
         Windows that are kept.
     count : int
         Windows that are computed, including those that are dropped.
+    out_size : int
+        Elements of the result.
     """
 
     def __init__(
@@ -65,16 +67,17 @@ class Windows:
         self.span = geometry.effective_kernel(kernel, dilation)
         self.in_size, self.kernel, self.stride, self.dilation = in_size, kernel, stride, dilation
         self.before, self.after = padding
-        self.transposed = extra is not None
-        if extra is not None:
+        self.extra, self.transposed = extra or 0, extra is not None
+        if self.transposed:
             self.padding = self.operator = padding
             self.out = self.count = in_size
-            self.size = (in_size - 1) * stride + self.span - sum(padding) + extra
+            self.size = (in_size - 1) * stride + self.span - sum(padding) + self.extra
         else:
             self.padding, self.operator = padding, operator or padding
             self.size = in_size
             self.out = geometry.output_size(in_size, kernel, stride, dilation, padding)
             self.count = geometry.output_size(in_size, kernel, stride, dilation, self.operator)
+        self.out_size = self.size if self.transposed else self.out
         #: Cells that may be drawn, from the first to one beyond the last; 0 is the first element.
         self.begin = -max(self.before, self.operator[0])
         self.end = self.size + max(self.after, self.operator[1])

@@ -21,13 +21,17 @@ import math
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
-from gluon_same.model_zoo import ConvAutoencoder  # isort: skip  first: it readies NumPy for MXNet
+import gluon_same  # noqa: F401  isort: skip  before mxnet: it prepares NumPy
 
 import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from keras_nets import ConvAutoencoder  # noqa: E402
 
 SIZE = 28  #: Height and width of the training images.
 EVALUATED_AT_ONCE = 256

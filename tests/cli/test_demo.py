@@ -1,6 +1,7 @@
 """``python -m gluon_same demo``, as users run it."""
 
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -71,14 +72,14 @@ def test_demo_passes_and_writes_nothing_to_stderr(finished):
 
 
 def test_demo_shows_that_the_last_pool_keeps_13x13(finished):
-    pools = [line.split() for line in finished[1] if line.startswith("max pool")]
+    pools = [line.split()[1:] for line in finished[1] if re.match(r"pool\d+ ", line)]
     assert len(pools) == 6
-    assert pools[-1] == ["max", "pool", "2x2", "/1", "0", "and", "1", "512x13x13", "512x13x13"]
+    assert pools[-1] == ["(MaxPool2D)", "2x2/1", "same", "512x13x13", "512x13x13", "0"]
 
 
 def test_demo_shows_each_layer_with_its_sizes(finished):
-    convolutions = [line.split() for line in finished[1] if line.startswith("conv")]
-    assert [row[-1] for row in convolutions] == [
+    convolutions = [line.split() for line in finished[1] if re.match(r"conv\d+ ", line)]
+    assert [row[-2] for row in convolutions] == [
         f"{channels}x{size}x{size}"
         for channels, size in zip((16, 32, 64, 128, 256, 512), (416, 208, 104, 52, 26, 13))
     ]
@@ -88,13 +89,11 @@ def test_demo_compares_three_sizes_with_the_net_padded_by_hand(finished):
     lines = finished[1]
     for size, output in SIZES_SEEN.items():
         at = next(i for i, line in enumerate(lines) if line.startswith(f"{size} to {output} "))
-        for name, row in zip(("eager", "hybridized", "exported, loaded"), lines[at + 1 :]):
+        names = ("eager", "hybridized", "exported, loaded", "padded by hand")
+        for name, row in zip(names, lines[at + 1 :]):
             assert row.startswith(name)
-            difference, ours, needed, needed_ratio, all_, all_ratio = row[len(name) :].split()
-            assert float(difference) <= demo.TOLERANCE
-            for theirs, ratio in ((needed, needed_ratio), (all_, all_ratio)):
-                assert float(ours) / float(theirs) == pytest.approx(float(ratio[1:-1]), abs=0.05)
-        assert lines[at + 4].startswith("with F.pad")
+            difference, milliseconds = row[len(name) :].split()
+            assert float(difference) <= demo.TOLERANCE and float(milliseconds) > 0
 
 
 def test_demo_fits_a_terminal_of_80_columns(finished):
@@ -110,8 +109,9 @@ def test_demo_draws_the_maps_beside_the_table(finished, figure):
         *("128 channels, 26x26", "256 channels, 13x13", "512 channels, 13x13"),
     ]
     assert captions[-3:] == ["padding='same': 13x13", "padding=0: 12x12", "padding=1: 14x14"]
-    widths = [int(image.get("width")) for image in root.iter(f"{SVG}image")]
-    assert [width // 12 for width in widths[-3:]] == [13, 12, 14]  # elements are equally large
+    groups = [*root.iter(f"{SVG}g")][-3:]
+    assert all(group.get("transform").endswith("scale(12)") for group in groups)  # equally large
+    assert [group.find(f"{SVG}rect").get("width") for group in groups] == ["13", "12", "14"]
     assert os.listdir(str(figure.parent)) == ["maps.svg"]
 
 

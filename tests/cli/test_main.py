@@ -59,8 +59,8 @@ def test_version_finds_other_builds_of_mxnet(installed, words, capsys, monkeypat
     def missing(name):
         raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(importlib.metadata, "version", missing)
-    monkeypatch.setattr(importlib.metadata, "distributions", lambda: [Found(*i) for i in installed])
+    monkeypatch.setattr(cli, "version", missing)
+    monkeypatch.setattr(cli, "distributions", lambda: [Found(*i) for i in installed])
     assert words in printed(["--version"], capsys)
 
 

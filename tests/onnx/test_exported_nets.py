@@ -5,6 +5,7 @@ import numpy as np
 import onnx
 import pytest
 
+import keras_nets
 from gluon_same import functional, model_zoo, nn, specialize
 from gluon_same.onnx import export_model
 from onnx_files import close, operators, reader, ready
@@ -64,8 +65,8 @@ def test_a_detector(dynamic, path):
     [
         (model_zoo.TinyDarkNet, (1, 3, 64, 96), (2, 3, 32, 160)),
         (lambda: model_zoo.YOLOv3Tiny(4).maps, (1, 3, 64, 96), (2, 3, 32, 160)),
-        (model_zoo.KerasCNN, (2, 3, 32, 32), None),
-        (model_zoo.ConvAutoencoder, (2, 1, 28, 28), None),
+        (keras_nets.KerasCNN, (2, 3, 32, 32), None),
+        (keras_nets.ConvAutoencoder, (2, 1, 28, 28), None),
     ],
 )
 def test_nets_of_the_model_zoo(make, shape, other, path):

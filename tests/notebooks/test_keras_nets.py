@@ -4,7 +4,7 @@ import pytest
 from mxnet import autograd, gluon
 
 from gluon_same import nn, specialize
-from gluon_same.model_zoo import ConvAutoencoder, KerasCNN, conv_autoencoder, keras_cnn
+from keras_nets import ConvAutoencoder, KerasCNN, conv_autoencoder, keras_cnn
 
 
 def counts(block, trained=None):

@@ -1,11 +1,11 @@
-"""Two Keras models, layer by layer, for channels-first data."""
+"""Two Keras models, layer by layer, for channels-first data, for the notebooks."""
 
 from typing import Any, Sequence, Tuple, Union
 
-from .. import nn
-from ..arguments import per_axis, whole
-from ..arrays import classic
-from .base import Net, make
+from gluon_same import nn
+from gluon_same.arguments import per_axis, whole
+from gluon_same.arrays import classic
+from gluon_same.model_zoo.base import Net, make
 
 
 class KerasCNN(Net):
