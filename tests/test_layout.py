@@ -24,6 +24,7 @@ ORDER = [
     ("tracing.trace",),
     ("tuning",),
     ("tracing",),
+    ("importing",),
     ("model_zoo", "keras_backend", "keras", "onnx", "deployment"),
     ("picture",),
     ("advice",),

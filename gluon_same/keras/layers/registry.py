@@ -1,17 +1,22 @@
 """Registry that maps Keras' classes to the functions that build their blocks."""
 
+import functools
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from mxnet.gluon import HybridBlock, Parameter
 
+from ...importing.block import Function
 from ..arguments import Arguments
-from ..values import Order, Padding, Shape, Value, channels_first
+from ..values import Axes, Padding, Shape, Value, channels_first
 
-#: Builders by Keras class.
-BUILDERS: Dict[str, Callable[..., "Built"]] = {}
+#: Builders of layers, by Keras' class.
+BUILDERS: Dict[str, Callable[..., "Lowered"]] = {}
 
-Put = Callable[[np.ndarray], Sequence[Tuple[Parameter, np.ndarray]]]
+#: Builders of functions of arrays, by name.
+OPERATIONS: Dict[str, Callable[..., "Lowered"]] = {}
+
+Assignments = Sequence[Tuple[Parameter, np.ndarray]]
 
 
 class Weight(NamedTuple):
@@ -19,7 +24,7 @@ class Weight(NamedTuple):
 
     role: str  # end of Keras' name, such as 'kernel'
     shape: Shape  # Keras' shape, with None for sizes not in the configuration
-    put: Put  # returns parameters and their values from the array
+    assign: Callable[[np.ndarray], Assignments]  # returns parameters and their values from the array
     part: str = ""  # subgroup in wrappers and recurrent layers, for files with groups
 
 
@@ -33,9 +38,7 @@ class Request(NamedTuple):
     trainable: bool
     prefix: str  # prefix of the block's parameters
     array_of: Callable[[], List[np.ndarray]]  # reads the layer's arrays, for custom layers
-    channels_first: Callable[[int], Order] = (
-        channels_first  # storage order of channels_first arrays, by rank
-    )
+    channels_first: Callable[[int], Axes] = channels_first  # axes of channels_first arrays, by rank
     args: Sequence[Any] = ()  # arguments of the call, with a Value for each array
     kwargs: Any = None
 
@@ -44,46 +47,72 @@ class Request(NamedTuple):
         """Return whether Keras 3, not Keras 2, wrote the layer."""
         return self.version >= (3, 0)
 
+    def function(self, function: Any, parameters: Any = None, **arguments: Any) -> Function:
+        """Return the block of a function with this layer's title and prefix."""
+        return Function(function, self.class_name, self.prefix, parameters, **arguments)
 
-class Built(NamedTuple):
+
+class Lowered(NamedTuple):
     """Result of a builder: a block, and how it connects."""
 
     block: Optional[HybridBlock]  # None passes the single input through
-    rule: Callable[..., Shape]  # infers the output's shape from the inputs', in Keras' axes
-    order: Optional[Order]  # output order; None for the first input's
-    takes: Tuple[Optional[Order], ...] = ()  # input orders; None for any
+    axes: Optional[Axes]  # axes of the output; None for the first input's
+    input_axes: Tuple[Optional[Axes], ...] = ()  # None for any
+    rule: Optional[Callable[..., Shape]] = None  # output shape from the inputs'; None asks the block
     weights: Tuple[Weight, ...] = ()
-    constants: Sequence[Tuple[Parameter, np.ndarray]] = ()  # values from the configuration
+    constants: Assignments = ()  # values from the configuration
     folds: bool = False  # whether the block pads its input itself
     nonnegative: bool = False
     padding: Optional[Padding] = None  # pending padding of the output
-    more: Tuple[Tuple[Callable[..., Shape], Order], ...] = ()  # rules and orders of further outputs
+    more_axes: Tuple[Axes, ...] = ()  # axes of further outputs
     inference_only: bool = False  # whether Keras differs in training
 
 
-def builds(*class_names: str) -> Callable:
-    """Return a decorator that registers a builder for Keras' classes."""
+def builds(*class_names: str, ndims: Sequence[int] = ()) -> Callable:
+    """Return a decorator that registers a builder for Keras' classes.
+
+    Parameters
+    ----------
+    *class_names : str
+    ndims : sequence of int
+        Numbers of spatial axes. The builder receives one as ``ndim``, and it replaces ``{}`` in names.
+    """
 
     def register(builder):
         for name in class_names:
-            BUILDERS[name] = builder
+            for ndim in ndims:
+                _add(BUILDERS, name.format(ndim), functools.partial(builder, ndim=ndim))
+            if not ndims:
+                _add(BUILDERS, name, builder)
         return builder
 
     return register
 
 
-def same_shape(shape: Shape) -> Shape:
-    """Infer the output shape of an elementwise layer."""
-    return shape
+def computes(*names: str) -> Callable:
+    """Return a decorator that registers a builder for functions of arrays."""
+
+    def register(builder):
+        for name in names:
+            _add(OPERATIONS, name, builder)
+        return builder
+
+    return register
 
 
-def elementwise(block: Optional[HybridBlock], **more: Any) -> Built:
-    """Return the result for an elementwise block, which accepts any axis order."""
-    return Built(block, same_shape, None, **more)
+def _add(table, name, builder):
+    if name in table:
+        raise ValueError(f"{name!r} has a builder already: {table[name]}")
+    table[name] = builder
 
 
-def spatial_order(rank: int, data_format: str) -> Order:
-    """Return the storage order that MXNet's channels-first operators require."""
+def elementwise(block: Optional[HybridBlock], **more: Any) -> Lowered:
+    """Return the result for a block that keeps the shape, and accepts any order of axes."""
+    return Lowered(block, None, (), lambda shape: shape, **more)
+
+
+def spatial_order(rank: int, data_format: str) -> Axes:
+    """Return the axes that MXNet's channels-first operators require."""
     return channels_first(rank) if data_format == "channels_last" else tuple(range(rank))
 
 
@@ -92,24 +121,19 @@ def spatial_axes(rank: int, data_format: str) -> Tuple[int, ...]:
     return tuple(range(1, rank - 1) if data_format == "channels_last" else range(2, rank))
 
 
-def channel_axis(rank: int, data_format: str) -> int:
-    """Return Keras' channel axis."""
-    return rank - 1 if data_format == "channels_last" else 1
-
-
 def data_format(arguments: Arguments) -> str:
     """Return a layer's ``data_format``."""
     return arguments.word("data_format", ("channels_last", "channels_first"), "channels_last")
 
 
-def into(parameter: Parameter, *axes: int, reverse: Tuple[int, ...] = ()) -> Put:
+def into(parameter: Parameter, *axes: int, reverse: Tuple[int, ...] = ()) -> Callable:
     """Return a function that pairs a parameter with its array, after permuting the array's axes."""
 
-    def put(array):
+    def assign(array):
         array = np.flip(array, reverse) if reverse else array
         return [(parameter, array.transpose(axes) if axes else array)]
 
-    return put
+    return assign
 
 
 def of_rank(value: Value, *ranks: int) -> Value:
@@ -120,8 +144,8 @@ def of_rank(value: Value, *ranks: int) -> Value:
     return value
 
 
-def spatial(request: Request, x: Value, ndim: int) -> Tuple[Tuple[int, ...], Order]:
-    """Return the spatial axes of a layer's input, and its order in MXNet; raise if its rank differs."""
+def spatial(request: Request, x: Value, ndim: int) -> Tuple[Tuple[int, ...], Axes]:
+    """Return the spatial axes of a layer's input, and its axes in MXNet; raise if its rank differs."""
     layout = data_format(request.arguments)
     of_rank(x, ndim + 2)
     return spatial_axes(ndim + 2, layout), spatial_order(ndim + 2, layout)
