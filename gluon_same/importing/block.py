@@ -62,19 +62,29 @@ def title_of(block: HybridBlock) -> str:
     return getattr(block, "title", type(block).__name__)
 
 
-def output_shapes(block: HybridBlock, shapes: Sequence[Shape]) -> List[Shape]:
+def output_shapes(block: HybridBlock, *inputs: Sequence[Shape]) -> List[List[Shape]]:
     """Return the shapes of a block's outputs, with None for sizes that depend on unknown input sizes.
+
+    Parameters
+    ----------
+    block : HybridBlock
+    *inputs : sequence of tuple
+        Shapes of all inputs, with None for unknown sizes. The result has one list of shapes for each.
 
     Raises
     ------
     mxnet.MXNetError
         If the shapes do not fit the block.
     """
-    names = [f"data{i}" for i in range(len(shapes))]
+    names = [f"data{i}" for i in range(len(inputs[0]))]
     group = mx.sym.Group(flat(block(*map(mx.sym.var, names))))
-    found = []
-    for size in _TRIED[: 2 if any(None in shape for shape in shapes) else 1]:
+
+    def at(shapes, size):
         known = {name: tuple(size if n is None else n for n in s) for name, s in zip(names, shapes)}
-        found.append(group.infer_shape_partial(**known)[1])
-    pairs = [zip(*shapes) for shapes in zip(found[0], found[-1])]
-    return [tuple(n if n == m and n > 0 else None for n, m in pair) for pair in pairs]
+        return group.infer_shape_partial(**known)[1]
+
+    found = [[at(shapes, size) for size in _TRIED] for shapes in inputs]
+    return [
+        [tuple(n if n == m and n > 0 else None for n, m in zip(*pair)) for pair in zip(*both)]
+        for both in found
+    ]

@@ -1,6 +1,6 @@
 """Construction of a net from a configuration: blocks for layers, and the steps between them."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
@@ -14,7 +14,7 @@ from .layers.operations import build_operation, is_operation
 from .layers.registry import BUILDERS
 from .layers.wrappers import TimeDistributed, custom_builder, sequence_of, sequence_order, step_of
 from .steps import KerasNet, Steps, any_size, input_of
-from .values import Axes, Shape, Value, keras_order, stored_shape
+from .values import Axes, Shape, Value, keras_order, keras_shape, stored_shape
 from .weights import LayerWeights, keep_to_inference
 
 
@@ -234,10 +234,11 @@ class _Builder:
         else:
             slots = self.steps.run(self._child(layer, call, built), ready, len(all_axes))
         self.first.setdefault(layer.name, tuple(ready))
-        shapes = _shapes(built, [x.shape for x in inputs], ready, all_axes)
-        free = _shapes(built, [x.free for x in inputs], ready, all_axes)
-        outputs = zip(slots, shapes, free, all_axes)
-        return [Value(*output, built.padding, built.nonnegative) for output in outputs]
+        shapes = _shapes(built, inputs, ready, all_axes)
+        return [
+            Value(slot, *pair, axes, built.padding, built.nonnegative)
+            for slot, pair, axes in zip(slots, shapes, all_axes)
+        ]
 
     def _child(self, layer: graph.Layer, call: graph.Call, built: Lowered) -> str:
         """Return the name of the block for a call. Calls of a layer with weights share one block."""
@@ -313,14 +314,15 @@ class _Builder:
 
 
 def _shapes(
-    built: Lowered, inputs: Sequence[Shape], ready: Sequence[Value], axes: Sequence[Axes]
-) -> List[Shape]:
-    """Return the shapes of a layer's outputs in Keras' axes, by its rule or from its block."""
+    built: Lowered, inputs: Sequence[Value], ready: Sequence[Value], all_axes: Sequence[Axes]
+) -> Iterable[Tuple[Shape, Shape]]:
+    """Return the shape of each output, saved and free, by the layer's rule or from its block."""
+    saved, free = [x.shape for x in inputs], [x.free for x in inputs]
     if built.rule is not None or built.block is None:
-        return [built.rule(*inputs)] * len(axes)
-    stored = [stored_shape(x.axes, shape) for x, shape in zip(ready, inputs)]
-    found = zip(output_shapes(built.block, stored), axes)
-    return [tuple(shape[each.index(axis)] for axis in range(len(each))) for shape, each in found]
+        return [(built.rule(*saved), built.rule(*free))] * len(all_axes)
+    stored = ([stored_shape(x.axes, s) for x, s in zip(ready, shapes)] for shapes in (saved, free))
+    found = zip(*output_shapes(built.block, *stored))
+    return [tuple(keras_shape(axes, s) for s in pair) for axes, pair in zip(all_axes, found)]
 
 
 def values_in(value: Any) -> List[Value]:

@@ -74,6 +74,11 @@ def stored_shape(axes: Axes, shape: Shape) -> Shape:
     return tuple(shape[axis] for axis in axes)
 
 
+def keras_shape(axes: Axes, stored: Shape) -> Shape:
+    """Return the shape of a stored array as a shape in Keras' axes."""
+    return tuple(stored[axes.index(axis)] for axis in range(len(axes)))
+
+
 def keras_order(rank: int) -> Axes:
     """Return the axes of an array that is stored as in Keras."""
     return tuple(range(rank))

@@ -1,11 +1,11 @@
 """Builders of recurrent layers, unidirectional and bidirectional."""
 
-from typing import Any, Callable, List, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..arguments import Arguments, Unsupported
-from ..values import Value
+from ..values import Shape, Value
 from .activations import activation
 from .registry import Lowered, Request, Weight, builds, of_rank
 from .rnn import GATES, Bidirectional, Cell, Recurrent
@@ -31,7 +31,8 @@ def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
         block,
         _axes(block),
         ((0, 1, 2), *((0, 1) for _ in states)),
-        weights=tuple(weights),
+        _rule(block, block._units),
+        tuple(weights),
         more_axes=((0, 1),) * count if block._states else (),
         inference_only=noisy,
     )
@@ -60,11 +61,17 @@ def _bidirectional(request: Request, x: Value) -> Lowered:
     if one._units != other._units or one._sequences != other._sequences:
         raise Unsupported("layers that differ in units or return_sequences")
     block = Bidirectional(one, other, mode, prefix=request.prefix)
-    return Lowered(block, _axes(one), ((0, 1, 2),), weights=tuple(weights), inference_only=noisy)
+    rule = _rule(one, one._units * (2 if mode == "concat" else 1))
+    return Lowered(block, _axes(one), ((0, 1, 2),), rule, tuple(weights), inference_only=noisy)
 
 
 def _axes(block: Recurrent) -> Tuple[int, ...]:
     return (0, 1, 2) if block._sequences else (0, 1)
+
+
+def _rule(block: Recurrent, units: int) -> Optional[Callable[..., Shape]]:
+    """Return the rule of the output shape, because loops take long to trace; None with states."""
+    return None if block._states else lambda shape, *_: (*shape[: 1 + block._sequences], units)
 
 
 def _layer_of(given: Any) -> Tuple[str, dict]:

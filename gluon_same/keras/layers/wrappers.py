@@ -130,6 +130,7 @@ def custom_builder(make: Callable[[Dict[str, Any], List[Any]], HybridBlock]) -> 
             )
         axes = tuple(request.channels_first(x.rank) for x in inputs)
         shapes = [stored_shape(each, x.shape) for each, x in zip(axes, inputs)]
-        return Lowered(block, request.channels_first(len(output_shapes(block, shapes)[0])), axes)
+        ((out, *_),) = output_shapes(block, shapes)
+        return Lowered(block, request.channels_first(len(out)), axes)
 
     return build
