@@ -52,9 +52,9 @@ class Function(HybridBlock):
         return self._function(F, *inputs, **parameters, **self._arguments)
 
     def __repr__(self) -> str:
-        name = getattr(self._function, "__name__", self._function)
-        given = ", ".join([name, *(f"{name}={value}" for name, value in self._arguments.items())])
-        return f"{self.title}({given})"
+        name = self._function if isinstance(self._function, str) else self._function.__name__
+        given = [f"{key}={value}" for key, value in self._arguments.items()]
+        return f"{self.title}({', '.join([name, *given])})"
 
 
 def title_of(block: HybridBlock) -> str:

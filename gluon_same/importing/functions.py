@@ -254,27 +254,17 @@ def rms_norm(F: Any, x: Any, gamma: Any, axis: Tuple[int, ...], epsilon: float) 
     return F.broadcast_mul(F.broadcast_div(x, F.sqrt(mean + epsilon)), gamma)
 
 
-def group_norm(
-    F: Any,
-    x: Any,
-    ones: Any,
-    zeros: Any,
-    gamma: Any = None,
-    beta: Any = None,
-    *,
-    epsilon: float,
-    groups: int,
-) -> Any:
-    """Normalize groups of channels, the second axis; then apply a factor and an offset per channel.
+def group_norm(F: Any, x: Any, ones: Any, zeros: Any, epsilon: float, groups: int, **scales: Any) -> Any:
+    """Normalize groups of channels, the second axis; then apply ``gamma`` and ``beta`` per channel.
 
     ``ones`` and ``zeros`` are constants, one for each group, that MXNet's operator requires.
     """
     grouped = F.InstanceNorm(F.reshape(x, (0, groups, -1)), ones, zeros, eps=epsilon)
     y = F.reshape(F.reshape_like(grouped, x), (0, 0, -1))
-    if gamma is not None:
-        y = F.broadcast_mul(y, F.reshape(gamma, (1, -1, 1)))
-    if beta is not None:
-        y = F.broadcast_add(y, F.reshape(beta, (1, -1, 1)))
+    if "gamma" in scales:
+        y = F.broadcast_mul(y, F.reshape(scales["gamma"], (1, -1, 1)))
+    if "beta" in scales:
+        y = F.broadcast_add(y, F.reshape(scales["beta"], (1, -1, 1)))
     return F.reshape_like(y, x)
 
 

@@ -1,6 +1,6 @@
 """Construction of a net from a configuration: blocks for layers, and the steps between them."""
 
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
@@ -27,14 +27,6 @@ class Settings(NamedTuple):
     arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # returns a layer's arrays from its path
 
 
-class Result(NamedTuple):
-    """Net with parameters that are not initialized, and the weights of its layers."""
-
-    net: KerasNet
-    layers: List[LayerWeights]
-    problems: "Problems"
-
-
 class Problems(NamedTuple):
     """Findings of the construction, including those in nested models."""
 
@@ -54,7 +46,9 @@ class _Unknown(Exception):
     """Raised if an input of a layer comes from a rejected layer."""
 
 
-def build(model: graph.Model, settings: Settings, layout: str) -> Result:
+def build(
+    model: graph.Model, settings: Settings, layout: str
+) -> Tuple[KerasNet, List[LayerWeights], Problems]:
     """Build the net of a model.
 
     Parameters
@@ -63,6 +57,11 @@ def build(model: graph.Model, settings: Settings, layout: str) -> Result:
     settings : Settings
     layout : {'NCHW', 'NHWC'}
         Layout of the net's inputs and outputs.
+
+    Returns
+    -------
+    KerasNet, list of LayerWeights, Problems
+        A net whose parameters are not initialized, the weights of its layers, and what else was found.
 
     Raises
     ------
@@ -79,7 +78,7 @@ def build(model: graph.Model, settings: Settings, layout: str) -> Result:
     if result is None:
         raise ValueError(f"{model.name}: its outputs are not computed from its inputs")
     net, layers, _ = result
-    return Result(net, layers, problems)
+    return net, layers, problems
 
 
 class _Builder:
@@ -154,8 +153,8 @@ class _Builder:
     def _connected(self, layer: graph.Layer, call: graph.Call) -> List[Value]:
         """Add the steps of a call and return its outputs."""
         builder = self._builder_of(layer, call)
-        args, kwargs = (self._filled(part) for part in (call.args, call.kwargs))
-        inputs = values_in((args, kwargs))
+        args, kwargs = (graph.with_arrays(part, self._value) for part in (call.args, call.kwargs))
+        inputs = list(graph.arrays_in((args, kwargs), Value))
         if layer.name in self.shared or layer.model is not None:
             inputs = [self.steps.in_order(x, None) for x in inputs]
         if layer.name in self.first:
@@ -200,18 +199,10 @@ class _Builder:
             kwargs,
         )
 
-    def _filled(self, value: Any) -> Any:
-        """Return the arguments of a call with each Ref replaced by its Value."""
-        if isinstance(value, graph.Ref):
-            found = self.values.get(value)
-            if found is None:
-                raise _Unknown
-            return found
-        if isinstance(value, list):
-            return [self._filled(item) for item in value]
-        if isinstance(value, dict):
-            return {key: self._filled(item) for key, item in value.items()}
-        return value
+    def _value(self, ref: graph.Ref) -> Value:
+        if ref not in self.values:
+            raise _Unknown
+        return self.values[ref]
 
     def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
         """Return the inputs of a shared layer in the axis order of its first call."""
@@ -236,8 +227,8 @@ class _Builder:
         self.first.setdefault(layer.name, tuple(ready))
         shapes = _shapes(built, inputs, ready, all_axes)
         return [
-            Value(slot, *pair, axes, built.padding, built.nonnegative)
-            for slot, pair, axes in zip(slots, shapes, all_axes)
+            Value(slot, shape, free, axes, built.padding, built.nonnegative)
+            for slot, (shape, free), axes in zip(slots, shapes, all_axes)
         ]
 
     def _child(self, layer: graph.Layer, call: graph.Call, built: Lowered) -> str:
@@ -315,23 +306,14 @@ class _Builder:
 
 def _shapes(
     built: Lowered, inputs: Sequence[Value], ready: Sequence[Value], all_axes: Sequence[Axes]
-) -> Iterable[Tuple[Shape, Shape]]:
-    """Return the shape of each output, saved and free, by the layer's rule or from its block."""
-    saved, free = [x.shape for x in inputs], [x.free for x in inputs]
-    if built.rule is not None or built.block is None:
-        return [(built.rule(*saved), built.rule(*free))] * len(all_axes)
-    stored = ([stored_shape(x.axes, s) for x, s in zip(ready, shapes)] for shapes in (saved, free))
+) -> List[Tuple[Shape, ...]]:
+    """Return the two shapes of each output, saved and free, by the layer's rule or from its block."""
+    both = [x.shape for x in inputs], [x.free for x in inputs]
+    if built.rule is not None:
+        return [tuple(built.rule(*shapes) for shapes in both)] * len(all_axes)
+    stored = ([stored_shape(x.axes, shape) for x, shape in zip(ready, shapes)] for shapes in both)
     found = zip(*output_shapes(built.block, *stored))
     return [tuple(keras_shape(axes, s) for s in pair) for axes, pair in zip(all_axes, found)]
-
-
-def values_in(value: Any) -> List[Value]:
-    """Return the arrays in nested lists and dicts, in Keras' order."""
-    if isinstance(value, Value):
-        return [value]
-    if isinstance(value, dict):
-        return [x for _, item in sorted(value.items()) for x in values_in(item)]
-    return [x for item in value for x in values_in(item)] if isinstance(value, (list, tuple)) else []
 
 
 def _check_call(class_name: str, kwargs: Dict[str, Any], version: Tuple[int, int]) -> None:
@@ -344,5 +326,5 @@ def _check_call(class_name: str, kwargs: Dict[str, Any], version: Tuple[int, int
         )
         harmless = harmless or (isinstance(value, list) and all(each is None for each in value))
         if not harmless:
-            what = "an array" if values_in(value) else repr(value)
+            what = "an array" if list(graph.arrays_in(value, Value)) else repr(value)
             raise Unsupported(f"it is called with {name}={what}")

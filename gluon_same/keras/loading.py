@@ -118,22 +118,22 @@ def load_model(
         source = source_of(found.weights, model)
         settings = Settings(_version(found), dict(custom or {}), axes_of(model), source.arrays)
         try:
-            result = build(model, settings, layout)
+            net, layers, problems = build(model, settings, layout)
         except ValueError as error:
             raise ValueError(f"{os.fspath(where)}: {error}") from None
-        freeze(result.layers)
-        in_thread(source.fill, result.layers, assign)
-    for parameter, value in result.problems.constants:
+        freeze(layers)
+        in_thread(source.fill, layers, assign)
+    for parameter, value in problems.constants:
         assign.set(parameter, value)
         parameter.is_constant = True  # not counted by summary
-    result.net.apply(assign.rest)
-    if result.problems.inference_only:
+    net.apply(assign.rest)
+    if problems.inference_only:
         warnings.warn(
             f"In training, these layers behave differently from Keras: "
-            f"{', '.join(result.problems.inference_only)}",
+            f"{', '.join(problems.inference_only)}",
             stacklevel=2,
         )
-    return result.net
+    return net
 
 
 def _version(found):

@@ -7,7 +7,7 @@ a transpose is added only where they differ. Elementwise layers accept any, and 
 renames axes.
 """
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 Shape = Tuple[Optional[int], ...]
 Axes = Tuple[int, ...]
@@ -109,17 +109,22 @@ def _broadcast_axis(sizes, shapes):
     return None if None in sizes else 1
 
 
-def window_size(
-    size: Optional[int], span: int, stride: int, padding: str, what: str = "the window"
-) -> Optional[int]:
+def window_size(size: int, span: int, stride: int, padding: str, what: str = "the window") -> int:
     """Return the output size of a window on one axis, for Keras' padding names."""
-    if size is None:
-        return None
     if padding != "valid":
         return -(-size // stride)
     if size < span:
         raise ValueError(f"{what} of {span} elements does not fit an axis of {size}")
     return (size - span) // stride + 1
+
+
+def resized(shape: Shape, axes: Sequence[int], size: Callable[..., int], *values: Any) -> Shape:
+    """Return a shape whose known sizes on some axes are ``size(old, *values of the axis)``."""
+    new = list(shape)
+    for axis, *own in zip(axes, *values):
+        old = shape[axis]
+        new[axis] = None if old is None else size(old, *own)
+    return tuple(new)
 
 
 def replaced(shape: Shape, axes: Sequence[int], sizes: Sequence[Optional[int]]) -> Shape:

@@ -81,25 +81,21 @@ def activation(
     name = ALIASES.get(given, given)
     if name in _ALONG_AXIS:
         return Function(function_named(name, keras3), "Activation", prefix, axis=axis)
-    if not is_elementwise(name):
+    block = elementwise_block(name, keras3, prefix)
+    if block is None:
         raise Unsupported(f"activation={given!r} is not an activation of Keras: use a custom layer")
-    return elementwise_block(name, keras3, prefix)
-
-
-def is_elementwise(name: str) -> bool:
-    """Return whether a function applies to each element and needs no arguments."""
-    return name in _ELEMENTWISE or name in _NATIVE or name == "relu6"
+    return block
 
 
 def elementwise_block(
     name: str, keras3: bool, prefix: Optional[str], title: str = "Activation"
-) -> HybridBlock:
-    """Return the block of a function of each element."""
+) -> Optional[HybridBlock]:
+    """Return the block of a function of each element; None if the function is not known."""
     if name == "relu6":
         return nn.ReLU6(prefix=prefix)
     if name in _NATIVE:
         return nn.Activation(_NATIVE[name], prefix=prefix)
-    return Function(function_named(name, keras3), title, prefix)
+    return Function(function_named(name, keras3), title, prefix) if name in _ELEMENTWISE else None
 
 
 def function_named(name: str, keras3: bool) -> Union[str, Callable[..., Any]]:

@@ -8,7 +8,7 @@ from mxnet.gluon import HybridBlock
 from ... import nn
 from ...geometry import effective_kernel
 from ...keras_backend.checks import conv_transpose_padding
-from ..values import Shape, Value, replaced, window_size
+from ..values import Shape, Value, replaced, resized, window_size
 from .activations import activation, is_nonnegative
 from .registry import Lowered, Request, Weight, builds, data_format, into, spatial
 
@@ -77,18 +77,18 @@ class _Window:
 
         return Weight("depthwise_kernel", (*self.kernel, channels, multiplier), assign)
 
-    def size(self, axis: int, n: Optional[int]) -> Optional[int]:
+    def size(self, n: int, span: int, stride: int) -> int:
         """Return the output's size on one spatial axis."""
-        return window_size(n, self.spans[axis], self.strides[axis], self.padding)
+        return window_size(n, span, stride, self.padding)
 
-    def lowered(self, block: Any, channels: int, *weights: Weight, size: Any = None) -> Lowered:
+    def lowered(self, block: Any, channels: int, *weights: Weight) -> Lowered:
         """Set the activation of the last convolution and return the builder's result."""
-        last, size = getattr(block, "pointwise", block), size or self.size
+        last = getattr(block, "pointwise", block)
         last.act = self.activation
 
         def rule(shape: Shape) -> Shape:
-            sizes = [size(place, shape[axis]) for place, axis in enumerate(self.axes)]
-            return replaced(shape, (*self.axes, self.channel_axis), (*sizes, channels))
+            shape = resized(shape, self.axes, self.size, self.spans, self.strides)
+            return replaced(shape, [self.channel_axis], [channels])
 
         bias = (Weight("bias", (channels,), into(last.bias)),) if self.use_bias else ()
         return Lowered(
@@ -150,6 +150,7 @@ def _transposed(request: Request, x: Value, ndim: int) -> Lowered:
         for k, s, extra, d in zip(window.kernel, window.strides, extras, window.dilation)
     ]
     cuts, added = zip(*parts)
+    tails = [span - sum(cut) + extra for span, cut, extra in zip(window.spans, cuts, added)]
     how = dict(window.blocks, dilation=window.dilation, in_channels=window.channels or 0)
     block: Any
     if ndim == 3 and max(window.dilation) > 1 == max(window.strides):
@@ -163,8 +164,8 @@ def _transposed(request: Request, x: Value, ndim: int) -> Lowered:
         block = getattr(nn, f"Conv{ndim}DTranspose")(filters, window.kernel, **how)
         kernel = window.kernel_of(block, "kernel", filters, window.channels)
 
-    def size(axis: int, n: Optional[int]) -> Optional[int]:
-        stride, span = window.strides[axis], window.spans[axis]
-        return n and (n - 1) * stride + span - sum(cuts[axis]) + added[axis]
+    def rule(shape: Shape) -> Shape:
+        shape = resized(shape, window.axes, lambda n, s, tail: (n - 1) * s + tail, window.strides, tails)
+        return replaced(shape, [window.channel_axis], [filters])
 
-    return window.lowered(block, filters, kernel, size=size)
+    return window.lowered(block, filters, kernel)._replace(rule=rule)

@@ -1,7 +1,7 @@
 """Dense, embedding and reshaping layers, and layers without effect in inference."""
 
 import math
-from typing import Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from ... import nn
 from ...importing import functions
@@ -18,7 +18,6 @@ from .registry import (
     into,
     of_rank,
     spatial,
-    spatial_axes,
 )
 
 AUGMENTATIONS = (
@@ -40,7 +39,7 @@ def _dense(request: Request, x: Value) -> Lowered:
     given, use_bias = request.arguments.get("activation", None), request.arguments.flag("use_bias", True)
     if x.rank < 2:
         raise ValueError(f"its input of shape {x.shape} has only the batch axis")
-    how = dict(use_bias=use_bias, prefix=request.prefix)
+    how: Dict[str, Any] = dict(use_bias=use_bias, prefix=request.prefix)
     channels, axes = x.channels or 0, channels_first(x.rank)
     pointwise = 3 <= x.rank <= 5 and x.axes == axes
     if pointwise:
@@ -74,7 +73,7 @@ def _flatten(request: Request, x: Value) -> Lowered:
         return Lowered(request.function(functions.reshape, shape=(1,)), (0, 1))
     taken = keras_order(x.rank)
     if layout == "channels_first" and x.rank > 2:  # Keras moves the channels last before it flattens
-        taken = (0, *spatial_axes(x.rank, layout), 1)
+        taken = (0, *range(2, x.rank), 1)
     if same_memory(x.axes, taken, x.free):
         taken = x.axes
     block = nn.Flatten(prefix=request.prefix)

@@ -88,9 +88,7 @@ def _layer_norm(request: Request, x: Value) -> Lowered:
         prefix=request.prefix,
         **scales,
     )
-    return elementwise(block, weights=_scale_weights(block, scales, shape))._replace(
-        axes=order, input_axes=(order,)
-    )
+    return elementwise(block, order, weights=_scale_weights(block, scales, shape))
 
 
 @builds("GroupNormalization")
@@ -109,9 +107,7 @@ def _group_norm(request: Request, x: Value) -> Lowered:
     epsilon = request.arguments.number("epsilon", 1e-3)
     block = request.function(functions.group_norm, parameters, groups=groups, epsilon=epsilon)
     order = (0, axes[0], *(axis for axis in range(1, x.rank) if axis != axes[0]))
-    return elementwise(block, weights=_scale_weights(block, scales, (channels,)))._replace(
-        axes=order, input_axes=(order,)
-    )
+    return elementwise(block, order, weights=_scale_weights(block, scales, (channels,)))
 
 
 @builds("UnitNormalization")

@@ -13,7 +13,7 @@ from ...importing import functions
 from ..arguments import Unsupported
 from ..graph import snake_case
 from ..values import Value
-from .activations import ALIASES, elementwise_block, function_named, is_elementwise, is_nonnegative
+from .activations import ALIASES, elementwise_block, function_named, is_nonnegative
 from .merging import combined, joined
 from .registry import OPERATIONS, Lowered, Request, computes, elementwise
 
@@ -105,10 +105,7 @@ def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
 def build_operation(request: Request, *inputs: Value) -> Lowered:
     """Build the block of a function."""
     operation = Operation(request)
-    name = operation.name
-    if name not in OPERATIONS and not is_elementwise(name):
-        raise Unsupported(f"the function {name!r} is not known: use a custom layer for it")
-    built = OPERATIONS.get(name, _elementwise)(operation)
+    built = OPERATIONS.get(operation.name, _elementwise)(operation)
     operation.finish()
     return built
 
@@ -150,9 +147,11 @@ def _relu(operation: Operation) -> Lowered:
 
 
 def _elementwise(operation: Operation) -> Lowered:
-    operation.x  # noqa: B018  checks the operands
     request, name = operation.request, operation.name
     block = elementwise_block(name, request.keras3, request.prefix, request.class_name)
+    if block is None:
+        raise Unsupported(f"the function {name!r} is not known: use a custom layer for it")
+    operation.x  # noqa: B018  checks the operands
     return elementwise(block, nonnegative=is_nonnegative(name))
 
 

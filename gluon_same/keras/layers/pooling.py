@@ -5,7 +5,7 @@ from typing import Any
 from mxnet.gluon import HybridBlock
 
 from ... import nn
-from ..values import Shape, Value, replaced, window_size
+from ..values import Shape, Value, resized, window_size
 from .registry import Lowered, Request, builds, spatial
 
 
@@ -54,9 +54,8 @@ def _windowed(request: Request, x: Value, ndim: int) -> Lowered:
     block = getattr(nn, f"{kind}Pool{ndim}D")(size, strides, pads, prefix=request.prefix)
 
     def rule(shape: Shape) -> Shape:
-        windows = zip(axes, size, strides)
-        return replaced(
-            shape, axes, [window_size(shape[a], k, s, padding, "a pool") for a, k, s in windows]
+        return resized(
+            shape, axes, lambda n, k, s: window_size(n, k, s, padding, "a pool"), size, strides
         )
 
     folds = folded is not None

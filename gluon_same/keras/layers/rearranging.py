@@ -4,7 +4,7 @@ from typing import Any, List, Optional, Tuple
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Shape, replaced
+from ..values import Shape, resized
 from .core import permuted, reshaped
 from .operations import Operation
 from .registry import Lowered, computes
@@ -166,7 +166,7 @@ def _split(operation: Operation) -> Lowered:
         raise ValueError(f"split into {count!r} at axis={axis!r} of shape {x.shape}")
 
     def rule(shape: Shape) -> Shape:
-        return replaced(shape, [axis], [shape[axis] and shape[axis] // count])
+        return resized(shape, [axis], lambda n: n // count)
 
     block = operation.function("split", num_outputs=count, axis=x.stored(axis))
     return Lowered(block, None, (), rule, more_axes=(x.axes,) * (count - 1))
@@ -181,9 +181,8 @@ def _blocks(operation: Operation) -> Lowered:
     axes = (0, 3, 1, 2)
 
     def rule(shape: Shape) -> Shape:
-        _, *sizes, channels = shape
-        if operation.name == "space_to_depth":
-            return (None, *(n and n // size for n in sizes), channels and channels * size**2)
-        return (None, *(n and n * size for n in sizes), channels and channels // size**2)
+        deep = operation.name == "space_to_depth"
+        shape = resized(shape, (1, 2), lambda n: n // size if deep else n * size)
+        return resized(shape, (3,), lambda n: n * size**2 if deep else n // size**2)
 
     return Lowered(operation.function(operation.name, block_size=size), axes, (axes,), rule)

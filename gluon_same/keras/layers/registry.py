@@ -8,7 +8,7 @@ from mxnet.gluon import HybridBlock, Parameter
 
 from ...importing.block import Function
 from ..arguments import Arguments
-from ..values import Axes, Padding, Shape, Value, channels_first
+from ..values import Axes, Padding, Shape, Value, channels_first, keras_order
 
 #: Builders of layers, by Keras' class.
 BUILDERS: Dict[str, Callable[..., "Lowered"]] = {}
@@ -106,19 +106,9 @@ def _add(table, name, builder):
     table[name] = builder
 
 
-def elementwise(block: Optional[HybridBlock], **more: Any) -> Lowered:
-    """Return the result for a block that keeps the shape, and accepts any order of axes."""
-    return Lowered(block, None, (), lambda shape: shape, **more)
-
-
-def spatial_order(rank: int, data_format: str) -> Axes:
-    """Return the axes that MXNet's channels-first operators require."""
-    return channels_first(rank) if data_format == "channels_last" else tuple(range(rank))
-
-
-def spatial_axes(rank: int, data_format: str) -> Tuple[int, ...]:
-    """Return Keras' axes without the batch and the channels."""
-    return tuple(range(1, rank - 1) if data_format == "channels_last" else range(2, rank))
+def elementwise(block: Optional[HybridBlock], axes: Optional[Axes] = None, **more: Any) -> Lowered:
+    """Return the result for a block that keeps the shape; ``axes`` None accepts any."""
+    return Lowered(block, axes, (axes,), lambda shape: shape, **more)
 
 
 def data_format(arguments: Arguments) -> str:
@@ -146,6 +136,7 @@ def of_rank(value: Value, *ranks: int) -> Value:
 
 def spatial(request: Request, x: Value, ndim: int) -> Tuple[Tuple[int, ...], Axes]:
     """Return the spatial axes of a layer's input, and its axes in MXNet; raise if its rank differs."""
-    layout = data_format(request.arguments)
-    of_rank(x, ndim + 2)
-    return spatial_axes(ndim + 2, layout), spatial_order(ndim + 2, layout)
+    rank = of_rank(x, ndim + 2).rank
+    if data_format(request.arguments) == "channels_last":
+        return tuple(range(1, rank - 1)), channels_first(rank)
+    return tuple(range(2, rank)), keras_order(rank)

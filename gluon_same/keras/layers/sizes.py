@@ -5,7 +5,7 @@ from typing import Tuple
 from ... import nn
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Padding, Shape, Value, replaced
+from ..values import Padding, Shape, Value, resized
 from .registry import Lowered, Request, builds, spatial
 
 
@@ -28,7 +28,7 @@ def _zero_padding(request: Request, x: Value, ndim: int) -> Lowered:
     axes, order = spatial(request, x, ndim)
 
     def rule(shape: Shape) -> Shape:
-        return replaced(shape, axes, [n and n + sum(pair) for n, pair in _by_axis(shape, axes, pairs)])
+        return resized(shape, axes, lambda n, pair: n + sum(pair), pairs)
 
     block = getattr(nn, f"ZeroPadding{ndim}D")(pairs, prefix=request.prefix)
     padding = Padding(request.name, block, pairs)
@@ -41,10 +41,10 @@ def _cropping(request: Request, x: Value, ndim: int) -> Lowered:
     axes, order = spatial(request, x, ndim)
 
     def rule(shape: Shape) -> Shape:
-        sizes = [n and n - sum(pair) for n, pair in _by_axis(shape, axes, pairs)]
-        if any(n is not None and n < 1 for n in sizes):
+        cropped = resized(shape, axes, lambda n, pair: n - sum(pair), pairs)
+        if any(n is not None and n < 1 for n in cropped):
             raise ValueError(f"cropping={pairs} removes all of an input of shape {shape}")
-        return replaced(shape, axes, sizes)
+        return cropped
 
     block = getattr(nn, f"Cropping{ndim}D")(pairs, prefix=request.prefix)
     return Lowered(block, order, (order,), rule, nonnegative=x.nonnegative)
@@ -62,10 +62,6 @@ def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
     else:
         block = request.function(functions.interpolate, times=times, centers=request.version >= (2, 3))
     return Lowered(block, order, (order,))
-
-
-def _by_axis(shape, axes, values):
-    return [(shape[axis], value) for axis, value in zip(axes, values)]
 
 
 def _pairs(request: Request, name: str, ndim: int) -> Tuple[Tuple[int, int], ...]:
