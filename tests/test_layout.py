@@ -23,6 +23,7 @@ ORDER = [
     ("nn",),
     ("tracing.trace",),
     ("tracing",),
+    ("importing",),
     ("model_zoo", "keras_backend", "keras", "onnx", "deployment"),
     ("picture",),
     ("cli",),

@@ -9,8 +9,8 @@ from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
 from typing import List
 
-from .carry import load_keras_weights
 from .compare import compare
+from .load_weights import load_keras_weights
 from .loading import load_model
 
 __all__ = ["compare", "load_keras_weights", "load_model"]

@@ -5,16 +5,17 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
+from ..importing.block import output_shapes
 from . import graph
 from .arguments import Arguments, Unsupported
-from .calls import check_call, key_of, values_in
-from .inputs import any_size, input_of
-from .layers import Built, Request, build_operation, builder_of
-from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
-from .net import KerasNet
-from .owners import Owner, keep_to_inference
-from .steps import Steps
-from .values import Order, Value, keras_order
+from .layers import Lowered, Request
+from .layers.core import SAVED_AS_TRAINING
+from .layers.operations import build_operation, is_operation
+from .layers.registry import BUILDERS
+from .layers.wrappers import TimeDistributed, custom_builder, sequence_of, sequence_order, step_of
+from .steps import KerasNet, Steps, any_size, input_of
+from .values import Axes, Shape, Value, keras_order, keras_shape, stored_shape
+from .weights import LayerWeights, keep_to_inference
 
 
 class Settings(NamedTuple):
@@ -22,22 +23,14 @@ class Settings(NamedTuple):
 
     version: Tuple[int, int]  # version of the Keras that wrote the model
     custom: Dict[str, Callable]
-    channels_first: Callable[[int], Order]  # storage order of channels_first arrays, by rank
+    channels_first: Callable[[int], Axes]  # axes of channels_first arrays, by rank
     arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # returns a layer's arrays from its path
 
 
-class Result(NamedTuple):
-    """Net with parameters that are not initialized, and the owners of the parameters."""
-
-    net: KerasNet
-    owners: List[Owner]
-    found: "Found"
-
-
-class Found(NamedTuple):
+class Problems(NamedTuple):
     """Findings of the construction, including those in nested models."""
 
-    problems: List[str]  # unsupported layers and arguments
+    unsupported: List[str]  # layers and arguments
     constants: List[Tuple[Any, Any]]  # parameters, and their values in the configuration
     inference_only: List[str]  # paths of layers that differ from Keras in training
 
@@ -53,7 +46,9 @@ class _Unknown(Exception):
     """Raised if an input of a layer comes from a rejected layer."""
 
 
-def build(model: graph.Model, settings: Settings, layout: str) -> Result:
+def build(
+    model: graph.Model, settings: Settings, layout: str
+) -> Tuple[KerasNet, List[LayerWeights], Problems]:
     """Build the net of a model.
 
     Parameters
@@ -63,22 +58,27 @@ def build(model: graph.Model, settings: Settings, layout: str) -> Result:
     layout : {'NCHW', 'NHWC'}
         Layout of the net's inputs and outputs.
 
+    Returns
+    -------
+    KerasNet, list of LayerWeights, Problems
+        A net whose parameters are not initialized, the weights of its layers, and what else was found.
+
     Raises
     ------
     ValueError
         If layers or arguments are not supported. The message lists all of them.
     """
-    found = Found([], [], [])
-    builder = _Builder(model, settings, (), f"{model.name}_", found)
+    problems = Problems([], [], [])
+    builder = _Builder(model, settings, (), f"{model.name}_", problems)
     outer = keras_order if layout == "NHWC" else settings.channels_first
     result = builder.build([input_of(model, ref, outer) for ref in model.inputs], outer)
-    if found.problems:
-        listed = "\n".join(f"- {problem}" for problem in found.problems)
+    if problems.unsupported:
+        listed = "\n".join(f"- {problem}" for problem in problems.unsupported)
         raise ValueError(f"{model.name} contains unsupported layers or arguments:\n{listed}")
     if result is None:
         raise ValueError(f"{model.name}: its outputs are not computed from its inputs")
-    net, owners, _ = result
-    return Result(net, owners, found)
+    net, layers, _ = result
+    return net, layers, problems
 
 
 class _Builder:
@@ -90,39 +90,39 @@ class _Builder:
         settings: Settings,
         path: Tuple[str, ...],
         prefix: str,
-        found: Found,
+        problems: Problems,
         trainable: bool = True,
     ):
         self.model = model
         self.settings = settings
         self.path = path
         self.prefix = prefix
-        self.found = found
+        self.problems = problems
         self.trainable = trainable and model.trainable
         self.steps = Steps()
-        self.owners: Dict[str, Owner] = {}
+        self.weights: Dict[str, LayerWeights] = {}
         self.values: Dict[graph.Ref, Value] = {}
-        self.taken: Dict[str, Tuple[Value, ...]] = {}  # inputs of each layer's first call
-        self.made: Dict[str, List[Value]] = {}  # outputs of each nested model, for its first call
+        self.first: Dict[str, Tuple[Value, ...]] = {}  # inputs of each layer's first call
+        self.outputs: Dict[str, List[Value]] = {}  # outputs of each nested model, for its first call
         self.shared = {call.layer for call in model.calls if call.number}
 
     def build(
-        self, inputs: Sequence[Value], outer: Callable[[int], Optional[Order]]
-    ) -> Optional[Tuple[KerasNet, List[Owner], List[Value]]]:
+        self, inputs: Sequence[Value], outer: Callable[[int], Optional[Axes]]
+    ) -> Optional[Tuple[KerasNet, List[LayerWeights], List[Value]]]:
         """Return the net, the owners of its parameters, and its outputs; None if a layer is rejected."""
         starts = [value._replace(slot=self.steps.slot()) for value in inputs]
         for ref, value in zip(self.model.inputs, starts):
             self.values[ref] = value
-            self.steps.show(key_of(ref), value)
+            self.steps.show(ref, value)
         for call in self.model.calls:
             if graph.Ref(call.layer, call.number, 0) not in self.values:
                 self._call(call)
-        if self.found.problems or not all(ref in self.values for ref in self.model.outputs):
+        if self.problems.unsupported or not all(ref in self.values for ref in self.model.outputs):
             return None
         given = [self.values[ref] for ref in self.model.outputs]
         outputs = [self.steps.in_order(value, outer(value.rank)) for value in given]
         net = self.steps.net(starts, outputs, self.prefix)
-        return net, [self.owners[name] for name in self.model.layers if name in self.owners], outputs
+        return net, [self.weights[name] for name in self.model.layers if name in self.weights], outputs
 
     def _call(self, call: graph.Call) -> None:
         layer = self.model.layers[call.layer]
@@ -135,12 +135,12 @@ class _Builder:
             if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
                 where = "/".join((*self.path, layer.name))
                 problem = f"{where} ({layer.class_name}): {error}"
-                if problem not in self.found.problems:  # else a shared model contains it
-                    self.found.problems.append(problem)
+                if problem not in self.problems.unsupported:  # else a shared model contains it
+                    self.problems.unsupported.append(problem)
         for output, value in enumerate(outputs):
             ref = graph.Ref(call.layer, call.number, output)
             self.values[ref] = value
-            self.steps.show(key_of(ref), value)
+            self.steps.show(ref, value)
 
     def _inputs(self, call: graph.Call) -> List[Value]:
         """Return the known inputs of a call."""
@@ -152,23 +152,38 @@ class _Builder:
 
     def _connected(self, layer: graph.Layer, call: graph.Call) -> List[Value]:
         """Add the steps of a call and return its outputs."""
-        builder = builder_of(layer, call, self.settings.custom)
-        args, kwargs = (self._filled(part) for part in (call.args, call.kwargs))
-        inputs = values_in((args, kwargs))
+        builder = self._builder_of(layer, call)
+        args, kwargs = (graph.with_arrays(part, self._value) for part in (call.args, call.kwargs))
+        inputs = list(graph.arrays_in((args, kwargs), Value))
         if layer.name in self.shared or layer.model is not None:
             inputs = [self.steps.in_order(x, None) for x in inputs]
-        if layer.name in self.taken:
-            inputs = self._as_before(inputs, self.taken[layer.name])
+        if layer.name in self.first:
+            inputs = self._as_before(inputs, self.first[layer.name])
         if builder is not build_operation:
-            check_call(layer.class_name, kwargs, self.settings.version)
+            _check_call(layer.class_name, kwargs, self.settings.version)
         if isinstance(builder, graph.Model):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)
         built = builder(request, *inputs)
         request.arguments.finish()
         if built.inference_only and call.number == 0:
-            self.found.inference_only.append("/".join((*self.path, layer.name)))
+            self.problems.inference_only.append("/".join((*self.path, layer.name)))
         return self._added(layer, call, built, inputs)
+
+    def _builder_of(self, layer: graph.Layer, call: graph.Call) -> Any:
+        """Return the builder of a layer, or the model of a layer that contains one."""
+        name, custom = layer.class_name.rpartition(">")[2], self.settings.custom
+        given = custom.get(layer.class_name) or custom.get(name)
+        if given is not None:
+            return custom_builder(given)
+        if layer.model is not None:
+            return layer.model
+        if is_operation(layer.class_name, layer.module, call.args):
+            return build_operation
+        if name in BUILDERS:
+            return BUILDERS[name]
+        why = "its code is in the file and is never run" if name == "Lambda" else "it is not known"
+        raise Unsupported(f"{why}: give custom={{{name!r}: builder}}")
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
         return Request(
@@ -184,59 +199,52 @@ class _Builder:
             kwargs,
         )
 
-    def _filled(self, value: Any) -> Any:
-        """Return the arguments of a call with each Ref replaced by its Value."""
-        if isinstance(value, graph.Ref):
-            found = self.values.get(value)
-            if found is None:
-                raise _Unknown
-            return found
-        if isinstance(value, list):
-            return [self._filled(item) for item in value]
-        if isinstance(value, dict):
-            return {key: self._filled(item) for key, item in value.items()}
-        return value
+    def _value(self, ref: graph.Ref) -> Value:
+        if ref not in self.values:
+            raise _Unknown
+        return self.values[ref]
 
     def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
         """Return the inputs of a shared layer in the axis order of its first call."""
         if [x.rank for x in inputs] != [x.rank for x in first]:
             raise ValueError("its calls receive inputs with different numbers of axes")
-        return [self.steps.in_order(x, before.order) for x, before in zip(inputs, first)]
+        return [self.steps.in_order(x, before.axes) for x, before in zip(inputs, first)]
 
     def _added(
-        self, layer: graph.Layer, call: graph.Call, built: Built, inputs: Sequence[Value]
+        self, layer: graph.Layer, call: graph.Call, built: Lowered, inputs: Sequence[Value]
     ) -> List[Value]:
         """Add the step of a layer whose block is built, and return its outputs."""
-        takes = built.takes or (None,) * len(inputs)
+        wanted = built.input_axes or (None,) * len(inputs)
         if built.folds:
             ready = list(inputs)
         else:
-            ready = [self.steps.in_order(x, order) for x, order in zip(inputs, takes)]
-        outputs = ((built.rule, built.order or ready[0].order), *built.more)
+            ready = [self.steps.in_order(x, axes) for x, axes in zip(inputs, wanted)]
+        all_axes = (built.axes or ready[0].axes, *built.more_axes)
         if built.block is None:
             slots = [ready[0].slot]
         else:
-            slots = self.steps.run(self._child(layer, call, built), ready, len(outputs))
-        self.taken.setdefault(layer.name, tuple(ready))
-        shapes, known = [x.shape for x in inputs], [x.open for x in inputs]
-        guessed = any(x.guessed for x in inputs)
+            slots = self.steps.run(self._child(layer, call, built), ready, len(all_axes))
+        self.first.setdefault(layer.name, tuple(ready))
+        shapes = _shapes(built, inputs, ready, all_axes)
         return [
-            Value(slot, rule(*shapes), rule(*known), order, built.padding, built.nonnegative, guessed)
-            for slot, (rule, order) in zip(slots, outputs)
+            Value(slot, shape, free, axes, built.padding, built.nonnegative)
+            for slot, (shape, free), axes in zip(slots, shapes, all_axes)
         ]
 
-    def _child(self, layer: graph.Layer, call: graph.Call, built: Built) -> str:
+    def _child(self, layer: graph.Layer, call: graph.Call, built: Lowered) -> str:
         """Return the name of the block for a call. Calls of a layer with weights share one block."""
-        first = self.owners.get(layer.name)
+        first = self.weights.get(layer.name)
         if first is not None and first.block.collect_params():
             return layer.name
         name = f"{layer.name}#{call.number}" if call.number else layer.name
         if call.number and name in self.model.layers:
             raise Unsupported(f"its second call would have the name of another layer, {name!r}")
         self.steps.blocks[name] = built.block
-        self.found.constants.extend(built.constants)
+        self.problems.constants.extend(built.constants)
         trainable = self.trainable and layer.trainable
-        self.owners[name] = Owner(name, layer.class_name, trainable, built.weights, None, built.block)
+        self.weights[name] = LayerWeights(
+            name, layer.class_name, trainable, built.weights, None, built.block
+        )
         self._keep_to_inference(call, built.block)
         return name
 
@@ -261,34 +269,62 @@ class _Builder:
         if layer.name not in self.steps.blocks:
             # The net of a shared model must not depend on the sizes of one call.
             general = [any_size(model, *pair) for pair in zip(model.inputs, given)] if shared else given
-            block, owners, outputs = self._inside(layer, model, general, self.found)
+            block, layers, outputs = self._inside(layer, model, general, self.problems)
             if layer.distributed:
                 block = TimeDistributed(block, block.prefix)
             self.steps.blocks[layer.name] = block
-            self.taken[layer.name], self.made[layer.name] = tuple(inputs), outputs
+            self.first[layer.name], self.outputs[layer.name] = tuple(inputs), outputs
             trainable = self.trainable and layer.trainable and model.trainable
-            self.owners[layer.name] = Owner(layer.name, layer.class_name, trainable, (), owners, block)
+            self.weights[layer.name] = LayerWeights(
+                layer.name, layer.class_name, trainable, (), layers, block
+            )
             self._keep_to_inference(call, block)
-        outputs = self.made[layer.name]
+        outputs = self.outputs[layer.name]
         if shared:
-            _, _, sized = self._inside(layer, model, given, Found(self.found.problems, [], []))
-            outputs = [y._replace(shape=s.shape, open=s.open) for y, s in zip(outputs, sized)]
+            _, _, sized = self._inside(layer, model, given, Problems(self.problems.unsupported, [], []))
+            outputs = [y._replace(shape=s.shape, free=s.free) for y, s in zip(outputs, sized)]
         if layer.distributed:
             outputs = [sequence_of(outputs, inputs[0])]
         slots = self.steps.run(layer.name, inputs, len(outputs))
         return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
 
     def _inside(
-        self, layer: graph.Layer, model: graph.Model, inputs: List[Value], found: Found
-    ) -> Tuple[KerasNet, List[Owner], List[Value]]:
+        self, layer: graph.Layer, model: graph.Model, inputs: List[Value], problems: Problems
+    ) -> Tuple[KerasNet, List[LayerWeights], List[Value]]:
         """Build a nested model."""
         path, prefix = (*self.path, layer.name), f"{self.prefix}{layer.name}_"
         trainable = self.trainable and layer.trainable
-        result = _Builder(model, self.settings, path, prefix, found, trainable).build(
+        result = _Builder(model, self.settings, path, prefix, problems, trainable).build(
             inputs, lambda rank: None
         )
         if result is None:
-            if found.problems:
+            if problems.unsupported:
                 raise _Unknown
             raise ValueError("its outputs are not computed from its inputs")
         return result
+
+
+def _shapes(
+    built: Lowered, inputs: Sequence[Value], ready: Sequence[Value], all_axes: Sequence[Axes]
+) -> List[Tuple[Shape, ...]]:
+    """Return the two shapes of each output, saved and free, by the layer's rule or from its block."""
+    both = [x.shape for x in inputs], [x.free for x in inputs]
+    if built.rule is not None:
+        return [tuple(built.rule(*shapes) for shapes in both)] * len(all_axes)
+    stored = ([stored_shape(x.axes, shape) for x, shape in zip(ready, shapes)] for shapes in both)
+    found = zip(*output_shapes(built.block, *stored))
+    return [tuple(keras_shape(axes, s) for s in pair) for axes, pair in zip(all_axes, found)]
+
+
+def _check_call(class_name: str, kwargs: Dict[str, Any], version: Tuple[int, int]) -> None:
+    """Raise for arguments of a layer's call that change its result."""
+    for name, value in kwargs.items():
+        if name == "training" and class_name in SAVED_AS_TRAINING and version >= (3, 0):
+            continue
+        harmless = (
+            value in (None, []) or (name == "training" and value is False) or name == "initial_state"
+        )
+        harmless = harmless or (isinstance(value, list) and all(each is None for each in value))
+        if not harmless:
+            what = "an array" if list(graph.arrays_in(value, Value)) else repr(value)
+            raise Unsupported(f"it is called with {name}={what}")

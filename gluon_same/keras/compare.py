@@ -8,7 +8,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 import mxnet as mx
 import numpy as np
 
-from .net import KerasNet, Run
+from ..importing.block import title_of
+from ..importing.net import Run
+from .steps import KerasNet
 
 __all__ = ["compare"]
 
@@ -187,14 +189,14 @@ def _read(path: str) -> Dict[str, Array]:
 
 def _input(net: KerasNet, index: int, known: Dict[str, Array]) -> mx.nd.NDArray:
     slot = net.plan.inputs[index]
-    shown = next(shown for shown in net.plan.shown if shown.slot == slot)
+    shown = next(shown for shown in net.plan.layer_outputs if shown.slot == slot)
     for name in (shown.key, f"input:{index}"):
         if name in known:
             array = np.asarray(known[name])
-            rank = len(shown.order)
+            rank = len(shown.axes)
             if array.ndim != rank:
                 raise ValueError(f"{name!r} has shape {array.shape}, but the net requires {rank} axes")
-            array = array.transpose(shown.order)
+            array = array.transpose(shown.axes)
             return mx.nd.array(array, dtype=np.float32)
     raise ValueError(f"there is no array for the input {shown.key!r}: give it, or 'input:{index}'")
 
@@ -204,7 +206,7 @@ def _outputs(net: KerasNet, inputs: Sequence[Any], path: str = "") -> Iterator[T
     slots = net.run_steps(mx.nd, *inputs)
     runs = {slot: step for step in net.plan.steps if isinstance(step, Run) for slot in step.outputs}
     entered = set()
-    for shown in net.plan.shown:
+    for shown in net.plan.layer_outputs:
         run = runs.get(shown.slot)
         block = net.layers[run.child] if run else None
         if run and isinstance(block, KerasNet) and run not in entered:
@@ -213,10 +215,10 @@ def _outputs(net: KerasNet, inputs: Sequence[Any], path: str = "") -> Iterator[T
             given = [slots[slot] for slot in run.inputs]
             for name, kind, array in _outputs(block, given, f"{path}{run.child}/"):
                 yield name + again, kind, array
-        order = [shown.order.index(axis) for axis in range(len(shown.order))]
+        order = [shown.axes.index(axis) for axis in range(len(shown.axes))]
         yield (
             path + shown.key,
-            type(block).__name__ if block else "-",
+            title_of(block) if block else "-",
             slots[shown.slot].asnumpy().transpose(order),
         )
 

@@ -157,7 +157,10 @@ def _functional(content, layers):
     numbers = numbering(
         calls, [*inputs, *outputs, *(ref for call in calls.values() for ref in call.inputs())]
     )
-    calls = {key: renumbered(call, numbers) for key, call in calls.items()}
+    calls = {
+        key: Call(*key, renumbered(call.args, numbers), renumbered(call.kwargs, numbers))
+        for key, call in calls.items()
+    }
     return ordered(calls), renumbered(inputs, numbers), renumbered(outputs, numbers)
 
 

@@ -1,6 +1,7 @@
 """Graph of calls that a configuration describes."""
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+import re
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 #: The class that applies a layer or a model to each step of a sequence.
 TIME_DISTRIBUTED = "TimeDistributed"
@@ -24,7 +25,7 @@ class Call(NamedTuple):
 
     def inputs(self) -> List[Ref]:
         """Return all arrays that the call receives."""
-        return list(refs((self.args, self.kwargs)))
+        return list(arrays_in((self.args, self.kwargs), Ref))
 
 
 class Layer(NamedTuple):
@@ -71,16 +72,27 @@ def _trains(config):
     return config.get("trainable") is not False and (not isinstance(inner, dict) or _trains(inner))
 
 
-def refs(value: Any) -> Iterator[Ref]:
-    """Yield the arrays in nested lists and dicts, in Keras' order."""
-    if isinstance(value, Ref):
+def arrays_in(value: Any, kind: type) -> Iterator[Any]:
+    """Yield the arrays, of class ``kind``, in nested lists and dicts in Keras' order."""
+    if isinstance(value, kind):
         yield value
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from refs(item)
+            yield from arrays_in(item, kind)
     elif isinstance(value, dict):
         for _, item in sorted(value.items()):
-            yield from refs(item)
+            yield from arrays_in(item, kind)
+
+
+def with_arrays(value: Any, function: Callable[[Ref], Any]) -> Any:
+    """Return nested lists and dicts with each Ref replaced by a function's result."""
+    if isinstance(value, Ref):
+        return function(value)
+    if isinstance(value, list):
+        return [with_arrays(item, function) for item in value]
+    if isinstance(value, dict):
+        return {key: with_arrays(item, function) for key, item in value.items()}
+    return value
 
 
 def numbering(calls, used: Sequence[Ref]) -> Dict[str, List[int]]:
@@ -105,17 +117,8 @@ def numbering(calls, used: Sequence[Ref]) -> Dict[str, List[int]]:
 
 
 def renumbered(value: Any, numbers: Dict[str, List[int]]) -> Any:
-    """Return calls, or the references in nested lists and dicts, with the numbers of their calls."""
-    if isinstance(value, Ref):
-        return value._replace(call=numbers[value.layer].index(value.call))
-    if isinstance(value, Call):
-        args, kwargs = (renumbered(part, numbers) for part in (value.args, value.kwargs))
-        return value._replace(args=args, kwargs=kwargs)
-    if isinstance(value, list):
-        return [renumbered(item, numbers) for item in value]
-    if isinstance(value, dict):
-        return {key: renumbered(item, numbers) for key, item in value.items()}
-    return value
+    """Return the references in nested lists and dicts with the numbers of their calls."""
+    return with_arrays(value, lambda ref: ref._replace(call=numbers[ref.layer].index(ref.call)))
 
 
 def ordered(calls: Dict[Tuple[str, int], Call]) -> List[Call]:
@@ -137,3 +140,15 @@ def ordered(calls: Dict[Tuple[str, int], Call]) -> List[Call]:
             waiting.add(key)
             stack.extend(missing)
     return list(done.values())
+
+
+def snake_case(name: str) -> str:
+    """Return a class name in Keras' snake case."""
+    name = re.sub(r"\W+", "", name.rpartition(">")[2])
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+def role_of(name: str) -> str:
+    """Return the role in an array's name, such as 'kernel' from 'block/conv/kernel:0'."""
+    return re.sub(r"(_\d+)?(:\d+)?$", "", name.rpartition("/")[2])

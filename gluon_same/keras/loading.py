@@ -8,14 +8,13 @@ from typing import Any, Callable, Dict, Optional, Tuple, Union
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
+from ..arrays import in_thread
 from .build import Settings, build
 from .config import parse
 from .files import opened
-from .inputs import order_of
-from .net import KerasNet
-from .owners import freeze
-from .parameters import Put
-from .weights import source_of
+from .parameters import Assign
+from .steps import KerasNet, axes_of
+from .weights import freeze, source_of
 
 __all__ = ["load_model"]
 
@@ -107,7 +106,7 @@ def load_model(
         raise ValueError(f"layout={layout!r} is unknown: use 'NCHW' or 'NHWC'")
     if custom is not None and not (isinstance(custom, dict) and all(map(callable, custom.values()))):
         raise TypeError(f"custom={custom!r} is not a dict of class names to functions")
-    put = Put(mx.current_context() if ctx is None else ctx)
+    assign = Assign(mx.current_context() if ctx is None else ctx)
     with opened(path) as found:
         where = path[0] if isinstance(path, (tuple, list)) else path
         if found.config is None:
@@ -117,24 +116,24 @@ def load_model(
             )
         model = parse(found.config, os.fspath(where))
         source = source_of(found.weights, model)
-        settings = Settings(_version(found), dict(custom or {}), order_of(model), source.arrays)
+        settings = Settings(_version(found), dict(custom or {}), axes_of(model), source.arrays)
         try:
-            result = build(model, settings, layout)
+            net, layers, problems = build(model, settings, layout)
         except ValueError as error:
             raise ValueError(f"{os.fspath(where)}: {error}") from None
-        freeze(result.owners)
-        source.fill(result.owners, put)
-    for parameter, value in result.found.constants:
-        put.set(parameter, value)
+        freeze(layers)
+        in_thread(source.fill, layers, assign)
+    for parameter, value in problems.constants:
+        assign.set(parameter, value)
         parameter.is_constant = True  # not counted by summary
-    result.net.apply(put.rest)
-    if result.found.inference_only:
+    net.apply(assign.rest)
+    if problems.inference_only:
         warnings.warn(
             f"In training, these layers behave differently from Keras: "
-            f"{', '.join(result.found.inference_only)}",
+            f"{', '.join(problems.inference_only)}",
             stacklevel=2,
         )
-    return result.net
+    return net
 
 
 def _version(found):

@@ -1,11 +1,26 @@
-"""Steps of a net under construction."""
+"""Inputs and steps of a net under construction."""
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Callable, Dict, List, Optional, Sequence
 
 from mxnet.gluon import HybridBlock
 
-from .net import KerasNet, Move, Plan, Run, Shown, Step, Widen
-from .values import Order, Value, transposition
+from ..importing.net import ImportedNet, LayerOutput, Move, Plan, Run, Step
+from . import graph
+from .values import Axes, Value, channels_first, keras_order, stored_shape
+
+
+class KerasNet(ImportedNet):
+    """Net loaded from a Keras model by :func:`gluon_same.keras.load_model`.
+
+    Children and parameters have Keras' layer names. The net receives one positional argument for each of
+    the model's inputs, and returns one output or a list of outputs.
+
+    Inputs:
+        - **\\*data**: channels first, unless the net was loaded with ``layout='NHWC'``.
+
+    Outputs:
+        - **out**: an array, or a list of arrays, in the same layout.
+    """
 
 
 class Steps:
@@ -20,8 +35,8 @@ class Steps:
     def __init__(self) -> None:
         self.blocks: Dict[str, HybridBlock] = {}
         self._steps: List[Step] = []
-        self._shown: List[Shown] = []
-        self._known: Dict[Any, int] = {}  # slots of reordered arrays, by step
+        self._layer_outputs: List[LayerOutput] = []
+        self._known: Dict[Step, int] = {}  # slots of reordered arrays, by step
         self._count = 0
 
     def slot(self) -> int:
@@ -35,10 +50,12 @@ class Steps:
         self._steps.append(Run(child, tuple(x.slot for x in inputs), tuple(slots)))
         return slots
 
-    def show(self, key: str, value: Value) -> None:
+    def show(self, ref: graph.Ref, value: Value) -> None:
         """Record that an array is the output of a layer."""
         if value.padding is None:
-            self._shown.append(Shown(key, value.slot, value.order))
+            name = ref.layer + (f"#{ref.call}" if ref.call else "")
+            key = name + (f":{ref.output}" if ref.output else "")
+            self._layer_outputs.append(LayerOutput(key, value.slot, value.axes))
 
     def net(self, inputs: Sequence[Value], outputs: Sequence[Value], prefix: str) -> KerasNet:
         """Return the net."""
@@ -46,35 +63,79 @@ class Steps:
             tuple(self._steps),
             tuple(value.slot for value in inputs),
             tuple(value.slot for value in outputs),
-            tuple(self._shown),
-            tuple(value.stored_shape(value.shape) for value in inputs),
-            tuple(value.stored_shape(value.open) for value in inputs),
-            tuple(value.stored_shape(value.open) for value in outputs),
+            tuple(self._layer_outputs),
+            tuple(stored_shape(value.axes, value.shape) for value in inputs),
+            tuple(stored_shape(value.axes, value.free) for value in inputs),
+            tuple(stored_shape(value.axes, value.free) for value in outputs),
         )
         return KerasNet(self.blocks, plan, prefix=prefix)
 
-    def in_order(self, value: Value, order: Optional[Order]) -> Value:
+    def in_order(self, value: Value, axes: Optional[Axes]) -> Value:
         """Return a value with its padding applied and its axes in an order, adding steps as needed."""
         if value.padding is not None:
-            run = Run(value.padding.layer, (value.slot,), ())
             self.blocks[value.padding.layer] = value.padding.block
-            value = value._replace(slot=self._once(run), padding=None)
-        if order is None:
+            value = self._once(Run(value.padding.layer, (value.slot,), ()), value)
+            value = value._replace(padding=None)
+        if axes is None or axes == value.axes:
             return value
-        if value.rank < len(order):  # insert axes of size 1 into a matrix
-            sizes = {0: 0, len(order) - 1: -1}
-            step: Step = Widen(value.slot, tuple(sizes.get(axis, 1) for axis in order), -1)
+        if value.rank < len(axes):  # insert axes of size 1 into a matrix
+            sizes = {0: 0, len(axes) - 1: -1}
+            operator, amounts = "reshape", tuple(sizes.get(axis, 1) for axis in axes)
         else:
-            axes = transposition(value.order, order)
-            if axes is None:
-                return value
-            step = Move(value.slot, axes, -1)
-        return value._replace(slot=self._once(step), order=order)
+            operator, amounts = "transpose", tuple(map(value.axes.index, axes))
+        return self._once(Move(operator, amounts, (value.slot,), ()), value)._replace(axes=axes)
 
-    def _once(self, step: Any) -> int:
-        """Return the slot of a step's result. Equal steps are added once."""
+    def _once(self, step: Step, value: Value) -> Value:
+        """Return the value of a step's result. Equal steps are added once."""
         if step not in self._known:
-            slot = self._known[step] = self.slot()
-            outputs = {"outputs": (slot,)} if isinstance(step, Run) else {"output": slot}
-            self._steps.append(step._replace(**outputs))
-        return self._known[step]
+            self._known[step] = self.slot()
+            self._steps.append(step._replace(outputs=(self._known[step],)))
+        return value._replace(slot=self._known[step])
+
+
+def axes_of(model: graph.Model) -> Callable[[int], Axes]:
+    """Return the axes of channels_first arrays: Keras' own if the model is channels-first."""
+    return keras_order if _is_channels_first(model) else channels_first
+
+
+def _is_channels_first(model):
+    configs = [layer.config for layer in model.all_layers()]
+    configs += [
+        config["layer"].get("config") for config in configs if isinstance(config.get("layer"), dict)
+    ]
+    return any(isinstance(c, dict) and c.get("data_format") == "channels_first" for c in configs)
+
+
+def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) -> Value:
+    """Return an input of a model. Raise a ValueError if its shape is not known."""
+    given = _shape_in(model, ref)
+    sizes = given if isinstance(given, list) else [None]
+    fits = all(
+        n is None or (isinstance(n, int) and not isinstance(n, bool) and n > 0) for n in sizes[1:]
+    )
+    if not isinstance(given, list) or not given or not fits:
+        raise ValueError(
+            f"{model.name}: the shape of input {ref.layer!r} is {given!r}. Build the model in Keras "
+            "with model.build(shape) before saving it"
+        )
+    shape = (None, *given[1:])
+    return Value(-1, shape, _fixed(model, shape), axes(len(shape)))
+
+
+def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:
+    """Return the input of a nested model for one call, without what is not true of every call."""
+    given = _shape_in(model, ref)
+    shape = (None, *given[1:]) if isinstance(given, list) and len(given) == x.rank else x.shape
+    return x._replace(shape=shape, free=_fixed(model, shape), nonnegative=False)
+
+
+def _shape_in(model, ref):
+    config = model.layers[ref.layer].config
+    return config.get("batch_input_shape") or config.get("batch_shape")
+
+
+def _fixed(model, shape):
+    """Return a shape with None for sizes that may vary."""
+    rank = len(shape)
+    kept = (1 if _is_channels_first(model) else rank - 1) if rank > 1 else 0
+    return tuple(n if axis == kept else None for axis, n in enumerate(shape))

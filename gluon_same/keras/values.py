@@ -1,16 +1,16 @@
 """Values between layers: shapes in Keras' axes, and the order in which the axes are stored.
 
 Keras' axes are ``(batch, ..., channels)`` for most layers, but oneDNN's convolutions require
-``(batch, channels, ...)``. A value therefore has a shape in Keras' axes and an *order*, which lists
-Keras' axis for each axis of the stored array. Each layer declares the orders of its input and output,
-and a transpose is added only where they differ. Elementwise layers accept any order, and Keras'
-``Permute`` only renames axes.
+``(batch, channels, ...)``. A value therefore has a shape in Keras' axes and *axes*, which list
+Keras' axis for each axis of the stored array. Each layer declares the axes of its input and output, and
+a transpose is added only where they differ. Elementwise layers accept any, and Keras' ``Permute`` only
+renames axes.
 """
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 Shape = Tuple[Optional[int], ...]
-Order = Tuple[int, ...]
+Axes = Tuple[int, ...]
 Pairs = Tuple[Tuple[int, int], ...]
 
 
@@ -27,8 +27,8 @@ class Value(NamedTuple):
 
     slot: int  # the net's slot for the array
     shape: Shape  # in Keras' axes, for the input sizes of the saved model
-    open: Shape  # the same, with None for sizes that depend on the input
-    order: Order  # Keras' axis for each axis of the array
+    free: Shape  # the same, with None for sizes that depend on the input
+    axes: Axes  # Keras' axis for each axis of the array
     padding: Optional[Padding] = None  # included in the shapes, and not in the array
     nonnegative: bool = False
     guessed: bool = False  # because it depends on a rejected layer
@@ -45,11 +45,22 @@ class Value(NamedTuple):
 
     def stored(self, axis: int) -> int:
         """Return the stored axis for one of Keras' axes."""
-        return self.order.index(axis % self.rank)
+        return self.axes.index(axis % self.rank)
 
-    def stored_shape(self, shape: Shape) -> Shape:
-        """Return a shape in Keras' axes as a shape in the stored order."""
-        return tuple(shape[axis] for axis in self.order)
+    def places(self, given: Any) -> List[int]:
+        """Return given axes, counted from the first; an empty list if any is not after the batch."""
+        axes = given if isinstance(given, list) else [given]
+        fit = all(isinstance(a, int) and -self.rank <= a < self.rank and a % self.rank for a in axes)
+        return [axis % self.rank for axis in axes] if fit else []
+
+    def axes_without(self, dropped: Sequence[int]) -> Axes:
+        """Return the axes of the array without some of Keras' axes."""
+        left = [axis for axis in range(self.rank) if axis not in dropped]
+        return tuple(left.index(axis) for axis in self.axes if axis in left)
+
+    def axes_with(self, new: int) -> Axes:
+        """Return the axes of the array with a new one of Keras' axes, stored after the batch."""
+        return (0, new, *(axis + (axis >= new) for axis in self.axes[1:]))
 
 
 def all_known(sizes: Sequence[Optional[int]]) -> Optional[List[int]]:
@@ -58,24 +69,29 @@ def all_known(sizes: Sequence[Optional[int]]) -> Optional[List[int]]:
     return known if len(known) == len(sizes) else None
 
 
-def keras_order(rank: int) -> Order:
-    """Return the order that stores axes as Keras does."""
+def stored_shape(axes: Axes, shape: Shape) -> Shape:
+    """Return a shape in Keras' axes as that of the stored array."""
+    return tuple(shape[axis] for axis in axes)
+
+
+def keras_shape(axes: Axes, stored: Shape) -> Shape:
+    """Return the shape of a stored array as a shape in Keras' axes."""
+    return tuple(stored[axes.index(axis)] for axis in range(len(axes)))
+
+
+def keras_order(rank: int) -> Axes:
+    """Return the axes of an array that is stored as in Keras."""
     return tuple(range(rank))
 
 
-def channels_first(rank: int) -> Order:
-    """Return the order that stores Keras' last axis right after the batch."""
+def channels_first(rank: int) -> Axes:
+    """Return the axes that store Keras' last axis right after the batch."""
     return (0, rank - 1, *range(1, rank - 1)) if rank > 2 else keras_order(rank)
 
 
-def transposition(order: Order, wanted: Order) -> Optional[Tuple[int, ...]]:
-    """Return the axes of a transpose from one order to another; None if they are equal."""
-    return None if order == wanted else tuple(order.index(axis) for axis in wanted)
-
-
-def same_memory(order: Order, wanted: Order, shape: Shape) -> bool:
-    """Return whether two orders store a shape identically. Axes of size 1 may be anywhere."""
-    one, other = ([axis for axis in axes if shape[axis] != 1] for axes in (order, wanted))
+def same_memory(axes: Axes, wanted: Axes, shape: Shape) -> bool:
+    """Return whether two orders of axes store a shape identically. Axes of size 1 may be anywhere."""
+    one, other = ([axis for axis in each if shape[axis] != 1] for each in (axes, wanted))
     return one == other
 
 
@@ -93,17 +109,22 @@ def _broadcast_axis(sizes, shapes):
     return None if None in sizes else 1
 
 
-def window_size(
-    size: Optional[int], span: int, stride: int, padding: str, what: str = "the window"
-) -> Optional[int]:
+def window_size(size: int, span: int, stride: int, padding: str, what: str = "the window") -> int:
     """Return the output size of a window on one axis, for Keras' padding names."""
-    if size is None:
-        return None
     if padding != "valid":
         return -(-size // stride)
     if size < span:
         raise ValueError(f"{what} of {span} elements does not fit an axis of {size}")
     return (size - span) // stride + 1
+
+
+def resized(shape: Shape, axes: Sequence[int], size: Callable[..., int], *values: Any) -> Shape:
+    """Return a shape whose known sizes on some axes are ``size(old, *values of the axis)``."""
+    new = list(shape)
+    for axis, *own in zip(axes, *values):
+        old = shape[axis]
+        new[axis] = None if old is None else size(old, *own)
+    return tuple(new)
 
 
 def replaced(shape: Shape, axes: Sequence[int], sizes: Sequence[Optional[int]]) -> Shape:

@@ -1,16 +1,59 @@
-"""Assignment of a file's arrays to the parameters of a net."""
+"""Weights of a net's layers, and the assignment of a file's arrays to them."""
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
+from mxnet.gluon import HybridBlock
 
-from .graph import Model
+from .graph import Model, role_of, snake_case
 from .hdf5 import Hdf5
-from .names import role_of, snake_case
-from .owners import Owner, all_weights
-from .parameters import Put
+from .layers import Weight
+from .parameters import Assign
 
 Path = Tuple[str, ...]
+
+
+class LayerWeights(NamedTuple):
+    """Layer with its weights, or nested model with its layers."""
+
+    name: str
+    class_name: str
+    trainable: bool
+    weights: Tuple[Weight, ...]
+    layers: Optional[List["LayerWeights"]]  # layers of a nested model
+    block: HybridBlock
+
+
+def all_weights(
+    layer: LayerWeights, path: Tuple[str, ...] = (), frozen: bool = False
+) -> List[Tuple[Tuple[str, ...], Weight, bool]]:
+    """Return the weights of a layer or nested model, layer by layer, and whether Keras trains each."""
+    path, trainable = (*path, layer.name), layer.trainable and not frozen
+    if layer.layers is None:
+        never = ("moving_mean", "moving_variance", "mean", "variance", "count")
+        return [(path, w, trainable and w.role not in never) for w in layer.weights]
+    return [each for inner in layer.layers for each in all_weights(inner, path, not trainable)]
+
+
+def freeze(layers: Sequence[LayerWeights]) -> None:
+    """Drop the gradients of what Keras does not train."""
+    for layer in layers:
+        if not layer.trainable:
+            layer.block.collect_params().setattr("grad_req", "null")
+        elif layer.layers is not None:
+            freeze(layer.layers)
+
+
+def keep_to_inference(block: HybridBlock) -> None:
+    """Change a block to compute as in inference in every mode."""
+
+    def keep(each):
+        if hasattr(each, "running_mean"):
+            each._kwargs["use_global_stats"] = True
+        elif type(each).__name__ == "Dropout":
+            each._rate = 0
+
+    block.apply(keep)
 
 
 class Entry(NamedTuple):
@@ -61,24 +104,24 @@ class Grouped:
             self.file.array(f"{group}/{name}") for name in sorted(self.file.names(group), key=number_of)
         ]
 
-    def fill(self, owners: Sequence[Owner], put: Put, path: Path = ()) -> None:
+    def fill(self, layers: Sequence[LayerWeights], assign: Assign, path: Path = ()) -> None:
         """Assign all weights of these layers to their parameters."""
-        for owner in owners:
-            own = (*path, owner.name)
-            if owner.owners is not None:
-                self.fill(owner.owners, put, own)
+        for layer in layers:
+            own = (*path, layer.name)
+            if layer.layers is not None:
+                self.fill(layer.layers, assign, own)
                 continue
-            for part in dict.fromkeys(weight.part for weight in owner.weights):
-                weights = [weight for weight in owner.weights if weight.part == part]
+            for part in dict.fromkeys(weight.part for weight in layer.weights):
+                weights = [weight for weight in layer.weights if weight.part == part]
                 group = "/".join(filter(None, (self.groups[own], part, "vars")))
                 found = sorted(self.file.names(group), key=number_of)
                 if len(found) != len(weights):
                     raise ValueError(
                         f"{self.file.path}: entry {group!r} contains {len(found)} arrays, but layer "
-                        f"{'/'.join(own)} ({owner.class_name}) has {len(weights)}: {_roles(weights)}"
+                        f"{'/'.join(own)} ({layer.class_name}) has {len(weights)}: {_roles(weights)}"
                     )
                 for weight, name in zip(weights, found):
-                    put(own, weight, self.file, f"{group}/{name}")
+                    assign(own, weight, self.file, f"{group}/{name}")
 
 
 class Legacy:
@@ -114,33 +157,33 @@ class Legacy:
             self._taken[path] = taken
         return [self.file.array(entry.where) for entry in self._taken[path]]
 
-    def fill(self, owners: Sequence[Owner], put: Put) -> None:
+    def fill(self, layers: Sequence[LayerWeights], assign: Assign) -> None:
         """Assign all weights of these layers to their parameters."""
-        owners = [owner for owner in owners if all_weights(owner)]
+        layers = [layer for layer in layers if all_weights(layer)]
         held = {name: entries for name, entries in self._entries.items() if entries}
-        if not {owner.name for owner in owners} <= held.keys():
-            held = self._by_order(owners, held)
-        for owner in owners:
-            entries = held[owner.name]
-            weights = _matched(owner, entries)
+        if not {layer.name for layer in layers} <= held.keys():
+            held = self._by_order(layers, held)
+        for layer in layers:
+            entries = held[layer.name]
+            weights = _matched(layer, entries)
             if weights is None:
-                wanted = _roles(weight for _, weight, _ in all_weights(owner))
+                wanted = _roles(weight for _, weight, _ in all_weights(layer))
                 raise ValueError(
-                    f"{self.file.path}: layer {owner.name!r} contains {_roles(entries)}, but the "
-                    f"model's {owner.name} ({owner.class_name}) has {wanted}"
+                    f"{self.file.path}: layer {layer.name!r} contains {_roles(entries)}, but the "
+                    f"model's {layer.name} ({layer.class_name}) has {wanted}"
                 )
             for (path, weight), entry in zip(weights, entries):
-                put(path, weight, self.file, entry.where)
+                assign(path, weight, self.file, entry.where)
 
-    def _by_order(self, owners, held):
+    def _by_order(self, layers, held):
         """Return the file's layers for the model's by position, as Keras does if the names differ."""
-        if len(held) != len(owners):
-            missing = [owner.name for owner in owners if owner.name not in held]
+        if len(held) != len(layers):
+            missing = [layer.name for layer in layers if layer.name not in held]
             raise ValueError(
                 f"{self.file.path} contains weights of {len(held)} layers, but the model has "
-                f"{len(owners)} layers with weights: there are none for {', '.join(missing[:5])}"
+                f"{len(layers)} layers with weights: there are none for {', '.join(missing[:5])}"
             )
-        return {owner.name: entries for owner, entries in zip(owners, held.values())}
+        return {layer.name: entries for layer, entries in zip(layers, held.values())}
 
 
 def source_of(file: Hdf5, model: Model) -> Union[Legacy, Grouped]:
@@ -155,14 +198,14 @@ def legacy_root(file: Hdf5) -> Optional[str]:
     return root if file.has_attribute("layer_names", root) else None
 
 
-def _matched(owner: Owner, entries: Sequence[Entry]) -> Any:
+def _matched(layer: LayerWeights, entries: Sequence[Entry]) -> Any:
     """Match weights to a legacy file's entries, in the entries' order; return None if none fit.
 
     Keras stores trainable weights first, across the layers of a nested model. The trainable weights at
     the time of saving may differ from those in the configuration. The function therefore tries other
     orders, and the names in the file decide.
     """
-    weights = all_weights(owner)
+    weights = all_weights(layer)
     trained = [(path, weight) for path, weight, trains in weights if trains]
     kept = [(path, weight) for path, weight, trains in weights if not trains]
     as_made = [(path, weight) for path, weight, _ in weights]

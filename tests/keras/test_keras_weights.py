@@ -6,7 +6,7 @@ import pytest
 from small_models import conv, functional, image, layer, write
 
 from gluon_same.keras import load_model
-from gluon_same.keras.names import role_of, snake_case
+from gluon_same.keras.graph import role_of, snake_case
 
 NORM = dict(gamma=(2,), beta=(2,), moving_mean=(2,), moving_variance=(2,))
 

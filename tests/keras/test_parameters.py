@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from mxnet.gluon import Parameter
 
-from gluon_same.keras.parameters import Put
+from gluon_same.keras.parameters import Assign
 
 VALUE = np.arange(3000, dtype=np.float32).reshape(30, 100)
 
 
 def parameter(value, ctx=None, **kwargs):
     made = Parameter("weight", shape=value.shape, **kwargs)
-    Put(ctx or mx.cpu()).set(made, value)
+    Assign(ctx or mx.cpu()).set(made, value)
     return made
 
 
@@ -69,6 +69,6 @@ def test_a_parameter_can_be_set_and_cast():
 def test_a_parameter_that_has_a_value_keeps_its_dtype():
     made = parameter(VALUE)
     made.cast("float16")
-    Put(mx.cpu()).replace(made, VALUE / 3000)
+    Assign(mx.cpu()).replace(made, VALUE / 3000)
     assert made.data().dtype == np.float16
     np.testing.assert_allclose(made.data().asnumpy(), VALUE / 3000, atol=1e-3)

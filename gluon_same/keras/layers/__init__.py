@@ -2,16 +2,14 @@
 
 from . import (  # noqa: F401  each registers its builders
     activations,
-    augmentation,
     convolutions,
     core,
     merging,
     normalization,
     pooling,
+    rearranging,
     recurrent,
     sizes,
     wrappers,
 )
-from .choice import builder_of  # noqa: F401
-from .operations import build_operation  # noqa: F401
-from .table import Built, Request, Weight  # noqa: F401
+from .registry import Lowered, Request, Weight  # noqa: F401

@@ -1,15 +1,15 @@
 """Normalization layers, and layers that scale and shift by constants."""
 
 import math
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 from mxnet.gluon import nn
 
+from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Value, all_known, keras_order
-from .scaling import Affine, GroupNorm, Linear, RMSNorm, Scale, TrailingLayerNorm, UnitNorm
-from .table import Built, Request, Weight, builds, elementwise, into, same_shape
+from ..values import Shape, Value, all_known, keras_order
+from .registry import Lowered, Request, Weight, builds, elementwise
 
 
 class SizedBatchNorm(nn.BatchNorm):
@@ -22,107 +22,102 @@ class SizedBatchNorm(nn.BatchNorm):
         return super().hybrid_forward(F, x, *args, **kwargs)
 
 
+class TrailingLayerNorm(nn.LayerNorm):
+    """Layer normalization over several trailing axes.
+
+    Parameters
+    ----------
+    axis : int
+        The first of them.
+    **kwargs
+        As for :class:`mxnet.gluon.nn.LayerNorm`.
+    """
+
+    def __init__(self, axis: int, **kwargs: Any):
+        super().__init__(**kwargs)
+        self._leading = axis
+
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any) -> Any:
+        merged = F.reshape(x, shape=(*(0,) * self._leading, -1))
+        return F.reshape_like(super().hybrid_forward(F, merged, gamma, beta), x)
+
+
 @builds("BatchNormalization", "BatchNormalizationV1", "SyncBatchNormalization")
-def _batch_norm(request: Request, x: Value) -> Built:
+def _batch_norm(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
     axes = _axes(request, x)
     if len(axes) != 1:
         raise Unsupported(f"axis={axes}: only one axis is supported")
     arguments.only(renorm=False, virtual_batch_size=None, adjustment=None)
     arguments.ignore("renorm_clipping", "renorm_momentum")
-    center, scale = arguments.flag("center", True), arguments.flag("scale", True)
     channels = x.shape[axes[0]]
     if channels is None:
         raise ValueError(f"axis={axes[0]}: an axis of unknown size is not supported")
-    axis = x.stored(axes[0])
+    axis, scales = x.stored(axes[0]), _scales(request)
     block = (nn.BatchNorm if axis == 1 else SizedBatchNorm)(
         axis=axis,
         momentum=arguments.number("momentum", 0.99),
         epsilon=arguments.number("epsilon", 1e-3),
-        center=center,
-        scale=scale,
         use_global_stats=not request.trainable,  # as in Keras' frozen layers
-        in_channels=channels or 0,
+        in_channels=channels,
         prefix=request.prefix,
+        **scales,
     )
     weights = [
-        Weight("gamma", (channels,), into(block.gamma)) if scale else None,
-        Weight("beta", (channels,), into(block.beta)) if center else None,
-        Weight("moving_mean", (channels,), into(block.running_mean)),
-        Weight("moving_variance", (channels,), into(block.running_var)),
+        *_scale_weights(block, scales, (channels,)),
+        Weight("moving_mean", (channels,), lambda array: [(block.running_mean, array)]),
+        Weight("moving_variance", (channels,), lambda array: [(block.running_var, array)]),
     ]
-    return Built(block, same_shape, None, (x.order,), tuple(filter(None, weights)))
+    return elementwise(block, weights=tuple(weights))
 
 
 @builds("LayerNormalization")
-def _layer_norm(request: Request, x: Value) -> Built:
-    arguments = request.arguments
+def _layer_norm(request: Request, x: Value) -> Lowered:
     axes = sorted(_axes(request, x))
-    arguments.only(rms_scaling=False)
-    center, scale = arguments.flag("center", True), arguments.flag("scale", True)
+    request.arguments.only(rms_scaling=False)
     shape = tuple(x.shape[axis] for axis in axes)
-    known = all_known(shape)
-    size = 0 if known is None else math.prod(known)
-    common = dict(
-        epsilon=arguments.number("epsilon", 1e-3),
-        center=center,
-        scale=scale,
-        in_channels=size,
-        prefix=request.prefix,
-    )
-    if axes == [x.rank - 1] or (len(axes) == 1 and x.order == keras_order(x.rank)):
-        # MXNet is much faster along the last stored axis.
-        order = keras_order(x.rank)
-        block = nn.LayerNorm(axis=axes[0], **common)
-    elif len(axes) == 1:
-        order = x.order
-        block = nn.LayerNorm(axis=x.stored(axes[0]), **common)
-    elif axes == list(range(axes[0], x.rank)):
-        order = keras_order(x.rank)
-        block = TrailingLayerNorm(axes[0], **common)
-    else:
+    scales, order = _scales(request), keras_order(x.rank)
+    if axes != list(range(axes[0], x.rank)) and len(axes) > 1:
         raise Unsupported(f"axis={axes}: only one axis, or several last axes, are supported")
-
-    def put(parameter):
-        return lambda array: [(parameter, array.ravel())]
-
-    weights = [
-        Weight("gamma", shape, put(block.gamma)) if scale else None,
-        Weight("beta", shape, put(block.beta)) if center else None,
-    ]
-    return Built(block, same_shape, order, (order,), tuple(filter(None, weights)))
+    if len(axes) == 1 and axes[0] != x.rank - 1:
+        order = x.axes  # else Keras' own, because MXNet is much faster along the last stored axis
+    block = (nn.LayerNorm if len(axes) == 1 else TrailingLayerNorm)(
+        axis=order.index(axes[0]),
+        epsilon=request.arguments.number("epsilon", 1e-3),
+        in_channels=math.prod(all_known(shape) or [0]),
+        prefix=request.prefix,
+        **scales,
+    )
+    return elementwise(block, order, weights=_scale_weights(block, scales, shape))
 
 
 @builds("GroupNormalization")
-def _group_norm(request: Request, x: Value) -> Built:
-    arguments = request.arguments
+def _group_norm(request: Request, x: Value) -> Lowered:
     axes = _axes(request, x)
     channels = x.shape[axes[0]] if len(axes) == 1 else None
     if not channels:
         raise ValueError(f"axis={axes}: only one axis of known size is supported")
-    groups = arguments.whole("groups", 32, least=-1)
+    groups = request.arguments.whole("groups", 32, least=-1)
     groups = channels if groups == -1 else groups
     if groups < 1 or channels % groups:
         raise ValueError(f"groups={groups} does not divide {channels} channels")
-    center, scale = arguments.flag("center", True), arguments.flag("scale", True)
-    epsilon = arguments.number("epsilon", 1e-3)
-    block = GroupNorm(channels, groups, epsilon, center, scale, request.prefix)
-    weights = [
-        Weight("gamma", (channels,), into(block.gamma)) if scale else None,
-        Weight("beta", (channels,), into(block.beta)) if center else None,
-    ]
+    scales = _scales(request)
+    parameters = {name: dict(shape=(groups,), init=name, grad_req="null") for name in ("ones", "zeros")}
+    parameters.update({name: dict(shape=(channels,)) for name in _used(scales)})
+    epsilon = request.arguments.number("epsilon", 1e-3)
+    block = request.function(functions.group_norm, parameters, groups=groups, epsilon=epsilon)
     order = (0, axes[0], *(axis for axis in range(1, x.rank) if axis != axes[0]))
-    return Built(block, same_shape, order, (order,), tuple(filter(None, weights)))
+    return elementwise(block, order, weights=_scale_weights(block, scales, (channels,)))
 
 
 @builds("UnitNormalization")
-def _unit_norm(request: Request, x: Value) -> Built:
-    stored = [x.stored(axis) for axis in _axes(request, x)]
-    return Built(UnitNorm(stored, request.prefix), same_shape, None, (x.order,))
+def _unit_norm(request: Request, x: Value) -> Lowered:
+    stored = tuple(x.stored(axis) for axis in _axes(request, x))
+    return elementwise(request.function(functions.unit_norm, axis=stored))
 
 
 @builds("RMSNormalization")
-def _rms_norm(request: Request, x: Value) -> Built:
+def _rms_norm(request: Request, x: Value) -> Lowered:
     axes = _axes(request, x)
     shape = tuple(x.shape[axis] for axis in axes)
     last = range(x.rank - len(axes), x.rank)  # Keras multiplies these axes, whichever it normalizes
@@ -130,63 +125,64 @@ def _rms_norm(request: Request, x: Value) -> Built:
         raise ValueError(
             f"axis={axes}: its factors of shape {shape} do not fit the last axes of {x.shape}"
         )
-    sizes = _along(x, last, np.zeros([n or 0 for n in shape])).shape
-    epsilon = request.arguments.number("epsilon", 1e-6)
-    block = RMSNorm(sorted(x.stored(axis) for axis in axes), sizes, epsilon, request.prefix)
+    block = request.function(
+        functions.rms_norm,
+        {"gamma": dict(shape=_sizes(x, last, shape), init="ones")},
+        axis=tuple(sorted(x.stored(axis) for axis in axes)),
+        epsilon=request.arguments.number("epsilon", 1e-6),
+    )
     weight = Weight("scale", shape, lambda array: [(block.gamma, _along(x, last, array))])
-    return Built(block, same_shape, None, (x.order,), (weight,))
+    return elementwise(block, weights=(weight,))
 
 
 @builds("Normalization")
-def _normalization(request: Request, x: Value) -> Built:
+def _normalization(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
     kept = [] if arguments.get("axis", -1) in (None, []) else sorted(_axes(request, x))
-    invert = arguments.flag("invert", False)
     shape = tuple(x.shape[axis] for axis in kept)
-    sizes = _along(x, kept, np.zeros([n or 0 for n in shape])).shape
-    block = Affine(sizes, not invert, request.prefix)
+    block = _affine(request, _sizes(x, kept, shape), standardize=not arguments.flag("invert", False))
 
-    def put_mean(array):
+    def assign_mean(array):
         return [(block.offset, _along(x, kept, array))]
 
-    def put_variance(array):
+    def assign_variance(array):
         return [(block.scale, _along(x, kept, np.maximum(np.sqrt(array), 1e-7)))]
 
     mean, variance = (arguments.get(name, None) for name in ("mean", "variance"))
     if mean is None or variance is None:
         weights = (
-            Weight("mean", shape, put_mean),
-            Weight("variance", shape, put_variance),
+            Weight("mean", shape, assign_mean),
+            Weight("variance", shape, assign_variance),
             Weight("count", (), lambda array: []),
         )
-        return Built(block, same_shape, None, (x.order,), weights)
+        return elementwise(block, weights=weights)
     mean, variance = _numbers("mean", mean, shape), _numbers("variance", variance, shape)
-    constants = (*put_mean(mean), *put_variance(variance))
-    return Built(block, same_shape, None, (x.order,), constants=constants)
+    return elementwise(block, constants=(*assign_mean(mean), *assign_variance(variance)))
 
 
 @builds("Rescaling")
-def _rescaling(request: Request, x: Value) -> Built:
-    scale, offset = (
-        request.arguments.get(name, default) for name, default in (("scale", 1), ("offset", 0))
-    )
-    if not isinstance(scale, list) and not isinstance(offset, list):
-        scale, offset = request.arguments.number("scale", 1), request.arguments.number("offset", 0)
-        return elementwise(Linear(scale, offset, request.prefix))
+def _rescaling(request: Request, x: Value) -> Lowered:
+    arguments, defaults = request.arguments, {"scale": 1, "offset": 0}
+    given = {name: arguments.get(name, default) for name, default in defaults.items()}
+    if not any(isinstance(value, list) for value in given.values()):
+        scale, offset = (arguments.number(name, default) for name, default in defaults.items())
+        return elementwise(request.function(functions.linear, scale=scale, offset=offset))
     last, shape = [x.rank - 1], (x.channels,)
-    scale, offset = _numbers("scale", scale, shape), _numbers("offset", offset, shape)
-    block = Affine(_along(x, last, scale).shape, False, request.prefix)
-    constants = ((block.scale, _along(x, last, scale)), (block.offset, _along(x, last, offset)))
-    return Built(block, same_shape, None, (x.order,), constants=constants)
+    block = _affine(request, _sizes(x, last, shape), standardize=False)
+    constants = [
+        (getattr(block, name), _along(x, last, _numbers(name, value, shape)))
+        for name, value in given.items()
+    ]
+    return elementwise(block, constants=constants)
 
 
 @builds("LayerScale")
-def _layer_scale(request: Request, x: Value) -> Built:
+def _layer_scale(request: Request, x: Value) -> Lowered:
     request.arguments.ignore("init_values")
-    size = request.arguments.whole("projection_dim")
-    block = Scale(_along(x, [x.rank - 1], np.zeros(size)).shape, request.prefix)
-    weight = Weight("gamma", (size,), lambda array: [(block.gamma, _along(x, [x.rank - 1], array))])
-    return Built(block, same_shape, None, (x.order,), (weight,))
+    size, last = request.arguments.whole("projection_dim"), [x.rank - 1]
+    block = request.function(functions.scaled, {"gamma": dict(shape=_sizes(x, last, (size,)))})
+    weight = Weight("gamma", (size,), lambda array: [(block.gamma, _along(x, last, array))])
+    return elementwise(block, weights=(weight,))
 
 
 def _axes(request: Request, x: Value) -> List[int]:
@@ -198,10 +194,39 @@ def _axes(request: Request, x: Value) -> List[int]:
     return axes
 
 
+def _scales(request: Request) -> dict:
+    """Return which of factors and offsets a normalization has."""
+    return {name: request.arguments.flag(name, True) for name in ("scale", "center")}
+
+
+def _used(scales: dict) -> List[str]:
+    """Return the names of their parameters."""
+    return [name for name, used in zip(("gamma", "beta"), scales.values()) if used]
+
+
+def _scale_weights(block: Any, scales: dict, shape: Shape) -> Tuple[Weight, ...]:
+    """Return the weights for the factors and offsets of a normalization."""
+
+    def assign(parameter):
+        return lambda array: [(parameter, array.ravel())]
+
+    return tuple(Weight(name, shape, assign(getattr(block, name))) for name in _used(scales))
+
+
+def _affine(request: Request, sizes: Tuple[int, ...], standardize: bool) -> Any:
+    parameters = {name: dict(shape=sizes, grad_req="null") for name in ("scale", "offset")}
+    return request.function(functions.affine, parameters, standardize=standardize)
+
+
 def _along(x: Value, axes: Sequence[int], array: np.ndarray) -> np.ndarray:
     """Return an array along some of Keras' axes, reshaped to broadcast with the stored input."""
     sizes = dict(zip(axes, array.shape))
-    return array.reshape([sizes.get(axis, 1) for axis in range(x.rank)]).transpose(x.order)
+    return array.reshape([sizes.get(axis, 1) for axis in range(x.rank)]).transpose(x.axes)
+
+
+def _sizes(x: Value, axes: Sequence[int], shape: Shape) -> Tuple[int, ...]:
+    """Return the shape of :meth:`_along` for an array of a shape, with 0 for unknown sizes."""
+    return _along(x, axes, np.zeros([n or 0 for n in shape])).shape
 
 
 def _numbers(name: str, value: Any, shape: Sequence[Optional[int]]) -> np.ndarray:

@@ -5,49 +5,20 @@ Keras 2 saves them as TFOpLambda layers, and Keras 3 as operations with their ow
 
 import math
 import re
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence
 
 import numpy as np
 
+from ...importing import functions
 from ..arguments import Unsupported
-from ..names import snake_case
-from ..values import Shape, Value, replaced
-from . import rearranging
-from .activations import Function
-from .arithmetic import Constant, Reduce, Scalar
+from ..graph import snake_case
+from ..values import Value
+from .activations import ALIASES, elementwise_block, function_named, is_nonnegative
 from .merging import combined, joined
-from .table import Built, Request, elementwise
+from .registry import OPERATIONS, Lowered, Request, computes, elementwise
 
 #: Keras 2 classes of layers that wrap a TensorFlow function.
 _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")
-
-#: Alternative names of functions.
-_SAME = {
-    "absolute": "abs",
-    "clip_by_value": "clip",
-    "concat": "concatenate",
-    "add_v2": "add",
-    "mul": "multiply",
-    "neg": "negative",
-    "pow": "power",
-    "real_div": "divide",
-    "sub": "subtract",
-    "swish": "silu",
-    "truediv": "divide",
-    "true_divide": "divide",
-}
-
-_PAIRWISE = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
-
-_ELEMENTWISE = (
-    *("abs", "cos", "exp", "log", "negative", "relu", "relu6", "rsqrt", "sigmoid", "sin", "sqrt"),
-    *("square", "tanh", "silu", "softplus", "selu", "mish", "softsign", "hard_sigmoid", "hard_silu"),
-    *("log_sigmoid", "tanh_shrink"),
-)
-
-_NOTHING = ("identity", "cast", "stop_gradient")
-
-_REDUCTIONS = ("mean", "max", "min", "sum")
 
 
 class Operation:
@@ -55,6 +26,7 @@ class Operation:
 
     def __init__(self, request: Request):
         self.request = request
+        self.function = request.function
         config = request.arguments.all()
         request.arguments.ignore(*config)
         self.operands = list(request.args)
@@ -70,7 +42,7 @@ class Operation:
             for harmless in ("name", "dtype", "trainable"):
                 named.pop(harmless, None)
         name = name[len("reduce_") :] if name.startswith("reduce_") else name
-        self.name = _SAME.get(name, name)
+        self.name = ALIASES.get(name, name)
         if "y" in named:
             self.operands.append(named.pop("y"))
         self._named = named
@@ -130,133 +102,121 @@ def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
     )
 
 
-def build_operation(request: Request, *inputs: Value) -> Built:
+def build_operation(request: Request, *inputs: Value) -> Lowered:
     """Build the block of a function."""
     operation = Operation(request)
-    for names, build in _BUILDERS:
-        if operation.name in names:
-            built = build(operation)
-            operation.finish()
-            return built
-    raise Unsupported(f"the function {operation.name!r} is not known: use a custom layer for it")
+    built = OPERATIONS.get(operation.name, _elementwise)(operation)
+    operation.finish()
+    return built
 
 
-def _pairwise(operation: Operation) -> Built:
+@computes("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
+def _pairwise(operation: Operation) -> Lowered:
+    kind = operation.name
     if len(operation.operands) != 2:
-        raise Unsupported(f"{operation.name} of {len(operation.operands)} operands")
+        raise Unsupported(f"{kind} of {len(operation.operands)} operands")
     one, other = operation.operands
-    prefix = operation.request.prefix
     if isinstance(one, Value) and isinstance(other, Value):
         if one.rank != other.rank:
-            raise ValueError(f"{operation.name} of shapes {one.shape} and {other.shape}")
-        return combined(operation.name, prefix, (one, other))
+            raise ValueError(f"{kind} of shapes {one.shape} and {other.shape}")
+        return combined(operation.request, kind, (one, other))
     x, constant = (one, other) if isinstance(one, Value) else (other, one)
-    first = constant is one
+    how = dict(kind=kind, first=constant is one)
     if isinstance(constant, (int, float)) and not isinstance(constant, bool) and math.isfinite(constant):
-        return elementwise(Scalar(operation.name, float(constant), first, prefix))
+        return elementwise(operation.function(functions.scalar, number=float(constant), **how))
     try:
         values = np.asarray(constant, dtype=np.float32)
     except (TypeError, ValueError):
-        raise Unsupported(f"{operation.name} with {constant!r}") from None
+        raise Unsupported(f"{kind} with {constant!r}") from None
     if values.ndim > x.rank or (values.ndim == x.rank and len(values) != 1):
-        raise ValueError(f"{operation.name} of shapes {x.shape} and {values.shape}")
-    values = values.reshape((1,) * (x.rank - values.ndim) + values.shape).transpose(x.order)
-    block = Constant(operation.name, values.shape, first, prefix)
-
-    def rule(shape: Shape) -> Shape:
-        full = [values.shape[x.order.index(axis)] for axis in range(x.rank)]
-        if any(m not in (1, n) and n is not None for n, m in zip(shape, full)):
-            raise ValueError(f"a constant of shape {tuple(full)} does not fit an input of shape {shape}")
-        return shape
-
-    return Built(block, rule, None, (x.order,), constants=((block.constant, values),))
+        raise ValueError(f"{kind} of shapes {x.shape} and {values.shape}")
+    values = values.reshape((1,) * (x.rank - values.ndim) + values.shape)
+    if any(m not in (1, n) and n is not None for n, m in zip(x.shape, values.shape)):
+        raise ValueError(f"a constant of shape {values.shape} does not fit an input of shape {x.shape}")
+    values = values.transpose(x.axes)
+    constants = {"constant": dict(shape=values.shape, grad_req="null")}
+    block = operation.function(functions.with_constant, constants, **how)
+    return elementwise(block, constants=((block.constant, values),))
 
 
-def _elementwise(operation: Operation) -> Built:
-    name = operation.name
-    if name == "hard_sigmoid" and not operation.request.keras3:
-        name = "hard_sigmoid_keras2"
-    operation.x  # noqa: B018  checks the operands
-    nonnegative = name in ("relu", "relu6", "exp", "sigmoid", "softplus", "abs", "sqrt", "square")
-    if name == "relu" and operation.take("max_value", "negative_slope", "threshold") not in (None, 0):
+@computes("relu")
+def _relu(operation: Operation) -> Lowered:
+    if operation.take("max_value", "negative_slope", "threshold") not in (None, 0):
         raise Unsupported("relu with arguments")
-    return elementwise(Function(name, operation.request.prefix), nonnegative=nonnegative)
+    return _elementwise(operation)
 
 
-def _nothing(operation: Operation) -> Built:
+def _elementwise(operation: Operation) -> Lowered:
+    request, name = operation.request, operation.name
+    block = elementwise_block(name, request.keras3, request.prefix, request.class_name)
+    if block is None:
+        raise Unsupported(f"the function {name!r} is not known: use a custom layer for it")
+    operation.x  # noqa: B018  checks the operands
+    return elementwise(block, nonnegative=is_nonnegative(name))
+
+
+@computes("identity", "cast", "stop_gradient")
+def _nothing(operation: Operation) -> Lowered:
     dtype = operation.take("dtype", default="float32")
     if operation.name == "cast" and dtype not in ("float32", "float16", "bfloat16"):
         raise Unsupported(f"cast to {dtype!r}")
     return elementwise(None, nonnegative=operation.x.nonnegative)
 
 
-def _slope(operation: Operation) -> Built:
+@computes("leaky_relu", "elu", "celu")
+def _slope(operation: Operation) -> Lowered:
     operation.x  # noqa: B018  checks the operands
-    prefix = operation.request.prefix
-    if operation.name == "leaky_relu":
-        slope = operation.take("alpha", "negative_slope", default=0.2)
-        return elementwise(Function("leaky_relu", prefix, slope=float(slope)))
-    if operation.name == "gelu":
-        # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
-        return elementwise(Function("gelu_tanh" if operation.take("approximate") else "gelu", prefix))
-    return elementwise(
-        Function(operation.name, prefix, alpha=float(operation.take("alpha", default=1.0)))
-    )
+    leaky = operation.name == "leaky_relu"
+    given = operation.take("alpha", "negative_slope", default=0.2 if leaky else 1.0)
+    how = {"slope" if leaky else "alpha": float(given)}
+    return elementwise(operation.function(function_named(operation.name, True), **how))
 
 
-def _softmax(operation: Operation) -> Built:
+@computes("gelu")
+def _gelu(operation: Operation) -> Lowered:
+    operation.x  # noqa: B018  checks the operands
+    # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
+    approximate = operation.take("approximate")
+    return elementwise(operation.function(functions.gelu_tanh if approximate else functions.gelu))
+
+
+@computes("softmax", "log_softmax")
+def _softmax(operation: Operation) -> Lowered:
     x, axis = operation.x, operation.take("axis", default=-1)
     if not isinstance(axis, int) or not -x.rank <= axis < x.rank:
         raise ValueError(f"{operation.name} along axis={axis!r}")
-    block = Function(operation.name, operation.request.prefix, axis=x.stored(axis))
-    return Built(block, lambda shape: shape, None, (x.order,))
+    return elementwise(operation.function(operation.name, axis=x.stored(axis)))
 
 
-def _clip(operation: Operation) -> Built:
+@computes("clip")
+def _clip(operation: Operation) -> Lowered:
     low = operation.take("clip_value_min", "x_min")
     high = operation.take("clip_value_max", "x_max")
     operation.x  # noqa: B018  checks the operands
-    block = Function("clip", operation.request.prefix, low=float(low), high=float(high))
+    block = operation.function("clip", a_min=float(low), a_max=float(high))
     return elementwise(block, nonnegative=low >= 0)
 
 
-def _reduction(operation: Operation) -> Built:
+@computes("mean", "max", "min", "sum")
+def _reduction(operation: Operation) -> Lowered:
     x, keepdims = operation.x, bool(operation.take("keepdims", default=False))
     given = operation.take("axis")
-    given = given if isinstance(given, list) else [given]
-    if not given or any(
-        not isinstance(axis, int) or not -x.rank <= axis < x.rank or axis % x.rank == 0 for axis in given
-    ):
+    axes = x.places(given)
+    if not axes:
+        given = given if isinstance(given, list) else [given]
         raise Unsupported(
             f"{operation.name} along axis={given}: only axes after the batch are supported"
         )
-    axes = [axis % x.rank for axis in given]
-    stored = sorted(x.stored(axis) for axis in axes)
-    block = Reduce(operation.name, stored, keepdims, operation.request.prefix)
-    if keepdims:
-        return Built(block, lambda shape: replaced(shape, axes, [1] * len(axes)), None, (x.order,))
-    left = [axis for axis in range(x.rank) if axis not in axes]
-    order = tuple(left.index(axis) for axis in x.order if axis in left)
-    return Built(block, lambda shape: tuple(shape[axis] for axis in left), order, (x.order,))
+    stored = tuple(sorted(map(x.stored, axes)))
+    block = operation.function(operation.name, axis=stored, keepdims=keepdims)
+    return Lowered(block, x.axes if keepdims else x.axes_without(axes))
 
 
-def _joined(operation: Operation) -> Built:
-    return joined(operation.request.prefix, tuple(operation.arrays), operation.take("axis", default=-1))
+@computes("concatenate")
+def _joined(operation: Operation) -> Lowered:
+    return joined(operation.request, tuple(operation.arrays), operation.take("axis", default=-1))
 
 
-def _summed(operation: Operation) -> Built:
-    return combined("add", operation.request.prefix, tuple(operation.arrays))
-
-
-_BUILDERS: Tuple[Tuple[Sequence[str], Callable[[Operation], Built]], ...] = (
-    (_PAIRWISE, _pairwise),
-    (_ELEMENTWISE, _elementwise),
-    (_NOTHING, _nothing),
-    (("leaky_relu", "elu", "celu", "gelu"), _slope),
-    (("softmax", "log_softmax"), _softmax),
-    (("clip",), _clip),
-    (_REDUCTIONS, _reduction),
-    (("concatenate",), _joined),
-    (("add_n",), _summed),
-    *rearranging.BUILDERS,
-)
+@computes("add_n")
+def _summed(operation: Operation) -> Lowered:
+    return combined(operation.request, "add", tuple(operation.arrays))

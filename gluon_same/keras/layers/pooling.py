@@ -5,17 +5,8 @@ from typing import Any
 from mxnet.gluon import HybridBlock
 
 from ... import nn
-from ..values import Shape, Value, replaced, window_size
-from .table import Built, Request, builds, channel_axis, data_format, spatial
-
-_WINDOWED = {
-    "Max": {1: nn.MaxPool1D, 2: nn.MaxPool2D, 3: nn.MaxPool3D},
-    "Average": {1: nn.AvgPool1D, 2: nn.AvgPool2D, 3: nn.AvgPool3D},
-}
-_GLOBAL = {
-    "Max": {1: nn.GlobalMaxPool1D, 2: nn.GlobalMaxPool2D, 3: nn.GlobalMaxPool3D},
-    "Average": {1: nn.GlobalAvgPool1D, 2: nn.GlobalAvgPool2D, 3: nn.GlobalAvgPool3D},
-}
+from ..values import Shape, Value, resized, window_size
+from .registry import Lowered, Request, builds, spatial
 
 
 class _Flat(HybridBlock):
@@ -49,26 +40,26 @@ class GlobalAveragePooling3D(_Flat, nn.GlobalAvgPool3D):
     """Average over three spatial axes, which are dropped."""
 
 
-@builds(*(f"{kind}Pooling{ndim}D" for kind in _WINDOWED for ndim in (1, 2, 3)))
-def _windowed(request: Request, x: Value) -> Built:
-    ndim, kind = int(request.class_name[-2]), request.class_name[:-9]
+@builds("MaxPooling{}D", "AveragePooling{}D", ndims=(1, 2, 3))
+def _windowed(request: Request, x: Value, ndim: int) -> Lowered:
     arguments = request.arguments
     size = arguments.axes("pool_size", ndim, 2)
     given = arguments.get("strides", None)
     strides = size if given is None else arguments.axes("strides", ndim)
     padding = arguments.word("padding", ("valid", "same"), "valid")
     axes, order = spatial(request, x, ndim)
+    kind = "Max" if request.class_name.startswith("Max") else "Avg"
     folded = x.padding if _folds(x, kind, size, padding, order) else None
     pads = folded.pairs if folded else 0 if padding == "valid" else padding
-    block = _WINDOWED[kind][ndim](size, strides, pads, prefix=request.prefix)
+    block = getattr(nn, f"{kind}Pool{ndim}D")(size, strides, pads, prefix=request.prefix)
 
     def rule(shape: Shape) -> Shape:
-        sizes = [
-            window_size(shape[axis], k, s, padding, "a pool") for axis, k, s in zip(axes, size, strides)
-        ]
-        return replaced(shape, axes, sizes)
+        return resized(
+            shape, axes, lambda n, k, s: window_size(n, k, s, padding, "a pool"), size, strides
+        )
 
-    return Built(block, rule, order, (order,), folds=folded is not None, nonnegative=x.nonnegative)
+    folds = folded is not None
+    return Lowered(block, order, (order,), rule, folds=folds, nonnegative=x.nonnegative)
 
 
 def _folds(x: Value, kind: str, size, padding: str, order) -> bool:
@@ -77,19 +68,16 @@ def _folds(x: Value, kind: str, size, padding: str, order) -> bool:
     MXNet's max pooling ignores padding. For nonnegative numbers the result equals that of padding with
     zeros, provided that each window covers at least one element.
     """
-    if x.padding is None or padding != "valid" or x.order != order:
+    if x.padding is None or padding != "valid" or x.axes != order:
         return False
     fits = all(max(pair) < k for pair, k in zip(x.padding.pairs, size))
-    return fits and (kind == "Average" or x.nonnegative)
+    return fits and (kind == "Avg" or x.nonnegative)
 
 
-@builds(*(f"Global{kind}Pooling{ndim}D" for kind in _GLOBAL for ndim in (1, 2, 3)))
-def _global(request: Request, x: Value) -> Built:
-    ndim, kind = int(request.class_name[-2]), request.class_name[6:-9]
-    axes, order = spatial(request, x, ndim)
+@builds("GlobalMaxPooling{}D", "GlobalAveragePooling{}D", ndims=(1, 2, 3))
+def _global(request: Request, x: Value, ndim: int) -> Lowered:
+    _, order = spatial(request, x, ndim)
     if request.arguments.flag("keepdims", False):
-        block = _GLOBAL[kind][ndim](prefix=request.prefix)
-        return Built(block, lambda shape: replaced(shape, axes, [1] * ndim), order, (order,))
-    block = globals()[request.class_name](prefix=request.prefix)
-    channels = channel_axis(ndim + 2, data_format(request.arguments))
-    return Built(block, lambda shape: (shape[0], shape[channels]), (0, 1), (order,))
+        kind = "Max" if "Max" in request.class_name else "Avg"
+        return Lowered(getattr(nn, f"Global{kind}Pool{ndim}D")(prefix=request.prefix), order, (order,))
+    return Lowered(globals()[request.class_name](prefix=request.prefix), (0, 1), (order,))

@@ -1,14 +1,14 @@
 """Builders of recurrent layers, unidirectional and bidirectional."""
 
-from typing import Any, Callable, List, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..arguments import Arguments, Unsupported
-from ..values import Shape, Value, keras_order
+from ..values import Shape, Value
 from .activations import activation
+from .registry import Lowered, Request, Weight, builds, of_rank
 from .rnn import GATES, Bidirectional, Cell, Recurrent
-from .table import Built, Request, Weight, builds, of_rank
 
 #: MXNet's recurrent operators, by layer, activation and recurrent activation.
 _FUSED = {
@@ -21,24 +21,25 @@ _FUSED = {
 _CUDNN = ("CuDNNLSTM", "CuDNNGRU")
 
 
-@builds("LSTM", "GRU", "SimpleRNN", "CuDNNLSTM", "CuDNNGRU")
-def _recurrent(request: Request, x: Value, *states: Value) -> Built:
+@builds(*GATES, *_CUDNN)
+def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
     block, weights, noisy = _block(request, x, request.prefix)
     count = 2 if "LSTM" in request.class_name else 1
     if states and (len(states) != count or any(state.rank != 2 for state in states)):
         raise ValueError(f"initial states of shapes {[state.shape for state in states]}")
-    rule, order = _rule(block)
-
-    def state_rule(shape: Shape, *_: Shape) -> Shape:
-        return (shape[0], block._units)
-
-    more = ((state_rule, (0, 1)),) * count if block._states else ()
-    takes = (keras_order(3), *((0, 1) for _ in states))
-    return Built(block, rule, order, takes, tuple(weights), more=more, inference_only=noisy)
+    return Lowered(
+        block,
+        _axes(block),
+        ((0, 1, 2), *((0, 1) for _ in states)),
+        _rule(block, block._units),
+        tuple(weights),
+        more_axes=((0, 1),) * count if block._states else (),
+        inference_only=noisy,
+    )
 
 
 @builds("Bidirectional")
-def _bidirectional(request: Request, x: Value) -> Built:
+def _bidirectional(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
     mode = arguments.word("merge_mode", ("concat", "sum", "ave", "mul"), "concat")
     inner = arguments.get("layer")
@@ -59,14 +60,18 @@ def _bidirectional(request: Request, x: Value) -> Built:
     one, other = blocks
     if one._units != other._units or one._sequences != other._sequences:
         raise Unsupported("layers that differ in units or return_sequences")
-    rule, order = _rule(one)
-
-    def doubled(shape: Shape) -> Shape:
-        shape = rule(shape)
-        return (*shape[:-1], 2 * one._units) if mode == "concat" else shape
-
     block = Bidirectional(one, other, mode, prefix=request.prefix)
-    return Built(block, doubled, order, (keras_order(3),), tuple(weights), inference_only=noisy)
+    rule = _rule(one, one._units * (2 if mode == "concat" else 1))
+    return Lowered(block, _axes(one), ((0, 1, 2),), rule, tuple(weights), inference_only=noisy)
+
+
+def _axes(block: Recurrent) -> Tuple[int, ...]:
+    return (0, 1, 2) if block._sequences else (0, 1)
+
+
+def _rule(block: Recurrent, units: int) -> Optional[Callable[..., Shape]]:
+    """Return the rule of the output shape, because loops take long to trace; None with states."""
+    return None if block._states else lambda shape, *_: (*shape[: 1 + block._sequences], units)
 
 
 def _layer_of(given: Any) -> Tuple[str, dict]:
@@ -101,12 +106,14 @@ def _block(request: Request, x: Value, prefix: str) -> Tuple[Recurrent, List[Wei
         block.i2h_bias.grad_req = "null"
     part = "" if cudnn else "cell"
     weights = [
-        Weight("kernel", (cell.in_units, size), _put_kernel(block.i2h_weight, cell, cudnn), part),
-        Weight("recurrent_kernel", (cell.units, size), _put_kernel(block.h2h_weight, cell, cudnn), part),
+        Weight("kernel", (cell.in_units, size), _assign_kernel(block.i2h_weight, cell, cudnn), part),
+        Weight(
+            "recurrent_kernel", (cell.units, size), _assign_kernel(block.h2h_weight, cell, cudnn), part
+        ),
     ]
     if use_bias:
         shape = (2 * size,) if cudnn else (2, size) if both else (size,)
-        weights.append(Weight("bias", shape, _put_bias(block, cell, both), part))
+        weights.append(Weight("bias", shape, _assign_bias(block, cell, both), part))
     return block, weights, any(rates)
 
 
@@ -124,14 +131,8 @@ def _cell(request: Request, in_units: int) -> Cell:
     return Cell(kind, units, in_units, fused, blocks, reset_after)
 
 
-def _rule(block: Recurrent) -> Tuple[Callable[..., Shape], Tuple[int, ...]]:
-    if block._sequences:
-        return lambda shape, *_: (shape[0], shape[1], block._units), (0, 1, 2)
-    return lambda shape, *_: (shape[0], block._units), (0, 1)
-
-
-def _put_kernel(parameter: Any, cell: Cell, cudnn: bool) -> Callable[[np.ndarray], Sequence[Any]]:
-    def put(array):
+def _assign_kernel(parameter: Any, cell: Cell, cudnn: bool) -> Callable[[np.ndarray], Sequence[Any]]:
+    def assign(array):
         if not cudnn:
             return [(parameter, _reordered(array.T, cell.kind))]
         # Keras stores cuDNN's matrices, which equal MXNet's, with the shapes of its own matrices.
@@ -139,16 +140,16 @@ def _put_kernel(parameter: Any, cell: Cell, cudnn: bool) -> Callable[[np.ndarray
         joined = np.concatenate([gate.reshape((cell.units, -1)) for gate in gates])
         return [(parameter, _reordered(joined, cell.kind))]
 
-    return put
+    return assign
 
 
-def _put_bias(block: Recurrent, cell: Cell, both: bool) -> Callable[[np.ndarray], Sequence[Any]]:
-    def put(array):
+def _assign_bias(block: Recurrent, cell: Cell, both: bool) -> Callable[[np.ndarray], Sequence[Any]]:
+    def assign(array):
         parameters = [block.i2h_bias, block.h2h_bias] if both else [block.i2h_bias]
         parts = array.reshape((len(parameters), -1))
         return [(parameter, _reordered(part, cell.kind)) for parameter, part in zip(parameters, parts)]
 
-    return put
+    return assign
 
 
 def _reordered(array: np.ndarray, kind: str) -> np.ndarray:

@@ -1,12 +1,13 @@
-"""TimeDistributed, which applies a layer or a model to each step of a sequence."""
+"""TimeDistributed, which applies a layer or a model to each step of a sequence, and custom layers."""
 
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from mxnet.gluon import HybridBlock
 
+from ...importing.block import output_shapes
 from ..arguments import Arguments, Unsupported
-from ..values import Order, Shape, Value, keras_order
-from .table import BUILDERS, Built, Request, builds
+from ..values import Axes, Shape, Value, keras_order, stored_shape
+from .registry import BUILDERS, Lowered, Request, builds
 
 
 class TimeDistributed(HybridBlock):
@@ -27,7 +28,7 @@ class TimeDistributed(HybridBlock):
 
 
 @builds("TimeDistributed")
-def _time_distributed(request: Request, x: Value) -> Built:
+def _time_distributed(request: Request, x: Value) -> Lowered:
     given = request.arguments.get("layer")
     class_name = given.get("class_name") if isinstance(given, dict) else None
     if class_name not in BUILDERS or not isinstance(given.get("config"), dict):
@@ -44,29 +45,30 @@ def _time_distributed(request: Request, x: Value) -> Built:
     return built._replace(weights=tuple(weights))
 
 
-def _on_steps(request: Request, inner: Request, x: Value) -> Built:
+def _on_steps(request: Request, inner: Request, x: Value) -> Lowered:
     order = sequence_order(x, keras_order)
-    step = Value(-1, _step(x.shape), _step(x.open), _inner(order), nonnegative=x.nonnegative)
+    step = Value(-1, _step(x.shape), _step(x.free), _inner(order), nonnegative=x.nonnegative)
     built = BUILDERS[inner.class_name](inner, step)
-    if built.more:
+    if built.more_axes:
         raise Unsupported(f"an inner layer of class {inner.class_name!r} is not supported")
-    taken = (built.takes or (None,))[0] or step.order
+    taken = (built.input_axes or (None,))[0] or step.axes
+    own_rule = built.rule
 
     def rule(shape: Shape) -> Shape:
-        batch, *rest = built.rule(_step(shape))
+        batch, *rest = own_rule(_step(shape)) if own_rule else ()
         return (batch, shape[1], *rest)
 
     block = built.padding.block if built.padding else built.block
     return built._replace(
         block=block and TimeDistributed(block, request.prefix),
-        rule=rule,
-        order=_outer(built.order or taken),
-        takes=(_outer(taken),),
+        rule=own_rule and rule,
+        axes=_outer(built.axes or taken),
+        input_axes=(_outer(taken),),
         padding=None,
     )
 
 
-def sequence_order(x: Value, order: Callable[[int], Order]) -> Order:
+def sequence_order(x: Value, order: Callable[[int], Axes]) -> Axes:
     """Return an order for a sequence that keeps its steps together.
 
     Parameters
@@ -76,7 +78,7 @@ def sequence_order(x: Value, order: Callable[[int], Order]) -> Order:
         Returns the order of a step's axes, by their number, if the steps must be moved.
     """
     _check_rank(x)
-    return x.order if x.order[:2] == (0, 1) else _outer(order(x.rank - 1))
+    return x.axes if x.axes[:2] == (0, 1) else _outer(order(x.rank - 1))
 
 
 def step_of(x: Value, config: Dict[str, Any]) -> Value:
@@ -84,7 +86,7 @@ def step_of(x: Value, config: Dict[str, Any]) -> Value:
     arguments = Arguments(config)
     arguments.ignore("layer")
     arguments.finish()
-    return x._replace(shape=_step(x.shape), open=_step(x.open), order=_inner(x.order))
+    return x._replace(shape=_step(x.shape), free=_step(x.free), axes=_inner(x.axes))
 
 
 def sequence_of(outputs: Sequence[Value], x: Value) -> Value:
@@ -93,9 +95,9 @@ def sequence_of(outputs: Sequence[Value], x: Value) -> Value:
         raise Unsupported(f"an inner model with {len(outputs)} outputs is not supported")
     (y,) = outputs
     shape, known = (
-        (sizes[0], whole[1], *sizes[1:]) for sizes, whole in ((y.shape, x.shape), (y.open, x.open))
+        (sizes[0], whole[1], *sizes[1:]) for sizes, whole in ((y.shape, x.shape), (y.free, x.free))
     )
-    return y._replace(shape=shape, open=known, order=_outer(y.order))
+    return y._replace(shape=shape, free=known, axes=_outer(y.axes))
 
 
 def _check_rank(x: Value) -> None:
@@ -107,10 +109,28 @@ def _step(shape: Shape) -> Shape:
     return (shape[0], *shape[2:])
 
 
-def _outer(order: Order) -> Order:
+def _outer(order: Axes) -> Axes:
     """Return the order of a whole sequence from the order of its steps."""
     return (0, 1, *(axis + 1 for axis in order[1:]))
 
 
-def _inner(order: Order) -> Order:
+def _inner(order: Axes) -> Axes:
     return (0, *(axis - 1 for axis in order[2:]))
+
+
+def custom_builder(make: Callable[[Dict[str, Any], List[Any]], HybridBlock]) -> Callable[..., Lowered]:
+    """Return the builder for a caller's function."""
+
+    def build(request: Request, *inputs: Value) -> Lowered:
+        request.arguments.ignore(*request.arguments.all())
+        block = make(request.arguments.all(), request.array_of())
+        if not isinstance(block, HybridBlock):
+            raise TypeError(
+                f"custom[{request.class_name!r}] returned {block!r}, which is not a HybridBlock"
+            )
+        axes = tuple(request.channels_first(x.rank) for x in inputs)
+        shapes = [stored_shape(each, x.shape) for each, x in zip(axes, inputs)]
+        ((out, *_),) = output_shapes(block, shapes)
+        return Lowered(block, request.channels_first(len(out)), axes)
+
+    return build

@@ -7,10 +7,10 @@ from mxnet.gluon import nn as stock
 
 from .. import nn
 from .layers import Weight
-from .layers.table import into
+from .layers.registry import into
 
 
-class Held(NamedTuple):
+class FileLayer(NamedTuple):
     """Layer with weights in a file."""
 
     name: str
@@ -39,7 +39,7 @@ def _is_depthwise(unit: Block) -> bool:
     return isinstance(unit, known) or getattr(unit, "_kwargs", {}).get("num_group", 1) > 1
 
 
-def weights_of(unit: Block, layer: Held) -> List[Weight]:
+def weights_of(unit: Block, layer: FileLayer) -> List[Weight]:
     """Return a block's parameters with their arrays from a layer of the file."""
     for _, cls, weights in _UNITS:
         if isinstance(unit, cls):
@@ -49,11 +49,11 @@ def weights_of(unit: Block, layer: Held) -> List[Weight]:
     )
 
 
-def _convolution(unit: Block, layer: Held) -> List[Weight]:
+def _convolution(unit: Block, layer: FileLayer) -> List[Weight]:
     kernel = unit._kwargs["kernel"]
     ndim = len(kernel)
 
-    def put(array):
+    def assign(array):
         value = array.transpose(ndim + 1, ndim, *range(ndim))
         if _is_depthwise(unit) and not fits(unit.weight.shape, value.shape):
             # Keras' shape is (*kernel, channels, multiplier).
@@ -62,16 +62,16 @@ def _convolution(unit: Block, layer: Held) -> List[Weight]:
 
     depthwise = any(role.startswith("depthwise") for _, role in layer.entries)
     role = "depthwise_kernel" if depthwise else "kernel"
-    return [Weight(role, (*kernel, None, None), put), *_bias(unit)]
+    return [Weight(role, (*kernel, None, None), assign), *_bias(unit)]
 
 
-def _separable(unit: Block, layer: Held) -> List[Weight]:
+def _separable(unit: Block, layer: FileLayer) -> List[Weight]:
     (spatial,) = _convolution(unit.depthwise, layer._replace(entries=(("", "depthwise_kernel"),)))
     pointwise, *bias = _convolution(unit.pointwise, layer._replace(entries=()))
     return [spatial, pointwise._replace(role="pointwise_kernel"), *bias]
 
 
-def _dense(unit: Block, layer: Held) -> List[Weight]:
+def _dense(unit: Block, layer: FileLayer) -> List[Weight]:
     return [Weight("kernel", (None, unit._units), into(unit.weight, 1, 0)), *_bias(unit)]
 
 
@@ -79,7 +79,7 @@ def _bias(unit: Block) -> List[Weight]:
     return [] if unit.bias is None else [Weight("bias", (None,), into(unit.bias))]
 
 
-def _normalization(unit: Block, layer: Held) -> List[Weight]:
+def _normalization(unit: Block, layer: FileLayer) -> List[Weight]:
     parameters = {"gamma": unit.gamma, "beta": unit.beta}
     if isinstance(unit, nn.BatchNorm):
         parameters.update(moving_mean=unit.running_mean, moving_variance=unit.running_var)
@@ -91,7 +91,7 @@ def _normalization(unit: Block, layer: Held) -> List[Weight]:
     return [Weight(name, (None,), into(parameters[name])) for name in parameters if name in roles]
 
 
-def _embedding(unit: Block, layer: Held) -> List[Weight]:
+def _embedding(unit: Block, layer: FileLayer) -> List[Weight]:
     return [Weight("embeddings", (None, None), into(unit.weight))]
 
 

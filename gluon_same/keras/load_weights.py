@@ -15,11 +15,10 @@ from ..arguments import shape_of
 from ..trace import Trace
 from .config import parse
 from .files import Opened, opened
-from .graph import Model
+from .graph import Model, role_of
 from .hdf5 import Hdf5
-from .names import role_of
-from .parameters import Put
-from .units import Held, fits, kinds_of, units_of, weights_of
+from .matching import FileLayer, fits, kinds_of, units_of, weights_of
+from .parameters import Assign
 from .weights import Grouped, legacy_root, number_of
 
 __all__ = ["load_keras_weights"]
@@ -77,7 +76,7 @@ def load_keras_weights(
     """
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
-    put = Put(mx.current_context() if ctx is None else ctx)
+    assign = Assign(mx.current_context() if ctx is None else ctx)
     with opened(path) as found:
         model = None if found.config is None else parse(found.config, found.weights.path)
         held = list(_held(found, model))
@@ -94,19 +93,19 @@ def load_keras_weights(
             pair for unit, layer in zip(units, held) for pair in loader.values(unit, layer, spatial)
         ]
     for parameter, value in values:
-        put.replace(parameter, value)
+        assign.replace(parameter, value)
 
 
 class _Loader:
     """Loader of one file into one net."""
 
-    def __init__(self, net: Block, found: Opened, units: Sequence[Block], held: Sequence[Held]):
+    def __init__(self, net: Block, found: Opened, units: Sequence[Block], held: Sequence[FileLayer]):
         self.net = net
         self.found = found
         self.units = units
         self.held = held
 
-    def values(self, unit: Block, layer: Held, spatial: Dict[Block, int]) -> Values:
+    def values(self, unit: Block, layer: FileLayer, spatial: Dict[Block, int]) -> Values:
         """Return a layer's parameters with their values."""
         weights = weights_of(unit, layer)
         roles = [role for _, role in layer.entries]
@@ -126,7 +125,7 @@ class _Loader:
 
     def _fitting(self, unit, layer, weight, array):
         same_rank = array.ndim == len(weight.shape)
-        pairs = weight.put(array) if same_rank else []
+        pairs = weight.assign(array) if same_rank else []
         if same_rank and all(fits(parameter.shape, value.shape) for parameter, value in pairs):
             return pairs
         takes = " and ".join(f"{p.name} has {tuple(p.shape)}, not {v.shape}" for p, v in pairs)
@@ -198,7 +197,7 @@ def _saved_shape(model: Optional[Model]) -> Optional[Tuple[int, ...]]:
     return (1, sizes[-1], *sizes[:-1])
 
 
-def _held(found: Opened, model: Optional[Model]) -> Iterator[Held]:
+def _held(found: Opened, model: Optional[Model]) -> Iterator[FileLayer]:
     """Yield the layers with weights in the model's order, or by class and number without a model."""
     file = found.weights
     root = legacy_root(file)
@@ -219,14 +218,14 @@ def _held(found: Opened, model: Optional[Model]) -> Iterator[Held]:
             yield from _of_group(file, name, f"{top}/{name}")
 
 
-def _of_group(file: Hdf5, name: str, group: str) -> Iterator[Held]:
+def _of_group(file: Hdf5, name: str, group: str) -> Iterator[FileLayer]:
     numbers = sorted(file.names(f"{group}/vars"), key=number_of)
     if numbers:
         kind = re.sub(r"_\d+$", "", group.rpartition("/")[2])
-        yield Held(name, kind, tuple((f"{group}/vars/{number}", "") for number in numbers))
+        yield FileLayer(name, kind, tuple((f"{group}/vars/{number}", "") for number in numbers))
 
 
-def _legacy(file: Hdf5, root: str) -> Iterator[Held]:
+def _legacy(file: Hdf5, root: str) -> Iterator[FileLayer]:
     """Yield the layers of a legacy file. Name scopes separate the layers of a nested model."""
     for layer in file.texts("layer_names", root):
         group = f"{root}/{layer}" if root else layer
@@ -235,10 +234,10 @@ def _legacy(file: Hdf5, root: str) -> Iterator[Held]:
             scope = name.rpartition("/")[0]
             scopes.setdefault(scope, []).append((f"{group}/{name}", role_of(name)))
         for scope, entries in scopes.items():
-            yield Held(layer if len(scopes) == 1 else scope, "", tuple(entries))
+            yield FileLayer(layer if len(scopes) == 1 else scope, "", tuple(entries))
 
 
-def _in_order_of(units: Sequence[Block], held: Sequence[Held]) -> List[Held]:
+def _in_order_of(units: Sequence[Block], held: Sequence[FileLayer]) -> List[FileLayer]:
     """Return a file's layers, known by class and number, in the order of the net's."""
     left, ordered = list(held), []
     for unit in units:
@@ -249,7 +248,7 @@ def _in_order_of(units: Sequence[Block], held: Sequence[Held]) -> List[Held]:
     return ordered + left
 
 
-def _both_sides(file: Hdf5, units: Sequence[Block], held: Sequence[Held], why: str) -> str:
+def _both_sides(file: Hdf5, units: Sequence[Block], held: Sequence[FileLayer], why: str) -> str:
     """Return a message that lists the net's layers beside the file's, with their shapes."""
     left = [f"{unit.name} ({type(unit).__name__}: {_shapes_of(unit)})" for unit in units]
     right = [f"{layer.name} ({_arrays_of(layer, file)})" for layer in held]
@@ -258,7 +257,7 @@ def _both_sides(file: Hdf5, units: Sequence[Block], held: Sequence[Held], why: s
     return "\n".join([f"{file.path} does not fit the net: {why}. Net, and file:", *lines])
 
 
-def _arrays_of(layer: Held, file: Hdf5) -> str:
+def _arrays_of(layer: FileLayer, file: Hdf5) -> str:
     return ", ".join(f"{role} {_text(file.shape(where))}".strip() for where, role in layer.entries)
 
 

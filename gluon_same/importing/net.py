@@ -1,4 +1,4 @@
-"""The net of a loaded Keras model: a graph of blocks with Keras' names."""
+"""The net that an importer builds: a graph of named blocks with guards for its inputs."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -7,6 +7,8 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Un
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 from mxnet.ndarray import NDArray
+
+Shape = Tuple[Optional[int], ...]
 
 
 class Run(NamedTuple):
@@ -18,31 +20,23 @@ class Run(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Step that transposes an array."""
+    """Step that changes the axes of an array, without a block of its own."""
 
+    operator: str  # 'transpose' or 'reshape'
+    amounts: Tuple[int, ...]  # axes of the transpose, or shape of the reshape
+    inputs: Tuple[int, ...]
+    outputs: Tuple[int, ...]
+
+
+Step = Union[Run, Move]
+
+
+class LayerOutput(NamedTuple):
+    """Output of a layer in the file."""
+
+    key: str  # name of the layer, with '#1' for its second call
     slot: int
-    axes: Tuple[int, ...]
-    output: int
-
-
-class Widen(NamedTuple):
-    """Step that inserts axes of size 1 into a matrix."""
-
-    slot: int
-    shape: Tuple[int, ...]  # argument of MXNet's reshape
-    output: int
-
-
-Step = Union[Run, Move, Widen]
-Shape = Tuple[Optional[int], ...]
-
-
-class Shown(NamedTuple):
-    """Layer output that corresponds to one in Keras."""
-
-    key: str  # the layer's name, with '#1' for its second call
-    slot: int
-    order: Tuple[int, ...]  # Keras' axis for each axis of the array
+    axes: Tuple[int, ...]  # the file's axis for each axis of the array
 
 
 @dataclass(frozen=True)
@@ -54,33 +48,29 @@ class Plan:
     steps: Tuple[Step, ...]
     inputs: Tuple[int, ...]  # slots
     outputs: Tuple[int, ...]
-    shown: Tuple[Shown, ...]  # the outputs of layers
+    layer_outputs: Tuple[LayerOutput, ...]
     saved: Tuple[Shape, ...]  # input shapes of the saved model
-    fixed: Tuple[Shape, ...]  # the same, with None for sizes that may vary
-    made: Tuple[Shape, ...]  # output shapes, also with None
+    input_shapes: Tuple[Shape, ...]  # the same, with None for sizes that may vary
+    output_shapes: Tuple[Shape, ...]  # also with None
 
 
-class KerasNet(HybridBlock):
-    """Net loaded from a Keras model by :func:`gluon_same.keras.load_model`.
-
-    Children and parameters have Keras' layer names. The net receives one positional argument for each of
-    the model's inputs, and returns one output or a list of outputs.
+class ImportedNet(HybridBlock):
+    """Net from a model file.
 
     Parameters
     ----------
     blocks : dict of str to HybridBlock
-        Children by Keras' layer names.
+        Children by the names of layers in the file.
     plan : Plan
         Steps to run.
     prefix, params
         As for :class:`mxnet.gluon.HybridBlock`.
 
-
     Inputs:
-        - **\\*data**: channels first, unless the net was loaded with ``layout='NHWC'``.
+        - **\\*data**: one array for each of the model's inputs.
 
     Outputs:
-        - **out**: an array, or a list of arrays, in the same layout.
+        - **out**: an array, or a list of arrays.
     """
 
     def __init__(self, blocks: Dict[str, HybridBlock], plan: Plan, **kwargs: Any):
@@ -91,13 +81,13 @@ class KerasNet(HybridBlock):
 
     @property
     def layers(self) -> Mapping[str, HybridBlock]:
-        """Return the blocks by Keras' layer names."""
+        """Return the blocks by the names of layers in the file."""
         return MappingProxyType(self._children)
 
     @property
     def input_sizes(self) -> Tuple[Shape, ...]:
         """Return the sizes that each input requires, with None for sizes that may vary."""
-        return self.plan.fixed
+        return self.plan.input_shapes
 
     def forward(self, x: Any, *others: Any) -> Any:
         given = (x, *others)
@@ -123,13 +113,12 @@ class KerasNet(HybridBlock):
         """Run all steps and return the content of every slot."""
         slots = dict(zip(self.plan.inputs, inputs))
         for step in self.plan.steps:
+            given = [slots[slot] for slot in step.inputs]
             if isinstance(step, Run):
-                out = self._children[step.child](*(slots[slot] for slot in step.inputs))
-                slots.update(zip(step.outputs, [out] if len(step.outputs) == 1 else out))
-            elif isinstance(step, Move):
-                slots[step.output] = F.transpose(slots[step.slot], axes=step.axes)
+                out = self._children[step.child](*given)
             else:
-                slots[step.output] = F.reshape(slots[step.slot], shape=step.shape)
+                out = getattr(F, step.operator)(*given, step.amounts)
+            slots.update(zip(step.outputs, [out] if len(step.outputs) == 1 else out))
         return slots
 
     def _check_input(self, shape: Shape) -> None:
@@ -137,14 +126,12 @@ class KerasNet(HybridBlock):
         self._check_inputs([shape])
 
     def _check_inputs(self, given: Sequence[Shape]) -> None:
-        for index, (shape, fixed) in enumerate(zip(given, self.plan.fixed)):
-            same_rank = len(shape) == len(fixed)
-            if not same_rank or any(n not in (None, m) for n, m in zip(fixed, shape)):
+        for index, (shape, wanted) in enumerate(zip(given, self.plan.input_shapes)):
+            if not fits(shape, wanted):
                 which = "data" if len(self.plan.inputs) == 1 else f"input {index}"
-                wanted = ", ".join("any" if n is None else str(n) for n in fixed)
+                sizes = ", ".join("any" if n is None else str(n) for n in wanted)
                 raise ValueError(
-                    f"{which} of shape {tuple(shape)} does not fit {self.name}, which "
-                    f"requires ({wanted})"
+                    f"{which} of shape {tuple(shape)} does not fit {self.name}, which requires ({sizes})"
                 )
 
     def _why(self, given, error):
@@ -161,3 +148,8 @@ class KerasNet(HybridBlock):
             f"  ({name}): {block!r}".replace("\n", "\n  ") for name, block in self._children.items()
         ]
         return "\n".join([f"{type(self).__name__}(", *lines, ")"])
+
+
+def fits(shape: Sequence[Optional[int]], wanted: Sequence[Optional[int]]) -> bool:
+    """Return whether a shape has the wanted sizes, among which None allows any."""
+    return len(shape) == len(wanted) and all(m in (None, n) for n, m in zip(shape, wanted))

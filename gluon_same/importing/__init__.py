@@ -1,0 +1,1 @@
+"""What importers of model files share: the net they build, its stateless blocks, and their functions."""

@@ -1,0 +1,142 @@
+"""Registry that maps Keras' classes to the functions that build their blocks."""
+
+import functools
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+from mxnet.gluon import HybridBlock, Parameter
+
+from ...importing.block import Function
+from ..arguments import Arguments
+from ..values import Axes, Padding, Shape, Value, channels_first, keras_order
+
+#: Builders of layers, by Keras' class.
+BUILDERS: Dict[str, Callable[..., "Lowered"]] = {}
+
+#: Builders of functions of arrays, by name.
+OPERATIONS: Dict[str, Callable[..., "Lowered"]] = {}
+
+Assignments = Sequence[Tuple[Parameter, np.ndarray]]
+
+
+class Weight(NamedTuple):
+    """Weight of a layer in a file, and its destination."""
+
+    role: str  # end of Keras' name, such as 'kernel'
+    shape: Shape  # Keras' shape, with None for sizes not in the configuration
+    assign: Callable[[np.ndarray], Assignments]  # returns parameters and their values from the array
+    part: str = ""  # subgroup in wrappers and recurrent layers, for files with groups
+
+
+class Request(NamedTuple):
+    """Arguments of a builder."""
+
+    name: str  # name of the layer
+    class_name: str
+    arguments: Arguments
+    version: Tuple[int, int]  # version of the Keras that wrote the layer
+    trainable: bool
+    prefix: str  # prefix of the block's parameters
+    array_of: Callable[[], List[np.ndarray]]  # reads the layer's arrays, for custom layers
+    channels_first: Callable[[int], Axes] = channels_first  # axes of channels_first arrays, by rank
+    args: Sequence[Any] = ()  # arguments of the call, with a Value for each array
+    kwargs: Any = None
+
+    @property
+    def keras3(self) -> bool:
+        """Return whether Keras 3, not Keras 2, wrote the layer."""
+        return self.version >= (3, 0)
+
+    def function(self, function: Any, parameters: Any = None, **arguments: Any) -> Function:
+        """Return the block of a function with this layer's title and prefix."""
+        return Function(function, self.class_name, self.prefix, parameters, **arguments)
+
+
+class Lowered(NamedTuple):
+    """Result of a builder: a block, and how it connects."""
+
+    block: Optional[HybridBlock]  # None passes the single input through
+    axes: Optional[Axes]  # axes of the output; None for the first input's
+    input_axes: Tuple[Optional[Axes], ...] = ()  # None for any
+    rule: Optional[Callable[..., Shape]] = None  # output shape from the inputs'; None asks the block
+    weights: Tuple[Weight, ...] = ()
+    constants: Assignments = ()  # values from the configuration
+    folds: bool = False  # whether the block pads its input itself
+    nonnegative: bool = False
+    padding: Optional[Padding] = None  # pending padding of the output
+    more_axes: Tuple[Axes, ...] = ()  # axes of further outputs
+    inference_only: bool = False  # whether Keras differs in training
+
+
+def builds(*class_names: str, ndims: Sequence[int] = ()) -> Callable:
+    """Return a decorator that registers a builder for Keras' classes.
+
+    Parameters
+    ----------
+    *class_names : str
+    ndims : sequence of int
+        Numbers of spatial axes. The builder receives one as ``ndim``, and it replaces ``{}`` in names.
+    """
+
+    def register(builder):
+        for name in class_names:
+            for ndim in ndims:
+                _add(BUILDERS, name.format(ndim), functools.partial(builder, ndim=ndim))
+            if not ndims:
+                _add(BUILDERS, name, builder)
+        return builder
+
+    return register
+
+
+def computes(*names: str) -> Callable:
+    """Return a decorator that registers a builder for functions of arrays."""
+
+    def register(builder):
+        for name in names:
+            _add(OPERATIONS, name, builder)
+        return builder
+
+    return register
+
+
+def _add(table, name, builder):
+    if name in table:
+        raise ValueError(f"{name!r} has a builder already: {table[name]}")
+    table[name] = builder
+
+
+def elementwise(block: Optional[HybridBlock], axes: Optional[Axes] = None, **more: Any) -> Lowered:
+    """Return the result for a block that keeps the shape; ``axes`` None accepts any."""
+    return Lowered(block, axes, (axes,), lambda shape: shape, **more)
+
+
+def data_format(arguments: Arguments) -> str:
+    """Return a layer's ``data_format``."""
+    return arguments.word("data_format", ("channels_last", "channels_first"), "channels_last")
+
+
+def into(parameter: Parameter, *axes: int, reverse: Tuple[int, ...] = ()) -> Callable:
+    """Return a function that pairs a parameter with its array, after permuting the array's axes."""
+
+    def assign(array):
+        array = np.flip(array, reverse) if reverse else array
+        return [(parameter, array.transpose(axes) if axes else array)]
+
+    return assign
+
+
+def of_rank(value: Value, *ranks: int) -> Value:
+    """Return the input; raise if its rank is not one of these."""
+    if value.rank not in ranks:
+        wanted = " or ".join(map(str, ranks))
+        raise ValueError(f"its input of shape {value.shape} has {value.rank} axes, not {wanted}")
+    return value
+
+
+def spatial(request: Request, x: Value, ndim: int) -> Tuple[Tuple[int, ...], Axes]:
+    """Return the spatial axes of a layer's input, and its axes in MXNet; raise if its rank differs."""
+    rank = of_rank(x, ndim + 2).rank
+    if data_format(request.arguments) == "channels_last":
+        return tuple(range(1, rank - 1)), channels_first(rank)
+    return tuple(range(2, rank)), keras_order(rank)
