@@ -46,7 +46,7 @@ class Case(NamedTuple):
             paddings = [(0, 0)] * self.ndim
         elif self.mode in ("same", "same_lower"):
             paddings = [self.mode] * self.ndim
-        return tuple(map(Window, self.spans, self.stride, paddings, self.kernel))
+        return tuple(map(Window, self.spans, self.stride, paddings))
 
     @property
     def pads(self) -> Pairs:

@@ -2,7 +2,6 @@
 
 from typing import Any, Optional, Sequence, Tuple, Union
 
-import numpy as np
 from mxnet.gluon import HybridBlock, ParameterDict
 from mxnet.ndarray import NDArray
 
@@ -103,11 +102,7 @@ class _ZeroPadding(_Borders):
         return F.squeeze(planes, axis=axis)
 
     def _check_data(self, x):
-        if np.dtype(x.dtype).kind not in "fV":
-            raise TypeError(
-                f"data for {self.name} have dtype {np.dtype(x.dtype)}, which MXNet does not pad: give a "
-                "floating dtype"
-            )
+        arguments.check_floating(x.dtype, "padded")
 
     def _alias(self):
         return "zeropadding"
