@@ -120,12 +120,50 @@ def windows_of(
     spans = tuple(map(effective_kernel, kernel, call.get("dilate", (1,) * len(kernel))))
     pairs = normalize_padding(name, padding, spans, causal)
     paddings = (pairs,) * len(spans) if isinstance(pairs, str) else pairs
-    return tuple(map(Window, spans, call["stride"], paddings, kernel))
+    return tuple(map(Window, spans, call["stride"], paddings))
 
 
 def is_same(padding: Any) -> bool:
     """Return whether a padding argument is a SAME word, which sets the output size."""
     return isinstance(padding, str) and padding.lower() in ("same", "same_lower")
+
+
+def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str = "num_group") -> None:
+    """Raise an error for an array that MXNet cannot convolve, or convolves incorrectly.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the channels do not divide into the groups, if the dtype differs from that of the weight, or
+        if the channels come last on a CPU.
+    """
+    check_channels(data.shape, layout, groups, name)
+    given, wanted = np.dtype(data.dtype), np.dtype(dtype)
+    # Automatic mixed precision casts between float32, float16 and bfloat16, which is a structured dtype.
+    cast = all(each.kind == "V" or each in (np.float16, np.float32) for each in (given, wanted))
+    if given != wanted and not cast:
+        raise TypeError(f"data of {given} do not match a weight of {wanted}: cast one of the two")
+    if layout.endswith("C") and data.context.device_type == "cpu":
+        raise ValueError(
+            f"layout={layout!r} is not supported on a CPU: MXNet convolves channels last on GPUs only. "
+            f"Use {LAYOUTS[len(layout) - 2][0]!r}"
+        )
+
+
+def check_float64(dtype: Any, kernel: Ints, stride: Ints, dilate: Ints) -> None:
+    """Raise ValueError for a transposed convolution that MXNet cannot compute in float64."""
+    if np.dtype(dtype) != np.float64:
+        return
+    if len(kernel) == 3:
+        raise ValueError(
+            "a transposed convolution over 3 axes does not support float64: MXNet has no such operator "
+            "on a CPU. Use float32"
+        )
+    if max(stride) > 1 and any(d > 1 and k > 1 for d, k in zip(dilate, kernel)):
+        raise ValueError(
+            f"a transposed convolution with dilate={dilate} and stride={stride} does not support "
+            "float64: MXNet computes wrong numbers. Use float32, or set one of the two to 1"
+        )
 
 
 def check_transposed(padding: Any, **given: Ints) -> None:
@@ -175,10 +213,10 @@ def check_channels(shape: Tuple[int, ...], layout: str, count: int, name: str) -
         raise ValueError(f"data have {channels} channels, which is not a multiple of {name}={count}")
 
 
-def check_floating(dtype: Any) -> None:
-    """Raise TypeError if a pooling does not support the dtype of the data."""
+def check_floating(dtype: Any, done: str = "pooled") -> None:
+    """Raise TypeError if MXNet does not support the dtype of data that are pooled or padded."""
     if np.dtype(dtype).kind not in "fV":  # MXNet's bfloat16 is a structured dtype, of kind V
-        raise TypeError(f"data of {np.dtype(dtype)} cannot be pooled: give a floating dtype")
+        raise TypeError(f"data of {np.dtype(dtype)} cannot be {done}: give a floating dtype")
 
 
 def shape_of(name: str, value: Any) -> Ints:

@@ -10,10 +10,17 @@ from . import _mxnet  # noqa: F401  isort: skip  before mxnet
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
-import numpy as np
 
 from . import arguments, lowering
-from .arguments import Ints, check_floating, check_pooled, is_same, per_axis, windows_of
+from .arguments import (
+    check_convolved,
+    check_float64,
+    check_floating,
+    check_pooled,
+    is_same,
+    per_axis,
+    windows_of,
+)
 from .arrays import Shape, Size, check_kinds, classic, data_shape, keep_dtype
 from .lowering import Windows
 from .lowering.steps import one_channel
@@ -309,44 +316,6 @@ def pool(F: Any, data: Any, windows: Windows, call: Dict[str, Any], shape: Shape
     ones = F.ones_like(one_channel(F, data, layout.index("C")))
     share = plan.apply(keep_dtype(F), ones, layout, lambda x, own: operate(x, own, name=None))
     return restore(F.broadcast_div(out, share))
-
-
-def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str = "num_group") -> None:
-    """Raise an error for an array that MXNet cannot convolve, or convolves incorrectly.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the channels do not divide into the groups, if the dtype differs from that of the weight, or
-        if the channels come last on a CPU.
-    """
-    arguments.check_channels(data.shape, layout, groups, name)
-    given, wanted = np.dtype(data.dtype), np.dtype(dtype)
-    # Automatic mixed precision casts between float32, float16 and bfloat16, which is a structured dtype.
-    cast = all(each.kind == "V" or each in (np.float16, np.float32) for each in (given, wanted))
-    if given != wanted and not cast:
-        raise TypeError(f"data of {given} do not match a weight of {wanted}: cast one of the two")
-    if layout.endswith("C") and data.context.device_type == "cpu":
-        raise ValueError(
-            f"layout={layout!r} is not supported on a CPU: MXNet convolves channels last on GPUs only. "
-            f"Use {arguments.LAYOUTS[len(layout) - 2][0]!r}"
-        )
-
-
-def check_float64(dtype: Any, kernel: Ints, stride: Ints, dilate: Ints) -> None:
-    """Raise ValueError for a transposed convolution that MXNet cannot compute in float64."""
-    if np.dtype(dtype) != np.float64:
-        return
-    if len(kernel) == 3:
-        raise ValueError(
-            "a transposed convolution over 3 axes does not support float64: MXNet has no such operator "
-            "on a CPU. Use float32"
-        )
-    if max(stride) > 1 and any(d > 1 and k > 1 for d, k in zip(dilate, kernel)):
-        raise ValueError(
-            f"a transposed convolution with dilate={dilate} and stride={stride} does not support "
-            "float64: MXNet computes wrong numbers. Use float32, or set one of the two to 1"
-        )
 
 
 def _window(ndim, **given):

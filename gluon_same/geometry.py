@@ -280,7 +280,7 @@ def transposed_padding(
 
 
 class Window(NamedTuple):
-    """A window on one axis: its span in elements, its stride, its padding and its taps.
+    """A window on one axis: its span in elements, its stride and its padding.
 
     ``padding`` is a SAME word or a pair ``(before, after)``.
     """
@@ -288,7 +288,6 @@ class Window(NamedTuple):
     span: int
     stride: int
     padding: Any
-    taps: int = 1
 
     def at(self, size: Optional[int]) -> Optional[Tuple[int, int]]:
         """Return the padding at an input size, or at every size for None.

@@ -113,7 +113,7 @@ UNDER_A_FAKED_CACHE = """
             found.append(net(mx.sym.var("data")).tojson())
     for sizes in ((None, None), (224, 224), (400, 150)):
         for k, s in ((2, 1), (3, 2), (2, 2), (4, 1)):
-            windows = (Window(k, s, "same", k),) * 2
+            windows = (Window(k, s, "same"),) * 2
             found.append(repr(lowering.plan_convolution(windows, sizes, (3, 32))))
             found.append(repr(lowering.plan_pooling(windows, sizes, "max", False)))
     with contextlib.redirect_stdout(io.StringIO()) as out:

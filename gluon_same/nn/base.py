@@ -55,16 +55,14 @@ class Windowed(HybridBlock):
     def _pad_by(self, padding: PaddingLike) -> None:
         """Set the padding: in the arguments of the stock block if it supports it, else as windows."""
         known = operator_arguments(self)
-        found = arguments.windows_of("padding", padding, known, self._causal)
-        self._check_windows(found)
-        own: Any = tuple(window.padding for window in found)
-        windows: Optional[Windows] = found
-        if isinstance(padding, str):
-            own = padding.lower()
+        windows: Any = arguments.windows_of("padding", padding, known, self._causal)
+        self._check_windows(windows)
+        own: Any = tuple(window.padding for window in windows)
         if arguments.is_plain(padding):
             known["pad"] = tuple(before for before, _ in own)
             windows = own = None
         else:
+            own = padding.lower() if isinstance(padding, str) else own
             known["pad"] = repr(own)  # read by the stock ``__repr__`` only
         call = {name: value for name, value in known.items() if name in _CALL}
         # Gluon's __setattr__, which searches for blocks and parameters, is slow.

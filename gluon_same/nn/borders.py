@@ -2,7 +2,6 @@
 
 from typing import Any, Optional, Sequence, Tuple, Union
 
-import numpy as np
 from mxnet.gluon import HybridBlock, ParameterDict
 from mxnet.ndarray import NDArray
 
@@ -21,14 +20,8 @@ class _Borders(HybridBlock):
     _argument = ""  # name of the argument for the amounts
     _ndim = 0
 
-    def __init__(
-        self,
-        amounts: Amounts,
-        layout: Optional[str],
-        prefix: Optional[str],
-        params: Optional[ParameterDict],
-    ):
-        super().__init__(prefix=prefix, params=params)
+    def __init__(self, amounts: Amounts, layout: Optional[str], **given: Any) -> None:
+        super().__init__(**given)
         self._layout = arguments.check_layout(layout, self._ndim)
         self._amounts = _pairs(self._argument, amounts, self._ndim)
 
@@ -91,7 +84,7 @@ class _ZeroPadding(_Borders):
             If an argument is invalid; the message names it and what is allowed. When the layer is
             called, if the data have the wrong number of axes or an integer dtype.
         """
-        super().__init__(padding, layout, prefix, params)
+        super().__init__(padding, layout, prefix=prefix, params=params)
 
     def _apply(self, F, x):
         if self._ndim > 1:
@@ -103,11 +96,7 @@ class _ZeroPadding(_Borders):
         return F.squeeze(planes, axis=axis)
 
     def _check_data(self, x):
-        if np.dtype(x.dtype).kind not in "fV":
-            raise TypeError(
-                f"data for {self.name} have dtype {np.dtype(x.dtype)}, which MXNet does not pad: give a "
-                "floating dtype"
-            )
+        arguments.check_floating(x.dtype, "padded")
 
     def _alias(self):
         return "zeropadding"
@@ -145,7 +134,7 @@ class _Cropping(_Borders):
             called, if the data have the wrong number of axes, or if nothing would be left. A hybridized
             net that contains this block returns an empty array instead.
         """
-        super().__init__(cropping, layout, prefix, params)
+        super().__init__(cropping, layout, prefix=prefix, params=params)
 
     def _apply(self, F, x):
         cuts = tuple((before, after, False) for before, after in self._amounts)

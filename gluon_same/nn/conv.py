@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, NoReturn, Optional, Union
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import check_layout, groups, per_axis, whole
+from ..arguments import check_convolved, check_layout, groups, per_axis, whole
 from .base import IntOrInts, PaddingLike, Windowed
 from .checks import check_activation, check_initializer, refuse_unknown
 
@@ -52,7 +52,7 @@ class AnyConvolution(Windowed):
         """Raise an error for incompatible arguments."""
 
     def _check_data(self, x: Any) -> None:
-        functional.check_convolved(x, self._layout, self._call["num_group"], self.weight.dtype, "groups")
+        check_convolved(x, self._layout, self._call["num_group"], self.weight.dtype, "groups")
 
 
 class Convolution(AnyConvolution):

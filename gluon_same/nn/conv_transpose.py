@@ -5,7 +5,7 @@ from typing import Any, Dict, NoReturn, Optional
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import check_transposed, per_axis
+from ..arguments import check_float64, check_transposed, per_axis
 from .base import IntOrInts, PaddingLike
 from .conv import AnyConvolution, Initializer
 
@@ -99,7 +99,7 @@ class Transposed(AnyConvolution):
 
     def _convolve(self, F: Any, *inputs: Any) -> Any:
         window = {name: self._call[name] for name in ("kernel", "stride", "dilate")}
-        functional.check_float64(self.weight.dtype, **window)
+        check_float64(self.weight.dtype, **window)
         return functional.deconvolve(F, inputs, self._windows, self._call, self._data_shape, self.act)
 
 

@@ -95,7 +95,7 @@ class _Depthwise(Convolution):
     @property
     def params(self) -> Any:
         found = super().params
-        return _FirstAxisOpen(found) if vars(self).get("_any_channels") else found
+        return _FirstAxisFree(found) if vars(self).get("_any_channels") else found
 
     def forward(self, x: Any, *args: Any) -> Any:
         if isinstance(x, NDArray):
@@ -149,7 +149,7 @@ class _Depthwise(Convolution):
         return "depthwiseconv"
 
 
-class _FirstAxisOpen:
+class _FirstAxisFree:
     """A ParameterDict that creates parameters whose first axis is inferred later."""
 
     def __init__(self, parameters):
@@ -167,9 +167,9 @@ def _shape_of(x, ndim):
     """Infer the shape of a symbol, with 0 or -1 for sizes that are not known."""
     x = as_classic(x)
     attributes, unknown = x.attr_dict(), -1 if mx.util.is_np_shape() else 0
-    open_inputs = [name for name in x.list_inputs() if "__shape__" not in attributes.get(name, ())]
+    free = [name for name in x.list_inputs() if "__shape__" not in attributes.get(name, ())]
     try:
-        _, (shape,), _ = x.infer_shape_partial(**dict.fromkeys(open_inputs, (unknown,) * ndim))
+        _, (shape,), _ = x.infer_shape_partial(**dict.fromkeys(free, (unknown,) * ndim))
     except mx.MXNetError:  # an input of another rank
         return ()
     return shape or ()

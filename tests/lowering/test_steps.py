@@ -76,7 +76,7 @@ def test_padding_by_size_is_same_padding_at_every_size(layout, mode):
 
 def test_padding_by_size_passes_gradients_to_the_input_only():
     x, gradient = mx.nd.random.normal(shape=(1, 8, 6, 7)), mx.nd.zeros((1, 8, 6, 7))
-    window = Window(3, 2, "same", 3)
+    window = Window(3, 2, "same")
     symbol = PadBySize((window, window), ((0, 0), (0, 0))).apply(mx.sym, mx.sym.var("x"), "NCHW")
     bound = symbol.bind(mx.cpu(), {"x": x}, {"x": gradient})
     bound.forward(is_train=True)
@@ -97,7 +97,7 @@ def test_steps_describe_themselves():
         "drops the last 2 windows; reverses the axis",
     )
     assert Pad(((0, 1), (0, 0))).words() == ("lengthens the input by 1 at the end", "")
-    window = Window(3, 2, "same", 3)
+    window = Window(3, 2, "same")
     assert PadBySize((window, None), ((0, 0), (1, 0))).words() == (
         "pads the input by what its size requires when the graph runs",
         "lengthens the input by 1 at the start",

@@ -1,4 +1,5 @@
 import inspect
+import json
 
 import mxnet as mx
 import numpy as np
@@ -77,6 +78,37 @@ def test_activation_is_applied_last():
     plain = nn.Conv2D(2, 2, padding="same", params=net.params)
     np.testing.assert_array_equal(net(x).asnumpy(), plain(x).relu().asnumpy())
     assert "Activation(relu)" in repr(net)
+
+
+@pytest.mark.parametrize(
+    "kind, args, operator",
+    [
+        (nn.Conv2D, (2, 4, 1, "same"), "Convolution"),
+        (nn.Conv1D, (2, 3, 2, ((0, 1),)), "Convolution"),
+        (nn.Conv2DTranspose, (2, 4, 1, "same_lower"), "Deconvolution"),
+        (nn.DepthwiseConv2D, (3, 2, "same"), "Convolution"),
+    ],
+)
+@pytest.mark.parametrize("activation", ["relu", "sigmoid", "softrelu", "softsign", "tanh"])
+def test_activation_directly_follows_the_operator(kind, args, operator, activation):
+    net = layer(kind, *args, activation=activation, in_channels=3, prefix="with_")
+    plain = kind(*args, in_channels=3, params=net.params)
+    operators = [node["op"] for node in json.loads(net(mx.sym.var("data")).tojson())["nodes"]]
+    assert operators[operators.index(operator) + 1] == "Activation" != operators[-1]
+    x = mx.nd.random.normal(shape=(2, 3, 7, 6)[: 2 + len(net._windows)])
+    want = mx.nd.Activation(plain(x), act_type=activation).asnumpy()
+    for hybridize in (False, True):
+        net.hybridize(hybridize)
+        np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_activation_in_numpy_mode(numpy_mode):
+    net = layer(nn.Conv2D, 2, 2, padding="same", activation="relu", in_channels=3)
+    x = mx.np.ones((1, 3, 5, 5))
+    for hybridize in (False, True):
+        net.hybridize(hybridize)
+        out = net(x)
+        assert isinstance(out, mx.np.ndarray) and out.shape == (1, 2, 5, 5) and out.min() >= 0
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
