@@ -23,11 +23,11 @@ from . import _compat  # noqa: F401  prepares for the import of mxnet, and so mu
 
 if TYPE_CHECKING:
     from . import functional, geometry, keras, keras_backend, model_zoo, nn, onnx
+    from .converting import to_same
     from .deployment.deploy import deploy
     from .picture.explain import explain
     from .specializing import specialize
     from .summaries import summary
-    from .converting import to_same
 
 __version__ = "0.2.0"
 __all__ = [

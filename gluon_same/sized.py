@@ -115,7 +115,9 @@ class Sized(SymbolBlock):
     def _run(self, given: Sequence[mx.nd.NDArray]) -> List[mx.nd.NDArray]:
         context = given[0].context
         operator, sources = self._operator(mx.autograd.is_training())
-        values = [given[at] if isinstance(at, int) else self._value(at, given, context) for at in sources]
+        values = [
+            given[at] if isinstance(at, int) else self._value(at, given, context) for at in sources
+        ]
         if self._callback:
             operator._register_op_hook(self._callback, self._monitor_all)
         if self.report is None:

@@ -84,7 +84,9 @@ class Trace:
         self.shapes = dict(zip(names, shapes))
         clash = self.shapes.keys() & set(net.collect_params().keys())
         if clash:
-            raise ValueError(f"a parameter of {net.name} is named {min(clash)!r} like an input: rename it")
+            raise ValueError(
+                f"a parameter of {net.name} is named {min(clash)!r} like an input: rename it"
+            )
         self.unknown: Set[str] = set()
         self.free, self.sized, self.fixed = True, sized, False
         self.received: Dict[Windowed, Optional[Shape]] = {}

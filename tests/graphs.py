@@ -3,8 +3,8 @@
 import mxnet as mx
 import numpy as np
 
-from gluon_same.graph import Graph
 from gluon_same.deployment.running import error, outputs
+from gluon_same.graph import Graph
 
 
 def graph_of(symbol, *shapes):

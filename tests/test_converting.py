@@ -220,7 +220,9 @@ def test_numpy_mode(numpy_mode):
 def test_a_layer_with_its_own_computation_is_refused_and_nothing_changes(kind):
     net = stock.HybridSequential()
     net.add(stock.MaxPool2D(3, 2, 1), kind(4, 3, 2, 1))
-    words = f"'1' is a {kind.__name__}, which overrides hybrid_forward of Conv2D: .* returns False for '1'"
+    words = (
+        f"'1' is a {kind.__name__}, which overrides hybrid_forward of Conv2D: .* returns False for '1'"
+    )
     with pytest.raises(ValueError, match=words):
         to_same(net)
     assert windowed(net[0]) is None

@@ -49,7 +49,9 @@ def test_a_crop_moves_behind_elementwise_operators(function, rules):
     assert found[0] == "Convolution" and found[-1] == "slice" and len(found) == 3
 
 
-@pytest.mark.parametrize("begin, end", [((1, 1), (None, None)), ((None, None), (-1, -1)), ((1, 0), (12, 13))])
+@pytest.mark.parametrize(
+    "begin, end", [((1, 1), (None, None)), ((None, None), (-1, -1)), ((1, 0), (12, 13))]
+)
 def test_crops_at_both_ends_move(begin, end):
     assert order(F.relu(convolved(begin=begin, end=end))) == ["Convolution", "relu", "slice"]
 
@@ -83,7 +85,11 @@ def test_a_crop_stays_before_other_operators_and_where_it_is_used_twice(make):
 
 def test_a_crop_of_channels_or_of_much_stays():
     y = F.Convolution(X, kernel=(1, 1), num_filter=3)
-    for begin, end in (((None, 1, 1, 1), (None,) * 4), ((None, None, 8, 8), (None,) * 4), ((1,), (None,))):
+    for begin, end in (
+        ((None, 1, 1, 1), (None,) * 4),
+        ((None, None, 8, 8), (None,) * 4),
+        ((1,), (None,)),
+    ):
         found = order(F.relu(F.slice(y, begin=begin, end=end)))
         assert found == ["Convolution", "slice", "relu"]
     stepped = F.slice(y, begin=(None,) * 4, end=(None,) * 4, step=(1, 1, 2, 2))
@@ -136,7 +142,9 @@ def test_random_windows(seed):
     if before_convolution:
         x = F.Pad(x, mode="constant", pad_width=(0, 0, 0, 0, *(n for pair in pads for n in pair)))
     window = dict(kernel=kernel, num_filter=4, stride=ints(1, 2), no_bias=choose.random() < 0.5)
-    y = F.Convolution(x, **window, pad=ints(0, 1) if before_convolution else tuple(k // 2 for k in kernel))
+    y = F.Convolution(
+        x, **window, pad=ints(0, 1) if before_convolution else tuple(k // 2 for k in kernel)
+    )
     if not before_convolution:
         y = F.slice(
             y,
@@ -212,7 +220,9 @@ def test_what_a_slice_drops_is_read_from_its_shapes():
     def look(graph, node):
         found.append(crops.crop_of(graph, node))
 
-    Graph(F.slice(X, begin=(None, None, 1, 2), end=(None, None, -2, 8)), {}, {"data0": SHAPE}).rewrite(look)
+    Graph(F.slice(X, begin=(None, None, 1, 2), end=(None, None, -2, 8)), {}, {"data0": SHAPE}).rewrite(
+        look
+    )
     Graph(F.slice(X, begin=(0, 0, 1), end=(2, 4, 12)), {}, {"data0": SHAPE}).rewrite(look)
     Graph(F.relu(X), {}, {"data0": SHAPE}).rewrite(look)
     Graph(F.slice(X, begin=(1, 0), end=(2, 4)), {}, {"data0": SHAPE}).rewrite(look)

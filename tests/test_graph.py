@@ -4,8 +4,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from gluon_same.graph import Graph
 from gluon_same.deployment.running import outputs
+from gluon_same.graph import Graph
 from graphs import graph_of, operators, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")

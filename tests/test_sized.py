@@ -237,7 +237,9 @@ def test_a_graph_for_every_size_that_does_not_exist_is_not_exported(tmp_path):
     net.add(nn.MaxPool2D(99, 98, padding="same"))
     block = specialize(net)
     block(normal((1, 2, 200, 201)))
-    with pytest.raises(ValueError, match=r"no graph for every size.*specialize\(net, \(1, 2, 200, 201\)\)"):
+    with pytest.raises(
+        ValueError, match=r"no graph for every size.*specialize\(net, \(1, 2, 200, 201\)\)"
+    ):
         block.export(str(tmp_path / "net"))
 
 
@@ -288,11 +290,17 @@ def test_a_larger_net_trains_through_the_block(net, make):
     outer = nn.HybridSequential()
     outer.add(make(net), nn.Dense(2))
     outer[1].initialize()
-    before = {name: p.data().copy() for name, p in net.collect_params().items() if outer(normal(SHAPE)) is not None}
+    before = {
+        name: p.data().copy()
+        for name, p in net.collect_params().items()
+        if outer(normal(SHAPE)) is not None
+    }
     outer.hybridize()
     assert set(net.collect_params()) <= set(outer.collect_params())
     train(outer, outer.collect_params(), 2)
-    assert all(abs(p.data() - before[name]).max().asscalar() > 0 for name, p in net.collect_params().items())
+    assert all(
+        abs(p.data() - before[name]).max().asscalar() > 0 for name, p in net.collect_params().items()
+    )
 
 
 def test_parts_of_a_net_that_is_not_hybrid(net):

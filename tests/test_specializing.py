@@ -285,7 +285,9 @@ def test_numpy_mode(numpy_mode):
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 def test_a_net_that_was_cast(dtype):
     net = nn.HybridSequential()
-    net.add(nn.MaxPool2D(3, 2, "same"), nn.Dense(3) if dtype == "float64" else nn.MaxPool2D(2, 1, "same"))
+    net.add(
+        nn.MaxPool2D(3, 2, "same"), nn.Dense(3) if dtype == "float64" else nn.MaxPool2D(2, 1, "same")
+    )
     net.initialize()
     net.cast(dtype)
     x = normal((2, 3, 9, 8)).astype(dtype)

@@ -5,8 +5,8 @@ from typing import Optional
 import mxnet as mx
 import numpy as np
 
-from .fold_batchnorm import LAYERS
 from ..graph import Entry, Graph, Node
+from .fold_batchnorm import LAYERS
 
 #: Operators that accept both dtypes, provided all inputs have the same one.
 EITHER = {"Pooling", "Concat", "elemwise_add", "clip"}

@@ -4,9 +4,9 @@ from typing import Optional
 
 import numpy as np
 
+from ..graph import Entry, Graph, Node
 from .activations import TO_FIRST, TO_LAST
 from .fold_batchnorm import weights_of, with_weights
-from ..graph import Entry, Graph, Node
 
 #: Maximum number of concatenated inputs that are convolved separately.
 MOST_PARTS = 4

@@ -5,9 +5,9 @@ from typing import Callable, List, Optional
 
 import mxnet as mx
 
+from ..graph import Entry, Graph, Node
 from .clean import drop_identity
 from .gates import BEFORE_FUSION, GRADIENT, can_fail, fail_without_onednn
-from ..graph import Entry, Graph, Node
 
 #: MXNet's name for the fusion backend.
 BACKEND = "MKLDNN"

@@ -8,8 +8,8 @@ import numpy as np
 from mxnet.contrib import quantization
 
 from ..arrays import in_thread
-from .fuse import shield
 from ..graph import Graph
+from .fuse import shield
 from .running import quiet
 
 #: Maximum number of calibration batches.

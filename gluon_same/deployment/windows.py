@@ -4,8 +4,8 @@ from typing import Optional
 
 import numpy as np
 
-from .fold_batchnorm import weights_of, with_weights
 from ..graph import Entry, Graph, Node
+from .fold_batchnorm import weights_of, with_weights
 
 
 def grow_kernel(graph: Graph, node: Node) -> Optional[Entry]:

@@ -62,7 +62,9 @@ def test_what_keras_does_not_train_has_no_gradient(path):
     }
 
 
-@pytest.mark.parametrize("form", ["hybridized", "specialized", "every size", "saved", "exported", "copied"])
+@pytest.mark.parametrize(
+    "form", ["hybridized", "specialized", "every size", "saved", "exported", "copied"]
+)
 def test_every_form_gives_the_same_numbers(path, tmp_path, form):
     net = load_model(path)
     expected = net(X).asnumpy()
