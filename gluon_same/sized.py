@@ -307,8 +307,8 @@ class EverySize(HybridBlock):
         trace = Trace(self._net, shapes, sized=False)
         if trace.fixed:
             raise ValueError(
-                f"{self.name} has no graph for every size that supports inputs of shape {list(shapes)}: "
-                f"export gluon_same.specialize(net, {', '.join(map(str, shapes))}), or call it at another size"
+                f"{self.name} has no graph for every size that supports inputs of shape "
+                f"{list(shapes)}: export gluon_same.specialize(net, {', '.join(map(str, shapes))})"
             )
         graph = trace.symbol()
         there = set(graph.list_inputs())

@@ -93,7 +93,7 @@ class Trace:
         self._running: List[Block] = []
         try:
             try:
-                # The graph for every size has the shapes of that for each size, and one inference finds all.
+                # The graph for every size has the shapes of each size's, and one inference finds all.
                 self._run(None)
             except mx.MXNetError:  # it does not support a map that is smaller than a kernel
                 self.fixed, self._running = True, []
