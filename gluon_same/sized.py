@@ -172,8 +172,8 @@ class Sized(SymbolBlock):
                 or any(want not in (None, has) for want, has in zip(expected, shape))
             ):
                 raise ValueError(
-                    f"{self.name} is {DONE[self._verb]} for inputs of shape {_written(expected)} and received "
-                    f"{shape}: call gluon_same.{self._verb}(net, {shape}), or "
+                    f"{self.name} is {DONE[self._verb]} for inputs of shape {_written(expected)} and "
+                    f"received {shape}: call gluon_same.{self._verb}(net, {shape}), or "
                     f"gluon_same.{self._verb}(net) for a block that serves every size"
                 )
 
@@ -225,7 +225,8 @@ class Sized(SymbolBlock):
 
     def optimize_for(self, *_: Any, **__: Any) -> None:
         raise ValueError(
-            f"{self.name} is {DONE[self._verb]}: call optimize_for of the net itself, or gluon_same.deploy"
+            f"{self.name} is {DONE[self._verb]}: call optimize_for of the net itself, "
+            "or gluon_same.deploy"
         )
 
     def save(self, prefix: str) -> None:

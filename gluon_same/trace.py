@@ -95,7 +95,8 @@ class Trace:
             try:
                 # The graph for every size has the shapes of each size's, and one inference finds all.
                 self._run(None)
-            except mx.MXNetError:  # it does not support a map that is smaller than a kernel
+            except (mx.MXNetError, ValueError):
+                # It does not support a map that is smaller than a kernel, nor unknown channels.
                 self.fixed, self._running = True, []
                 self._run(None)
             if (sized or change) and any(map(windowed, self.blocks)):
