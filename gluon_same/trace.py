@@ -94,7 +94,8 @@ class Trace:
             try:
                 # One inference of the graph for every size finds all shapes.
                 self._run(None)
-            except mx.MXNetError:  # it does not support a map that is smaller than a kernel
+            except (mx.MXNetError, ValueError):
+                # It does not support maps smaller than a kernel, unknown channels or large strides.
                 self.fixed, self._running = True, []
                 self._run(None)
             if (sized or change) and any(map(windowed, self.blocks)):
@@ -215,7 +216,7 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
             block._check_input(infer(inputs[:1], trace.shapes)[0])
         if layer is not None:
             size = trace.received[layer] = sizes[layer].popleft() if sizes else None
-            if sizes is None and (trace.fixed or not layer._fits_every_size):
+            if sizes is None and trace.fixed:
                 with suppress(mx.MXNetError, ValueError):  # inside of a loop, nothing can be inferred
                     (size,) = infer(inputs, trace.shapes)
             elif not trace.sized:

@@ -373,7 +373,9 @@ def test_another_size_is_refused(net, hybridize, other):
     block = specialize(net, SHAPE)
     block.hybridize(hybridize)
     block(mx.nd.ones(SHAPE))
-    words = r"specialized for inputs of shape \(any, 3, 32, 33\) and received .*: call gluon_same.specialize\(net"
+    words = (
+        r"specialized for inputs of shape \(any, 3, 32, 33\) and received .*: call gluon_same.specialize"
+    )
     with pytest.raises(ValueError, match=words):
         block(mx.nd.ones(other))
 

@@ -8,7 +8,6 @@ from mxnet.ndarray import NDArray
 from .. import arguments
 from ..arguments import Ints
 from ..lowering import Windows
-from ..lowering.plan import MOST_PHASES
 
 #: One int for all axes, or one for each.
 IntOrInts = Union[int, Sequence[int]]
@@ -83,11 +82,6 @@ class Windowed(HybridBlock):
         if self._in_shape is not None:
             arguments.check_rank(self._in_shape, self._layout, f"data for {self.name}")
         return self._in_shape
-
-    @property
-    def _fits_every_size(self) -> bool:
-        """Whether the layer has a graph for every size."""
-        return max(self._call["stride"]) <= MOST_PHASES
 
     def _check_windows(self, windows: Windows) -> None:
         """Raise an error for windows that do not fit the other arguments."""

@@ -116,10 +116,6 @@ class _Depthwise(Convolution):
         self._fix_channels(self._known_channels() or self._channels_of(x))
         return super().hybrid_forward(F, x, weight, bias)
 
-    @property
-    def _fits_every_size(self) -> bool:
-        return bool(self._known_channels()) and super()._fits_every_size
-
     def _known_channels(self):
         return max(self.weight.shape[0], 0) // self._multiplier
 

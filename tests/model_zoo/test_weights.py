@@ -70,7 +70,8 @@ def hybridized(net):
 
 def specialized(net):
     net.initialize()
-    return specialize(net, (1, 3, 8, 9))
+    specialize(net, (1, 3, 8, 9))(mx.nd.ones((1, 3, 8, 9)))
+    return net
 
 
 @pytest.mark.parametrize("minor", [1, 2, 5])
@@ -84,6 +85,15 @@ def test_reads_both_headers_into_a_net_of_any_state(state, minor, path, layers):
     other = ready(make_net())
     load_darknet_weights(other, str(path))
     np.testing.assert_allclose(net(x).asnumpy(), other(x).asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_specialized_block_has_the_weights_of_its_net(path, layers):
+    path.write_bytes(file_of(layers, 2))
+    net, x = ready(make_net()), mx.nd.random.uniform(shape=(1, 3, 8, 9))
+    block = specialize(net, x.shape)
+    block(x)
+    load_darknet_weights(net, path)
+    np.testing.assert_allclose(block(x).asnumpy(), net(x).asnumpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_reads_the_whole_detector(tmp_path):
