@@ -110,7 +110,7 @@ def crop_before_pooling(graph: Graph, node: Node, normalized: bool = False) -> O
     cuts = []
     for k, s, d, own, n, *pair in zip(*window, size[2:], width[4::2], width[5::2]):
         padding = pair[0] + own, pair[1] + own
-        cuts.append(crop_axis(Window(d * (k - 1) + 1, s, padding, k), n, padding))
+        cuts.append(crop_axis(Window(d * (k - 1) + 1, s, padding), n, padding))
     pads, *crop = zip(*cuts)
     if not _reaches_pooling(graph, node, list(zip(*crop)), normalized):
         return None

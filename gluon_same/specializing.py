@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Sequence, Union
 
+import numpy as np
 from mxnet.gluon import Block
 
 from . import crops
@@ -75,8 +76,10 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     if not input_shapes:
         return EverySize(net, partial(specialize), graphs)
     trace = Trace(net, [shape_of("input shape", shape) for shape in input_shapes])
-    training = Graph(trace.symbol(), inputs=trace.shapes)
+    training, free = Graph(trace.symbol(), inputs=trace.shapes), trace.free
     for node in training.nodes():
+        # MXNet does not check the number of elements, and would read beyond the input's memory.
+        free = free and not (node.op == "Reshape" and np.min(node.get("shape") or 0) > 0)
         for name in ("__dtype__", "__init__"):  # those of the parameter may change
             node.attrs.pop(name, None)
     inference = training.copy()
@@ -87,7 +90,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     block = Sized(
         (net.name, net.prefix),
         {key: graph.symbol() for key, graph in graphs_of.items()},
-        {name: (None if trace.free else n, *rest) for name, (n, *rest) in trace.shapes.items()},
+        {name: (None if free else n, *rest) for name, (n, *rest) in trace.shapes.items()},
         net._collect_params_with_prefix(),
         structure=trace.structure,
     )

@@ -22,7 +22,7 @@ def public():
         "gluon_same",
         *(m.name for m in pkgutil.walk_packages(gluon_same.__path__, "gluon_same.")),
     ]:
-        if name.endswith("__main__") or name.startswith(("gluon_same.lowering", "gluon_same.advice")):
+        if name.endswith("__main__") or name.startswith("gluon_same.lowering"):
             continue
         module = importlib.import_module(name)
         names = getattr(module, "__all__", ())

@@ -90,7 +90,6 @@ def test_no_imports_run_in_a_circle():
         "import gluon_same.geometry",
         "from gluon_same import explain; print(explain(13, 2))",
         "import gluon_same.lowering",
-        "import gluon_same.advice.frameworks",
     ],
 )
 def test_mxnet_is_not_imported(program):

@@ -6,6 +6,7 @@ import mxnet as mx
 import pytest
 from mxnet.gluon import Block, HybridBlock
 
+import keras_nets
 from gluon_same import model_zoo, nn, to_same
 from gluon_same.trace import Trace, nest, structure_of
 from small_nets import blocks_of, make_net, normal, operators_of, same
@@ -171,7 +172,7 @@ def test_structures_and_results_of_any_nesting():
             r"gamma has shape \(4,\), and these inputs require",
         ),
         (nn.Flatten(), [(1, 3), (1, 3)], "give the shapes of all its inputs"),
-        (model_zoo.keras_cnn(), [(1, 3, 33, 33)], "does not fit"),
+        (keras_nets.keras_cnn(), [(1, 3, 33, 33)], "does not fit"),
     ],
 )
 def test_what_does_not_fit_is_named_in_one_line(net, shapes, words):

@@ -1,4 +1,4 @@
-"""Plans, and the steps that they consist of. Both can be applied to data and described in words.
+"""Plans, and the steps that they consist of. Both can be applied to data.
 
 All operators of the steps have CPU and GPU kernels for every floating dtype.
 """
@@ -9,7 +9,6 @@ from ..arguments import Ints, Pairs
 from ..geometry import Window
 
 #: A description for each axis; empty where a step leaves the axis as it is.
-Words = Tuple[str, ...]
 
 
 class Operator(NamedTuple):
@@ -38,12 +37,6 @@ class Plan(NamedTuple):
         """Return whether a step lengthens the input before the operator."""
         return any(hasattr(step, "amounts") for step in self.before)
 
-    def words(self) -> Words:
-        """Describe in words what is done to each axis."""
-        own = tuple(f"pads both ends by {n}" if n else "" for n in self.operator.pad)
-        said = [*(step.words() for step in self.before), own, *(step.words() for step in self.after)]
-        return tuple("; ".join(filter(None, axis)) or "needs no padding" for axis in zip(*said))
-
     def apply(self, F: Any, x: Any, layout: str, operate: Callable[[Any, Operator], Any]) -> Any:
         """Apply the plan to data; ``operate`` applies the operator."""
         data = x
@@ -67,15 +60,6 @@ class Slice(NamedTuple):
         steps = {} if set(step) == {1} else {"step": step}
         return F.slice(x, begin=begin, end=end, **steps)
 
-    def words(self) -> Words:
-        return tuple(
-            "; ".join(
-                [_dropped(n, end) for n, end in ((lead, "first"), (trail, "last")) if n]
-                + (["reverses the axis"] if reverse else [])
-            )
-            for lead, trail, reverse in self.cuts
-        )
-
 
 class CutToSize(NamedTuple):
     """Drop the last outputs on axes whose number of outputs depends on the size when the graph runs."""
@@ -95,9 +79,6 @@ class CutToSize(NamedTuple):
         like = F.slice(like, begin=begin, end=[None] * len(layout), step=step)
         return F.slice_like(x, like, axes=axes)
 
-    def words(self) -> Words:
-        return tuple("" if first is None else "drops windows beyond the end" for first in self.firsts)
-
 
 class Pad(NamedTuple):
     """Lengthen the axes with ``Pad``, by zeros or by copies of the outermost elements.
@@ -115,9 +96,6 @@ class Pad(NamedTuple):
     def _pad(self, F, x, amounts):
         width = (0, 0, 0, 0, *(n for pair in amounts for n in pair))
         return F.Pad(x, mode="edge" if self.edge else "constant", pad_width=width)
-
-    def words(self) -> Words:
-        return tuple(_lengthened(*pair) for pair in self.amounts)
 
 
 class PadBySize(NamedTuple):
@@ -147,12 +125,6 @@ class PadBySize(NamedTuple):
             like = F.broadcast_add(like, line)
         moved = tuple(axis for axis, (window, _) in enumerate(axes, 2) if window is not None)
         return reverse.apply(F, F.slice_like(x, like, axes=moved), layout)
-
-    def words(self) -> Words:
-        by_size = "pads the input by what its size requires when the graph runs"
-        return tuple(
-            _lengthened(*pair) if w is None else by_size for w, pair in zip(self.windows, self.amounts)
-        )
 
 
 def _generous(window):
@@ -219,12 +191,3 @@ def _bounds(lead, trail, reverse):
     if reverse:
         return (-trail - 1 if trail else None), (lead - 1 if lead else None), -1
     return (lead or None), (-trail if trail else None), 1
-
-
-def _dropped(count, end):
-    return f"drops the {end} window" if count == 1 else f"drops the {end} {count} windows"
-
-
-def _lengthened(front, tail):
-    ends = [f"{n} at the {end}" for n, end in ((front, "start"), (tail, "end")) if n]
-    return f"lengthens the input by {' and '.join(ends)}" if ends else ""

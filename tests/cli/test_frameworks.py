@@ -6,9 +6,9 @@ import re
 import mxnet as mx
 import numpy as np
 import pytest
+import stand_ins
 
 import reference
-import stand_ins
 from gluon_same import nn
 from gluon_same.cli.frameworks import Layer, lines
 from gluon_same.picture.explain import explain

@@ -89,16 +89,3 @@ def test_one_channel_returns_the_first_channel_of_the_first_sample():
     x = data("NCHW", 4)
     np.testing.assert_array_equal(one_channel(mx.nd, x, 1).asnumpy(), x.asnumpy()[:1, :1])
     assert one_channel(mx.nd, data("NHWC", 4), 3).shape == (1, 5, 6, 1)
-
-
-def test_steps_describe_themselves():
-    assert Slice(((1, 0, False), (0, 2, True))).words() == (
-        "drops the first window",
-        "drops the last 2 windows; reverses the axis",
-    )
-    assert Pad(((0, 1), (0, 0))).words() == ("lengthens the input by 1 at the end", "")
-    window = Window(3, 2, "same")
-    assert PadBySize((window, None), ((0, 0), (1, 0))).words() == (
-        "pads the input by what its size requires when the graph runs",
-        "lengthens the input by 1 at the start",
-    )
