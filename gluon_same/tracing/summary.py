@@ -159,7 +159,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
         rows.append(
             Row(
                 _short_name(block, net),
-                plain_class(type(block)).__name__,
+                getattr(block, "layer_type", plain_class(type(block)).__name__),
                 *_window(block),
                 inferred.of(inputs),
                 inferred.of(outs),
