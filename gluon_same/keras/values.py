@@ -127,9 +127,6 @@ def resized(shape: Shape, axes: Sequence[int], size: Callable[..., int], *values
     return tuple(new)
 
 
-def replaced(shape: Shape, axes: Sequence[int], sizes: Sequence[Optional[int]]) -> Shape:
-    """Return a shape with some axes' sizes replaced."""
-    new = list(shape)
-    for axis, size in zip(axes, sizes):
-        new[axis] = size
-    return tuple(new)
+def replaced(shape: Shape, axis: int, size: Optional[int]) -> Shape:
+    """Return a shape with another size on one axis, counted from the first."""
+    return (*shape[:axis], size, *shape[axis + 1 :])

@@ -48,7 +48,7 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
     def rule(*shapes: Shape) -> Shape:
         sizes = all_known([shape[axis] for shape in shapes])
         total = None if sizes is None else sum(sizes)
-        others = zip(*(replaced(shape, [axis], [total]) for shape in shapes))
+        others = zip(*(replaced(shape, axis, total) for shape in shapes))
         return tuple(agreed(each, shapes) for each in others)
 
     block = request.function("concat", dim=axes.index(axis))
