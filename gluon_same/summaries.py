@@ -150,7 +150,7 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
         rows.append(
             Row(
                 _short_name(block, net),
-                type(block).__name__,
+                getattr(block, "layer_type", type(block).__name__),
                 *_window(block),
                 trace.shapes_of(inputs),
                 trace.shapes_of(outputs),

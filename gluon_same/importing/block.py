@@ -5,13 +5,14 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
+from ..arguments import MOST
 from ..arrays import flat
 
 Shape = Tuple[Optional[int], ...]
 
 #: Trial values for unknown sizes, which show the output sizes that depend on them. Both are multiples of
-#: 1 to 10, because some blocks divide an axis.
-_TRIED = (2520, 5040)
+#: 1 to 8, because some blocks divide an axis.
+_TRIED = (840, 1680)
 
 
 class Function(HybridBlock):
@@ -42,7 +43,7 @@ class Function(HybridBlock):
         super().__init__(prefix=prefix)
         self._function = function
         self._arguments = arguments
-        self.title = title
+        self.layer_type = title  # tables show it in place of the class
         for name, kwargs in (parameters or {}).items():
             setattr(self, name, self.params.get(name, **kwargs))
 
@@ -54,12 +55,12 @@ class Function(HybridBlock):
     def __repr__(self) -> str:
         name = self._function if isinstance(self._function, str) else self._function.__name__
         given = [f"{key}={value}" for key, value in self._arguments.items()]
-        return f"{self.title}({', '.join([name, *given])})"
+        return f"{self.layer_type}({', '.join([name, *given])})"
 
 
 def title_of(block: HybridBlock) -> str:
     """Return the name of a block's class, or the title of a function."""
-    return getattr(block, "title", type(block).__name__)
+    return getattr(block, "layer_type", type(block).__name__)
 
 
 def output_shapes(block: HybridBlock, *inputs: Sequence[Shape]) -> List[List[Shape]]:
@@ -73,14 +74,16 @@ def output_shapes(block: HybridBlock, *inputs: Sequence[Shape]) -> List[List[Sha
 
     Raises
     ------
-    mxnet.MXNetError
-        If the shapes do not fit the block.
+    mxnet.MXNetError, ValueError
+        If the shapes do not fit the block, or are too large for MXNet.
     """
     names = [f"data{i}" for i in range(len(inputs[0]))]
     group = mx.sym.Group(flat(block(*map(mx.sym.var, names))))
 
     def at(shapes, size):
         known = {name: tuple(size if n is None else n for n in s) for name, s in zip(names, shapes)}
+        if any(n > MOST for shape in known.values() for n in shape):
+            raise ValueError(f"inputs of shapes {list(shapes)} are too large for MXNet")
         return group.infer_shape_partial(**known)[1]
 
     found = [[at(shapes, size) for size in _TRIED] for shapes in inputs]

@@ -308,6 +308,12 @@ def pad_axes(F: Any, x: Any, pairs: Sequence[Tuple[int, int]], value: float) -> 
     return x
 
 
+def global_pool(F: Any, x: Any, kind: str, ndim: int, keepdims: bool) -> Any:
+    """Pool channels-first data over all spatial axes, and drop these axes unless ``keepdims``."""
+    y = F.Pooling(x, kernel=(1,) * ndim, pool_type=kind, global_pool=True)
+    return y if keepdims else F.flatten(y)
+
+
 def resize(F: Any, x: Any, size: Tuple[int, int]) -> Any:
     """Interpolate images to a size. Positions refer to the centers of pixels."""
     return F.contrib.BilinearResize2D(x, height=size[0], width=size[1], align_corners=False)

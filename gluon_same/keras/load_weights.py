@@ -15,11 +15,12 @@ from ..arguments import shape_of
 from ..trace import Trace
 from .config import parse
 from .files import Opened, opened
-from .graph import Model, role_of
+from .graph import Model
 from .hdf5 import Hdf5
+from .layers import Weight
 from .matching import FileLayer, fits, kinds_of, units_of, weights_of
 from .parameters import Assign
-from .weights import Grouped, legacy_root, number_of
+from .weights import Grouped, Legacy, legacy_root, number_of
 
 __all__ = ["load_keras_weights"]
 
@@ -87,78 +88,59 @@ def load_keras_weights(
             held = _in_order_of(units, held)
         if len(held) != len(units):
             raise ValueError(_both_sides(found.weights, units, held, "the numbers of layers differ"))
-        loader = _Loader(net, found, units, held)
-        spatial = loader.spatial(input_shape, model)
-        values = [
-            pair for unit, layer in zip(units, held) for pair in loader.values(unit, layer, spatial)
-        ]
+        positions = _flattened(net, found.weights, units, held, input_shape or _saved_shape(model))
+        values: Values = []
+        for unit, layer in zip(units, held):
+            weights = weights_of(unit, layer)
+            roles = [role for _, role in layer.entries]
+            if len(weights) != len(roles) or any(r and r != w.role for w, r in zip(weights, roles)):
+                raise ValueError(_both_sides(found.weights, units, held, f"{unit.name} differs"))
+            for weight, (where, _) in zip(weights, layer.entries):
+                array = found.weights.array(where)
+                if unit in positions and weight.role == "kernel":
+                    # Keras flattens (rows, columns, channels), and MXNet (channels, rows, columns).
+                    rows = array.reshape((positions[unit], -1, array.shape[-1]))
+                    array = rows.transpose(1, 0, 2).reshape(array.shape)
+                values += _fitting(found.weights.path, unit, layer, weight, array)
     for parameter, value in values:
         assign.replace(parameter, value)
 
 
-class _Loader:
-    """Loader of one file into one net."""
+def _fitting(path: str, unit: Block, layer: FileLayer, weight: Weight, array: np.ndarray) -> Values:
+    """Return a weight's parameters with their values; raise if their shapes differ."""
+    same_rank = array.ndim == len(weight.shape)
+    pairs = weight.assign(array) if same_rank else []
+    if same_rank and all(fits(parameter.shape, value.shape) for parameter, value in pairs):
+        return list(pairs)
+    takes = " and ".join(f"{p.name} has {tuple(p.shape)}, not {v.shape}" for p, v in pairs)
+    raise ValueError(
+        f"{path}: the {weight.role} of {layer.name} has shape {array.shape} and "
+        f"does not fit {unit.name} ({type(unit).__name__}){': ' + takes if takes else ''}"
+    )
 
-    def __init__(self, net: Block, found: Opened, units: Sequence[Block], held: Sequence[FileLayer]):
-        self.net = net
-        self.found = found
-        self.units = units
-        self.held = held
 
-    def values(self, unit: Block, layer: FileLayer, spatial: Dict[Block, int]) -> Values:
-        """Return a layer's parameters with their values."""
-        weights = weights_of(unit, layer)
-        roles = [role for _, role in layer.entries]
-        if len(weights) != len(roles) or any(r and r != w.role for w, r in zip(weights, roles)):
-            raise ValueError(
-                _both_sides(self.found.weights, self.units, self.held, f"{unit.name} differs")
-            )
-        values = []
-        for weight, (where, _) in zip(weights, layer.entries):
-            array = self.found.weights.array(where)
-            if unit in spatial and weight.role == "kernel":
-                # Keras flattens (rows, columns, channels), but MXNet flattens (channels, rows, columns).
-                rows = array.reshape((spatial[unit], -1, array.shape[-1]))
-                array = rows.transpose(1, 0, 2).reshape(array.shape)
-            values += self._fitting(unit, layer, weight, array)
-        return values
-
-    def _fitting(self, unit, layer, weight, array):
-        same_rank = array.ndim == len(weight.shape)
-        pairs = weight.assign(array) if same_rank else []
-        if same_rank and all(fits(parameter.shape, value.shape) for parameter, value in pairs):
-            return pairs
-        takes = " and ".join(f"{p.name} has {tuple(p.shape)}, not {v.shape}" for p, v in pairs)
+def _flattened(
+    net: Block, file: Hdf5, units: Sequence[Block], held: Sequence[FileLayer], shape: Any
+) -> Dict[Block, int]:
+    """Return the number of flattened positions for each Dense after a Flatten."""
+    suspects = []
+    for before, unit, layer in zip([None, *held], units, held):
+        if isinstance(unit, nn.Dense) and before is not None:
+            kernel, last = file.shape(layer.entries[0][0]), file.shape(before.entries[-1][0])
+            if kernel[:1] != last[-1:]:  # else each row is one channel of the layer before
+                suspects.append(unit)
+    if not suspects:
+        return {}
+    if shape is None:
         raise ValueError(
-            f"{self.found.weights.path}: the {weight.role} of {layer.name} has shape {array.shape} and "
-            f"does not fit {unit.name} ({type(unit).__name__}){': ' + takes if takes else ''}"
+            f"{suspects[0].name} may follow a Flatten, whose order depends on sizes that "
+            f"{file.path} does not contain: give input_shape"
         )
-
-    def spatial(self, input_shape: Optional[Sequence[int]], model: Optional[Model]) -> Dict[Block, int]:
-        """Return the number of flattened positions for each Dense after a Flatten."""
-        suspects = []
-        for before, unit, layer in zip([None, *self.held], self.units, self.held):
-            if isinstance(unit, nn.Dense) and before is not None:
-                kernel = self.found.weights.shape(layer.entries[0][0])
-                last = self.found.weights.shape(before.entries[-1][0])
-                if kernel[:1] != last[-1:]:  # else each row is one channel of the layer before
-                    suspects.append(unit)
-        if not suspects:
-            return {}
-        shape = input_shape or _saved_shape(model)
-        if shape is None:
-            raise ValueError(
-                f"{suspects[0].name} may follow a Flatten, whose order depends on sizes that "
-                f"{self.found.weights.path} does not contain: give input_shape"
-            )
-        known = {"data": shape_of("input_shape", shape)}
-        try:
-            trace = Trace(self.net, [known["data"]], sized=False)
-            return _positions(trace, suspects)
-        except (mx.MXNetError, ValueError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"{self.net.name} cannot be traced with {known['data']}: {error}"
-            ) from error
+    known = shape_of("input_shape", shape)
+    try:
+        return _positions(Trace(net, [known], sized=False), suspects)
+    except (mx.MXNetError, ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"{net.name} cannot be traced with {known}: {error}") from error
 
 
 def _positions(trace: Trace, suspects: Sequence[Block]) -> Dict[Block, int]:
@@ -227,14 +209,12 @@ def _of_group(file: Hdf5, name: str, group: str) -> Iterator[FileLayer]:
 
 def _legacy(file: Hdf5, root: str) -> Iterator[FileLayer]:
     """Yield the layers of a legacy file. Name scopes separate the layers of a nested model."""
-    for layer in file.texts("layer_names", root):
-        group = f"{root}/{layer}" if root else layer
+    for layer, entries in Legacy(file, root).entries.items():
         scopes: Dict[str, List[Tuple[str, str]]] = {}
-        for name in file.texts("weight_names", group):
-            scope = name.rpartition("/")[0]
-            scopes.setdefault(scope, []).append((f"{group}/{name}", role_of(name)))
-        for scope, entries in scopes.items():
-            yield FileLayer(layer if len(scopes) == 1 else scope, "", tuple(entries))
+        for entry in entries:
+            scopes.setdefault(entry.name.rpartition("/")[0], []).append((entry.where, entry.role))
+        for scope, pairs in scopes.items():
+            yield FileLayer(layer if len(scopes) == 1 else scope, "", tuple(pairs))
 
 
 def _in_order_of(units: Sequence[Block], held: Sequence[FileLayer]) -> List[FileLayer]:

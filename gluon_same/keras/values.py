@@ -97,16 +97,16 @@ def same_memory(axes: Axes, wanted: Axes, shape: Shape) -> bool:
 
 def broadcast(*shapes: Shape) -> Shape:
     """Return the broadcast shape; raise a ValueError if the shapes do not fit."""
-    return tuple(_broadcast_axis(sizes, shapes) for sizes in zip(*shapes))
+    wide = [[n for n in sizes if n != 1] for sizes in zip(*shapes)]
+    return tuple(agreed(sizes, shapes) if sizes else 1 for sizes in wide)
 
 
-def _broadcast_axis(sizes, shapes):
-    known = {n for n in sizes if n is not None and n != 1}
+def agreed(sizes: Sequence[Optional[int]], shapes: Sequence[Shape]) -> Optional[int]:
+    """Return the known size among those of one axis; raise a ValueError if they differ."""
+    known = {n for n in sizes if n is not None}
     if len(known) > 1:
         raise ValueError(f"inputs of shapes {', '.join(map(str, shapes))} do not fit each other")
-    if known:
-        return known.pop()
-    return None if None in sizes else 1
+    return known.pop() if known else None
 
 
 def window_size(size: int, span: int, stride: int, padding: str, what: str = "the window") -> int:
@@ -127,9 +127,6 @@ def resized(shape: Shape, axes: Sequence[int], size: Callable[..., int], *values
     return tuple(new)
 
 
-def replaced(shape: Shape, axes: Sequence[int], sizes: Sequence[Optional[int]]) -> Shape:
-    """Return a shape with some axes' sizes replaced."""
-    new = list(shape)
-    for axis, size in zip(axes, sizes):
-        new[axis] = size
-    return tuple(new)
+def replaced(shape: Shape, axis: int, size: Optional[int]) -> Shape:
+    """Return a shape with another size on one axis, counted from the first."""
+    return (*shape[:axis], size, *shape[axis + 1 :])

@@ -132,18 +132,21 @@ class Legacy:
     file : Hdf5
     root : str
         Group that contains the weights.
-    model : Model
-        Model that the weights belong to.
+
+    Attributes
+    ----------
+    entries : dict of str to list of Entry
+        Arrays that have not been read yet, by the name of the layer.
     """
 
-    def __init__(self, file: Hdf5, root: str, model: Model):
+    def __init__(self, file: Hdf5, root: str):
         self.file = file
-        self._entries: Dict[str, List[Entry]] = {}
+        self.entries: Dict[str, List[Entry]] = {}
         self._taken: Dict[Path, List[Entry]] = {}
         for layer in file.texts("layer_names", root):
             group = f"{root}/{layer}" if root else layer
             names = file.texts("weight_names", group) if file.names(group) else []
-            self._entries[layer] = [Entry(f"{group}/{name}", name) for name in names]
+            self.entries[layer] = [Entry(f"{group}/{name}", name) for name in names]
 
     def arrays(self, path: Path) -> List[np.ndarray]:
         """Return all arrays of a layer and remove them from the remaining arrays.
@@ -151,16 +154,16 @@ class Legacy:
         The arrays of a layer in a nested model are those whose names contain the layer's name.
         """
         if path not in self._taken:
-            held = self._entries.get(path[0], [])
+            held = self.entries.get(path[0], [])
             taken = [entry for entry in held if len(path) == 1 or f"/{path[-1]}/" in f"/{entry.name}"]
-            self._entries[path[0]] = [entry for entry in held if entry not in taken]
+            self.entries[path[0]] = [entry for entry in held if entry not in taken]
             self._taken[path] = taken
         return [self.file.array(entry.where) for entry in self._taken[path]]
 
     def fill(self, layers: Sequence[LayerWeights], assign: Assign) -> None:
         """Assign all weights of these layers to their parameters."""
         layers = [layer for layer in layers if all_weights(layer)]
-        held = {name: entries for name, entries in self._entries.items() if entries}
+        held = {name: entries for name, entries in self.entries.items() if entries}
         if not {layer.name for layer in layers} <= held.keys():
             held = self._by_order(layers, held)
         for layer in layers:
@@ -189,7 +192,7 @@ class Legacy:
 def source_of(file: Hdf5, model: Model) -> Union[Legacy, Grouped]:
     """Return the reader for a file's format."""
     root = legacy_root(file)
-    return Grouped(file, model) if root is None else Legacy(file, root, model)
+    return Grouped(file, model) if root is None else Legacy(file, root)
 
 
 def legacy_root(file: Hdf5) -> Optional[str]:

@@ -53,6 +53,11 @@ def test_each_output_has_a_shape():
     assert output_shapes(block, [(None, 4, 5)]) == [[(None, 2, 5)] * 2]
 
 
+def test_sizes_beyond_32_bits_are_refused():
+    with pytest.raises(ValueError, match="too large for MXNet"):
+        output_shapes(nn.Flatten(), [(None, 2**31)])
+
+
 def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(mx.MXNetError):
         output_shapes(Function("concat", "Concatenate", dim=1), [(None, 2, 3), (None, 2, 4)])

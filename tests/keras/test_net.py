@@ -51,6 +51,8 @@ def test_the_summary_lists_the_layers(path):
     rows = gluon_same.summary(load_model(path), X.shape).rows
     names = ["inner_first", "inner_norm", "inner_squeeze", "inner_product", "relu", "flat", "head"]
     assert [row.name for row in rows] == names
+    types = ["Conv2D", "BatchNorm", "GlobalAveragePooling2D", "Multiply", "ReLU6"]
+    assert [row.type for row in rows[:5]] == types
 
 
 def test_what_keras_does_not_train_has_no_gradient(path):

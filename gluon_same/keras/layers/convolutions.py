@@ -88,7 +88,7 @@ class _Window:
 
         def rule(shape: Shape) -> Shape:
             shape = resized(shape, self.axes, self.size, self.spans, self.strides)
-            return replaced(shape, [self.channel_axis], [channels])
+            return replaced(shape, self.channel_axis, channels)
 
         bias = (Weight("bias", (channels,), into(last.bias)),) if self.use_bias else ()
         return Lowered(
@@ -166,6 +166,6 @@ def _transposed(request: Request, x: Value, ndim: int) -> Lowered:
 
     def rule(shape: Shape) -> Shape:
         shape = resized(shape, window.axes, lambda n, s, tail: (n - 1) * s + tail, window.strides, tails)
-        return replaced(shape, [window.channel_axis], [filters])
+        return replaced(shape, window.channel_axis, filters)
 
     return window.lowered(block, filters, kernel)._replace(rule=rule)

@@ -3,7 +3,7 @@
 from typing import Tuple
 
 from ...importing import functions
-from ..values import Shape, Value, all_known, broadcast, keras_order, replaced
+from ..values import Shape, Value, agreed, all_known, broadcast, keras_order, replaced
 from .registry import Lowered, Request, builds
 
 
@@ -47,13 +47,9 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
 
     def rule(*shapes: Shape) -> Shape:
         sizes = all_known([shape[axis] for shape in shapes])
-        known = []
-        for place, one in enumerate(zip(*shapes)):
-            found = {n for n in one if n is not None}
-            if len(found) > 1 and place != axis:
-                raise ValueError(f"inputs of shapes {', '.join(map(str, shapes))} do not fit each other")
-            known.append(next(iter(found), None))
-        return replaced(tuple(known), [axis], [None if sizes is None else sum(sizes)])
+        total = None if sizes is None else sum(sizes)
+        others = zip(*(replaced(shape, axis, total) for shape in shapes))
+        return tuple(agreed(each, shapes) for each in others)
 
     block = request.function("concat", dim=axes.index(axis))
     nonnegative = all(x.nonnegative for x in inputs)

@@ -60,14 +60,14 @@ class Operation:
         return snake_case(found.group(1)).replace("_v2", "") if found else "?"
 
     def take(self, *names: str, default: Any = None) -> Any:
-        """Return an argument known by any of these names, and mark it as read."""
+        """Return an argument known by any of these names."""
         for name in names:
             if name in self._named:
                 return self._named.pop(name)
         return default
 
     def finish(self) -> None:
-        """Raise for unread arguments."""
+        """Raise for arguments that were not taken."""
         left = [f"{name}={value!r}" for name, value in self._named.items() if value is not None]
         if left:
             raise Unsupported(f"{self.name} with {', '.join(left)} is not known")

@@ -1,43 +1,9 @@
 """Max and average pooling, over windows and over whole axes."""
 
-from typing import Any
-
-from mxnet.gluon import HybridBlock
-
 from ... import nn
+from ...importing import functions
 from ..values import Shape, Value, resized, window_size
 from .registry import Lowered, Request, builds, spatial
-
-
-class _Flat(HybridBlock):
-    """Mixin that drops the pooled axes."""
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        return F.flatten(super().hybrid_forward(F, x))
-
-
-class GlobalMaxPooling1D(_Flat, nn.GlobalMaxPool1D):
-    """Maximum over one spatial axis, which is dropped."""
-
-
-class GlobalMaxPooling2D(_Flat, nn.GlobalMaxPool2D):
-    """Maximum over two spatial axes, which are dropped."""
-
-
-class GlobalMaxPooling3D(_Flat, nn.GlobalMaxPool3D):
-    """Maximum over three spatial axes, which are dropped."""
-
-
-class GlobalAveragePooling1D(_Flat, nn.GlobalAvgPool1D):
-    """Average over one spatial axis, which is dropped."""
-
-
-class GlobalAveragePooling2D(_Flat, nn.GlobalAvgPool2D):
-    """Average over two spatial axes, which are dropped."""
-
-
-class GlobalAveragePooling3D(_Flat, nn.GlobalAvgPool3D):
-    """Average over three spatial axes, which are dropped."""
 
 
 @builds("MaxPooling{}D", "AveragePooling{}D", ndims=(1, 2, 3))
@@ -77,7 +43,7 @@ def _folds(x: Value, kind: str, size, padding: str, order) -> bool:
 @builds("GlobalMaxPooling{}D", "GlobalAveragePooling{}D", ndims=(1, 2, 3))
 def _global(request: Request, x: Value, ndim: int) -> Lowered:
     _, order = spatial(request, x, ndim)
-    if request.arguments.flag("keepdims", False):
-        kind = "Max" if "Max" in request.class_name else "Avg"
-        return Lowered(getattr(nn, f"Global{kind}Pool{ndim}D")(prefix=request.prefix), order, (order,))
-    return Lowered(globals()[request.class_name](prefix=request.prefix), (0, 1), (order,))
+    keepdims = request.arguments.flag("keepdims", False)
+    kind = "max" if "Max" in request.class_name else "avg"
+    block = request.function(functions.global_pool, kind=kind, ndim=ndim, keepdims=keepdims)
+    return Lowered(block, order if keepdims else (0, 1), (order,))

@@ -126,11 +126,10 @@ def into(parameter: Parameter, *axes: int, reverse: Tuple[int, ...] = ()) -> Cal
     return assign
 
 
-def of_rank(value: Value, *ranks: int) -> Value:
-    """Return the input; raise if its rank is not one of these."""
-    if value.rank not in ranks:
-        wanted = " or ".join(map(str, ranks))
-        raise ValueError(f"its input of shape {value.shape} has {value.rank} axes, not {wanted}")
+def of_rank(value: Value, rank: int) -> Value:
+    """Return the input; raise if its rank is another."""
+    if value.rank != rank:
+        raise ValueError(f"its input of shape {value.shape} has {value.rank} axes, not {rank}")
     return value
 
 
