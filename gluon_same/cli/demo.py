@@ -10,7 +10,7 @@ import math
 import os
 import statistics
 import tempfile
-import time
+import timeit
 import warnings
 
 import mxnet as mx
@@ -21,7 +21,7 @@ from .. import __version__, nn, summary
 from ..geometry import ceil_div
 from ..model_zoo import darknet, tiny_darknet
 from .common import write_figure
-from .figure import figure
+from .figure import figure, size_of
 from .images import muted, read_image  # noqa: F401  the notebooks mute MXNet, too
 
 PHOTO = os.path.join(os.path.dirname(__file__), os.pardir, "data", "astronaut.jpg")
@@ -124,8 +124,8 @@ def run(args: argparse.Namespace) -> int:
     net.initialize(mx.init.Xavier())
     _say(summary(net, x.shape))
     before = net[:-1](x)
-    small, large = (_map(stock.MaxPool2D(2, 1, padding)(before)) for padding in (0, 1))
-    _say(f"\nThe last pool keeps {_map(before)}. Stock Gluon pads both ends equally, which gives")
+    small, large = (size_of(stock.MaxPool2D(2, 1, padding)(before)) for padding in (0, 1))
+    _say(f"\nThe last pool keeps {size_of(before)}. Stock Gluon pads both ends equally, which gives")
     _say(f"{small} (padding=0) or {large} (padding=1).")
     if args.out is not None:
         write_figure("--out", args.out, figure(net, x))
@@ -137,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
         x = _picture(image, size)
         expected = net(x).asnumpy()
         by_hand = _with_weights_of(net, build_padded_net(size), x)
-        title = f"{_map(x)} to {_map(expected)}"
+        title = f"{size_of(x)} to {size_of(expected)}"
         _say(f"\n{title:<20}{'difference':<12}median milliseconds")
         for name, other in {**ways, "padded by hand": by_hand}.items():
             difference = _difference(other(x).asnumpy(), expected)
@@ -181,13 +181,5 @@ def _difference(result, expected):
 
 
 def _milliseconds(net, x):
-    taken = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        net(x).wait_to_read()
-        taken.append(1000 * (time.perf_counter() - start))
-    return statistics.median(taken)
-
-
-def _map(x):
-    return f"{x.shape[2]}x{x.shape[3]}"
+    seconds = timeit.repeat(lambda: net(x).wait_to_read(), number=1, repeat=ROUNDS)
+    return 1000 * statistics.median(seconds)

@@ -25,17 +25,17 @@ def figure(net: nn.HybridSequential, x: Any) -> str:
     -------
     str
     """
-    shown = [_map(f"photograph, {_size(x)}", 1 - x, WIDTH)]  # dark blue on white
+    shown = [_map(f"photograph, {size_of(x)}", 1 - x, WIDTH)]  # dark blue on white
     for layer in net:
         before, x = x, layer(x)
         if isinstance(layer, nn.MaxPool2D):
-            shown.append(_map(f"{x.shape[1]} channels, {_size(x)}", x, WIDTH))
+            shown.append(_map(f"{x.shape[1]} channels, {size_of(x)}", x, WIDTH))
     ways = {"padding='same'": x}  # the last layer is the pool
     ways.update((f"padding={p}", stock.MaxPool2D(2, strides=1, padding=p)(before)) for p in (0, 1))
-    last = [_map(f"{name}: {_size(y)}", y, CELL * y.shape[3]) for name, y in ways.items()]
+    last = [_map(f"{name}: {size_of(y)}", y, CELL * y.shape[3]) for name, y in ways.items()]
     rows = [
         ("The photograph, and the mean of the channels after each pool", shown),
-        (f"The last pool, on a map of {_size(before)}: only SAME keeps the size", last),
+        (f"The last pool, on a map of {size_of(before)}: only SAME keeps the size", last),
     ]
     return maps.draw(rows, "TinyDarkNet with padding='same' and random weights")
 
@@ -44,5 +44,6 @@ def _map(caption, x, width):
     return maps.Map(caption, x[0].mean(axis=0).asnumpy(), width)
 
 
-def _size(x):
+def size_of(x: Any) -> str:
+    """Return the height and width of channels-first data as text."""
     return f"{x.shape[2]}x{x.shape[3]}"

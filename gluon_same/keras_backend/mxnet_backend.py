@@ -161,12 +161,9 @@ def installed() -> Iterator[None]:
     True
     """
     with _lock:
-        _contexts.append(_contexts[0] if _contexts else is_installed())
-        try:
-            install()
-        except BaseException:
-            _contexts.pop()
-            raise
+        before = _contexts[0] if _contexts else is_installed()
+        install()
+        _contexts.append(before)
     try:
         yield
     finally:
@@ -184,21 +181,8 @@ def _import_keras():
         raise ImportError(f"keras-mxnet is not installed. {advice}") from None
     if found != VERSION:
         raise ImportError(f"keras-mxnet {found} is installed. {advice}")
-    with _ready_for_keras():
-        keras = importlib.import_module("keras")
-    # Another Keras may be installed in the same folder.
-    if keras.__version__ != VERSION:
-        raise ImportError(f"Keras {keras.__version__} is imported, not keras-mxnet. {advice}")
-    return keras
-
-
-@contextmanager
-def _ready_for_keras():
-    """Provide what keras-mxnet's import requires: ``collections.Iterable`` and the backend's name.
-
-    Without the name, keras-mxnet reads the backend from a settings file that another Keras may have
-    written.
-    """
+    # keras-mxnet imports ``collections.Iterable``, which Python 3.10 dropped. Without the backend's
+    # name, it reads the backend from a settings file that another Keras may have written.
     missing = not hasattr(collections, "Iterable")
     named = "KERAS_BACKEND" not in os.environ
     if missing:
@@ -206,12 +190,16 @@ def _ready_for_keras():
     if named:
         os.environ["KERAS_BACKEND"] = "mxnet"
     try:
-        yield
+        keras = importlib.import_module("keras")
     finally:
         if missing:
             del vars(collections)["Iterable"]
         if named:
             del os.environ["KERAS_BACKEND"]
+    # Another Keras may be installed in the same folder.
+    if keras.__version__ != VERSION:
+        raise ImportError(f"Keras {keras.__version__} is imported, not keras-mxnet. {advice}")
+    return keras
 
 
 def _bound(stock, replacement):

@@ -69,11 +69,11 @@ class Windows:
         self.before, self.after = padding
         self.extra, self.transposed = extra or 0, extra is not None
         if self.transposed:
-            self.padding = self.operator = padding
+            self.operator = padding
             self.out = self.count = in_size
             self.size = (in_size - 1) * stride + self.span - sum(padding) + self.extra
         else:
-            self.padding, self.operator = padding, operator or padding
+            self.operator = operator or padding
             self.size = in_size
             self.out = geometry.output_size(in_size, kernel, stride, dilation, padding)
             self.count = geometry.output_size(in_size, kernel, stride, dilation, self.operator)

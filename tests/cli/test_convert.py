@@ -59,6 +59,14 @@ def test_layers_without_effect_are_noted(tmp_path, capsys):
     assert err == ""
 
 
+def test_progress_is_shown_if_converting_takes_long(path, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("gluon_same.progress.PATIENCE", -1)
+    text, weights = path
+    assert main(["convert", text, str(tmp_path / "out"), "--weights", weights, "--no-onnx"]) == 0
+    err = capsys.readouterr().err
+    assert "reading the model" in err and "writing its graph" in err and err.endswith("\r")
+
+
 def test_what_cannot_be_read_is_said_in_a_line(tmp_path, capsys):
     (tmp_path / "bad.keras").write_bytes(b"no")
     assert main(["convert", str(tmp_path / "bad.keras"), str(tmp_path / "out")]) == 1
