@@ -1,14 +1,11 @@
-"""Rules that replace convolutions for which oneDNN has only slow kernels."""
+"""A rule that replaces convolutions for which oneDNN has only slow kernels."""
 
 from typing import Optional
 
 import numpy as np
 
 from ..graph import Entry, Graph, Node
-from .fold_batchnorm import weights_of, with_weights
-
-#: Maximum number of concatenated inputs that are convolved separately.
-MOST_PARTS = 4
+from .fold_batchnorm import weights_of
 
 #: Axes of the transposes to channels last and back to channels first.
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -41,23 +38,3 @@ def transpose_by_dense(graph: Graph, node: Node) -> Optional[Entry]:
     shape = (batch, height * down, width * right, filters)
     image = graph.new("Reshape", node, [lines], shape=shape)
     return graph.new("transpose", node, [image], axes=TO_FIRST)
-
-
-def convolve_parts(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace a convolution of concatenated channels with a sum of convolutions, which fusion adds."""
-    if node.op != "Convolution" or node.get("num_group", 1) != 1 or graph.uses(node.inputs[0]) > 1:
-        return None
-    joined = node.inputs[0].node
-    if joined.op != "Concat" or int(joined.get("dim", 1)) != 1 or len(joined.inputs) > MOST_PARTS:
-        return None
-    weight, bias = weights_of(graph, node)
-    shapes = [graph.shape(entry) or () for entry in joined.inputs]
-    if weight is None or () in shapes or weight.shape[1] != sum(shape[1] for shape in shapes):
-        return None
-    total, at = None, 0
-    for entry, shape in zip(joined.inputs, shapes):
-        part = weight[:, at : at + shape[1]]
-        found = with_weights(graph, node, entry, part, bias if total is None else 0 * bias)
-        total = found if total is None else graph.new("elemwise_add", node, [total, found])
-        at += shape[1]
-    return total

@@ -56,7 +56,6 @@ PASSES = (
     Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
     Pass("transpose by dense layers", [convolutions.transpose_by_dense], *_CHOICE, True, _FLOAT32),
-    Pass("convolve parts", [convolutions.convolve_parts], *_CHOICE, True, _FLOAT32),
     Pass("pool in blocks", [pools.pool_in_blocks], *_CHOICE, False),
     Pass("scale by normalizations", [gates.scale_by_normalization], *_CHOICE, True, _FLOAT32),
     # MXNet cannot quantize a tensor and its activation in different layouts.

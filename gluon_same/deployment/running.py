@@ -19,18 +19,11 @@ LOOPS = {"_foreach", "_while_loop", "_cond"}
 #: noise.
 WORTH_IT = 0.97
 
-#: Total seconds of the runs, and the smallest and largest number of rounds.
-SECONDS, LEAST, MOST = 0.4, 3, 30
-
-#: Functions that take longer than this factor of the fastest are not run again. The second one applies
-#: to the first rounds, where another process may have delayed a run.
-HOPELESS, HOPELESS_EARLY = 1.3, 3.0
+#: Seconds of timing for each graph, and the smallest number of rounds.
+SECONDS, LEAST = 0.2, 5
 
 #: Inputs of a graph.
 Arrays = Sequence[mx.nd.NDArray]
-
-#: Number of timing rounds. Each round times all graphs in turn.
-REPEATS = 2
 
 
 def flags(graph: Graph) -> Dict[str, bool]:
@@ -109,12 +102,16 @@ def error_by_channel(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> f
 
 
 def times(graphs: Dict[str, Graph], arrays: Arrays) -> Dict[str, float]:
-    """Return seconds per call of each graph, timed in turn."""
+    """Return the fewest seconds per call of each graph, timed in turn."""
     runs: Dict[str, Any] = {name: partial(caller(graph), arrays) for name, graph in graphs.items()}
     for run in runs.values():
         run()  # The first call prepares the weights.
-    found = [stopwatch(runs) for _ in range(REPEATS)]
-    return {name: min(each[name] for each in found) for name in graphs}
+    best = {name: timed(run) for name, run in runs.items()}
+    end, rounds = time.perf_counter() + SECONDS * len(runs), 0
+    while rounds < LEAST or time.perf_counter() < end:
+        best = {name: min(best[name], timed(run)) for name, run in runs.items()}
+        rounds += 1
+    return best
 
 
 def faster(graphs: Dict[str, Graph], arrays: Arrays, rule: str) -> str:
@@ -122,38 +119,6 @@ def faster(graphs: Dict[str, Graph], arrays: Arrays, rule: str) -> str:
     seconds = times(graphs, arrays)
     best = min(seconds, key=lambda name: seconds[name])
     return best if seconds[best] < WORTH_IT * seconds[rule] else rule
-
-
-def stopwatch(runs: Dict[str, Callable[[], Any]]) -> Dict[str, float]:
-    """Time functions in turns.
-
-    Parameters
-    ----------
-    runs : dict of str to callable
-        Functions that wait for their result. Slow ones run less often.
-
-    Returns
-    -------
-    dict of str to float
-        Fewest seconds of each function.
-
-    Examples
-    --------
-    >>> times = stopwatch({'short': lambda: sum(range(10)), 'long': lambda: sum(range(10**5))})
-    >>> min(times, key=times.get)
-    'short'
-    """
-
-    best = {name: timed(run) for name, run in runs.items()}
-    spent, rounds = 0.0, 0
-    while rounds < LEAST or (rounds < MOST and spent < SECONDS):
-        limit = (HOPELESS if rounds >= LEAST else HOPELESS_EARLY) * min(best.values())
-        for name in [name for name, seconds in best.items() if seconds <= limit]:
-            seconds = timed(runs[name])
-            spent += seconds
-            best[name] = min(best[name], seconds)
-        rounds += 1
-    return best
 
 
 def timed(run: Callable[[], Any]) -> float:

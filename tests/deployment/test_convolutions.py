@@ -36,32 +36,3 @@ def test_transposed_convolutions_without_overlap_are_dense_layers(batch, kernel,
 )
 def test_other_transposed_convolutions_stay(symbol):
     assert rewritten(symbol, [convolutions.transpose_by_dense], (2, 4, 5, 5)) == ["Deconvolution"]
-
-
-@pytest.mark.parametrize("batch", [1, 8])
-@pytest.mark.parametrize("count", [2, 3])
-def test_concatenated_channels_are_convolved_apart(batch, count):
-    joined = F.concat(*[X, Z, X][:count], dim=1)
-    symbol = F.Convolution(joined, kernel=(3, 3), pad=(1, 1), num_filter=4)
-    found = rewritten(symbol, [convolutions.convolve_parts], (batch, 3, 6, 5), (batch, 2, 6, 5))
-    assert found.count("Convolution") == count and found.count("elemwise_add") == count - 1
-    assert "Concat" not in found
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda joined: F.Convolution(joined, kernel=(3, 3), num_filter=4, num_group=2),
-        lambda joined: F.Convolution(F.relu(joined), kernel=(3, 3), num_filter=4),
-        lambda joined: F.concat(F.Convolution(joined, kernel=(1, 1), num_filter=4), joined, dim=1),
-    ],
-)
-def test_other_concatenations_stay(make):
-    symbol = make(F.concat(X, Z, dim=1))
-    found = rewritten(symbol, [convolutions.convolve_parts], (1, 2, 6, 5), (1, 2, 6, 5))
-    assert "Concat" in found and found.count("Convolution") == 1
-
-
-def test_concatenated_rows_stay():
-    symbol = F.Convolution(F.concat(X, X, dim=2), kernel=(3, 3), num_filter=4)
-    assert "Concat" in rewritten(symbol, [convolutions.convolve_parts], (1, 2, 6, 5))
