@@ -242,9 +242,8 @@ class _Builder:
         self.steps.blocks[name] = built.block
         self.problems.constants.extend(built.constants)
         trainable = self.trainable and layer.trainable
-        self.weights[name] = LayerWeights(
-            name, layer.class_name, trainable, built.weights, None, built.block
-        )
+        own = LayerWeights(name, layer.class_name, trainable, built.weights, None, built.block)
+        self.weights[name] = own
         self._keep_to_inference(call, built.block)
         return name
 
@@ -275,9 +274,8 @@ class _Builder:
             self.steps.blocks[layer.name] = block
             self.first[layer.name], self.outputs[layer.name] = tuple(inputs), outputs
             trainable = self.trainable and layer.trainable and model.trainable
-            self.weights[layer.name] = LayerWeights(
-                layer.name, layer.class_name, trainable, (), layers, block
-            )
+            own = LayerWeights(layer.name, layer.class_name, trainable, (), layers, block)
+            self.weights[layer.name] = own
             self._keep_to_inference(call, block)
         outputs = self.outputs[layer.name]
         if shared:

@@ -128,7 +128,7 @@ def _first_shape(layer):
     if layer.model is not None and not layer.distributed:
         inner = layer.model.layers[layer.model.inputs[0].layer]
         return _first_shape(inner)
-    return layer.config.get("batch_input_shape") or layer.config.get("batch_shape")
+    return layer.input_shape
 
 
 def _unused(name, taken):

@@ -43,6 +43,11 @@ class Layer(NamedTuple):
         return _trains(self.config)
 
     @property
+    def input_shape(self) -> Any:
+        """Return the shape of the layer's input as saved, the batch first; None if it is not."""
+        return self.config.get("batch_input_shape") or self.config.get("batch_shape")
+
+    @property
     def distributed(self) -> bool:
         """Return whether the layer applies a model to each step of a sequence."""
         return self.model is not None and self.class_name == TIME_DISTRIBUTED

@@ -171,8 +171,7 @@ def _saved_shape(model: Optional[Model]) -> Optional[Tuple[int, ...]]:
     """Return the channels-first shape of the single input, with 64 for unknown sizes."""
     if model is None or len(model.inputs) != 1:
         return None
-    config = model.layers[model.inputs[0].layer].config
-    given = config.get("batch_input_shape") or config.get("batch_shape")
+    given = model.layers[model.inputs[0].layer].input_shape
     if not isinstance(given, list) or len(given) < 2:
         return None
     sizes = [n or 64 for n in given[1:]]

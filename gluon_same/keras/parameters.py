@@ -45,15 +45,8 @@ class Assign:
 
     def set(self, parameter: Parameter, value: np.ndarray) -> None:
         """Set the value of a parameter without one, and its shape if unknown."""
-        # Like Gluon's own loading, this skips the initializer. Gluon would fill each gradient with an
-        # operator of its own, which takes longer than the rest.
-        request, parameter._grad_req = parameter._grad_req, "null"
+        # Like Gluon's own loading, this skips the initializer.
         parameter._load_init(_Source(_contiguous(value)), self.ctx)
-        parameter._grad_req = request
-        if request != "null":
-            zeros = _Source(np.zeros(value.shape, np.float32))
-            parameter._grad = [zeros.copyto(ctx) for ctx in self.ctx]
-            mx.autograd.mark_variables(parameter._data, parameter._grad, request)
 
     def rest(self, block: Block) -> None:
         """Initialize the parameters of a block that have no value, such as a bias that Keras lacks."""

@@ -108,7 +108,7 @@ def _is_channels_first(model):
 
 def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) -> Value:
     """Return an input of a model. Raise a ValueError if its shape is not known."""
-    given = _shape_in(model, ref)
+    given = model.layers[ref.layer].input_shape
     sizes = given if isinstance(given, list) else [None]
     fits = all(
         n is None or (isinstance(n, int) and not isinstance(n, bool) and n > 0) for n in sizes[1:]
@@ -124,14 +124,9 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
 
 def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:
     """Return the input of a nested model for one call, without what is not true of every call."""
-    given = _shape_in(model, ref)
+    given = model.layers[ref.layer].input_shape
     shape = (None, *given[1:]) if isinstance(given, list) and len(given) == x.rank else x.shape
     return x._replace(shape=shape, free=_fixed(model, shape), nonnegative=False)
-
-
-def _shape_in(model, ref):
-    config = model.layers[ref.layer].config
-    return config.get("batch_input_shape") or config.get("batch_shape")
 
 
 def _fixed(model, shape):

@@ -178,10 +178,8 @@ def _dropped(request: Request, x: Value, rate: float, axes: Tuple[int, ...]) -> 
 
 @builds("GaussianNoise", "GaussianDropout", "AlphaDropout", "ActivityRegularization", *AUGMENTATIONS)
 def _noise(request: Request, x: Value) -> Lowered:
-    known = ("stddev", "rate", "noise_shape", "l1", "l2")
-    request.arguments.ignore(
-        *(request.arguments.all() if request.class_name in AUGMENTATIONS else known)
-    )
+    augments, known = request.class_name in AUGMENTATIONS, ("stddev", "rate", "noise_shape", "l1", "l2")
+    request.arguments.ignore(*(request.arguments.all() if augments else known))
     return elementwise(None, nonnegative=x.nonnegative, inference_only=True)
 
 

@@ -47,9 +47,8 @@ def _bidirectional(request: Request, x: Value) -> Lowered:
     blocks, weights, noisy = [], [], False
     for name, given in (("forward", inner), ("backward", backward or inner)):
         class_name, config = _layer_of(given)
-        config["go_backwards"] = bool(config.get("go_backwards")) != (
-            name == "backward" and not backward
-        )
+        turned = name == "backward" and not backward
+        config["go_backwards"] = bool(config.get("go_backwards")) != turned
         own = request._replace(class_name=class_name, arguments=Arguments(config))
         own.arguments.only(return_state=False)
         block, found, drops = _block(own, x, f"{request.prefix}{name}_")
@@ -105,11 +104,10 @@ def _block(request: Request, x: Value, prefix: str) -> Tuple[Recurrent, List[Wei
     if not use_bias:
         block.i2h_bias.grad_req = "null"
     part = "" if cudnn else "cell"
+    i2h, h2h = (_assign_kernel(each, cell, cudnn) for each in (block.i2h_weight, block.h2h_weight))
     weights = [
-        Weight("kernel", (cell.in_units, size), _assign_kernel(block.i2h_weight, cell, cudnn), part),
-        Weight(
-            "recurrent_kernel", (cell.units, size), _assign_kernel(block.h2h_weight, cell, cudnn), part
-        ),
+        Weight("kernel", (cell.in_units, size), i2h, part),
+        Weight("recurrent_kernel", (cell.units, size), h2h, part),
     ]
     if use_bias:
         shape = (2 * size,) if cudnn else (2, size) if both else (size,)
