@@ -1,6 +1,7 @@
-"""Write files as a whole or not at all."""
+"""Files that are read and written."""
 
 import os
+import stat
 from contextlib import contextmanager, suppress
 from typing import Iterator
 
@@ -18,3 +19,16 @@ def replacing(path: str) -> Iterator[str]:
     finally:
         with suppress(FileNotFoundError):
             os.remove(part)
+
+
+def check_regular(path: str) -> None:
+    """Raise a ValueError for a pipe, a socket or a device, which may never end.
+
+    Raises
+    ------
+    OSError
+        If the file does not exist.
+    """
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder has an error of its own
+        raise ValueError(f"{path} is a pipe, a socket or a device: give the path of a file")

@@ -7,6 +7,7 @@ import zipfile
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple, Union
 
+from ..files import check_regular
 from .hdf5 import Hdf5, open_hdf5
 
 Path = Union[str, "os.PathLike[str]"]
@@ -88,7 +89,9 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
 def _as_path(path: Any) -> str:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path={path!r} is not a path: give one file, or (config.json, weights.h5)")
-    return os.fspath(path)
+    path = os.fspath(path)
+    check_regular(path)
+    return path
 
 
 @contextmanager

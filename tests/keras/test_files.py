@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -170,3 +171,13 @@ def test_a_heap_that_hdf5_would_read_forever_is_refused(tmp_path):
 def test_a_folder_is_no_model(tmp_path):
     with pytest.raises(IsADirectoryError, match=r"save it with model\.save\('model\.keras'\)"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_may_never_end_is_refused(kind, tmp_path):
+    path = tmp_path / "model.keras" if kind == "pipe" else "/dev/zero"
+    if kind == "pipe":
+        os.mkfifo(path)
+    for given in (path, (path, path)):
+        with pytest.raises(ValueError, match="is a pipe, a socket or a device"):
+            load_model(given)

@@ -37,6 +37,15 @@ LAYERS = [
         {"units": 2, "activation": {"class_name": "PReLU", "config": {}}},
         "activation='PReLU' is not an activation of Keras",
     ),
+    ("Dense", "words", {"units": 2, "activation": {"value": ["4wEA", None]}}, "its activation is code"),
+    ("LSTM", "words", {"units": 2, "activation": {"value": ["4wEA", None]}}, "its activation is code"),
+    ("Activation", "image", {"activation": {"value": ["4wEA", None, None]}}, "its activation is code"),
+    (
+        "LSTM",
+        "words",
+        {"units": 2, "recurrent_activation": {"class_name": "function", "config": None}},
+        "its activation is code",
+    ),
     ("ReLU", "image", {"max_value": -1.0}, "max_value=-1.0 is negative"),
     ("ReLU", "image", {"max_value": "six"}, "max_value='six' is not a finite number"),
     ("Softmax", "image", {"axis": [1, 2]}, "axis=[1, 2]: only one axis of the input is supported"),
@@ -190,3 +199,10 @@ def test_all_of_them_are_refused_at_once(tmp_path):
     found = message(tmp_path, *layers, *functions).splitlines()[1:]
     names = [line.split()[1] for line in found if line.startswith("- ")]
     assert names == [each["name"] for each in (*layers, *functions)]
+
+
+def test_a_function_with_the_name_of_an_activation_of_keras_has_a_warning(tmp_path):
+    given = {"module": "builtins", "class_name": "function", "config": "swish"}
+    model = functional(image(3), layer("Activation", "act", "image", activation=given))
+    with pytest.warns(UserWarning, match="'swish' is a function of the model's author"):
+        load_model(write(tmp_path, model))

@@ -1,5 +1,6 @@
 """Activations, given by argument, by the layer ``Activation`` or by layers of their own."""
 
+import warnings
 from typing import Any, Callable, Optional, Union
 
 from mxnet.gluon import HybridBlock
@@ -73,7 +74,16 @@ def activation(
     if isinstance(given, dict):
         if given.get("class_name") not in ("function", "Function", None):
             return _layer_as_activation(given, keras3, prefix)
-        given = given.get("config")
+        module, given = given.get("module"), given.get("config")
+        if not isinstance(given, str):
+            raise Unsupported(
+                "its activation is code in the file, which is never run: use a custom layer"
+            )
+        if module == "builtins":  # Keras writes this for a function that is not its own
+            warnings.warn(
+                f"activation {given!r} is a function of the model's author: Keras' own is used",
+                stacklevel=2,
+            )
     if given is None or given == "linear":
         return None
     if not isinstance(given, str):
