@@ -2,9 +2,9 @@
 
 import sys
 
-from .cli.main import main, run_module
+from .cli.main import PROGRAM, main, run_script
 
 __all__ = ["main"]
 
 if __name__ == "__main__":
-    sys.exit(run_module())
+    sys.exit(run_script(PROGRAM))

@@ -11,7 +11,7 @@ import importlib.util
 import os
 import warnings
 import zipfile
-from typing import Any, List, Tuple
+from typing import List
 
 import mxnet as mx
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from .. import deploy, summary
 from ..keras import load_model
 from ..progress import Progress
-from .common import SIZE, CommandError, reader, written
+from .pad import SIZE, reader, written
 
 #: Size to trace with, for an axis of unknown size.
 _OPEN = {4: 224, 5: 32}
@@ -27,7 +27,6 @@ _OPEN = {4: 224, 5: 32}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options on its parser."""
-
     add = parser.add_argument
     add("model", help="a .keras or .h5 file, or a file with the text of model.to_json()")
     add("folder", help="output folder, created if it does not exist")
@@ -40,11 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("the deployed graph").add_argument
     add("--deploy", action="store_true", help="write this graph; print its passes; takes seconds")
     add("--batch", type=int, metavar="N", help="its batch size (default: 1)")
-    dtypes = "float32", "bfloat16", "int8"
-    add("--dtype", choices=dtypes, help="of its layers (default: float32)")
-    data = (
-        "samples for int8, in the layout of --layout: a .npy file, or .npz with an array for each input"
-    )
+    add("--dtype", choices=("float32", "bfloat16", "int8"), help="of its layers (default: float32)")
+    data = "samples for int8, in --layout: a .npy file, or .npz with an array for each input"
     add("--data", metavar="FILE", help=data)
     add("--portable", action="store_true", help="for the C predict API and MXNet without oneDNN")
     add("--no-tune", action="store_true", help="do not measure on this machine; takes less time")
@@ -65,22 +61,19 @@ def run(args: argparse.Namespace) -> int:
 
     Raises
     ------
-    CommandError
+    ImportError, OSError, ValueError
         If the model cannot be read or converted.
     """
-    try:
-        _check(args)
-        with Progress() as progress:
-            lines = _convert(args, progress)
-    except (ImportError, ValueError, OSError) as error:
-        raise CommandError(str(error)) from None
+    _check(args)
+    with Progress() as progress:
+        lines = _convert(args, progress)
     print(*lines, sep="\n")
     return 0
 
 
 def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
     """Write the files, and return the lines of the answer."""
-    data = None if args.data is None else _samples(args.data)
+    data = args.data and _samples(args.data)
     progress("reading the model")
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("ignore")
@@ -88,10 +81,8 @@ def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
         net = load_model((args.model, args.weights) if args.weights else args.model, layout=args.layout)
     shapes = [_shape(saved, fixed, args) for saved, fixed in zip(net.plan.saved, net.input_sizes)]
     if args.deploy and not args.size and any(None in saved[1:] for saved in net.plan.saved):
-        raise ValueError(
-            "--deploy is for one input size, and the model accepts many: give --size HxW, too"
-        )
-    if data is not None and len(data) != len(shapes):
+        raise ValueError("--deploy is for one input size, and the model accepts many: give --size HxW")
+    if data and len(data) != len(shapes):
         raise ValueError(
             f"{args.data} contains {len(data)} arrays: give one for each of {len(shapes)} inputs"
         )
@@ -152,7 +143,7 @@ def _samples(path):
         raise ValueError(f"--data {path} is not a .npy or .npz file of numbers: {error}") from None
 
 
-def _shape(saved: Tuple[Any, ...], fixed: Tuple[Any, ...], args: argparse.Namespace) -> Tuple[int, ...]:
+def _shape(saved, fixed, args):
     """Return an input's shape: that of the model, with the given size on open axes."""
     free = [axis for axis, n in enumerate(fixed) if n is None and axis > 0]
     if len(args.size) not in (0, 1, len(free)):
@@ -160,7 +151,7 @@ def _shape(saved: Tuple[Any, ...], fixed: Tuple[Any, ...], args: argparse.Namesp
             f"--size {written(args.size)} does not fit an input with {len(free)} open axes: give one "
             "number, or one for each axis"
         )
-    given = args.size * len(free) if len(args.size) == 1 else args.size
-    sizes = {axis: n for axis, (n,) in zip(free, given)}
-    usual = _OPEN.get(len(saved), 64)
-    return tuple(1 if axis == 0 else sizes.get(axis) or n or usual for axis, n in enumerate(saved))
+    shape = [1, *(n or _OPEN.get(len(saved), 64) for n in saved[1:])]
+    for axis, (n,) in zip(free, args.size * (len(free) if len(args.size) == 1 else 1)):
+        shape[axis] = n
+    return tuple(shape)

@@ -35,13 +35,18 @@ def read_image(path: str) -> mx.nd.NDArray:
     OSError
         If the file cannot be read.
     ValueError
-        If it is truncated, damaged or too large, or MXNet cannot decode it.
+        If it is not a regular file, is truncated, damaged or too large, or MXNet cannot decode it.
     """
+    # A pipe or a device may never end, and a socket or a folder has nothing to read.
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError(f"{path!r} is not a regular file: give a JPEG or a PNG")
     data = Path(path).read_bytes()
     for found in _SIZES.finditer(data):
         height, width = (int.from_bytes(size, "big") for size in found.groups() if size)
         if height * width > MOST_PIXELS:
-            raise ValueError(f"the image is {width}x{height}: give one of at most {MOST_PIXELS} pixels")
+            raise ValueError(
+                f"{path!r} has {width}x{height} pixels: give an image of at most {MOST_PIXELS} pixels"
+            )
     try:
         with muted() as messages:
             image = mx.image.imdecode(data)
@@ -49,12 +54,14 @@ def read_image(path: str) -> mx.nd.NDArray:
             messages.seek(0)
             damaged = b"libpng error" in messages.read()
     except mx.MXNetError:
-        raise ValueError("not an image that MXNet can decode; use a JPEG or a PNG") from None
+        raise ValueError(
+            f"{path!r} is not an image that MXNet can decode: give a JPEG or a PNG"
+        ) from None
     # The decoder fills missing parts with gray or black. It reports this only for a PNG, in a message,
     # but not for a JPEG without its end marker. The first half may contain the marker of a thumbnail.
     cut = data.startswith(b"\xff\xd8") and b"\xff\xd9" not in data[len(data) // 2 :]
     if cut or damaged:
-        raise ValueError("the image is truncated or damaged")
+        raise ValueError(f"{path!r} is truncated or damaged: give a complete image")
     return image
 
 

@@ -12,11 +12,11 @@ from importlib.metadata import PackageNotFoundError, distributions, version
 from typing import Any, Optional, Sequence
 
 from .. import __version__
-from .common import CommandError
 
 PROGRAM = "python -m gluon_same"
 
-#: What each command does. Its module here has ``add_arguments(parser)`` and ``run(args) -> int``.
+#: What each command does. Its module here has ``add_arguments(parser)`` and ``run(args) -> int``,
+#: which raises an ImportError, OSError or ValueError for what it cannot do.
 COMMANDS = {
     "convert": "convert a Keras model (.keras, .h5) to MXNet's format and ONNX",
     "demo": "run a photograph through a net with padding='same', and check and time it",
@@ -27,7 +27,7 @@ EXAMPLES = """\
 examples:
   {0} convert model.keras out/ --deploy --size 224x224
   {0} pad --size 224x224 --kernel 3 --stride 2
-  {0} demo --out maps.svg
+  {0} demo --image photo.jpg
 """
 
 
@@ -44,8 +44,7 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = PROGRAM) -> i
     Returns
     -------
     int
-        0 on success, 1 if a command found an error or could not write, 130 after Ctrl-C, 141 if the
-        reader of the output closed it.
+        0 on success, 1 after an error, 130 after Ctrl-C, 141 if the reader of the output closed it.
 
     Raises
     ------
@@ -55,36 +54,32 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = PROGRAM) -> i
     arguments = sys.argv[1:] if arguments is None else arguments
     if hasattr(sys.stdout, "reconfigure"):  # a file's name may have characters the terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
+    # No option before the command takes a value, so the first word is the command.
+    command = next((word for word in arguments if not word.startswith("-")), "")
     try:
         try:
-            args = _parser(program, arguments).parse_args(arguments)
+            args = _parser(program, command).parse_args(arguments)
             return args.run(args)
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
-    except CommandError as error:
-        print(f"{program} {args.command}: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:  # the output cannot be written
-        # Send the interpreter's last flush nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return 141
-        print(f"{program}: {error}", file=sys.stderr)
-        return 1
+    except (ImportError, OSError, ValueError) as error:
+        closed = isinstance(error, BrokenPipeError)
+        if not closed:
+            print(f"{f'{program} {command}'.strip()}: {error}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:  # Send the interpreter's last flush nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141 if closed else 1
 
 
-def run_module(program: str = PROGRAM) -> int:
-    """Run ``python -m gluon_same``."""
+def run_script(program: str = "gluon-same") -> int:
+    """Run the console script, or the module with :data:`PROGRAM`."""
     sys.unraisablehook = _report_unraisable
     return main(program=program)
-
-
-def run_script() -> int:
-    """Run the console script ``gluon-same``."""
-    return run_module("gluon-same")
 
 
 def _report_unraisable(unraisable: Any) -> None:
@@ -112,7 +107,7 @@ def _mxnet():
         return next((f"MXNet {d.version}" for d in found), "MXNet is not installed")
 
 
-def _parser(program, arguments):
+def _parser(program, chosen):
     parser = _Parser(
         prog=program,
         description="padding='same' for MXNet Gluon, with TensorFlow's and Keras' numbers.",
@@ -121,8 +116,6 @@ def _parser(program, arguments):
     versions = f"gluon_same {__version__} ({_mxnet()})"
     parser.add_argument("--version", action="version", version=versions, help="show the versions")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
-    # No option before the command takes a value, so the first word is the command.
-    chosen = next((word for word in arguments if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary)
         if name == chosen:

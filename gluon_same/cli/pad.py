@@ -6,21 +6,46 @@ applies to all axes; if all options have a single number, the layer is 1-D.
 
 import argparse
 import json
+import re
 import textwrap
-from typing import Any, Dict, Iterator, List, Tuple
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 from ..geometry import MODES
 from ..picture import svg
 from ..picture.explain import Picture, explain
-from .common import PADDING, SIZE, reader, write_figure, written
 from .frameworks import Layer, lines
 
 #: Larger numbers would not change the picture, and take long to count.
 MOST_SIZE, MOST = 99999, 1000
 
+#: What an option with numbers for each axis may contain: its pattern for one axis, and its name.
+SIZE = "[0-9]{1,12}", "a size: give one to three whole numbers, such as 13 or 100x20"
+PADDING = f"{SIZE[0]}(,{SIZE[0]})?", "a padding: give before,after for each axis, such as 1,0x2,2"
+
 WIDTH = 80  #: Columns of the answer.
 AXES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 OPS = {"conv": "Conv{1}D", "pool": "{0}Pool{1}D", "transpose": "Conv{1}DTranspose"}
+
+
+def reader(form: Tuple[str, str], least: int, most: int) -> Callable:
+    """Return the type of an option: a function that returns a tuple of numbers for each axis."""
+    axis, name = form
+
+    def read(text):
+        if not re.fullmatch(f"{axis}(x{axis}){{0,2}}", text):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {name}")
+        axes = tuple(tuple(map(int, part.split(","))) for part in text.split("x"))
+        if not all(least <= n <= most for numbers in axes for n in numbers):
+            raise argparse.ArgumentTypeError(f"{text!r} is out of range: give {least} to {most}")
+        return axes
+
+    return read
+
+
+def written(axes: Tuple[Tuple[int, ...], ...]) -> str:
+    """Return a value as on the command line: 13x13, or 1,0x2,2."""
+    return "x".join(",".join(map(str, numbers)) for numbers in axes)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--average", action="store_true", help="with --op pool: average pooling instead of max")
     add("--svg", metavar="FILE", help="also write the picture to an SVG file")
     add("--json", action="store_true", help="print the answer as JSON")
-    parser.set_defaults(refuse=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,15 +81,12 @@ def run(args: argparse.Namespace) -> int:
 
     Raises
     ------
-    SystemExit
-        With status 2 if the options do not fit each other.
+    OSError, ValueError
+        If the figure cannot be written, or the options do not fit each other.
     """
-    try:
-        layer = _layer(args)
-    except ValueError as error:
-        return args.refuse(str(error))
+    layer = _layer(args)
     if args.svg is not None:
-        write_figure("--svg", args.svg, svg.draw([*_panels(layer)], _headline(layer)))
+        Path(args.svg).write_text(svg.draw([*_panels(layer)], _headline(layer)), encoding="utf-8")
     print(json.dumps(_facts(layer), indent=2) if args.json else "\n\n".join(_report(layer, args.size)))
     return 0
 
@@ -85,32 +106,29 @@ def _layer(args) -> Layer:
     wide = {name: axes * (ndim // len(axes)) for name, axes in given.items()}
     window = [[n for (n,) in wide[name]] for name in ("size", "kernel", "stride", "dilation")]
     op, mode, dilated = args.op, args.mode, max(window[3]) > 1
-    modes: List[Any] = [mode] * ndim
+    modes: Any = [mode] * ndim
     if args.pad is not None:
-        mode = modes = [(pair[0], pair[-1]) for pair in wide["pad"]]
+        mode = modes = tuple((pair[0], pair[-1]) for pair in wide["pad"])
     elif mode == "causal":
         modes = [(dilation * (kernel - 1), 0) for _, kernel, _, dilation in zip(*window)]
-    dilation = f"--dilation {written(wide['dilation'])} is not for"
-    refused = {
-        f"{dilation} --op pool: MXNet has no such operator": dilated and op == "pool",
-        f"{dilation} --op transpose over 3 axes: MXNet has no such operator": (
-            dilated and op == "transpose" and ndim == 3
-        ),
-        "--mode causal is for --op conv over one axis: give one size, such as --size 100": (
-            mode == "causal" and (ndim > 1 or op != "conv")
-        ),
-        f"--average is not for --op {op}: it chooses the kind of pooling": args.average and op != "pool",
-    }
-    for words, applies in refused.items():
-        if applies:
-            raise ValueError(words)
+    if dilated and (op == "pool" or op == "transpose" and ndim == 3):
+        where = "pool" if op == "pool" else "transpose over 3 axes"
+        raise ValueError(
+            f"--dilation {written(wide['dilation'])} is not for --op {where}: MXNet has no such operator"
+        )
+    if mode == "causal" and (ndim > 1 or op != "conv"):
+        raise ValueError(
+            "--mode causal is for --op conv over one axis: give one size, such as --size 100"
+        )
+    if args.average and op != "pool":
+        raise ValueError(f"--average is not for --op {op}: it chooses the kind of pooling")
     axes = [explain(*axis, transposed=op == "transpose") for axis in zip(*window, modes)]
     if op == "pool" and any(max(a.before, a.after) >= a.kernel for a in axes):
         raise ValueError(
             f"a padding of {[(a.before, a.after) for a in axes]} contains whole windows of "
             f"{written(wide['kernel'])}: give less than the kernel"
         )
-    return Layer(op, mode if isinstance(mode, str) else tuple(mode), args.average, axes)
+    return Layer(op, mode, args.average, axes)
 
 
 def _facts(layer) -> Dict[str, Any]:
@@ -143,11 +161,12 @@ def _report(layer, size) -> Iterator[str]:
 
 def _headline(layer):
     name = OPS[layer.op].format("Avg" if layer.average else "Max", len(layer.axes))
-    words = [f"{name} {_sizes(layer, 'kernel')}", f"stride {_sizes(layer, 'stride')}"]
-    if any(a.dilation > 1 for a in layer.axes):
-        words.append(f"dilation {_sizes(layer, 'dilation')}")
-    sizes = f"{_sizes(layer, 'in_size')} -> {_sizes(layer, 'out_size')}"
-    return f"{', '.join(words)}, padding={layer.mode!r}: {sizes}"
+    dilated = any(a.dilation > 1 for a in layer.axes)
+    dilation = f", dilation {_sizes(layer, 'dilation')}" if dilated else ""
+    return (
+        f"{name} {_sizes(layer, 'kernel')}, stride {_sizes(layer, 'stride')}{dilation}, "
+        f"padding={layer.mode!r}: {_sizes(layer, 'in_size')} -> {_sizes(layer, 'out_size')}"
+    )
 
 
 def _panels(layer) -> Iterator[Tuple[str, Picture]]:
@@ -157,10 +176,7 @@ def _panels(layer) -> Iterator[Tuple[str, Picture]]:
         alike = [other for other, b in zip(names, layer.axes) if vars(a) == vars(b)]
         if name == alike[0]:
             joined = " and ".join(", ".join(alike).rsplit(", ", 1))
-            ends = "cut off" if a.transposed else "of padding"
-            added = f", {a.extra} added" if a.extra else ""
-            words = f"{a.before} {ends} before, {a.after} after{added}"
-            yield f"{joined}: {a.in_size} -> {a.out_size}, {words}", a
+            yield f"{joined}: {a.in_size} -> {a.out_size}, {a.ends}", a
 
 
 def _sizes(layer, name):

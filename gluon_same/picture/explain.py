@@ -108,7 +108,7 @@ def explain(
     #=# window
     """
     mode = mode.lower() if isinstance(mode, str) else mode
-    extra = 0
+    extra = 0 if transposed else None
     if transposed and mode in ("same", "same_lower"):
         geometry.output_size(in_size, 1)  # checks it
         padding, extra = geometry.transposed_padding(kernel, stride, dilation, mode)
@@ -119,11 +119,9 @@ def explain(
             f"operator={operator!r} is not a pair (before, after), or was given with "
             f"transposed={transposed}: give a pair, for a convolution or pooling"
         )
-    if (
-        transposed
-        and sum(padding) >= (in_size - 1) * stride + geometry.effective_kernel(kernel, dilation) + extra
-    ):
+    picture = Picture(in_size, kernel, stride, dilation, padding, operator, extra)
+    if picture.size < 1:
         raise ValueError(
             f"mode={mode!r} cuts off the whole output of the transposed convolution: use less"
         )
-    return Picture(in_size, kernel, stride, dilation, padding, operator, extra if transposed else None)
+    return picture

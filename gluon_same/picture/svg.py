@@ -3,7 +3,7 @@
 from html import escape
 from typing import List, Sequence, Tuple
 
-from .windows import ELEMENT, PADDING, SURPLUS, TAP, Windows
+from .windows import DROPPED, ELEMENT, PADDING, SURPLUS, WINDOW, Windows
 
 __all__ = ["draw"]
 
@@ -14,10 +14,13 @@ FONT_SIZE, HEADING_SIZE, TITLE_SIZE = 14, 15, 17
 
 #: Colors of Okabe and Ito, which color-blind readers can distinguish. Dropped windows are also outlined.
 BLUE, VERMILION, INK, GRAY, PAPER = "#0072B2", "#D55E00", "#24292f", "#6e7781", "#ffffff"
-CELLS = {
+#: Fill, outline and its dashes of each kind of cell and window.
+STYLES = {
     ELEMENT: ("#dcebf5", "#8aa9bf", ""),
     PADDING: (PAPER, GRAY, "2 2"),
     SURPLUS: ("#fbe3d3", GRAY, "2 2"),
+    WINDOW: (BLUE, BLUE, ""),
+    DROPPED: (PAPER, VERMILION, "3 2"),
 }
 FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
 
@@ -65,43 +68,31 @@ def draw(
         width, bottom = max(width, right), max(bottom, y + 6)
         x = right + 2 * MARGIN if beside else 0
     right, y = _legend(body, [picture for _, picture in panels], bottom + 10)
-    name = title or "Windows over a padded axis"
     described = desc or "; ".join(_described(heading, picture) for heading, picture in panels)
-    return document(max(width, right), y, name, described, body)
-
-
-def document(width: float, height: float, title: str, desc: str, body: Sequence[str]) -> str:
-    """Return an SVG document of elements that are as wide and high, without margins."""
-    width, height = int(width) + 2 * MARGIN, int(height) + MARGIN
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">',
-            f"<title>{escape(title, quote=False)}</title>",
-            f"<desc>{escape(desc, quote=False)}</desc>",
-            # A background of its own, because the page may be light or dark.
-            f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
-            *body,
-            "</svg>\n",
-        ]
-    )
+    width, height = int(max(width, right)) + 2 * MARGIN, int(y) + MARGIN
+    head = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">',
+        f"<title>{escape(title or 'Windows over a padded axis', quote=False)}</title>",
+        f"<desc>{escape(described, quote=False)}</desc>",
+        # A background of its own, because the page may be light or dark.
+        f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
+    ]
+    return "\n".join([*head, *body, "</svg>\n"])
 
 
 def _panel(body, picture, x, top):
-    left, right = picture.columns()
-    at = {position: x + LEFT + i * CELL for i, position in enumerate(left)}
-    start = x + LEFT + len(left) * CELL + GAP
-    at.update((position, start + i * CELL) for i, position in enumerate(right))
-    y = top + TOP
-    edge = x + LEFT - 8
+    places, middle = picture.places(CELL, GAP)
+    at = {position: x + LEFT + place for position, place in places.items()}
+    y, edge = top + TOP, x + LEFT - 8
     along, across = ("output", "input") if picture.transposed else ("input", "output")
     body.append(label(edge, y + 16, along, anchor="end", fill=GRAY))
     for position in sorted({0, picture.size - 1} & set(at)):
         body.append(label(at[position] + CELL / 2, y - 7, position, anchor="middle", fill=GRAY))
     for position, cell in at.items():
-        body.append(_cell(cell, y, CELL, CELL, *CELLS[picture.cell(position)]))
-    if right:
-        body.append(label(start - GAP / 2, y + 16, "\N{HORIZONTAL ELLIPSIS}", anchor="middle"))
+        body.append(_cell(cell, y, CELL, picture.cell(position)))
+    if middle:
+        body.append(label(x + LEFT + middle, y + 16, "\N{HORIZONTAL ELLIPSIS}", anchor="middle"))
     y += CELL + 8
     for row in picture.rows():
         if row is None:
@@ -114,38 +105,25 @@ def _panel(body, picture, x, top):
 
 
 def _window(body, row, at, edge, name, y):
-    color = BLUE if row.kept else VERMILION
+    _, color, dash = STYLES[row.mark]
     body.append(label(edge, y + 13, name, anchor="end", fill=color))
-    covered = [x for position, x in at.items() if row.start <= position < row.stop]
-    x, end = min(covered) + CELL / 2, max(covered) + CELL / 2
-    dash = "" if row.kept else ' stroke-dasharray="3 2"'
+    covered = [x + CELL / 2 for position, x in at.items() if row.start <= position < row.stop]
+    middle = f"{y + MARK / 2:g}"
     body.append(
-        f'<line x1="{x:g}" y1="{y + MARK / 2:g}" x2="{end:g}" y2="{y + MARK / 2:g}" stroke="{color}" '
-        f'stroke-width="2.5"{dash}/>'
+        f'<line x1="{covered[0]:g}" y1="{middle}" x2="{covered[-1]:g}" y2="{middle}" stroke="{color}" '
+        f'stroke-width="2.5"{_dashed(dash)}/>'
     )
-    for position, x in at.items():
-        if position in row.taps:
-            fill = color if row.kept else PAPER
-            body.append(_cell(x + 3, y, MARK, MARK, fill, color, "" if row.kept else "3 2"))
+    body += [_cell(x + 3, y, MARK, row.mark) for position, x in at.items() if position in row.taps]
 
 
 def _legend(body, pictures, y):
-    items = {}
-    for picture in pictures:
-        cells, windows = picture.meanings()
-        for mark, what in cells:
-            items[what] = CELLS[mark]
-        for mark, what in windows:
-            kept = mark[0] == TAP
-            color = BLUE if kept else VERMILION
-            items[what] = (color if kept else PAPER, color, "" if kept else "3 2")
+    marks = {what: mark for picture in pictures for mark, what in picture.meanings()}
     x, right = float(MARGIN), 0.0
-    for what, (fill, stroke, dash) in items.items():
+    for what, mark in marks.items():
         step = MARK + 8 + 7 * len(what) + 24
         if x + step > 780 and x > MARGIN:
             x, y = MARGIN, y + 24
-        body.append(_cell(x, y, MARK, MARK, fill, stroke, dash))
-        body.append(label(x + MARK + 8, y + 13, what))
+        body += [_cell(x, y, MARK, mark), label(x + MARK + 8, y + 13, what)]
         x += step
         right = max(right, x - 24)
     return right, y + MARK + 2
@@ -154,21 +132,23 @@ def _legend(body, pictures, y):
 def _described(heading, picture):
     name = f"{heading}: " if heading else ""
     kind = "input elements" if picture.transposed else "windows"
-    ends = "cut off" if picture.transposed else "of padding"
-    described = (
-        f"{name}{picture.size} elements, {picture.before} {ends} before and {picture.after} after, "
-        f"{picture.out} {kind} of {picture.kernel} taps"
-    )
-    dropped = picture.dropped
-    return described + (f", and {dropped} computed and dropped" if dropped else "")
-
-
-def _cell(x, y, width, height, fill, stroke, dash):
-    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    dropped = f", {picture.dropped} computed and dropped" if picture.dropped else ""
     return (
-        f'<rect x="{x + 0.5:g}" y="{y + 0.5:g}" width="{width - 1}" height="{height - 1}" '
-        f'fill="{fill}" stroke="{stroke}"{dashed}/>'
+        f"{name}{picture.size} elements, {picture.ends}, {picture.out} {kind} of {picture.kernel} "
+        f"taps{dropped}"
     )
+
+
+def _cell(x, y, side, mark):
+    fill, stroke, dash = STYLES[mark]
+    return (
+        f'<rect x="{x + 0.5:g}" y="{y + 0.5:g}" width="{side - 1}" height="{side - 1}" '
+        f'fill="{fill}" stroke="{stroke}"{_dashed(dash)}/>'
+    )
+
+
+def _dashed(dash):
+    return f' stroke-dasharray="{dash}"' if dash else ""
 
 
 def label(x, y, words, size=FONT_SIZE, anchor="start", fill=INK, weight=""):

@@ -2,56 +2,46 @@
 
 from typing import List
 
-from .windows import DROPPED_JOIN, DROPPED_TAP, JOIN, TAP, Windows
+from .windows import DROPPED, Windows
 
 LABEL, WIDTH = 6, 80  #: Columns before the first cell (more for large numbers), and in total.
+DOTS = "..."
 
 
 def draw(windows: Windows) -> str:
     """Draw windows in ASCII, at most 80 columns wide."""
-    left, right = windows.columns()
-    gap = "  ...  " if right else ""
-    shown = [*left, *right]
-
     margin = max(LABEL, len(str(windows.out)) + 1)
+    # A cell takes two columns. The second one contains the line that joins the taps of a window.
+    at, middle = windows.places(2, len(DOTS) + 4)
+    at = {position: margin + column for position, column in at.items()}
 
-    def line(label, mark, middle=""):
-        # Each cell takes two columns. The second one contains the line that joins the taps of a window.
-        cells = ["".join(map(mark, part)) for part in (left, right)]
-        return f"{label:>{margin - 1}} {cells[0]}{middle or ' ' * len(gap)}{cells[1]}".rstrip()
+    def line(label, marks):
+        row = list(f"{label:>{margin - 1}}".ljust(WIDTH))
+        for column, mark in marks:
+            row[column : column + len(mark)] = mark
+        return "".join(row).rstrip()
 
-    lines = [_ruler(windows, shown, margin, len(left), len(gap))]
-    lines.append(line("", lambda i: windows.cell(i) + " ", gap))
+    ruler = [(at[i], str(i)) for i in sorted({0, windows.size - 1} & set(at))]
+    ruler = [(min(column, WIDTH - len(index)), index) for column, index in ruler]
+    if len(ruler) == 2 and sum(map(len, ruler[0][1:])) + ruler[0][0] >= ruler[1][0]:
+        ruler.pop()  # no space for both
+    cells = [(column, windows.cell(i)) for i, column in at.items()]
+    cells += [(margin + middle - 1, DOTS)] if middle else []
+    lines = [line("", ruler), line("", cells)]
     for row in windows.rows():
         if row is None:
-            lines.append(f"{'...':>{margin - 1}}")
+            lines.append(line(DOTS, []))
             continue
-        tap, join = (TAP, JOIN) if row.kept else (DROPPED_TAP, DROPPED_JOIN)
-        taps, reaches = row.taps, range(row.start, row.stop - 1)
-
-        def mark(i, taps=taps, reaches=reaches, tap=tap, join=join):
-            on = tap if i in taps else join if i in reaches else " "
-            return on + (join if i in reaches else " ")
-
-        crosses = right and left.stop - 1 in reaches and right.start in range(row.start, row.stop)
-        middle = (join * len(gap)) if crosses else ""
-        lines.append(line(row.label if row.kept else DROPPED_TAP, mark, middle))
+        tap, join = row.mark[0], row.mark[1]
+        covered = [column for i, column in at.items() if row.start <= i < row.stop]
+        marks = [(covered[0], join * (covered[-1] - covered[0] + 1))]
+        marks += [(at[i], tap) for i in row.taps if i in at]
+        lines.append(line(row.label if row.kept else DROPPED[0], marks))
     return "\n".join(lines)
 
 
 def legend(windows: Windows) -> List[str]:
-    """Explain the marks, in two lines."""
-    parts = windows.meanings()
+    """Explain the marks of cells and those of windows, in two lines."""
+    marks = windows.meanings()
+    parts = [[part for part in marks if len(part[0]) == length] for length in (1, len(DROPPED))]
     return ["   ".join(f"{mark} {what}" for mark, what in part) for part in parts]
-
-
-def _ruler(windows, shown, margin, in_left, gap):
-    # Write the indices of the first and the last element above them.
-    line = ""
-    for position in sorted({0, windows.size - 1} & set(shown)):
-        at = shown.index(position)
-        column = margin + 2 * at + (gap if at >= in_left else 0)
-        column = min(column, WIDTH - len(str(position)))
-        if len(line) < column:
-            line = line.ljust(column) + str(position)
-    return line

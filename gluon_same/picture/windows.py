@@ -1,6 +1,6 @@
 """Windows over one axis: padding and elements, kept and dropped windows, and which of them to draw."""
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from .. import geometry
 
@@ -8,7 +8,21 @@ from .. import geometry
 MOST_CELLS, MOST_WINDOWS, END_WINDOWS = 34, 9, 4
 
 ELEMENT, PADDING, SURPLUS = "o", ".", "+"
-TAP, JOIN, DROPPED_TAP, DROPPED_JOIN = "#", "=", "x", "-"
+WINDOW, DROPPED = "#=#", "x-x"  #: Two taps and what joins them.
+
+#: What the marks of cells and windows mean, and what they mean in a transposed convolution.
+MEANINGS = {
+    ELEMENT: "element",
+    PADDING: "padding",
+    SURPLUS: "extra padding of the operator",
+    WINDOW: "window",
+    DROPPED: "window computed and dropped",
+}
+TRANSPOSED = {
+    ELEMENT: "element of the output",
+    PADDING: "cut off",
+    WINDOW: "elements to which one input element contributes",
+}
 
 
 class Row(NamedTuple):
@@ -23,6 +37,10 @@ class Row(NamedTuple):
     @property
     def taps(self) -> range:
         return range(self.start, self.stop, self.step)
+
+    @property
+    def mark(self) -> str:
+        return WINDOW if self.kept else DROPPED
 
 
 class Windows:
@@ -83,6 +101,12 @@ class Windows:
         self.end = self.size + max(self.after, self.operator[1])
 
     @property
+    def ends(self) -> str:
+        """What is added to the two ends of the axis, or cut off, in words."""
+        what, added = "cut off" if self.transposed else "of padding", f", {self.extra} added"
+        return f"{self.before} {what} before, {self.after} after{added if self.extra else ''}"
+
+    @property
     def dropped(self) -> int:
         """Windows that are computed and not kept."""
         ahead, rest = divmod(self.operator[0] - self.before, self.stride)
@@ -106,6 +130,19 @@ class Windows:
         half = MOST_CELLS // 2 - 1
         return range(self.begin, self.begin + half), range(self.end - half, self.end)
 
+    def places(self, step: int, gap: int) -> Tuple[Dict[int, int], Optional[int]]:
+        """Return where to draw each position, and the middle of the gap if the axis has one.
+
+        Parameters
+        ----------
+        step, gap : int
+            Widths of a cell and of the gap.
+        """
+        left, right = self.columns()
+        at = {position: i * step for i, position in enumerate(left)}
+        at.update((position, (len(left) + i) * step + gap) for i, position in enumerate(right))
+        return at, len(left) * step + gap // 2 if right else None
+
     def rows(self) -> List[Optional[Row]]:
         """Return the windows to draw, from first to last, with None in place of omitted ones."""
         numbers = [*range(self.count)] if self.count <= MOST_WINDOWS else [*range(END_WINDOWS)]
@@ -119,20 +156,12 @@ class Windows:
                 expected = i + 1
         return rows if expected == self.count else [*rows, None]
 
-    def meanings(self) -> Tuple[List[Tuple[str, str]], List[Tuple[str, str]]]:
+    def meanings(self) -> List[Tuple[str, str]]:
         """Return the marks of the drawn cells and of the drawn windows, each with its meaning."""
         drawn = {self.cell(i) for part in self.columns() for i in part}
-        kept = {row.kept for row in self.rows() if row is not None}
-        cells = {ELEMENT: "element", PADDING: "padding", SURPLUS: "extra padding of the operator"}
-        windows = {True: "window", False: "window computed and dropped"}
-        if self.transposed:
-            cells = {ELEMENT: "element of the output", PADDING: "cut off"}
-            windows = {True: "elements to which one input element contributes"}
-        marks = {True: TAP + JOIN + TAP, False: DROPPED_TAP + DROPPED_JOIN + DROPPED_TAP}
-        return (
-            [(mark, what) for mark, what in cells.items() if mark in drawn],
-            [(marks[is_kept], what) for is_kept, what in windows.items() if is_kept in kept],
-        )
+        drawn |= {row.mark for row in self.rows() if row is not None}
+        meanings = TRANSPOSED if self.transposed else MEANINGS
+        return [(mark, what) for mark, what in meanings.items() if mark in drawn]
 
     def _window(self, i):
         start = i * self.stride - self.operator[0]

@@ -73,16 +73,11 @@ def torch_of(weight):
 
         return make
 
-    def pad(x, amounts, value=0.0):
-        pairs = list(zip(amounts[::2], amounts[1::2]))[::-1]
-        return np.pad(x, [(0, 0)] * (x.ndim - len(pairs)) + pairs, constant_values=value)
-
     nn = {}
     for n in (1, 2, 3):
         nn.update({f"Conv{n}d": conv(n), f"ConvTranspose{n}d": transposed(n)})
         nn.update({f"MaxPool{n}d": pool(n, "max"), f"AvgPool{n}d": pool(n, "avg")})
-    names = {"nn": nn, "F": {"pad": pad}, "torch": {"ones_like": np.ones_like}}
-    return {name: SimpleNamespace(**functions) for name, functions in names.items()}
+    return {"nn": SimpleNamespace(**nn)}
 
 
 def last(function):
@@ -141,17 +136,8 @@ def keras_of(weight):
         assert y.shape[1:] == output_shape[1:]
         return y
 
-    def zero_padding(n):
-        def make(padding):
-            pairs = padding if n > 1 else (padding,)
-            pairs = [(p, p) if isinstance(p, int) else p for p in axes(pairs, n)]
-            return lambda x: np.pad(x, [(0, 0), *pairs, (0, 0)])
-
-        return make
-
     layers, ops = {}, {}
     for n in (1, 2, 3):
-        layers[f"ZeroPadding{n}D"] = zero_padding(n)
         layers[f"Conv{n}D"], layers[f"Conv{n}DTranspose"] = layer(convolve), layer(transpose)
         ops[f"conv{n}d"], ops[f"conv{n}d_transpose"] = convolved, transposed
         for name, op, kind in (("Max", "max", "max"), ("Average", "avg", "avg")):
@@ -160,19 +146,13 @@ def keras_of(weight):
                 lambda x: pool(x, *a, kind=kind, n=n, **k)
             )(x)
 
-    def pad(x, pads, constant_values=0.0):
-        return np.pad(x, pads, constant_values=constant_values)
-
-    tf = {"nn": SimpleNamespace(**ops), "pad": pad, "ones_like": np.ones_like}
     return {
         "keras": SimpleNamespace(layers=SimpleNamespace(**layers)),
-        "tf": SimpleNamespace(**tf),
+        "tf": SimpleNamespace(nn=SimpleNamespace(**ops)),
         "w": weight,
     }
 
 
-def run(code, x, names):
-    """Return ``y`` after running lines of code on ``x``."""
-    space = {**names, "x": x}
-    exec("\n".join(code), space)
-    return space["y"]
+def run(call, x, names):
+    """Return the value of a call on ``x``."""
+    return eval(call, {**names, "x": x})

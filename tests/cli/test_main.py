@@ -33,7 +33,7 @@ def test_help_lists_the_commands_and_gives_examples_that_parse(capsys):
     for line in lines:
         words = line.split()
         assert words[:3] == ["python", "-m", "gluon_same"]
-        assert callable(cli._parser(cli.PROGRAM, words[3:]).parse_args(words[3:]).run)
+        assert callable(cli._parser(cli.PROGRAM, words[3]).parse_args(words[3:]).run)
 
 
 @pytest.mark.parametrize("name", sorted(cli.COMMANDS))

@@ -61,12 +61,9 @@ def test_the_pool_that_keeps_13x13(capsys):
     assert entry(out, "gluon_same") == "padding='same'"
     assert entry(out, "Keras") == "padding='same'"
     assert entry(out, "TensorFlow") == "padding='SAME'"
-    assert entry(out, "ONNX") == "pads=[0, 0, 1, 1] (for every size: auto_pad='SAME_UPPER')"
-    assert entry(out, "PyTorch") == "x = F.pad(x, (0, 1, 0, 1), value=float('-inf')); padding=0"
-    assert entry(out, "stock Gluon") == (
-        "x = F.pad(x, mode='constant', pad_width=(0, 0, 0, 0, 0, 1, 0, 1), "
-        "constant_value=float('-inf')); padding=0"
-    )
+    assert entry(out, "ONNX") == "pads=[0, 0, 1, 1]"
+    padded_first = "pad x by [(0, 1), (0, 1)] of -inf first, then padding=0"
+    assert entry(out, "PyTorch") == entry(out, "stock Gluon") == padded_first
     assert out.count("height and width: 13 -> 13, 0 of padding before, 1 after") == 1  # for both
     assert "\n    0 #=#\n    1   #=#\n" in out
 
@@ -118,32 +115,44 @@ def test_axes_that_differ_are_drawn_each(capsys):
     out = answer(["--size", "100x20", "--kernel", "4x1", "--stride", "2"], capsys)
     assert entry(out, "PyTorch") == "padding=(1, 0)"
     out = answer(["--size", "100x20", "--kernel", "4x1", "--mode", "same_lower"], capsys)
-    assert "F.pad(x, (0, 0, 2, 1), value=0)" in entry(out, "PyTorch")  # the last axis first
+    assert "pad x by [(2, 1), (0, 0)] first" in entry(out, "PyTorch")
 
 
 @pytest.mark.parametrize(
     "arguments, framework, words",
     [
         ("--size 9 --kernel 3", "stock Gluon", "padding=1"),
-        ("--size 9 --kernel 2", "stock Gluon", "none: F.pad requires two or more axes"),
+        ("--size 9 --kernel 2", "stock Gluon", "pad x by [(0, 1)] first, then padding=0"),
         ("--size 9x9 --kernel 4 --mode valid", "TensorFlow", "padding='VALID'"),
         ("--size 112x112 --kernel 3 --stride 2 --op pool", "stock Gluon", "padding=0, ceil_mode=True"),
-        ("--size 10 --kernel 4 --mode same_lower", "TensorFlow", "tf.pad(x, [[0, 0], [2, 1], [0, 0]]"),
+        (
+            "--size 10 --kernel 4 --mode same_lower",
+            "TensorFlow",
+            "pad x by [(2, 1)] first, then padding='VALID'",
+        ),
         ("--size 9 --kernel 3 --mode same_lower", "TensorFlow", "padding='SAME'"),
-        ("--size 9x9 --kernel 3 --dilation 2", "ONNX", "pads=[2, 2, 2, 2] (not auto_pad"),
+        ("--size 9x9 --kernel 3 --dilation 2", "ONNX", "pads=[2, 2, 2, 2]"),
         ("--size 9x9 --kernel 3 --dilation 2 --stride 2", "Keras", "none: its layers do not support"),
         ("--size 9 --kernel 3 --mode causal", "gluon_same", "padding='causal'"),
         ("--size 9 --kernel 3 --mode causal", "Keras", "padding='causal'"),
-        ("--size 9 --kernel 3 --mode causal", "PyTorch", "x = F.pad(x, (2, 0), value=0); padding=0"),
+        ("--size 9 --kernel 3 --mode causal", "PyTorch", "pad x by [(2, 0)] first, then padding=0"),
         ("--size 9x9 --kernel 3 --pad 1,0x0,2", "gluon_same", "padding=((1, 0), (0, 2))"),
-        ("--size 9x9 --kernel 3 --pad 1,0x0,2", "PyTorch", "F.pad(x, (0, 2, 1, 0), value=0)"),
+        (
+            "--size 9x9 --kernel 3 --pad 1,0x0,2",
+            "PyTorch",
+            "pad x by [(1, 0), (0, 2)] first, then padding=0",
+        ),
         (
             "--size 9x9 --kernel 3 --pad 1,0x0,2",
             "Keras",
-            "x = keras.layers.ZeroPadding2D(((1, 0), (0, 2)))(x); padding='valid'",
+            "pad x by [(1, 0), (0, 2)] first, then padding='valid'",
         ),
-        ("--size 9 --kernel 3 --pad 2,1", "Keras", "keras.layers.ZeroPadding1D((2, 1))(x)"),
-        ("--size 9x9 --kernel 3 --op pool --pad 1,0x0,2", "Keras", "tf.pad(x, [[0, 0], [1, 0], [0, 2]"),
+        ("--size 9 --kernel 3 --pad 2,1", "Keras", "pad x by [(2, 1)] first"),
+        (
+            "--size 9x9 --kernel 3 --op pool --pad 1,0x0,2",
+            "Keras",
+            "pad x by [(1, 0), (0, 2)] of -inf first",
+        ),
         ("--size 9x9 --kernel 3 --pad 1", "PyTorch", "padding=1"),
         ("--size 9x9 --kernel 3 --pad 1x2", "stock Gluon", "padding=(1, 2)"),
         ("--size 9x9 --kernel 3 --pad 1", "TensorFlow", "padding='SAME'"),
@@ -155,14 +164,18 @@ def test_axes_that_differ_are_drawn_each(capsys):
         (
             "--size 7 --kernel 3 --stride 2 --op transpose --mode same_lower",
             "Keras",
-            "padding='valid'; y = y[:, 1:]",
+            "padding='valid', then cut [(1, 0)] off y",
         ),
         (
             "--size 7 --kernel 3 --stride 2 --op transpose --mode same_lower",
             "TensorFlow",
-            "padding='VALID', output_shape=(batch, 15, filters); y = y[:, 1:]",
+            "padding='VALID', output_shape=(batch, 15, filters), then cut [(1, 0)] off y",
         ),
-        ("--size 7x7 --kernel 3 --stride 2 --op transpose", "PyTorch", "y = y[:, :, :-1, :-1]"),
+        (
+            "--size 7x7 --kernel 3 --stride 2 --op transpose",
+            "PyTorch",
+            "padding=0, then cut [(0, 1), (0, 1)] off y",
+        ),
         ("--size 7 --kernel 1 --stride 2 --op transpose", "ONNX", "pads=[0, 0], output_padding=[1]"),
         ("--size 7 --kernel 1 --stride 2 --op transpose", "PyTorch", "padding=0, output_padding=1"),
         ("--size 8x8 --kernel 3 --op pool --average", "PyTorch", "padding=1, count_include_pad=False"),
@@ -234,21 +247,12 @@ def test_what_a_transposed_convolution_adds_is_said(capsys):
         ("--size \u0663 --kernel 3", "is not a size"),
         ("--size 1x2x3x4 --kernel 3", "'1x2x3x4' is not a size"),
         ("--size 100000 --kernel 3", "'100000' is out of range: give 1 to 99999"),
-        ("--size 100x20 --kernel 4x4x4", "--size 100x20 has 2 axes and --kernel 4x4x4 has 3"),
-        ("--size 3x9 --kernel 4 --mode valid", "kernel=4 with dilation=1 spans more than the 3"),
         ("--size 9 --kernel 3 --mode full", "'full'"),
         ("--size 9 --kernel 3 --op dense", "'dense'"),
-        ("--size 9 --kernel 3 --op pool --dilation 2", "--dilation 2 is not for --op pool"),
-        ("--size 9x9x9 --kernel 3 --op transpose --dilation 2", "--dilation 2x2x2 is not for"),
-        ("--size 9 --kernel 3 --average", "--average is not for --op conv"),
-        ("--size 9x9 --kernel 3 --mode causal", "--mode causal is for --op conv over one axis"),
         ("--size 9 --kernel 3 --pad 1,2,3", "'1,2,3' is not a padding"),
         ("--size 9 --kernel 3 --pad -1", "'-1' is not a padding"),
         ("--size 9 --kernel 3 --pad 10000000", "'10000000' is out of range"),
         ("--size 9 --kernel 3 --pad 1 --mode valid", "not allowed with argument"),
-        ("--size 9x9x9 --kernel 3 --pad 1,0x0,2", "--pad 1,0x0,2 has 2 axes and --size 9x9x9 has 3"),
-        ("--size 9 --kernel 3 --op pool --pad 3", "contains whole windows"),
-        ("--size 3 --kernel 3 --op transpose --pad 9", "cuts off the whole output"),
         ("--size 9", "--kernel"),
         ("--kernel 3", "--size"),
     ],
@@ -256,9 +260,32 @@ def test_what_a_transposed_convolution_adds_is_said(capsys):
 def test_bad_usage_takes_one_line(arguments, words, capfd):
     with pytest.raises(SystemExit) as refusal:
         main(["pad", *arguments.split()])
+    assert refusal.value.code == 2
+    assert_refused(words, capfd)
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ("--size 100x20 --kernel 4x4x4", "--size 100x20 has 2 axes and --kernel 4x4x4 has 3"),
+        ("--size 3x9 --kernel 4 --mode valid", "kernel=4 with dilation=1 spans more than the 3"),
+        ("--size 9 --kernel 3 --op pool --dilation 2", "--dilation 2 is not for --op pool"),
+        ("--size 9x9x9 --kernel 3 --op transpose --dilation 2", "--dilation 2x2x2 is not for"),
+        ("--size 9 --kernel 3 --average", "--average is not for --op conv"),
+        ("--size 9x9 --kernel 3 --mode causal", "--mode causal is for --op conv over one axis"),
+        ("--size 9x9x9 --kernel 3 --pad 1,0x0,2", "--pad 1,0x0,2 has 2 axes and --size 9x9x9 has 3"),
+        ("--size 9 --kernel 3 --op pool --pad 3", "contains whole windows"),
+        ("--size 3 --kernel 3 --op transpose --pad 9", "cuts off the whole output"),
+    ],
+)
+def test_options_that_do_not_fit_each_other_take_one_line(arguments, words, capfd):
+    assert main(["pad", *arguments.split()]) == 1
+    assert_refused(words, capfd)
+
+
+def assert_refused(words, capfd):
     out, err = capfd.readouterr()
-    assert (refusal.value.code, out) == (2, "")
-    assert err.startswith("python -m gluon_same pad: ")
+    assert out == "" and err.startswith("python -m gluon_same pad: ")
     assert err.count("\n") == 1 and err.endswith("\n")
     assert words in err
 
@@ -286,7 +313,7 @@ def test_a_figure_that_cannot_be_written_takes_one_line(tmp_path, capsys):
         assert main(["pad", *POOL, "--svg", str(path)]) == 1
         out, err = capsys.readouterr()
         assert out == "" and err.count("\n") == 1
-        assert err.startswith("python -m gluon_same pad: --svg ") and str(path) in err
+        assert err.startswith("python -m gluon_same pad: ") and str(path) in err
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")

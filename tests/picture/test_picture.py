@@ -138,8 +138,8 @@ def test_a_figure_is_xml_with_a_title_a_description_and_each_window():
     assert root.find(SVG + "title").text == "2 < 3"
     told = root.find(SVG + "desc").text
     assert told == (
-        "height & width: 13 elements, 0 of padding before and 1 after, 13 windows of 2 taps, and 1 "
-        "computed and dropped"
+        "height & width: 13 elements, 0 of padding before, 1 after, 13 windows of 2 taps, 1 computed "
+        "and dropped"
     )
     texts = [text.text for text in root.iter(SVG + "text")]
     assert {"2 < 3", "height & width", "0", "12", "\u00d7", "window computed and dropped"} <= set(texts)
