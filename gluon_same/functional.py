@@ -138,9 +138,8 @@ def convolve(
     copied = (channels, call["num_filter"]) if channels and not call["layout"].endswith("C") else None
     depthwise = call["num_group"] == call["num_filter"] > 1
     plan = lowering.plan_convolution(windows, sizes, copied, depthwise)
-    if plan.reversed:
-        first = call["layout"].index(call["layout"].strip("NC")[0])
-        weight = F.reverse(weight, axis=tuple(first + axis for axis in plan.reversed))
+    if plan.reversed:  # by the same slice: MXNet's ``reverse`` ignores ``grad_req='add'``
+        weight = plan.before[0].apply(keep_dtype(F), weight, call["layout"])
     return _apply(F, plan, F.Convolution, (data, weight, bias, restore), call, act)
 
 
