@@ -43,6 +43,8 @@ USES = [
     ("broadcast_add", S.broadcast_add(X, Y), {"x": (2, 4, 5, 6), "y": (1, 1, 5, 1)}),
     ("broadcast_div", S.broadcast_div(X, Y), {"x": (2, 4, 5, 6), "y": (1, 1, 5, 6)}),
     ("ones_like", S.ones_like(X), IMAGES),
+    ("_copy", S.identity(X), IMAGES),
+    ("reverse", S.reverse(S.identity(X), axis=(2, 3)), IMAGES),  # wrong without the copy
     ("BlockGrad", S.BlockGrad(X), IMAGES),
 ]
 
