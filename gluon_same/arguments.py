@@ -39,6 +39,13 @@ def whole(name: str, value: Any, least: int) -> int:
     return number
 
 
+def true_or_false(name: str, value: Any) -> bool:
+    """Return ``value`` as a bool; 0, 1 and NumPy's bool are accepted."""
+    if not isinstance(value, (bool, int, np.bool_)) or value not in (0, 1):
+        raise TypeError(f"{name}={value!r} is neither True nor False")
+    return bool(value)
+
+
 def per_axis(name: str, value: Any, ndim: int, least: int = 1) -> Ints:
     """Return one int for each of ``ndim`` axes, from an int or a sequence of ``ndim`` ints."""
     if not isinstance(value, (tuple, list)):
@@ -134,8 +141,8 @@ def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str =
     Raises
     ------
     TypeError, ValueError
-        If the channels do not divide into the groups, if the dtype differs from that of the weight, or
-        if the channels come last on a CPU.
+        If the channels do not divide into the groups, if the dtype is no floating one or differs from
+        that of the weight, or if the dtype is float16 or the channels come last on a CPU.
     """
     check_channels(data.shape, layout, groups, name)
     given, wanted = np.dtype(data.dtype), np.dtype(dtype)
@@ -143,7 +150,11 @@ def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str =
     cast = all(each.kind == "V" or each in (np.float16, np.float32) for each in (given, wanted))
     if given != wanted and not cast:
         raise TypeError(f"data of {given} do not match a weight of {wanted}: cast one of the two")
-    if layout.endswith("C") and data.context.device_type == "cpu":
+    check_floating(given, "convolved")
+    on_cpu = data.context.device_type == "cpu"
+    if on_cpu and given == wanted == np.float16:
+        raise TypeError("data of float16 cannot be convolved on a CPU: use float32")
+    if on_cpu and layout.endswith("C"):
         raise ValueError(
             f"layout={layout!r} is not supported on a CPU: MXNet convolves channels last on GPUs only. "
             f"Use {LAYOUTS[len(layout) - 2][0]!r}"
@@ -211,6 +222,21 @@ def check_channels(shape: Tuple[int, ...], layout: str, count: int, name: str) -
     channels = shape[layout.index("C")]
     if channels % count:
         raise ValueError(f"data have {channels} channels, which is not a multiple of {name}={count}")
+
+
+def check_weights(weight: Any, bias: Any, layout: str, axes: Dict[str, int], kernel: Ints, count: int):
+    """Raise ValueError unless weight and bias have the shapes that the other arguments require.
+
+    ``axes`` are the sizes of the weight's axes at the places of N and C in the layout, and ``count`` is
+    the number of filters.
+    """
+    sizes = iter(kernel)
+    shape = tuple(axes[axis] if axis in axes else next(sizes) for axis in layout)
+    for name, x, wanted in (("weight", weight, shape), ("bias", bias, (count,))):
+        if x is not None and x.shape != wanted:
+            raise ValueError(
+                f"{name} has shape {x.shape}, and the data and the other arguments require {wanted}"
+            )
 
 
 def check_floating(dtype: Any, done: str = "pooled") -> None:

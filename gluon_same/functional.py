@@ -17,8 +17,10 @@ from .arguments import (
     check_float64,
     check_floating,
     check_pooled,
+    check_weights,
     is_same,
     per_axis,
+    true_or_false,
     windows_of,
 )
 from .arrays import Shape, Size, check_kinds, classic, data_shape, keep_dtype
@@ -102,6 +104,8 @@ def convolution(
     call["num_filter"], call["num_group"] = arguments.groups(num_filter, num_group)
     if F is mx.nd:
         check_convolved(data, layout, call["num_group"], weight.dtype)
+        inner = shape[layout.index("C")] // call["num_group"]
+        check_weights(weight, bias, layout, {"N": num_filter, "C": inner}, call["kernel"], num_filter)
     windows = windows_of("pad", pad, call, causal=len(layout) == 3)
     call.update(layout=layout, name=name)
     return convolve(F, (data, weight, bias), windows, call, shape)
@@ -140,7 +144,8 @@ def convolve(
     plan = lowering.plan_convolution(windows, sizes, copied, depthwise)
     if plan.reversed:
         first = call["layout"].index(call["layout"].strip("NC")[0])
-        weight = F.reverse(weight, axis=tuple(first + axis for axis in plan.reversed))
+        # MXNet's ``reverse`` ignores ``grad_req='add'``. A copy takes its gradient, and adds it.
+        weight = F.reverse(F.identity(weight), axis=tuple(first + axis for axis in plan.reversed))
     return _apply(F, plan, F.Convolution, (data, weight, bias, restore), call, act)
 
 
@@ -202,6 +207,8 @@ def deconvolution(
     call["num_filter"], call["num_group"] = arguments.groups(num_filter, num_group)
     if F is mx.nd:
         check_convolved(data, layout, call["num_group"], weight.dtype)
+        axes = {"N": shape[layout.index("C")], "C": num_filter // call["num_group"]}
+        check_weights(weight, bias, layout, axes, call["kernel"], num_filter)
     adj = per_axis("adj", adj, len(layout) - 2, least=0)
     arguments.check_transposed(pad, stride=call["stride"], dilate=call["dilate"], adj=adj)
     if F is mx.nd:
@@ -287,7 +294,8 @@ def pooling(
     check_pooled(windows, "pad", "kernel")
     if count_include_pad is None:
         count_include_pad = not is_same(pad)
-    call.update(pool_type=pool_type, count_include_pad=bool(count_include_pad), layout=layout, name=name)
+    whole = true_or_false("count_include_pad", count_include_pad)
+    call.update(pool_type=pool_type, count_include_pad=whole, layout=layout, name=name)
     return pool(F, data, windows, call, shape)
 
 

@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from gluon_same import functional, geometry, nn, specialize, summary
+from gluon_same import deploy, functional, geometry, nn, specialize, summary
 
 X = mx.nd.ones((1, 3, 8, 8))
 W = mx.nd.ones((4, 3, 3, 3))
@@ -26,6 +26,19 @@ def run(layer, x=X, **hybridize):
 
 def convolve(x=X, w=W, bias=None, F=mx.nd, **kwargs):
     return lambda: functional.convolution(F, x, w, bias, **{"kernel": (3, 3), "num_filter": 4, **kwargs})
+
+
+def transpose(x=X, w=W, bias=None):
+    return lambda: functional.deconvolution(mx.nd, x, w, bias, kernel=3, num_filter=4)
+
+
+def net(dtype="float32"):
+    """Return a net of three channels that was not called."""
+    made = nn.HybridSequential()
+    made.add(nn.Conv2D(4, 3, padding="same", in_channels=3), nn.BatchNorm())
+    made.initialize()
+    made.cast(dtype)
+    return made
 
 
 def pool(x=X, F=mx.nd, **kwargs):
@@ -61,7 +74,26 @@ CASES = [
     (lambda: nn.SeparableConv2D(8, 3, dilations=2), TypeError, "SeparableConv2D has .*: use 'dilation'"),
     (lambda: nn.SeparableConv1D(8, 3, color=2), TypeError, r"'color': help\(SeparableConv1D\)"),
     (lambda: nn.Conv2D(8, 3, 1, 0, channels=4), TypeError, "multiple values for argument 'channels'"),
+    (conv(8, 3, prefix=5), TypeError, "prefix=5 is not a string: give the start"),
+    (conv(8, 3, params=5), TypeError, "params=5 is not a ParameterDict: give other.params"),
+    (lambda: nn.MaxPool2D(prefix=5), TypeError, "prefix=5 is not a string"),
+    (lambda: nn.AvgPool1D(params=5, padding="same"), TypeError, "params=5 is not a ParameterDict"),
+    (lambda: nn.DepthwiseConv2D(3, params=5), TypeError, "params=5 is not a ParameterDict"),
+    (lambda: nn.SeparableConv2D(8, 3, prefix=5), TypeError, "prefix=5 is not a string"),
+    (lambda: nn.ZeroPadding2D(1, params=5), TypeError, "params=5 is not a ParameterDict"),
+    (lambda: nn.Cropping1D(1, prefix=5), TypeError, "prefix=5 is not a string"),
+    (lambda: nn.ReLU6(params=5), TypeError, "params=5 is not a ParameterDict"),
+    (lambda: nn.MaxPool2D(ceil_mode="yes"), TypeError, "ceil_mode='yes' is neither True nor False"),
+    (lambda: nn.AvgPool2D(ceil_mode=2), TypeError, "ceil_mode=2 is neither True nor False"),
+    (lambda: nn.AvgPool2D(count_include_pad="x"), TypeError, "count_include_pad='x' is neither"),
+    (lambda: nn.AvgPool2D(count_include_pad=np.ones(2)), TypeError, "count_include_pad=array"),
+    (
+        lambda: nn.Conv2DTranspose(8, 3, groups=4, padding="same"),
+        ValueError,
+        "groups=4 .*: give in_channels",
+    ),
     # Layers, when called.
+    (lambda: net("float16")(X.astype("float16")), TypeError, "float16 cannot be convolved on a CPU"),
     (run(nn.Conv2D(8, 3, padding="same", groups=2)), ValueError, "3 channels.* groups=2"),
     (run(nn.Conv2D(8, 3, padding="same", layout="NHWC")), ValueError, "layout='NHWC' .* GPUs only"),
     (run(nn.Conv2D(8, 3, padding="same"), X.astype("float64")), TypeError, "float64 .* float32.*cast"),
@@ -79,8 +111,22 @@ CASES = [
     (convolve(num_group=2), ValueError, "3 channels.* num_group=2"),
     (pool(X.astype("int32")), TypeError, "int32 .*floating"),
     (pool(pool_type="lp"), ValueError, "pool_type='lp'"),
+    (pool(count_include_pad="x"), TypeError, "count_include_pad='x' is neither True nor False"),
+    (pool(ceil_mode="yes"), TypeError, "ceil_mode"),
+    (convolve(X.astype("int32"), W.astype("int32")), TypeError, "int32 cannot be convolved"),
+    (convolve(X.astype("float16"), W.astype("float16")), TypeError, "float16 .* on a CPU: use float32"),
+    (convolve(w=mx.nd.ones((4, 2, 3, 3))), ValueError, r"weight .* require \(4, 3, 3, 3\)"),
+    (convolve(w=mx.nd.ones((4, 3, 3))), ValueError, r"weight has shape \(4, 3, 3\)"),
+    (convolve(bias=mx.nd.ones(5)), ValueError, r"bias has shape \(5,\), .* require \(4,\)"),
+    (transpose(), ValueError, r"weight has shape \(4, 3, 3, 3\), .* require \(3, 4, 3, 3\)"),
+    (transpose(w=mx.nd.ones((3, 4, 3, 3)), bias=mx.nd.ones(3)), ValueError, r"bias has shape \(3,\)"),
     # Nets.
     (lambda: specialize(nn.MaxPool2D(2), (1, 3, 10**18, 2)), ValueError, "input shape=10{18} is out of"),
+    (lambda: specialize(net(), (1, 5, 8, 8)), ValueError, r"\[4,3,3,3\], inferred shape=\(4,5,3,3\)"),
+    (lambda: deploy(net(), (1, 5, 8, 8)), ValueError, r"\[4,3,3,3\], inferred shape=\(4,5,3,3\)"),
+    (lambda: deploy(net(), tune="yes"), TypeError, "tune='yes' is neither True nor False"),
+    (lambda: deploy(net(), X, tune=2), TypeError, "tune=2 is neither True nor False"),
+    (lambda: deploy(net("float16"), X), ValueError, r"weight is float16: call net.cast\('float32'\)"),
     (
         lambda: summary(nn.MaxPool2D(2), (1, 3, HUGE, 2)),
         ValueError,

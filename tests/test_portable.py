@@ -117,7 +117,7 @@ UNDER_A_FAKED_CACHE = """
             found.append(repr(lowering.plan_convolution(windows, sizes, (3, 32))))
             found.append(repr(lowering.plan_pooling(windows, sizes, "max", False)))
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        main(["pad", "--size", "224x224", "--kernel", "3", "--stride", "2", "--channels", "3"])
+        main(["pad", "--size", "224x224", "--kernel", "3", "--stride", "2"])
         main(["pad", "--size", "8x90x90", "--kernel", "3", "--stride", "2", "--op", "pool"])
     found.append(out.getvalue())
     assert len(out.getvalue()) > 1000 and not opened, opened

@@ -7,7 +7,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, HybridBlock, Parameter
 
-from ..arguments import shape_of
+from ..arguments import shape_of, true_or_false
 from ..arrays import flat, in_thread
 from ..graph import Graph
 from ..sized import EverySize, Sized
@@ -111,8 +111,7 @@ def deploy(
     """
     shapes = [shape_of("input shape", shape) for shape in input_shapes]
     for name, value in (("tune", tune), ("verbose", verbose), ("portable", portable)):
-        if value not in (True, False):
-            raise ValueError(f"{name}={value!r} is neither True nor False")
+        true_or_false(name, value)
     _check(net, dtype, data)
     if not shapes:
         given = dict(dtype=dtype, data=data, tune=tune, verbose=verbose, portable=portable)

@@ -62,8 +62,6 @@ class AvgPooling(Pooling):
             layer is called, if the input has the wrong number of axes, no elements or an integer dtype,
             or is too small for the window.
         """
-        if count_include_pad not in (None, True, False):
-            raise TypeError(f"count_include_pad={count_include_pad!r} is not one of None, True, False")
         super().__init__(
             unknown, pool_size=pool_size, strides=strides, padding=padding, layout=layout,
             ceil_mode=ceil_mode, count_include_pad=count_include_pad, prefix=prefix, params=params,

@@ -8,6 +8,7 @@ from mxnet.ndarray import NDArray
 from .. import arguments
 from ..arrays import classic
 from ..lowering.steps import Pad, Slice
+from .checks import check_scope
 
 __all__ = ["ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "Cropping1D", "Cropping2D", "Cropping3D"]
 
@@ -21,6 +22,7 @@ class _Borders(HybridBlock):
     _ndim = 0
 
     def __init__(self, amounts: Amounts, layout: Optional[str], **given: Any) -> None:
+        check_scope(**given)
         super().__init__(**given)
         self._layout = arguments.check_layout(layout, self._ndim)
         self._amounts = _pairs(self._argument, amounts, self._ndim)

@@ -3,7 +3,7 @@
 from typing import Any, Container, Dict
 
 import mxnet as mx
-from mxnet.gluon import HybridBlock
+from mxnet.gluon import HybridBlock, ParameterDict
 
 #: Activations of every MXNet 1.x; later versions have more.
 _ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
@@ -41,6 +41,14 @@ def refuse_unknown(block: HybridBlock, unknown: Dict[str, Any], known: Container
         raise TypeError(
             f"{kind} has no argument {name!r}: {hint or f'help({kind}) lists the arguments'}"
         )
+
+
+def check_scope(prefix: Any, params: Any) -> None:
+    """Raise TypeError unless ``prefix`` is a string or None, and ``params`` a ParameterDict or None."""
+    if not isinstance(prefix, (str, type(None))):
+        raise TypeError(f"prefix={prefix!r} is not a string: give the start of the block's name")
+    if not isinstance(params, (ParameterDict, type(None))):
+        raise TypeError(f"params={params!r} is not a ParameterDict: give other.params, to share them")
 
 
 def check_activation(name: Any) -> None:

@@ -5,9 +5,9 @@ from typing import Any, Callable, Dict, NoReturn, Optional, Union
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import check_convolved, check_layout, groups, per_axis, whole
+from ..arguments import check_convolved, check_layout, groups, per_axis, true_or_false, whole
 from .base import IntOrInts, PaddingLike, Windowed
-from .checks import check_activation, check_initializer, refuse_unknown
+from .checks import check_activation, check_initializer, check_scope, refuse_unknown
 
 __all__ = ["Conv1D", "Conv2D", "Conv3D"]
 
@@ -24,13 +24,14 @@ class AnyConvolution(Windowed):
     def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
         """Check the arguments of a public constructor, and create the layer."""
         refuse_unknown(self, unknown, given)
+        check_scope(given["prefix"], given["params"])
         for name in ("kernel_size", "strides", "dilation"):
             given[name] = per_axis(name, given[name], self._ndim)
         for name, least in (("channels", 1), ("groups", 1), ("in_channels", 0)):
             given[name] = whole(name, given[name], least)
         given["layout"] = check_layout(given["layout"], self._ndim)
-        if given["use_bias"] not in (True, False, None):
-            raise TypeError(f"use_bias={given['use_bias']!r} is neither True nor False")
+        if given["use_bias"] is not None:
+            true_or_false("use_bias", given["use_bias"])
         check_activation(given["activation"])
         for name in ("weight_initializer", "bias_initializer"):
             check_initializer(name, given[name])

@@ -96,6 +96,10 @@ class Transposed(AnyConvolution):
     def _check_given(self, given: Dict[str, Any]) -> None:
         names = "strides", "dilation", "output_padding"
         check_transposed(given["padding"], **{name: given[name] for name in names})
+        if given["groups"] > 1 and not given["in_channels"]:
+            raise ValueError(
+                f"groups={given['groups']} requires a known number of channels: give in_channels"
+            )
 
     def _convolve(self, F: Any, *inputs: Any) -> Any:
         window = {name: self._call[name] for name in ("kernel", "stride", "dilate")}

@@ -5,10 +5,18 @@ from typing import Any, Dict, NoReturn, Optional
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import check_floating, check_layout, check_pooled, is_plain, is_same, per_axis
+from ..arguments import (
+    check_floating,
+    check_layout,
+    check_pooled,
+    is_plain,
+    is_same,
+    per_axis,
+    true_or_false,
+)
 from ..lowering import Windows
 from .base import IntOrInts, PaddingLike, Windowed
-from .checks import refuse_unknown
+from .checks import check_scope, refuse_unknown
 
 __all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D"]
 
@@ -19,12 +27,15 @@ class Pooling(Windowed):
     def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
         """Check the arguments of a public constructor, and create the layer."""
         refuse_unknown(self, unknown, given)
+        check_scope(given["prefix"], given["params"])
         given["layout"] = check_layout(given["layout"], self._ndim)
         window = given["pool_size"] = per_axis("pool_size", given["pool_size"], self._ndim)
         steps = given["strides"]
         given["strides"] = window if steps is None else per_axis("strides", steps, self._ndim)
         if given.get("count_include_pad", False) is None:
             given["count_include_pad"] = not is_same(given["padding"])
+        for name in {"ceil_mode", "count_include_pad"} & given.keys():
+            given[name] = true_or_false(name, given[name])
         if given["ceil_mode"] and not is_plain(given["padding"]):
             raise ValueError(
                 f"ceil_mode={given['ceil_mode']!r} must be False with padding={given['padding']!r}, "

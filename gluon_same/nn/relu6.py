@@ -5,6 +5,7 @@ from typing import Any, Optional
 from mxnet.gluon import HybridBlock, ParameterDict
 
 from ..arrays import classic
+from .checks import check_scope
 
 __all__ = ["ReLU6"]
 
@@ -45,6 +46,7 @@ class ReLU6(HybridBlock):
     def __init__(self, prefix: Optional[str] = None, params: Optional[ParameterDict] = None):
         if prefix is not None and not isinstance(prefix, str):
             raise TypeError(f"prefix={prefix!r} is not a string: the maximum is always 6")
+        check_scope(prefix, params)
         super().__init__(prefix=prefix, params=params)
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:

@@ -7,7 +7,7 @@ from mxnet.gluon import HybridBlock, ParameterDict
 
 from ..arguments import whole
 from .base import IntOrInts, PaddingLike
-from .checks import check_initializer, refuse_unknown
+from .checks import check_initializer, check_scope, refuse_unknown
 from .conv import Conv1D, Conv2D, Initializer
 from .depthwise import DepthwiseConv1D, DepthwiseConv2D
 
@@ -76,6 +76,7 @@ class _Separable(HybridBlock):
         in_channels = whole("in_channels", in_channels, 0)
         check_initializer("depthwise_initializer", depthwise_initializer)
         check_initializer("pointwise_initializer", pointwise_initializer)
+        check_scope(prefix, params)
         super().__init__(prefix=prefix, params=params)
         with self.name_scope():
             self.depthwise = self._depthwise(
