@@ -10,16 +10,15 @@ as ``pads``, any other as ``auto_pad``, ONNX's form of SAME.
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
 import os
-import tempfile
 from typing import List, Sequence, Union
 
 import numpy as np
 from mxnet.gluon import Block
 
 from .. import arguments
+from ..files import replacing
 from . import graph
 from .check import compare
-from .saving import save
 from .trace import Marked
 
 __all__ = ["export_model"]
@@ -117,24 +116,17 @@ def export_model(
         raise FileNotFoundError(f"path={path!r} is in a folder that does not exist: create {folder!r}")
 
     marked = Marked(net, shapes, dynamic)
-    values, names = marked.parameters(), list(marked.shapes)
-    # MXNet's exporter takes seconds per million elements of a parameter, but no time for an input.
-    given = {name: (value.shape, value.dtype) for name, value in values.items()}
-    given.update(zip(names, zip(shapes, dtypes)))
-    # It requires the inputs' shapes in the order in which the graph uses the inputs.
-    used = [name for name in marked.symbol.list_inputs() if name in given]
-    free = dict(zip(names, _free_axes(net, shapes))) if dynamic else {}
-    with tempfile.TemporaryDirectory(prefix=".onnx-", dir=folder) as scratch:
-        part = os.path.join(scratch, "model.onnx")
-        try:
-            model = graph.convert(marked.symbol, {name: given[name] for name in used}, free)
-            graph.finish(model, marked.marks, names, marked.outputs(), free)
-            save(model, values, part)
-        except Exception as error:  # the exporter raises errors of many types
-            raise ValueError(marked.explain(error)) from error
+    values = marked.parameters()
+    free = dict(zip(marked.shapes, _free_axes(net, shapes))) if dynamic else {}
+    try:
+        content = graph.convert(marked, values, dtypes, free).SerializeToString()
+    except Exception as error:  # the exporter raises errors of many types
+        raise ValueError(marked.explain(error)) from error
+    with replacing(path) as part:
+        with open(part, "wb") as file:
+            file.write(content)
         if check:
-            compare(net, part, marked.shapes, dtypes)
-        os.replace(part, path)
+            compare(net, part, marked.shapes, dtypes, free)
     return path
 
 

@@ -1,19 +1,37 @@
 """Compare an exported file, run by onnxruntime, with its net."""
 
 import warnings
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, SymbolBlock
 
-from ..arrays import classic, flat
+from ..arrays import flat
+from ..graph import Graph
+from ..trace import Trace
 
 #: Largest difference, relative to the largest magnitude of an output. Rounding stays well below it.
 TOLERANCE = 1e-3
 
+#: Positions of inputs that are indices from 0 on, and of lengths from 1 on, by operator.
+_INDICES = {"Embedding": 0, "gather_nd": 1, "one_hot": 0, "pick": 1, "take": 1}
+_LENGTHS = {"SequenceLast": 1, "SequenceMask": 1, "SequenceReverse": 1, "softmax": 1}
+#: Operators behind which indices remain indices.
+_KEEPING = ("Cast", "Reshape", "SwapAxis", "expand_dims", "slice_axis", "squeeze", "transpose")
+#: Arguments that the data should reach, and the largest one that it needs to.
+_CONSTANTS, _MOST = ("scalar", "a_min", "a_max"), 1000
 
-def compare(net: Block, path: str, shapes: Dict[str, Tuple[int, ...]], dtypes: Sequence[str]) -> None:
+Shapes = Dict[str, Tuple[int, ...]]
+
+
+def compare(
+    net: Block,
+    path: str,
+    shapes: Shapes,
+    dtypes: Sequence[str],
+    free: Optional[Dict[str, Sequence[int]]] = None,
+) -> None:
     """Raise an error if a file and its net give different numbers for random data.
 
     Parameters
@@ -24,6 +42,9 @@ def compare(net: Block, path: str, shapes: Dict[str, Tuple[int, ...]], dtypes: S
         Shape of each input.
     dtypes : list of str
         dtype of each input.
+    free : dict of str to sequence of int, optional
+        The axes of each input whose sizes are free. The next two sizes are compared as well, unless the
+        net does not support them.
 
     Raises
     ------
@@ -31,6 +52,11 @@ def compare(net: Block, path: str, shapes: Dict[str, Tuple[int, ...]], dtypes: S
         If onnxruntime is not installed.
     ValueError
         If the numbers differ, or if the file or the net cannot be run.
+
+    Warns
+    -----
+    UserWarning
+        If the net draws random numbers, so that only shapes were compared.
     """
     try:
         import onnxruntime
@@ -39,51 +65,105 @@ def compare(net: Block, path: str, shapes: Dict[str, Tuple[int, ...]], dtypes: S
             f"The check of an exported file requires onnxruntime ({error}): pip install "
             "'gluon-same[onnx]', or use check=False"
         ) from error
-    random = np.random.RandomState(0)
-    data = {
-        name: np.asarray(random.uniform(0, 2, shape), dtype)
-        for (name, shape), dtype in zip(shapes.items(), dtypes)
-    }
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        got = session.run(None, data)
-        want = _outputs(net, data)
+        graph = Graph(Trace(net, list(shapes.values())).symbol())
+        draws = any(node.op.startswith(("_random", "_sample", "_shuffle")) for node in graph.nodes())
+        for given, low, high in _runs(graph, shapes, free or {}):
+            data = _data(graph, given, dtypes, low, high)
+            try:
+                want = _outputs(net, data)
+            except Exception:
+                if given != shapes:
+                    continue  # the net does not support this size
+                raise
+            _compare(
+                net, session.run(None, data), want, f"for inputs of shape {[*given.values()]}", draws
+            )
+    except _Differs:
+        raise
     except Exception as error:  # onnxruntime and the net raise errors of many types
+        text = " ".join(str(error).split())
+        cause = text if len(text) <= 300 else f"... {text[-300:]}"  # onnxruntime's cause comes last
         raise ValueError(
-            f"{net.name} was exported and could not be checked: {_in_a_line(error)}. Use check=False to "
-            "skip the check"
+            f"{net.name} was exported and could not be checked: {cause}. Use check=False to skip "
+            "the check"
         ) from error
+    if draws:
+        warnings.warn(
+            f"{net.name} draws random numbers: its results were not compared, only their shapes",
+            stacklevel=3,
+        )
+
+
+def _runs(graph: Graph, shapes: Shapes, free: Dict[str, Sequence[int]]) -> Iterator[Tuple]:
+    """Yield the shapes of the inputs, and the least and the largest number in them."""
+    yield shapes, 0, 2
+    values = [float(node.get(key, 0) or 0) for node in graph.nodes() for key in _CONSTANTS]
+    reach = 2 * max((abs(value) for value in values if abs(value) <= _MOST), default=0)
+    if reach > 2:
+        yield shapes, -reach, reach
+    for more in (1, 2) if free else ():
+        yield (
+            {
+                name: tuple(n + more * (axis in free[name]) for axis, n in enumerate(shape))
+                for name, shape in shapes.items()
+            },
+            0,
+            2,
+        )
+
+
+def _data(graph, shapes, dtypes, low, high):
+    random = np.random.RandomState(0)
+    data = {
+        name: random.uniform(low, high, shape).astype(dtype)
+        for (name, shape), dtype in zip(shapes.items(), dtypes)
+    }
+    for node in graph.nodes():
+        position = {**_INDICES, **_LENGTHS}.get(node.op, len(node.inputs))
+        for entry in node.inputs[position : position + 1]:
+            while entry.node.op in _KEEPING:
+                entry = entry.node.inputs[0]
+            if entry.node.name in data:
+                x, least = data[entry.node.name], int(node.op in _LENGTHS)
+                data[entry.node.name] = random.randint(least, least + 2, x.shape).astype(x.dtype)
+    return data
+
+
+class _Differs(ValueError):
+    """The file and the net give different numbers."""
+
+
+def _compare(net: Block, got: List[Any], want: List[Any], where: str, draws: bool) -> None:
     if [x.shape for x in got] != [x.shape for x in want]:
         both = " and ".join(str([x.shape for x in each]) for each in (got, want))
-        raise ValueError(
-            f"{net.name} cannot be exported: onnxruntime and MXNet give outputs of shapes {both}"
+        raise _Differs(
+            f"{net.name} cannot be exported: {where}, onnxruntime and MXNet give outputs of "
+            f"shapes {both}"
         )
     for i, (one, other) in enumerate(zip(got, want)):
         scale = np.abs(other[np.isfinite(other)]).max(initial=0)
-        if not np.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE * scale, equal_nan=True):
+        if not draws and not np.allclose(
+            one, other, rtol=TOLERANCE, atol=TOLERANCE * scale, equal_nan=True
+        ):
             off = np.nanmax(np.abs(one.astype(float) - other))
-            raise ValueError(
-                f"{net.name} cannot be exported: its output {i}, which reaches {scale:.3g}, would "
-                f"differ by {off:.3g} in onnxruntime. If the net draws random numbers or has "
-                "discontinuous outputs, use check=False to skip the check"
+            raise _Differs(
+                f"{net.name} cannot be exported: {where}, its output {i}, which reaches {scale:.3g}, "
+                f"would differ by {off:.3g} in onnxruntime. If the net has discontinuous outputs, use "
+                "check=False to skip the check"
             )
 
 
-def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Any:
-    # A separate block leaves the net's cached graphs as they are.
-    inputs = [mx.sym.var(name) for name in data]
-    given = [x.as_np_ndarray() for x in inputs] if mx.util.is_np_array() else inputs
-    outputs = [classic(x)[0] for x in flat([net(*given)])]
+def _outputs(net: Block, data: Dict[str, np.ndarray]) -> List[np.ndarray]:
+    trace = Trace(net, [x.shape for x in data.values()])
     parameters = net.collect_params()
     contexts = [c for p in parameters.values() for c in p.list_ctx()] or [mx.cpu()]
     arrays = [mx.nd.array(x, ctx=contexts[0], dtype=x.dtype) for x in data.values()]
     with mx.util.np_array(False), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # MXNet warns of types that it infers later
-        found = SymbolBlock(outputs, inputs, params=parameters)(*arrays)
-        return [x.asnumpy() for x in flat([found])]
-
-
-def _in_a_line(error):
-    return " ".join(str(error).split())[:300]
+        # A separate block leaves the net's cached graphs as they are.
+        block = SymbolBlock(trace.symbol(), [mx.sym.var(name) for name in data], params=parameters)
+        return [x.asnumpy() for x in flat([block(*arrays)])]

@@ -20,15 +20,11 @@ def why_different(operator: str, attributes: Dict[str, str]) -> Optional[str]:
         and given("count_include_pad", "True") in _TRUE
     ):
         return "Average pooling with ceil_mode=True requires count_include_pad=False"
-    if operator == "Pooling" and given("pool_type") == "lp" and given("p_value", "2") != "2":
-        return "Pooling of type 'lp' requires p_value=2"
+    if operator == "Pooling" and given("pool_type") == "lp" and given("p_value", "2") not in ("1", "2"):
+        return "Pooling of type 'lp' requires p_value=1 or p_value=2"
     by_class = given("id_index", "-1") != "-1" and given("force_suppress") not in _TRUE
     if operator == "_contrib_box_nms" and by_class:
         return "box_nms requires force_suppress=True, because boxes of all classes compete in ONNX"
-    if operator == "LRN" and "knorm" not in attributes:
-        return "Give knorm explicitly, even if it is the default, 2"
-    if given("exclude") in _TRUE:
-        return "Give the axes themselves instead of exclude=True"
     if operator == "_contrib_BilinearResize2D" and given("align_corners", "True") not in _TRUE:
         return "BilinearResize2D requires align_corners=True"
     return None

@@ -1,15 +1,20 @@
-"""Set the padding of marked operators in an exported ONNX graph."""
+"""Convert a traced net with MXNet's exporter, and write the model."""
 
-from contextlib import contextmanager
-from typing import Any, Dict, Sequence, Set, Tuple
+from contextlib import ExitStack
+from typing import Any, Dict, Sequence, Set
 
 import mxnet as mx
 import numpy as np
 
 from . import operators
+from .trace import Marked, replaced
+from .windows import MARK
 
 #: The operator set that MXNet's exporter writes, and the file format that belongs to it.
 OPSET, IR = 13, 7
+
+#: Largest size of a protobuf message in bytes.
+_MOST = 2**31 - 1
 
 _AXES = {1: ["width"], 2: ["height", "width"], 3: ["depth", "height", "width"]}
 
@@ -32,97 +37,56 @@ def require_onnx() -> Any:
 
 
 def convert(
-    symbol: mx.sym.Symbol,
-    variables: Dict[str, Tuple[Sequence[int], Any]],
+    marked: Marked,
+    weights: Dict[str, mx.nd.NDArray],
+    dtypes: Sequence[Any],
     free: Dict[str, Sequence[int]],
 ) -> Any:
-    """Convert a graph with MXNet's exporter. All its variables become inputs.
+    """Return a net as an ONNX model.
 
     Parameters
     ----------
-    symbol : Symbol
-    variables : dict of str to (shape, dtype)
-        The variables in the order of the graph.
+    marked : Marked
+        The traced net.
+    weights : dict of str to NDArray
+        Parameters of the net.
+    dtypes : sequence of dtype
+        dtype of each input.
     free : dict of str to sequence of int
         The axes of each input whose sizes stay free; empty for fixed sizes.
 
     Returns
     -------
     onnx.ModelProto
-        Model that is not checked yet.
+        Checked model with the weights that its graph uses.
+
+    Raises
+    ------
+    ValueError
+        If the model would exceed 2 GiB.
     """
-    from mxnet.onnx.mx2onnx._export_onnx import MXNetGraph
-    from onnx import helper
+    from onnx import checker, helper, numpy_helper, shape_inference
 
-    shapes = [shape for shape, _ in variables.values()]
-    types = [helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for _, dtype in variables.values()]
-    free_shapes = [
-        [None if axis in free.get(name, ()) else n for axis, n in enumerate(shape)]
-        for name, (shape, _) in variables.items()
-    ]
-
-    def results():
-        internals = symbol.get_internals()
-        given = {name: shape for name, (shape, _) in variables.items()}
-        return dict(zip(internals.list_outputs(), internals.infer_shape_partial(**given)[1]))
-
-    how = {"dynamic": True, "dynamic_input_shapes": free_shapes} if free else {"dynamic": False}
-    with _unchecked(), operators.added(MXNetGraph.registry_, OPSET, results):
-        graph = MXNetGraph().create_onnx_graph_proto(
-            symbol, {}, shapes, types, opset_version=OPSET, **how
-        )
-    return helper.make_model(graph)
-
-
-@contextmanager
-def _unchecked():
-    """Prevent the exporter from checking the model against the newest operator set."""
-    from onnx import checker
-
-    replaced: Any = checker
-    before = replaced.check_graph
-    replaced.check_graph = lambda graph: None
-    try:
-        yield
-    finally:
-        replaced.check_graph = before
-
-
-def finish(
-    model: Any,
-    marks: Dict[str, Any],
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    free: Dict[str, Sequence[int]],
-) -> None:
-    """Bring an exported model to its final form, in place.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-    marks : dict of str to Mark
-        The mark of each block, by the name of its slice.
-    inputs, outputs : list of str
-        Names of the net's inputs and outputs, in order.
-    free : dict of str to sequence of int
-        The axes of each input whose sizes are free; empty for fixed sizes.
-    """
-    from onnx import checker, shape_inference
-
-    graph = model.graph
-    _fold(graph, marks)
-    _keep_zeros(graph)
-    _order(graph.output, outputs)
-    if [value.name for value in graph.output] != list(outputs):
-        raise ValueError(f"The exporter lost outputs: {list(outputs)} are expected")
+    graph = _converted(marked, weights, dtypes, free)
+    made = {name: node for node in graph.node for name in node.output}
+    for node in [each for each in graph.node if each.doc_string == MARK]:
+        made[node.input[0]].output[0] = node.output[0]
+        graph.node.remove(node)
+    _order(graph.output, marked.outputs)
+    if [value.name for value in graph.output] != marked.outputs:
+        raise ValueError(f"The exporter lost outputs: {marked.outputs} are expected")
     for node in graph.node:
         node.name = node.name or node.output[0]
     for value in graph.input:
-        _free(value, free.get(value.name, ()), f"{value.name}_" if len(inputs) > 1 else "")
-    model.producer_name = "MXNet"
-    model.producer_version = mx.__version__
-    model.ir_version = IR
-    model.opset_import[0].version = OPSET
+        _free(value, free.get(value.name, ()), f"{value.name}_" if len(dtypes) > 1 else "")
+    model = helper.make_model(
+        graph,
+        producer_name="MXNet",
+        producer_version=mx.__version__,
+        ir_version=IR,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+    )
+    graph = model.graph
     # Weights are inputs here. Without their values, which onnx would copy each time, this is fast.
     if free:  # the exporter does not know the outputs' sizes then
         found = shape_inference.infer_shapes(model).graph.output
@@ -130,42 +94,65 @@ def finish(
         graph.output.extend(found)
     checker.check_model(model, full_check=True)
     used = used_in(graph)
-    constants = [tensor for tensor in graph.initializer if tensor.name in used]
-    del graph.initializer[:]
-    graph.initializer.extend(constants)
+    _order(graph.initializer, sorted(used))
     # The exporter lists inputs and outputs in the graph's order, with the weights among the inputs,
     # which keeps runtimes from folding them.
-    _order(graph.input, inputs)
+    _order(graph.input, marked.shapes)
+    arrays = {name: value.asnumpy() for name, value in weights.items() if name in used}
+    if model.ByteSize() + sum(array.nbytes for array in arrays.values()) > _MOST:
+        raise ValueError(f"an ONNX file holds at most {_MOST} bytes, and this one would have more")
+    graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    return model
 
 
-def _fold(graph, marks):
-    from onnx import helper
+def _converted(marked, weights, dtypes, free):
+    """Convert a graph with MXNet's exporter. All its variables become inputs."""
+    from mxnet.onnx.mx2onnx._export_onnx import MXNetGraph
+    from onnx import checker, helper
 
-    left = [node for node in graph.node if node.output[0] not in marks]
-    nodes = {node.output[0]: node for node in left}
-    for name, (operator, attributes) in marks.items():
-        node = nodes[operator]
-        kept = [a for a in node.attribute if a.name not in ("pads", "auto_pad", "output_padding")]
-        del node.attribute[:]
-        node.attribute.extend(kept)
-        node.attribute.extend(helper.make_attribute(*item) for item in attributes.items())
-        node.output[0] = node.name = name
-    del graph.node[:]
-    graph.node.extend(left)
+    # MXNet's exporter takes seconds per million elements of a parameter, but no time for an input.
+    given = {name: (value.shape, value.dtype) for name, value in weights.items()}
+    given.update(zip(marked.shapes, zip(marked.shapes.values(), dtypes)))
+    # It requires the variables in the order in which the graph uses them.
+    used = {name: given[name] for name in marked.symbol.list_inputs() if name in given}
+    types = [helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for _, dtype in used.values()]
+    how: Dict[str, Any] = {"dynamic": bool(free)}
+    if free:
+        how["dynamic_input_shapes"] = [
+            [None if axis in free.get(name, ()) else n for axis, n in enumerate(shape)]
+            for name, (shape, _) in used.items()
+        ]
+    internals = marked.symbol.get_internals()
+    found = internals.infer_shape_partial(**{name: shape for name, (shape, _) in used.items()})[1]
+    shapes = {
+        name: shape if name in weights or not free else (None,) * len(shape)
+        for name, shape in zip(internals.list_outputs(), found)
+    }
+    registry = MXNetGraph.registry_
+    with ExitStack() as stack:
+        for owner, name, value in [
+            # The newest operator set, which checks would assume, is not the one that is written.
+            (vars(checker), "check_graph", lambda graph: None),
+            (vars(helper), "make_tensor", _right(helper.make_tensor)),
+            (registry, OPSET, operators.added(registry, OPSET, shapes)),
+        ]:
+            stack.enter_context(replaced(owner, name, value))
+        return MXNetGraph().create_onnx_graph_proto(
+            marked.symbol, {}, [shape for shape, _ in used.values()], types, opset_version=OPSET, **how
+        )
 
 
-def _keep_zeros(graph):
-    """Prevent onnxruntime from merging a Pad of zeros into a MaxPool, which would pad with -inf."""
-    from onnx import helper
+def _right(make):
+    """Return ``make_tensor`` with values for float16, of which MXNet's exporter passes the raw bits."""
+    from onnx import TensorProto
 
-    padded = {node.output[0] for node in graph.node if node.op_type == "Pad"}
-    for node in graph.node:
-        if node.op_type == "MaxPool" and node.input[0] in padded:
-            values = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-            if not any(values.pop("pads", ())) and not values.pop("ceil_mode", 0):
-                del node.attribute[:]
-                values["auto_pad"] = "VALID"  # the form that onnxruntime does not merge
-                node.attribute.extend(helper.make_attribute(*item) for item in values.items())
+    def made(name, data_type, dims, vals, raw=None):
+        values = np.ravel(vals)
+        if data_type == TensorProto.FLOAT16 and (raw is False or values.dtype == np.uint16):
+            vals = values.astype(np.uint16).view(np.float16)
+        return make(name, data_type, dims, vals, bool(raw))
+
+    return made
 
 
 def used_in(graph: Any) -> Set[str]:

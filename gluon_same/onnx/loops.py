@@ -1,28 +1,14 @@
 """Convert MXNet's loops over steps to ONNX's Scan."""
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, List
 
 import numpy as np
 
 from .writer import Writer
 
 
-def scan(write: Writer, known: Dict[str, Any]) -> Tuple[List[Any], List[Any]]:
-    """Convert a ``_foreach`` node, which returns the stacked results of all steps and the last states.
-
-    Parameters
-    ----------
-    write : Writer
-        Of the node.
-    known : dict
-        What MXNet's exporter passes to a converter.
-
-    Returns
-    -------
-    nodes : list of onnx.NodeProto
-    dtypes : list of numpy.dtype
-        Of the outputs.
-    """
+def scan(write: Writer) -> None:
+    """Convert a ``_foreach`` node: the stacked results of all steps, and the last states."""
     from onnx import helper
 
     name, (body,) = write.name, write.node["subgraphs"]
@@ -33,7 +19,7 @@ def scan(write: Writer, known: Dict[str, Any]) -> Tuple[List[Any], List[Any]]:
     outer = {place: write.given[len(inputs) + i] for i, place in enumerate(rest)}
     kind = type(write.given[0])
     arguments = [outer[i] if i in outer else kind(*inputs[i]) for i in range(len(body["arg_nodes"]))]
-    nodes, made = _converted(body, arguments, f"{name}_", known)
+    nodes, made = _converted(body, arguments, f"{name}_", write.known)
 
     heads = [made[source][index] for source, index, *_ in body["heads"]]
     outputs = [f"{name}{i}" for i in range(len(heads))] if len(heads) > 1 else [name]
@@ -60,7 +46,7 @@ def scan(write: Writer, known: Dict[str, Any]) -> Tuple[List[Any], List[Any]]:
         body=graph,
         num_scan_inputs=len(data),
     )
-    return [loop], [head.dtype for head in heads]
+    write.nodes, write.dtypes = [loop], [head.dtype for head in heads]
 
 
 #: Attributes with the positions of the inputs in the body.

@@ -1,22 +1,25 @@
 """Convert operators of MXNet to ONNX that MXNet's exporter lacks or converts wrong."""
 
-from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, List
 
 import numpy as np
 
 from .loops import scan
+from .windows import ALL, MARK, window
 from .writer import Shapes, Writer
 
-#: An end beyond the last element, also of a slice with a negative step.
-_ALL, _ALL_BACKWARDS = 2**63 - 1, -(2**63) + 1
+#: An end beyond the first element, of a slice with a negative step.
+_ALL_BACKWARDS = -(2**63) + 1
 
 
 def _slice(write: Writer) -> None:
+    if MARK in write.node["attrs"]:
+        write("Identity", write.inputs[0], doc_string=MARK)
+        return
     begins, ends = (write.attributes[name] for name in ("begin", "end"))
     steps = [step or 1 for step in write.attributes.get("step", ())]
     steps += [1] * (len(begins) - len(steps))
-    wholes = [(0, _ALL) if step > 0 else (_ALL, _ALL_BACKWARDS) for step in steps]
+    wholes = [(0, ALL) if step > 0 else (ALL, _ALL_BACKWARDS) for step in steps]
     parts = zip(
         *(
             (first if begin is None else begin, last if end is None else end)
@@ -46,8 +49,8 @@ def _reshape(write: Writer) -> None:
     while codes:
         code = codes.pop(0)
         if code == -2:
-            parts.append(size(axis, _ALL))
-            axis = _ALL
+            parts.append(size(axis, ALL))
+            axis = ALL
         elif code == -3:
             parts.append(write("Mul", size(axis, axis + 1), size(axis + 1, axis + 2)))
             axis += 2
@@ -64,17 +67,42 @@ def _reshape(write: Writer) -> None:
 
 
 def _batch_norm(write: Writer) -> None:
-    """Normalize another axis than 1, as axis 1 of data of shape (before, channels, after)."""
+    """Normalize any axis: another one than 1 as axis 1 of data of shape (before, channels, after)."""
+    parameters: List[Any] = write.inputs[1:]
+    if write.attributes.get("fix_gamma", True) and write.shape_of(1):
+        # MXNet sets the parameter to 1, but only when it runs the operator.
+        parameters[0] = np.ones(write.shape_of(1))
+    x, epsilon = write.inputs[0], write.attributes.get("eps", 1e-3)
     axis = write.attributes.get("axis", 1)
     if axis == 1:
+        write("BatchNormalization", x, *parameters, epsilon=epsilon)
         return
-    x, *parameters = write.inputs
     shape = write("Shape", x)
     before = write("ReduceProd", write("Slice", shape, [0], [axis]), keepdims=1)
-    channels = write("Slice", shape, [axis], [axis + 1 or _ALL])
+    channels = write("Slice", shape, [axis], [axis + 1 or ALL])
     y = write("Reshape", x, write("Concat", before, channels, [-1], axis=0))
-    y = write("BatchNormalization", y, *parameters, epsilon=write.attributes.get("eps", 1e-3))
+    y = write("BatchNormalization", y, *parameters, epsilon=epsilon)
     write("Reshape", y, shape)
+
+
+def _argsort(write: Writer) -> None:
+    """Sort whole axes. MXNet's converter gives the number of elements as a scalar."""
+    x, axis = write.inputs[0], write.attributes.get("axis", -1)
+    if write.node.get("attrs", {}).get("axis") == "None":
+        x, axis = write("Reshape", x, [-1]), 0
+    dtype = np.dtype(write.attributes.get("dtype", "float32"))
+    count = write("Slice", write("Shape", x), [axis], [axis + 1 or ALL])
+    order = write(
+        "TopK", x, count, count=2, axis=axis, largest=int(not write.attributes.get("is_ascend", 1))
+    )
+    write("Cast", order, to=_kind(dtype))
+    write.dtypes = [dtype]
+
+
+def _squeeze(write: Writer) -> None:
+    """Leave one axis, as MXNet does where all have size 1."""
+    if write.rank() == 1:
+        write("Reshape", write.inputs[0], [-1])
 
 
 def _leaky_relu(write: Writer) -> None:
@@ -84,40 +112,56 @@ def _leaky_relu(write: Writer) -> None:
         write("PRelu", x, write("Reshape", slopes, [-1, *[1] * (write.rank() - 2)]))
 
 
-def _compared(operator: str) -> Callable[[Writer], Any]:
-    """Return a converter of a comparison with a number, whose result is 1 or 0 in MXNet."""
+def _scalar(operator: str, first: bool = False, compares: bool = False) -> Callable[[Writer], None]:
+    """Return a converter of an operator on a number, which may be the first operand.
+
+    The result of a comparison is 1 or 0 in MXNet.
+    """
 
     def convert(write):
-        from onnx import helper
-
-        kind = helper.np_dtype_to_tensor_dtype(np.dtype(write.given[0].dtype))
-        write("Cast", write(operator, write.inputs[0], write.attributes["scalar"]), to=kind)
+        operands = [write.inputs[0], float(write.attributes["scalar"])]
+        y = write(operator, *(reversed(operands) if first else operands))
+        if compares:
+            write("Cast", y, to=_kind(write.given[0].dtype))
 
     return convert
 
+
+def _kind(dtype):
+    from onnx import helper
+
+    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+
+_ON_NUMBERS = {"div": "Div", "maximum": "Max", "minimum": "Min", "minus": "Sub", "mul": "Mul"}
+_ON_NUMBERS.update(plus="Add", power="Pow")
 
 #: Converters by operator. The last operator that they write returns the result. If they write none,
 #: MXNet's converter is used.
 CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     "BatchNorm": _batch_norm,
+    "Convolution": window,
+    "Deconvolution": window,
     "LeakyReLU": _leaky_relu,
+    "Pooling": window,
     "Reshape": _reshape,
-    "_greater_equal_scalar": _compared("GreaterOrEqual"),
-    "_lesser_equal_scalar": _compared("LessOrEqual"),
-    # MXNet's converter prints the name of the operator.
-    "_rminus_scalar": lambda write: write("Sub", write.attributes["scalar"], write.inputs[0]),
-    "_rpower_scalar": lambda write: write("Pow", write.attributes["scalar"], write.inputs[0]),
+    "_greater_equal_scalar": _scalar("GreaterOrEqual", compares=True),
+    "_lesser_equal_scalar": _scalar("LessOrEqual", compares=True),
+    # MXNet's converters read the order of the operands from the name of the operator, and print it.
+    **{f"_{name}_scalar": _scalar(operator) for name, operator in _ON_NUMBERS.items()},
+    **{f"_r{name}_scalar": _scalar(_ON_NUMBERS[name], first=True) for name in ("div", "minus", "power")},
+    "argsort": _argsort,
     "broadcast_maximum": lambda write: write("Max", *write.inputs),
     "expm1": lambda write: write("Sub", write("Exp", write.inputs[0]), 1),
     "reverse": _reverse,
     "rsqrt": lambda write: write("Reciprocal", write("Sqrt", write.inputs[0])),
     "slice": _slice,
+    "squeeze": _squeeze,
 }
 
 
-@contextmanager
-def added(registry: Dict[int, Dict[str, Any]], version: int, shapes: Shapes) -> Iterator[None]:
-    """Add the converters to those of MXNet's exporter.
+def added(registry: Dict[int, Dict[str, Any]], version: int, shapes: Shapes) -> Dict[str, Any]:
+    """Return the converters of MXNet's exporter for an operator set, with ours added.
 
     Parameters
     ----------
@@ -125,27 +169,23 @@ def added(registry: Dict[int, Dict[str, Any]], version: int, shapes: Shapes) -> 
         Converters of MXNet's exporter, by operator set and operator.
     version : int
         Operator set that is written.
-    shapes : callable
-        Returns the shapes of all results in the graph, by name.
+    shapes : dict
+        Shapes of all results in the graph, by name.
     """
-    before = registry[version]
-    older = {**registry.get(version - 1, {}), **before}
-    ours = {name: _converter(name, older.get(name), shapes) for name in CONVERTERS}
-    registry[version] = {**before, **ours}
-    registry[version]["_foreach"] = lambda node, **known: scan(Writer(node, known, shapes), known)
-    try:
-        yield
-    finally:
-        registry[version] = before
+    older = {**registry.get(version - 1, {}), **registry[version]}
+    ours = {name: _converter(write, older.get(name), shapes) for name, write in CONVERTERS.items()}
+    return {**registry[version], **ours, "_foreach": _converter(scan, None, shapes)}
 
 
-def _converter(name, theirs, shapes):
-    def convert(node, **known):
-        write = Writer(node, known, shapes)
-        CONVERTERS[name](write)
+def _converter(convert, theirs, shapes):
+    def converted(node, **known):
+        write = Writer(node, known, shapes, theirs)
+        convert(write)
         if not write.nodes:
-            return theirs(node, **known)
-        write.nodes[-1].output[0] = write.nodes[-1].name = write.name
-        return write.nodes
+            return write.theirs()
+        last = write.nodes[-1]
+        if last.op_type != "Scan":  # which has several outputs
+            last.output[-1] = last.name = write.name
+        return write.nodes, write.dtypes
 
-    return convert
+    return converted

@@ -3,9 +3,10 @@
 import itertools
 import traceback
 from contextlib import ExitStack, contextmanager
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import Block
 
 from ..arguments import spatial
@@ -19,15 +20,9 @@ from ..nn.pool import Pooling
 from ..sized import Sized
 from ..trace import Trace, blocks_of
 from .differences import why_different
+from .windows import MARK
 
 _AUTO_PAD = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER"}
-
-
-class Mark(NamedTuple):
-    """The result of one block: in the file, ``operator`` replaces the slice after it."""
-
-    operator: str  # name of the node
-    attributes: Dict[str, Any]  # of ONNX
 
 
 class Marked:
@@ -44,45 +39,51 @@ class Marked:
     Attributes
     ----------
     symbol : Symbol
-        Its shapes are right, but marked operators compute different results.
-    marks : dict of str to Mark
-        The mark of each block, by the name of its slice.
+        Its shapes are right. Operators with a :data:`~.windows.MARK` compute different results, because
+        MXNet cannot pad them as ONNX does; a slice to the right size, marked too, follows each.
     shapes : dict of str to tuple of int
         Name and shape of each input.
+    outputs : list of str
+        The exporter's names of the outputs, in the net's order.
     """
 
     def __init__(self, net: Block, shapes: List[Tuple[int, ...]], dynamic: bool):
         self.net = net
         self.dynamic = dynamic
-        self.marks: Dict[str, Mark] = {}
-        self._calls: Dict[str, int] = {}  # numbers of marks, by prefix
         with ExitStack() as stack:
             for block in blocks_of(net):
                 if isinstance(block, Sized):  # ONNX has no operator for the check of the size
-                    stack.enter_context(_replaced(block, _checks=False))
+                    stack.enter_context(replaced(vars(block), "_checks", False))
             found = Trace(net, shapes, sized=False, change=self._marking)
         self._blocks, self.shapes = found.blocks, found.shapes
-        graph = Graph(mx.sym.Group(_named(list(map(as_classic, found.outputs)), self.shapes)))
-        taken = set()
-        for node in graph.nodes():
-            if node.attrs.get("layout") == "NCW":
-                del node.attrs["layout"]  # the default, which the exporter cannot parse
-            why = why_different(node.op, node.attrs)
-            if why:
-                raise ValueError(
-                    f"{self._owner(node.name)} cannot be exported: its operator {node.op} "
-                    f"({node.name}) would give different results in ONNX. {why}"
-                )
-            # MXNet's exporter treats operators of one name as one.
-            name, numbers = node.name, itertools.count(1)
-            while node.op != "null" and node.name in taken:
-                node.name = f"{name}_call{next(numbers)}"
-            taken.add(node.name)
+        outputs = _named(list(map(as_classic, found.outputs)), self.shapes)
+        graph = Graph(mx.sym.Group(outputs), inputs=self.shapes)
+        self._taken: Set[str] = set()
+        graph.rewrite(self._prepared)
         self.symbol = graph.symbol()
+        self.outputs = [name[: -len("_output")] for name in self.symbol.list_outputs()]
 
-    def outputs(self) -> List[str]:
-        """Return the exporter's names of the outputs, in the net's order."""
-        return [name[: -len("_output")] for name in self.symbol.list_outputs()]
+    def _prepared(self, graph, node):
+        """Bring an operator to a form that the exporter converts right."""
+        if node.attrs.get("layout") == "NCW":
+            del node.attrs["layout"]  # the default, which the exporter cannot parse
+        if node.op == "LRN":
+            node.attrs.setdefault("knorm", "2")  # the exporter has another default
+        if node.get("exclude") and graph.shape(node.inputs[0]):
+            rank = len(graph.shape(node.inputs[0]))
+            axes = {int(axis) % rank for axis in np.ravel(node.get("axis"))}
+            node.attrs.update(axis=str(tuple(sorted({*range(rank)} - axes))), exclude="False")
+        why = why_different(node.op, node.attrs)
+        if why:
+            raise ValueError(
+                f"{self._owner(node.name)} cannot be exported: its operator {node.op} "
+                f"({node.name}) would give different results in ONNX. {why}"
+            )
+        # MXNet's exporter treats operators of one name as one.
+        name, numbers = node.name, itertools.count(1)
+        while node.name in self._taken:
+            node.name = f"{name}_call{next(numbers)}"
+        self._taken.add(node.name)
 
     def parameters(self) -> Dict[str, mx.nd.NDArray]:
         """Return the values of the parameters in a graph."""
@@ -142,7 +143,7 @@ class Marked:
             out = mark(block, spatial(shape, block._layout), kind, *inputs)
             return out if act is None else act(out)
 
-        with _replaced(block, **{name: instead}):
+        with replaced(vars(block), name, instead):  # Gluon's __setattr__ would drop cached graphs
             yield
 
     def _window(self, block, sizes, kind, *inputs):
@@ -153,11 +154,11 @@ class Marked:
             spans = tuple(w.span for w in windows)
             raise ValueError(f"data of spatial size {sizes} is smaller than a window of {spans}")
         wanted = [w.at(None) for w in windows] if self.dynamic else here
-        if None in wanted:
-            self._check_free(block)
-            attributes = {"auto_pad": _AUTO_PAD[str(windows[0].padding)]}
-        else:
-            attributes = {"pads": _pads(wanted)}
+        attributes = (
+            {"pads": _pads(wanted)}
+            if None not in wanted
+            else {"auto_pad": _AUTO_PAD[str(windows[0].padding)]}
+        )
         own = tuple(max(w.at(None) or (w.span - 1,)) for w in windows)
         return self._mark(block, kind, inputs, out, attributes, pad=own)
 
@@ -185,36 +186,27 @@ class Marked:
         if last:  # the exporter supports only channels first; weights have the layout of the data
             first = (0, ndim - 1, *range(1, ndim - 1))
             inputs = [mx.sym.transpose(x, axes=first) for x in inputs[:2]] + inputs[2:]
-        count = self._calls[block.prefix] = self._calls.get(block.prefix, -1) + 1
-        again = count or ""
-        y = kind(*inputs, name=f"window{again}", **kwargs)
-        name = y.name
-        y = mx.sym.slice(y, begin=(None,) * ndim, end=(None, None, *out), name=f"fwd{again}")
-        self.marks[y.name] = Mark(name, attributes)
+        y = kind(*inputs, name="window", attr={MARK: str(attributes)}, **kwargs)
+        y = mx.sym.slice(
+            y, begin=(None,) * ndim, end=(None, None, *out), name="fwd", attr={MARK: "None"}
+        )
         if last:
             y = mx.sym.transpose(y, axes=(0, *range(2, ndim), 1))
         return restore(y)
 
-    def _check_free(self, block):
-        if any(n > 1 for n in block._call.get("dilate", ())):
-            why = "onnxruntime does not support auto_pad for dilated windows"
-        elif any(w.span < w.stride for w in block._windows):
-            why = "onnxruntime's auto_pad misplaces windows with gaps between them"
-        else:
-            return
-        raise ValueError(
-            f"The padding of {_title(block)} depends on the size, and {why}: use dynamic=False"
-        )
-
 
 @contextmanager
-def _replaced(block, **methods):
-    vars(block).update(methods)  # Gluon's __setattr__ would drop cached graphs
+def replaced(owner: Any, name: Any, value: Any) -> Iterator[None]:
+    """Set an entry of a dict, such as the attributes of an object, and restore it."""
+    before = dict(owner)
+    owner[name] = value
     try:
         yield
     finally:
-        for name in methods:
-            del vars(block)[name]
+        if name in before:
+            owner[name] = before[name]
+        else:
+            del owner[name]
 
 
 def _pads(pairs):

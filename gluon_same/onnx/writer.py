@@ -1,12 +1,12 @@
 """Write ONNX operators while MXNet's exporter runs."""
 
 import ast
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-#: Function that returns the shapes of all results in a graph, by name.
-Shapes = Callable[[], Dict[str, Tuple[int, ...]]]
+#: Shapes of all results in a graph, by name, with None for free sizes.
+Shapes = Dict[str, Tuple[Any, ...]]
 
 
 class Writer:
@@ -18,13 +18,30 @@ class Writer:
         The operator in the JSON form of its graph.
     known : dict
         What MXNet's exporter passes to a converter.
-    shapes : callable
-        Returns the shapes of all results in the graph, by name.
+    shapes : dict
+        Shapes of all results in the graph, by name.
+    theirs : callable, optional
+        MXNet's own converter of the operator.
+
+    Attributes
+    ----------
+    nodes : list of onnx.NodeProto
+        The operators written.
+    dtypes : list of numpy.dtype, optional
+        dtypes of the results; by default that of the first input.
     """
 
-    def __init__(self, node: Dict[str, Any], known: Dict[str, Any], shapes: Shapes):
+    dtypes: Optional[Sequence[Any]] = None
+
+    def __init__(
+        self,
+        node: Dict[str, Any],
+        known: Dict[str, Any],
+        shapes: Shapes,
+        theirs: Optional[Callable[..., Any]] = None,
+    ):
         outputs = known["outputs_lookup"]
-        self.node = node
+        self.node, self.known = node, known
         self.name: str = node["name"]
         self.given = [outputs[source][index] for source, index, *_ in node["inputs"]]
         self.inputs: List[str] = [each.name for each in self.given]
@@ -32,25 +49,36 @@ class Writer:
             name: _value(text) for name, text in node.get("attrs", {}).items() if text != "None"
         }
         self.nodes: List[Any] = []
-        self._constants = known["initializer"]
         self._count = 0
-        self._shapes = shapes
+        self._shapes, self._theirs = shapes, theirs
 
-    def __call__(self, operator: str, *inputs: Any, **attributes: Any) -> str:
-        """Write an operator and return the name of its output.
+    def __call__(self, operator: str, *inputs: Any, count: int = 1, **attributes: Any) -> Any:
+        """Write an operator and return the name of its output, or of its last one if it has several.
 
-        An input is the name of a result or a constant: a list of sizes, or a number, whose dtype becomes
-        that of the MXNet operator's first input.
+        An input is the name of a result or a constant: a list of sizes, an array, or a number, whose
+        dtype becomes that of the MXNet operator's first input.
         """
         from onnx import helper
 
         names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
-        self.nodes.append(helper.make_node(operator, names, [self._new()], **attributes))
-        return self.nodes[-1].output[0]
+        outputs = [self._new() for _ in range(count)]
+        self.nodes.append(helper.make_node(operator, names, outputs, **attributes))
+        return outputs[-1]
+
+    def theirs(self, **changed: str) -> Any:
+        """Return what MXNet's converter returns for the operator with changed attributes."""
+        assert self._theirs is not None
+        return self._theirs(
+            {**self.node, "attrs": {**self.node.get("attrs", {}), **changed}}, **self.known
+        )
 
     def rank(self, output: str = "") -> int:
         """Return the number of axes of the result, or of the output with this number."""
-        return len(self._shapes()[f"{self.name}_output{output}"])
+        return len(self._shapes[f"{self.name}_output{output}"])
+
+    def shape_of(self, i: int) -> Tuple[Any, ...]:
+        """Return the shape of an input, with None for free sizes; () if it is not known."""
+        return self._shapes.get(self.inputs[i]) or self._shapes.get(f"{self.inputs[i]}_output", ())
 
     def sizes(self, attribute: str) -> List[int]:
         """Return an attribute that is a number or several."""
@@ -61,7 +89,7 @@ class Writer:
 
         dtype = np.int64 if isinstance(value, list) else self.given[0].dtype
         name = self._new()
-        self._constants.append(numpy_helper.from_array(np.array(value, dtype), name))
+        self.known["initializer"].append(numpy_helper.from_array(np.array(value, dtype), name))
         return name
 
     def _new(self):
