@@ -39,16 +39,18 @@ def keep_dtype(F: Any) -> Any:
     return _KEEPING[F]
 
 
-def check_kinds(data: Any, *others: Any) -> None:
+def check_kinds(data: Any, *others: Any, names: Sequence[str] = ("data", "weight", "bias")) -> None:
     """Raise TypeError unless data, weight and bias are all arrays or all symbols."""
-    for name, x in zip(("data", "weight", "bias"), (data, *others)):
+    for name, x in zip(names, (data, *others)):
         if name == "bias" and x is None:
             continue
         if not isinstance(x, (mx.nd.NDArray, mx.sym.Symbol)):
             raise TypeError(f"{name} is a {type(x).__name__}: give an NDArray or a Symbol")
         if isinstance(x, mx.nd.NDArray) != isinstance(data, mx.nd.NDArray):
             kinds = type(x).__name__, type(data).__name__
-            raise TypeError(f"{name} is a {kinds[0]}, and data is a {kinds[1]}: give the same kind")
+            raise TypeError(
+                f"{name} is a {kinds[0]}, and {names[0]} is a {kinds[1]}: give the same kind"
+            )
 
 
 def classic(data: Any, *others: Any) -> Tuple:

@@ -1,15 +1,16 @@
 """Convert the padding of an existing net to SAME."""
 
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from mxnet.gluon import Block, HybridBlock, SymbolBlock
 from mxnet.gluon import nn as stock
 
 from . import nn
 from .graph import Graph
-from .nn.base import Windowed, operator_arguments, windowed
+from .nn.base import operator_arguments, windowed
 from .same_rules import counts_padding, meant_as_same, of_node, pads_as_same, windows_in
 from .summaries import _window
+from .tables import aligned
 
 __all__ = ["to_same"]
 
@@ -53,13 +54,13 @@ class Report:
         for title, layers in (("changed to SAME", self.changed), ("left unchanged", self.left)):
             if layers or not parts:
                 parts.append(f"{len(layers)} layer{'s' * (len(layers) != 1)} {title}")
-                rows = [(f"{x.path or '(net)'} ({x.type})", x.window, x.before, x.after) for x in layers]
-                widths = [max(map(len, column)) for column in zip(*rows)]
-                for name, window, before, after in rows:
-                    line = f"  {name:<{widths[0]}}  {window:<{widths[1]}}  "
-                    arrow = f"{before:<{widths[2]}} -> {after}" if after != before else before
-                    parts.append(line + arrow)
+                parts += [f"  {line}" for line in aligned(list(map(_cells, layers)))]
         return "\n".join(parts)
+
+
+def _cells(layer):
+    change = f"{layer.before} -> {layer.after}" if layer.after != layer.before else layer.before
+    return f"{layer.path or '(net)'} ({layer.type})", layer.window, change
 
 
 def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
@@ -234,22 +235,12 @@ def _check(path, block):
                 )
 
 
-class _Computed:
-    """The ``hybrid_forward`` of a stock block that one of our layers computes."""
-
-    def __init__(self, layer: Windowed):
-        self.layer = layer
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.layer.hybrid_forward(*args, **kwargs)
-
-
 def _change(block):
     layer = windowed(block)
     if layer is None:  # our layer shares the parameters and the activation of the stock block
         layer = object.__new__(_OURS[_base(type(block))])
         vars(layer).update(vars(block))
-        vars(block)["hybrid_forward"] = _Computed(layer)
+        vars(block)["hybrid_forward"] = layer.hybrid_forward
     known = operator_arguments(block)
     none = (0,) * len(known["kernel"])
     for name, value in [("pooling_convention", "valid"), ("count_include_pad", False), ("adj", none)]:

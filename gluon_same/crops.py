@@ -39,6 +39,22 @@ def crop_of(graph: Graph, node: Node) -> Optional[Crop]:
     return [(b, n - b - m) for n, m, b in zip(before, after, begins)][2:]
 
 
+def zeros_of(node: Node) -> Optional[Crop]:
+    """Return what a ``Pad`` adds to the spatial axes if it adds zeros there only, otherwise None."""
+    if node.op not in ("Pad", "pad") or node.get("mode") != "constant" or node.get("constant_value", 0):
+        return None
+    width = node.get("pad_width")
+    return None if any(width[:4]) else list(zip(width[4::2], width[5::2]))
+
+
+def windows_of(node: Node) -> List[Tuple[int, ...]]:
+    """Return kernel, stride, dilation and padding of each axis of an operator with windows."""
+    kernel = node.get("kernel")
+    defaults = {"stride": 1, "dilate": 1, "pad": 0}
+    given = (node.get(name) or (default,) * len(kernel) for name, default in defaults.items())
+    return list(zip(kernel, *given))
+
+
 def sink(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:
     """Move a crop behind an elementwise operator.
 
@@ -93,23 +109,14 @@ def crop_before_pooling(graph: Graph, node: Node, normalized: bool = False) -> O
     """
     pad = node.inputs[0].node if node.inputs else node
     size, out = graph.shape(pad.inputs[0]) if pad.inputs else None, graph.shape(node.out)
-    if node.op != "Convolution" or pad.op not in ("Pad", "pad") or size is None or out is None:
+    if node.op != "Convolution" or size is None or out is None:
         return None
-    width = pad.get("pad_width")
-    zeros = pad.get("mode") == "constant" and not pad.get("constant_value", 0)
-    if not zeros or any(width[:4]) or node.get("layout") not in FIRST:
+    pairs = zeros_of(pad)
+    if pairs is None or node.get("layout") not in FIRST:
         return None
-    kernel = node.get("kernel")
-    ones = (1,) * len(kernel)
-    window = (
-        kernel,
-        node.get("stride") or ones,
-        node.get("dilate") or ones,
-        node.get("pad") or (0,) * len(ones),
-    )
     cuts = []
-    for k, s, d, own, n, *pair in zip(*window, size[2:], width[4::2], width[5::2]):
-        padding = pair[0] + own, pair[1] + own
+    for (k, s, d, own), n, (before, after) in zip(windows_of(node), size[2:], pairs):
+        padding = before + own, after + own
         cuts.append(crop_axis(Window(d * (k - 1) + 1, s, padding), n, padding))
     pads, *crop = zip(*cuts)
     if not _reaches_pooling(graph, node, list(zip(*crop)), normalized):
@@ -168,9 +175,8 @@ def _pooled(node, crop, size, out):
         return None
     if node.get("pool_type", "max") not in ("max", "avg", "sum"):
         return None
-    found, kernel = [], node.get("kernel")
-    strides, pads = node.get("stride") or (1,) * len(kernel), node.get("pad") or (0,) * len(kernel)
-    for k, s, pad, (before, after), n, m in zip(kernel, strides, pads, crop, size, out):
+    found = []
+    for (k, s, _, pad), (before, after), n, m in zip(windows_of(node), crop, size, out):
         lead = ceil_div(before, s)
         own = lead * s - before if before else pad
         inside = (m - 1) * s + k - pad <= n  # the windows end within the cropped input

@@ -178,20 +178,17 @@ class Sized(SymbolBlock):
 
     def _compose(self, given):
         """Return the graph on symbols."""
-        graph = as_classic(self._cached_graph[1])
         named = dict(zip(self._inputs, map(as_classic, given)))
-        if self._checks:
-            named = self._checked(named)
-        there = set(graph.list_inputs())
-        whole = graph(**{name: x for name, x in named.items() if name in there})
-        return nest(self._structure, [_in_mode(x) for x in whole])
+        return nest(self._structure, [_in_mode(x) for x in self._applied(named, self._checks)])
 
-    def _checked(self, named):
-        """Return symbols that MXNet cannot bind to other shapes."""
-        return {
-            name: fix_shape(x, expected, f"{self.name}_{DONE[self._verb]}_for_{_joined(expected)}")
-            for (name, x), expected in zip(named.items(), self._inputs.values())
-        }
+    def _applied(self, named, checks=True):
+        """Return the graph on symbols by their names, which MXNet cannot bind to other shapes."""
+        graph = as_classic(self._cached_graph[1])
+        there = set(graph.list_inputs())
+        for name, expected in self._inputs.items() if checks else ():
+            title = f"{self.name}_{DONE[self._verb]}_for_{'x'.join(_sizes(expected))}"
+            named[name] = fix_shape(named[name], expected, title)
+        return graph(**{name: x for name, x in named.items() if name in there})
 
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = False) -> None:
         """Write ``path-symbol.json`` and ``path-0000.params``, which MXNet loads without this package.
@@ -204,14 +201,8 @@ class Sized(SymbolBlock):
         remove_amp_cast : bool
             Whether to remove casts. Must be False for bfloat16, whose casts are part of the graph.
         """
-        graph = as_classic(self._cached_graph[1])
-        there = set(graph.list_inputs())
-        checked = self._checked({name: mx.sym.var(name) for name in self._inputs})
-        write(
-            graph(**{name: x for name, x in checked.items() if name in there}),
-            {name: p for name, p in self._params.items() if name in there},
-            path, epoch, remove_amp_cast,
-        )  # fmt: skip
+        graph = self._applied({name: mx.sym.var(name) for name in self._inputs})
+        write(graph, self._params, path, epoch, remove_amp_cast)
 
     def hybridize(self, active: bool = True, *args: Any, **kwargs: Any) -> None:
         """Set the flags of the graph, such as ``static_alloc``. The block always runs its graph."""
@@ -309,18 +300,16 @@ class EverySize(HybridBlock):
                 f"{self.name} has no graph for every size that supports inputs of shape {list(shapes)}: "
                 f"export gluon_same.specialize(net, {', '.join(map(str, shapes))})"
             )
-        graph = trace.symbol()
-        there = set(graph.list_inputs())
-        parameters = {p.name: p for p in self._net.collect_params().values() if p.name in there}
-        write(graph, parameters, path, epoch, remove_amp_cast)
+        write(trace.symbol(), self._net.collect_params(), path, epoch, remove_amp_cast)
 
 
 def write(
-    graph: mx.sym.Symbol, parameters: Dict[str, Parameter], path: str, epoch: int, remove_amp_cast: bool
+    graph: mx.sym.Symbol, parameters: ParameterDict, path: str, epoch: int, remove_amp_cast: bool
 ) -> None:
     """Write a graph and its parameters as ``export`` of a HybridBlock does."""
-    states = set(graph.list_auxiliary_states())
-    values = {f"{'aux' if n in states else 'arg'}:{n}": p._reduce() for n, p in parameters.items()}
+    kinds = {"arg": graph.list_arguments(), "aux": graph.list_auxiliary_states()}
+    names = {name: f"{kind}:{name}" for kind, found in kinds.items() for name in found}
+    values = {names[name]: p._reduce() for name, p in parameters.items() if name in names}
     with replacing(f"{path}-symbol.json") as symbol, replacing(f"{path}-{epoch:04d}.params") as params:
         graph.save(symbol, remove_amp_cast=remove_amp_cast)
         (mx.npx if mx.util.is_np_array() else mx.nd).save(params, values)
@@ -346,8 +335,8 @@ def _in_mode(x):
 
 
 def _written(shape):
-    return f"({', '.join('any' if n is None else str(n) for n in shape)})"
+    return f"({', '.join(_sizes(shape))})"
 
 
-def _joined(shape):
-    return "x".join("any" if n is None else str(n) for n in shape)
+def _sizes(shape):
+    return ["any" if n is None else str(n) for n in shape]

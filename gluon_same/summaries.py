@@ -6,6 +6,7 @@ from mxnet.gluon import Block
 
 from .arguments import shape_of
 from .nn.base import operator_arguments, windowed
+from .tables import aligned
 from .trace import Trace
 
 __all__ = ["summary"]
@@ -60,12 +61,7 @@ class Summary:
         self.unused_params: int = self.total_params - sum(row.params for row in rows)
 
     def __str__(self) -> str:
-        cells = [_TITLES, *map(_cells, self.rows)]
-        widths = [max(map(len, column)) for column in zip(*cells)]
-        lines = []
-        for *words, count in cells:
-            texts = [f"{word:<{width}}" for word, width in zip(words, widths)]
-            lines.append("  ".join([*texts, f"{count:>{widths[-1]}}"]))
+        lines = aligned([_TITLES, *map(_cells, self.rows)], right=[len(_TITLES) - 1])
         rule = len(lines[0])
         inputs, outputs = (", ".join(map(str, s)) for s in (self.input_shapes, self.output_shapes))
         below = [

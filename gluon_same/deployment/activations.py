@@ -87,25 +87,15 @@ def gate_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
 
     The product requires plain memory for both operands.
     """
-    x, shape = _gated(graph, node)
-    if x is None:
-        return None
-    act = next(entry.node for entry in node.inputs if entry != x)
-    plain = graph.new("transpose", node, [x], axes=tuple(range(len(shape))))
-    return graph.new("elemwise_mul", node, [plain, graph.new(act.op, act, [plain], **act.attrs)])
-
-
-def _gated(graph, node):
-    """Return ``x`` of ``x * activation(x)`` and its shape if oneDNN may store ``x`` blocked."""
     if node.op != "elemwise_mul":
-        return None, None
+        return None
     for x, gate in (node.inputs, node.inputs[::-1]):
-        act = gate.node
+        act, shape = gate.node, graph.shape(x)
         gated = act.op in ("Activation", "LeakyReLU") and act.inputs == [x] and graph.uses(gate) == 1
-        shape = graph.shape(x)
         if gated and shape is not None and x.node.op in ONEDNN:
-            return x, shape
-    return None, None
+            plain = graph.new("transpose", node, [x], axes=tuple(range(len(shape))))
+            return graph.new(node.op, node, [plain, graph.new(act.op, act, [plain], **act.attrs)])
+    return None
 
 
 def _tuple(value):

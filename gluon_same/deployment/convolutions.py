@@ -1,4 +1,4 @@
-"""A rule that replaces convolutions for which oneDNN has only slow kernels."""
+"""Convolutions for which oneDNN has only slow kernels, and those that copy."""
 
 from typing import Optional
 
@@ -38,3 +38,10 @@ def transpose_by_dense(graph: Graph, node: Node) -> Optional[Entry]:
     shape = (batch, height * down, width * right, filters)
     image = graph.new("Reshape", node, [lines], shape=shape)
     return graph.new("transpose", node, [image], axes=TO_FIRST)
+
+
+def copied(graph: Graph, near: Node, entry: Entry, channels: int) -> Entry:
+    """Return the result of a depthwise convolution with ones, a copy in oneDNN's blocked layout."""
+    ones = graph.constant(near, "ones", np.ones((channels, 1, 1, 1)))
+    counts = {"num_filter": channels, "num_group": channels}
+    return graph.new("Convolution", near, [entry, ones], kernel=(1, 1), no_bias=True, **counts)

@@ -28,11 +28,8 @@ DTYPES = ("float32", "bfloat16", "int8")
 MOST = 1e-3
 
 #: What to use if a dtype does not suit a net.
-_INSTEAD = {
-    "float32": "use gluon_same.specialize, and report the net",
-    "bfloat16": "use dtype='float32'",
-    "int8": "use dtype='float32'",
-}
+_INSTEAD = dict.fromkeys(DTYPES, "use dtype='float32'")
+_INSTEAD["float32"] = "use gluon_same.specialize, and report the net"
 
 
 def deploy(

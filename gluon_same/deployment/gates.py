@@ -9,6 +9,7 @@ from typing import Optional
 import numpy as np
 
 from ..graph import Entry, Graph, Node
+from .convolutions import copied
 
 #: Name of the operator that returns a gradient times the derivative of an activation.
 GRADIENT = "_backward_Activation"
@@ -49,28 +50,15 @@ def end_at_layer(graph: Graph, node: Node) -> Optional[Entry]:
     :func:`multiply_by_gradient` requires that layers read the product.
     """
     shape = graph.shape(node.out) or ()
-    if _factors(graph, node) is None or len(shape) != 4:
+    if _factors(graph, node) is None or len(shape) != 4 or _ends_at_layers(graph, node):
         return None
-    if all(_is_layer(graph, taker, node.out) for taker in graph.takers(node.out)):
-        return None
-    channels = shape[1]
-    same = graph.constant(node, "same", np.ones((channels, 1, 1, 1)))
-    product = graph.new(node.op, node, node.inputs, **node.attrs)
-    return graph.new(
-        *("Convolution", node, [product, same]),
-        kernel=(1, 1),
-        num_filter=channels,
-        num_group=channels,
-        no_bias=True,
-    )
+    return copied(graph, node, graph.new(node.op, node, node.inputs, **node.attrs), shape[1])
 
 
 def multiply_by_gradient(graph: Graph, node: Node) -> Optional[Entry]:
     """Compute ``x * sigmoid(y)`` as the gradient ``x`` times the derivative of softplus at ``y``."""
     factors = _factors(graph, node)
-    if factors is None:
-        return None
-    if not all(_is_layer(graph, taker, node.out) for taker in graph.takers(node.out)):
+    if factors is None or not _ends_at_layers(graph, node):
         return None
     x, y = factors
     return graph.new(GRADIENT, node, [x, y, y], act_type="softrelu")
@@ -110,11 +98,13 @@ def _factors(graph, node):
     return None
 
 
-def _is_layer(graph, taker, entry):
-    """Return whether a consumer is a layer that fusion replaces, with an entry as its data."""
-    if taker is None or taker.inputs.count(entry) > 1 or taker.inputs[0] != entry:
+def _ends_at_layers(graph, node):
+    """Return whether all consumers are layers that fusion replaces, with the node's result as data."""
+    layers = {"FullyConnected", "Convolution" if len(graph.shape(node.out)) == 4 else None}
+    takers = graph.takers(node.out)
+    if None in takers or any(taker.op not in layers for taker in takers):
         return False
-    return taker.op == "FullyConnected" or (taker.op == "Convolution" and len(graph.shape(entry)) == 4)
+    return all(t.inputs[0] == node.out and t.inputs.count(node.out) == 1 for t in takers)
 
 
 #: Rules that must precede fusion, in this order.

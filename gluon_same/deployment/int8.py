@@ -29,8 +29,9 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     # MXNet's passes crash if a graph returns a layer's result twice, or also uses it, and if several
     # operators use that of a dense layer.
     graph = shield(graph, lambda node: node.name in heads or node.op == "FullyConnected")
-    arguments, states = split(graph)
-    used = set(graph.symbol().list_inputs())
+    symbol = graph.symbol()
+    used, states = set(symbol.list_inputs()), set(symbol.list_auxiliary_states())
+    arguments = {name: value for name, value in graph.params.items() if name not in states}
     arrays = {
         name: mx.nd.concat(*parts, dim=0) if len(parts) > 1 else parts[0]
         for name, parts in zip(graph.inputs, zip(*batches))
@@ -41,8 +42,8 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     data = mx.io.NDArrayIter(arrays, batch_size=len(batches[0][0]))
     context = next(iter(graph.params.values())).context if graph.params else mx.cpu()
     with quiet():
-        symbol, arguments, states = quantization.quantize_model_mkldnn(
-            *(graph.symbol(), arguments, states),
+        symbol, arguments, auxiliary = quantization.quantize_model_mkldnn(
+            *(symbol, arguments, {name: graph.params[name] for name in states}),
             data_names=tuple(arrays),
             label_names=(),
             # MXNet cannot quantize recurrent layers and 1-D convolutions.
@@ -55,14 +56,7 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
             quantize_mode="smart",
             logger=None,
         )
-    return Graph(symbol, {**arguments, **states}, graph.inputs)
-
-
-def split(graph: Graph) -> Tuple[dict, dict]:
-    """Split a graph's parameters into arguments and auxiliary states."""
-    states = set(graph.symbol().list_auxiliary_states())
-    arguments = {name: value for name, value in graph.params.items() if name not in states}
-    return arguments, {name: value for name, value in graph.params.items() if name in states}
+    return Graph(symbol, {**arguments, **auxiliary}, graph.inputs)
 
 
 def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context) -> List[List[Any]]:

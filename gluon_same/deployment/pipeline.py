@@ -95,12 +95,13 @@ class Pipeline:
         self.arrays, self.dtype = arrays, dtype
         self.onednn, self.fuses = onednn, fuses
         self.tune, self.verbose = tune, verbose
+        self.passes = [p for p in PASSES if dtype in p.dtypes and (onednn or not p.onednn)]
 
     def run(self, graph: Graph, want: Optional[Sequence[np.ndarray]] = None) -> Graph:
         """Return the graph after all passes, except for those that change the numbers ``want``."""
-        for at, each in enumerate(PASSES):
+        for at, each in enumerate(self.passes):
             self.show(f"deploying: {each.name}")
-            changed = self._apply(each, graph)
+            changed = each.apply(graph)
             if changed is None:
                 continue
             note = ""
@@ -173,25 +174,19 @@ class Pipeline:
             return graph, f"left out: fails in MXNet {mx.__version__}"
         return fused, ""
 
-    def _apply(self, each, graph):
-        if self.dtype not in each.dtypes or (each.onednn and not self.onednn):
-            return None
-        return each.apply(graph)
-
     def _choose(self, graphs, rule):
         """Return the name of the fastest graph after applying its remaining passes and fusion."""
         ends = {}
         for name, (graph, at) in graphs.items():
-            for each in PASSES[at:]:
+            for each in self.passes[at:]:
                 if not each.choice or each.default:
-                    graph = self._apply(each, graph) or graph
+                    graph = each.apply(graph) or graph
             ends[name], _ = self._fused(graph)
         return faster(ends, self.arrays, rule)
 
     def _note(self, name, before, after, note=""):
-        found: Dict[str, Optional[float]] = {"before": None, "after": None}
+        found: Dict[str, float] = {}
         if self.verbose and after is not before:
-            measured = times({"before": before, "after": after}, self.arrays)
-            found = {key: 1e3 * seconds for key, seconds in measured.items()}
-        counts = before.operators(), after.operators()
-        self.report.rows.append(Row(name, *counts, found["before"], found["after"], note))
+            found = times({"ms_before": before, "ms_after": after}, self.arrays)
+        ms = {key: 1e3 * seconds for key, seconds in found.items()}
+        self.report.rows.append(Row(name, before.operators(), after.operators(), note=note, **ms))

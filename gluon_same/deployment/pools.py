@@ -2,10 +2,9 @@
 
 from typing import Optional
 
-import numpy as np
-
 from ..crops import FIRST
 from ..graph import Entry, Graph, Node
+from .convolutions import copied
 
 #: Operators that hand on the blocked layout of a convolution before them.
 BLOCKED = {"Convolution", "Activation", "BatchNorm", "LeakyReLU", "Pooling", "elemwise_add", "clip"}
@@ -24,13 +23,4 @@ def pool_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if data.node.op in BLOCKED:
         return None
-    channels = shape[1]
-    ones = graph.constant(node, "ones", np.ones((channels, 1, 1, 1)))
-    copied = graph.new(
-        *("Convolution", node, [data, ones]),
-        kernel=(1, 1),
-        num_filter=channels,
-        num_group=channels,
-        no_bias=True,
-    )
-    return graph.new("Pooling", node, [copied], **node.attrs)
+    return graph.new("Pooling", node, [copied(graph, node, data, shape[1])], **node.attrs)

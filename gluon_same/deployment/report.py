@@ -2,6 +2,8 @@
 
 from typing import List, NamedTuple, Optional, Sequence
 
+from ..tables import aligned
+
 
 class Row(NamedTuple):
     """Effect of one pass.
@@ -42,9 +44,9 @@ class Report:
     Examples
     --------
     >>> print(Report([Row('fold normalizations', 5, 3)]))
-    pass                            operators             ms
-    fold normalizations              5 >    3
-    error                         0.0e+00 of the largest value
+    pass                 operators  ms
+    fold normalizations  5 >    3
+    error 0.0e+00 of the largest value
     """
 
     def __init__(self, rows: Sequence[Row] = (), error: float = 0.0):
@@ -52,14 +54,11 @@ class Report:
         self.error = error
 
     def __str__(self) -> str:
-        lines = [f"{'pass':<28}{'operators':>13}{'ms':>15}"]
-        lines += [_line(row) for row in self.rows]
-        lines.append(f"{'error':<28}{self.error:>9.1e} of the largest value")
+        lines = aligned([("pass", "operators", "ms", ""), *map(_cells, self.rows)], right=(1, 2))
+        lines.append(f"error {self.error:.1e} of the largest value")
         return "\n".join(lines)
 
 
-def _line(row):
-    times = ""
-    if row.ms_before is not None and row.ms_after is not None:
-        times = f"{row.ms_before:9.2f} >{row.ms_after:7.2f}"
-    return f"{row.name:<28}{row.before:6d} >{row.after:5d}{times:>18}  {row.note}".rstrip()
+def _cells(row):
+    times = "" if row.ms_before is None else f"{row.ms_before:.2f} >{row.ms_after:7.2f}"
+    return row.name, f"{row.before} >{row.after:5}", times, row.note

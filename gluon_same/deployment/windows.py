@@ -4,6 +4,7 @@ from typing import Optional
 
 import numpy as np
 
+from ..crops import FIRST, crop_of, windows_of, zeros_of
 from ..graph import Entry, Graph, Node
 from .fold_batchnorm import weights_of, with_weights
 
@@ -14,62 +15,36 @@ def grow_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     Zeros are added to the kernel at the end that has less padding. The operator then pads both ends
     equally, and no result is computed and then sliced away, or copied.
     """
-    layer = node.inputs[0].node if node.op == "slice" else node
+    crop = crop_of(graph, node)
+    layer = node if crop is None else node.inputs[0].node
     if layer.op != "Convolution" or layer.get("num_group", 1) != layer.get("num_filter"):
         return None
-    found = _cut(graph, node) if node.op == "slice" else _padded(graph, node)
-    if found is None or min(map(min, found[2])) < 0:
+    if layer.get("layout") not in FIRST or graph.uses(node.inputs[0]) > 1:
         return None
-    layer, data, paddings = found
+    data = layer.inputs[0]
+    if crop is None:
+        pairs = zeros_of(data.node)
+        if pairs is None:
+            return None
+        data = data.node.inputs[0]
+        paddings = [(b + own, a + own) for (b, a), (*_, own) in zip(pairs, windows_of(layer))]
+    else:
+        paddings = _kept(graph, node, layer, crop)
     weight, bias = weights_of(graph, layer)
-    if weight is None or any(d > 1 for d in layer.get("dilate", ())):
+    if weight is None or min(map(min, paddings)) < 0 or any(d > 1 for d in layer.get("dilate", ())):
         return None
     pad = tuple(map(max, paddings))
     weight = np.pad(weight, [(0, 0), (0, 0), *((p - b, p - a) for p, (b, a) in zip(pad, paddings))])
     return with_weights(graph, layer, data, weight, bias, kernel=weight.shape[2:], pad=pad)
 
 
-def _cut(graph, node):
-    """Return the convolution whose result is sliced, its data, and the padding of the kept outputs."""
-    layer = node.inputs[0].node
-    wanted = graph.shape(node.out)
-    if not _first_is_channels(layer) or graph.uses(node.inputs[0]) > 1 or any(node.get("step") or ()):
-        return None
-    size, shape = graph.shape(layer.inputs[0]), graph.shape(node.inputs[0])
-    begin = [(n + (b or 0)) % n for n, b in zip(shape or (), node.get("begin"))]
-    if None in (size, shape, wanted) or any(begin[:2]) or shape[:2] != wanted[:2]:
-        return None
+def _kept(graph, node, layer, crop):
+    """Return the padding of the outputs of a convolution that a slice keeps."""
     paddings = []
-    for axis, (kernel, stride, own) in enumerate(_windows(layer), 2):
-        before = own - begin[axis] * stride
-        least = (wanted[axis] - 1) * stride + kernel - size[axis] - before
+    axes = zip(windows_of(layer), crop, graph.shape(layer.inputs[0])[2:], graph.shape(node.out)[2:])
+    for (kernel, stride, _, own), (begin, _), size, wanted in axes:
+        before = own - begin * stride
+        least = (wanted - 1) * stride + kernel - size - before
         # The last windows may leave up to stride - 1 elements unread.
         paddings.append((before, min(max(before, least), least + stride - 1)))
-    return layer, layer.inputs[0], paddings
-
-
-def _padded(graph, node):
-    """Return the convolution whose input is zero-padded, the unpadded data, and the total padding."""
-    if not _first_is_channels(node) or graph.uses(node.inputs[0]) > 1:
-        return None
-    pad = node.inputs[0].node
-    if pad.op not in ("Pad", "pad") or pad.get("mode") != "constant" or pad.get("constant_value", 0):
-        return None
-    width = pad.get("pad_width")
-    if any(width[:4]):
-        return None
-    pairs = zip(width[4::2], width[5::2])
-    return node, pad.inputs[0], [(b + own, a + own) for (b, a), (*_, own) in zip(pairs, _windows(node))]
-
-
-def _first_is_channels(node):
-    return node.op == "Convolution" and (node.attrs.get("layout") or "None") in (
-        *("None", "NCW", "NCHW", "NCDHW"),
-    )
-
-
-def _windows(layer):
-    """Return kernel, stride and padding of each axis."""
-    kernel = layer.get("kernel")
-    stride = layer.get("stride") or (1,) * len(kernel)
-    return list(zip(kernel, stride, layer.get("pad") or (0,) * len(kernel)))
+    return paddings

@@ -24,18 +24,12 @@ argument of the wrong type.
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
+from typing import Any, List, Optional, Sequence, Union
 
 from . import checks, operations
 from .checks import conv_transpose_padding
+from .mxnet_backend import install, installed, is_installed, uninstall
 from .operands import take
-
-if TYPE_CHECKING:
-    from .mxnet_backend import install, installed, is_installed, uninstall
-
-#: Functions of :mod:`.mxnet_backend`, which is imported on first use because few users have keras-mxnet.
-_INSTALLING = ["install", "installed", "is_installed", "uninstall"]
 
 __all__ = [
     "average_pool",
@@ -50,13 +44,6 @@ __all__ = [
     "separable_conv",
     "uninstall",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in (*_INSTALLING, "mxnet_backend"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.mxnet_backend")
-    return getattr(module, name) if name in _INSTALLING else module
 
 
 def __dir__() -> List[str]:
@@ -279,7 +266,7 @@ def average_pool(
 def _apply(operation, inputs, kernels, data_format, window):
     """Apply an operation to data and kernels; ``window`` has the arguments of :mod:`.checks`."""
     x, weights, restore = take(inputs, **kernels)
-    ndim, *_ = [checks.kernel_rank(name, weight.shape) for name, weight in zip(kernels, weights)]
+    ndim, *_ = [checks.rank(weight.shape, None, name) for name, weight in zip(kernels, weights)]
     checks.rank(x.shape, ndim)
     check = checks.window if len(window) == 3 else checks.transposed_window
     how = check(weights[0].shape[:-2], *window)

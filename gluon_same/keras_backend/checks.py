@@ -23,12 +23,12 @@ def data_format(value: Optional[str]) -> str:
     return one_of("data_format", DATA_FORMATS[0] if value is None else value, DATA_FORMATS)
 
 
-def rank(shape: Optional[Tuple], ndim: Optional[int] = None) -> int:
-    """Return the number of spatial axes of inputs, or raise a ValueError if it is not ``ndim``."""
+def rank(shape: Optional[Tuple], ndim: Optional[int] = None, name: str = "inputs") -> int:
+    """Return the number of spatial axes of an operand, or raise a ValueError if it is not ``ndim``."""
     if shape is not None:
         if len(shape) - 2 not in LAYOUTS or ndim not in (None, len(shape) - 2):
             wanted = "3, 4 or 5" if ndim is None else ndim + 2
-            raise ValueError(f"`inputs` must have {wanted} axes. Received: inputs.shape={shape}")
+            raise ValueError(f"`{name}` must have {wanted} axes. Received: {name}.shape={shape}")
         return len(shape) - 2
     if ndim is None:
         raise ValueError(
@@ -36,13 +36,6 @@ def rank(shape: Optional[Tuple], ndim: Optional[int] = None) -> int:
             "sizes, as in mx.sym.var('inputs', shape=(0, 0, 0, 3)), or one size for each axis"
         )
     return ndim
-
-
-def kernel_rank(name: str, shape: Tuple) -> int:
-    """Return the number of spatial axes of a kernel."""
-    if len(shape) - 2 not in LAYOUTS or min(shape) < 1:
-        raise ValueError(f"`{name}` must have 3, 4 or 5 axes. Received: {name}.shape={shape}")
-    return len(shape) - 2
 
 
 def window(

@@ -18,13 +18,14 @@ applies to both ``fit`` and ``predict``.
 """
 
 import collections
-import collections.abc
 import functools
 import importlib
 import inspect
 import os
+import pydoc
 import threading
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from typing import Any, Dict, Iterator, List
 
@@ -183,19 +184,13 @@ def _import_keras():
         raise ImportError(f"keras-mxnet {found} is installed. {advice}")
     # keras-mxnet imports ``collections.Iterable``, which Python 3.10 dropped. Without the backend's
     # name, it reads the backend from a settings file that another Keras may have written.
-    missing = not hasattr(collections, "Iterable")
-    named = "KERAS_BACKEND" not in os.environ
-    if missing:
-        vars(collections)["Iterable"] = collections.abc.Iterable
-    if named:
-        os.environ["KERAS_BACKEND"] = "mxnet"
-    try:
+    needed = [(vars(collections), "Iterable", Iterable), (os.environ, "KERAS_BACKEND", "mxnet")]
+    with ExitStack() as stack:
+        for names, name, value in needed:
+            if name not in names:
+                names[name] = value
+                stack.callback(names.pop, name)
         keras = importlib.import_module("keras")
-    finally:
-        if missing:
-            del vars(collections)["Iterable"]
-        if named:
-            del os.environ["KERAS_BACKEND"]
     # Another Keras may be installed in the same folder.
     if keras.__version__ != VERSION:
         raise ImportError(f"Keras {keras.__version__} is imported, not keras-mxnet. {advice}")
@@ -223,9 +218,5 @@ def _replace(name, value):
 
 def _locate(name):
     """Return the module or class of a full name, and the name of the attribute."""
-    path, attribute = name.rsplit(".", 1)
-    try:
-        return importlib.import_module(path), attribute
-    except ImportError:
-        owner, part = _locate(path)
-        return getattr(owner, part), attribute
+    path, _, attribute = name.rpartition(".")
+    return pydoc.locate(path), attribute

@@ -55,16 +55,9 @@ def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]
     ValueError
         If the shape of a kernel is not known, or if the dtypes of arrays differ.
     """
-    kind = mx.nd.NDArray if isinstance(inputs, mx.nd.NDArray) else mx.sym.Symbol
-    if not isinstance(inputs, kind):
-        raise TypeError(f"`inputs` must be an NDArray or a Symbol. Received: {type(inputs)}")
+    arrays.check_kinds(inputs, *kernels.values(), names=("inputs", *kernels))
     for name, kernel in kernels.items():
-        if not isinstance(kernel, kind):
-            raise TypeError(
-                f"`inputs` and `{name}` must both be arrays or both be symbols. Received: "
-                f"{type(inputs)} and {type(kernel)}"
-            )
-        if kind is mx.nd.NDArray and kernel.dtype != inputs.dtype:
+        if isinstance(inputs, mx.nd.NDArray) and kernel.dtype != inputs.dtype:
             raise ValueError(
                 f"`{name}` must have the dtype of `inputs`. Received: {np.dtype(kernel.dtype)} and "
                 f"{np.dtype(inputs.dtype)}"
@@ -77,7 +70,7 @@ def take(inputs: Any, **kernels: Any) -> Tuple[Operand, List[Operand], Callable]
 def kernel_operand(name: str, value: Any) -> Operand:
     """Return an operand, or raise a ValueError if its shape is not known."""
     found = operand(value)
-    if found.shape is None or None in found.shape:
+    if found.shape is None or not all(found.shape):
         raise ValueError(
             f"The shape of `{name}` is not known. Give it to the variable, as in "
             f"mx.sym.var({name!r}, shape=(3, 3, 16, 32)). Received: shape={found.shape}"

@@ -205,15 +205,14 @@ def _operand(x, ndim):
 
 def _kernel(kernel, rank, data_format, depthwise=False):
     """Return a kernel in MXNet's layout."""
-    weight, ndim = kernel_operand("kernel", kernel.symbol), rank + 2
-    if len(weight.shape) != ndim:
-        raise ValueError(f"`kernel` must have {ndim} axes. Received: kernel.shape={weight.shape}")
+    weight = kernel_operand("kernel", kernel.symbol)
+    checks.rank(weight.shape, rank, "kernel")
     if data_format == "channels_first":
-        if ndim == 4:
+        if rank == 2:
             return weight
         # After inference, oneDNN keeps a 1-D or 3-D kernel in its own memory layout, and MXNet fails to
         # write new weights to it. A reshape before the convolution prevents this.
-        return weight._replace(value=weight.F.reshape(weight.value, shape=(0,) * ndim))
+        return weight._replace(value=weight.F.reshape(weight.value, shape=(0,) * (rank + 2)))
     return weight.in_layout_of_mxnet(depthwise)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from mxnet.gluon import Block, Parameter, nn
 from mxnet.gluon.parameter import DeferredInitializationError
 
-from ..arrays import as_classic, flat
 from ..nn.base import operator_arguments
+from ..trace import Trace
 
 WORD = np.dtype("<f4")
 TRACED = (416, 416)  #: Image size for the inference of input channels: Darknet's default.
@@ -130,62 +130,52 @@ def _leaves(block):
 
 
 def _weight_shapes(net, convolutions):
-    shapes = {block: tuple(block.weight.shape) for block in convolutions}
-    if all(min(shape) > 0 for shape in shapes.values()):
-        return shapes
-    first = convolutions[0]
-    known = max(first.weight.shape[1], 0) * operator_arguments(first)["num_group"]
-    # Channels do not depend on the size. A specialized net accepts only its own.
-    shape = next(iter(getattr(net, "_expected", [])), (1, known or 3, *TRACED))
-    shape = (1, *shape[1:])
-    x = mx.sym.var("data")
-    try:
-        out = net(x.as_np_ndarray() if mx.util.is_np_array() else x)
-        out = mx.sym.Group([as_classic(y) for y in flat(out)])
-        found, _, _ = out.infer_shape_partial(data=shape)
-    except (mx.MXNetError, AttributeError, TypeError, ValueError, AssertionError) as error:
-        raise ValueError(
-            f"the input channels of {net.name} could not be inferred: call the net once, or give "
-            f"in_channels to every Conv2D. {error}"
-        ) from error
-    found = dict(zip(out.list_arguments(), found))
+    shapes = {block: block.weight.shape for block in convolutions}
+    if any(min(shape) < 1 for shape in shapes.values()):
+        known = max(convolutions[0].weight.shape[1], 0)
+        known *= operator_arguments(convolutions[0])["num_group"]
+        try:
+            found = Trace(net, [(1, known or 3, *TRACED)], sized=False).variables
+        except ValueError as error:
+            raise ValueError(
+                f"the input channels of {net.name} could not be inferred: call the net once, or give "
+                f"in_channels to every Conv2D. {error}"
+            ) from error
+        shapes = {block: found.get(block.weight.name) or shape for block, shape in shapes.items()}
     for block, shape in shapes.items():
-        inferred = found.get(block.weight.name)
-        if min(shape) < 1 and (not inferred or min(inferred) < 1):
+        if min(shape) < 1:
             raise ValueError(
                 f"the input channels of {block.name} are unknown: call {net.name} once, or give "
                 "in_channels"
             )
-        shapes[block] = tuple(inferred or shape)
     return shapes
 
 
 def _read(path, pieces):
     """Return the numbers of each piece, or raise a ValueError if the file has another size."""
-    if stat.S_ISFIFO(os.stat(path).st_mode):  # its size is unknown, and it may never end
+    found = os.stat(path)
+    if stat.S_ISFIFO(found.st_mode):  # its size is unknown, and it may never end
         raise ValueError(f"{path} is a pipe: give the path of a file")
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        at = start = _skip_header(path, file)
-        total = start + WORD.itemsize * sum(piece.size for piece in pieces)
-        for piece in pieces:
-            wanted = WORD.itemsize * piece.size
-            if at + wanted > size:
-                raise ValueError(
-                    f"{path} ends in layer {piece.layer}: {piece.role} of shape {piece.shape}, "
-                    f"{wanted} bytes expected from byte {at} on, {size - at} found. The net requires "
-                    f"{total} bytes in all, and the file has {size}: it is truncated or belongs to "
-                    "another net"
-                )
-            at += wanted
-        if total < size:
+        start, size = _skip_header(path, file), found.st_size
+        ends = np.cumsum([piece.size for piece in pieces])
+        total = start + WORD.itemsize * ends[-1]
+        if size > total:
             raise ValueError(
                 f"{path} continues after the last layer, {pieces[-1].layer}: {total} bytes are "
                 f"expected and {size} were found, {size - total} too many. It belongs to another net, "
                 "perhaps with more layers or classes"
             )
-        numbers = np.frombuffer(file.read(total - start), dtype=WORD)
-    ends = np.cumsum([piece.size for piece in pieces])
+        if size < total:
+            at = np.searchsorted(ends, (size - start) // WORD.itemsize, side="right")
+            piece, begin = pieces[at], start + WORD.itemsize * (ends[at] - pieces[at].size)
+            raise ValueError(
+                f"{path} ends in layer {piece.layer}: {piece.role} of shape {piece.shape}, "
+                f"{WORD.itemsize * piece.size} bytes expected from byte {begin} on, {size - begin} "
+                f"found. The net requires {total} bytes in all, and the file has {size}: it is "
+                "truncated or belongs to another net"
+            )
+        numbers = np.frombuffer(file.read(), dtype=WORD)
     return [run.reshape(p.shape) for run, p in zip(np.split(numbers, ends[:-1]), pieces)]
 
 

@@ -96,5 +96,5 @@ def windowed(block: Block) -> Optional[Windowed]:
 
     That is the block itself, or the layer that :func:`gluon_same.to_same` made for a stock block.
     """
-    layer = getattr(vars(block).get("hybrid_forward"), "layer", block)
+    layer = getattr(vars(block).get("hybrid_forward"), "__self__", block)
     return layer if isinstance(layer, Windowed) else None
