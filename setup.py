@@ -20,12 +20,12 @@ def description():
     return re.sub(r"(?<!!)(\[[^]]*\])\((?!https?:|#)([^)]+)\)", rf"\1({URL}/blob/main/\2)", text)
 
 
-# MXNet's exporter imports names that later versions of onnx dropped. onnx 1.13 has no wheels for 3.12.
-ONNX = [
-    "onnx==1.13.1; python_version < '3.12'",
-    "onnx==1.18.0; python_version >= '3.12'",
-    "onnxruntime",
-]
+# The metadata of MXNet 1.9.1 asks for NumPy 1, which has no wheels for Python 3.13, although MXNet works
+# with NumPy 2 here. There it is installed by 'pip install --no-deps mxnet==1.9.1'.
+MXNET = "mxnet>=1.6,<2; python_version < '3.13'"
+MXNET_FOR_ONNX = "mxnet>=1.9.1,<2; python_version < '3.13'"
+
+ONNX = ["onnx>=1.17,<1.24", "onnxruntime"]
 
 # The last release of keras-mxnet.
 KERAS = ["keras-mxnet==2.2.4.3"]
@@ -56,21 +56,24 @@ setup(
     packages=find_packages(include=["gluon_same", "gluon_same.*"]),
     package_data={"gluon_same": ["py.typed", "data/*", "nn/*.pyi"]},
     entry_points={"console_scripts": ["gluon-same = gluon_same.cli.main:run_script"]},
-    python_requires=">=3.8",
+    python_requires=">=3.8,<3.14",
     install_requires=[
-        "mxnet>=1.6,<2",
-        # MXNet 1.x uses aliases that NumPy 1.24 removed. Python 3.12 and later have no older NumPy, so
-        # gluon_same restores the aliases there.
-        "numpy<1.24; python_version < '3.12'",
-        "numpy>=1.26,<2; python_version >= '3.12'",
+        MXNET,
+        # Newer versions work if gluon_same is imported before MXNet. With these, the order is free.
+        "numpy>=1.20,<1.24; python_version < '3.12'",
+        "numpy>=1.26,<2; python_version == '3.12'",
+        # What MXNet requires, where pip does not install it.
+        "numpy>=2.1; python_version >= '3.13'",
+        "requests>=2.20,<3; python_version >= '3.13'",
+        "graphviz>=0.8.1; python_version >= '3.13'",
         # MXNet 1.x imports distutils, which Python 3.12 dropped and setuptools brings back.
         "setuptools; python_version >= '3.12'",
     ],
     extras_require={
         "keras": KERAS,
         "keras-models": KERAS_MODELS,
-        "onnx": ["mxnet>=1.9.1,<2", *ONNX],
-        "notebooks": ["mxnet>=1.9.1,<2", *KERAS, *ONNX, *NOTEBOOKS, "notebook"],
+        "onnx": [MXNET_FOR_ONNX, *ONNX],
+        "notebooks": [MXNET_FOR_ONNX, *KERAS, *ONNX, *NOTEBOOKS, "notebook"],
         "test": [
             *KERAS,
             *KERAS_MODELS,
@@ -79,7 +82,9 @@ setup(
             "scipy",  # for the entropy calibration of MXNet's quantization
             "pytest>=7",
             "hypothesis>=6",
-            "opencv-python-headless>=4.9,<4.12",  # 4.12 requires NumPy 2
+            # OpenCV 4.12 requires NumPy 2, and OpenCV 5 does not read Darknet's files.
+            "opencv-python-headless>=4.9,<4.12; python_version < '3.13'",
+            "opencv-python-headless>=4.13,<5; python_version >= '3.13'",
         ],
         "lint": ["ruff>=0.6", "mypy>=1.8", "pyright[nodejs]", "build", "twine"],
     },

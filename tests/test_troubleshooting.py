@@ -85,8 +85,8 @@ def gradient_of_a_computed_weight():
 
 
 def import_mxnet_first():
-    if tuple(map(int, np.__version__.split(".")[:2])) < (1, 24):
-        pytest.skip("this NumPy still has the names")
+    if not (1, 24) <= tuple(map(int, np.__version__.split(".")[:2])) < (2, 0):
+        pytest.skip("this NumPy still has the name, or gives it another meaning")
     in_a_process("import mxnet")
 
 
@@ -122,7 +122,7 @@ CAUSES = {
     )(mx.sym.var("data")),
     "... is specialized for inputs of shape ... and received ...": specialized_to_another_size,
     "... cannot be exported: its operator ...": lambda: export(model_zoo.yolov3_tiny(2), (1, 3, 64, 64)),
-    "Exporting to ONNX requires an onnx package older than 1.19": without_onnx,
+    "Exporting to ONNX requires the package onnx": without_onnx,
     "layout='NHWC' is not supported on a CPU": lambda: run(
         nn.Conv2D(2, 2, padding="same", layout="NHWC", in_channels=5)
     ),

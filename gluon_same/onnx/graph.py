@@ -6,6 +6,7 @@ from typing import Any, Dict, Sequence, Set
 import mxnet as mx
 import numpy as np
 
+from .._compat import restore_onnx_mapping
 from . import operators
 from .trace import Marked, replaced
 from .windows import MARK
@@ -23,12 +24,11 @@ def require_onnx() -> Any:
     """Return the onnx package, or raise an ImportError if it or MXNet's exporter is missing."""
     try:
         import onnx
-        import onnx.mapping  # noqa: F401  required by the exporter, and removed in 1.19
     except ImportError as error:
         raise ImportError(
-            f"Exporting to ONNX requires an onnx package older than 1.19 ({error}): "
-            "pip install 'gluon-same[onnx]'"
+            f"Exporting to ONNX requires the package onnx ({error}): pip install 'gluon-same[onnx]'"
         ) from error
+    restore_onnx_mapping()
     if not hasattr(mx, "onnx"):
         raise ImportError(
             f"MXNet {mx.__version__} cannot write current ONNX: pip install 'mxnet>=1.9.1,<2'"

@@ -17,6 +17,10 @@ from gluon_same import nn
 from gluon_same.model_zoo import load_darknet_weights, tiny_darknet, yolov3_tiny
 from gluon_same.model_zoo.yolo import ANCHORS, _decode
 
+pytestmark = pytest.mark.skipif(
+    not hasattr(cv2.dnn, "readNetFromDarknet"), reason="OpenCV 5 does not read Darknet's files"
+)
+
 TOLERANCE = 1e-4  #: Largest difference, relative to the largest number.
 
 
