@@ -67,8 +67,8 @@ def face():
     return photo(128)[:, :, 0:64, 24:88]
 
 
-def least_times(ways, rounds=9):
-    """Return the fewest milliseconds of each function. They take turns in random order."""
+def ratios(ways, base, rounds=9):
+    """Return the time of each function over that of ``base``. They take turns in random order."""
     times = {name: [] for name in ways}
     order = Random(0)
     for turn in range(rounds + 1):
@@ -78,8 +78,9 @@ def least_times(ways, rounds=9):
             ways[name]()
             mx.nd.waitall()
             if turn:  # the first one allocates memory and prepares kernels
-                times[name].append(1000 * (perf_counter() - start))
-    return {name: min(taken) for name, taken in times.items()}
+                times[name].append(perf_counter() - start)
+    # Other load on the machine only adds to a time.
+    return {name: min(taken) / min(times[base]) for name, taken in times.items()}
 
 
 with muted():  # MXNet prints which memory pool it chose, at the first array
