@@ -120,7 +120,7 @@ CAUSES = {
     "stride=... has a padding that depends on the input size": lambda: nn.MaxPool2D(
         99, strides=98, padding="same"
     )(mx.sym.var("data")),
-    "... is specialized to inputs of shape ... and received ...": specialized_to_another_size,
+    "... is specialized for inputs of shape ... and received ...": specialized_to_another_size,
     "... cannot be exported: its operator ...": lambda: export(model_zoo.yolov3_tiny(2), (1, 3, 64, 64)),
     "Exporting to ONNX requires an onnx package older than 1.19": without_onnx,
     "layout='NHWC' is not supported on a CPU": lambda: run(
