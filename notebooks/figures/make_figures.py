@@ -22,8 +22,8 @@ def figures() -> Dict[str, str]:
     title = "A pool of size 2 and stride 1: stock Gluon, and padding='same'"
     description = (
         "Over an axis of 5 elements, stock Gluon computes 4 windows without padding, and 6 with one "
-        "element at each end. padding='same' puts one element only at the end, which gives the 5 windows "
-        "of TensorFlow: the last one reads the last element alone."
+        "element at each end. padding='same' puts one element only at the end, which gives the 5 "
+        "windows of TensorFlow: the last one reads the last element alone."
     )
     return {"same-pool.svg": draw(pool, title, description, beside=True)}
 
