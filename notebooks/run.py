@@ -65,6 +65,7 @@ def execute(path: Path) -> Any:
         paths = [str(HERE.parent), os.environ.get("PYTHONPATH")]
         client.execute(
             env={
+                "OMP_NUM_THREADS": "1",  # so that CPU time is the time that a call takes
                 **os.environ,
                 "IPYTHONDIR": settings,
                 "PYTHONPATH": os.pathsep.join(filter(None, paths)),  # this gluon_same

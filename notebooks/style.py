@@ -159,6 +159,7 @@ def pictures(
     height=1.9,
     heights=None,
     stretch=False,
+    frame=None,
 ):
     """Draw images in rows.
 
@@ -175,6 +176,8 @@ def pictures(
         Total inches, and the share of each row.
     stretch : bool
         Whether to use each image's own range instead of 0 to 1.
+    frame : (top, left, height, width), optional
+        A frame around these pixels of every image.
     """
     rows = [rows] if isinstance(rows, dict) else rows
     extra = difference is not None
@@ -195,6 +198,11 @@ def pictures(
         reach = abs(values).max()
         shown = _image(axes[-1, -1], values, title, "PuOr", -reach, reach)
         figure.colorbar(shown, ax=axes[-1, -1], shrink=0.8)
+    if frame:
+        top, left, high, wide = frame
+        for ax in axes.flat:
+            place = left - 0.5, top - 0.5
+            ax.add_patch(plt.Rectangle(place, wide, high, fc="none", ec=VERMILION, lw=1.5))
     show(figure, description, 256)
 
 
@@ -271,16 +279,14 @@ def stacked(x, parts, words, description, **settings):
 
 
 def heat(tables, rows, columns, description, xlabel, ylabel):
-    """Draw {title: array} as tables of integers, with one color for each number."""
+    """Draw {title: array} as tables of integers, with one light color for each number."""
     figure, axes = plt.subplots(1, len(tables), figsize=(WIDTH, 3.3), sharey=True)
     extent = (columns[0] - 0.5, columns[-1] + 0.5, rows[-1] + 0.5, rows[0] - 0.5)
     most = max(values.max() for values in tables.values())
     for ax, (title, values) in zip(axes, tables.items()):
-        ax.imshow(values, cmap="cividis", vmin=0, vmax=most, extent=extent, aspect="auto")
+        ax.imshow(values, cmap="YlGnBu", vmin=0, vmax=2 * most, extent=extent, aspect="auto")
         for (row, column), value in np.ndenumerate(values):
-            ink = "white" if value < most / 2 else "black"
-            place = column + columns[0], row + rows[0]
-            ax.text(*place, value, ha="center", va="center_baseline", color=ink)
+            ax.text(column + columns[0], row + rows[0], value, ha="center", va="center_baseline")
         ax.set(xticks=columns, xlabel=xlabel, title=title)
     axes[0].set(yticks=rows, ylabel=ylabel)
     show(figure, description)

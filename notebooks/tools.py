@@ -7,7 +7,7 @@ import io
 import os
 import warnings
 from random import Random
-from time import perf_counter
+from time import process_time
 
 import mxnet as mx
 import numpy as np
@@ -67,19 +67,20 @@ def face():
     return photo(128)[:, :, 0:64, 24:88]
 
 
-def least_times(ways, rounds=9):
-    """Return the fewest milliseconds of each function. They take turns in random order."""
+def ratios(ways, base, rounds=9):
+    """Return the CPU time of each function over that of ``base``. They take turns in random order."""
     times = {name: [] for name in ways}
     order = Random(0)
     for turn in range(rounds + 1):
         for name in order.sample(list(ways), len(ways)):
             mx.nd.waitall()
-            start = perf_counter()
+            start = process_time()
             ways[name]()
             mx.nd.waitall()
             if turn:  # the first one allocates memory and prepares kernels
-                times[name].append(1000 * (perf_counter() - start))
-    return {name: min(taken) for name, taken in times.items()}
+                times[name].append(process_time() - start)
+    # Other load on the machine hardly changes CPU time, and only adds to it.
+    return {name: min(taken) / min(times[base]) for name, taken in times.items()}
 
 
 with muted():  # MXNet prints which memory pool it chose, at the first array

@@ -17,13 +17,13 @@ def figures() -> Dict[str, str]:
     pool = [
         ("padding=0: 5 -> 4", explain(5, 2, mode="valid")),
         ("padding=1: 5 -> 6", explain(5, 2, mode=(1, 1))),
-        ("padding='same': 5 -> 5", explain(5, 2, operator=(1, 1))),
+        ("padding='same': 5 -> 5", explain(5, 2)),
     ]
     title = "A pool of size 2 and stride 1: stock Gluon, and padding='same'"
     description = (
         "Over an axis of 5 elements, stock Gluon computes 4 windows without padding, and 6 with one "
-        "element at each end. padding='same' puts one element only at the end: the operator computes 6 "
-        "windows, and dropping the first leaves the 5 windows of TensorFlow."
+        "element at each end. padding='same' puts one element only at the end, which gives the 5 "
+        "windows of TensorFlow: the last one reads the last element alone."
     )
     return {"same-pool.svg": draw(pool, title, description, beside=True)}
 
