@@ -44,9 +44,7 @@ def read_image(path: str) -> mx.nd.NDArray:
     for found in _SIZES.finditer(data):
         height, width = (int.from_bytes(size, "big") for size in found.groups() if size)
         if height * width > MOST_PIXELS:
-            raise ValueError(
-                f"{path!r} has {width}x{height} pixels: give an image of at most {MOST_PIXELS} pixels"
-            )
+            raise ValueError(f"{path!r} is {width}x{height}: give at most {MOST_PIXELS} pixels")
     try:
         with muted() as messages:
             image = mx.image.imdecode(data)

@@ -117,9 +117,7 @@ def _layer(args) -> Layer:
             f"--dilation {written(wide['dilation'])} is not for --op {where}: MXNet has no such operator"
         )
     if mode == "causal" and (ndim > 1 or op != "conv"):
-        raise ValueError(
-            "--mode causal is for --op conv over one axis: give one size, such as --size 100"
-        )
+        raise ValueError("--mode causal is for --op conv over one axis: give one size, as in --size 100")
     if args.average and op != "pool":
         raise ValueError(f"--average is not for --op {op}: it chooses the kind of pooling")
     axes = [explain(*axis, transposed=op == "transpose") for axis in zip(*window, modes)]
@@ -139,8 +137,7 @@ def _facts(layer) -> Dict[str, Any]:
     """
     numbers = "in_size", "kernel", "stride", "dilation", "span", "before", "after", "extra", "out_size"
     axes = [{name: getattr(a, name) for name in numbers} for a in layer.axes]
-    facts = {"op": layer.op, "mode": layer.mode, "average": layer.average, "axes": axes}
-    return {**facts, "frameworks": lines(layer)}
+    return {**layer._asdict(), "axes": axes, "frameworks": lines(layer)}
 
 
 def _report(layer, size) -> Iterator[str]:

@@ -122,6 +122,6 @@ def explain(
     picture = Picture(in_size, kernel, stride, dilation, padding, operator, extra)
     if picture.size < 1:
         raise ValueError(
-            f"mode={mode!r} cuts off the whole output of the transposed convolution: use less"
+            f"mode={mode!r} cuts off the whole output of a transposed convolution: use less"
         )
     return picture

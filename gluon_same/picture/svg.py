@@ -14,13 +14,13 @@ FONT_SIZE, HEADING_SIZE, TITLE_SIZE = 14, 15, 17
 
 #: Colors of Okabe and Ito, which color-blind readers can distinguish. Dropped windows are also outlined.
 BLUE, VERMILION, INK, GRAY, PAPER = "#0072B2", "#D55E00", "#24292f", "#6e7781", "#ffffff"
-#: Fill, outline and its dashes of each kind of cell and window.
+#: Fill, outline and dashes of each kind of cell and window.
 STYLES = {
     ELEMENT: ("#dcebf5", "#8aa9bf", ""),
-    PADDING: (PAPER, GRAY, "2 2"),
-    SURPLUS: ("#fbe3d3", GRAY, "2 2"),
+    PADDING: (PAPER, GRAY, ' stroke-dasharray="2 2"'),
+    SURPLUS: ("#fbe3d3", GRAY, ' stroke-dasharray="2 2"'),
     WINDOW: (BLUE, BLUE, ""),
-    DROPPED: (PAPER, VERMILION, "3 2"),
+    DROPPED: (PAPER, VERMILION, ' stroke-dasharray="3 2"'),
 }
 FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
 
@@ -111,7 +111,7 @@ def _window(body, row, at, edge, name, y):
     middle = f"{y + MARK / 2:g}"
     body.append(
         f'<line x1="{covered[0]:g}" y1="{middle}" x2="{covered[-1]:g}" y2="{middle}" stroke="{color}" '
-        f'stroke-width="2.5"{_dashed(dash)}/>'
+        f'stroke-width="2.5"{dash}/>'
     )
     body += [_cell(x + 3, y, MARK, row.mark) for position, x in at.items() if position in row.taps]
 
@@ -130,25 +130,18 @@ def _legend(body, pictures, y):
 
 
 def _described(heading, picture):
-    name = f"{heading}: " if heading else ""
-    kind = "input elements" if picture.transposed else "windows"
+    name, kind = f"{heading}: " if heading else "", "input elements" if picture.transposed else "windows"
     dropped = f", {picture.dropped} computed and dropped" if picture.dropped else ""
-    return (
-        f"{name}{picture.size} elements, {picture.ends}, {picture.out} {kind} of {picture.kernel} "
-        f"taps{dropped}"
-    )
+    windows = f"{picture.out} {kind} of {picture.kernel} taps{dropped}"
+    return f"{name}{picture.size} elements, {picture.ends}, {windows}"
 
 
 def _cell(x, y, side, mark):
     fill, stroke, dash = STYLES[mark]
     return (
         f'<rect x="{x + 0.5:g}" y="{y + 0.5:g}" width="{side - 1}" height="{side - 1}" '
-        f'fill="{fill}" stroke="{stroke}"{_dashed(dash)}/>'
+        f'fill="{fill}" stroke="{stroke}"{dash}/>'
     )
-
-
-def _dashed(dash):
-    return f' stroke-dasharray="{dash}"' if dash else ""
 
 
 def label(x, y, words, size=FONT_SIZE, anchor="start", fill=INK, weight=""):
