@@ -1,6 +1,7 @@
 """Convert the padding of an existing net to SAME."""
 
-from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from mxnet.gluon import Block, HybridBlock, SymbolBlock
 from mxnet.gluon import nn as stock
@@ -34,6 +35,7 @@ class Layer(NamedTuple):
     after: str
 
 
+@dataclass(repr=False)
 class Report:
     """Result of :func:`to_same`, which prints as a table.
 
@@ -45,9 +47,8 @@ class Report:
         The other layers that do not pad as SAME does at every input size.
     """
 
-    def __init__(self, changed: Sequence[Layer], left: Sequence[Layer]):
-        self.changed: List[Layer] = list(changed)
-        self.left: List[Layer] = list(left)
+    changed: List[Layer]
+    left: List[Layer]
 
     def __repr__(self) -> str:
         parts: List[str] = []

@@ -81,14 +81,8 @@ def sink_normalized(graph: Graph, node: Node) -> Optional[Entry]:
 def sink_behind_pooling(graph: Graph, node: Node) -> Optional[Entry]:
     """Move a crop behind a pooling whose windows do not reach the dropped elements."""
     cut = node.inputs[0].node if node.inputs else node
-    crop, size, out = crop_of(graph, cut), graph.shape(cut.out), graph.shape(node.out)
-    if (
-        crop is None
-        or size is None
-        or out is None
-        or graph.uses(node.inputs[0]) > 1
-        or not _keeps_most(graph, cut)
-    ):
+    crop, size, out = crop_of(graph, cut), graph.shape(cut.out) or (), graph.shape(node.out)
+    if crop is None or out is None or graph.uses(node.inputs[0]) > 1 or not _keeps_most(graph, cut):
         return None
     found = _pooled(node, crop, size[2:], out[2:])
     if found is None:

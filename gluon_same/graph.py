@@ -178,11 +178,8 @@ class Graph:
         """Return a new parameter, named after a node."""
         name = self._fresh(f"{near.name}_{word}")
         context = next((p.context for p in self.params.values()), mx.cpu())
-        values = (
-            values
-            if isinstance(values, mx.nd.NDArray)
-            else in_thread(mx.nd.array, values, context, "float32")
-        )
+        if not isinstance(values, mx.nd.NDArray):
+            values = in_thread(mx.nd.array, values, context, "float32")
         self.params[name] = values.as_in_context(context)
         return Node("null", name, __shape__=values.shape).out
 

@@ -237,8 +237,6 @@ class EverySize(HybridBlock):
     """
 
     def __init__(self, net: Block, make: Callable[..., Sized], graphs: int):
-        if not isinstance(net, Block):
-            raise TypeError(f"net={net!r} is not a Gluon Block")
         super().__init__()
         graphs = arguments.whole("graphs", graphs, 1)
         # The net is no child, so that hybridizing this block does not change it.

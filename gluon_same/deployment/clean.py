@@ -26,20 +26,17 @@ def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
     """Drop dropout, copies, and operators whose arguments make them identities."""
     if node.op == "Dropout" and node.attrs.get("mode", "training") != "training":
         return None
-    if node.op == "Dropout" or node.op in IDENTITIES:
-        return node.inputs[0]
-    if node.op in NEUTRAL and scalar(node) == NEUTRAL[node.op]:
-        return node.inputs[0]
-    if node.op == "Concat" and len(node.inputs) == 1:
-        return node.inputs[0]
-    if node.op in ("Pad", "pad") and not any(node.get("pad_width")):
-        return node.inputs[0]
+    drops = (
+        node.op in {"Dropout", *IDENTITIES}
+        or (node.op in NEUTRAL and scalar(node) == NEUTRAL[node.op])
+        or (node.op == "Concat" and len(node.inputs) == 1)
+        or (node.op in ("Pad", "pad") and not any(node.get("pad_width")))
+    )
     if node.op in MOVES and len(node.inputs) == 1:
         shape = graph.shape(node.out)
         reverses = node.op == "slice" and any(s is not None and s < 0 for s in node.get("step", ()))
-        if shape is not None and shape == graph.shape(node.inputs[0]) and not reverses:
-            return node.inputs[0]
-    return None
+        drops = shape is not None and shape == graph.shape(node.inputs[0]) and not reverses
+    return node.inputs[0] if drops else None
 
 
 def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:

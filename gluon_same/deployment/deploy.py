@@ -181,10 +181,9 @@ def _check_finite(net, want, given):
     """Raise ValueError if the net's results contain an infinity or a NaN, which cannot be compared."""
     if all(np.isfinite(y).all() for y in want):
         return
-    known = {name: p for name, p in net.collect_params().items() if p._data is not None}
-    bad = [name for name, p in known.items() if not np.isfinite(in_thread(p.data().asnumpy)).all()]
-    if bad:
-        raise ValueError(f"{bad[0]} contains an infinity or a NaN: load or train the parameters again")
+    for name, p in net.collect_params().items():
+        if p._data is not None and not np.isfinite(in_thread(p.data().asnumpy)).all():
+            raise ValueError(f"{name} contains an infinity or a NaN: load or train the parameters again")
     what = "the first batch of data" if given else "normal random numbers"
     raise ValueError(
         f"{net.name} returns an infinity or a NaN for {what}, which deploy cannot compare: give samples "
@@ -223,17 +222,15 @@ def _check(net, dtype, data):
 def _ready(trace):
     """Return the net's context after checking that all parameters are initialized and float32."""
     parameters = list(trace.net.collect_params().values())
-    sparse = [p for p in parameters if p._stype != "default"]
-    if sparse:
-        raise ValueError(f"{sparse[0].name} is {sparse[0]._stype}: give a net with dense parameters")
-    bare = [p.name for p in parameters if p._data is None and not p._deferred_init]
-    if bare:
-        raise ValueError(
-            f"{bare[0]} has no values: call net.initialize() or net.load_parameters() first"
-        )
-    odd = [p for p in parameters if np.dtype(p.dtype) != np.float32]
-    if odd:
-        raise ValueError(f"{odd[0].name} is {np.dtype(odd[0].dtype)}: call net.cast('float32') first")
+    for p in parameters:
+        if p._stype != "default":
+            raise ValueError(f"{p.name} is {p._stype}: give a net with dense parameters")
+        if p._data is None and not p._deferred_init:
+            raise ValueError(
+                f"{p.name} has no values: call net.initialize() or net.load_parameters() first"
+            )
+        if np.dtype(p.dtype) != np.float32:
+            raise ValueError(f"{p.name} is {np.dtype(p.dtype)}: call net.cast('float32') first")
     for parameter in parameters:
         if parameter._data is None and parameter.name in trace.variables:  # as the first call does
             parameter.shape = trace.variables[parameter.name]

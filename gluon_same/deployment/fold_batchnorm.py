@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
-from ..crops import sink_normalized
+from ..crops import FIRST, sink_normalized
 from ..graph import Entry, Graph, Node, scalar
 
 #: Maps operators with a weight to the weight's output axis.
@@ -44,14 +44,10 @@ def fold_after(graph: Graph, node: Node) -> Optional[Entry]:
     weight, bias = weights_of(graph, layer)
     if weight is None or found.axis not in (None, _channels(graph, layer)):
         return None
-    if layer.op == "Deconvolution":
-        groups = layer.get("num_group", 1)
-        by_group = weight.reshape(groups, -1, *weight.shape[1:])
-        scale = np.broadcast_to(found.scale, groups * weight.shape[1]).reshape(groups, 1, -1)
-        weight = (by_group * scale.reshape(scale.shape + (1,) * (weight.ndim - 2))).reshape(weight.shape)
-    else:
-        scale = np.broadcast_to(found.scale, len(weight))
-        weight = weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))
+    groups, shape = layer.get("num_group", 1), (1, -1, 1) if LAYERS[layer.op] else (-1, 1, 1)
+    rows = weight.reshape(groups, len(weight) // groups, weight.shape[1], -1)
+    scale = np.broadcast_to(found.scale, bias.shape).reshape(groups, *shape)
+    weight = (rows * scale).reshape(weight.shape)
     return with_weights(graph, layer, layer.inputs[0], weight, bias * found.scale + found.shift)
 
 
@@ -66,7 +62,7 @@ def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
     shape = graph.shape(found.data)
     first = node.op == "Convolution" or node.get("flatten", True)
     channels = 1 if first else len(shape or ()) - 1
-    if shape is None or found.axis not in (None, channels) or (_layout(node) or "NC")[:2] != "NC":
+    if shape is None or found.axis not in (None, channels) or node.get("layout") not in FIRST:
         return None
     if np.any(found.shift) and any(node.get("pad", ())):
         return None
@@ -111,27 +107,18 @@ def _by_channel(graph, node):
 
 def weights_of(graph, layer):
     """Return weight and bias in float64, with zeros for a missing bias; None if weights are computed."""
-    weight = graph.param(layer.inputs[1]) if len(layer.inputs) > 1 else None
-    if weight is None:
+    values = [graph.param(entry) for entry in layer.inputs[1:]]
+    if not values or any(value is None for value in values):
         return None, None
-    if len(layer.inputs) > 2:
-        bias = graph.param(layer.inputs[2])
-        return (None, None) if bias is None else (weight.astype("float64"), bias.astype("float64"))
-    count = int(layer.get("num_filter") or layer.get("num_hidden"))
-    return weight.astype("float64"), np.zeros(count)
+    zeros = np.zeros(int(layer.get("num_filter") or layer.get("num_hidden")))
+    return tuple(value.astype("float64") for value in [*values, zeros][:2])
 
 
 def _channels(graph, layer):
     """Return the channel axis of a layer's result."""
     if layer.op == "FullyConnected":
         return 1 if layer.get("flatten", True) else len(graph.shape(layer.out) or ()) - 1
-    layout = _layout(layer)
-    return layout.index("C") if layout else 1
-
-
-def _layout(layer):
-    layout = layer.attrs.get("layout")
-    return None if layout in (None, "None") else layout
+    return (layer.get("layout") or "NC").index("C")
 
 
 def with_weights(

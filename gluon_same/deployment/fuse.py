@@ -25,13 +25,9 @@ def available() -> bool:
 def computes_weights(graph: Graph) -> bool:
     """Return whether any layer's weights are computed. Fused operators treat weights as constant."""
     layers = [node for node in graph.nodes() if node.op in ("Convolution", "FullyConnected")]
-    return any(
-        entry.node.op != "null" and not _is_cast(entry.node) for n in layers for entry in n.inputs[1:]
-    )
-
-
-def _is_cast(node):
-    return node.op == "amp_cast" and node.inputs[0].node.op == "null"
+    weights = [entry.node for layer in layers for entry in layer.inputs[1:]]
+    cast = (node.inputs[0].node if node.op == "amp_cast" else node for node in weights)
+    return any(node.op != "null" for node in cast)
 
 
 def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
@@ -98,11 +94,7 @@ def shares_an_output(graph: Graph) -> bool:
     return any(entry in used and entry.node.op in FUSED for entry in graph.heads)
 
 
-def _is_fused(node):
-    return node.op in FUSED
-
-
-def shield(graph: Graph, among: Callable[[Node], bool] = _is_fused) -> Graph:
+def shield(graph: Graph, among: Callable[[Node], bool] = lambda node: node.op in FUSED) -> Graph:
     """Return the graph with a product by one after each result that several operators or outputs use.
 
     Only results of nodes for which ``among`` returns True are considered.

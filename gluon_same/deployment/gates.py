@@ -31,16 +31,11 @@ def scale_by_normalization(graph: Graph, node: Node) -> Optional[Entry]:
             continue
         if graph.shape(gate) != (*shape[:2], 1, 1) or gate.node.op == "null":
             continue
-        channels = shape[1]
-        zeros, ones = np.zeros(channels), np.full(channels, 1 - EPSILON)
-        inputs = [
-            *(x, graph.new("Reshape", node, [gate], shape=(channels,))),
-            *(graph.constant(node, "beta", zeros), graph.constant(node, "mean", zeros)),
-            graph.constant(node, "var", ones),
-        ]
-        return graph.new(
-            *("BatchNorm", node, inputs), eps=EPSILON, fix_gamma=False, use_global_stats=True
-        )
+        gamma = graph.new("Reshape", node, [gate], shape=shape[1:2])
+        others = {"beta": 0, "mean": 0, "var": 1 - EPSILON}
+        inputs = [x, gamma, *(graph.constant(node, k, np.full(shape[1], v)) for k, v in others.items())]
+        attrs = {"eps": EPSILON, "fix_gamma": False, "use_global_stats": True}
+        return graph.new("BatchNorm", node, inputs, **attrs)
     return None
 
 

@@ -81,7 +81,8 @@ def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context
     if not isinstance(data, Iterable):
         raise TypeError(f"data={data!r} is neither an array nor batches: give samples of the inputs")
     parts: List[List[np.ndarray]] = [[] for _ in shapes]
-    most = BATCHES * shapes[0][0]
+    size = shapes[0][0]
+    most = BATCHES * size
     for batch in itertools.islice(data, most):
         arrays = batch if isinstance(batch, (list, tuple)) else [batch]
         if len(arrays) < len(shapes):
@@ -94,18 +95,17 @@ def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context
                 raise ValueError(f"data of shape {array.shape} do not fit an input of shape {shape}")
             if not np.issubdtype(array.dtype, np.number) or not np.isfinite(array).all():
                 raise ValueError("data contain values that are not finite numbers: give typical samples")
-            part.append(array.astype("float32"))
-        if sum(map(len, parts[0])) >= most:
+            part.extend(array.astype("float32"))
+        if len(parts[0]) >= most:
             break
-    wholes = [np.concatenate(part) if part else np.zeros((0,)) for part in parts]
-    if len({len(whole) for whole in wholes}) > 1:
-        counts = ", ".join(str(len(whole)) for whole in wholes)
-        raise ValueError(f"data have {counts} samples: give the same number for each input")
-    size = shapes[0][0]
-    count = min(len(wholes[0]), most) // size
-    if not count:
-        raise ValueError(f"data have {len(wholes[0])} samples: give at least the {size} of one batch")
+    counts = list(map(len, parts))
+    if len(set(counts)) > 1:
+        raise ValueError(
+            f"data have {', '.join(map(str, counts))} samples: give the same number for each input"
+        )
+    if counts[0] < size:
+        raise ValueError(f"data have {counts[0]} samples: give at least the {size} of one batch")
     return [
-        [in_thread(mx.nd.array, whole[i * size : (i + 1) * size], context) for whole in wholes]
-        for i in range(count)
+        [in_thread(mx.nd.array, np.stack(part[at : at + size]), context) for part in parts]
+        for at in range(0, min(counts[0], most) - size + 1, size)
     ]

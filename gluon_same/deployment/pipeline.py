@@ -1,5 +1,6 @@
 """The order of the passes, and the choice among optional ones."""
 
+from dataclasses import dataclass, field
 from typing import Dict, NamedTuple, Optional, Sequence
 
 import mxnet as mx
@@ -25,15 +26,14 @@ MOST = 1e-3
 class Pass(NamedTuple):
     """Graph transformation that consists of rules.
 
-    Passes with ``choice`` are faster only for some nets and processors. Tuning times them. Without
-    tuning, those with ``default`` are applied.
+    Passes with a ``choice`` are faster only for some nets and processors. Tuning times them. Without
+    tuning, the choice says whether to apply them.
     """
 
     name: str
     rules: Sequence[Rule]
     onednn: bool = False  #: whether the pass requires oneDNN
-    choice: bool = False
-    default: bool = True
+    choice: Optional[bool] = None
     dtypes: Sequence[str] = ("float32", "bfloat16", "int8")  #: dtypes to which the pass applies
 
     def apply(self, graph: Graph) -> Optional[Graph]:
@@ -44,8 +44,6 @@ class Pass(NamedTuple):
 
 _FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
 
-#: The fields ``onednn`` and ``choice``, and dtypes.
-_CHOICE = (True, True)
 _FLOAT32, _INT8 = ("float32",), ("int8",)
 
 #: The passes in order. Fusion or conversion to another dtype follows.
@@ -55,14 +53,15 @@ PASSES = (
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
-    Pass("transpose by dense layers", [convolutions.transpose_by_dense], *_CHOICE, True, _FLOAT32),
-    Pass("pool in blocks", [pools.pool_in_blocks], *_CHOICE, False),
-    Pass("scale by normalizations", [gates.scale_by_normalization], *_CHOICE, True, _FLOAT32),
+    Pass("transpose by dense layers", [convolutions.transpose_by_dense], True, True, _FLOAT32),
+    Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
+    Pass("scale by normalizations", [gates.scale_by_normalization], True, True, _FLOAT32),
     # MXNet cannot quantize a tensor and its activation in different layouts.
     Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=_INT8),
 )
 
 
+@dataclass
 class Pipeline:
     """Passes over one net.
 
@@ -82,20 +81,18 @@ class Pipeline:
     show : Progress
     """
 
-    def __init__(
-        self,
-        arrays: Sequence[mx.nd.NDArray],
-        dtype: str = "float32",
-        onednn: bool = True,
-        fuses: bool = True,
-        tune: bool = False,
-        verbose: bool = False,
-    ):
-        self.report, self.show = Report(), Progress()
-        self.arrays, self.dtype = arrays, dtype
-        self.onednn, self.fuses = onednn, fuses
-        self.tune, self.verbose = tune, verbose
-        self.passes = [p for p in PASSES if dtype in p.dtypes and (onednn or not p.onednn)]
+    arrays: Sequence[mx.nd.NDArray]
+    dtype: str = "float32"
+    onednn: bool = True
+    fuses: bool = True
+    tune: bool = False
+    verbose: bool = False
+    report: Report = field(default_factory=Report)
+    show: Progress = field(default_factory=Progress)
+
+    def __post_init__(self) -> None:
+        fitting = [each for each in PASSES if self.dtype in each.dtypes]
+        self.passes = [each for each in fitting if self.onednn or not each.onednn]
 
     def run(self, graph: Graph, want: Optional[Sequence[np.ndarray]] = None) -> Graph:
         """Return the graph after all passes, except for those that change the numbers ``want``."""
@@ -107,8 +104,8 @@ class Pipeline:
             note = ""
             if want is not None and error(outputs(changed, self.arrays), want) > TOLERANCE:
                 note = "left out: gives other numbers"
-            elif each.choice:
-                kept = "with" if each.default else "without"
+            elif each.choice is not None:
+                kept = "with" if each.choice else "without"
                 if self.tune:
                     kept = self._choose({"with": (changed, at + 1), "without": (graph, at + 1)}, kept)
                 note = "" if kept == "with" else "left out: slower" if self.tune else "left out"
@@ -118,9 +115,9 @@ class Pipeline:
 
     def end(self, graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
         """Return the graph fused, or converted to another dtype."""
-        name, note = "oneDNN's fusion", ""
+        name, note = "oneDNN's fusion" if self.dtype == "float32" else self.dtype, ""
+        self.show(f"deploying: {name}")
         if self.dtype == "float32":
-            self.show(f"deploying: {name}")
             found, note = self._fused(graph)
             if self.tune and not note:
                 # Fused activations may be slower, such as a sigmoid after a layer of few channels.
@@ -129,8 +126,6 @@ class Pipeline:
                 note = faster(graphs, self.arrays, "")
                 found = graphs[note]
         else:
-            name = self.dtype
-            self.show(f"deploying: {name}")
             found = self._lowered(graph, batches)
             if self.tune:
                 note = self._beside_float32(graph, found)
@@ -179,7 +174,7 @@ class Pipeline:
         ends = {}
         for name, (graph, at) in graphs.items():
             for each in self.passes[at:]:
-                if not each.choice or each.default:
+                if each.choice is not False:
                     graph = each.apply(graph) or graph
             ends[name], _ = self._fused(graph)
         return faster(ends, self.arrays, rule)

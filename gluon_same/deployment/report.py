@@ -1,6 +1,7 @@
 """Report of the passes that deployment applied to a net."""
 
-from typing import List, NamedTuple, Optional, Sequence
+from dataclasses import dataclass, field
+from typing import List, NamedTuple, Optional
 
 from ..tables import aligned
 
@@ -32,12 +33,13 @@ class Row(NamedTuple):
     note: str = ""
 
 
+@dataclass
 class Report:
     """Table of the applied passes, with the error of the result.
 
     Parameters
     ----------
-    rows : sequence of Row
+    rows : list of Row
     error : float
         The largest difference from the net's numbers, divided by the largest of these.
 
@@ -49,9 +51,8 @@ class Report:
     error 0.0e+00 of the largest value
     """
 
-    def __init__(self, rows: Sequence[Row] = (), error: float = 0.0):
-        self.rows: List[Row] = list(rows)
-        self.error = error
+    rows: List[Row] = field(default_factory=list)
+    error: float = 0.0
 
     def __str__(self) -> str:
         lines = aligned([("pass", "operators", "ms", ""), *map(_cells, self.rows)], right=(1, 2))

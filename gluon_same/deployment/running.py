@@ -1,9 +1,11 @@
 """Evaluation and timing of graphs."""
 
+import math
 import os
 import time
 from contextlib import contextmanager
 from functools import partial
+from timeit import timeit
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import mxnet as mx
@@ -106,10 +108,10 @@ def times(graphs: Dict[str, Graph], arrays: Arrays) -> Dict[str, float]:
     runs: Dict[str, Any] = {name: partial(caller(graph), arrays) for name, graph in graphs.items()}
     for run in runs.values():
         run()  # The first call prepares the weights.
-    best = {name: timed(run) for name, run in runs.items()}
+    best = dict.fromkeys(runs, math.inf)
     end, rounds = time.perf_counter() + SECONDS * len(runs), 0
     while rounds < LEAST or time.perf_counter() < end:
-        best = {name: min(best[name], timed(run)) for name, run in runs.items()}
+        best = {name: min(best[name], timeit(run, number=1)) for name, run in runs.items()}
         rounds += 1
     return best
 
@@ -119,10 +121,3 @@ def faster(graphs: Dict[str, Graph], arrays: Arrays, rule: str) -> str:
     seconds = times(graphs, arrays)
     best = min(seconds, key=lambda name: seconds[name])
     return best if seconds[best] < WORTH_IT * seconds[rule] else rule
-
-
-def timed(run: Callable[[], Any]) -> float:
-    """Return the seconds of one call."""
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start

@@ -40,8 +40,8 @@ def obeying(function: Callable) -> Callable:
     """Wrap ``K.function`` so that its functions respect the learning phase."""
 
     @wraps(function)
-    def obedient(inputs, outputs, updates=None, **kwargs):
-        return Function(function(inputs, outputs, updates, **kwargs))
+    def obedient(*args, **kwargs):
+        return Function(function(*args, **kwargs))
 
     return obedient
 

@@ -138,19 +138,10 @@ def pooling(
 
 def _convolve(x, how, name, weight, groups=1):
     filters, _, *kernel = weight.shape
-    return functional.convolution(
-        x.F,
-        x.value,
-        weight.value,
-        kernel=tuple(kernel),
-        layout=LAYOUTS[len(kernel)][0],
-        num_filter=filters,
-        num_group=groups,
-        in_size=x.shape and x.shape[2:],
-        in_channels=x.shape and x.shape[1],
-        name=name,
-        **how,
-    )
+    layer = {"kernel": tuple(kernel), "layout": LAYOUTS[len(kernel)][0], "name": name}
+    counts = {"num_filter": filters, "num_group": groups}
+    known = {"in_size": x.shape[2:], "in_channels": x.shape[1]} if x.shape else {}
+    return functional.convolution(x.F, x.value, weight.value, **layer, **counts, **known, **how)
 
 
 def _settle(x, order, how):

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Optional, Sequence
 
 import mxnet as mx
 
-from ..arguments import LAYOUTS
+from ..arguments import LAYOUTS, spatial
 from . import checks, operations
 from .learning_phase import dropout
 from .operands import fix, infer_shape, inputs_are_fixed, kernel_operand, operand
@@ -32,10 +32,9 @@ def conv_transpose(ndim, x, kernel, output_shape, strides, padding, data_format,
         )
     weight, data = _kernel(kernel, ndim, data_format), _operand(x, ndim)
     how = checks.window(weight.shape[2:], strides, padding, *(dilation_rate or (1,)))
-    wanted, sizes = (
-        shape[2:] if data_format == "channels_first" else shape[1:-1]
-        for shape in (tuple(output_shape), data.shape or (None,) * (ndim + 2))
-    )
+    order = LAYOUTS[ndim][data_format == "channels_last"]
+    wanted = spatial(tuple(output_shape), order)
+    sizes = spatial(data.shape or (None,) * (ndim + 2), order)
     axes = zip(wanted, sizes, weight.shape[2:], how["stride"], how["dilate"])
     pad, adj = zip(*(_cut_to(*axis, how["pad"]) for axis in axes))
     how = {**how, "pad": pad, "adj": adj}

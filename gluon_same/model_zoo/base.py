@@ -12,6 +12,8 @@ from .. import arguments
 class Net(HybridBlock):
     """A net with one input that raises an error for an array that does not fit."""
 
+    _stride = 1  # pixels from one cell of the last map to the next
+
     def forward(self, x: Any, *args: Any) -> Any:
         if isinstance(x, NDArray):
             arguments.check_rank(x.shape, "NCHW", f"data for {self.name}")
@@ -23,15 +25,11 @@ class Net(HybridBlock):
 
         The tracer also calls this method, with the shape of a symbol.
         """
-
-
-def check_extent(name: str, shape: Tuple[int, ...], least: int) -> None:
-    """Raise a ValueError for images of fewer than ``least`` rows or columns."""
-    if min(shape[2:]) < least:
-        raise ValueError(
-            f"data for {name} of shape {shape} is smaller than the stride of the net: give at least "
-            f"{least} rows and {least} columns"
-        )
+        if min(shape[2:]) < self._stride:
+            raise ValueError(
+                f"data for {self.name} of shape {shape} is smaller than the stride of the net: give at "
+                f"least {self._stride} rows and {self._stride} columns"
+            )
 
 
 def make(cls: Type[HybridBlock], ctx: Any, kwargs: Dict[str, Any]) -> HybridBlock:

@@ -3,7 +3,7 @@
 from typing import Any, Tuple
 
 from .. import nn
-from .base import Net, check_extent, make
+from .base import Net, make
 
 CHANNELS = (16, 32, 64, 128, 256, 512, 1024)
 STRIDE = 32  #: Pixels from one cell of the last map to the next.
@@ -66,6 +66,8 @@ class TinyDarkNet(Net):
     ((1, 256, 6, 4), (1, 1024, 3, 2))
     """
 
+    _stride = STRIDE
+
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
@@ -86,9 +88,6 @@ class TinyDarkNet(Net):
             if i == self._route:
                 route = x
         return route, x
-
-    def _check_input(self, shape):
-        check_extent(self.name, shape, STRIDE)
 
 
 def tiny_darknet(ctx: Any = None, **kwargs: Any) -> TinyDarkNet:

@@ -8,10 +8,9 @@ from typing import Any, List, NamedTuple, Tuple, Union
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, Parameter, nn
-from mxnet.gluon.parameter import DeferredInitializationError
 
 from ..nn.base import operator_arguments
-from ..trace import Trace
+from ..trace import Trace, blocks_of
 
 WORD = np.dtype("<f4")
 TRACED = (416, 416)  #: Image size for the inference of input channels: Darknet's default.
@@ -89,7 +88,7 @@ def load_darknet_weights(net: Block, path: Union[str, "os.PathLike[str]"], ctx: 
 
 def _pieces(net) -> List[_Piece]:
     """List what a file for this net must contain, in order."""
-    leaves = _leaves(net)
+    leaves = [block for block in blocks_of(net) if block._reg_params]
     shapes = _weight_shapes(net, [block for block in leaves if isinstance(block, nn.Conv2D)])
     pieces = []
     while leaves:
@@ -121,12 +120,6 @@ def _pieces(net) -> List[_Piece]:
     if not pieces:
         raise ValueError(f"{net.name} has no convolutions: give a net of Conv2D")
     return pieces
-
-
-def _leaves(block):
-    """Return the blocks that have parameters, in the order in which they were registered."""
-    own = [block] if block._reg_params else []
-    return own + [leaf for child in block._children.values() for leaf in _leaves(child)]
 
 
 def _weight_shapes(net, convolutions):
@@ -229,13 +222,9 @@ def _check_values(path, pieces, values):
 def _assign(piece, value, ctx):
     parameter = piece.parameter
     parameter.shape = piece.shape
-    try:
-        parameter.list_data()
-    except (RuntimeError, DeferredInitializationError):  # separate classes in MXNet 1.6
-        try:
+    if parameter._data is None:
+        if parameter._deferred_init:
             ctx = parameter.list_ctx()
-        except RuntimeError:
-            ctx = ctx or mx.current_context()
-        parameter.initialize(init=mx.init.Zero(), ctx=ctx)
+        parameter.initialize(init=mx.init.Zero(), ctx=ctx or mx.current_context())
     # MXNet cannot write a NumPy array to memory that oneDNN has laid out for a convolution.
     parameter.set_data((mx.np if mx.util.is_np_array() else mx.nd).array(value))

@@ -1,6 +1,7 @@
 """The detector YOLOv3-tiny, in one graph for every input size."""
 
 import math
+from numbers import Real
 from typing import Any, Sequence, Tuple
 
 from mxnet import autograd
@@ -8,7 +9,7 @@ from mxnet import autograd
 from .. import nn
 from ..arguments import whole
 from ..arrays import classic
-from .base import Net, check_extent, make
+from .base import Net, make
 from .darknet import STRIDE, TinyDarkNet, add_convolution
 
 #: Widths and heights in pixels of Darknet's yolov3-tiny.cfg: three for the finer map, then three for the
@@ -36,6 +37,8 @@ class YOLOv3TinyMaps(Net):
         For each of three anchors, the channels are x, y, width, height, objectness, and the classes.
     """
 
+    _stride = STRIDE
+
     def __init__(self, classes: int = 80, **kwargs: Any):
         super().__init__(**kwargs)
         channels = 3 * (5 + whole("classes", classes, 1))
@@ -56,9 +59,6 @@ class YOLOv3TinyMaps(Net):
         # SAME puts its odd element.
         large = F.slice_like(large, route, axes=(2, 3))
         return self.coarse(x), self.fine(restore(F.concat(large, route, dim=1)))
-
-    def _check_input(self, shape):
-        check_extent(self.name, shape, STRIDE)
 
 
 class YOLOv3Tiny(Net):
@@ -128,6 +128,8 @@ class YOLOv3Tiny(Net):
     [(1, 75, 2, 2), (1, 75, 4, 4)]
     """
 
+    _stride = STRIDE
+
     def __init__(
         self,
         classes: int = 80,
@@ -174,9 +176,6 @@ class YOLOv3Tiny(Net):
         ends = (0, 1, 2, 6)
         columns = [F.slice_axis(rows, axis=2, begin=b, end=e) for b, e in zip(ends, ends[1:])]
         return tuple(map(restore, columns))
-
-    def _check_input(self, shape):
-        check_extent(self.name, shape, STRIDE)
 
 
 def yolov3_tiny(classes: int = 80, ctx: Any = None, **kwargs: Any) -> YOLOv3Tiny:
@@ -247,29 +246,24 @@ def _rows(F, boxes, scores, classes):
 
 def _check_anchors(anchors):
     try:
-        pairs = tuple((_number(width), _number(height)) for width, height in anchors)
+        pairs = tuple((width, height) for width, height in anchors)
     except (TypeError, ValueError):
         pairs = ()
-    if len(pairs) != 6 or not all(0 < n < math.inf for pair in pairs for n in pair):
+    if len(pairs) != 6 or not all(_is_number(n) and 0 < n < math.inf for pair in pairs for n in pair):
         raise ValueError(
             f"anchors={anchors!r} is invalid: give six pairs (width, height) in pixels, above 0; the "
             "first three are those of the finer map"
         )
-    return pairs
-
-
-def _number(value):
-    """Return ``value`` as a float; raise a TypeError for strings and bools, which float() accepts."""
-    if isinstance(value, (str, bytes, bool)):
-        raise TypeError
-    return float(value)
+    return tuple((float(width), float(height)) for width, height in pairs)
 
 
 def _check_share(name, value):
-    try:
-        fits = 0 <= _number(value) <= 1
-    except TypeError:
-        raise TypeError(f"{name}={value!r} is not a number: give one from 0 to 1") from None
-    if not fits:
+    if not _is_number(value):
+        raise TypeError(f"{name}={value!r} is not a number: give one from 0 to 1")
+    if not 0 <= value <= 1:
         raise ValueError(f"{name}={value!r} is out of range: give a number from 0 to 1")
     return float(value)
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, bool)
