@@ -17,7 +17,7 @@ from .config import parse
 from .files import Opened, opened
 from .graph import Model
 from .hdf5 import Hdf5
-from .layers import Weight
+from .layers.weight import Weight
 from .matching import FileLayer, fits, kinds_of, units_of, weights_of
 from .parameters import Assign
 from .weights import Grouped, Legacy, legacy_root, number_of
@@ -108,10 +108,12 @@ def load_keras_weights(
 
 def _fitting(path: str, unit: Block, layer: FileLayer, weight: Weight, array: np.ndarray) -> Values:
     """Return a weight's parameters with their values; raise if their shapes differ."""
-    same_rank = array.ndim == len(weight.shape)
-    pairs = weight.assign(array) if same_rank else []
-    if same_rank and all(fits(parameter.shape, value.shape) for parameter, value in pairs):
-        return list(pairs)
+    try:
+        pairs = list(weight.assign(array))
+    except ValueError:  # for another number of axes
+        pairs = []
+    if pairs and all(fits(parameter.shape, value.shape) for parameter, value in pairs):
+        return pairs
     takes = " and ".join(f"{p.name} has {tuple(p.shape)}, not {v.shape}" for p, v in pairs)
     raise ValueError(
         f"{path}: the {weight.role} of {layer.name} has shape {array.shape} and "

@@ -6,8 +6,14 @@ from mxnet.gluon import Block
 from mxnet.gluon import nn as stock
 
 from .. import nn
-from .layers import Weight
-from .layers.registry import into
+from .layers.weight import (
+    Weight,
+    bias_of,
+    depthwise_kernel_of,
+    kernel_of,
+    separable_kernels_of,
+    weight_of,
+)
 
 
 class FileLayer(NamedTuple):
@@ -50,33 +56,25 @@ def weights_of(unit: Block, layer: FileLayer) -> List[Weight]:
 
 
 def _convolution(unit: Block, layer: FileLayer) -> List[Weight]:
-    kernel = unit._kwargs["kernel"]
-    ndim = len(kernel)
+    roles = [role for _, role in layer.entries]
+    role = "depthwise_kernel" if "depthwise_kernel" in roles else "kernel"
+    plain = kernel_of(unit)
 
     def assign(array):
-        value = array.transpose(ndim + 1, ndim, *range(ndim))
+        ((_, value),) = pairs = plain.assign(array)
         if _is_depthwise(unit) and not fits(unit.weight.shape, value.shape):
-            # Keras' shape is (*kernel, channels, multiplier).
-            value = array.transpose(ndim, ndim + 1, *range(ndim)).reshape((-1, 1, *kernel))
-        return [(unit.weight, value)]
+            pairs = depthwise_kernel_of(unit).assign(array)
+        return pairs
 
-    depthwise = any(role.startswith("depthwise") for _, role in layer.entries)
-    role = "depthwise_kernel" if depthwise else "kernel"
-    return [Weight(role, (*kernel, None, None), assign), *_bias(unit)]
+    return [plain._replace(role=role, assign=assign), *bias_of(unit)]
 
 
 def _separable(unit: Block, layer: FileLayer) -> List[Weight]:
-    (spatial,) = _convolution(unit.depthwise, layer._replace(entries=(("", "depthwise_kernel"),)))
-    pointwise, *bias = _convolution(unit.pointwise, layer._replace(entries=()))
-    return [spatial, pointwise._replace(role="pointwise_kernel"), *bias]
+    return [*separable_kernels_of(unit), *bias_of(unit.pointwise)]
 
 
 def _dense(unit: Block, layer: FileLayer) -> List[Weight]:
-    return [Weight("kernel", (None, unit._units), into(unit.weight, 1, 0)), *_bias(unit)]
-
-
-def _bias(unit: Block) -> List[Weight]:
-    return [] if unit.bias is None else [Weight("bias", (None,), into(unit.bias))]
+    return [weight_of("kernel", unit.weight, 1, 0), *bias_of(unit)]
 
 
 def _normalization(unit: Block, layer: FileLayer) -> List[Weight]:
@@ -88,11 +86,11 @@ def _normalization(unit: Block, layer: FileLayer) -> List[Weight]:
         lacking = len(parameters) - len(roles)
         fixed = [name for name in ("gamma", "beta") if parameters[name].grad_req == "null"]
         roles = [name for name in parameters if name not in fixed[:lacking]]
-    return [Weight(name, (None,), into(parameters[name])) for name in parameters if name in roles]
+    return [weight_of(name, parameters[name]) for name in parameters if name in roles]
 
 
 def _embedding(unit: Block, layer: FileLayer) -> List[Weight]:
-    return [Weight("embeddings", (None, None), into(unit.weight))]
+    return [weight_of("embeddings", unit.weight)]
 
 
 #: Keras' class in snake case, Gluon's class, and the function that matches arrays. The first match wins.

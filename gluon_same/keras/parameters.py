@@ -8,7 +8,7 @@ from mxnet.gluon import Block, Parameter
 
 from ..importing.net import fits
 from .hdf5 import Hdf5
-from .layers import Weight
+from .layers.weight import Weight
 
 #: Rows and columns of a transposed array that are copied at once, so that both sides stay in the cache.
 _ROWS, _COLUMNS = 128, 32

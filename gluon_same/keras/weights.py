@@ -7,7 +7,7 @@ from mxnet.gluon import HybridBlock
 
 from .graph import Model, role_of, snake_case
 from .hdf5 import Hdf5
-from .layers import Weight
+from .layers.weight import Weight
 from .parameters import Assign
 
 Path = Tuple[str, ...]

@@ -12,4 +12,4 @@ from . import (  # noqa: F401  each registers its builders
     sizes,
     wrappers,
 )
-from .registry import Lowered, Request, Weight  # noqa: F401
+from .registry import Lowered, Request  # noqa: F401

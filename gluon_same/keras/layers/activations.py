@@ -10,7 +10,8 @@ from ...importing import functions
 from ...importing.block import Function
 from ..arguments import Arguments, Unsupported
 from ..values import Value
-from .registry import BUILDERS, Lowered, Request, Weight, builds, elementwise, into
+from .registry import BUILDERS, Lowered, Request, builds, elementwise
+from .weight import Weight
 
 #: Activations with an operator in oneDNN.
 _NATIVE = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "softplus": "softrelu"}
@@ -189,12 +190,9 @@ def _prelu(request: Request, x: Value) -> Lowered:
     stored = [shape[axis - 1] or 0 for axis in x.axes[1:]]
     alpha = dict(shape=(1, *stored), allow_deferred_init=True)
     block = request.function(functions.prelu, {"alpha": alpha})
-    assign = into(block.alpha)
-
-    def assign_in_order(array):
-        return assign(array.transpose([axis - 1 for axis in x.axes[1:]])[None])
-
-    return elementwise(block, weights=(Weight("alpha", shape, assign_in_order),))
+    order = [axis - 1 for axis in x.axes[1:]]
+    weight = Weight("alpha", shape, lambda array: [(block.alpha, array.transpose(order)[None])])
+    return elementwise(block, weights=(weight,))
 
 
 def _layer_as_activation(given: Any, keras3: bool, prefix: Optional[str]) -> Optional[HybridBlock]:

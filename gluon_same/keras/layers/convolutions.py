@@ -2,15 +2,13 @@
 
 from typing import Any, Dict, Optional, Tuple
 
-import numpy as np
-from mxnet.gluon import HybridBlock
-
 from ... import nn
 from ...geometry import effective_kernel
 from ...keras_backend.checks import conv_transpose_padding
 from ..values import Shape, Value, replaced, resized, window_size
 from .activations import activation, is_nonnegative
-from .registry import Lowered, Request, Weight, builds, data_format, into, spatial
+from .registry import Lowered, Request, builds, data_format, spatial
+from .weight import Weight, bias_of, depthwise_kernel_of, kernel_of, separable_kernels_of, weight_of
 
 
 class _Window:
@@ -24,7 +22,6 @@ class _Window:
         self.dilation = arguments.axes("dilation_rate", ndim, 1)
         paddings = ("valid", "same", "causal") if causal and ndim == 1 else ("valid", "same")
         self.padding = arguments.word("padding", paddings, "valid")
-        self.use_bias = arguments.flag("use_bias", True)
         self.spans = tuple(map(effective_kernel, self.kernel, self.dilation))
         self.channel_axis = 1 if data_format(arguments) == "channels_first" else ndim + 1
         self.axes, self.order = spatial(request, x, ndim)
@@ -33,7 +30,9 @@ class _Window:
         self.activation = activation(self.given, request.keras3, last, f"{request.prefix}activation_")
         self.channels = x.shape[self.channel_axis]
         self.folds = x.padding is not None and x.axes == self.order and self.padding != "same"
-        self.blocks: Dict[str, Any] = dict(use_bias=self.use_bias, prefix=request.prefix)
+        self.blocks: Dict[str, Any] = dict(
+            use_bias=arguments.flag("use_bias", True), prefix=request.prefix
+        )
         #: Arguments of all blocks of forward convolutions.
         self.forward = dict(
             self.blocks,
@@ -61,22 +60,6 @@ class _Window:
             return tuple(before for before, _ in pairs)
         return pairs
 
-    def kernel_of(self, block: HybridBlock, role: str, *channels: Optional[int]) -> Weight:
-        """Return the weight of a kernel that ends in input and output channels."""
-        order = self.ndim + 1, self.ndim, *range(self.ndim)
-        return Weight(role, (*self.kernel, *channels), into(block.weight, *order))
-
-    def depthwise_kernel(self, block: HybridBlock, multiplier: int) -> Weight:
-        """Return the weight of a depthwise convolution."""
-        channels = self.known_channels()
-
-        def assign(array: np.ndarray):
-            # Reshape (*kernel, channels, multiplier) to (channels * multiplier, 1, *kernel).
-            kernel = array.transpose(self.ndim, self.ndim + 1, *range(self.ndim))
-            return [(block.weight, kernel.reshape((channels * multiplier, 1, *self.kernel)))]
-
-        return Weight("depthwise_kernel", (*self.kernel, channels, multiplier), assign)
-
     def size(self, n: int, span: int, stride: int) -> int:
         """Return the output's size on one spatial axis."""
         return window_size(n, span, stride, self.padding)
@@ -90,13 +73,12 @@ class _Window:
             shape = resized(shape, self.axes, self.size, self.spans, self.strides)
             return replaced(shape, self.channel_axis, channels)
 
-        bias = (Weight("bias", (channels,), into(last.bias)),) if self.use_bias else ()
         return Lowered(
             block,
             self.order,
             (self.order,),
             rule,
-            (*weights, *bias),
+            (*weights, *bias_of(last)),
             folds=self.folds,
             nonnegative=is_nonnegative(self.given),
         )
@@ -107,8 +89,7 @@ def _convolution(request: Request, x: Value, ndim: int) -> Lowered:
     window = _Window(request, x, ndim, causal=True)
     filters, groups = request.arguments.whole("filters"), request.arguments.whole("groups", 1)
     block = getattr(nn, f"Conv{ndim}D")(filters, groups=groups, **window.forward)
-    channels = window.channels and window.channels // groups
-    return window.lowered(block, filters, window.kernel_of(block, "kernel", channels, filters))
+    return window.lowered(block, filters, kernel_of(block))
 
 
 @builds("DepthwiseConv{}D", ndims=(1, 2))
@@ -118,7 +99,7 @@ def _depthwise(request: Request, x: Value, ndim: int) -> Lowered:
     multiplier = request.arguments.whole("depth_multiplier", 1)
     block = getattr(nn, f"DepthwiseConv{ndim}D")(depth_multiplier=multiplier, **window.forward)
     channels = window.known_channels() * multiplier
-    return window.lowered(block, channels, window.depthwise_kernel(block, multiplier))
+    return window.lowered(block, channels, depthwise_kernel_of(block))
 
 
 @builds("SeparableConv{}D", ndims=(1, 2))
@@ -128,12 +109,7 @@ def _separable(request: Request, x: Value, ndim: int) -> Lowered:
     filters = request.arguments.whole("filters")
     multiplier = request.arguments.whole("depth_multiplier", 1)
     block = getattr(nn, f"SeparableConv{ndim}D")(filters, depth_multiplier=multiplier, **window.forward)
-    depthwise = window.depthwise_kernel(block.depthwise, multiplier)
-    channels = window.known_channels() * multiplier
-    pointwise = window.kernel_of(block.pointwise, "pointwise_kernel", channels, filters)
-    return window.lowered(
-        block, filters, depthwise, pointwise._replace(shape=(*(1,) * ndim, channels, filters))
-    )
+    return window.lowered(block, filters, *separable_kernels_of(block))
 
 
 @builds("Conv{}DTranspose", ndims=(1, 2, 3))
@@ -157,12 +133,12 @@ def _transposed(request: Request, x: Value, ndim: int) -> Lowered:
         # MXNet cannot dilate it. With stride 1, it is a convolution by the reversed kernel.
         pairs = [(k - 1 - a, k - 1 - b) for k, (a, b) in zip(window.spans, cuts)]
         block = nn.Conv3D(filters, window.kernel, padding=pairs, **how)
-        assign = into(block.weight, 3, 4, 0, 1, 2, reverse=(0, 1, 2))
-        kernel = Weight("kernel", (*window.kernel, filters, window.channels), assign)
+        plain = weight_of("kernel", block.weight, 3, 4, 0, 1, 2)
+        kernel = plain._replace(assign=lambda array: plain.assign(array[::-1, ::-1, ::-1]))
     else:
         how.update(strides=window.strides, padding=cuts, output_padding=added)
         block = getattr(nn, f"Conv{ndim}DTranspose")(filters, window.kernel, **how)
-        kernel = window.kernel_of(block, "kernel", filters, window.channels)
+        kernel = kernel_of(block)
 
     def rule(shape: Shape) -> Shape:
         shape = resized(shape, window.axes, lambda n, s, tail: (n - 1) * s + tail, window.strides, tails)

@@ -8,17 +8,8 @@ from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Value, all_known, channels_first, keras_order, same_memory
 from .activations import activation, is_nonnegative
-from .registry import (
-    Lowered,
-    Request,
-    Weight,
-    builds,
-    data_format,
-    elementwise,
-    into,
-    of_rank,
-    spatial,
-)
+from .registry import Lowered, Request, builds, data_format, elementwise, of_rank, spatial
+from .weight import bias_of, weight_of
 
 AUGMENTATIONS = (
     *("AugMix", "CutMix", "MixUp", "RandAugment", "RandomBrightness", "RandomColorDegeneration"),
@@ -36,10 +27,10 @@ SAVED_AS_TRAINING = (*AUGMENTATIONS, "Resizing")
 def _dense(request: Request, x: Value) -> Lowered:
     units = request.arguments.whole("units")
     request.arguments.only(lora_rank=None)
-    given, use_bias = request.arguments.get("activation", None), request.arguments.flag("use_bias", True)
+    given = request.arguments.get("activation", None)
     if x.rank < 2:
         raise ValueError(f"its input of shape {x.shape} has only the batch axis")
-    how: Dict[str, Any] = dict(use_bias=use_bias, prefix=request.prefix)
+    how: Dict[str, Any] = dict(use_bias=request.arguments.flag("use_bias", True), prefix=request.prefix)
     channels, axes = x.channels or 0, channels_first(x.rank)
     pointwise = 3 <= x.rank <= 5 and x.axes == axes
     if pointwise:
@@ -49,19 +40,12 @@ def _dense(request: Request, x: Value) -> Lowered:
         block = nn.Dense(units, flatten=False, in_units=channels, **how)
     block.act = activation(given, request.keras3, axes.index(x.rank - 1), f"{request.prefix}activation_")
 
-    def assign(array):
-        ones = (1,) * (x.rank - 2) if pointwise else ()
-        return [(block.weight, array.T.reshape((*array.T.shape, *ones)))]
-
-    weights = [Weight("kernel", (x.channels, units), assign)]
-    if use_bias:
-        weights.append(Weight("bias", (units,), into(block.bias)))
     return Lowered(
         block,
         axes,
         (axes,),
         lambda shape: (*shape[:-1], units),
-        tuple(weights),
+        (weight_of("kernel", block.weight, 1, 0), *bias_of(block)),
         nonnegative=is_nonnegative(given),
     )
 
@@ -143,7 +127,7 @@ def _embedding(request: Request, x: Value) -> Lowered:
     arguments.only(mask_zero=False, lora_rank=None)
     size, units = arguments.whole("input_dim"), arguments.whole("output_dim")
     block = nn.Embedding(size, units, prefix=request.prefix)
-    weights = (Weight("embeddings", (size, units), into(block.weight)),)
+    weights = (weight_of("embeddings", block.weight),)
     return Lowered(block, keras_order(x.rank + 1), (keras_order(x.rank),), weights=weights)
 
 

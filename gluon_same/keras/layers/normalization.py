@@ -9,7 +9,8 @@ from mxnet.gluon import nn
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Value, all_known, keras_order
-from .registry import Lowered, Request, Weight, builds, elementwise
+from .registry import Lowered, Request, builds, elementwise
+from .weight import Weight, weight_of
 
 
 class SizedBatchNorm(nn.BatchNorm):
@@ -65,8 +66,8 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
     )
     weights = [
         *_scale_weights(block, scales, (channels,)),
-        Weight("moving_mean", (channels,), lambda array: [(block.running_mean, array)]),
-        Weight("moving_variance", (channels,), lambda array: [(block.running_var, array)]),
+        weight_of("moving_mean", block.running_mean),
+        weight_of("moving_variance", block.running_var),
     ]
     return elementwise(block, weights=tuple(weights))
 
@@ -207,10 +208,7 @@ def _used(scales: dict) -> List[str]:
 def _scale_weights(block: Any, scales: dict, shape: Shape) -> Tuple[Weight, ...]:
     """Return the weights for the factors and offsets of a normalization."""
 
-    def assign(parameter):
-        return lambda array: [(parameter, array.ravel())]
-
-    return tuple(Weight(name, shape, assign(getattr(block, name))) for name in _used(scales))
+    return tuple(weight_of(name, getattr(block, name), shape=shape) for name in _used(scales))
 
 
 def _affine(request: Request, sizes: Tuple[int, ...], standardize: bool) -> Any:

@@ -7,8 +7,9 @@ import numpy as np
 from ..arguments import Arguments, Unsupported
 from ..values import Shape, Value
 from .activations import activation
-from .registry import Lowered, Request, Weight, builds, of_rank
+from .registry import Lowered, Request, builds, of_rank
 from .rnn import GATES, Bidirectional, Cell, Recurrent
+from .weight import Weight
 
 #: MXNet's recurrent operators, by layer, activation and recurrent activation.
 _FUSED = {

@@ -4,28 +4,18 @@ import functools
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
-from mxnet.gluon import HybridBlock, Parameter
+from mxnet.gluon import HybridBlock
 
 from ...importing.block import Function
 from ..arguments import Arguments
 from ..values import Axes, Padding, Shape, Value, channels_first, keras_order
+from .weight import Assignments, Weight
 
 #: Builders of layers, by Keras' class.
 BUILDERS: Dict[str, Callable[..., "Lowered"]] = {}
 
 #: Builders of functions of arrays, by name.
 OPERATIONS: Dict[str, Callable[..., "Lowered"]] = {}
-
-Assignments = Sequence[Tuple[Parameter, np.ndarray]]
-
-
-class Weight(NamedTuple):
-    """Weight of a layer in a file, and its destination."""
-
-    role: str  # end of Keras' name, such as 'kernel'
-    shape: Shape  # Keras' shape, with None for sizes not in the configuration
-    assign: Callable[[np.ndarray], Assignments]  # returns parameters and their values from the array
-    part: str = ""  # subgroup in wrappers and recurrent layers, for files with groups
 
 
 class Request(NamedTuple):
@@ -114,16 +104,6 @@ def elementwise(block: Optional[HybridBlock], axes: Optional[Axes] = None, **mor
 def data_format(arguments: Arguments) -> str:
     """Return a layer's ``data_format``."""
     return arguments.word("data_format", ("channels_last", "channels_first"), "channels_last")
-
-
-def into(parameter: Parameter, *axes: int, reverse: Tuple[int, ...] = ()) -> Callable:
-    """Return a function that pairs a parameter with its array, after permuting the array's axes."""
-
-    def assign(array):
-        array = np.flip(array, reverse) if reverse else array
-        return [(parameter, array.transpose(axes) if axes else array)]
-
-    return assign
 
 
 def of_rank(value: Value, rank: int) -> Value:
