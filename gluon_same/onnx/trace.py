@@ -19,10 +19,9 @@ from ..nn.conv_transpose import Transposed
 from ..nn.pool import Pooling
 from ..sized import Sized
 from ..trace import Trace, blocks_of
-from .differences import why_different
 from .windows import MARK
 
-_AUTO_PAD = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER"}
+_BY_SIZE = {"same": {"auto_pad": "SAME_UPPER"}, "same_lower": {"auto_pad": "SAME_LOWER"}}
 
 
 class Marked:
@@ -73,12 +72,6 @@ class Marked:
             rank = len(graph.shape(node.inputs[0]))
             axes = {int(axis) % rank for axis in np.ravel(node.get("axis"))}
             node.attrs.update(axis=str(tuple(sorted({*range(rank)} - axes))), exclude="False")
-        why = why_different(node.op, node.attrs)
-        if why:
-            raise ValueError(
-                f"{self._owner(node.name)} cannot be exported: its operator {node.op} "
-                f"({node.name}) would give different results in ONNX. {why}"
-            )
         # MXNet's exporter treats operators of one name as one.
         name, numbers = node.name, itertools.count(1)
         while node.name in self._taken:
@@ -154,11 +147,7 @@ class Marked:
             spans = tuple(w.span for w in windows)
             raise ValueError(f"data of spatial size {sizes} is smaller than a window of {spans}")
         wanted = [w.at(None) for w in windows] if self.dynamic else here
-        attributes = (
-            {"pads": _pads(wanted)}
-            if None not in wanted
-            else {"auto_pad": _AUTO_PAD[str(windows[0].padding)]}
-        )
+        attributes = {"pads": _pads(wanted)} if None not in wanted else _BY_SIZE[windows[0].padding]
         own = tuple(max(w.at(None) or (w.span - 1,)) for w in windows)
         return self._mark(block, kind, inputs, out, attributes, pad=own)
 
@@ -187,9 +176,8 @@ class Marked:
             first = (0, ndim - 1, *range(1, ndim - 1))
             inputs = [mx.sym.transpose(x, axes=first) for x in inputs[:2]] + inputs[2:]
         y = kind(*inputs, name="window", attr={MARK: str(attributes)}, **kwargs)
-        y = mx.sym.slice(
-            y, begin=(None,) * ndim, end=(None, None, *out), name="fwd", attr={MARK: "None"}
-        )
+        begin, end = (None,) * ndim, (None, None, *out)
+        y = mx.sym.slice(y, begin=begin, end=end, name="fwd", attr={MARK: "None"})
         if last:
             y = mx.sym.transpose(y, axes=(0, *range(2, ndim), 1))
         return restore(y)
