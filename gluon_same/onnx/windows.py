@@ -24,20 +24,33 @@ def window(write: Writer) -> None:
         raise ValueError("pooling of type 'lp' requires p_value=1 or p_value=2")
     sums = kind == "sum" or (kind == "lp" and power == 1)
     if sums and write.attributes.get("global_pool"):
-        write("ReduceSum", write.inputs[0], [*range(2, write.rank())], keepdims=1)
+        axes = [
+            i
+            for i, axis in enumerate(write.attributes.get("layout") or "NCDHW"[: write.rank()])
+            if axis not in "NC"
+        ]
+        write("ReduceSum", write.inputs[0], axes, keepdims=1)
         return
-    (node,) = write.theirs(**({"pool_type": "avg", "count_include_pad": "True"} if sums else {}))
+    changed = {"pool_type": "avg", "count_include_pad": "True"} if sums else {}
+    if write.attributes.get("layout"):
+        changed["layout"] = "NCHW"  # of any number of axes
+    last = write.attributes.get("layout", "").endswith("C")
+    first, back = (0, write.rank() - 1, *range(1, write.rank() - 1)), (0, *range(2, write.rank()), 1)
+    if last:  # a weight has the layout of the data
+        for i in range(min(len(write.inputs), 2)):
+            write.inputs[i] = write("Transpose", write.inputs[i], perm=first)
+    (node,) = write.theirs(**changed)
     values = {each.name: helper.get_attribute_value(each) for each in node.attribute}
-    if node.op_type.startswith("Global"):
-        return
     marked = write.attributes.get(MARK, {})
     for name in ("pads", "output_padding") if marked else ():
         values.pop(name, None)
     values.update(marked)
-    x = _padded(write, node.op_type, values)
-    y = write(node.op_type, x, *node.input[1:], **values)
+    x = write.inputs[0] if node.op_type.startswith("Global") else _padded(write, node.op_type, values)
+    y = write(node.op_type, x, *write.inputs[1:], **values)
     if sums:
-        write("Mul", y, prod(values["kernel_shape"]))
+        y = write("Mul", y, prod(values["kernel_shape"]))
+    if last:
+        write("Transpose", y, perm=back)
 
 
 def _padded(write, operator, values):
