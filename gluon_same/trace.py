@@ -41,9 +41,6 @@ class Trace:
     sized : bool
         Whether layers build the graph for the size that they receive, as in eager mode. A layer whose
         size cannot be inferred, or depends on the batch size, builds the graph for every size.
-    change : callable, optional
-        ``change(trace, layer)`` is called for each layer with windows, and returns a context manager
-        that is entered while the graph is built again. The layer's size is then in ``received``.
 
     Attributes
     ----------
@@ -57,8 +54,6 @@ class Trace:
         Nesting of the results: nested lists of their indices.
     free : bool
         Whether the net accepts other batch sizes.
-    received : dict of Windowed to (tuple of int or None)
-        Shape of the input of the layer's present call; None if it is not known or depends on the batch.
     fixed : bool
         Whether a layer has no graph for every size that supports these shapes, so that it received its
         size even if ``sized`` is False.
@@ -76,7 +71,6 @@ class Trace:
         net: Block,
         shapes: Sequence[Shape],
         sized: bool = True,
-        change: Any = None,
     ):
         self.net, self.blocks = net, blocks_of(net)
         names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
@@ -87,8 +81,7 @@ class Trace:
                 f"a parameter of {net.name} is named {min(clash)!r} like an input: rename it"
             )
         self.unknown: Set[str] = set()
-        self.free, self.sized, self.fixed = True, sized, False
-        self.received: Dict[Windowed, Optional[Shape]] = {}
+        self.free, self.fixed = True, False
         self._running: List[Block] = []
         try:
             try:
@@ -98,12 +91,8 @@ class Trace:
                 # It does not support maps smaller than a kernel, unknown channels or large strides.
                 self.fixed, self._running = True, []
                 self._run(None)
-            if (sized or change) and any(map(windowed, self.blocks)):
-                sizes = self._sizes()
-                with ExitStack() as stack:
-                    for layer in sizes if change else ():
-                        stack.enter_context(change(self, layer))
-                    self._run(sizes)
+            if sized and any(map(windowed, self.blocks)):
+                self._run(self._sizes())
         except Exception as error:  # a block's code may raise any error for a symbol
             raise ValueError(self._explained(error)) from error
 
@@ -215,12 +204,10 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
         if hasattr(block, "_check_input"):  # a net of the model zoo, which may not support every size
             block._check_input(infer(inputs[:1], trace.shapes)[0])
         if layer is not None:
-            size = trace.received[layer] = sizes[layer].popleft() if sizes else None
+            size = sizes[layer].popleft() if sizes else None
             if sizes is None and trace.fixed:
                 with suppress(mx.MXNetError, ValueError):  # inside of a loop, nothing can be inferred
                     (size,) = infer(inputs, trace.shapes)
-            elif not trace.sized:
-                size = None
             layer.__dict__["_in_shape"] = size  # Gluon's __setattr__ is slow
         waiting.append(Call(block, inputs, []))
         trace.calls.append(waiting[-1])

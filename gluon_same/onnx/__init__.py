@@ -61,8 +61,9 @@ def export_model(
         convolution in float64.
     check : bool
         Whether to run the file in onnxruntime with random data, and raise an error if its numbers differ
-        from those of the net. A net that MXNet runs on GPUs only (convolution of channels-last data)
-        cannot be checked on a CPU.
+        from those of the net. With ``dynamic=True``, two other sizes are run as well. If the net draws
+        random numbers, a warning says that only shapes were compared. A net that MXNet runs on GPUs only
+        (convolution of channels-last data) cannot be checked on a CPU.
 
     Returns
     -------
@@ -88,8 +89,8 @@ def export_model(
     operator. A loop over steps (``F.contrib.foreach``) becomes a Scan.
 
     onnxruntime does not support ``auto_pad`` for dilated windows, and computes wrong numbers for windows
-    whose stride exceeds their span. ``dynamic=True`` raises an error for these if their padding depends
-    on the size.
+    whose stride exceeds their span. If the padding of these depends on the size, ``dynamic=True`` writes
+    operators that compute it, and raises an error for averages.
 
     Examples
     --------

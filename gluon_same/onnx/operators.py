@@ -133,6 +133,16 @@ def _kind(dtype):
     return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
+def _refused(wrong: Callable[[Dict[str, Any]], bool], why: str) -> Callable[[Writer], None]:
+    """Return a converter that raises an error for attributes that MXNet's would convert wrong."""
+
+    def convert(write):
+        if wrong(write.attributes):
+            raise ValueError(why)
+
+    return convert
+
+
 _ON_NUMBERS = {"div": "Div", "maximum": "Max", "minimum": "Min", "minus": "Sub", "mul": "Mul"}
 _ON_NUMBERS.update(plus="Add", power="Pow")
 
@@ -145,6 +155,13 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     "LeakyReLU": _leaky_relu,
     "Pooling": window,
     "Reshape": _reshape,
+    "_contrib_BilinearResize2D": _refused(
+        lambda given: not given.get("align_corners", True), "only align_corners=True has a form in ONNX"
+    ),
+    "_contrib_box_nms": _refused(
+        lambda given: given.get("id_index", -1) != -1 and not given.get("force_suppress"),
+        "boxes of all classes compete in ONNX, which requires force_suppress=True",
+    ),
     "_greater_equal_scalar": _scalar("GreaterOrEqual", compares=True),
     "_lesser_equal_scalar": _scalar("LessOrEqual", compares=True),
     # MXNet's converters read the order of the operands from the name of the operator, and print it.

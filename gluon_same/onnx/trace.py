@@ -1,28 +1,25 @@
 """Trace a net to a graph in which each SAME block is one operator, marked with its ONNX padding."""
 
 import itertools
+import threading
 import traceback
 from contextlib import ExitStack, contextmanager
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Set, Tuple
 
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block
 
-from ..arguments import spatial
-from ..arrays import as_classic, classic
+from .. import lowering
+from ..arrays import as_classic
 from ..geometry import Window, transposed_padding
 from ..graph import Graph
-from ..nn.base import operator_arguments
-from ..nn.conv import Convolution
-from ..nn.conv_transpose import Transposed
-from ..nn.pool import Pooling
+from ..lowering import Operator, Plan
 from ..sized import Sized
 from ..trace import Trace, blocks_of
-from .differences import why_different
 from .windows import MARK
 
-_AUTO_PAD = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER"}
+_BY_SIZE = {"same": {"auto_pad": "SAME_UPPER"}, "same_lower": {"auto_pad": "SAME_LOWER"}}
 
 
 class Marked:
@@ -54,7 +51,13 @@ class Marked:
             for block in blocks_of(net):
                 if isinstance(block, Sized):  # ONNX has no operator for the check of the size
                     stack.enter_context(replaced(vars(block), "_checks", False))
-            found = Trace(net, shapes, sized=False, change=self._marking)
+            for name, plan in [
+                ("plan_convolution", self._window),
+                ("plan_pooling", self._window),
+                ("plan_deconvolution", self._transposed),
+            ]:
+                stack.enter_context(replaced(vars(lowering), name, _here(plan, getattr(lowering, name))))
+            found = Trace(net, shapes)
         self._blocks, self.shapes = found.blocks, found.shapes
         outputs = _named(list(map(as_classic, found.outputs)), self.shapes)
         graph = Graph(mx.sym.Group(outputs), inputs=self.shapes)
@@ -65,20 +68,17 @@ class Marked:
 
     def _prepared(self, graph, node):
         """Bring an operator to a form that the exporter converts right."""
-        if node.attrs.get("layout") == "NCW":
-            del node.attrs["layout"]  # the default, which the exporter cannot parse
+        if node.op == "slice" and MARK in node.attrs:
+            operator = node.inputs[0].node
+            while operator.op not in ("Convolution", "Deconvolution", "Pooling"):
+                operator = operator.inputs[0].node  # an activation is between the two
+            operator.attrs[MARK] = node.attrs[MARK]
         if node.op == "LRN":
             node.attrs.setdefault("knorm", "2")  # the exporter has another default
         if node.get("exclude") and graph.shape(node.inputs[0]):
             rank = len(graph.shape(node.inputs[0]))
             axes = {int(axis) % rank for axis in np.ravel(node.get("axis"))}
             node.attrs.update(axis=str(tuple(sorted({*range(rank)} - axes))), exclude="False")
-        why = why_different(node.op, node.attrs)
-        if why:
-            raise ValueError(
-                f"{self._owner(node.name)} cannot be exported: its operator {node.op} "
-                f"({node.name}) would give different results in ONNX. {why}"
-            )
         # MXNet's exporter treats operators of one name as one.
         name, numbers = node.name, itertools.count(1)
         while node.name in self._taken:
@@ -122,77 +122,51 @@ class Marked:
         owners = [b for b in reversed(self._blocks) if b.prefix and name.startswith(b.prefix)]
         return _title(max(owners, key=lambda b: len(b.prefix), default=self.net))
 
-    @contextmanager
-    def _marking(self, trace, block):
-        kinds: List[Tuple[type, str, Any, Any]] = [
-            (Convolution, "_convolve", mx.sym.Convolution, self._window),
-            (Transposed, "_convolve", mx.sym.Deconvolution, self._transposed),
-            (Pooling, "hybrid_forward", mx.sym.Pooling, self._window),
-        ]
-        base, name, kind, mark = next(each for each in kinds if isinstance(block, each[0]))
-        original = getattr(block, name)
-        overridden = original.__func__ is not vars(base)[name]  # by a subclass: export what it builds
-        if overridden or block._windows is None:
-            yield
-            return
-
-        def instead(F, *inputs, **kwargs):
-            shape, act = trace.received[block], getattr(block, "act", None)
-            if F is mx.nd or shape is None:
-                return original(F, *inputs, **kwargs)
-            out = mark(block, spatial(shape, block._layout), kind, *inputs)
-            return out if act is None else act(out)
-
-        with replaced(vars(block), name, instead):  # Gluon's __setattr__ would drop cached graphs
-            yield
-
-    def _window(self, block, sizes, kind, *inputs):
-        windows = block._windows
+    def _window(self, windows, sizes, *_):
         here = [w.at(n) for w, n in zip(windows, sizes)]
         out = tuple(map(Window.outputs, windows, sizes, here))
         if min(out) < 1:
             spans = tuple(w.span for w in windows)
             raise ValueError(f"data of spatial size {sizes} is smaller than a window of {spans}")
         wanted = [w.at(None) for w in windows] if self.dynamic else here
-        attributes = (
-            {"pads": _pads(wanted)}
-            if None not in wanted
-            else {"auto_pad": _AUTO_PAD[str(windows[0].padding)]}
-        )
+        attributes = {"pads": _pads(wanted)} if None not in wanted else _BY_SIZE[windows[0].padding]
         own = tuple(max(w.at(None) or (w.span - 1,)) for w in windows)
-        return self._mark(block, kind, inputs, out, attributes, pad=own)
+        return Plan((), Operator(own), (_Cut(out, attributes),))
 
-    def _transposed(self, block, sizes, kind, *inputs):
-        pairs: Any = [w.padding for w in block._windows]
-        extra = block._call["adj"]
+    def _transposed(self, windows, extra, sizes):
+        pairs: Any = [w.padding for w in windows]
         if isinstance(pairs[0], str):
-            same = [transposed_padding(w.span, w.stride, mode=w.padding) for w in block._windows]
+            same = [transposed_padding(w.span, w.stride, mode=w.padding) for w in windows]
             pairs, extra = zip(*same)
         out = tuple(
             (n - 1) * w.stride + w.span - sum(pair) + more
-            for n, w, pair, more in zip(sizes, block._windows, pairs, extra)
+            for n, w, pair, more in zip(sizes, windows, pairs, extra)
         )
         attributes = {"pads": _pads(pairs), "output_padding": list(extra)}
-        own = {"pad": tuple(map(min, pairs)), "adj": extra}
-        return self._mark(block, kind, inputs, out, attributes, **own)
+        return Plan((), Operator(tuple(map(min, pairs)), adj=extra), (_Cut(out, attributes),))
 
-    def _mark(self, block, kind, inputs, out, attributes, **changed):
-        """Return one operator for a block, followed by a slice to its output size."""
-        *inputs, restore = classic(*(x for x in inputs if x is not None))
-        kwargs = {**operator_arguments(block), **changed}
-        layout = kwargs.pop("layout")
-        ndim = len(layout)
-        last = layout.endswith("C")
-        if last:  # the exporter supports only channels first; weights have the layout of the data
-            first = (0, ndim - 1, *range(1, ndim - 1))
-            inputs = [mx.sym.transpose(x, axes=first) for x in inputs[:2]] + inputs[2:]
-        y = kind(*inputs, name="window", attr={MARK: str(attributes)}, **kwargs)
-        y = mx.sym.slice(
-            y, begin=(None,) * ndim, end=(None, None, *out), name="fwd", attr={MARK: "None"}
-        )
-        if last:
-            y = mx.sym.transpose(y, axes=(0, *range(2, ndim), 1))
-        return restore(y)
+
+class _Cut(NamedTuple):
+    """Step of a plan: cut a result to its size in ONNX."""
+
+    sizes: Tuple[int, ...]
+    attributes: Dict[str, Any]  # of the operator in ONNX
+
+    def apply(self, F, x, layout, _):
+        sizes = iter(self.sizes)
+        end = [None if axis in "NC" else next(sizes) for axis in layout]
+        return F.slice(x, begin=[None] * len(end), end=end, attr={MARK: str(self.attributes)})
+
+
+def _here(plan, original):
+    """Return a function that plans windows in this thread whose sizes are known."""
+    thread = threading.get_ident()
+
+    def planned(*args):
+        known = not any(None in each for each in args if isinstance(each, tuple))
+        return (plan if known and threading.get_ident() == thread else original)(*args)
+
+    return planned
 
 
 @contextmanager

@@ -19,25 +19,38 @@ def window(write: Writer) -> None:
     """Convert a Convolution, Deconvolution or Pooling."""
     from onnx import helper
 
-    kind, sums = write.attributes.get("pool_type"), False
-    if kind == "sum" or (kind == "lp" and write.attributes.get("p_value") == 1):
-        if write.attributes.get("global_pool"):
-            write("ReduceSum", write.inputs[0], [*range(2, write.rank())], keepdims=1)
-            return
-        sums = True
-    (node,) = write.theirs(**({"pool_type": "avg", "count_include_pad": "True"} if sums else {}))
-    values = {each.name: helper.get_attribute_value(each) for each in node.attribute}
-    if "kernel_shape" not in values or node.op_type.startswith("Global"):
+    kind, power = write.attributes.get("pool_type"), write.attributes.get("p_value", 2)
+    if kind == "lp" and power not in (1, 2):
+        raise ValueError("pooling of type 'lp' requires p_value=1 or p_value=2")
+    sums = kind == "sum" or (kind == "lp" and power == 1)
+    if sums and write.attributes.get("global_pool"):
+        axes = [
+            i
+            for i, axis in enumerate(write.attributes.get("layout") or "NCDHW"[: write.rank()])
+            if axis not in "NC"
+        ]
+        write("ReduceSum", write.inputs[0], axes, keepdims=1)
         return
+    changed = {"pool_type": "avg", "count_include_pad": "True"} if sums else {}
+    if write.attributes.get("layout"):
+        changed["layout"] = "NCHW"  # of any number of axes
+    last = write.attributes.get("layout", "").endswith("C")
+    first, back = (0, write.rank() - 1, *range(1, write.rank() - 1)), (0, *range(2, write.rank()), 1)
+    if last:  # a weight has the layout of the data
+        for i in range(min(len(write.inputs), 2)):
+            write.inputs[i] = write("Transpose", write.inputs[i], perm=first)
+    (node,) = write.theirs(**changed)
+    values = {each.name: helper.get_attribute_value(each) for each in node.attribute}
     marked = write.attributes.get(MARK, {})
-    if marked:
-        for name in ("pads", "output_padding"):
-            values.pop(name, None)
+    for name in ("pads", "output_padding") if marked else ():
+        values.pop(name, None)
     values.update(marked)
-    x = _padded(write, node.op_type, values)
-    y = write(node.op_type, x, *node.input[1:], **values)
+    x = write.inputs[0] if node.op_type.startswith("Global") else _padded(write, node.op_type, values)
+    y = write(node.op_type, x, *write.inputs[1:], **values)
     if sums:
-        write("Mul", y, prod(values["kernel_shape"]))
+        y = write("Mul", y, prod(values["kernel_shape"]))
+    if last:
+        write("Transpose", y, perm=back)
 
 
 def _padded(write, operator, values):
@@ -56,6 +69,8 @@ def _padded(write, operator, values):
                 "gaps between them: use dynamic=False"
             )
         pads = _same(write, x, spans, strides, values["auto_pad"] == "SAME_LOWER")
+    elif values.get("ceil_mode") and values.get("count_include_pad"):
+        raise ValueError("average pooling with ceil_mode=True requires count_include_pad=False")
     elif values.get("ceil_mode") and any(after + s > k for after, s, k in zip(afters, strides, kernel)):
         # ONNX drops a last window that contains padding only.
         if operator == "MaxPool":

@@ -218,3 +218,10 @@ def test_random_results_are_not_compared(path):
     with pytest.warns(UserWarning, match="were not compared"):
         export_model(net, (2, 3), path)
     assert "RandomUniform" in {node.op_type for node in onnx.load(path).graph.node}
+
+
+def test_the_check_passes_over_sizes_that_a_reshape_does_not_support(path):
+    """MXNet reshapes (9, 9, 11) to (9, 3, 3, 10), and reads other memory later."""
+    net = of(lambda F, x: F.reshape(x, shape=(0, -4, 3, -1, 10)))
+    for _ in range(20):
+        export_model(net, (8, 9, 10), path, dynamic=True)
