@@ -1,4 +1,4 @@
-"""Write the API reference to build/docs, from the docstrings. A name that does not resolve is an error."""
+"""Write the API reference to build/docs, from the docstrings. A name without value is an error."""
 
 import inspect
 import warnings
