@@ -86,7 +86,7 @@ setup(
             "opencv-python-headless>=4.9,<4.12; python_version < '3.13'",
             "opencv-python-headless>=4.13,<5; python_version >= '3.13'",
         ],
-        "lint": ["ruff>=0.6", "mypy>=1.8", "pyright[nodejs]", "build", "twine"],
+        "lint": ["ruff>=0.6", "mypy>=1.8", "pyright[nodejs]", "pdoc>=14", "build", "twine"],
     },
     classifiers=[
         "Development Status :: 4 - Beta",

@@ -45,9 +45,8 @@ def make_net(job, how):
 
 
 def make_ours(job, how):
+    import gluon_same  # isort: skip  first: it prepares the import of MXNet
     import mxnet as mx
-
-    import gluon_same
 
     net, x = make_net(job, how)
     start = time.perf_counter()
