@@ -54,6 +54,10 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     Changes of the net's structure do not affect the block. If the net's code branches on the training
     mode, the block contains the branch for inference. Hooks of the net's blocks are not called.
 
+    Several threads may call a block for given shapes: a lock lets one in at a time. The results are
+    computed in parallel, if MXNet's engine does. Training, changes of the parameters, and a block for
+    every size, which traces the net, are for one thread at a time.
+
     A crop moves behind the activations and poolings that follow it, and in inference also behind a
     BatchNorm, so that these run in the memory layout of the convolution. Results do not change.
 

@@ -10,7 +10,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-collect_ignore = ["typing"]  # code for type checkers, with mistakes
+collect_ignore = ["typing", "fuzz"]  # code for type checkers, with mistakes; a script
 
 # Keras writes its settings to this folder when it is imported.
 _keras_home = tempfile.TemporaryDirectory()

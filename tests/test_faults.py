@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import weakref
+from functools import partial
 
 import mxnet as mx
 import numpy as np
@@ -14,8 +15,9 @@ import pytest
 from mxnet import autograd
 
 import gluon_same
-from gluon_same import functional, nn, specialize
+from gluon_same import deploy, functional, nn, specialize
 from gluon_same.onnx import export_model
+from small_nets import make_net, normal
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(gluon_same.__file__)))
 
@@ -95,6 +97,28 @@ def test_threads_that_each_have_a_net(prepare, record):
     for thread in threads:
         thread.join()
     assert not failures, failures[0]
+
+
+@pytest.mark.parametrize("make", [specialize, partial(deploy, tune=False)], ids=["specialize", "deploy"])
+def test_threads_that_share_a_block(make):
+    net, data = make_net(), [normal((1, 3, 17, 16), seed) for seed in range(4)]
+    want, failures = [net(x).asnumpy() for x in data], []
+    block = make(net, data[0])
+
+    def work(x, wanted):
+        try:
+            for _ in range(50):
+                np.testing.assert_allclose(block(x).asnumpy(), wanted, rtol=1e-4, atol=1e-5)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=each, daemon=True) for each in zip(data, want)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not failures, failures[0]
+    assert not any(thread.is_alive() for thread in threads), "a call never returned"
 
 
 @pytest.mark.parametrize("prepare", ["eager", "hybridized", "specialized", "every size"])

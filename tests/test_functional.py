@@ -70,6 +70,7 @@ def test_an_int_applies_to_all_axes_of_an_array(rank):
 
 X = mx.nd.ones((1, 3, 8, 8))
 W = mx.nd.ones((2, 3, 3, 3))
+V = mx.nd.ones((3, 3, 3, 3))
 S = mx.sym.var("x")
 
 
@@ -111,7 +112,7 @@ S = mx.sym.var("x")
             "num_group=0",
         ),
         (
-            lambda: G.deconvolution(mx.nd, X, W, kernel=3, num_filter=3, pad=((9, 5), (0, 0))),
+            lambda: G.deconvolution(mx.nd, X, V, kernel=3, num_filter=3, pad=((9, 5), (0, 0))),
             ValueError,
             "cuts off the whole result",
         ),
@@ -123,12 +124,12 @@ S = mx.sym.var("x")
         (lambda: G.pooling(mx.nd, X, kernel=2, pad=2), ValueError, r"pad=\(2, 2\)"),
         (lambda: G.pooling(mx.nd, X[0, 0], kernel=2), ValueError, "0 spatial axes"),
         (
-            lambda: G.deconvolution(mx.nd, X, W, kernel=3, num_filter=3, stride=2, adj=1),
+            lambda: G.deconvolution(mx.nd, X, V, kernel=3, num_filter=3, stride=2, adj=1),
             ValueError,
             "adj",
         ),
         (
-            lambda: G.deconvolution(mx.nd, X, W, kernel=3, num_filter=3, pad=0, adj=1),
+            lambda: G.deconvolution(mx.nd, X, V, kernel=3, num_filter=3, pad=0, adj=1),
             ValueError,
             "less than stride",
         ),

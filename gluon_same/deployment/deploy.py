@@ -95,6 +95,9 @@ def deploy(
     net. On GPUs, passes that require oneDNN are skipped. The block is on the net's context, the first
     one of several.
 
+    Several threads may call a block for given shapes: a lock lets one in at a time. A block for every
+    size, which traces the net, is for one thread at a time.
+
     Examples
     --------
     >>> import mxnet as mx
