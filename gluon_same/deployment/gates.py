@@ -74,7 +74,7 @@ def fail_without_onednn(graph: Graph) -> None:
     """Change a graph to return -inf if oneDNN is off.
 
     There, MXNet computes the gradient from its second input, which is not the softplus that it expects,
-    so that :func:`multiply_by_gradient` would silently give other numbers.
+    so that :func:`multiply_by_gradient` would silently give different results.
     """
     near = graph.heads[0].node
     one, far = graph.constant(near, "one", np.ones(1)), graph.constant(near, "far", np.full(1, FAR))

@@ -103,7 +103,7 @@ class Pipeline:
                 continue
             note = ""
             if want is not None and error(outputs(changed, self.arrays), want) > TOLERANCE:
-                note = "left out: gives other numbers"
+                note = "left out: gives different results"
             elif each.choice is not None:
                 kept = "with" if each.choice else "without"
                 if self.tune:
@@ -164,7 +164,7 @@ class Pipeline:
             for arrays, want in samples(graph, self.arrays):
                 got = as_numpy(run(arrays))
                 if not (error(got, want) <= TOLERANCE and error_by_channel(got, want) <= MOST):
-                    return graph, "left out: gives other numbers"
+                    return graph, "left out: gives different results"
         except mx.MXNetError:
             return graph, f"left out: fails in MXNet {mx.__version__}"
         return fused, ""

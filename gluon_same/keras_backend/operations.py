@@ -98,7 +98,7 @@ def transposed(x: Operand, how: How, name: Optional[str], weight: Operand) -> An
 def _convolve_spread(x, weight, how, more):
     """Convolve data that are spread by ``stride - 1`` zeros with the mirrored kernel.
 
-    This gives the same numbers as ``Deconvolution`` and takes two to four times as long.
+    Results are those of ``Deconvolution``, and it takes two to four times as long.
     """
     F, (channels, filters, *kernel) = x.F, weight.shape
     spread = x.value

@@ -225,7 +225,7 @@ def test_a_pass_that_changes_numbers_is_left_out(monkeypatch, tune):
     block = gluon_same.deploy(net, x.shape, tune=tune)
     close(block(x), net(x))
     notes = {row.name: row.note for row in block.report.rows}
-    assert notes["wrong"] == "left out: gives other numbers" and not notes["fold normalizations"]
+    assert notes["wrong"] == "left out: gives different results" and not notes["fold normalizations"]
 
 
 def test_verbose_prints_a_table(capsys):
