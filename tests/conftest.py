@@ -10,6 +10,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 
+from dtypes import bfloat16, dtype, exact_int8, exact_lower, int8, lower  # noqa: F401
+
 collect_ignore = ["typing", "fuzz"]  # code for type checkers, with mistakes; a script
 
 # Keras writes its settings to this folder when it is imported.

@@ -131,6 +131,7 @@ def assert_int8(quantized, net, what, record):
     )
 
 
+@pytest.mark.usefixtures("exact_int8")
 @pytest.mark.parametrize("first", [1, 2])
 @pytest.mark.parametrize("dtype", ["auto", "int8"])
 @pytest.mark.parametrize("mode", ["naive", "entropy"])
@@ -141,6 +142,7 @@ def test_int8(first, dtype, mode, record_property):
     assert_int8(quantized, net, f"{dtype} {mode}, first stride {first}", record_property)
 
 
+@pytest.mark.usefixtures("exact_int8")
 @pytest.mark.filterwarnings("ignore")
 def test_int8_of_a_net_that_pads_its_input(record_property):
     net = strided()
@@ -153,6 +155,7 @@ def test_int8_of_a_net_that_pads_its_input(record_property):
     assert_int8(quantized, net, "strided, fixed", record_property)
 
 
+@pytest.mark.usefixtures("exact_int8")
 @pytest.mark.filterwarnings("ignore")
 def test_int8_of_a_specialized_net(record_property):
     # MXNet passes all items of the loader to the net, including labels, and drops the last one while the
@@ -166,6 +169,7 @@ def to_bfloat16(net, **kwargs):
     return amp.convert_hybrid_block(net, target_dtype="bfloat16", ctx=mx.cpu(), **kwargs)
 
 
+@pytest.mark.usefixtures("bfloat16")
 @pytest.mark.parametrize("first", [1, 2])
 def test_bfloat16(first, record_property):
     net = make_net(first)
@@ -179,6 +183,7 @@ def test_bfloat16(first, record_property):
         assert found[0] >= 0.9 and found[1] <= 0.08
 
 
+@pytest.mark.usefixtures("bfloat16")
 def test_bfloat16_of_a_strided_convolution_for_every_size(record_property):
     for net in (strided(6), strided(8)):
         converted = to_bfloat16(net)
@@ -188,6 +193,7 @@ def test_bfloat16_of_a_strided_convolution_for_every_size(record_property):
             assert found[0] >= 0.9 and found[1] <= 0.08
 
 
+@pytest.mark.usefixtures("bfloat16")
 def test_bfloat16_of_a_specialized_net(record_property):
     x = images(64)
     net = specialize(strided(), x.shape)
@@ -236,6 +242,7 @@ assert error < 0.03, error
 """
 
 
+@pytest.mark.usefixtures("bfloat16")
 @pytest.mark.parametrize("make", ["", "net.hybridize()", "net = gluon_same.specialize(net, x.shape)"])
 def test_mixed_precision_keeps_bfloat16_between_layers(make):
     script = AMP.format(make=make)

@@ -68,6 +68,7 @@ def compare(net, reduced, digits, record):
     return agreement, error
 
 
+@pytest.mark.usefixtures("exact_int8")
 @pytest.mark.filterwarnings("ignore")  # deprecation warnings of MXNet
 def test_int8(trained, digits, record_property):
     images = digits[0][:100]
@@ -79,6 +80,7 @@ def test_int8(trained, digits, record_property):
     assert agreement >= 0.98 and error <= 0.04
 
 
+@pytest.mark.usefixtures("bfloat16")
 def test_bfloat16(trained, digits, record_property):
     converted = amp.convert_hybrid_block(trained, target_dtype="bfloat16", ctx=mx.cpu())
     agreement, error = compare(trained, converted, digits, record_property)

@@ -1,4 +1,4 @@
-"""Dtypes that MXNet can run here."""
+"""Fixtures for dtypes of fewer bits, which skip a test if MXNet cannot run the dtype here."""
 
 import mxnet as mx
 import pytest
