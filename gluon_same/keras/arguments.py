@@ -113,8 +113,8 @@ class Arguments:
         """Return all arguments by name."""
         return dict(self._config)
 
-    def finish(self) -> None:
-        """Raise for unread arguments, except for those that do not affect the numbers."""
+    def finish(self, function: str = "") -> None:
+        """Raise for unread arguments, of a function if named, that affect the numbers."""
         unread = {
             name: value
             for name, value in self._config.items()
@@ -122,7 +122,8 @@ class Arguments:
         }
         left = [f"{name}={value!r}" for name, value in unread.items() if value is not None]
         if left:
-            raise Unsupported(f"{', '.join(sorted(left))} is not known")
+            where = f"{function} with " if function else ""
+            raise Unsupported(f"{where}{', '.join(sorted(left))} is not known")
 
     @staticmethod
     def _checked(check, *args):

@@ -2,11 +2,10 @@
 
 from typing import Any, Dict, List, Tuple
 
-from .graph import TIME_DISTRIBUTED, Call, Layer, Model, Ref, numbering, ordered, renumbered
+from .graph import TIME_DISTRIBUTED, Call, Layer, Model, Ref, mapped, numbering, ordered, renumbered
 
-#: Classes of models, whose configurations contain layers.
+#: Classes of models whose layers are called one after another.
 SEQUENTIAL = ("Sequential",)
-FUNCTIONAL = ("Functional", "Model")
 
 
 def parse(config: Dict[str, Any], path: str) -> Model:
@@ -195,18 +194,8 @@ def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:
     given = read(node)
     if isinstance(given, list) and len(given) == 1:
         (given,) = given
-    return ([] if given == [] else [given]), _named(kwargs, layers)
-
-
-def _named(value, layers):
-    """Return Keras 2 keyword arguments with a Ref for each [layer, call, output]."""
-    if _is_legacy_ref(value, layers):
-        return _ref(value)
-    if isinstance(value, list):
-        return [_named(each, layers) for each in value]
-    if isinstance(value, dict):
-        return {key: _named(each, layers) for key, each in value.items()}
-    return value
+    # Keyword arguments of Keras 2 refer to arrays as [layer, call, output].
+    return ([] if given == [] else [given]), mapped(kwargs, lambda v: _is_legacy_ref(v, layers), _ref)
 
 
 def _is_legacy_ref(item, layers):

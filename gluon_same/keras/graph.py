@@ -40,7 +40,17 @@ class Layer(NamedTuple):
     @property
     def trainable(self) -> bool:
         """Return whether Keras trains the layer, and the layer in it if it is a wrapper."""
-        return _trains(self.config)
+        return all(config.get("trainable") is not False for config in self.configs)
+
+    @property
+    def configs(self) -> List[Dict[str, Any]]:
+        """Return the layer's configuration, and that of the layer in it if it is a wrapper."""
+        found = [self.config]
+        while isinstance(found[-1].get("layer"), dict) and isinstance(
+            found[-1]["layer"].get("config"), dict
+        ):
+            found.append(found[-1]["layer"]["config"])
+        return found
 
     @property
     def input_shape(self) -> Any:
@@ -71,12 +81,6 @@ class Model(NamedTuple):
                 yield from layer.model.all_layers()
 
 
-def _trains(config):
-    inner = config.get("layer")
-    inner = inner.get("config") if isinstance(inner, dict) else None
-    return config.get("trainable") is not False and (not isinstance(inner, dict) or _trains(inner))
-
-
 def arrays_in(value: Any, kind: type) -> Iterator[Any]:
     """Yield the arrays, of class ``kind``, in nested lists and dicts in Keras' order."""
     if isinstance(value, kind):
@@ -89,15 +93,20 @@ def arrays_in(value: Any, kind: type) -> Iterator[Any]:
             yield from arrays_in(item, kind)
 
 
-def with_arrays(value: Any, function: Callable[[Ref], Any]) -> Any:
-    """Return nested lists and dicts with each Ref replaced by a function's result."""
-    if isinstance(value, Ref):
+def mapped(value: Any, chosen: Callable[[Any], bool], function: Callable[[Any], Any]) -> Any:
+    """Return nested lists and dicts with each chosen part replaced by a function's result."""
+    if chosen(value):
         return function(value)
     if isinstance(value, list):
-        return [with_arrays(item, function) for item in value]
+        return [mapped(item, chosen, function) for item in value]
     if isinstance(value, dict):
-        return {key: with_arrays(item, function) for key, item in value.items()}
+        return {key: mapped(item, chosen, function) for key, item in value.items()}
     return value
+
+
+def with_arrays(value: Any, function: Callable[[Ref], Any]) -> Any:
+    """Return nested lists and dicts with each Ref replaced by a function's result."""
+    return mapped(value, lambda item: isinstance(item, Ref), function)
 
 
 def numbering(calls, used: Sequence[Ref]) -> Dict[str, List[int]]:

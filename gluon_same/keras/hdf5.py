@@ -48,15 +48,14 @@ class Hdf5:
         """Return the names in a group; an empty list if there is no such group."""
         return list(self._names.get(where, ()))
 
+    def numbered(self, where: str) -> List[str]:
+        """Return the entries of a group, in the order of their numbers."""
+        names = sorted(self.names(where), key=lambda name: (not name.isdigit(), len(name), name))
+        return [f"{where}/{name}" for name in names]
+
     def has(self, where: str) -> bool:
         """Return whether the file has an entry."""
         return where in self._inside
-
-    def has_attribute(self, name: str, where: str = "") -> bool:
-        """Return whether an entry has an attribute, which Keras splits into parts if it is long."""
-        with self._explained(f"{where}@{name}"):
-            attributes = self._attributes(where)
-            return name in attributes or f"{name}0" in attributes
 
     def text(self, name: str, where: str = "") -> Optional[str]:
         """Return a string attribute."""
@@ -65,16 +64,16 @@ class Hdf5:
             value = self._attributes(where).get(name)
             return value.decode("utf-8") if isinstance(value, bytes) else value
 
-    def texts(self, name: str, where: str = "") -> List[str]:
-        """Return an attribute that is a list of strings. Keras splits long lists into parts."""
+    def texts(self, name: str, where: str = "") -> Optional[List[str]]:
+        """Return an attribute that is a list of strings, split by Keras if long; None if absent."""
         with self._explained(f"{where}@{name}"):
             self._check_heaps()
             attributes = self._attributes(where)
-            found = attributes.get(name)
-            parts = [] if found is None else [found]
-            while found is None and f"{name}{len(parts)}" in attributes:
+            parts = [attributes[name]] if name in attributes else []
+            while name not in attributes and f"{name}{len(parts)}" in attributes:
                 parts.append(attributes[f"{name}{len(parts)}"])
-            return [_decoded(text) for part in parts for text in np.asarray(part).ravel()]
+            found = [_decoded(text) for part in parts for text in np.asarray(part).ravel()]
+            return found if parts else None
 
     def shape(self, where: str) -> Tuple[int, ...]:
         """Return the shape of an array."""
@@ -82,36 +81,32 @@ class Hdf5:
             return self._dataset(where).shape
 
     def array(self, where: str) -> np.ndarray:
-        """Return a floating-point array as float32, or an integer array unchanged."""
-        with self._explained(where):
-            found, shape, dtype = self._charged(where)
-            return _read(found, np.empty(shape, np.float32 if dtype.kind == "f" else dtype))
+        """Return a floating-point array as float32, or an integer array unchanged.
 
-    def floats(self, where: str) -> np.ndarray:
-        """Return an array as float32; as a view of the content if it is stored in this form."""
-        with self._explained(where):
-            found, shape, dtype = self._charged(where)
-            start = found.get_offset()  # None unless the array is stored in one piece
-            if start is None or dtype != _FLOAT:
-                return _read(found, np.empty(shape, np.float32))
-            return np.ndarray(shape, dtype, self._content, start)
-
-    def _charged(self, where):
-        """Return a dataset of numbers with its shape and dtype, and count its size."""
+        An array that is stored in one piece as float32 is a view of the content, which cannot be
+        written to.
+        """
         import h5py
 
-        found = self._dataset(where)
-        kind, shape = found.get_type(), found.shape
-        if shape is None:
-            raise ValueError("it is empty")
-        dtype = _FLOAT if kind.equal(h5py.h5t.IEEE_F32LE) else kind.dtype  # which takes long
-        if dtype.kind not in "fiub":
-            raise ValueError(f"it contains {dtype}, not numbers")
-        size = math.prod(shape) * max(dtype.itemsize, 4)
-        if size > self._left:
-            raise ValueError(f"it requires {size} bytes, more than the file can contain")
-        self._left -= size
-        return found, shape, dtype
+        with self._explained(where):
+            found = self._dataset(where)
+            kind, shape = found.get_type(), found.shape
+            if shape is None:
+                raise ValueError("it is empty")
+            dtype = _FLOAT if kind.equal(h5py.h5t.IEEE_F32LE) else kind.dtype  # which takes long
+            if dtype.kind not in "fiub":
+                raise ValueError(f"it contains {dtype}, not numbers")
+            size = math.prod(shape) * max(dtype.itemsize, 4)
+            if size > self._left:
+                raise ValueError(f"it requires {size} bytes, more than the file can contain")
+            self._left -= size
+            start = found.get_offset()  # None unless the array is stored in one piece
+            if start is not None and dtype == _FLOAT:
+                return np.ndarray(shape, dtype, self._content, start)
+            array = np.empty(shape, np.float32 if dtype.kind == "f" else dtype)
+            if array.size:
+                found.read(h5py.h5s.ALL, h5py.h5s.ALL, array)
+            return array
 
     def _dataset(self, where):
         import h5py
@@ -201,15 +196,6 @@ def _content(source: Union[str, io.BytesIO]) -> bytes:
         return source.getvalue()
     with open(source, "rb") as file:
         return file.read()
-
-
-def _read(dataset, array):
-    """Read a dataset into an array."""
-    import h5py
-
-    if array.size:
-        dataset.read(h5py.h5s.ALL, h5py.h5s.ALL, array)
-    return array
 
 
 def _decoded(text):

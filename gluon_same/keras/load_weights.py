@@ -20,7 +20,7 @@ from .hdf5 import Hdf5
 from .layers.weight import Weight
 from .matching import FileLayer, fits, kinds_of, units_of, weights_of
 from .parameters import Assign
-from .weights import Grouped, Legacy, legacy_root, number_of
+from .weights import Grouped, Legacy, legacy_root
 
 __all__ = ["load_keras_weights"]
 
@@ -191,7 +191,7 @@ def _held(found: Opened, model: Optional[Model]) -> Iterator[FileLayer]:
             yield from _of_group(file, "/".join(path), group)
     else:
         top = "layers" if file.has("layers") else "_layer_checkpoint_dependencies"
-        names = sorted(file.names(top), key=lambda name: (name.rstrip("0123456789_"), number_of(name)))
+        names = sorted(file.names(top), key=lambda name: (name.rstrip("0123456789_"), len(name), name))
         for name in names:
             if file.has(f"{top}/{name}/layers"):
                 raise ValueError(
@@ -202,10 +202,10 @@ def _held(found: Opened, model: Optional[Model]) -> Iterator[FileLayer]:
 
 
 def _of_group(file: Hdf5, name: str, group: str) -> Iterator[FileLayer]:
-    numbers = sorted(file.names(f"{group}/vars"), key=number_of)
-    if numbers:
+    entries = file.numbered(f"{group}/vars")
+    if entries:
         kind = re.sub(r"_\d+$", "", group.rpartition("/")[2])
-        yield FileLayer(name, kind, tuple((f"{group}/vars/{number}", "") for number in numbers))
+        yield FileLayer(name, kind, tuple((where, "") for where in entries))
 
 
 def _legacy(file: Hdf5, root: str) -> Iterator[FileLayer]:

@@ -1,11 +1,14 @@
 """Matching of a Gluon net's blocks with Keras' layers and their arrays."""
 
+import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from mxnet.gluon import Block
 from mxnet.gluon import nn as stock
+from mxnet.gluon.nn.conv_layers import _Conv
 
 from .. import nn
+from .graph import snake_case
 from .layers.weight import (
     Weight,
     bias_of,
@@ -35,8 +38,9 @@ def units_of(block: Block) -> Iterator[Block]:
 
 def kinds_of(unit: Block) -> List[str]:
     """Return the Keras classes, in snake case, that may correspond to a block."""
-    kinds = [kind for kind, cls, _ in _UNITS if isinstance(unit, cls)]
-    return [kind for kind in kinds if _is_depthwise(unit) or not kind.startswith("depthwise")]
+    kinds = [snake_case(cls.__name__) for cls in type(unit).__mro__]
+    kinds = [re.sub("_norm$", "_normalization", kind) for kind in kinds]
+    return [f"depthwise_{kind}" for kind in kinds if _is_depthwise(unit)] + kinds
 
 
 def _is_depthwise(unit: Block) -> bool:
@@ -47,7 +51,7 @@ def _is_depthwise(unit: Block) -> bool:
 
 def weights_of(unit: Block, layer: FileLayer) -> List[Weight]:
     """Return a block's parameters with their arrays from a layer of the file."""
-    for _, cls, weights in _UNITS:
+    for cls, weights in _UNITS:
         if isinstance(unit, cls):
             return weights(unit, layer)
     raise ValueError(
@@ -93,22 +97,13 @@ def _embedding(unit: Block, layer: FileLayer) -> List[Weight]:
     return [weight_of("embeddings", unit.weight)]
 
 
-#: Keras' class in snake case, Gluon's class, and the function that matches arrays. The first match wins.
+#: Gluon's classes, and the functions that match their parameters. The first match wins.
 _UNITS = (
-    ("separable_conv1d", nn.SeparableConv1D, _separable),
-    ("separable_conv2d", nn.SeparableConv2D, _separable),
-    ("depthwise_conv1d", stock.Conv1D, _convolution),
-    ("depthwise_conv2d", stock.Conv2D, _convolution),
-    ("conv1d", stock.Conv1D, _convolution),
-    ("conv2d", stock.Conv2D, _convolution),
-    ("conv3d", stock.Conv3D, _convolution),
-    ("conv1d_transpose", stock.Conv1DTranspose, _convolution),
-    ("conv2d_transpose", stock.Conv2DTranspose, _convolution),
-    ("conv3d_transpose", stock.Conv3DTranspose, _convolution),
-    ("dense", stock.Dense, _dense),
-    ("batch_normalization", stock.BatchNorm, _normalization),
-    ("layer_normalization", stock.LayerNorm, _normalization),
-    ("embedding", stock.Embedding, _embedding),
+    ((nn.SeparableConv1D, nn.SeparableConv2D), _separable),
+    (_Conv, _convolution),
+    (stock.Dense, _dense),
+    ((stock.BatchNorm, stock.LayerNorm), _normalization),
+    (stock.Embedding, _embedding),
 )
 
 

@@ -33,7 +33,7 @@ class Assign:
             raise TypeError(f"ctx={ctx!r} is not a context: give mx.cpu(), mx.gpu(0), or a list of them")
 
     def __call__(self, path: Tuple[str, ...], weight: Weight, file: Hdf5, where: str) -> None:
-        array = file.floats(where)
+        array = file.array(where)
         if not fits(array.shape, weight.shape):
             wanted = ", ".join("any" if n is None else str(n) for n in weight.shape)
             raise ValueError(

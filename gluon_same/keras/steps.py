@@ -99,11 +99,8 @@ def axes_of(model: graph.Model) -> Callable[[int], Axes]:
 
 
 def _is_channels_first(model):
-    configs = [layer.config for layer in model.all_layers()]
-    configs += [
-        config["layer"].get("config") for config in configs if isinstance(config.get("layer"), dict)
-    ]
-    return any(isinstance(c, dict) and c.get("data_format") == "channels_first" for c in configs)
+    configs = (config for layer in model.all_layers() for config in layer.configs)
+    return any(config.get("data_format") == "channels_first" for config in configs)
 
 
 def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) -> Value:

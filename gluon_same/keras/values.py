@@ -7,6 +7,7 @@ a transpose is added only where they differ. Elementwise layers accept any, and 
 renames axes.
 """
 
+import math
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 Shape = Tuple[Optional[int], ...]
@@ -63,10 +64,9 @@ class Value(NamedTuple):
         return (0, new, *(axis + (axis >= new) for axis in self.axes[1:]))
 
 
-def all_known(sizes: Sequence[Optional[int]]) -> Optional[List[int]]:
-    """Return the sizes; None if any is unknown."""
-    known = [n for n in sizes if n is not None]
-    return known if len(known) == len(sizes) else None
+def product(sizes: Sequence[Optional[int]]) -> Optional[int]:
+    """Return the product of sizes; None if any is unknown."""
+    return None if None in sizes else math.prod(n for n in sizes if n is not None)
 
 
 def stored_shape(axes: Axes, shape: Shape) -> Shape:

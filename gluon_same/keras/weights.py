@@ -99,9 +99,8 @@ class Grouped:
 
     def arrays(self, path: Path) -> List[np.ndarray]:
         """Return all arrays of a layer."""
-        group = f"{self.groups[path]}/vars"
         return [
-            self.file.array(f"{group}/{name}") for name in sorted(self.file.names(group), key=number_of)
+            self.file.array(where).copy() for where in self.file.numbered(f"{self.groups[path]}/vars")
         ]
 
     def fill(self, layers: Sequence[LayerWeights], assign: Assign, path: Path = ()) -> None:
@@ -114,14 +113,14 @@ class Grouped:
             for part in dict.fromkeys(weight.part for weight in layer.weights):
                 weights = [weight for weight in layer.weights if weight.part == part]
                 group = "/".join(filter(None, (self.groups[own], part, "vars")))
-                found = sorted(self.file.names(group), key=number_of)
+                found = self.file.numbered(group)
                 if len(found) != len(weights):
                     raise ValueError(
                         f"{self.file.path}: entry {group!r} contains {len(found)} arrays, but layer "
                         f"{'/'.join(own)} ({layer.class_name}) has {len(weights)}: {_roles(weights)}"
                     )
-                for weight, name in zip(weights, found):
-                    assign(own, weight, self.file, f"{group}/{name}")
+                for weight, where in zip(weights, found):
+                    assign(own, weight, self.file, where)
 
 
 class Legacy:
@@ -143,10 +142,10 @@ class Legacy:
         self.file = file
         self.entries: Dict[str, List[Entry]] = {}
         self._taken: Dict[Path, List[Entry]] = {}
-        for layer in file.texts("layer_names", root):
+        for layer in file.texts("layer_names", root) or ():
             group = f"{root}/{layer}" if root else layer
-            names = file.texts("weight_names", group) if file.names(group) else []
-            self.entries[layer] = [Entry(f"{group}/{name}", name) for name in names]
+            names = file.texts("weight_names", group) if file.names(group) else None
+            self.entries[layer] = [Entry(f"{group}/{name}", name) for name in names or ()]
 
     def arrays(self, path: Path) -> List[np.ndarray]:
         """Return all arrays of a layer and remove them from the remaining arrays.
@@ -158,7 +157,7 @@ class Legacy:
             taken = [entry for entry in held if len(path) == 1 or f"/{path[-1]}/" in f"/{entry.name}"]
             self.entries[path[0]] = [entry for entry in held if entry not in taken]
             self._taken[path] = taken
-        return [self.file.array(entry.where) for entry in self._taken[path]]
+        return [self.file.array(entry.where).copy() for entry in self._taken[path]]
 
     def fill(self, layers: Sequence[LayerWeights], assign: Assign) -> None:
         """Assign all weights of these layers to their parameters."""
@@ -198,7 +197,7 @@ def source_of(file: Hdf5, model: Model) -> Union[Legacy, Grouped]:
 def legacy_root(file: Hdf5) -> Optional[str]:
     """Return the group of a legacy file's weights; None for other formats."""
     root = "model_weights" if file.has("model_weights") else ""
-    return root if file.has_attribute("layer_names", root) else None
+    return None if file.texts("layer_names", root) is None else root
 
 
 def _matched(layer: LayerWeights, entries: Sequence[Entry]) -> Any:
@@ -243,7 +242,3 @@ _KNOWN_ROLES = (
 
 def _roles(items: Iterable[Any]) -> str:
     return ", ".join(item.role or "?" for item in items) or "nothing"
-
-
-def number_of(name: str) -> Tuple[int, str]:
-    return (int(name), "") if name.isdigit() else (1 << 60, name)

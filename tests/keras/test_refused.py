@@ -83,7 +83,7 @@ LAYERS = [
     ("Resizing", "image", {"height": 2, "width": 2, "interpolation": "area"}, "interpolation='area'"),
     ("Resizing", "image", {"height": 2, "width": 2, "antialias": True}, "antialias=True"),
     ("Cropping2D", "image", {"cropping": [[2, 2], [0, 0]]}, "removes all of an input"),
-    ("ZeroPadding2D", "image", {"padding": [[1, 1]]}, "is not a pair of whole numbers"),
+    ("ZeroPadding2D", "image", {"padding": [[1, 1]]}, "give 2 pairs (before, after), one for each axis"),
     ("UpSampling3D", "image", {"size": 2, "interpolation": "bilinear"}, "is only for images"),
     ("UpSampling2D", "image", {"size": 2, "interpolation": "cubic"}, "interpolation='cubic'"),
     ("LSTM", "image", {"units": 2}, "has 4 axes, not 3"),

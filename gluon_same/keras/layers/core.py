@@ -1,12 +1,12 @@
 """Dense, embedding and reshaping layers, and layers without effect in inference."""
 
 import math
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 from ... import nn
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Shape, Value, all_known, channels_first, keras_order, same_memory
+from ..values import Shape, Value, channels_first, keras_order, product, same_memory
 from .activations import activation, is_nonnegative
 from .registry import Lowered, Request, builds, data_format, elementwise, of_rank, spatial
 from .weight import bias_of, weight_of
@@ -65,7 +65,7 @@ def _flatten(request: Request, x: Value) -> Lowered:
         block,
         (0, 1),
         (taken,),
-        lambda shape: (shape[0], _product(shape[1:])),
+        lambda shape: (shape[0], product(shape[1:])),
         nonnegative=x.nonnegative,
     )
 
@@ -82,7 +82,7 @@ def reshaped(request: Request, x: Value, target: Sequence[int]) -> Lowered:
     known = math.prod(n for n in target if n != -1)
 
     def rule(shape: Shape) -> Shape:
-        total = _product(shape[1:])
+        total = product(shape[1:])
         if total is not None and (total % known if -1 in target else total != known):
             raise ValueError(f"target_shape={target} does not fit an input of shape {shape}")
         rest = None if total is None else total // known
@@ -93,7 +93,7 @@ def reshaped(request: Request, x: Value, target: Sequence[int]) -> Lowered:
     axes = channels_first(len(sizes))
     if not same_memory(axes, keras_order(len(sizes)), sizes):
         axes = keras_order(len(sizes))
-    fits = _product(x.free[1:]) is not None  # `rule` checks the sizes then
+    fits = product(x.free[1:]) is not None  # `rule` checks the sizes then
     block = request.function(functions.reshape, shape=[target[axis - 1] for axis in axes[1:]], fits=fits)
     return Lowered(block, axes, (taken,), rule, nonnegative=x.nonnegative)
 
@@ -177,10 +177,5 @@ def _is_free(x: Value, sizes: Shape) -> bool:
     if same_memory(x.axes, keras_order(x.rank), x.free):
         return True
     # If the output has as many elements as channels, every other axis has size 1.
-    total = _product(sizes[1:])
+    total = product(sizes[1:])
     return total is not None and total == x.free[-1] and x.axes == channels_first(x.rank)
-
-
-def _product(sizes: Sequence[Optional[int]]) -> Optional[int]:
-    known = all_known(sizes)
-    return None if known is None else math.prod(known)

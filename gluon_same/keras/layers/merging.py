@@ -3,7 +3,7 @@
 from typing import Tuple
 
 from ...importing import functions
-from ..values import Shape, Value, agreed, all_known, broadcast, keras_order, replaced
+from ..values import Shape, Value, agreed, broadcast, keras_order, replaced
 from .registry import Lowered, Request, builds
 
 
@@ -46,8 +46,8 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
     axes = inputs[0].axes
 
     def rule(*shapes: Shape) -> Shape:
-        sizes = all_known([shape[axis] for shape in shapes])
-        total = None if sizes is None else sum(sizes)
+        sizes = [shape[axis] for shape in shapes]
+        total = None if None in sizes else sum(sizes)
         others = zip(*(replaced(shape, axis, total) for shape in shapes))
         return tuple(agreed(each, shapes) for each in others)
 

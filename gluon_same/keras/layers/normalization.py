@@ -1,6 +1,5 @@
 """Normalization layers, and layers that scale and shift by constants."""
 
-import math
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -8,7 +7,7 @@ from mxnet.gluon import nn
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Shape, Value, all_known, keras_order
+from ..values import Shape, Value, keras_order, product
 from .registry import Lowered, Request, builds, elementwise
 from .weight import Weight, weight_of
 
@@ -85,7 +84,7 @@ def _layer_norm(request: Request, x: Value) -> Lowered:
     block = (nn.LayerNorm if len(axes) == 1 else TrailingLayerNorm)(
         axis=order.index(axes[0]),
         epsilon=request.arguments.number("epsilon", 1e-3),
-        in_channels=math.prod(all_known(shape) or [0]),
+        in_channels=product(shape) or 0,
         prefix=request.prefix,
         **scales,
     )

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Sequence
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Unsupported
+from ..arguments import Arguments, Unsupported
 from ..graph import snake_case
 from ..values import Value
 from .activations import ALIASES, elementwise_block, function_named, is_nonnegative
@@ -25,8 +25,6 @@ class Operation:
     """Function call: name, positional arrays and numbers, and named arguments."""
 
     def __init__(self, request: Request):
-        self.request = request
-        self.function = request.function
         config = request.arguments.all()
         request.arguments.ignore(*config)
         self.operands = list(request.args)
@@ -35,17 +33,16 @@ class Operation:
         elif request.class_name in _LAMBDAS:
             name = str(config.get("function")).rpartition(".")[2]
             named = dict(request.kwargs)
-            named.pop("name", None)
         else:
             name = snake_case(request.class_name)
             named = {**config, **request.kwargs}
-            for harmless in ("name", "dtype", "trainable"):
-                named.pop(harmless, None)
         name = name[len("reduce_") :] if name.startswith("reduce_") else name
         self.name = ALIASES.get(name, name)
         if "y" in named:
             self.operands.append(named.pop("y"))
-        self._named = named
+        self.arguments = Arguments(named)
+        self.request = request._replace(arguments=self.arguments)
+        self.function = self.request.function
 
     def _node(self, config: Dict[str, Any]) -> str:
         """Return the function of a TensorFlow graph node, as saved by Keras 2.3; add its constants."""
@@ -61,16 +58,8 @@ class Operation:
 
     def take(self, *names: str, default: Any = None) -> Any:
         """Return an argument known by any of these names."""
-        for name in names:
-            if name in self._named:
-                return self._named.pop(name)
-        return default
-
-    def finish(self) -> None:
-        """Raise for arguments that were not taken."""
-        left = [f"{name}={value!r}" for name, value in self._named.items() if value is not None]
-        if left:
-            raise Unsupported(f"{self.name} with {', '.join(left)} is not known")
+        given = self.arguments.all()
+        return self.arguments.get(next((name for name in names if name in given), names[0]), default)
 
     @property
     def x(self) -> Value:
@@ -106,7 +95,7 @@ def build_operation(request: Request, *inputs: Value) -> Lowered:
     """Build the block of a function."""
     operation = Operation(request)
     built = OPERATIONS.get(operation.name, _elementwise)(operation)
-    operation.finish()
+    operation.arguments.finish(operation.name)
     return built
 
 

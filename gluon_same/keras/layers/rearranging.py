@@ -4,7 +4,7 @@ from typing import Any, List, Optional, Tuple
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Shape, resized
+from ..values import Shape, channels_first
 from .core import permuted, reshaped
 from .operations import Operation
 from .registry import Lowered, computes
@@ -164,12 +164,8 @@ def _split(operation: Operation) -> Lowered:
     size = x.shape[axis] if isinstance(axis, int) and -x.rank <= axis < x.rank else None
     if not isinstance(count, int) or count < 2 or not size or size % count or axis % x.rank == 0:
         raise ValueError(f"split into {count!r} at axis={axis!r} of shape {x.shape}")
-
-    def rule(shape: Shape) -> Shape:
-        return resized(shape, [axis], lambda n: n // count)
-
     block = operation.function("split", num_outputs=count, axis=x.stored(axis))
-    return Lowered(block, None, (), rule, more_axes=(x.axes,) * (count - 1))
+    return Lowered(block, None, more_axes=(x.axes,) * (count - 1))
 
 
 @computes("depth_to_space", "space_to_depth")
@@ -178,11 +174,5 @@ def _blocks(operation: Operation) -> Lowered:
     operation.take("data_format")
     if x.rank != 4 or not isinstance(size, int) or size < 1:
         raise ValueError(f"{operation.name} by {size!r} of shape {x.shape}")
-    axes = (0, 3, 1, 2)
-
-    def rule(shape: Shape) -> Shape:
-        deep = operation.name == "space_to_depth"
-        shape = resized(shape, (1, 2), lambda n: n // size if deep else n * size)
-        return resized(shape, (3,), lambda n: n * size**2 if deep else n // size**2)
-
-    return Lowered(operation.function(operation.name, block_size=size), axes, (axes,), rule)
+    axes = channels_first(4)
+    return Lowered(operation.function(operation.name, block_size=size), axes, (axes,))

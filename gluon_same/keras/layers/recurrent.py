@@ -1,13 +1,13 @@
 """Builders of recurrent layers, unidirectional and bidirectional."""
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ..arguments import Arguments, Unsupported
+from ..arguments import Unsupported
 from ..values import Shape, Value
 from .activations import activation
-from .registry import Lowered, Request, builds, of_rank
+from .registry import Lowered, Request, builds, inner_request, inside, of_rank
 from .rnn import GATES, Bidirectional, Cell, Recurrent
 from .weight import Weight
 
@@ -24,18 +24,31 @@ _CUDNN = ("CuDNNLSTM", "CuDNNGRU")
 
 @builds(*GATES, *_CUDNN)
 def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
-    block, weights, noisy = _block(request, x, request.prefix)
+    arguments = request.arguments
+    channels = of_rank(x, 3).channels
+    if not channels:
+        raise ValueError("the channels of its input are not known")
     count = 2 if "LSTM" in request.class_name else 1
     if states and (len(states) != count or any(state.rank != 2 for state in states)):
         raise ValueError(f"initial states of shapes {[state.shape for state in states]}")
+    arguments.only(stateful=False, time_major=False)
+    arguments.ignore("unroll", "unit_forget_bias", "use_cudnn")
+    cell = _cell(request, channels)
+    block = Recurrent(
+        cell,
+        arguments.flag("go_backwards", False),
+        arguments.flag("return_sequences", False),
+        arguments.flag("return_state", False),
+        prefix=request.prefix,
+    )
     return Lowered(
         block,
-        _axes(block),
+        (0, 1, 2) if block._sequences else (0, 1),
         ((0, 1, 2), *((0, 1) for _ in states)),
         _rule(block, block._units),
-        tuple(weights),
+        _weights(block, cell, request.class_name in _CUDNN, arguments.flag("use_bias", True)),
         more_axes=((0, 1),) * count if block._states else (),
-        inference_only=noisy,
+        inference_only=any([arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]),
     )
 
 
@@ -45,28 +58,26 @@ def _bidirectional(request: Request, x: Value) -> Lowered:
     mode = arguments.word("merge_mode", ("concat", "sum", "ave", "mul"), "concat")
     inner = arguments.get("layer")
     backward = arguments.get("backward_layer", None)
-    blocks, weights, noisy = [], [], False
+    parts = []
     for name, given in (("forward", inner), ("backward", backward or inner)):
-        class_name, config = _layer_of(given)
-        turned = name == "backward" and not backward
-        config["go_backwards"] = bool(config.get("go_backwards")) != turned
-        own = request._replace(class_name=class_name, arguments=Arguments(config))
+        own = inner_request(request, given, (*GATES, *_CUDNN))
         own.arguments.only(return_state=False)
-        block, found, drops = _block(own, x, f"{request.prefix}{name}_")
+        part = _recurrent(own._replace(prefix=f"{request.prefix}{name}_"), x)
         own.arguments.finish()
-        noisy = noisy or drops
-        blocks.append(block)
-        weights += [w._replace(part=f"{name}_layer/{w.part}".rstrip("/")) for w in found]
-    one, other = blocks
+        parts.append(part._replace(weights=inside(f"{name}_layer", part.weights)))
+    one, other = (part.block for part in parts)
+    if not backward:
+        other._backwards = not other._backwards
     if one._units != other._units or one._sequences != other._sequences:
         raise Unsupported("layers that differ in units or return_sequences")
     block = Bidirectional(one, other, mode, prefix=request.prefix)
     rule = _rule(one, one._units * (2 if mode == "concat" else 1))
-    return Lowered(block, _axes(one), ((0, 1, 2),), rule, tuple(weights), inference_only=noisy)
-
-
-def _axes(block: Recurrent) -> Tuple[int, ...]:
-    return (0, 1, 2) if block._sequences else (0, 1)
+    return parts[0]._replace(
+        block=block,
+        rule=rule,
+        weights=(*parts[0].weights, *parts[1].weights),
+        inference_only=any(part.inference_only for part in parts),
+    )
 
 
 def _rule(block: Recurrent, units: int) -> Optional[Callable[..., Shape]]:
@@ -74,46 +85,22 @@ def _rule(block: Recurrent, units: int) -> Optional[Callable[..., Shape]]:
     return None if block._states else lambda shape, *_: (*shape[: 1 + block._sequences], units)
 
 
-def _layer_of(given: Any) -> Tuple[str, dict]:
-    class_name = given.get("class_name") if isinstance(given, dict) else None
-    if class_name not in (*GATES, *_CUDNN) or not isinstance(given.get("config"), dict):
-        raise Unsupported(f"a layer of class {class_name!r}: only LSTM, GRU or SimpleRNN is supported")
-    return class_name, dict(given["config"])
-
-
-def _block(request: Request, x: Value, prefix: str) -> Tuple[Recurrent, List[Weight], bool]:
-    """Return a recurrent layer's block, its weights, and whether Keras applies dropout in training."""
-    arguments = request.arguments
-    channels = of_rank(x, 3).channels
-    if not channels:
-        raise ValueError("the channels of its input are not known")
-    arguments.only(stateful=False, time_major=False)
-    arguments.ignore("unroll", "unit_forget_bias", "use_cudnn")
-    cell = _cell(request, channels)
-    block = Recurrent(
-        cell,
-        arguments.flag("go_backwards", False),
-        arguments.flag("return_sequences", False),
-        arguments.flag("return_state", False),
-        prefix=prefix,
-    )
-    rates = [arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]
-    cudnn, use_bias = request.class_name in _CUDNN, arguments.flag("use_bias", True)
+def _weights(block: Recurrent, cell: Cell, cudnn: bool, use_bias: bool) -> Tuple[Weight, ...]:
+    """Return a recurrent layer's weights. Biases that Keras lacks are not trained."""
     size, both = cell.units * GATES[cell.kind], cell.reset_after or cudnn
     if block.h2h_bias is not None and not (use_bias and both):
-        block.h2h_bias.grad_req = "null"  # Keras has no such weight
+        block.h2h_bias.grad_req = "null"
     if not use_bias:
         block.i2h_bias.grad_req = "null"
     part = "" if cudnn else "cell"
     i2h, h2h = (_assign_kernel(each, cell, cudnn) for each in (block.i2h_weight, block.h2h_weight))
-    weights = [
+    shape = (2 * size,) if cudnn else (2, size) if both else (size,)
+    bias = Weight("bias", shape, _assign_bias(block, cell, both), part)
+    return (
         Weight("kernel", (cell.in_units, size), i2h, part),
         Weight("recurrent_kernel", (cell.units, size), h2h, part),
-    ]
-    if use_bias:
-        shape = (2 * size,) if cudnn else (2, size) if both else (size,)
-        weights.append(Weight("bias", shape, _assign_bias(block, cell, both), part))
-    return block, weights, any(rates)
+        *([bias] if use_bias else []),
+    )
 
 
 def _cell(request: Request, in_units: int) -> Cell:

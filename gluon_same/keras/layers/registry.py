@@ -1,13 +1,13 @@
 """Registry that maps Keras' classes to the functions that build their blocks."""
 
 import functools
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from mxnet.gluon import HybridBlock
 
 from ...importing.block import Function
-from ..arguments import Arguments
+from ..arguments import Arguments, Unsupported
 from ..values import Axes, Padding, Shape, Value, channels_first, keras_order
 from .weight import Assignments, Weight
 
@@ -99,6 +99,20 @@ def _add(table, name, builder):
 def elementwise(block: Optional[HybridBlock], axes: Optional[Axes] = None, **more: Any) -> Lowered:
     """Return the result for a block that keeps the shape; ``axes`` None accepts any."""
     return Lowered(block, axes, (axes,), lambda shape: shape, **more)
+
+
+def inner_request(request: Request, given: Any, allowed: Collection[str]) -> Request:
+    """Return the request for the layer in a wrapper, from its configuration."""
+    class_name = given.get("class_name") if isinstance(given, dict) else None
+    if class_name not in allowed or not isinstance(given.get("config"), dict):
+        only = "" if allowed is BUILDERS else f": only {', '.join(allowed)} are"
+        raise Unsupported(f"an inner layer of class {class_name!r} is not supported{only}")
+    return request._replace(class_name=class_name, arguments=Arguments(given["config"]))
+
+
+def inside(part: str, weights: Sequence[Weight]) -> Tuple[Weight, ...]:
+    """Return the weights of a layer in a wrapper, which are in a subgroup."""
+    return tuple(weight._replace(part=f"{part}/{weight.part}".rstrip("/")) for weight in weights)
 
 
 def data_format(arguments: Arguments) -> str:

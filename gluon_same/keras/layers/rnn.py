@@ -4,6 +4,8 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 from mxnet.gluon import HybridBlock
 
+from ...importing.functions import pairwise
+
 #: Number of gates, by layer.
 GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}
 
@@ -155,9 +157,7 @@ class Bidirectional(HybridBlock):
             other = F.reverse(other, axis=1)
         if self._mode == "concat":
             return F.concat(one, other, dim=-1)
-        if self._mode == "mul":
-            return F.elemwise_mul(one, other)
-        y = F.elemwise_add(one, other)
+        y = pairwise(F, "multiply" if self._mode == "mul" else "add", one, other, even=True)
         return y * 0.5 if self._mode == "ave" else y
 
 

@@ -7,7 +7,7 @@ from mxnet.gluon import HybridBlock
 from ...importing.block import output_shapes
 from ..arguments import Arguments, Unsupported
 from ..values import Axes, Shape, Value, keras_order, stored_shape
-from .registry import BUILDERS, Lowered, Request, builds
+from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside
 
 
 class TimeDistributed(HybridBlock):
@@ -29,20 +29,13 @@ class TimeDistributed(HybridBlock):
 
 @builds("TimeDistributed")
 def _time_distributed(request: Request, x: Value) -> Lowered:
-    given = request.arguments.get("layer")
-    class_name = given.get("class_name") if isinstance(given, dict) else None
-    if class_name not in BUILDERS or not isinstance(given.get("config"), dict):
-        raise Unsupported(f"an inner layer of class {class_name!r} is not supported")
+    inner = inner_request(request, request.arguments.get("layer"), BUILDERS)
     _check_rank(x)
-    arguments = Arguments(given["config"])
-    inner = request._replace(class_name=class_name, arguments=arguments)
     # Dense applies to the last axis of arrays of any rank.
-    built = BUILDERS["Dense"](inner, x) if class_name == "Dense" else _on_steps(request, inner, x)
-    arguments.finish()
-    weights = [
-        weight._replace(part="/".join(filter(None, ("layer", weight.part)))) for weight in built.weights
-    ]
-    return built._replace(weights=tuple(weights))
+    dense = inner.class_name == "Dense"
+    built = BUILDERS["Dense"](inner, x) if dense else _on_steps(request, inner, x)
+    inner.arguments.finish()
+    return built._replace(weights=inside("layer", built.weights))
 
 
 def _on_steps(request: Request, inner: Request, x: Value) -> Lowered:
