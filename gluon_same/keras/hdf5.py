@@ -26,6 +26,9 @@ class Hdf5:
     """
 
     def __init__(self, group: Any, path: str, content: bytes, most: int):
+        import h5py
+
+        self._h5py = h5py  # which may not be installed
         self.path = path
         self._content = content
         self._checked = False  # whether the heaps have been checked
@@ -37,11 +40,9 @@ class Hdf5:
             self._root.links.visit(self._note, info=True)
 
     def _note(self, name, link):
-        import h5py
-
         where = name.decode("utf-8", "surrogateescape")
         above, _, own = where.rpartition("/")
-        self._inside[where] = link.type == h5py.h5l.TYPE_HARD
+        self._inside[where] = link.type == self._h5py.h5l.TYPE_HARD
         self._names.setdefault(above, []).append(own)
 
     def names(self, where: str = "") -> List[str]:
@@ -86,14 +87,12 @@ class Hdf5:
         An array that is stored in one piece as float32 is a view of the content, which cannot be
         written to.
         """
-        import h5py
-
         with self._explained(where):
             found = self._dataset(where)
             kind, shape = found.get_type(), found.shape
             if shape is None:
                 raise ValueError("it is empty")
-            dtype = _FLOAT if kind.equal(h5py.h5t.IEEE_F32LE) else kind.dtype  # which takes long
+            dtype = _FLOAT if kind.equal(self._h5py.h5t.IEEE_F32LE) else kind.dtype  # which takes long
             if dtype.kind not in "fiub":
                 raise ValueError(f"it contains {dtype}, not numbers")
             size = math.prod(shape) * max(dtype.itemsize, 4)
@@ -105,36 +104,30 @@ class Hdf5:
                 return np.ndarray(shape, dtype, self._content, start)
             array = np.empty(shape, np.float32 if dtype.kind == "f" else dtype)
             if array.size:
-                found.read(h5py.h5s.ALL, h5py.h5s.ALL, array)
+                found.read(self._h5py.h5s.ALL, self._h5py.h5s.ALL, array)
             return array
 
     def _dataset(self, where):
-        import h5py
-
         found = self._opened(where)
-        if not isinstance(found, h5py.h5d.DatasetID):
+        if not isinstance(found, self._h5py.h5d.DatasetID):
             raise ValueError("there is no such array")
         kept = found.get_create_plist()
-        if kept.get_layout() == h5py.h5d.VIRTUAL or kept.get_external_count():
+        if kept.get_layout() == self._h5py.h5d.VIRTUAL or kept.get_external_count():
             raise ValueError("it refers to another file")
         return found
 
     def _attributes(self, where):
-        import h5py
-
-        return h5py.AttributeManager(h5py.Group(self._opened(where)))
+        return self._h5py.AttributeManager(self._h5py.Group(self._opened(where)))
 
     def _opened(self, where):
         """Return an entry's identifier. Only links inside the file are followed."""
-        import h5py
-
         if not where:
             return self._root
         if where not in self._inside:
             raise ValueError("there is no such entry")
         if not self._inside[where]:
             raise ValueError("it is a link to another place")
-        return h5py.h5o.open(self._root, where.encode("utf-8", "surrogateescape"))
+        return self._h5py.h5o.open(self._root, where.encode("utf-8", "surrogateescape"))
 
     def _check_heaps(self):
         """Raise if string heaps contain objects beyond their end, on which HDF5 may loop forever."""

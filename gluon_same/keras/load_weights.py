@@ -20,7 +20,7 @@ from .hdf5 import Hdf5
 from .layers.weight import Weight
 from .matching import FileLayer, fits, kinds_of, units_of, weights_of
 from .parameters import Assign
-from .weights import Grouped, Legacy, legacy_root
+from .weights import Entry, Grouped, Legacy, legacy_root
 
 __all__ = ["load_keras_weights"]
 
@@ -92,11 +92,11 @@ def load_keras_weights(
         values: Values = []
         for unit, layer in zip(units, held):
             weights = weights_of(unit, layer)
-            roles = [role for _, role in layer.entries]
+            roles = [entry.role for entry in layer.entries]
             if len(weights) != len(roles) or any(r and r != w.role for w, r in zip(weights, roles)):
                 raise ValueError(_both_sides(found.weights, units, held, f"{unit.name} differs"))
-            for weight, (where, _) in zip(weights, layer.entries):
-                array = found.weights.array(where)
+            for weight, entry in zip(weights, layer.entries):
+                array = found.weights.array(entry.where)
                 if unit in positions and weight.role == "kernel":
                     # Keras flattens (rows, columns, channels), and MXNet (channels, rows, columns).
                     rows = array.reshape((positions[unit], -1, array.shape[-1]))
@@ -128,7 +128,7 @@ def _flattened(
     suspects = []
     for before, unit, layer in zip([None, *held], units, held):
         if isinstance(unit, nn.Dense) and before is not None:
-            kernel, last = file.shape(layer.entries[0][0]), file.shape(before.entries[-1][0])
+            kernel, last = file.shape(layer.entries[0].where), file.shape(before.entries[-1].where)
             if kernel[:1] != last[-1:]:  # else each row is one channel of the layer before
                 suspects.append(unit)
     if not suspects:
@@ -205,17 +205,17 @@ def _of_group(file: Hdf5, name: str, group: str) -> Iterator[FileLayer]:
     entries = file.numbered(f"{group}/vars")
     if entries:
         kind = re.sub(r"_\d+$", "", group.rpartition("/")[2])
-        yield FileLayer(name, kind, tuple((where, "") for where in entries))
+        yield FileLayer(name, kind, [Entry(where, "") for where in entries])
 
 
 def _legacy(file: Hdf5, root: str) -> Iterator[FileLayer]:
     """Yield the layers of a legacy file. Name scopes separate the layers of a nested model."""
     for layer, entries in Legacy(file, root).entries.items():
-        scopes: Dict[str, List[Tuple[str, str]]] = {}
+        scopes: Dict[str, List[Entry]] = {}
         for entry in entries:
-            scopes.setdefault(entry.name.rpartition("/")[0], []).append((entry.where, entry.role))
-        for scope, pairs in scopes.items():
-            yield FileLayer(layer if len(scopes) == 1 else scope, "", tuple(pairs))
+            scopes.setdefault(entry.name.rpartition("/")[0], []).append(entry)
+        for scope, inside in scopes.items():
+            yield FileLayer(layer if len(scopes) == 1 else scope, "", inside)
 
 
 def _in_order_of(units: Sequence[Block], held: Sequence[FileLayer]) -> List[FileLayer]:
@@ -239,7 +239,7 @@ def _both_sides(file: Hdf5, units: Sequence[Block], held: Sequence[FileLayer], w
 
 
 def _arrays_of(layer: FileLayer, file: Hdf5) -> str:
-    return ", ".join(f"{role} {_text(file.shape(where))}".strip() for where, role in layer.entries)
+    return ", ".join(f"{e.role} {_text(file.shape(e.where))}".strip() for e in layer.entries)
 
 
 def _shapes_of(unit: Block) -> str:

@@ -1,7 +1,7 @@
 """Matching of a Gluon net's blocks with Keras' layers and their arrays."""
 
 import re
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence
 
 from mxnet.gluon import Block
 from mxnet.gluon import nn as stock
@@ -17,6 +17,7 @@ from .layers.weight import (
     separable_kernels_of,
     weight_of,
 )
+from .weights import Entry
 
 
 class FileLayer(NamedTuple):
@@ -24,7 +25,7 @@ class FileLayer(NamedTuple):
 
     name: str
     kind: str  # Keras' class in snake case, '' if unknown
-    entries: Tuple[Tuple[str, str], ...]  # path and role of each array, '' for an unknown role
+    entries: Sequence[Entry]
 
 
 def units_of(block: Block) -> Iterator[Block]:
@@ -60,7 +61,7 @@ def weights_of(unit: Block, layer: FileLayer) -> List[Weight]:
 
 
 def _convolution(unit: Block, layer: FileLayer) -> List[Weight]:
-    roles = [role for _, role in layer.entries]
+    roles = [entry.role for entry in layer.entries]
     role = "depthwise_kernel" if "depthwise_kernel" in roles else "kernel"
     plain = kernel_of(unit)
 
@@ -85,7 +86,7 @@ def _normalization(unit: Block, layer: FileLayer) -> List[Weight]:
     parameters = {"gamma": unit.gamma, "beta": unit.beta}
     if isinstance(unit, nn.BatchNorm):
         parameters.update(moving_mean=unit.running_mean, moving_variance=unit.running_var)
-    roles = [role for _, role in layer.entries]
+    roles = [entry.role for entry in layer.entries]
     if "" in roles:  # arrays by number: untrained ones may be absent
         lacking = len(parameters) - len(roles)
         fixed = [name for name in ("gamma", "beta") if parameters[name].grad_req == "null"]

@@ -57,10 +57,10 @@ def keep_to_inference(block: HybridBlock) -> None:
 
 
 class Entry(NamedTuple):
-    """Array of a legacy file that has not been read yet."""
+    """Array of a file that has not been read yet."""
 
     where: str
-    name: str  # 'conv/kernel:0'
+    name: str  # 'conv/kernel:0'; '' in files with groups
 
     @property
     def role(self) -> str:

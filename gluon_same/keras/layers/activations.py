@@ -8,9 +8,9 @@ from mxnet.gluon import HybridBlock
 from ... import nn
 from ...importing import functions
 from ...importing.block import Function
-from ..arguments import Arguments, Unsupported
+from ..arguments import Unsupported
 from ..values import Value
-from .registry import BUILDERS, Lowered, Request, builds, elementwise
+from .registry import BUILDERS, Lowered, Request, builds, elementwise, inner_request
 from .weight import Weight
 
 #: Activations with an operator in oneDNN.
@@ -51,30 +51,27 @@ ALIASES = {
 }
 
 
-def activation(
-    given: Any, keras3: bool, axis: int = -1, prefix: Optional[str] = None
-) -> Optional[HybridBlock]:
+def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridBlock]:
     """Return the block of an ``activation`` argument; None for a linear one.
 
     Parameters
     ----------
+    request : Request
+        The layer, with the prefix of the block.
     given : str, dict or None
         The argument as in a configuration.
-    keras3 : bool
-        Whether Keras 3 wrote the configuration. Its ``hard_sigmoid`` differs from Keras 2's.
     axis : int
         The stored axis of Keras' last axis.
-    prefix : str, optional
-        Prefix of the block.
 
     Raises
     ------
     Unsupported
         If ``given`` is not one of Keras' activations.
     """
+    keras3, prefix = request.keras3, request.prefix
     if isinstance(given, dict):
         if given.get("class_name") not in ("function", "Function", None):
-            return _layer_as_activation(given, keras3, prefix)
+            return _layer_as_activation(request, given)
         module, given = given.get("module"), given.get("config")
         if not isinstance(given, str):
             raise Unsupported(
@@ -129,8 +126,7 @@ def _activation(request: Request, x: Value) -> Lowered:
         if x.channels is not None and x.channels % 2:
             raise ValueError(f"glu halves the last axis, and that of {x.shape} is odd")
         return Lowered(request.function(functions.glu, axis=axis), None)
-    block = activation(given, request.keras3, axis, request.prefix)
-    return elementwise(block, nonnegative=is_nonnegative(given))
+    return elementwise(activation(request, given, axis), nonnegative=is_nonnegative(given))
 
 
 @builds("ReLU")
@@ -195,13 +191,9 @@ def _prelu(request: Request, x: Value) -> Lowered:
     return elementwise(block, weights=(weight,))
 
 
-def _layer_as_activation(given: Any, keras3: bool, prefix: Optional[str]) -> Optional[HybridBlock]:
+def _layer_as_activation(request: Request, given: Any) -> Optional[HybridBlock]:
     """Return the block of a layer, such as ``LeakyReLU()``, given as another layer's activation."""
-    name, config = given.get("class_name"), given.get("config")
-    if name not in ("ReLU", "LeakyReLU", "ELU", "ThresholdedReLU") or not isinstance(config, dict):
-        raise Unsupported(f"activation={name!r} is not an activation of Keras")
-    version = (3, 0) if keras3 else (2, 3)
-    request = Request(name, name, Arguments(config), version, True, prefix or "", list)
-    block = BUILDERS[name](request, None).block
-    request.arguments.finish()
+    inner = inner_request(request, given, ("ReLU", "LeakyReLU", "ELU", "ThresholdedReLU"))
+    block = BUILDERS[inner.class_name](inner, None).block
+    inner.arguments.finish()
     return block

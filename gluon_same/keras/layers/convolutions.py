@@ -7,7 +7,7 @@ from ...geometry import effective_kernel
 from ...keras_backend.checks import conv_transpose_padding
 from ..values import Shape, Value, replaced, resized, window_size
 from .activations import activation, is_nonnegative
-from .registry import Lowered, Request, builds, data_format, spatial
+from .registry import Lowered, Request, builds, data_format, spatial, within
 from .weight import Weight, bias_of, depthwise_kernel_of, kernel_of, separable_kernels_of, weight_of
 
 
@@ -27,7 +27,7 @@ class _Window:
         self.axes, self.order = spatial(request, x, ndim)
         self.given = arguments.get("activation", None)
         last = self.order.index(ndim + 1)  # Keras applies softmax along its last axis in every format
-        self.activation = activation(self.given, request.keras3, last, f"{request.prefix}activation_")
+        self.activation = activation(within(request, "activation"), self.given, last)
         self.channels = x.shape[self.channel_axis]
         self.folds = x.padding is not None and x.axes == self.order and self.padding != "same"
         self.blocks: Dict[str, Any] = dict(

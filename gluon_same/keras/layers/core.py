@@ -8,7 +8,7 @@ from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Value, channels_first, keras_order, product, same_memory
 from .activations import activation, is_nonnegative
-from .registry import Lowered, Request, builds, data_format, elementwise, of_rank, spatial
+from .registry import Lowered, Request, builds, data_format, elementwise, of_rank, spatial, within
 from .weight import bias_of, weight_of
 
 AUGMENTATIONS = (
@@ -38,7 +38,7 @@ def _dense(request: Request, x: Value) -> Lowered:
     else:
         axes = keras_order(x.rank)
         block = nn.Dense(units, flatten=False, in_units=channels, **how)
-    block.act = activation(given, request.keras3, axes.index(x.rank - 1), f"{request.prefix}activation_")
+    block.act = activation(within(request, "activation"), given, axes.index(x.rank - 1))
 
     return Lowered(
         block,

@@ -47,7 +47,7 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
 
     def rule(*shapes: Shape) -> Shape:
         sizes = [shape[axis] for shape in shapes]
-        total = None if None in sizes else sum(sizes)
+        total = None if None in sizes else sum(filter(None, sizes))
         others = zip(*(replaced(shape, axis, total) for shape in shapes))
         return tuple(agreed(each, shapes) for each in others)
 

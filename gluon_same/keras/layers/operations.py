@@ -128,6 +128,11 @@ def _pairwise(operation: Operation) -> Lowered:
     return elementwise(block, constants=((block.constant, values),))
 
 
+def _unary(operation: Operation, block: Any, nonnegative: bool = False) -> Lowered:
+    """Return the result for a function of one array, which it checks."""
+    return elementwise(block, operation.x.axes, nonnegative=nonnegative)
+
+
 @computes("relu")
 def _relu(operation: Operation) -> Lowered:
     if operation.take("max_value", "negative_slope", "threshold") not in (None, 0):
@@ -140,8 +145,7 @@ def _elementwise(operation: Operation) -> Lowered:
     block = elementwise_block(name, request.keras3, request.prefix, request.class_name)
     if block is None:
         raise Unsupported(f"the function {name!r} is not known: use a custom layer for it")
-    operation.x  # noqa: B018  checks the operands
-    return elementwise(block, nonnegative=is_nonnegative(name))
+    return _unary(operation, block, is_nonnegative(name))
 
 
 @computes("identity", "cast", "stop_gradient")
@@ -154,19 +158,17 @@ def _nothing(operation: Operation) -> Lowered:
 
 @computes("leaky_relu", "elu", "celu")
 def _slope(operation: Operation) -> Lowered:
-    operation.x  # noqa: B018  checks the operands
     leaky = operation.name == "leaky_relu"
     given = operation.take("alpha", "negative_slope", default=0.2 if leaky else 1.0)
     how = {"slope" if leaky else "alpha": float(given)}
-    return elementwise(operation.function(function_named(operation.name, True), **how))
+    return _unary(operation, operation.function(function_named(operation.name, True), **how))
 
 
 @computes("gelu")
 def _gelu(operation: Operation) -> Lowered:
-    operation.x  # noqa: B018  checks the operands
     # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
     approximate = operation.take("approximate")
-    return elementwise(operation.function(functions.gelu_tanh if approximate else functions.gelu))
+    return _unary(operation, operation.function(functions.gelu_tanh if approximate else functions.gelu))
 
 
 @computes("softmax", "log_softmax")
@@ -181,9 +183,7 @@ def _softmax(operation: Operation) -> Lowered:
 def _clip(operation: Operation) -> Lowered:
     low = operation.take("clip_value_min", "x_min")
     high = operation.take("clip_value_max", "x_max")
-    operation.x  # noqa: B018  checks the operands
-    block = operation.function("clip", a_min=float(low), a_max=float(high))
-    return elementwise(block, nonnegative=low >= 0)
+    return _unary(operation, operation.function("clip", a_min=float(low), a_max=float(high)), low >= 0)
 
 
 @computes("mean", "max", "min", "sum")

@@ -7,7 +7,7 @@ import numpy as np
 from ..arguments import Unsupported
 from ..values import Shape, Value
 from .activations import activation
-from .registry import Lowered, Request, builds, inner_request, inside, of_rank
+from .registry import Lowered, Request, builds, inner_request, inside, of_rank, within
 from .rnn import GATES, Bidirectional, Cell, Recurrent
 from .weight import Weight
 
@@ -33,6 +33,7 @@ def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
         raise ValueError(f"initial states of shapes {[state.shape for state in states]}")
     arguments.only(stateful=False, time_major=False)
     arguments.ignore("unroll", "unit_forget_bias", "use_cudnn")
+    rates = [arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]
     cell = _cell(request, channels)
     block = Recurrent(
         cell,
@@ -48,7 +49,7 @@ def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
         _rule(block, block._units),
         _weights(block, cell, request.class_name in _CUDNN, arguments.flag("use_bias", True)),
         more_axes=((0, 1),) * count if block._states else (),
-        inference_only=any([arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]),
+        inference_only=any(rates),
     )
 
 
@@ -62,7 +63,7 @@ def _bidirectional(request: Request, x: Value) -> Lowered:
     for name, given in (("forward", inner), ("backward", backward or inner)):
         own = inner_request(request, given, (*GATES, *_CUDNN))
         own.arguments.only(return_state=False)
-        part = _recurrent(own._replace(prefix=f"{request.prefix}{name}_"), x)
+        part = _recurrent(within(own, name), x)
         own.arguments.finish()
         parts.append(part._replace(weights=inside(f"{name}_layer", part.weights)))
     one, other = (part.block for part in parts)
@@ -113,7 +114,7 @@ def _cell(request: Request, in_units: int) -> Cell:
     names.append(arguments.get("recurrent_activation", None) if kind != "SimpleRNN" else None)
     reset_after = kind == "GRU" and arguments.flag("reset_after", False)
     fused = _FUSED.get((kind, *map(_name_of, names))) if kind != "GRU" or reset_after else None
-    blocks = tuple(None if fused else activation(name, request.keras3) for name in names)
+    blocks = tuple(None if fused else activation(request._replace(prefix=None), name) for name in names)
     return Cell(kind, units, in_units, fused, blocks, reset_after)
 
 

@@ -26,7 +26,7 @@ class Request(NamedTuple):
     arguments: Arguments
     version: Tuple[int, int]  # version of the Keras that wrote the layer
     trainable: bool
-    prefix: str  # prefix of the block's parameters
+    prefix: Optional[str]  # prefix of the block's parameters
     array_of: Callable[[], List[np.ndarray]]  # reads the layer's arrays, for custom layers
     channels_first: Callable[[int], Axes] = channels_first  # axes of channels_first arrays, by rank
     args: Sequence[Any] = ()  # arguments of the call, with a Value for each array
@@ -103,11 +103,16 @@ def elementwise(block: Optional[HybridBlock], axes: Optional[Axes] = None, **mor
 
 def inner_request(request: Request, given: Any, allowed: Collection[str]) -> Request:
     """Return the request for the layer in a wrapper, from its configuration."""
-    class_name = given.get("class_name") if isinstance(given, dict) else None
+    class_name = str(given.get("class_name")) if isinstance(given, dict) else ""
     if class_name not in allowed or not isinstance(given.get("config"), dict):
         only = "" if allowed is BUILDERS else f": only {', '.join(allowed)} are"
         raise Unsupported(f"an inner layer of class {class_name!r} is not supported{only}")
     return request._replace(class_name=class_name, arguments=Arguments(given["config"]))
+
+
+def within(request: Request, name: str) -> Request:
+    """Return the request for a block within that of a layer."""
+    return request._replace(prefix=f"{request.prefix}{name}_")
 
 
 def inside(part: str, weights: Sequence[Weight]) -> Tuple[Weight, ...]:
