@@ -62,10 +62,7 @@ class AvgPooling(Pooling):
             layer is called, if the input has the wrong number of axes, no elements or an integer dtype,
             or is too small for the window.
         """
-        super().__init__(
-            unknown, pool_size=pool_size, strides=strides, padding=padding, layout=layout,
-            ceil_mode=ceil_mode, count_include_pad=count_include_pad, prefix=prefix, params=params,
-        )  # fmt: skip
+        super().__init__(locals())
 
 
 class AvgPool1D(AvgPooling, stock.AvgPool1D):
@@ -101,10 +98,7 @@ class AvgPool1D(AvgPooling, stock.AvgPool1D):
         params: Any = None,
         **unknown: NoReturn,
     ) -> None:
-        super().__init__(
-            pool_size, strides, padding, ceil_mode, layout, count_include_pad, prefix=prefix,
-            params=params, **unknown,
-        )  # fmt: skip
+        Pooling.__init__(self, locals())
 
 
 class AvgPool2D(AvgPooling, stock.AvgPool2D):

@@ -8,6 +8,7 @@ from mxnet.ndarray import NDArray
 from .. import arguments
 from ..arguments import Ints
 from ..lowering import Windows
+from .checks import check_scope, refuse_unknown
 
 #: One int for all axes, or one for each.
 IntOrInts = Union[int, Sequence[int]]
@@ -31,7 +32,7 @@ def operator_arguments(block: Block) -> Dict[str, Any]:
 class Windowed(HybridBlock):
     """Mixin that extends ``padding`` of a stock Gluon block; place it before the stock class.
 
-    Subclasses check their arguments and build the stock block with this constructor.
+    Public constructors pass ``locals()``, their arguments, to this one, which builds the stock block.
     """
 
     _ndim = 2  # spatial axes
@@ -43,8 +44,14 @@ class Windowed(HybridBlock):
     _call: Dict[str, Any]  # arguments of the operator, except for those that the plan chooses
     _in_shape: Optional[Ints]  # input shape of a specialized layer
 
-    def __init__(self, padding: PaddingLike, /, **given: Any) -> None:
-        """Build the stock block."""
+    def __init__(self, given: Dict[str, Any]) -> None:
+        """Check the arguments of a public constructor, and build the stock block."""
+        given = {name: value for name, value in given.items() if name not in ("self", "__class__")}
+        refuse_unknown(self, given.pop("unknown"), given)
+        check_scope(given["prefix"], given["params"])
+        given["layout"] = arguments.check_layout(given["layout"], self._ndim)
+        self._check_given(given)
+        padding = given.pop("padding")
         try:
             super().__init__(padding=0, **given)
         except AssertionError as error:  # raised by stock blocks for an invalid argument
@@ -76,12 +83,25 @@ class Windowed(HybridBlock):
             self._check_data(x)
         return super().forward(x, *args)
 
+    def hybrid_forward(self, F: Any, x: Any, *weights: Any, **named: Any) -> Any:
+        if self._windows is None:
+            return super().hybrid_forward(F, x, *weights, **named)
+        return self._compute(F, x, *weights, **named)
+
     @property
     def _data_shape(self) -> Optional[Ints]:
         """The shape of a symbol that this layer receives, if it is known."""
         if self._in_shape is not None:
             arguments.check_rank(self._in_shape, self._layout, f"data for {self.name}")
         return self._in_shape
+
+    def _check_given(self, given: Dict[str, Any]) -> None:
+        """Check the arguments of the constructor, and convert them in place."""
+        raise NotImplementedError
+
+    def _compute(self, F: Any, x: Any, *weights: Any, **named: Any) -> Any:
+        """Compute the layer with its own windows."""
+        raise NotImplementedError
 
     def _check_windows(self, windows: Windows) -> None:
         """Raise an error for windows that do not fit the other arguments."""

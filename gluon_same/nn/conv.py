@@ -5,9 +5,9 @@ from typing import Any, Callable, Dict, NoReturn, Optional, Union
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import check_convolved, check_layout, groups, per_axis, true_or_false, whole
+from ..arguments import check_convolved, groups, per_axis, true_or_false, whole
 from .base import IntOrInts, PaddingLike, Windowed
-from .checks import check_activation, check_initializer, check_scope, refuse_unknown
+from .checks import check_activation, check_initializer
 
 __all__ = ["Conv1D", "Conv2D", "Conv3D"]
 
@@ -21,15 +21,11 @@ class AnyConvolution(Windowed):
     act: Any
     weight: Any
 
-    def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
-        """Check the arguments of a public constructor, and create the layer."""
-        refuse_unknown(self, unknown, given)
-        check_scope(given["prefix"], given["params"])
+    def _check_given(self, given: Dict[str, Any]) -> None:
         for name in ("kernel_size", "strides", "dilation"):
             given[name] = per_axis(name, given[name], self._ndim)
         for name, least in (("channels", 1), ("groups", 1), ("in_channels", 0)):
             given[name] = whole(name, given[name], least)
-        given["layout"] = check_layout(given["layout"], self._ndim)
         if given["use_bias"] is not None:
             true_or_false("use_bias", given["use_bias"])
         check_activation(given["activation"])
@@ -38,19 +34,6 @@ class AnyConvolution(Windowed):
         for name in ("channels", "in_channels"):
             if given[name]:
                 groups(given[name], given["groups"], (name, "groups"))
-        self._check_given(given)
-        super().__init__(given.pop("padding"), **given)
-
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        if self._windows is None:
-            return super().hybrid_forward(F, x, weight, bias)
-        return self._convolve(F, x, weight, bias)
-
-    def _convolve(self, F: Any, *inputs: Any) -> Any:
-        raise NotImplementedError
-
-    def _check_given(self, given: Dict[str, Any]) -> None:
-        """Raise an error for incompatible arguments."""
 
     def _check_data(self, x: Any) -> None:
         check_convolved(x, self._layout, self._call["num_group"], self.weight.dtype, "groups")
@@ -126,14 +109,10 @@ class Convolution(AnyConvolution):
             layer is called, if the input has the wrong number of axes, no elements, a dtype other than
             the weight's, or is too small for the window.
         """
-        super().__init__(
-            unknown, channels=channels, kernel_size=kernel_size, strides=strides, padding=padding,
-            dilation=dilation, groups=groups, layout=layout, activation=activation, use_bias=use_bias,
-            weight_initializer=weight_initializer, bias_initializer=bias_initializer,
-            in_channels=in_channels, prefix=prefix, params=params,
-        )  # fmt: skip
+        super().__init__(locals())
 
-    def _convolve(self, F: Any, *inputs: Any) -> Any:
+    def _compute(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+        inputs = x, weight, bias
         return functional.convolve(F, inputs, self._windows, self._call, self._data_shape, self.act)
 
 

@@ -85,15 +85,11 @@ class Transposed(AnyConvolution):
             layer is called, if the input has the wrong number of axes, no elements, or a dtype other
             than the weight's; or if ``padding`` cuts everything off.
         """
-        output_padding = per_axis("output_padding", output_padding, self._ndim, 0)
-        super().__init__(
-            unknown, channels=channels, kernel_size=kernel_size, strides=strides, padding=padding,
-            output_padding=output_padding, dilation=dilation, groups=groups, layout=layout,
-            activation=activation, use_bias=use_bias, weight_initializer=weight_initializer,
-            bias_initializer=bias_initializer, in_channels=in_channels, prefix=prefix, params=params,
-        )  # fmt: skip
+        super().__init__(locals())
 
     def _check_given(self, given: Dict[str, Any]) -> None:
+        super()._check_given(given)
+        given["output_padding"] = per_axis("output_padding", given["output_padding"], self._ndim, 0)
         names = "strides", "dilation", "output_padding"
         check_transposed(given["padding"], **{name: given[name] for name in names})
         if given["groups"] > 1 and not given["in_channels"]:
@@ -101,9 +97,10 @@ class Transposed(AnyConvolution):
                 f"groups={given['groups']} requires a known number of channels: give in_channels"
             )
 
-    def _convolve(self, F: Any, *inputs: Any) -> Any:
+    def _compute(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         window = {name: self._call[name] for name in ("kernel", "stride", "dilate")}
         check_float64(self.weight.dtype, **window)
+        inputs = x, weight, bias
         return functional.deconvolve(F, inputs, self._windows, self._call, self._data_shape, self.act)
 
 

@@ -1,6 +1,5 @@
 """Depthwise convolution, as in Keras."""
 
-from inspect import signature
 from typing import Any, NoReturn, Optional
 
 import mxnet as mx
@@ -80,7 +79,7 @@ class _Depthwise(Convolution):
             called, if the data have the wrong number of axes or channels, or if the channels of a symbol
             are unknown.
         """
-        refuse_unknown(self, unknown, signature(_Depthwise).parameters)
+        refuse_unknown(self, unknown, locals())
         self._multiplier = whole("depth_multiplier", depth_multiplier, 1)
         channels = whole("in_channels", in_channels, 0)
         # The stock block requires a number of groups. Build it for one channel if none is known.
@@ -112,17 +111,15 @@ class _Depthwise(Convolution):
                     parameter.shape = (given * self._multiplier, *parameter.shape[1:])
         return super().forward(x, *args)
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        self._fix_channels(self._known_channels() or self._channels_of(x))
-        return super().hybrid_forward(F, x, weight, bias)
-
-    def _known_channels(self):
-        return max(self.weight.shape[0], 0) // self._multiplier
-
-    def _fix_channels(self, channels):
+    def hybrid_forward(self, F: Any, x: Any, *weights: Any, **named: Any) -> Any:
+        channels = self._known_channels() or self._channels_of(x)
         counts = {"num_filter": channels * self._multiplier, "num_group": channels}
         self._call.update(counts)
         operator_arguments(self).update(counts)
+        return super().hybrid_forward(F, x, *weights, **named)
+
+    def _known_channels(self):
+        return max(self.weight.shape[0], 0) // self._multiplier
 
     def _channels_of(self, x):
         layout = self._layout

@@ -5,18 +5,9 @@ from typing import Any, Dict, NoReturn, Optional
 from mxnet.gluon import nn as stock
 
 from .. import functional
-from ..arguments import (
-    check_floating,
-    check_layout,
-    check_pooled,
-    is_plain,
-    is_same,
-    per_axis,
-    true_or_false,
-)
+from ..arguments import check_floating, check_pooled, is_plain, is_same, per_axis, true_or_false
 from ..lowering import Windows
 from .base import IntOrInts, PaddingLike, Windowed
-from .checks import check_scope, refuse_unknown
 
 __all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D"]
 
@@ -24,11 +15,7 @@ __all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D"]
 class Pooling(Windowed):
     """Base class of the poolings over one, two and three axes."""
 
-    def __init__(self, unknown: Dict[str, Any], **given: Any) -> None:
-        """Check the arguments of a public constructor, and create the layer."""
-        refuse_unknown(self, unknown, given)
-        check_scope(given["prefix"], given["params"])
-        given["layout"] = check_layout(given["layout"], self._ndim)
+    def _check_given(self, given: Dict[str, Any]) -> None:
         window = given["pool_size"] = per_axis("pool_size", given["pool_size"], self._ndim)
         steps = given["strides"]
         given["strides"] = window if steps is None else per_axis("strides", steps, self._ndim)
@@ -41,11 +28,8 @@ class Pooling(Windowed):
                 f"ceil_mode={given['ceil_mode']!r} must be False with padding={given['padding']!r}, "
                 "which sets the output size"
             )
-        super().__init__(given.pop("padding"), **given)
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        if self._windows is None:
-            return super().hybrid_forward(F, x)
+    def _compute(self, F: Any, x: Any) -> Any:
         return functional.pool(F, x, self._windows, self._call, self._data_shape)
 
     def _check_windows(self, windows: Windows) -> None:
@@ -102,10 +86,7 @@ class MaxPooling(Pooling):
             layer is called, if the input has the wrong number of axes, no elements or an integer dtype,
             or is too small for the window.
         """
-        super().__init__(
-            unknown, pool_size=pool_size, strides=strides, padding=padding, layout=layout,
-            ceil_mode=ceil_mode, prefix=prefix, params=params,
-        )  # fmt: skip
+        super().__init__(locals())
 
 
 class MaxPool1D(MaxPooling, stock.MaxPool1D):
@@ -180,6 +161,4 @@ class MaxPool3D(MaxPooling, stock.MaxPool3D):
         params: Any = None,
         **unknown: NoReturn,
     ) -> None:
-        super().__init__(
-            pool_size, strides, padding, layout, ceil_mode, prefix=prefix, params=params, **unknown
-        )
+        Pooling.__init__(self, locals())

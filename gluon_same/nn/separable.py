@@ -1,6 +1,5 @@
 """Separable convolution, as in Keras: a depthwise convolution and a 1x1 convolution."""
 
-from inspect import signature
 from typing import Any, NoReturn, Optional
 
 from mxnet.gluon import HybridBlock, ParameterDict
@@ -71,7 +70,7 @@ class _Separable(HybridBlock):
         TypeError, ValueError
             As :class:`DepthwiseConv2D`.
         """
-        refuse_unknown(self, unknown, signature(_Separable).parameters)
+        refuse_unknown(self, unknown, locals())
         channels = whole("channels", channels, 1)
         in_channels = whole("in_channels", in_channels, 0)
         check_initializer("depthwise_initializer", depthwise_initializer)
