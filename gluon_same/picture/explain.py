@@ -1,7 +1,5 @@
 """A picture of a window on one axis, from the arguments of a layer."""
 
-from typing import Optional, Tuple
-
 from .. import geometry
 from . import svg, text
 from .windows import Windows
@@ -16,24 +14,23 @@ class Picture(Windows):
 
     Parameters
     ----------
-    in_size, kernel, stride, dilation, padding, operator, extra
+    in_size, kernel, stride, dilation, padding, extra
         As for :class:`~.windows.Windows`.
 
     Examples
     --------
-    >>> picture = Picture(3, 2, padding=(0, 1), operator=(1, 1))
-    >>> picture.out, picture.count
-    (3, 4)
+    >>> picture = Picture(3, 2, padding=(0, 1))
+    >>> picture.out
+    3
     >>> print(picture)
-            0   2
-          + o o o .
-        x x-x
-        0   #=#
-        1     #=#
-        2       #=#
+          0   2
+          o o o .
+        0 #=#
+        1   #=#
+        2     #=#
     <BLANKLINE>
-    o element   . padding   + extra padding of the operator
-    #=# window   x-x window computed and dropped
+    o element   . padding
+    #=# window
     """
 
     def text(self, legend: bool = True) -> str:
@@ -67,7 +64,6 @@ def explain(
     dilation: int = 1,
     mode: geometry.Mode = "same",
     *,
-    operator: Optional[Tuple[int, int]] = None,
     transposed: bool = False,
 ) -> Picture:
     """Draw the windows over an axis: as text if printed, as a figure in a notebook.
@@ -79,9 +75,6 @@ def explain(
     mode : {'same', 'same_lower', 'valid'} or (int, int)
         The padding: a word, or ``(before, after)``. For a transposed convolution, a word, or the
         elements that are cut off.
-    operator : (int, int), optional
-        Padding of an operator that computes more windows. The picture marks the windows that
-        ``mode`` does not have.
     transposed : bool
         Whether to draw the windows of a transposed convolution, over its output.
 
@@ -114,12 +107,7 @@ def explain(
         padding, extra = geometry.transposed_padding(kernel, stride, dilation, mode)
     else:
         padding = geometry.padding_of(mode, in_size, kernel, stride, dilation)
-    if operator is not None and (transposed or not geometry._is_pair(operator)):
-        raise ValueError(
-            f"operator={operator!r} is not a pair (before, after), or was given with "
-            f"transposed={transposed}: give a pair, for a convolution or pooling"
-        )
-    picture = Picture(in_size, kernel, stride, dilation, padding, operator, extra)
+    picture = Picture(in_size, kernel, stride, dilation, padding, extra)
     if picture.size < 1:
         raise ValueError(
             f"mode={mode!r} cuts off the whole output of a transposed convolution: use less"

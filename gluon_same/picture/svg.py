@@ -3,7 +3,7 @@
 from html import escape
 from typing import List, Sequence, Tuple
 
-from .windows import DROPPED, ELEMENT, PADDING, SURPLUS, WINDOW, Windows
+from .windows import ELEMENT, PADDING, WINDOW, Windows
 
 __all__ = ["draw"]
 
@@ -12,15 +12,12 @@ GAP = 2 * CELL  #: Width of the gap in a long axis, whose middle is not drawn.
 MARK = CELL - 6  #: Side of a tap, and of a mark in the legend.
 FONT_SIZE, HEADING_SIZE, TITLE_SIZE = 14, 15, 17
 
-#: Colors of Okabe and Ito, which color-blind readers can distinguish. Dropped windows are also outlined.
-BLUE, VERMILION, INK, GRAY, PAPER = "#0072B2", "#D55E00", "#24292f", "#6e7781", "#ffffff"
+BLUE, INK, GRAY, PAPER = "#0072B2", "#24292f", "#6e7781", "#ffffff"
 #: Fill, outline and dashes of each kind of cell and window.
 STYLES = {
     ELEMENT: ("#dcebf5", "#8aa9bf", ""),
     PADDING: (PAPER, GRAY, ' stroke-dasharray="2 2"'),
-    SURPLUS: ("#fbe3d3", GRAY, ' stroke-dasharray="2 2"'),
     WINDOW: (BLUE, BLUE, ""),
-    DROPPED: (PAPER, VERMILION, ' stroke-dasharray="3 2"'),
 }
 FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
 
@@ -98,26 +95,25 @@ def _panel(body, picture, x, top):
         if row is None:
             body.append(label(edge, y + 13, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GRAY))
         else:
-            name = f"{across} {row.label}" if row.label == 0 else row.label
-            _window(body, row, at, edge, name if row.kept else "\N{MULTIPLICATION SIGN}", y)
+            _window(body, *row, at, edge, across, y)
         y += ROW
     return max(at.values()) + CELL, y
 
 
-def _window(body, row, at, edge, name, y):
-    _, color, dash = STYLES[row.mark]
-    body.append(label(edge, y + 13, name, anchor="end", fill=color))
-    covered = [x + CELL / 2 for position, x in at.items() if row.start <= position < row.stop]
+def _window(body, number, taps, at, edge, across, y):
+    name = number or f"{across} 0"
+    body.append(label(edge, y + 13, name, anchor="end", fill=BLUE))
+    covered = [x + CELL / 2 for position, x in at.items() if taps.start <= position < taps.stop]
     middle = f"{y + MARK / 2:g}"
     body.append(
-        f'<line x1="{covered[0]:g}" y1="{middle}" x2="{covered[-1]:g}" y2="{middle}" stroke="{color}" '
-        f'stroke-width="2.5"{dash}/>'
+        f'<line x1="{covered[0]:g}" y1="{middle}" x2="{covered[-1]:g}" y2="{middle}" stroke="{BLUE}" '
+        'stroke-width="2.5"/>'
     )
-    body += [_cell(x + 3, y, MARK, row.mark) for position, x in at.items() if position in row.taps]
+    body += [_cell(x + 3, y, MARK, WINDOW) for position, x in at.items() if position in taps]
 
 
 def _legend(body, pictures, y):
-    marks = {what: mark for picture in pictures for mark, what in picture.meanings()}
+    marks = {what: mark for picture in pictures for mark, what in picture.meanings().items()}
     x, right = float(MARGIN), 0.0
     for what, mark in marks.items():
         step = MARK + 8 + 7 * len(what) + 24
@@ -131,8 +127,7 @@ def _legend(body, pictures, y):
 
 def _described(heading, picture):
     name, kind = f"{heading}: " if heading else "", "input elements" if picture.transposed else "windows"
-    dropped = f", {picture.dropped} computed and dropped" if picture.dropped else ""
-    windows = f"{picture.out} {kind} of {picture.kernel} taps{dropped}"
+    windows = f"{picture.out} {kind} of {picture.kernel} taps"
     return f"{name}{picture.size} elements, {picture.ends}, {windows}"
 
 

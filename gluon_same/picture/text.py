@@ -2,7 +2,7 @@
 
 from typing import List
 
-from .windows import DROPPED, Windows
+from .windows import WINDOW, Windows
 
 LABEL, WIDTH = 6, 80  #: Columns before the first cell (more for large numbers), and in total.
 DOTS = "..."
@@ -32,16 +32,15 @@ def draw(windows: Windows) -> str:
         if row is None:
             lines.append(line(DOTS, []))
             continue
-        tap, join = row.mark[0], row.mark[1]
-        covered = [column for i, column in at.items() if row.start <= i < row.stop]
-        marks = [(covered[0], join * (covered[-1] - covered[0] + 1))]
-        marks += [(at[i], tap) for i in row.taps if i in at]
-        lines.append(line(row.label if row.kept else DROPPED[0], marks))
+        number, taps = row
+        covered = [column for i, column in at.items() if taps.start <= i < taps.stop]
+        marks = [(covered[0], WINDOW[1] * (covered[-1] - covered[0] + 1))]
+        marks += [(at[i], WINDOW[0]) for i in taps if i in at]
+        lines.append(line(number, marks))
     return "\n".join(lines)
 
 
 def legend(windows: Windows) -> List[str]:
-    """Explain the marks of cells and those of windows, in two lines."""
-    marks = windows.meanings()
-    parts = [[part for part in marks if len(part[0]) == length] for length in (1, len(DROPPED))]
-    return ["   ".join(f"{mark} {what}" for mark, what in part) for part in parts]
+    """Explain the marks of cells and that of windows, in two lines."""
+    *cells, window = (f"{mark} {what}" for mark, what in windows.meanings().items())
+    return ["   ".join(cells), window]

@@ -79,15 +79,13 @@ def test_demo_shows_each_layer_with_its_sizes(finished):
     ]
 
 
-def test_demo_compares_three_sizes_with_the_net_padded_by_hand(finished):
-    lines = finished[1]
+def test_demo_checks_three_sizes_and_times_stock_gluon(finished):
+    rows = [line.split() for line in finished[1]]
     for size, output in SIZES_SEEN.items():
-        at = next(i for i, line in enumerate(lines) if line.startswith(f"{size} to {output} "))
-        names = ("eager", "hybridized", "exported, loaded", "padded by hand")
-        for name, row in zip(names, lines[at + 1 :]):
-            assert row.startswith(name)
-            difference, milliseconds = row[len(name) :].split()
-            assert float(difference) <= demo.TOLERANCE and float(milliseconds) > 0
+        (row,) = (row for row in rows if row[:1] == [size])
+        assert row[1] == row[2] == output and row[3] != row[1]
+    (line,) = (line for line in finished[1] if line.startswith("Median time at 416x416: "))
+    assert all(float(number) > 0 for number in re.findall(r"([\d.]+) ms", line))
 
 
 def test_demo_fits_a_terminal_of_80_columns(finished):
@@ -102,7 +100,13 @@ def test_demo_takes_a_png(quick, tmp_path, capsys):
 
 
 def test_demo_fails_when_a_result_is_wrong(quick, monkeypatch, capsys):
-    monkeypatch.setattr(demo, "LOWEST", 1e3)  # padding that wins every maximum
+    monkeypatch.setattr(demo, "TOLERANCE", -1)
+    assert main(["demo"]) == 1
+    assert "Check FAILED" in capsys.readouterr().out
+
+
+def test_demo_fails_when_a_size_is_not_that_of_same(quick, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "build_net", demo.build_stock_net)
     assert main(["demo"]) == 1
     assert "Check FAILED" in capsys.readouterr().out
 

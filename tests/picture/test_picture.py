@@ -21,18 +21,17 @@ def drawn(picture):
     return [row for row in picture.rows() if row is not None]
 
 
-def test_the_pool_that_keeps_its_size_is_drawn_with_its_dropped_window():
-    assert explain(4, 2, operator=(1, 1)).text().splitlines() == [
-        "        0     3",
-        "      + o o o o .",
-        "    x x-x",
-        "    0   #=#",
-        "    1     #=#",
-        "    2       #=#",
-        "    3         #=#",
+def test_the_pool_that_keeps_its_size_is_drawn_with_its_padding():
+    assert explain(4, 2).text().splitlines() == [
+        "      0     3",
+        "      o o o o .",
+        "    0 #=#",
+        "    1   #=#",
+        "    2     #=#",
+        "    3       #=#",
         "",
-        "o element   . padding   + extra padding of the operator",
-        "#=# window   x-x window computed and dropped",
+        "o element   . padding",
+        "#=# window",
     ]
 
 
@@ -71,26 +70,9 @@ def test_windows_kept_are_those_of_the_formula(n, window, mode):
     k, s, d = window
     picture = explain(n, k, s, d, mode)
     before, _ = geometry.same_padding(n, k, s, d, mode)
-    assert picture.dropped == 0 and picture.count == picture.out == -(-n // s)
-    for row in drawn(picture):
-        assert row.kept and row.start == row.label * s - before
-        assert list(row.taps) == [row.start + i * d for i in range(k)]
-
-
-@given(sizes, windows, modes, ends, ends)
-def test_windows_marked_as_dropped_are_those_that_were_not_asked_for(n, window, mode, front, tail):
-    k, s, d = window
-    if n + front + tail < d * (k - 1) + 1:
-        with pytest.raises(ValueError, match="spans more"):
-            explain(n, k, s, d, mode, operator=(front, tail))
-        return
-    picture = explain(n, k, s, d, mode, operator=(front, tail))
-    before, _ = geometry.same_padding(n, k, s, d, mode)
-    wanted = {i * s - before for i in range(-(-n // s))}
-    starts = [i * s - front for i in range((n + front + tail - d * (k - 1) - 1) // s + 1)]
-    assert picture.count == len(starts)
-    assert picture.dropped == sum(start not in wanted for start in starts)
-    assert all(row.kept == (row.start in wanted) for row in drawn(picture))
+    assert picture.out == -(-n // s)
+    for number, taps in drawn(picture):
+        assert list(taps) == [number * s - before + i * d for i in range(k)]
 
 
 @given(st.integers(1, 10**6), windows, ends, ends)
@@ -106,7 +88,7 @@ def test_windows_of_a_transposed_convolution_cover_what_is_cut_off(n, window):
     picture = explain(n, k, s, d, transposed=True)
     assert picture.size == n * s
     span = d * (k - 1) + 1
-    assert drawn(picture)[0].start == -picture.before
+    assert drawn(picture)[0][1].start == -picture.before
     assert (n - 1) * s - picture.before + span <= picture.size + picture.after
 
 
@@ -132,17 +114,14 @@ def test_repr_is_the_text_and_a_notebook_shows_the_figure():
 
 
 def test_a_figure_is_xml_with_a_title_a_description_and_each_window():
-    picture = explain(13, 2, operator=(1, 1))
+    picture = explain(13, 2)
     root = ElementTree.fromstring(draw([("height & width", picture)], "2 < 3"))
     assert root.get("role") == "img"
     assert root.find(SVG + "title").text == "2 < 3"
     told = root.find(SVG + "desc").text
-    assert told == (
-        "height & width: 13 elements, 0 of padding before, 1 after, 13 windows of 2 taps, 1 computed "
-        "and dropped"
-    )
+    assert told == "height & width: 13 elements, 0 of padding before, 1 after, 13 windows of 2 taps"
     texts = [text.text for text in root.iter(SVG + "text")]
-    assert {"2 < 3", "height & width", "0", "12", "\u00d7", "window computed and dropped"} <= set(texts)
+    assert {"2 < 3", "height & width", "0", "12", "output 0", "window"} <= set(texts)
     assert len(root.findall(SVG + "line")) == len(drawn(picture)) == 8
 
 
@@ -163,8 +142,6 @@ def test_nothing_is_drawn_outside_a_figure(n, window, mode):
         (dict(mode=5), "mode=5 is unknown"),
         (dict(mode=(0.5, 1)), "mode=.0.5, 1. is unknown"),
         (dict(mode=("a", "b")), "mode=.'a', 'b'. is unknown"),
-        (dict(operator=1), "operator=1 is not a pair"),
-        (dict(operator=(1, 1), transposed=True), "operator=.1, 1. is not a pair .*transposed=True"),
         (dict(mode=(9, 9), transposed=True), "cuts off the whole output"),
     ],
 )
