@@ -7,7 +7,6 @@ times it against stock Gluon. Downloads nothing, and takes a few seconds.
 import argparse
 import functools
 import os
-import statistics
 import timeit
 
 import mxnet as mx
@@ -91,15 +90,11 @@ def run(args: argparse.Namespace) -> int:
         close = ours.shape[2:] == same and abs(ours - expected).max() <= TOLERANCE * abs(expected).max()
         passed = passed and bool(close)
         _say(f"{_by(x.shape[2:]):<16}{_by(same):<10}{_by(ours.shape[2:]):<14}{_by(theirs.shape[2:])}")
-    ours, theirs = (_milliseconds(each, pictures[0]) for each in nets)
-    _say(f"\nMedian time at {SIZES[0]}x{SIZES[0]}: {ours:.1f} ms; stock Gluon: {theirs:.1f} ms")
+    calls = [lambda each=each: each(pictures[0]).wait_to_read() for each in nets]
+    ours, theirs = (1000 / ROUNDS * timeit.timeit(call, number=ROUNDS) for call in calls)
+    _say(f"\nTime at {SIZES[0]}x{SIZES[0]}: {ours:.1f} ms; stock Gluon: {theirs:.1f} ms")
     _say(f"\nCheck {'passed' if passed else 'FAILED'}: sizes of SAME, and the results of the eager net")
     return int(not passed)
-
-
-def _milliseconds(net, x):
-    seconds = timeit.repeat(lambda: net(x).wait_to_read(), number=1, repeat=ROUNDS)
-    return 1000 * statistics.median(seconds)
 
 
 def _by(sizes):

@@ -114,15 +114,11 @@ def _window(body, number, taps, at, edge, across, y):
 
 def _legend(body, pictures, y):
     marks = {what: mark for picture in pictures for mark, what in picture.meanings().items()}
-    x, right = float(MARGIN), 0.0
+    x = float(MARGIN)
     for what, mark in marks.items():
-        step = MARK + 8 + 7 * len(what) + 24
-        if x + step > 780 and x > MARGIN:
-            x, y = MARGIN, y + 24
         body += [_cell(x, y, MARK, mark), label(x + MARK + 8, y + 13, what)]
-        x += step
-        right = max(right, x - 24)
-    return right, y + MARK + 2
+        x += MARK + 8 + 7 * len(what) + 24
+    return x - 24, y + MARK + 2
 
 
 def _described(heading, picture):
