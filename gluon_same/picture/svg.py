@@ -13,11 +13,11 @@ MARK = CELL - 6  #: Side of a tap, and of a mark in the legend.
 FONT_SIZE, HEADING_SIZE, TITLE_SIZE = 14, 15, 17
 
 BLUE, INK, GRAY, PAPER = "#0072B2", "#24292f", "#6e7781", "#ffffff"
-#: Fill, outline and dashes of each kind of cell and window.
+#: Fill and outline of each kind of cell, and of a window's taps.
 STYLES = {
-    ELEMENT: ("#dcebf5", "#8aa9bf", ""),
-    PADDING: (PAPER, GRAY, ' stroke-dasharray="2 2"'),
-    WINDOW: (BLUE, BLUE, ""),
+    ELEMENT: 'fill="#dcebf5" stroke="#8aa9bf"',
+    PADDING: f'fill="{PAPER}" stroke="{GRAY}" stroke-dasharray="2 2"',
+    WINDOW: f'fill="{BLUE}" stroke="{BLUE}"',
 }
 FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
 
@@ -128,10 +128,8 @@ def _described(heading, picture):
 
 
 def _cell(x, y, side, mark):
-    fill, stroke, dash = STYLES[mark]
     return (
-        f'<rect x="{x + 0.5:g}" y="{y + 0.5:g}" width="{side - 1}" height="{side - 1}" '
-        f'fill="{fill}" stroke="{stroke}"{dash}/>'
+        f'<rect x="{x + 0.5:g}" y="{y + 0.5:g}" width="{side - 1}" height="{side - 1}" {STYLES[mark]}/>'
     )
 
 

@@ -99,22 +99,8 @@ def test_demo_takes_a_png(quick, tmp_path, capsys):
     assert "tiny.png, 3x2" in capsys.readouterr().out
 
 
-def test_demo_fails_when_a_result_is_wrong(quick, monkeypatch, capsys):
-    monkeypatch.setattr(demo, "TOLERANCE", -1)
-    assert main(["demo"]) == 1
-    assert "Check FAILED" in capsys.readouterr().out
-
-
 def test_demo_fails_when_a_size_is_not_that_of_same(quick, monkeypatch, capsys):
     monkeypatch.setattr(demo, "build_net", demo.build_stock_net)
-    assert main(["demo"]) == 1
-    assert "Check FAILED" in capsys.readouterr().out
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_demo_fails_when_a_result_is_not_a_number(quick, monkeypatch, capsys):
-    picture = demo._picture
-    monkeypatch.setattr(demo, "_picture", lambda *args: picture(*args) * float("nan"))
     assert main(["demo"]) == 1
     assert "Check FAILED" in capsys.readouterr().out
 
