@@ -15,6 +15,7 @@ from mxnet.gluon import nn as stock
 from .. import __version__, nn, summary
 from ..geometry import ceil_div
 from ..model_zoo import darknet, tiny_darknet
+from ..tables import by_axis
 from .images import muted, read_image  # noqa: F401  the notebooks mute MXNet, too
 
 PHOTO = os.path.join(os.path.dirname(__file__), os.pardir, "data", "astronaut.jpg")
@@ -76,9 +77,8 @@ def run(args: argparse.Namespace) -> int:
     nets = build_net(), build_stock_net()
     for each in nets:
         each.initialize(mx.init.Xavier())
-    _say(summary(nets[0], pictures[0].shape))
-    for each in nets:
         each.hybridize()
+    _say(summary(nets[0], pictures[0].shape))
     passed = True
     _say(f"\n{'hybridized, at':<16}{'SAME':<10}{'gluon_same':<14}{'stock Gluon'}")
     for x in pictures:
@@ -86,16 +86,12 @@ def run(args: argparse.Namespace) -> int:
         same = tuple(ceil_div(n, darknet.STRIDE) for n in sizes)
         ours, theirs = (each(x).shape[2:] for each in nets)
         passed = passed and ours == same
-        _say(f"{_by(sizes):<16}{_by(same):<10}{_by(ours):<14}{_by(theirs)}")
+        _say(f"{by_axis(sizes):<16}{by_axis(same):<10}{by_axis(ours):<14}{by_axis(theirs)}")
     calls = [lambda each=each: each(pictures[0]).wait_to_read() for each in nets]
     ours, theirs = (1000 * min(timeit.repeat(call, number=1, repeat=ROUNDS)) for call in calls)
     _say(f"\nTime at {SIZES[0]}x{SIZES[0]}: {ours:.1f} ms; stock Gluon: {theirs:.1f} ms")
     _say(f"\nCheck {'passed' if passed else 'FAILED'}: one net gives SAME's size at each input size")
     return int(not passed)
-
-
-def _by(sizes):
-    return "x".join(map(str, sizes))
 
 
 def _picture(image, size):

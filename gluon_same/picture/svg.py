@@ -50,10 +50,8 @@ def draw(
     body: List[str] = []
     width, y = 0.0, MARGIN
     if title:
-        y += 18
-        body.append(label(MARGIN, y, title, size=TITLE_SIZE, weight="600"))
-        width = 10.2 * len(title)
-        y += 8
+        body.append(label(MARGIN, y + 18, title, size=TITLE_SIZE, weight="600"))
+        width, y = 10.2 * len(title), y + 26
     x, top, bottom = 0.0, y, y
     for heading, picture in panels:
         y = top if beside else bottom
@@ -95,14 +93,14 @@ def _panel(body, picture, x, top):
         if row is None:
             body.append(label(edge, y + 13, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GRAY))
         else:
-            _window(body, *row, at, edge, across, y)
+            _window(body, row, at, edge, across, y)
         y += ROW
     return max(at.values()) + CELL, y
 
 
-def _window(body, number, taps, at, edge, across, y):
-    name = number or f"{across} 0"
-    body.append(label(edge, y + 13, name, anchor="end", fill=BLUE))
+def _window(body, row, at, edge, across, y):
+    number, taps = row
+    body.append(label(edge, y + 13, number or f"{across} 0", anchor="end", fill=BLUE))
     covered = [x + CELL / 2 for position, x in at.items() if taps.start <= position < taps.stop]
     middle = f"{y + MARK / 2:g}"
     body.append(

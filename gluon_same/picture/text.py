@@ -36,6 +36,6 @@ def draw(windows: Windows, legend: bool) -> str:
         marks += [(at[i], WINDOW[0]) for i in taps if i in at]
         lines.append(line(number, marks))
     if legend:
-        *cells, window = (f"{mark} {what}" for mark, what in windows.meanings().items())
-        lines += ["", "   ".join(cells), window]
+        *first, last = (f"{mark} {what}" for mark, what in windows.meanings().items())
+        lines += ["", "   ".join(first), last]
     return "\n".join(lines)
