@@ -180,31 +180,30 @@ def _base(cls):
     return next((base for base in cls.__mro__ if base in _OURS), None)
 
 
-def _differs(block):
-    """Return whether a block has windows that differ from those of SAME at some input size."""
+def _operators(block):
+    """Return the arguments and windows of a layer's operator, or of each operator of a fixed graph.
+
+    The windows are None if the operator pads by itself.
+    """
     if isinstance(block, SymbolBlock):
-        return not all(map(pads_as_same, _windows_in(block)))
+        nodes = map(of_node, Graph(block._cached_graph[1]).nodes())
+        return [(known, None) for known in nodes if known is not None]
     known = operator_arguments(block)
     if _base(type(block)) is None or known.get("global_pool"):
-        return False
-    return not pads_as_same(known, _windows(block))
+        return []
+    layer = windowed(block)
+    return [(known, None if layer is None else layer._windows)]
+
+
+def _differs(block):
+    """Return whether a block has windows that differ from those of SAME at some input size."""
+    return not all(pads_as_same(*each) for each in _operators(block))
 
 
 def _is_meant(block):
-    if isinstance(block, SymbolBlock):
-        return any(meant_as_same(known) and not pads_as_same(known) for known in _windows_in(block))
     # The author of a word or of pairs could have chosen SAME, so these stay.
-    return _windows(block) is None and meant_as_same(operator_arguments(block))
-
-
-def _windows(block):
-    layer = windowed(block)
-    return None if layer is None else layer._windows
-
-
-def _windows_in(block):
-    nodes = Graph(block._cached_graph[1]).nodes()
-    return [known for known in map(of_node, nodes) if known is not None]
+    numbers = [known for known, windows in _operators(block) if windows is None]
+    return any(meant_as_same(known) and not pads_as_same(known) for known in numbers)
 
 
 def _is_chosen(path, block, predicate):
@@ -256,7 +255,7 @@ def _layer(path, block):
     if isinstance(block, SymbolBlock):
         return Layer(path, "SymbolBlock", "", "a graph", "a graph")
     window, padding = _window(block)
-    known = operator_arguments(block)
-    if counts_padding(known, _windows(block) or windows_in(known)):
+    ((known, windows),) = _operators(block)
+    if counts_padding(known, windows or windows_in(known)):
         padding += ", counted"
     return Layer(path, type(block).__name__, window, padding, padding)

@@ -6,7 +6,7 @@ from mxnet.gluon import Block
 
 from .arguments import shape_of
 from .nn.base import operator_arguments, windowed
-from .tables import aligned
+from .tables import aligned, by_axis
 from .trace import Trace
 
 __all__ = ["summary"]
@@ -167,7 +167,7 @@ def _window(block: Block) -> Tuple[str, str]:
         return "", ""
     if known.get("global_pool"):
         return "global", ""
-    window = f"{_by_axis(known['kernel'])}/{_short(known['stride'])}"
+    window = f"{by_axis(known['kernel'])}/{_short(known['stride'])}"
     if max(known.get("dilate", (1,))) > 1:
         window += f" d{_short(known['dilate'])}"
     layer = windowed(block)
@@ -181,17 +181,13 @@ def _window(block: Block) -> Tuple[str, str]:
     return window, str(padding)
 
 
-def _by_axis(values):
-    return "x".join(map(str, values))
-
-
 def _short(values):
-    return str(values[0]) if len(set(values)) == 1 else _by_axis(values)
+    return str(values[0]) if len(set(values)) == 1 else by_axis(values)
 
 
 def _cells(row):
     sizes = [
-        ", ".join(_by_axis("?" if n is None else n for n in shape[1:]) or "-" for shape in shapes)
+        ", ".join(by_axis("?" if n is None else n for n in shape[1:]) or "-" for shape in shapes)
         for shapes in (row.input_shapes, row.output_shapes)
     ]
     count = f"{row.params:,}" + (f" (+{row.shared:,} shared)" if row.shared else "")

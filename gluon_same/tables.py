@@ -1,6 +1,6 @@
-"""Text in columns."""
+"""Text in columns, and sizes as text."""
 
-from typing import Collection, List, Sequence
+from typing import Any, Collection, Iterable, List, Sequence
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> List[str]:
@@ -12,3 +12,8 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> List[
         texts = [t.rjust(w) if at in right else t.ljust(w) for at, (t, w) in enumerate(cells)]
         lines.append("  ".join(texts).rstrip())
     return lines
+
+
+def by_axis(values: Iterable[Any]) -> str:
+    """Return one number for each axis as text: 3x3."""
+    return "x".join(map(str, values))

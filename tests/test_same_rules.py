@@ -54,7 +54,7 @@ def test_averages_that_count_the_padding_are_not_those_of_same():
 
 @pytest.mark.parametrize("padding, same", [("same", True), ("same_lower", False), ("valid", False)])
 def test_words(padding, same):
-    assert pads_as_same(known(4, 2, 0), padding) == same
+    assert pads_as_same(known(4, 2, 0), (Window(4, 2, padding),)) == same
 
 
 def test_arguments_of_nodes_have_the_defaults_of_operators():

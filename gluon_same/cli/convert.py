@@ -64,7 +64,6 @@ def run(args: argparse.Namespace) -> int:
     ImportError, OSError, ValueError
         If the model cannot be read or converted.
     """
-    _check(args)
     with Progress() as progress:
         lines = _convert(args, progress)
     print(*lines, sep="\n")
@@ -73,6 +72,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
     """Write the files, and return the lines of the answer."""
+    options = ("batch", "dtype", "data", "portable", "no_tune")
+    alone = [name for name in options if getattr(args, name) not in (None, False)]
+    if alone and not args.deploy:
+        raise ValueError(f"--{alone[0].replace('_', '-')} is for a deployed graph: give --deploy, too")
     data = args.data and _samples(args.data)
     progress("reading the model")
     with warnings.catch_warnings(record=True) as noted:
@@ -110,7 +113,7 @@ def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
         progress("deploying it")
         deployed = deploy(
             net,
-            *[(args.batch or 1, *shape[1:]) for shape in shapes],
+            *[(1 if args.batch is None else args.batch, *shape[1:]) for shape in shapes],
             dtype=args.dtype or "float32",
             data=data and [data],
             tune=not args.no_tune,
@@ -120,18 +123,6 @@ def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
         lines.append(str(deployed.report))
         lines += [f"{path}-deployed-symbol.json", f"{path}-deployed-0000.params"]
     return lines
-
-
-def _check(args):
-    """Reject options that only a deployed graph has."""
-    options = ("batch", "dtype", "data", "portable", "no_tune")
-    alone = [name for name in options if getattr(args, name) not in (None, False)]
-    if alone and not args.deploy:
-        raise ValueError(f"--{alone[0].replace('_', '-')} is for a deployed graph: give --deploy, too")
-    if args.batch is not None and args.batch < 1:
-        raise ValueError(f"--batch {args.batch} is out of range: give 1 or more")
-    if args.dtype == "int8" and args.data is None:
-        raise ValueError("--dtype int8 requires samples of the model's inputs: give --data FILE, too")
 
 
 def _samples(path):

@@ -2,7 +2,6 @@
 
 from typing import Any, Dict, NamedTuple, Sequence
 
-from ..geometry import ceil_div
 from ..picture.explain import Picture, explain
 
 
@@ -34,27 +33,32 @@ def lines(layer: Layer) -> Dict[str, str]:
     stock Gluon: pad x by [(0, 1), (0, 1)] of -inf first, then padding=0
     """
     found = (_transposed if layer.op == "transpose" else _padded)(layer)
-    if max(a.stride for a in layer.axes) > 1 and max(a.dilation for a in layer.axes) > 1:
-        found["Keras"] = "none: its layers do not support strides together with dilation"
     counts = layer.average and not isinstance(layer.mode, str)
     ours = f"padding={layer.mode!r}{', count_include_pad=False' if counts else ''}"
-    return {"gluon_same": ours, **found}
+    strided, dilated = (max(getattr(a, n) for a in layer.axes) > 1 for n in ("stride", "dilation"))
+    short = layer.average and len(layer.axes) == 3 and any(a.in_size < a.kernel for a in layer.axes)
+    limits = {
+        "Keras": (strided and dilated, "its layers do not support strides together with dilation"),
+        "PyTorch": (short, "its average pooling needs axes as long as the kernel"),
+    }
+    missing = {name: f"none: {why}" for name, (exceeded, why) in limits.items() if exceeded}
+    return {"gluon_same": ours, **found, **missing}
 
 
 def _padded(layer):
     """Return the lines for a convolution or pooling: own padding, or explicit padding before it."""
     axes, pool, ndim = layer.axes, layer.op == "pool", len(layer.axes)
-    pads = [(a.before, a.after) for a in axes]
+    pads, before = [(a.before, a.after) for a in axes], [a.before for a in axes]
     word = "same" if _is_same(layer) else "" if any(map(any, pads)) else "valid"
-    # No pooling of PyTorch accepts a padding of more than half the window, and avg_pool3d rejects an
-    # axis that is shorter than the window, however it is padded.
-    strict = pool and any(2 * a.before > a.kernel for a in axes)
-    strict |= layer.average and ndim == 3 and any(a.in_size < a.kernel for a in axes)
+    own = ""  # the arguments for padding both ends alike, if that gives the same windows
+    if all((a.in_size + 2 * a.before - a.span) // a.stride + 1 == a.out for a in axes):
+        counts = layer.average and any(before)
+        own = f"padding={_compact(before)}{', count_include_pad=False' * counts}"
+    torch = "" if pool and any(2 * a.before > a.kernel for a in axes) else own  # it rejects these
+    if not own and not pool and word == "same" and all(a.stride == 1 for a in axes):
+        torch = "padding='same'"
     # The gradients of MXNet's 3-D convolution can be wrong if it pads a strided depth itself.
     deep = not pool and ndim == 3 and axes[0].stride > 1 and axes[0].before
-    torch = symmetric = _symmetric(layer)
-    if not symmetric and not pool and word == "same" and all(a.stride == 1 for a in axes):
-        torch = "padding='same'"
 
     def line(own, none="padding=0"):
         first = f"pad x by {pads}{' of -inf' * pool} first, then {none}"
@@ -65,31 +69,9 @@ def _padded(layer):
         "Keras": line(keras and f"padding={keras!r}", "padding='valid'"),
         "TensorFlow": line(word and f"padding={word.upper()!r}", "padding='VALID'"),
         "ONNX": f"pads={_ends(pads)}",
-        "PyTorch": line("" if strict else torch),
-        "stock Gluon": line("" if deep else symmetric),
+        "PyTorch": line(torch),
+        "stock Gluon": line("" if deep else own),
     }
-
-
-def _symmetric(layer):
-    """Return the arguments for padding both ends of each axis alike, or '' if that is another layer.
-
-    Rounding up (``ceil_mode``) adds a pooling's last window. PyTorch drops it if it starts beyond the
-    input.
-    """
-    padding = [a.before for a in layer.axes]
-    for up in (False, True) if layer.op == "pool" else (False,):
-        if all(_fits(a, up) for a in layer.axes):
-            counts = ", count_include_pad=False" if layer.average and (up or any(padding)) else ""
-            return f"padding={_compact(padding)}{', ceil_mode=True' * up}{counts}"
-    return ""
-
-
-def _fits(a, up):
-    reach = a.in_size + 2 * a.before - a.span
-    if not up:
-        return reach // a.stride + 1 == a.out
-    last = (a.out - 1) * a.stride
-    return reach >= 0 and ceil_div(reach, a.stride) * a.stride == last < a.in_size + a.before
 
 
 def _transposed(layer):

@@ -45,8 +45,7 @@ class Picture(Windows):
         -------
         str
         """
-        drawn = text.draw(self)
-        return "\n".join([drawn, "", *text.legend(self)]) if legend else drawn
+        return text.draw(self, legend)
 
     def __str__(self) -> str:
         return self.text()

@@ -13,11 +13,11 @@ MARK = CELL - 6  #: Side of a tap, and of a mark in the legend.
 FONT_SIZE, HEADING_SIZE, TITLE_SIZE = 14, 15, 17
 
 BLUE, INK, GRAY, PAPER = "#0072B2", "#24292f", "#6e7781", "#ffffff"
-#: Fill, outline and dashes of each kind of cell and window.
+#: Fill and outline of each kind of cell, and of a window's taps.
 STYLES = {
-    ELEMENT: ("#dcebf5", "#8aa9bf", ""),
-    PADDING: (PAPER, GRAY, ' stroke-dasharray="2 2"'),
-    WINDOW: (BLUE, BLUE, ""),
+    ELEMENT: 'fill="#dcebf5" stroke="#8aa9bf"',
+    PADDING: f'fill="{PAPER}" stroke="{GRAY}" stroke-dasharray="2 2"',
+    WINDOW: f'fill="{BLUE}" stroke="{BLUE}"',
 }
 FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"
 
@@ -50,10 +50,8 @@ def draw(
     body: List[str] = []
     width, y = 0.0, MARGIN
     if title:
-        y += 18
-        body.append(label(MARGIN, y, title, size=TITLE_SIZE, weight="600"))
-        width = 10.2 * len(title)
-        y += 8
+        body.append(label(MARGIN, y + 18, title, size=TITLE_SIZE, weight="600"))
+        width, y = 10.2 * len(title), y + 26
     x, top, bottom = 0.0, y, y
     for heading, picture in panels:
         y = top if beside else bottom
@@ -95,14 +93,14 @@ def _panel(body, picture, x, top):
         if row is None:
             body.append(label(edge, y + 13, "\N{VERTICAL ELLIPSIS}", anchor="end", fill=GRAY))
         else:
-            _window(body, *row, at, edge, across, y)
+            _window(body, row, at, edge, across, y)
         y += ROW
     return max(at.values()) + CELL, y
 
 
-def _window(body, number, taps, at, edge, across, y):
-    name = number or f"{across} 0"
-    body.append(label(edge, y + 13, name, anchor="end", fill=BLUE))
+def _window(body, row, at, edge, across, y):
+    number, taps = row
+    body.append(label(edge, y + 13, number or f"{across} 0", anchor="end", fill=BLUE))
     covered = [x + CELL / 2 for position, x in at.items() if taps.start <= position < taps.stop]
     middle = f"{y + MARK / 2:g}"
     body.append(
@@ -114,15 +112,11 @@ def _window(body, number, taps, at, edge, across, y):
 
 def _legend(body, pictures, y):
     marks = {what: mark for picture in pictures for mark, what in picture.meanings().items()}
-    x, right = float(MARGIN), 0.0
+    x = float(MARGIN)
     for what, mark in marks.items():
-        step = MARK + 8 + 7 * len(what) + 24
-        if x + step > 780 and x > MARGIN:
-            x, y = MARGIN, y + 24
         body += [_cell(x, y, MARK, mark), label(x + MARK + 8, y + 13, what)]
-        x += step
-        right = max(right, x - 24)
-    return right, y + MARK + 2
+        x += MARK + 8 + 7 * len(what) + 24
+    return x - 24, y + MARK + 2
 
 
 def _described(heading, picture):
@@ -132,10 +126,8 @@ def _described(heading, picture):
 
 
 def _cell(x, y, side, mark):
-    fill, stroke, dash = STYLES[mark]
     return (
-        f'<rect x="{x + 0.5:g}" y="{y + 0.5:g}" width="{side - 1}" height="{side - 1}" '
-        f'fill="{fill}" stroke="{stroke}"{dash}/>'
+        f'<rect x="{x + 0.5:g}" y="{y + 0.5:g}" width="{side - 1}" height="{side - 1}" {STYLES[mark]}/>'
     )
 
 

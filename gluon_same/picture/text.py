@@ -1,15 +1,13 @@
 """Windows over one axis, drawn in text."""
 
-from typing import List
-
 from .windows import WINDOW, Windows
 
 LABEL, WIDTH = 6, 80  #: Columns before the first cell (more for large numbers), and in total.
 DOTS = "..."
 
 
-def draw(windows: Windows) -> str:
-    """Draw windows in ASCII, at most 80 columns wide."""
+def draw(windows: Windows, legend: bool) -> str:
+    """Draw windows in ASCII, at most 80 columns wide, with or without what the marks mean."""
     margin = max(LABEL, len(str(windows.out)) + 1)
     # A cell takes two columns. The second one contains the line that joins the taps of a window.
     at, middle = windows.places(2, len(DOTS) + 4)
@@ -37,10 +35,7 @@ def draw(windows: Windows) -> str:
         marks = [(covered[0], WINDOW[1] * (covered[-1] - covered[0] + 1))]
         marks += [(at[i], WINDOW[0]) for i in taps if i in at]
         lines.append(line(number, marks))
+    if legend:
+        *first, last = (f"{mark} {what}" for mark, what in windows.meanings().items())
+        lines += ["", "   ".join(first), last]
     return "\n".join(lines)
-
-
-def legend(windows: Windows) -> List[str]:
-    """Explain the marks of cells and that of windows, in two lines."""
-    *cells, window = (f"{mark} {what}" for mark, what in windows.meanings().items())
-    return ["   ".join(cells), window]

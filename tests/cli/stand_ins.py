@@ -14,15 +14,6 @@ def axes(value, ndim):
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * ndim
 
 
-def up(size, pad, kernel, stride):
-    """Return what ceil_mode adds at the end. PyTorch drops a window that starts beyond the input."""
-    reach = size + 2 * pad - kernel
-    count = -(-reach // stride) + 1
-    if (count - 1) * stride >= size + pad:
-        count -= 1
-    return max((count - 1) * stride - reach, 0)
-
-
 def torch_of(weight):
     """Return ``nn``, ``F`` and ``torch``, whose convolutions have the given weight."""
 
@@ -58,16 +49,13 @@ def torch_of(weight):
         return make
 
     def pool(ndim, kind):
-        def make(kernel, stride, padding=0, ceil_mode=False, count_include_pad=True):
+        def make(kernel, stride, padding=0, count_include_pad=True):
             kernel, stride, padding = (axes(v, ndim) for v in (kernel, stride, padding))
             assert all(2 * p <= k for p, k in zip(padding, kernel))
 
             def layer(x):
                 assert kind == "max" or not any(padding) or not count_include_pad
-                sizes = zip(x.shape[2:], padding, kernel, stride)
-                more = [up(*axis) if ceil_mode else 0 for axis in sizes]
-                pads = [(p, p + m) for p, m in zip(padding, more)]
-                return reference.pooling(x, kernel, stride, pads, kind)
+                return reference.pooling(x, kernel, stride, [(p, p) for p in padding], kind)
 
             return layer
 

@@ -167,8 +167,8 @@ def test_a_graph_is_deployed_in_int8(path, tmp_path, capsys, ending):
         (["--deploy"], "--deploy is for one input size, and the model accepts many: give --size HxW"),
         (["--portable"], "--portable is for a deployed graph: give --deploy, too"),
         (["--no-tune"], "--no-tune is for a deployed graph: give --deploy, too"),
-        (["--deploy", "--size", "8", "--batch", "0"], "--batch 0 is out of range: give 1 or more"),
-        (["--deploy", "--size", "8", "--dtype", "int8"], "--dtype int8 requires samples"),
+        (["--deploy", "--size", "8", "--batch", "0"], "=0 is out of range"),
+        (["--deploy", "--size", "8", "--dtype", "int8"], "dtype='int8' requires data"),
         (["--deploy", "--size", "8", "--data", "none.npy"], "none.npy"),
     ],
 )

@@ -84,7 +84,7 @@ def test_demo_checks_three_sizes_and_times_stock_gluon(finished):
     for size, output in SIZES_SEEN.items():
         (row,) = (row for row in rows if row[:1] == [size])
         assert row[1] == row[2] == output and row[3] != row[1]
-    (line,) = (line for line in finished[1] if line.startswith("Median time at 416x416: "))
+    (line,) = (line for line in finished[1] if line.startswith("Time at 416x416: "))
     assert all(float(number) > 0 for number in re.findall(r"([\d.]+) ms", line))
 
 
@@ -99,22 +99,8 @@ def test_demo_takes_a_png(quick, tmp_path, capsys):
     assert "tiny.png, 3x2" in capsys.readouterr().out
 
 
-def test_demo_fails_when_a_result_is_wrong(quick, monkeypatch, capsys):
-    monkeypatch.setattr(demo, "TOLERANCE", -1)
-    assert main(["demo"]) == 1
-    assert "Check FAILED" in capsys.readouterr().out
-
-
 def test_demo_fails_when_a_size_is_not_that_of_same(quick, monkeypatch, capsys):
     monkeypatch.setattr(demo, "build_net", demo.build_stock_net)
-    assert main(["demo"]) == 1
-    assert "Check FAILED" in capsys.readouterr().out
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_demo_fails_when_a_result_is_not_a_number(quick, monkeypatch, capsys):
-    picture = demo._picture
-    monkeypatch.setattr(demo, "_picture", lambda *args: picture(*args) * float("nan"))
     assert main(["demo"]) == 1
     assert "Check FAILED" in capsys.readouterr().out
 

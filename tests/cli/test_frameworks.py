@@ -230,11 +230,6 @@ def run_onnx(layer, x, weight, **attributes):
     return session.run(None, feeds)[0]
 
 
-def test_a_pooling_that_rounds_up_needs_no_other_padding():
-    layer = layer_of("pool", "same", False, (112, 112), (3, 3), (2, 2), (1, 1))
-    assert lines(layer)["stock Gluon"] == lines(layer)["PyTorch"] == "padding=0, ceil_mode=True"
-
-
 def test_a_strided_3d_convolution_of_stock_gluon_does_not_pad_its_depth_itself():
     layer = layer_of("conv", ((1, 1),) * 3, False, (5, 5, 5), (3, 3, 3), (2, 1, 1), (1, 1, 1))
     assert lines(layer)["stock Gluon"].startswith("pad x by [(1, 1),")

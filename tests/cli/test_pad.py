@@ -124,7 +124,12 @@ def test_axes_that_differ_are_drawn_each(capsys):
         ("--size 9 --kernel 3", "stock Gluon", "padding=1"),
         ("--size 9 --kernel 2", "stock Gluon", "pad x by [(0, 1)] first, then padding=0"),
         ("--size 9x9 --kernel 4 --mode valid", "TensorFlow", "padding='VALID'"),
-        ("--size 112x112 --kernel 3 --stride 2 --op pool", "stock Gluon", "padding=0, ceil_mode=True"),
+        (
+            "--size 112x112 --kernel 3 --stride 2 --op pool",
+            "stock Gluon",
+            "pad x by [(0, 1), (0, 1)] of -inf first",
+        ),
+        ("--size 2x9x9 --kernel 3 --op pool --average", "PyTorch", "none: its average pooling"),
         (
             "--size 10 --kernel 4 --mode same_lower",
             "TensorFlow",
