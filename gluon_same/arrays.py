@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from operator import methodcaller
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
@@ -56,8 +57,10 @@ def check_kinds(data: Any, *others: Any, names: Sequence[str] = ("data", "weight
 def classic(data: Any, *others: Any) -> Tuple:
     """Return data, weight and bias in classic mode, and a function that restores the mode of data."""
     check_kinds(data, *others)
-    restore = _to_numpy if _is_numpy(data) else _as_it_is
-    return (*(x.as_nd_ndarray() if _is_numpy(x) else x for x in (data, *others)), restore)
+    # The module name identifies both arrays and symbols of NumPy mode, from MXNet 1.6 on.
+    numpy = type(data).__module__.startswith(("mxnet.numpy", "mxnet.symbol.numpy"))
+    restore = methodcaller("as_np_ndarray" if numpy else "as_nd_ndarray")
+    return (*(x if x is None else x.as_nd_ndarray() for x in (data, *others)), restore)
 
 
 def data_shape(
@@ -145,19 +148,6 @@ def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
         else:
             merged = [*merged, 0]
     return mx.sym.reshape(x, shape=merged)
-
-
-def _is_numpy(x):
-    # The module name identifies both arrays and symbols of NumPy mode, from MXNet 1.6 on.
-    return type(x).__module__.startswith(("mxnet.numpy", "mxnet.symbol.numpy"))
-
-
-def _to_numpy(x):
-    return x.as_np_ndarray()
-
-
-def _as_it_is(x):
-    return x
 
 
 def in_thread(function: Callable[..., Any], *args: Any) -> Any:

@@ -66,12 +66,7 @@ class Trace:
         If the net cannot be traced, or if the shapes do not match the net.
     """
 
-    def __init__(
-        self,
-        net: Block,
-        shapes: Sequence[Shape],
-        sized: bool = True,
-    ):
+    def __init__(self, net: Block, shapes: Sequence[Shape], sized: bool = True):
         self.net, self.blocks = net, blocks_of(net)
         names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
         self.shapes = dict(zip(names, shapes))
@@ -196,7 +191,6 @@ class Trace:
 def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
     """Record the calls of blocks in a trace. Layers with windows receive their sizes in turn."""
     waiting: List[Call] = []
-    layers = list(filter(None, map(windowed, trace.blocks)))
 
     def enter(block, args):
         inputs, layer = flat(args), windowed(block)
@@ -220,7 +214,7 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
         for block in trace.blocks:
             stack.callback(block.register_forward_pre_hook(enter).detach)
             stack.callback(block.register_forward_hook(leave).detach)
-        for layer in layers:
+        for layer in filter(None, map(windowed, trace.blocks)):
             stack.callback(layer.__dict__.update, _in_shape=None)
         yield
 
