@@ -93,10 +93,8 @@ def convolution(
     call["num_filter"], call["num_group"] = arguments.groups(num_filter, num_group)
     if F is mx.nd:
         arguments.check_convolved(data, layout, call["num_group"], weight.dtype)
-        inner = shape[layout.index("C")] // call["num_group"]
-        arguments.check_weights(
-            weight, bias, layout, {"N": num_filter, "C": inner}, call["kernel"], num_filter
-        )
+        axes = {"N": num_filter, "C": shape[layout.index("C")] // call["num_group"]}
+        arguments.check_weights(weight, bias, layout, axes, call["kernel"], num_filter)
     windows = arguments.windows_of("pad", pad, call, causal=len(layout) == 3)
     call.update(layout=layout, name=name)
     return convolve(F, (data, weight, bias), windows, call, shape)
@@ -195,12 +193,9 @@ def deconvolution(
         arguments.check_convolved(data, layout, call["num_group"], weight.dtype)
         axes = {"N": shape[layout.index("C")], "C": num_filter // call["num_group"]}
         arguments.check_weights(weight, bias, layout, axes, call["kernel"], num_filter)
+        arguments.check_float64(data.dtype, call)
     adj = arguments.per_axis("adj", adj, len(layout) - 2, least=0)
     arguments.check_transposed(pad, stride=call["stride"], dilate=call["dilate"], adj=adj)
-    if F is mx.nd:
-        arguments.check_float64(
-            data.dtype, **{name: call[name] for name in ("kernel", "stride", "dilate")}
-        )
     call.update(adj=adj, layout=layout, name=name)
     return deconvolve(F, (data, weight, bias), arguments.windows_of("pad", pad, call), call, shape)
 

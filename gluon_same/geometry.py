@@ -99,11 +99,8 @@ def output_size(
     >>> output_size(416, 3, stride=2), output_size(13, 2), output_size(13, 2, mode='valid')
     (208, 13, 12)
     """
-    mode = _lower(mode)
     before, after = padding_of(mode, in_size, kernel, stride, dilation)
     slack = in_size + before + after - effective_kernel(kernel, dilation)
-    if mode in ("same", "same_lower"):
-        return ceil_div(in_size, stride)
     if slack < 0:
         raise ValueError(
             f"kernel={kernel} with dilation={dilation} spans more than the {in_size} elements of the "

@@ -108,12 +108,12 @@ class Trace:
 
     def size(self, parameter: Parameter) -> int:
         """Return the number of elements of a parameter, or 0 and add it to ``unknown``."""
-        shape: Any = self.variables.get(parameter.name)
-        shape = shape if _is_known(shape) else parameter.shape
-        if not _is_known(shape):
-            self.unknown.add(parameter.name)
-            return 0
-        return prod(shape)
+        shapes: Any = self.variables.get(parameter.name), parameter.shape
+        for shape in shapes:
+            if _is_known(shape):
+                return prod(shape)
+        self.unknown.add(parameter.name)
+        return 0
 
     def symbol(self) -> mx.sym.Symbol:
         """Return the graph of the results, in classic mode."""
