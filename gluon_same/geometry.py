@@ -304,9 +304,8 @@ class Window(NamedTuple):
     def mirrored(self) -> "Window":
         """Return the same window on the reversed axis."""
         swapped = {"same": "same_lower", "same_lower": "same"}
-        if isinstance(self.padding, tuple):
-            return self._replace(padding=self.padding[::-1])
-        return self._replace(padding=swapped[self.padding])
+        padding = self.padding
+        return self._replace(padding=padding[::-1] if isinstance(padding, tuple) else swapped[padding])
 
 
 def ceil_div(a: int, b: int) -> int:

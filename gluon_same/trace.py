@@ -14,7 +14,6 @@ from .arrays import as_classic, flat, infer
 from .nn.base import Windowed, windowed
 
 Shape = Tuple[int, ...]
-Symbols = List[mx.sym.Symbol]
 #: Shape of the input of each call of a block; None if it is not known or depends on the batch.
 Sizes = Dict[Windowed, Deque[Optional[Shape]]]
 
@@ -26,8 +25,8 @@ class Call(NamedTuple):
     """One call of a block: the symbols that it received and returned."""
 
     block: Block
-    inputs: Symbols
-    outputs: Symbols
+    inputs: List[mx.sym.Symbol]
+    outputs: List[mx.sym.Symbol]
 
 
 class Trace:
