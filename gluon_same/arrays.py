@@ -91,8 +91,7 @@ def data_shape(
         return layout, data.shape
     if in_channels is not None:
         in_channels = arguments.whole("in_channels", in_channels, 1)
-    if in_size is None:
-        in_size = (None,) * ndim
+    in_size = (None,) * ndim if in_size is None else in_size
     if not isinstance(in_size, (tuple, list)):
         raise TypeError(f"in_size={in_size!r} is not a tuple: give {ndim} sizes, one for each axis")
     if len(in_size) != ndim:
@@ -112,6 +111,11 @@ def flat(args: Any) -> List[Any]:
 def as_classic(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
     """Return a symbol in classic mode."""
     return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
+
+
+def in_mode(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
+    """Return a symbol in the mode that is set, classic or NumPy."""
+    return as_classic(symbol).as_np_ndarray() if mx.util.is_np_array() else as_classic(symbol)
 
 
 def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tuple[int, ...]]:

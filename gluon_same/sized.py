@@ -9,7 +9,7 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock, Parameter, ParameterDict, SymbolBlock
 
 from . import arguments
-from .arrays import as_classic, fix_shape, flat
+from .arrays import as_classic, fix_shape, flat, in_mode
 from .files import replacing
 from .trace import Trace, nest
 
@@ -62,7 +62,7 @@ class Sized(SymbolBlock):
         # The constructor of SymbolBlock would create the parameters, and check that they are float32.
         HybridBlock.__init__(self)
         self._name, self._prefix = name
-        self._graphs = {key: _in_mode(graph) for key, graph in graphs.items()}
+        self._graphs = {key: in_mode(graph) for key, graph in graphs.items()}
         self._inputs, self._structure = inputs, structure
         self._verb, self.report = verb, report
         self._by_path = parameters
@@ -75,7 +75,7 @@ class Sized(SymbolBlock):
         """Set what is neither copied nor pickled."""
         self._lock = threading.Lock()
         self._operators: Dict[bool, Tuple[Any, List[Any]]] = {}
-        variables = [_in_mode(mx.sym.var(name)) for name in self._inputs]
+        variables = [in_mode(mx.sym.var(name)) for name in self._inputs]
         self._cached_graph = variables, self._graphs.get(True, self._graphs[False])
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -87,7 +87,7 @@ class Sized(SymbolBlock):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state, _cached_op=None, _cached_op_args=[], _callback=None)
-        self._graphs = {key: _in_mode(mx.sym.load_json(text)) for key, text in self._graphs.items()}
+        self._graphs = {key: in_mode(mx.sym.load_json(text)) for key, text in self._graphs.items()}
         self._prepare()
 
     def __repr__(self) -> str:
@@ -181,7 +181,7 @@ class Sized(SymbolBlock):
     def _compose(self, given):
         """Return the graph on symbols."""
         named = dict(zip(self._inputs, map(as_classic, given)))
-        return nest(self._structure, [_in_mode(x) for x in self._applied(named, self._checks)])
+        return nest(self._structure, [in_mode(x) for x in self._applied(named, self._checks)])
 
     def _applied(self, named, checks=True):
         """Return the graph on symbols by their names, which MXNet cannot bind to other shapes."""
@@ -306,11 +306,6 @@ def write(
     with replacing(f"{path}-symbol.json") as symbol, replacing(f"{path}-{epoch:04d}.params") as params:
         graph.save(symbol, remove_amp_cast=remove_amp_cast)
         (mx.npx if mx.util.is_np_array() else mx.nd).save(params, values)
-
-
-def _in_mode(x):
-    """Return a symbol in the mode that is set, classic or NumPy."""
-    return as_classic(x).as_np_ndarray() if mx.util.is_np_array() else as_classic(x)
 
 
 def _written(shape):

@@ -10,7 +10,7 @@ from mxnet.gluon import Block, Parameter
 from mxnet.gluon import nn as stock
 
 from . import _mxnet  # noqa: F401
-from .arrays import as_classic, flat, infer
+from .arrays import as_classic, flat, in_mode, infer
 from .nn.base import Windowed, windowed
 
 Shape = Tuple[int, ...]
@@ -92,8 +92,8 @@ class Trace:
 
     def shapes_of(self, symbols: Sequence[mx.sym.Symbol]) -> Tuple:
         """Return the shape of each output of the recorded symbols, with None for unknown sizes."""
-        unknown: Tuple = ((),)  # of a symbol inside of a loop
-        return tuple(shape for x in symbols for shape in self._found.get(id(x), unknown))
+        # Symbols inside of a loop have no known shape, which is ``()``.
+        return tuple(shape for x in symbols for shape in self._found.get(id(x), ((),)))
 
     def layers(self) -> List[Call]:
         """Return the calls of layers in order.
@@ -120,9 +120,7 @@ class Trace:
 
     def _run(self, sizes: Optional[Sizes]) -> None:
         self.calls: List[Call] = []
-        inputs = [mx.sym.var(name) for name in self.shapes]
-        if mx.util.is_np_array():
-            inputs = [x.as_np_ndarray() for x in inputs]
+        inputs = [in_mode(mx.sym.var(name)) for name in self.shapes]
         with _recorded(self, sizes):
             self.structure, self.outputs = structure_of(self.net(*inputs))
         self._symbols = [x for call in self.calls for x in call.inputs + call.outputs] + self.outputs

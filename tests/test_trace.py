@@ -1,6 +1,5 @@
 """A trace records what each block receives and returns, and leaves the net as it is."""
 
-
 import mxnet as mx
 import pytest
 from mxnet.gluon import Block, HybridBlock
