@@ -144,7 +144,9 @@ def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str =
         If the channels do not divide into the groups, if the dtype is no floating one or differs from
         that of the weight, or if the dtype is float16 or the channels come last on a CPU.
     """
-    check_channels(data.shape, layout, groups, name)
+    channels = data.shape[layout.index("C")]
+    if channels % groups:
+        raise ValueError(f"data have {channels} channels, which is not a multiple of {name}={groups}")
     given, wanted = np.dtype(data.dtype), np.dtype(dtype)
     # Automatic mixed precision casts between float32, float16 and bfloat16, which is a structured dtype.
     cast = all(each.kind == "V" or each in (np.float16, np.float32) for each in (given, wanted))
@@ -161,10 +163,14 @@ def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str =
         )
 
 
-def check_float64(dtype: Any, kernel: Ints, stride: Ints, dilate: Ints) -> None:
-    """Raise ValueError for a transposed convolution that MXNet cannot compute in float64."""
+def check_float64(dtype: Any, call: Dict[str, Any]) -> None:
+    """Raise ValueError for a transposed convolution that MXNet cannot compute in float64.
+
+    ``call`` contains ``kernel``, ``stride`` and ``dilate``, with an int for each axis.
+    """
     if np.dtype(dtype) != np.float64:
         return
+    kernel, stride, dilate = (call[name] for name in ("kernel", "stride", "dilate"))
     if len(kernel) == 3:
         raise ValueError(
             "a transposed convolution over 3 axes does not support float64: MXNet has no such operator "
@@ -215,13 +221,6 @@ def check_layout(layout: Optional[str], ndim: int) -> str:
     if layout not in allowed:
         raise ValueError(f"layout={layout!r} does not fit {ndim} axes: use one of {allowed}")
     return layout
-
-
-def check_channels(shape: Tuple[int, ...], layout: str, count: int, name: str) -> None:
-    """Raise ValueError if the channels of data do not divide into groups."""
-    channels = shape[layout.index("C")]
-    if channels % count:
-        raise ValueError(f"data have {channels} channels, which is not a multiple of {name}={count}")
 
 
 def check_weights(weight: Any, bias: Any, layout: str, axes: Dict[str, int], kernel: Ints, count: int):

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from operator import methodcaller
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
@@ -56,8 +57,10 @@ def check_kinds(data: Any, *others: Any, names: Sequence[str] = ("data", "weight
 def classic(data: Any, *others: Any) -> Tuple:
     """Return data, weight and bias in classic mode, and a function that restores the mode of data."""
     check_kinds(data, *others)
-    restore = _to_numpy if _is_numpy(data) else _as_it_is
-    return (*(x.as_nd_ndarray() if _is_numpy(x) else x for x in (data, *others)), restore)
+    # The module name identifies both arrays and symbols of NumPy mode, from MXNet 1.6 on.
+    numpy = type(data).__module__.startswith(("mxnet.numpy", "mxnet.symbol.numpy"))
+    restore = methodcaller("as_np_ndarray" if numpy else "as_nd_ndarray")
+    return (*(x if x is None else x.as_nd_ndarray() for x in (data, *others)), restore)
 
 
 def data_shape(
@@ -88,8 +91,7 @@ def data_shape(
         return layout, data.shape
     if in_channels is not None:
         in_channels = arguments.whole("in_channels", in_channels, 1)
-    if in_size is None:
-        in_size = (None,) * ndim
+    in_size = (None,) * ndim if in_size is None else in_size
     if not isinstance(in_size, (tuple, list)):
         raise TypeError(f"in_size={in_size!r} is not a tuple: give {ndim} sizes, one for each axis")
     if len(in_size) != ndim:
@@ -109,6 +111,11 @@ def flat(args: Any) -> List[Any]:
 def as_classic(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
     """Return a symbol in classic mode."""
     return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
+
+
+def in_mode(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
+    """Return a symbol in the mode that is set, classic or NumPy."""
+    return as_classic(symbol).as_np_ndarray() if mx.util.is_np_array() else as_classic(symbol)
 
 
 def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tuple[int, ...]]:
@@ -145,19 +152,6 @@ def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
         else:
             merged = [*merged, 0]
     return mx.sym.reshape(x, shape=merged)
-
-
-def _is_numpy(x):
-    # The module name identifies both arrays and symbols of NumPy mode, from MXNet 1.6 on.
-    return type(x).__module__.startswith(("mxnet.numpy", "mxnet.symbol.numpy"))
-
-
-def _to_numpy(x):
-    return x.as_np_ndarray()
-
-
-def _as_it_is(x):
-    return x
 
 
 def in_thread(function: Callable[..., Any], *args: Any) -> Any:

@@ -6,6 +6,7 @@ are slow. Behind elementwise operators and a pooling, the slice copies less, and
 memory layout.
 """
 
+from functools import partial
 from math import prod
 from typing import List, Optional, Tuple
 
@@ -73,9 +74,8 @@ def sink(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:
     return graph.new("slice", cut, [moved], **cut.attrs)
 
 
-def sink_normalized(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move a crop behind an elementwise operator or a BatchNorm in inference."""
-    return sink(graph, node, normalized=True)
+#: Move a crop behind an elementwise operator or a BatchNorm in inference.
+sink_normalized = partial(sink, normalized=True)
 
 
 def sink_behind_pooling(graph: Graph, node: Node) -> Optional[Entry]:
@@ -118,11 +118,6 @@ def crop_before_pooling(graph: Graph, node: Node, normalized: bool = False) -> O
     attrs = {**node.attrs, "pad": pads}
     convolved = graph.new("Convolution", node, [pad.inputs[0], *node.inputs[1:]], **attrs)
     return _slice(graph, node, convolved, crop[0], out)
-
-
-def crop_before_pooling_in_inference(graph: Graph, node: Node) -> Optional[Entry]:
-    """Apply :func:`crop_before_pooling`, also if there is a BatchNorm in between."""
-    return crop_before_pooling(graph, node, normalized=True)
 
 
 def _slice(graph, near, entry, begin, shape):
@@ -189,4 +184,4 @@ def _keeps_most(graph, cut):
 #: For graphs that are trained, too.
 TRAINING = (crop_before_pooling, sink, sink_behind_pooling)
 #: For inference only.
-INFERENCE = (crop_before_pooling_in_inference, sink_normalized, sink_behind_pooling)
+INFERENCE = (partial(crop_before_pooling, normalized=True), sink_normalized, sink_behind_pooling)

@@ -7,22 +7,11 @@ computed with the fewest operators for its size. The graph of a symbol serves ev
 
 from . import _mxnet  # noqa: F401  isort: skip  before mxnet
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 
 from . import arguments, lowering
-from .arguments import (
-    check_convolved,
-    check_float64,
-    check_floating,
-    check_pooled,
-    check_weights,
-    is_same,
-    per_axis,
-    true_or_false,
-    windows_of,
-)
 from .arrays import Shape, Size, check_kinds, classic, data_shape, keep_dtype
 from .lowering import Windows
 from .lowering.steps import one_channel
@@ -103,21 +92,16 @@ def convolution(
     call = _window(len(layout) - 2, kernel=kernel, stride=stride, dilate=dilate)
     call["num_filter"], call["num_group"] = arguments.groups(num_filter, num_group)
     if F is mx.nd:
-        check_convolved(data, layout, call["num_group"], weight.dtype)
-        inner = shape[layout.index("C")] // call["num_group"]
-        check_weights(weight, bias, layout, {"N": num_filter, "C": inner}, call["kernel"], num_filter)
-    windows = windows_of("pad", pad, call, causal=len(layout) == 3)
+        arguments.check_convolved(data, layout, call["num_group"], weight.dtype)
+        axes = {"N": num_filter, "C": shape[layout.index("C")] // call["num_group"]}
+        arguments.check_weights(weight, bias, layout, axes, call["kernel"], num_filter)
+    windows = arguments.windows_of("pad", pad, call, causal=len(layout) == 3)
     call.update(layout=layout, name=name)
     return convolve(F, (data, weight, bias), windows, call, shape)
 
 
 def convolve(
-    F: Any,
-    inputs: Tuple[Any, ...],
-    windows: Windows,
-    call: Dict[str, Any],
-    shape: Shape = None,
-    act: Optional[Callable[[Any], Any]] = None,
+    F: Any, inputs: Tuple, windows: Windows, call: Dict[str, Any], shape: Shape = None, act: Any = None
 ) -> Any:
     """Compute a convolution from windows and arguments that were checked.
 
@@ -206,24 +190,18 @@ def deconvolution(
     call = _window(len(layout) - 2, kernel=kernel, stride=stride, dilate=dilate)
     call["num_filter"], call["num_group"] = arguments.groups(num_filter, num_group)
     if F is mx.nd:
-        check_convolved(data, layout, call["num_group"], weight.dtype)
+        arguments.check_convolved(data, layout, call["num_group"], weight.dtype)
         axes = {"N": shape[layout.index("C")], "C": num_filter // call["num_group"]}
-        check_weights(weight, bias, layout, axes, call["kernel"], num_filter)
-    adj = per_axis("adj", adj, len(layout) - 2, least=0)
+        arguments.check_weights(weight, bias, layout, axes, call["kernel"], num_filter)
+        arguments.check_float64(data.dtype, call)
+    adj = arguments.per_axis("adj", adj, len(layout) - 2, least=0)
     arguments.check_transposed(pad, stride=call["stride"], dilate=call["dilate"], adj=adj)
-    if F is mx.nd:
-        check_float64(data.dtype, **{name: call[name] for name in ("kernel", "stride", "dilate")})
     call.update(adj=adj, layout=layout, name=name)
-    return deconvolve(F, (data, weight, bias), windows_of("pad", pad, call), call, shape)
+    return deconvolve(F, (data, weight, bias), arguments.windows_of("pad", pad, call), call, shape)
 
 
 def deconvolve(
-    F: Any,
-    inputs: Tuple[Any, ...],
-    windows: Windows,
-    call: Dict[str, Any],
-    shape: Shape = None,
-    act: Optional[Callable[[Any], Any]] = None,
+    F: Any, inputs: Tuple, windows: Windows, call: Dict[str, Any], shape: Shape = None, act: Any = None
 ) -> Any:
     """Compute a transposed convolution from checked arguments; see :func:`convolve`."""
     inputs = classic(*inputs)
@@ -288,13 +266,13 @@ def pooling(
     check_kinds(data)
     layout, shape = data_shape(F, data, kernel, layout, in_size)
     if F is mx.nd:
-        check_floating(data.dtype)
+        arguments.check_floating(data.dtype)
     call = _window(len(layout) - 2, kernel=kernel, stride=stride)
-    windows = windows_of("pad", pad, call)
-    check_pooled(windows, "pad", "kernel")
+    windows = arguments.windows_of("pad", pad, call)
+    arguments.check_pooled(windows, "pad", "kernel")
     if count_include_pad is None:
-        count_include_pad = not is_same(pad)
-    whole = true_or_false("count_include_pad", count_include_pad)
+        count_include_pad = not arguments.is_same(pad)
+    whole = arguments.true_or_false("count_include_pad", count_include_pad)
     call.update(pool_type=pool_type, count_include_pad=whole, layout=layout, name=name)
     return pool(F, data, windows, call, shape)
 
@@ -328,7 +306,7 @@ def pool(F: Any, data: Any, windows: Windows, call: Dict[str, Any], shape: Shape
 
 def _window(ndim, **given):
     """Return the arguments of a window, one int for each axis."""
-    return {name: per_axis(name, value, ndim) for name, value in given.items()}
+    return {name: arguments.per_axis(name, value, ndim) for name, value in given.items()}
 
 
 def _known_shape(data, layout, shape):

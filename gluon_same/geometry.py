@@ -99,11 +99,8 @@ def output_size(
     >>> output_size(416, 3, stride=2), output_size(13, 2), output_size(13, 2, mode='valid')
     (208, 13, 12)
     """
-    mode = _lower(mode)
     before, after = padding_of(mode, in_size, kernel, stride, dilation)
     slack = in_size + before + after - effective_kernel(kernel, dilation)
-    if mode in ("same", "same_lower"):
-        return ceil_div(in_size, stride)
     if slack < 0:
         raise ValueError(
             f"kernel={kernel} with dilation={dilation} spans more than the {in_size} elements of the "
@@ -307,9 +304,8 @@ class Window(NamedTuple):
     def mirrored(self) -> "Window":
         """Return the same window on the reversed axis."""
         swapped = {"same": "same_lower", "same_lower": "same"}
-        if isinstance(self.padding, tuple):
-            return self._replace(padding=self.padding[::-1])
-        return self._replace(padding=swapped[self.padding])
+        padding = self.padding
+        return self._replace(padding=padding[::-1] if isinstance(padding, tuple) else swapped[padding])
 
 
 def ceil_div(a: int, b: int) -> int:

@@ -1,24 +1,20 @@
 """A net as one graph for given input shapes."""
 
 import threading
-from collections import OrderedDict
-from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from contextlib import nullcontext
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, HybridBlock, Parameter, ParameterDict, SymbolBlock
 
 from . import arguments
-from .arrays import as_classic, fix_shape, flat
+from .arrays import as_classic, fix_shape, flat, in_mode
 from .files import replacing
 from .trace import Trace, nest
 
 #: What messages say of a block, by the function that created it.
 DONE = {"specialize": "specialized", "deploy": "deployed"}
-
-#: A size that may differ from call to call is None.
-Expected = Tuple[Tuple[Optional[int], ...], ...]
 
 
 class Sized(SymbolBlock):
@@ -26,7 +22,7 @@ class Sized(SymbolBlock):
 
     :func:`gluon_same.specialize` and :func:`gluon_same.deploy` return it. It can be called, hybridized,
     copied, pickled, exported and made a part of other nets like any Gluon block, and raises an error for
-    inputs of other shapes.
+    inputs of other shapes. It always runs its graph; ``hybridize`` sets flags such as ``static_alloc``.
 
     Parameters
     ----------
@@ -66,7 +62,7 @@ class Sized(SymbolBlock):
         # The constructor of SymbolBlock would create the parameters, and check that they are float32.
         HybridBlock.__init__(self)
         self._name, self._prefix = name
-        self._graphs = {key: _in_mode(graph) for key, graph in graphs.items()}
+        self._graphs = {key: in_mode(graph) for key, graph in graphs.items()}
         self._inputs, self._structure = inputs, structure
         self._verb, self.report = verb, report
         self._by_path = parameters
@@ -79,7 +75,7 @@ class Sized(SymbolBlock):
         """Set what is neither copied nor pickled."""
         self._lock = threading.Lock()
         self._operators: Dict[bool, Tuple[Any, List[Any]]] = {}
-        variables = [_in_mode(mx.sym.var(name)) for name in self._inputs]
+        variables = [in_mode(mx.sym.var(name)) for name in self._inputs]
         self._cached_graph = variables, self._graphs.get(True, self._graphs[False])
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -91,7 +87,7 @@ class Sized(SymbolBlock):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state, _cached_op=None, _cached_op_args=[], _callback=None)
-        self._graphs = {key: _in_mode(mx.sym.load_json(text)) for key, text in self._graphs.items()}
+        self._graphs = {key: in_mode(mx.sym.load_json(text)) for key, text in self._graphs.items()}
         self._prepare()
 
     def __repr__(self) -> str:
@@ -120,12 +116,18 @@ class Sized(SymbolBlock):
         ]
         if self._callback:
             operator._register_op_hook(self._callback, self._monitor_all)
-        if self.report is None:
-            results = operator(*values)
-        else:
+        try:
             # Fused operators have no gradients, and training changes what normalizations compute.
-            with mx.autograd.pause(), _explained(self, given):
+            with nullcontext() if self.report is None else mx.autograd.pause():
                 results = operator(*values)
+        except mx.MXNetError as failure:
+            odd = [str(np.dtype(x.dtype)) for x in given if x.dtype != np.float32]
+            if self.report is None or not odd:
+                raise
+            raise TypeError(
+                f"{self.name} is deployed for float32 inputs, and received {odd[0]}: "
+                "give x.astype('float32')"
+            ) from failure
         return list(results) if isinstance(results, (list, tuple)) else [results]
 
     def _operator(self, training):
@@ -134,9 +136,9 @@ class Sized(SymbolBlock):
             graph = self._graphs[key]
             places, names = {name: i for i, name in enumerate(self._inputs)}, graph.list_inputs()
             sources = [places.get(name, self._params._params.get(name)) for name in names]
-            kinds = [isinstance(source, int) for source in sources]
-            indices = [[i for i, kind in enumerate(kinds) if kind is wanted] for wanted in (True, False)]
-            flags = [*zip(("data_indices", "param_indices"), indices), *self._flags]
+            data = [i for i, name in enumerate(names) if name in places]
+            params = [i for i, name in enumerate(names) if name not in places]
+            flags = [("data_indices", data), ("param_indices", params), *self._flags]
             self._operators[key] = mx.nd.CachedOp(graph, flags), sources
         return self._operators[key]
 
@@ -179,7 +181,7 @@ class Sized(SymbolBlock):
     def _compose(self, given):
         """Return the graph on symbols."""
         named = dict(zip(self._inputs, map(as_classic, given)))
-        return nest(self._structure, [_in_mode(x) for x in self._applied(named, self._checks)])
+        return nest(self._structure, [in_mode(x) for x in self._applied(named, self._checks)])
 
     def _applied(self, named, checks=True):
         """Return the graph on symbols by their names, which MXNet cannot bind to other shapes."""
@@ -203,11 +205,6 @@ class Sized(SymbolBlock):
         """
         graph = self._applied({name: mx.sym.var(name) for name in self._inputs})
         write(graph, self._params, path, epoch, remove_amp_cast)
-
-    def hybridize(self, active: bool = True, *args: Any, **kwargs: Any) -> None:
-        """Set the flags of the graph, such as ``static_alloc``. The block always runs its graph."""
-        super().hybridize(active, *args, **kwargs)
-        self._operators.clear()
 
     def _clear_cached_op(self) -> None:
         super()._clear_cached_op()
@@ -241,7 +238,7 @@ class EverySize(HybridBlock):
         graphs = arguments.whole("graphs", graphs, 1)
         # The net is no child, so that hybridizing this block does not change it.
         self.__dict__.update(_net=net, _make=make, _graphs=graphs, _name=net.name, _prefix=net.prefix)
-        self.__dict__.update(_params=net.collect_params(), _sized=OrderedDict(), _given=None)
+        self.__dict__.update(_params=net.collect_params(), _sized={}, _given=None)
         self.__dict__.update(_reg_params=dict(self._params.items()))
 
     def __repr__(self) -> str:
@@ -258,16 +255,14 @@ class EverySize(HybridBlock):
         if not given or isinstance(given[0], mx.sym.Symbol):
             return self._net(*args)
         shapes = tuple(x.shape for x in given)
-        block = self._sized.get(shapes)
+        block = self._sized.pop(shapes, None)
         if block is None:
             block = self._make(self._net, *shapes)
             if self._given is not None:
                 block.hybridize(*self._given[0], **self._given[1])
-            self._sized[shapes] = block
-            while len(self._sized) > self._graphs:
-                self._sized.popitem(last=False)
-        else:
-            self._sized.move_to_end(shapes)
+        self._sized[shapes] = block  # last, because it is the most recently used one
+        for oldest in list(self._sized)[: -self._graphs]:
+            del self._sized[oldest]
         return block(*args)
 
     def hybridize(self, *args: Any, **kwargs: Any) -> None:
@@ -280,7 +275,7 @@ class EverySize(HybridBlock):
         self._net.cast(dtype)
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {**vars(self), "_sized": OrderedDict()}
+        return {**vars(self), "_sized": {}}
 
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> None:
         """Write the net's graph for every size; see ``HybridBlock.export``."""
@@ -311,25 +306,6 @@ def write(
     with replacing(f"{path}-symbol.json") as symbol, replacing(f"{path}-{epoch:04d}.params") as params:
         graph.save(symbol, remove_amp_cast=remove_amp_cast)
         (mx.npx if mx.util.is_np_array() else mx.nd).save(params, values)
-
-
-@contextmanager
-def _explained(block: Sized, given: Sequence[mx.nd.NDArray]) -> Iterator[None]:
-    try:
-        yield
-    except mx.MXNetError as failure:
-        odd = [str(np.dtype(x.dtype)) for x in given if x.dtype != np.float32]
-        if not odd:
-            raise
-        raise TypeError(
-            f"{block.name} is deployed for float32 inputs, and received {odd[0]}: "
-            "give x.astype('float32')"
-        ) from failure
-
-
-def _in_mode(x):
-    """Return a symbol in the mode that is set, classic or NumPy."""
-    return as_classic(x).as_np_ndarray() if mx.util.is_np_array() else as_classic(x)
 
 
 def _written(shape):

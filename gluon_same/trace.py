@@ -10,11 +10,10 @@ from mxnet.gluon import Block, Parameter
 from mxnet.gluon import nn as stock
 
 from . import _mxnet  # noqa: F401
-from .arrays import as_classic, flat, infer
+from .arrays import as_classic, flat, in_mode, infer
 from .nn.base import Windowed, windowed
 
 Shape = Tuple[int, ...]
-Symbols = List[mx.sym.Symbol]
 #: Shape of the input of each call of a block; None if it is not known or depends on the batch.
 Sizes = Dict[Windowed, Deque[Optional[Shape]]]
 
@@ -26,8 +25,8 @@ class Call(NamedTuple):
     """One call of a block: the symbols that it received and returned."""
 
     block: Block
-    inputs: Symbols
-    outputs: Symbols
+    inputs: List[mx.sym.Symbol]
+    outputs: List[mx.sym.Symbol]
 
 
 class Trace:
@@ -66,12 +65,7 @@ class Trace:
         If the net cannot be traced, or if the shapes do not match the net.
     """
 
-    def __init__(
-        self,
-        net: Block,
-        shapes: Sequence[Shape],
-        sized: bool = True,
-    ):
+    def __init__(self, net: Block, shapes: Sequence[Shape], sized: bool = True):
         self.net, self.blocks = net, blocks_of(net)
         names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
         self.shapes = dict(zip(names, shapes))
@@ -98,8 +92,8 @@ class Trace:
 
     def shapes_of(self, symbols: Sequence[mx.sym.Symbol]) -> Tuple:
         """Return the shape of each output of the recorded symbols, with None for unknown sizes."""
-        unknown: Tuple = ((),)  # of a symbol inside of a loop
-        return tuple(shape for x in symbols for shape in self._found.get(id(x), unknown))
+        # Symbols inside of a loop have no known shape, which is ``()``.
+        return tuple(shape for x in symbols for shape in self._found.get(id(x), ((),)))
 
     def layers(self) -> List[Call]:
         """Return the calls of layers in order.
@@ -113,12 +107,12 @@ class Trace:
 
     def size(self, parameter: Parameter) -> int:
         """Return the number of elements of a parameter, or 0 and add it to ``unknown``."""
-        shape: Any = self.variables.get(parameter.name)
-        shape = shape if _is_known(shape) else parameter.shape
-        if not _is_known(shape):
-            self.unknown.add(parameter.name)
-            return 0
-        return prod(shape)
+        shapes: Any = self.variables.get(parameter.name), parameter.shape
+        for shape in shapes:
+            if _is_known(shape):
+                return prod(shape)
+        self.unknown.add(parameter.name)
+        return 0
 
     def symbol(self) -> mx.sym.Symbol:
         """Return the graph of the results, in classic mode."""
@@ -126,9 +120,7 @@ class Trace:
 
     def _run(self, sizes: Optional[Sizes]) -> None:
         self.calls: List[Call] = []
-        inputs = [mx.sym.var(name) for name in self.shapes]
-        if mx.util.is_np_array():
-            inputs = [x.as_np_ndarray() for x in inputs]
+        inputs = [in_mode(mx.sym.var(name)) for name in self.shapes]
         with _recorded(self, sizes):
             self.structure, self.outputs = structure_of(self.net(*inputs))
         self._symbols = [x for call in self.calls for x in call.inputs + call.outputs] + self.outputs
@@ -196,7 +188,6 @@ class Trace:
 def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
     """Record the calls of blocks in a trace. Layers with windows receive their sizes in turn."""
     waiting: List[Call] = []
-    layers = list(filter(None, map(windowed, trace.blocks)))
 
     def enter(block, args):
         inputs, layer = flat(args), windowed(block)
@@ -220,7 +211,7 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
         for block in trace.blocks:
             stack.callback(block.register_forward_pre_hook(enter).detach)
             stack.callback(block.register_forward_hook(leave).detach)
-        for layer in layers:
+        for layer in filter(None, map(windowed, trace.blocks)):
             stack.callback(layer.__dict__.update, _in_shape=None)
         yield
 

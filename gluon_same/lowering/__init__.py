@@ -25,14 +25,5 @@ No rule depends on the machine, the batch or the dtype.
 """
 
 from .plan import OPERATORS, Windows, plan_convolution, plan_deconvolution, plan_pooling
-from .steps import Operator, Plan
 
-__all__ = [
-    "OPERATORS",
-    "Operator",
-    "Plan",
-    "Windows",
-    "plan_convolution",
-    "plan_deconvolution",
-    "plan_pooling",
-]
+__all__ = ["OPERATORS", "Windows", "plan_convolution", "plan_deconvolution", "plan_pooling"]

@@ -72,10 +72,7 @@ def crop_axis(window: Window, size: Optional[int], padding: Tuple[int, int]) -> 
 
 @lru_cache(maxsize=4096)  # eager calls require the plan for the size of each input
 def plan_convolution(
-    windows: Windows,
-    sizes: Sizes,
-    channels: Optional[Tuple[int, int]] = None,
-    depthwise: bool = False,
+    windows: Windows, sizes: Sizes, channels: Optional[Tuple[int, int]] = None, depthwise: bool = False
 ) -> Plan:
     """Lower the windows of a convolution.
 

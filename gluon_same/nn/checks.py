@@ -11,9 +11,7 @@ _ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
 #: For names of arguments in MXNet's operators and other frameworks, the names in Gluon's blocks. A block
 #: has at most one of them, except for those that it has under the given name, too.
 _MEANT = {
-    "kernel": ("kernel_size", "pool_size"),
-    "kernel_size": ("pool_size",),
-    "pool_size": ("kernel_size",),
+    **dict.fromkeys(("kernel", "kernel_size", "pool_size"), ("kernel_size", "pool_size")),
     "stride": ("strides",),
     "pad": ("padding",),
     **dict.fromkeys(("dilate", "dilations", "dilation_rate"), ("dilation",)),

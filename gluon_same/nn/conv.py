@@ -18,9 +18,6 @@ Initializer = Union[None, str, Callable[..., Any]]
 class AnyConvolution(Windowed):
     """Base class of convolutions and transposed convolutions."""
 
-    act: Any
-    weight: Any
-
     def _check_given(self, given: Dict[str, Any]) -> None:
         for name in ("kernel_size", "strides", "dilation"):
             given[name] = per_axis(name, given[name], self._ndim)

@@ -98,8 +98,7 @@ class Transposed(AnyConvolution):
             )
 
     def _compute(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        window = {name: self._call[name] for name in ("kernel", "stride", "dilate")}
-        check_float64(self.weight.dtype, **window)
+        check_float64(self.weight.dtype, self._call)
         inputs = x, weight, bias
         return functional.deconvolve(F, inputs, self._windows, self._call, self._data_shape, self.act)
 

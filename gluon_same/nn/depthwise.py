@@ -98,9 +98,8 @@ class _Depthwise(Convolution):
 
     def forward(self, x: Any, *args: Any) -> Any:
         if isinstance(x, NDArray):
-            layout = self._layout
-            arguments.check_rank(x.shape, layout, f"data for {self.name}")
-            given, known = x.shape[layout.index("C")], self._known_channels()
+            arguments.check_rank(x.shape, self._layout, f"data for {self.name}")
+            given, known = x.shape[self._layout.index("C")], self._known_channels()
             if known not in (0, given):
                 raise ValueError(
                     f"data for {self.name} of shape {x.shape} have {given} channels: give {known}, as "
@@ -122,9 +121,9 @@ class _Depthwise(Convolution):
         return max(self.weight.shape[0], 0) // self._multiplier
 
     def _channels_of(self, x):
-        layout = self._layout
-        shape = self._in_shape or _shape_of(x, len(layout))
-        channels = shape[layout.index("C")] if len(shape) == len(layout) else 0
+        ndim = len(self._layout)
+        shape = self._in_shape or _shape_of(x, ndim)
+        channels = shape[self._layout.index("C")] if len(shape) == ndim else 0
         if channels < 1:
             raise ValueError(
                 f"{self.name} has in_channels=0, and its channels cannot be inferred from the graph: "

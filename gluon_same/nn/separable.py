@@ -4,7 +4,6 @@ from typing import Any, NoReturn, Optional
 
 from mxnet.gluon import HybridBlock, ParameterDict
 
-from ..arguments import whole
 from .base import IntOrInts, PaddingLike
 from .checks import check_initializer, check_scope, refuse_unknown
 from .conv import Conv1D, Conv2D, Initializer
@@ -71,8 +70,6 @@ class _Separable(HybridBlock):
             As :class:`DepthwiseConv2D`.
         """
         refuse_unknown(self, unknown, locals())
-        channels = whole("channels", channels, 1)
-        in_channels = whole("in_channels", in_channels, 0)
         check_initializer("depthwise_initializer", depthwise_initializer)
         check_initializer("pointwise_initializer", pointwise_initializer)
         check_scope(prefix, params)

@@ -14,7 +14,7 @@ from .. import lowering
 from ..arrays import as_classic
 from ..geometry import Window, transposed_padding
 from ..graph import Graph
-from ..lowering import Operator, Plan
+from ..lowering.steps import Operator, Plan
 from ..sized import Sized
 from ..trace import Trace, blocks_of
 from .windows import MARK
