@@ -21,10 +21,7 @@ from pathlib import Path
 import numpy
 
 #: Packages of the libraries that the wheel requires: on Debian and Ubuntu, and on Fedora and RHEL.
-_PACKAGES = {
-    "libgomp.so": ("libgomp1", "libgomp"),
-    "libquadmath.so": ("libquadmath0", "libquadmath"),
-}
+_PACKAGES = {"libgomp.so": ("libgomp1", "libgomp"), "libquadmath.so": ("libquadmath0", "libquadmath")}
 
 
 def _removed(name):

@@ -69,7 +69,8 @@ class Trace:
         self.net, self.blocks = net, blocks_of(net)
         names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
         self.shapes = dict(zip(names, shapes))
-        clash = self.shapes.keys() & set(net.collect_params().keys())
+        self.parameters = dict(net.collect_params().items())  # collecting them takes long
+        clash = self.shapes.keys() & self.parameters.keys()
         if clash:
             raise ValueError(
                 f"a parameter of {net.name} is named {min(clash)!r} like an input: rename it"
@@ -124,12 +125,12 @@ class Trace:
         with _recorded(self, sizes):
             self.structure, self.outputs = structure_of(self.net(*inputs))
         self._symbols = [x for call in self.calls for x in call.inputs + call.outputs] + self.outputs
-        known = {*self.shapes, *self.symbol().list_inputs(), *self.net.collect_params().keys()}
+        known = {*self.shapes, *self.symbol().list_inputs(), *self.parameters}
         if not known.issuperset(mx.sym.Group(list(map(as_classic, self._symbols))).list_inputs()):
             # Some operators infer nothing, but raise an error, for the variables inside of a loop.
             self._symbols = [x for x in self._symbols if known.issuperset(x.list_inputs())]
         self.variables, self._found = self._infer(self.shapes)
-        for parameter in self.net.collect_params().values():
+        for parameter in self.parameters.values():
             # MXNet's shape inference ignores the channels of BatchNorm's parameters.
             has, wants = parameter.shape or (), self.variables.get(parameter.name) or ()
             if any(0 < n != m > 0 for n, m in zip(has, wants)):

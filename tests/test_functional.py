@@ -86,11 +86,7 @@ S = mx.sym.var("x")
             ValueError,
             "stride=0",
         ),
-        (
-            lambda: G.convolution(mx.nd, X, W, kernel=3, num_filter=2, pad="causal"),
-            ValueError,
-            "causal",
-        ),
+        (lambda: G.convolution(mx.nd, X, W, kernel=3, num_filter=2, pad="causal"), ValueError, "causal"),
         (
             lambda: G.convolution(mx.nd, X, W, kernel=3, num_filter=2, layout="NCDHW"),
             ValueError,

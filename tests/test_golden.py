@@ -32,14 +32,7 @@ COUNTS = {
     ("avg", 2): 46,
     ("avg", 3): 20,
 }
-GRADIENT_COUNTS = {
-    "convolution": 14,
-    "dilated": 5,
-    "grouped": 9,
-    "transposed": 9,
-    "max": 16,
-    "avg": 13,
-}
+GRADIENT_COUNTS = {"convolution": 14, "dilated": 5, "grouped": 9, "transposed": 9, "max": 16, "avg": 13}
 BLOCKS = {"transposed": "Conv{}DTranspose", "max": "MaxPool{}D", "avg": "AvgPool{}D"}
 CLOSE = 1e-5  # relative to the largest number of an output
 UNSEEN = 14  # larger than any size in the file; graphs are traced at this size

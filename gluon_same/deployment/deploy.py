@@ -131,7 +131,7 @@ def deploy(
         batches = [[in_thread(mx.nd.array, random.normal(size=shape), context) for shape in shapes]]
     symbol = trace.symbol()
     used = set(symbol.list_inputs())  # layers that were not called may have parameters without shapes
-    values = {name: p.data().copy() for name, p in net.collect_params().items() if name in used}
+    values = {name: p.data().copy() for name, p in trace.parameters.items() if name in used}
     traced = Graph(symbol, values, trace.shapes)
     checks = samples(traced, batches[0])
     want = checks[0][1]
@@ -224,7 +224,7 @@ def _check(net, dtype, data):
 
 def _ready(trace):
     """Return the net's context after checking that all parameters are initialized and float32."""
-    parameters = list(trace.net.collect_params().values())
+    parameters = list(trace.parameters.values())
     for p in parameters:
         if p._stype != "default":
             raise ValueError(f"{p.name} is {p._stype}: give a net with dense parameters")

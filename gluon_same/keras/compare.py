@@ -76,9 +76,7 @@ class Comparison:
 
 
 def compare(
-    net: KerasNet,
-    activations: Union[str, "os.PathLike[str]", Dict[str, Array]],
-    tolerance: float = 1e-4,
+    net: KerasNet, activations: Union[str, "os.PathLike[str]", Dict[str, Array]], tolerance: float = 1e-4
 ) -> Comparison:
     """Compare the output of each layer with Keras' output.
 

@@ -12,13 +12,7 @@ from .darknet import TinyDarkNet, tiny_darknet
 from .weights import load_darknet_weights
 from .yolo import YOLOv3Tiny, yolov3_tiny
 
-__all__ = [
-    "TinyDarkNet",
-    "YOLOv3Tiny",
-    "load_darknet_weights",
-    "tiny_darknet",
-    "yolov3_tiny",
-]
+__all__ = ["TinyDarkNet", "YOLOv3Tiny", "load_darknet_weights", "tiny_darknet", "yolov3_tiny"]
 
 
 def __dir__() -> List[str]:

@@ -39,12 +39,7 @@ def scan(write: Writer) -> None:
     )
     sources = write.inputs[len(data) : len(inputs)] + write.inputs[: len(data)]
     loop = helper.make_node(
-        "Scan",
-        sources,
-        [outputs[i] for i in order],
-        name=name,
-        body=graph,
-        num_scan_inputs=len(data),
+        "Scan", sources, [outputs[i] for i in order], name=name, body=graph, num_scan_inputs=len(data)
     )
     write.nodes, write.dtypes = [loop], [head.dtype for head in heads]
 

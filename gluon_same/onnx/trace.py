@@ -59,6 +59,7 @@ class Marked:
                 stack.enter_context(replaced(vars(lowering), name, _here(plan, getattr(lowering, name))))
             found = Trace(net, shapes)
         self._blocks, self.shapes = found.blocks, found.shapes
+        self._parameters = found.parameters.values()
         outputs = _named(list(map(as_classic, found.outputs)), self.shapes)
         graph = Graph(mx.sym.Group(outputs), inputs=self.shapes)
         self._taken: Set[str] = set()
@@ -89,7 +90,7 @@ class Marked:
         """Return the values of the parameters in a graph."""
         wanted = set(self.symbol.list_inputs())
         values, missing = {}, []
-        for parameter in self.net.collect_params().values():
+        for parameter in self._parameters:
             if parameter.name in wanted:
                 try:
                     values[parameter.name] = parameter.list_data()[0]

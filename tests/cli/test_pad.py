@@ -161,11 +161,7 @@ def test_axes_that_differ_are_drawn_each(capsys):
         ("--size 9x9 --kernel 3 --pad 1", "PyTorch", "padding=1"),
         ("--size 9x9 --kernel 3 --pad 1x2", "stock Gluon", "padding=(1, 2)"),
         ("--size 9x9 --kernel 3 --pad 1", "TensorFlow", "padding='SAME'"),
-        (
-            "--size 7x7 --kernel 4 --stride 2 --op transpose --mode same_lower",
-            "Keras",
-            "padding='same'",
-        ),
+        ("--size 7x7 --kernel 4 --stride 2 --op transpose --mode same_lower", "Keras", "padding='same'"),
         (
             "--size 7 --kernel 3 --stride 2 --op transpose --mode same_lower",
             "Keras",

@@ -76,11 +76,7 @@ def returned_and_used(F, y):
 )
 @pytest.mark.parametrize(
     "results",
-    [
-        lambda F, y: (y, F.identity(y)),
-        lambda F, y: (F.relu(y),) * 2,
-        returned_and_used,
-    ],
+    [lambda F, y: (y, F.identity(y)), lambda F, y: (F.relu(y),) * 2, returned_and_used],
     ids=["twice", "activation twice", "returned and used"],
 )
 def test_results_that_are_returned_twice_or_used_too(exact_int8, make, results):

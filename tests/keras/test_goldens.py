@@ -266,13 +266,7 @@ def test_all_that_is_refused_is_in_one_error(golden, archive):
     model = golden(archive, "refused", "h5" if "2.15" in archive.name else "keras")
     with pytest.raises(ValueError) as error:
         model.load()
-    for words in (
-        "inside",
-        "secret",
-        "Lambda",
-        "resize",
-        "ConvLSTM2D",
-    ):
+    for words in ("inside", "secret", "Lambda", "resize", "ConvLSTM2D"):
         assert words in str(error.value)
 
 

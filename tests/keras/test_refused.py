@@ -91,12 +91,7 @@ LAYERS = [
     ("LSTM", ("words", "vector"), {"units": 2}, "initial states of shapes"),
     ("Bidirectional", "words", {"layer": {"class_name": "ConvLSTM2D"}}, "class 'ConvLSTM2D'"),
     ("TimeDistributed", "words", {"layer": {"class_name": "Functional"}}, "inner layer of class"),
-    (
-        "TimeDistributed",
-        "vector",
-        {"layer": {"class_name": "ReLU", "config": {}}},
-        "has no time axis",
-    ),
+    ("TimeDistributed", "vector", {"layer": {"class_name": "ReLU", "config": {}}}, "has no time axis"),
     (
         "TimeDistributed",
         "image",

@@ -55,10 +55,9 @@ def run(function, way, data_format, x, *kernels):
         assert isinstance(out, mx.np.ndarray)
     else:
         channels = 1 if data_format == "channels_first" else x.ndim - 1
-        sizes = {
-            "symbol of known size": [0, *arrays[0].shape[1:]],
-            "bare symbol": None,
-        }.get(way, [n if a == channels else 0 for a, n in enumerate(arrays[0].shape)])
+        sizes = {"symbol of known size": [0, *arrays[0].shape[1:]], "bare symbol": None}.get(
+            way, [n if a == channels else 0 for a, n in enumerate(arrays[0].shape)]
+        )
         shapes = [sizes, *(k.shape for k in kernels)]
         names = ["x", "a", "b"][: len(arrays)]
         symbols = list(map(mx.sym.var, names, [None] * 3, shapes))

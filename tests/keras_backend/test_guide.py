@@ -17,7 +17,9 @@ def test_the_one_line_works(keras, settings, tmp_path):
         (tmp_path / "keras.json").write_text(settings)
     cells = json.loads(GUIDE.read_text(encoding="utf-8"))["cells"]
     (text,) = [
-        "".join(c["source"]) for c in cells if "\nmxnet_backend.install()\n" in "".join(c["source"])
+        "".join(c["source"])
+        for c in cells
+        if "\ngluon_same.keras_backend.install()\n" in "".join(c["source"])
     ]
     example = text.split("```python\n")[1].split("```")[0]
     code = f"""{example}

@@ -180,11 +180,7 @@ def test_nans_and_infinities_spread_as_in_the_stock_operator():
         (lambda: nn.Conv2D(8, 3, groups=0), ValueError, "groups=0"),
         (lambda: nn.Conv2D(8, 3, layout="NCW"), ValueError, "layout='NCW'"),
         (lambda: nn.Conv1D(8, 3, layout="NWC"), ValueError, "NCW"),
-        (
-            lambda: nn.Conv2DTranspose(8, 3, 2, "same", output_padding=1),
-            ValueError,
-            "output_padding",
-        ),
+        (lambda: nn.Conv2DTranspose(8, 3, 2, "same", output_padding=1), ValueError, "output_padding"),
         (lambda: nn.Conv2D(8), TypeError, "kernel_size"),
         (lambda: nn.Conv2D(3, 3, groups=2), ValueError, "channels=3"),
         (lambda: nn.Conv2D(4, 3, groups=2, in_channels=3), ValueError, "in_channels=3"),
@@ -241,12 +237,7 @@ def test_gradients_of_strided_3d_convolutions_with_many_filters(kernel, stride, 
     padded = mx.nd.array(np.pad(x.asnumpy(), [(0, 0), (0, 0), *pads]))
     with autograd.record():
         y = mx.nd.Convolution(
-            padded,
-            weight,
-            kernel=(kernel,) * 3,
-            stride=(stride,) * 3,
-            num_filter=16,
-            no_bias=True,
+            padded, weight, kernel=(kernel,) * 3, stride=(stride,) * 3, num_filter=16, no_bias=True
         )
     head = mx.nd.random.normal(shape=y.shape)
     y.backward(head)

@@ -46,11 +46,7 @@ def test_the_middle_of_a_long_axis_is_left_out():
     lines = explain(224, 7, stride=2).text().splitlines()
     assert lines[0].split() == ["0", "223"]
     assert lines[1].split() == [*"..", *14 * ["o"], "...", *13 * ["o"], *"..."]
-    assert [line.split()[0] for line in lines[2:11]] == [
-        *"0123",
-        "...",
-        *("108", "109", "110", "111"),
-    ]
+    assert [line.split()[0] for line in lines[2:11]] == [*"0123", "...", *("108", "109", "110", "111")]
     assert lines[1].index("o") == lines[0].index("0")
     assert lines[10].rstrip().endswith("#") and len(lines[10]) == len(lines[1])
 

@@ -62,11 +62,7 @@ def _flatten(request: Request, x: Value) -> Lowered:
         taken = x.axes
     block = nn.Flatten(prefix=request.prefix)
     return Lowered(
-        block,
-        (0, 1),
-        (taken,),
-        lambda shape: (shape[0], product(shape[1:])),
-        nonnegative=x.nonnegative,
+        block, (0, 1), (taken,), lambda shape: (shape[0], product(shape[1:])), nonnegative=x.nonnegative
     )
 
 
