@@ -60,10 +60,8 @@ class Hdf5:
 
     def text(self, name: str, where: str = "") -> Optional[str]:
         """Return a string attribute."""
-        with self._explained(f"{where}@{name}"):
-            self._check_heaps()
-            value = self._attributes(where).get(name)
-            return value.decode("utf-8") if isinstance(value, bytes) else value
+        found = self.texts(name, where)
+        return found[0] if found else None
 
     def texts(self, name: str, where: str = "") -> Optional[List[str]]:
         """Return an attribute that is a list of strings, split by Keras if long; None if absent."""

@@ -13,6 +13,10 @@ from .layers.weight import Weight
 #: Rows and columns of a transposed array that are copied at once, so that both sides stay in the cache.
 _ROWS, _COLUMNS = 128, 32
 
+#: Transposed arrays of at least this many bytes become the memory of their NDArray. Smaller
+#: ones are copied, which takes less time.
+_SHARED = 2**22
+
 
 class Assign:
     """Writer of arrays to parameters, with shape checks.
@@ -81,6 +85,8 @@ class _Source:
 
     def copyto(self, ctx: mx.Context) -> mx.nd.NDArray:
         """Return the values in a new NDArray."""
+        if self.value.base is None and self.value.nbytes >= _SHARED and ctx.device_type == "cpu":
+            return mx.nd.from_numpy(self.value).as_in_context(ctx)
         array = mx.nd.empty(self.shape, ctx, self.dtype)
         array._sync_copyfrom(self.value)  # mx.nd.array takes five times as long for small arrays
         return array

@@ -17,10 +17,12 @@ def parameter(value, ctx=None, **kwargs):
 
 
 LARGE = np.arange(42000, dtype=np.float32).reshape(140, 300)  # more than a tile in both directions
+HUGE = np.arange(1200000, dtype=np.float32).reshape(1200, 1000)  # its transpose is not copied twice
 
 
 @pytest.mark.parametrize(
-    "value", [VALUE, LARGE, LARGE.T, VALUE.reshape(5, 6, 10, 10).transpose(3, 2, 0, 1), VALUE[0]]
+    "value",
+    [VALUE, LARGE, LARGE.T, HUGE, HUGE.T, VALUE.reshape(5, 6, 10, 10).transpose(3, 2, 0, 1), VALUE[0]],
 )
 def test_values_are_copied_in_any_order(value):
     made = parameter(value)
@@ -56,6 +58,13 @@ def test_a_trainer_updates_each_context():
     trainer.step(1)
     for data in made.list_data():
         np.testing.assert_array_equal(data.asnumpy(), VALUE - 2)
+
+
+def test_each_context_has_memory_of_its_own():
+    one, other = parameter(HUGE.T, [mx.cpu(0), mx.cpu(1)]).list_data()
+    one[:] = 1
+    assert (one.asnumpy() == 1).all()
+    np.testing.assert_array_equal(other.asnumpy(), HUGE.T)
 
 
 def test_a_parameter_can_be_set_and_cast():

@@ -35,7 +35,7 @@ LAYERS = [
         "Dense",
         "vector",
         {"units": 2, "activation": {"class_name": "PReLU", "config": {}}},
-        "activation='PReLU' is not an activation of Keras",
+        "an inner layer of class 'PReLU' is not supported: only ReLU",
     ),
     ("Dense", "words", {"units": 2, "activation": {"value": ["4wEA", None]}}, "its activation is code"),
     ("LSTM", "words", {"units": 2, "activation": {"value": ["4wEA", None]}}, "its activation is code"),

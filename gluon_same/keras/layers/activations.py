@@ -132,28 +132,29 @@ def _activation(request: Request, x: Value) -> Lowered:
 @builds("ReLU")
 def _relu(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
-    most, prefix = arguments.optional_number("max_value"), request.prefix
+    most = arguments.optional_number("max_value")
     if most is not None and most < 0:
         raise Unsupported(f"max_value={most} is negative")
     slope = arguments.optional_number("negative_slope") or 0
-    threshold = arguments.optional_number("threshold") or 0
-    if slope == threshold == 0 and most in (None, 6):
-        block = nn.Activation("relu", prefix=prefix) if most is None else nn.ReLU6(prefix=prefix)
-    elif most is None and threshold == 0 and slope >= 0:
-        block = nn.LeakyReLU(slope, prefix=prefix)
-    else:
-        block = request.function(functions.general_relu, most=most, slope=slope, threshold=threshold)
-    return elementwise(block, nonnegative=slope == 0 and threshold >= 0)
+    return _rectified(request, most, slope, arguments.optional_number("threshold") or 0)
 
 
 @builds("LeakyReLU")
 def _leaky_relu(request: Request, x: Value) -> Lowered:
     name = "negative_slope" if request.arguments.get("negative_slope", None) is not None else "alpha"
-    slope = request.arguments.number(name, 0.3)
-    if slope < 0:
-        block = request.function(functions.general_relu, most=None, slope=slope, threshold=0.0)
-        return elementwise(block)
-    return elementwise(nn.LeakyReLU(slope, prefix=request.prefix))
+    return _rectified(request, None, request.arguments.number(name, 0.3), 0)
+
+
+def _rectified(request: Request, most: Optional[float], slope: float, threshold: float) -> Lowered:
+    """Return the result for a rectifier: MXNet's own operators where they compute it."""
+    prefix, plain = request.prefix, threshold == 0 and slope >= 0
+    if plain and slope == 0 and most in (None, 6):
+        block = nn.Activation("relu", prefix=prefix) if most is None else nn.ReLU6(prefix=prefix)
+    elif plain and most is None:
+        block = nn.LeakyReLU(slope, prefix=prefix)
+    else:
+        block = request.function(functions.general_relu, most=most, slope=slope, threshold=threshold)
+    return elementwise(block, nonnegative=slope == 0 and threshold >= 0)
 
 
 @builds("ELU")

@@ -43,12 +43,6 @@ class _Window:
             in_channels=self.channels or 0,
         )
 
-    def known_channels(self) -> int:
-        """Return the input's channels; raise a ValueError if they are unknown."""
-        if not self.channels:
-            raise ValueError("the channels of its input are not known")
-        return self.channels
-
     def _blocks_padding(self, x: Value) -> Any:
         """Return the padding of Gluon's block, including that of a preceding ZeroPadding layer."""
         if not self.folds or x.padding is None:
@@ -64,10 +58,11 @@ class _Window:
         """Return the output's size on one spatial axis."""
         return window_size(n, span, stride, self.padding)
 
-    def lowered(self, block: Any, channels: int, *weights: Weight) -> Lowered:
+    def lowered(self, block: Any, *weights: Weight) -> Lowered:
         """Set the activation of the last convolution and return the builder's result."""
         last = getattr(block, "pointwise", block)
         last.act = self.activation
+        channels = last._kwargs["num_filter"]
 
         def rule(shape: Shape) -> Shape:
             shape = resized(shape, self.axes, self.size, self.spans, self.strides)
@@ -89,17 +84,23 @@ def _convolution(request: Request, x: Value, ndim: int) -> Lowered:
     window = _Window(request, x, ndim, causal=True)
     filters, groups = request.arguments.whole("filters"), request.arguments.whole("groups", 1)
     block = getattr(nn, f"Conv{ndim}D")(filters, groups=groups, **window.forward)
-    return window.lowered(block, filters, kernel_of(block))
+    return window.lowered(block, kernel_of(block))
 
 
 @builds("DepthwiseConv{}D", ndims=(1, 2))
 def _depthwise(request: Request, x: Value, ndim: int) -> Lowered:
     window = _Window(request, x, ndim)
     request.arguments.ignore("filters", "groups")  # Keras writes the arguments of the base class, too
-    multiplier = request.arguments.whole("depth_multiplier", 1)
+    multiplier = _multiplier(request, window)
     block = getattr(nn, f"DepthwiseConv{ndim}D")(depth_multiplier=multiplier, **window.forward)
-    channels = window.known_channels() * multiplier
-    return window.lowered(block, channels, depthwise_kernel_of(block))
+    return window.lowered(block, depthwise_kernel_of(block))
+
+
+def _multiplier(request: Request, window: _Window) -> int:
+    """Return ``depth_multiplier``; raise a ValueError if the channels of the input are unknown."""
+    if not window.channels:
+        raise ValueError("the channels of its input are not known")
+    return request.arguments.whole("depth_multiplier", 1)
 
 
 @builds("SeparableConv{}D", ndims=(1, 2))
@@ -107,9 +108,9 @@ def _separable(request: Request, x: Value, ndim: int) -> Lowered:
     window = _Window(request, x, ndim, causal=True)
     request.arguments.only(groups=1)
     filters = request.arguments.whole("filters")
-    multiplier = request.arguments.whole("depth_multiplier", 1)
+    multiplier = _multiplier(request, window)
     block = getattr(nn, f"SeparableConv{ndim}D")(filters, depth_multiplier=multiplier, **window.forward)
-    return window.lowered(block, filters, *separable_kernels_of(block))
+    return window.lowered(block, *separable_kernels_of(block))
 
 
 @builds("Conv{}DTranspose", ndims=(1, 2, 3))
@@ -144,4 +145,4 @@ def _transposed(request: Request, x: Value, ndim: int) -> Lowered:
         shape = resized(shape, window.axes, lambda n, s, tail: (n - 1) * s + tail, window.strides, tails)
         return replaced(shape, window.channel_axis, filters)
 
-    return window.lowered(block, filters, kernel)._replace(rule=rule)
+    return window.lowered(block, kernel)._replace(rule=rule)

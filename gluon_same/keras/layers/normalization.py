@@ -188,8 +188,8 @@ def _layer_scale(request: Request, x: Value) -> Lowered:
 def _axes(request: Request, x: Value) -> List[int]:
     """Return the argument ``axis`` as nonnegative axes of the input."""
     given = request.arguments.ints("axis", -1)
-    axes = [axis % x.rank for axis in given if -x.rank <= axis < x.rank]
-    if not axes or len(axes) != len(given) or 0 in axes or len(set(axes)) != len(axes):
+    axes = x.places(given)
+    if not axes or len(set(axes)) != len(axes):
         raise ValueError(f"axis={given} are not axes of an input with {x.rank} axes")
     return axes
 
