@@ -18,6 +18,8 @@ def runs(dtype):
     try:
         gluon_same.deploy(layer, x.shape, dtype=dtype, data=x, tune=False)
     except ValueError as error:
+        if "changes its results" in str(error):  # it runs, though not exactly
+            return dtype
         if MISSING[dtype] not in str(error):
             raise
         pytest.skip(f"MXNet {mx.__version__} cannot run {dtype} on this machine")

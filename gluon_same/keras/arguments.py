@@ -9,26 +9,18 @@ _MISSING = object()
 
 #: Arguments that do not affect the numbers of a trained layer.
 _HARMLESS = {
-    "autocast",
-    "batch_input_shape",
-    "batch_shape",
-    "batch_size",
-    "dtype",
-    "fused",
-    "implementation",
-    "input_dim",
-    "input_dtype",
-    "input_length",
-    "input_shape",
-    "name",
-    "optional",
-    "quantization_config",
-    "ragged",
-    "seed",
-    "sparse",
-    "synchronized",
-    "trainable",
-    "zero_output_for_mask",
+    *(
+        "autocast",
+        "dtype",
+        "fused",
+        "implementation",
+        "name",
+        "optional",
+        "quantization_config",
+        "ragged",
+    ),
+    *("batch_input_shape", "batch_shape", "batch_size", "input_dim", "input_dtype", "input_length"),
+    *("input_shape", "seed", "sparse", "synchronized", "trainable", "zero_output_for_mask"),
 }
 _HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")
 

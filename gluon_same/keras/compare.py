@@ -10,6 +10,7 @@ import numpy as np
 
 from ..importing.block import title_of
 from ..importing.net import Run
+from ..tables import aligned
 from .steps import KerasNet
 
 __all__ = ["compare"]
@@ -53,9 +54,7 @@ class Comparison:
         self.first: Optional[Difference] = next(beyond, None)
 
     def __str__(self) -> str:
-        cells = [_TITLES, *map(self._cells, self.rows)]
-        widths = [max(map(len, column)) for column in zip(*cells)]
-        lines = ["  ".join(f"{word:<{w}}" for word, w in zip(words, widths)).rstrip() for words in cells]
+        lines = aligned([_TITLES, *map(self._cells, self.rows)])
         if self.first is None:
             end = f"All {len(self.rows)} layers are within {self.tolerance:g} of the largest value."
         else:

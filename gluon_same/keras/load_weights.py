@@ -12,6 +12,7 @@ from mxnet.gluon import Block, Parameter
 
 from .. import nn
 from ..arguments import shape_of
+from ..tables import aligned
 from ..trace import Trace
 from .config import parse
 from .files import Opened, opened
@@ -233,8 +234,7 @@ def _both_sides(file: Hdf5, units: Sequence[Block], held: Sequence[FileLayer], w
     """Return a message that lists the net's layers beside the file's, with their shapes."""
     left = [f"{unit.name} ({type(unit).__name__}: {_shapes_of(unit)})" for unit in units]
     right = [f"{layer.name} ({_arrays_of(layer, file)})" for layer in held]
-    width = max(map(len, left), default=0)
-    lines = [f"  {a:<{width}}  {b}" for a, b in zip_longest(left, right, fillvalue="-")]
+    lines = [f"  {line}" for line in aligned(list(zip_longest(left, right, fillvalue="-")))]
     return "\n".join([f"{file.path} does not fit the net: {why}. Net, and file:", *lines])
 
 
