@@ -111,11 +111,7 @@ class Graph:
 
     def symbol(self) -> mx.sym.Symbol:
         """Return the graph as a symbol."""
-        return mx.sym.load_json(self.to_json())
-
-    def to_json(self) -> str:
-        """Return the graph in MXNet's format."""
-        return to_json(list(self.nodes()), self.heads)
+        return to_symbol(list(self.nodes()), self.heads)
 
     def copy(self) -> "Graph":
         """Return an independent copy of the graph that shares the parameters."""
@@ -219,11 +215,6 @@ def _takers(nodes, heads):
 
 def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:
     """Return the symbol of nodes in topological order, with results ``heads``."""
-    return mx.sym.load_json(to_json(nodes, heads))
-
-
-def to_json(nodes: Sequence[Node], heads: Sequence[Entry]) -> str:
-    """Return nodes in topological order, with results ``heads``, in MXNet's format."""
     order = {node: i for i, node in enumerate(nodes)}
     content = []
     for node in nodes:
@@ -232,12 +223,10 @@ def to_json(nodes: Sequence[Node], heads: Sequence[Entry]) -> str:
         if node.subgraphs:
             each["subgraphs"] = node.subgraphs
         content.append(each)
-    return json.dumps(
-        {
-            "nodes": content,
-            "arg_nodes": [i for i, node in enumerate(nodes) if node.op == "null"],
-            "heads": [[order[entry.node], entry.output, 0] for entry in heads],
-            "attrs": VERSION,
-        },
-        ensure_ascii=False,
-    )
+    graph = {
+        "nodes": content,
+        "arg_nodes": [i for i, node in enumerate(nodes) if node.op == "null"],
+        "heads": [[order[entry.node], entry.output, 0] for entry in heads],
+        "attrs": VERSION,
+    }
+    return mx.sym.load_json(json.dumps(graph, ensure_ascii=False))

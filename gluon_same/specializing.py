@@ -89,7 +89,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     inference = training.copy()
     graphs_of = {False: inference}
     training.rewrite(*crops.TRAINING)
-    if inference.rewrite(*crops.INFERENCE) and inference.to_json() != training.to_json():
+    if inference.rewrite(*crops.INFERENCE) and inference.symbol().tojson() != training.symbol().tojson():
         graphs_of[True] = training
     block = Sized(
         (net.name, net.prefix),

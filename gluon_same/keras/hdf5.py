@@ -66,13 +66,14 @@ class Hdf5:
     def texts(self, name: str, where: str = "") -> Optional[List[str]]:
         """Return an attribute that is a list of strings, split by Keras if long; None if absent."""
         with self._explained(f"{where}@{name}"):
-            self._check_heaps()
             attributes = self._attributes(where)
+            if name not in attributes and f"{name}0" not in attributes:
+                return None
+            self._check_heaps()  # which reads the whole file
             parts = [attributes[name]] if name in attributes else []
             while name not in attributes and f"{name}{len(parts)}" in attributes:
                 parts.append(attributes[f"{name}{len(parts)}"])
-            found = [_decoded(text) for part in parts for text in np.asarray(part).ravel()]
-            return found if parts else None
+            return [_decoded(text) for part in parts for text in np.asarray(part).ravel()]
 
     def shape(self, where: str) -> Tuple[int, ...]:
         """Return the shape of an array."""

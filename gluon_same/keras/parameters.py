@@ -13,10 +13,6 @@ from .layers.weight import Weight
 #: Rows and columns of a transposed array that are copied at once, so that both sides stay in the cache.
 _ROWS, _COLUMNS = 128, 32
 
-#: Transposed arrays of at least this many bytes become the memory of their NDArray. Smaller
-#: ones are copied, which takes less time.
-_SHARED = 2**22
-
 
 class Assign:
     """Writer of arrays to parameters, with shape checks.
@@ -49,8 +45,15 @@ class Assign:
 
     def set(self, parameter: Parameter, value: np.ndarray) -> None:
         """Set the value of a parameter without one, and its shape if unknown."""
-        # Like Gluon's own loading, this skips the initializer.
+        # Like Gluon's own loading, this skips the initializer. Gluon would fill each gradient with an
+        # operator of its own, which takes longer than the rest.
+        request, parameter._grad_req = parameter._grad_req, "null"
         parameter._load_init(_Source(_contiguous(value)), self.ctx)
+        parameter._grad_req = request
+        if request != "null":
+            zeros = _Source(np.zeros(value.shape, np.float32))
+            parameter._grad = [zeros.copyto(ctx) for ctx in self.ctx]
+            mx.autograd.mark_variables(parameter._data, parameter._grad, request)
 
     def rest(self, block: Block) -> None:
         """Initialize the parameters of a block that have no value, such as a bias that Keras lacks."""
@@ -85,7 +88,8 @@ class _Source:
 
     def copyto(self, ctx: mx.Context) -> mx.nd.NDArray:
         """Return the values in a new NDArray."""
-        if self.value.base is None and self.value.nbytes >= _SHARED and ctx.device_type == "cpu":
+        # A large array of its own becomes the memory of the NDArray. For small ones a copy is faster.
+        if self.value.base is None and self.value.size >= 2**20 and ctx.device_type == "cpu":
             return mx.nd.from_numpy(self.value).as_in_context(ctx)
         array = mx.nd.empty(self.shape, ctx, self.dtype)
         array._sync_copyfrom(self.value)  # mx.nd.array takes five times as long for small arrays
