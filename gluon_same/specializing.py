@@ -1,6 +1,5 @@
 """Fix the input sizes of a net, for the fewest operators."""
 
-from functools import partial
 from typing import Sequence, Union
 
 import numpy as np
@@ -54,14 +53,13 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     Changes of the net's structure do not affect the block. If the net's code branches on the training
     mode, the block contains the branch for inference. Hooks of the net's blocks are not called.
 
-    Several threads may call a block for given shapes: a lock lets one in at a time. The results are
-    computed in parallel, if MXNet's engine does. Training, changes of the parameters, and a block for
-    every size, which traces the net, are for one thread at a time.
+    Several threads may call a block for given shapes: a lock lets one in at a time. Training, changes of
+    the parameters, and a block for every size, which traces the net, are for one thread at a time.
 
     A crop moves behind the activations and poolings that follow it, and in inference also behind a
     BatchNorm, so that these run in the memory layout of the convolution. Results do not change.
 
-    Tracing a new shape takes about two milliseconds for each layer.
+    A new shape takes about a millisecond for each layer of the net.
 
     Examples
     --------
@@ -78,7 +76,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
     if not input_shapes:
-        return EverySize(net, partial(specialize), graphs)
+        return EverySize(net, specialize, graphs)
     trace = Trace(net, [shape_of("input shape", shape) for shape in input_shapes])
     training, free = Graph(trace.symbol(), inputs=trace.shapes), trace.free
     for node in training.nodes():

@@ -8,8 +8,6 @@ from typing import Any, Callable, NamedTuple, Optional, Tuple
 from ..arguments import Ints, Pairs
 from ..geometry import Window
 
-#: A description for each axis; empty where a step leaves the axis as it is.
-
 
 class Operator(NamedTuple):
     """The arguments of MXNet's operator that a plan chooses."""

@@ -176,10 +176,8 @@ def test_without_onednn_as_on_gpus(monkeypatch):
     net, x = make_net()
     block = gluon_same.deploy(net, x.shape)
     close(block(x), net(x))
-    names = [row.name for row in block.report.rows]
-    assert set(names) - {"move crops"} == {
-        *("drop and fold constants", "fold normalizations", "oneDNN's fusion")
-    }
+    names = [row.name for row in block.report.rows if row.name != "move crops"]
+    assert names == ["drop and fold constants", "fold normalizations", "oneDNN's fusion"]
     assert "left out" in block.report.rows[-1].note
     with pytest.raises(ValueError, match="requires oneDNN"):
         gluon_same.deploy(net, x.shape, dtype="bfloat16")
