@@ -28,6 +28,9 @@ class Function(HybridBlock):
     parameters : dict of str to dict, optional
         Parameters that the function receives by name, each with the arguments of
         :class:`mxnet.gluon.Parameter`.
+    places : tuple of int
+        Positions among the inputs of parameters that the function receives there: ``(1,)`` for a
+        parameter ``constant1`` that is the second input.
     **arguments
         Arguments of the function.
     """
@@ -38,16 +41,21 @@ class Function(HybridBlock):
         title: str,
         prefix: Optional[str] = None,
         parameters: Optional[Dict[str, Dict[str, Any]]] = None,
+        places: Tuple[int, ...] = (),
         **arguments: Any,
     ):
         super().__init__(prefix=prefix)
+        self._places = places
         self._function = function
         self._arguments = arguments
         self.layer_type = title  # tables show it in place of the class
         for name, kwargs in (parameters or {}).items():
             setattr(self, name, self.params.get(name, **kwargs))
 
-    def hybrid_forward(self, F: Any, *inputs: Any, **parameters: Any) -> Any:
+    def hybrid_forward(self, F: Any, *given: Any, **parameters: Any) -> Any:
+        inputs = list(given)
+        for place in self._places:
+            inputs.insert(place, parameters.pop(f"constant{place}"))
         if isinstance(self._function, str):
             return getattr(F, self._function)(*inputs, **self._arguments)
         return self._function(F, *inputs, **parameters, **self._arguments)

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import HybridBlock
 from mxnet.ndarray import NDArray
 
@@ -52,6 +53,8 @@ class Plan:
     saved: Tuple[Shape, ...]  # input shapes of the saved model
     input_shapes: Tuple[Shape, ...]  # the same, with None for sizes that may vary
     output_shapes: Tuple[Shape, ...]  # also with None
+    names: Tuple[str, ...] = ()  # of the inputs in the file
+    dtypes: Tuple[np.dtype, ...] = ()  # dtype of each input, to which arrays of another kind are cast
 
 
 class ImportedNet(HybridBlock):
@@ -99,6 +102,7 @@ class ImportedNet(HybridBlock):
             return super().forward(*given)
         shapes = [each.shape for each in given]
         self._check_inputs(shapes)
+        given = tuple(map(_of_kind, given, self.plan.dtypes)) or given
         try:
             return super().forward(*given)
         except mx.MXNetError as error:
@@ -135,12 +139,10 @@ class ImportedNet(HybridBlock):
                 )
 
     def _why(self, given, error):
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        cause = next((line for line in lines if "Error in operator" in line), lines[-1] if lines else "")
         shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))
         return (
             f"{self.name} cannot run on data of shape {shapes}. It was saved for {saved}, and not all "
-            f"models support other sizes: {cause}"
+            f"models support other sizes: {cause(error)}"
         )
 
     def __repr__(self) -> str:
@@ -148,6 +150,23 @@ class ImportedNet(HybridBlock):
             f"  ({name}): {block!r}".replace("\n", "\n  ") for name, block in self._children.items()
         ]
         return "\n".join([f"{type(self).__name__}(", *lines, ")"])
+
+
+def cause(error: Exception) -> str:
+    """Return what is wrong: the text of an error, without MXNet's backtrace."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, mx.MXNetError):
+        line = next((line for line in lines if "Error in operator" in line), lines[-1] if lines else "")
+        return line.replace("MXNetError: ", "", 1)
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+
+
+def _of_kind(x: NDArray, dtype: np.dtype) -> NDArray:
+    """Return an array, cast if its dtype is of another kind, or if a CPU does not compute in it."""
+    given = np.dtype(x.dtype)
+    half = given == np.float16 and x.context.device_type == "cpu"
+    kept = given == dtype or (given.kind == dtype.kind == "f" and not half)
+    return x if kept else x.astype(dtype)
 
 
 def fits(shape: Sequence[Optional[int]], wanted: Sequence[Optional[int]]) -> bool:

@@ -121,7 +121,8 @@ class _Builder:
             return None
         given = [self.values[ref] for ref in self.model.outputs]
         outputs = [self.steps.in_order(value, outer(value.rank)) for value in given]
-        net = self.steps.net(starts, outputs, self.prefix)
+        names = [ref.layer for ref in self.model.inputs]
+        net = self.steps.net(starts, outputs, self.prefix, names)
         return net, [self.weights[name] for name in self.model.layers if name in self.weights], outputs
 
     def _call(self, call: graph.Call) -> None:

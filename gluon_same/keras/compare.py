@@ -10,7 +10,7 @@ import numpy as np
 
 from ..importing.block import title_of
 from ..importing.net import Run
-from ..tables import aligned
+from ..tables import aligned, html
 from .steps import KerasNet
 
 __all__ = ["compare"]
@@ -55,16 +55,23 @@ class Comparison:
 
     def __str__(self) -> str:
         lines = aligned([_TITLES, *map(self._cells, self.rows)])
+        rule = "-" * max(map(len, lines))
+        return "\n".join([lines[0], rule, *lines[1:], rule, self._end()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html([_TITLES, *map(self._cells, self.rows)], below=self._end())
+
+    def _end(self) -> str:
+        """Return the conclusion below the table."""
         if self.first is None:
             end = f"All {len(self.rows)} layers are within {self.tolerance:g} of the largest value."
         else:
             end = f"The first layer beyond {self.tolerance:g} is {self.first.layer} ({self.first.type})."
         if self.not_compared:
             end += f"\nNot compared: {', '.join(self.not_compared)}"
-        rule = "-" * max(map(len, lines))
-        return "\n".join([lines[0], rule, *lines[1:], rule, end])
-
-    __repr__ = __str__
+        return end
 
     def _cells(self, row):
         shape = "x".join(map(str, row.shape))

@@ -156,6 +156,5 @@ def _require_h5py():
         import h5py  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            f"Reading Keras files requires the h5py package ({error}): pip install "
-            "'gluon-same[keras-models]'"
+            f"Reading Keras files requires the h5py package ({error}): pip install h5py"
         ) from error

@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import warnings
 from itertools import zip_longest
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -11,17 +12,21 @@ import numpy as np
 from mxnet.gluon import Block, Parameter
 
 from .. import nn
-from ..arguments import shape_of
+from ..arguments import shape_of, true_or_false
 from ..tables import aligned
 from ..trace import Trace
+from .build import Settings, build
 from .config import parse
+from .differences import IN_PLACE, Difference, Net, blocks_in_order, differences, listed, mend
 from .files import Opened, opened
 from .graph import Model
 from .hdf5 import Hdf5
 from .layers.weight import Weight
+from .loading import version_of
 from .matching import FileLayer, fits, kinds_of, units_of, weights_of
 from .parameters import Assign
-from .weights import Entry, Grouped, Legacy, legacy_root
+from .steps import axes_of
+from .weights import Entry, Grouped, Legacy, legacy_root, source_of
 
 __all__ = ["load_keras_weights"]
 
@@ -34,9 +39,14 @@ def load_keras_weights(
     path: Union[str, "os.PathLike[str]", Tuple[Any, Any]],
     *,
     input_shape: Optional[Sequence[int]] = None,
+    fix: bool = False,
     ctx: Any = None,
 ) -> None:
     """Load the weights of a Keras model into a net with the same layers in the same order.
+
+    A file of a whole model, or one with its configuration, also contains what the layers compute. The
+    function compares it with the net, and raises an error that lists all differences: epsilon, momentum,
+    activation, padding, strides, dilation, groups and poolings.
 
     Parameters
     ----------
@@ -48,7 +58,10 @@ def load_keras_weights(
         As for :func:`load_model`. A file that contains only weights is sufficient.
     input_shape : tuple of int, optional
         Shape of the net's input, batch first. Required if a ``Dense`` follows a ``Flatten`` and the file
-        contains no configuration, because the order of the weight's rows depends on the sizes.
+        contains no configuration, because the order of the weight's rows depends on the sizes. Paddings
+        are compared at this size; that of the file by default.
+    fix : bool
+        Whether to set epsilon and momentum of the net's layers to those of the file.
     ctx : Context or list of Context, optional
         For parameters that are not yet initialized; the current context by default.
 
@@ -61,8 +74,19 @@ def load_keras_weights(
     TypeError
         If an argument is of the wrong type.
     ValueError
-        If the file is damaged, or if its layers do not fit the net's. The message lists both sides. The
-        net is unchanged in this case.
+        If the file is damaged, or if its layers do not fit the net's, or compute something else. The
+        message lists both sides. The net is unchanged in this case.
+
+    Warns
+    -----
+    UserWarning
+        If the layers of the file and the net cannot be compared.
+
+    Notes
+    -----
+    The kernel of a 1x1 convolution fits a ``Dense`` layer, and the other way. An activation is compared
+    if it follows a layer with weights, also behind a sum, but not with another one of several operators.
+    Poolings are compared if both sides have as many.
 
     Examples
     --------
@@ -78,6 +102,7 @@ def load_keras_weights(
     """
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
+    fix = true_or_false("fix", fix)
     assign = Assign(mx.current_context() if ctx is None else ctx)
     with opened(path) as found:
         model = None if found.config is None else parse(found.config, found.weights.path)
@@ -103,8 +128,34 @@ def load_keras_weights(
                     rows = array.reshape((positions[unit], -1, array.shape[-1]))
                     array = rows.transpose(1, 0, 2).reshape(array.shape)
                 values += _fitting(found.weights.path, unit, layer, weight, array)
+        wrong = [] if model is None else _different(net, found, model, (units, held), input_shape)
+    fixed = [each for each in wrong if fix and each.argument in IN_PLACE]
+    if len(fixed) < len(wrong):
+        raise ValueError(f"{found.weights.path} computes something else than the net:\n{listed(wrong)}")
+    mend(fixed, net)
     for parameter, value in values:
         assign.replace(parameter, value)
+
+
+def _different(net: Block, found: Opened, model: Model, both: Any, shape: Any) -> List[Difference]:
+    """Return the differences of the net's layers from the file's; warn if they cannot be compared."""
+    units, held = both
+    try:
+        source = source_of(found.weights, model)
+        settings = Settings(version_of(found), {}, axes_of(model), source.arrays)
+        built, layers, _ = build(model, settings, "NCHW")
+        sizes = [tuple(n or (224 if len(s) == 4 else 64) for n in s[1:]) for s in built.plan.saved]
+        shapes = [shape_of("input_shape", shape)] if shape else [(1, *size) for size in sizes]
+        blocks = blocks_in_order(layers, [layer.name for layer in held])
+        pairs = [(unit, block) for unit, block in zip(units, blocks) if block is not None]
+        return list(differences(Net(net, shapes), Net(built, shapes), pairs))
+    except (ValueError, TypeError, mx.MXNetError) as error:
+        reason = str(error).strip().splitlines()[0]
+        warnings.warn(
+            f"{found.weights.path}: weights fit, but what the layers compute is not compared: {reason}",
+            stacklevel=3,
+        )
+        return []
 
 
 def _fitting(path: str, unit: Block, layer: FileLayer, weight: Weight, array: np.ndarray) -> Values:
@@ -130,7 +181,7 @@ def _flattened(
     for before, unit, layer in zip([None, *held], units, held):
         if isinstance(unit, nn.Dense) and before is not None:
             kernel, last = file.shape(layer.entries[0].where), file.shape(before.entries[-1].where)
-            if kernel[:1] != last[-1:]:  # else each row is one channel of the layer before
+            if kernel[-2:-1] != last[-1:]:  # else each row is one channel of the layer before
                 suspects.append(unit)
     if not suspects:
         return {}

@@ -18,6 +18,11 @@ from .weights import freeze, source_of
 
 __all__ = ["load_model"]
 
+
+class OnlyWeights(ValueError):
+    """File that contains weights, and no configuration."""
+
+
 Path = Union[str, "os.PathLike[str]"]
 
 
@@ -106,17 +111,17 @@ def load_model(
         raise ValueError(f"layout={layout!r} is unknown: use 'NCHW' or 'NHWC'")
     if custom is not None and not (isinstance(custom, dict) and all(map(callable, custom.values()))):
         raise TypeError(f"custom={custom!r} is not a dict of class names to functions")
-    assign = Assign(mx.current_context() if ctx is None else ctx)
+    assign = Assign(ctx)
     with opened(path) as found:
         where = path[0] if isinstance(path, (tuple, list)) else path
         if found.config is None:
-            raise ValueError(
+            raise OnlyWeights(
                 f"{where} contains only weights: give (config.json, {where}), or read them into your "
                 "own net with gluon_same.keras.load_keras_weights(net, path)"
             )
         model = parse(found.config, os.fspath(where))
         source = source_of(found.weights, model)
-        settings = Settings(_version(found), dict(custom or {}), axes_of(model), source.arrays)
+        settings = Settings(version_of(found), dict(custom or {}), axes_of(model), source.arrays)
         try:
             net, layers, problems = build(model, settings, layout)
         except ValueError as error:
@@ -136,7 +141,7 @@ def load_model(
     return net
 
 
-def _version(found):
+def version_of(found):
     """Return the version of Keras. The 2.2 line of TensorFlow's Keras counts as 2.3."""
     if found.version is None:  # Keras 3 omits its version from JSON but adds modules
         return (3, 0) if "module" in found.config else (2, 3)

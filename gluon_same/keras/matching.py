@@ -66,6 +66,8 @@ def _convolution(unit: Block, layer: FileLayer) -> List[Weight]:
     plain = kernel_of(unit)
 
     def assign(array):
+        if array.ndim == 2:  # the kernel of a Dense layer
+            array = array.reshape((*(1,) * len(unit._kwargs["kernel"]), *array.shape))
         ((_, value),) = pairs = plain.assign(array)
         if _is_depthwise(unit) and not fits(unit.weight.shape, value.shape):
             pairs = depthwise_kernel_of(unit).assign(array)
@@ -79,7 +81,13 @@ def _separable(unit: Block, layer: FileLayer) -> List[Weight]:
 
 
 def _dense(unit: Block, layer: FileLayer) -> List[Weight]:
-    return [weight_of("kernel", unit.weight, 1, 0), *bias_of(unit)]
+    plain = weight_of("kernel", unit.weight, 1, 0)
+
+    def assign(array):
+        ones = array.ndim > 2 and set(array.shape[:-2]) == {1}  # the kernel of a 1x1 convolution
+        return plain.assign(array.reshape(array.shape[-2:]) if ones else array)
+
+    return [plain._replace(assign=assign), *bias_of(unit)]
 
 
 def _normalization(unit: Block, layer: FileLayer) -> List[Weight]:

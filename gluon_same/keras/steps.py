@@ -57,7 +57,9 @@ class Steps:
             key = name + (f":{ref.output}" if ref.output else "")
             self._layer_outputs.append(LayerOutput(key, value.slot, value.axes))
 
-    def net(self, inputs: Sequence[Value], outputs: Sequence[Value], prefix: str) -> KerasNet:
+    def net(
+        self, inputs: Sequence[Value], outputs: Sequence[Value], prefix: str, names: Sequence[str]
+    ) -> KerasNet:
         """Return the net."""
         plan = Plan(
             tuple(self._steps),
@@ -67,6 +69,7 @@ class Steps:
             tuple(stored_shape(value.axes, value.shape) for value in inputs),
             tuple(stored_shape(value.axes, value.free) for value in inputs),
             tuple(stored_shape(value.axes, value.free) for value in outputs),
+            tuple(names),
         )
         return KerasNet(self.blocks, plan, prefix=prefix)
 

@@ -175,7 +175,7 @@ def installed() -> Iterator[None]:
 
 
 def _import_keras():
-    advice = f"gluon_same.keras_backend.install() requires {VERSION}: pip install 'gluon-same[keras]'"
+    advice = f"gluon_same.keras_backend.install() requires {VERSION}: pip install keras-mxnet=={VERSION}"
     try:
         found = metadata.version("keras-mxnet")
     except metadata.PackageNotFoundError:

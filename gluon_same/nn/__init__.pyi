@@ -40,5 +40,8 @@ from .conv import *
 from .conv_transpose import *
 from .depthwise import *
 from .pool import *
+from .relu import *
 from .relu6 import *
+from .reshape import *
 from .separable import *
+from .upsampling import *

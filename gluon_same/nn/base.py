@@ -1,6 +1,6 @@
 """Base class of all blocks with windows: the ``padding`` argument, checks and ``repr``."""
 
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Literal, Optional, Sequence, Tuple, TypeVar, Union
 
 from mxnet.gluon import Block, HybridBlock
 from mxnet.ndarray import NDArray
@@ -8,12 +8,16 @@ from mxnet.ndarray import NDArray
 from .. import arguments
 from ..arguments import Ints
 from ..lowering import Windows
-from .checks import check_scope, refuse_unknown
+from .checks import NamedArguments, check_scope, refuse_unknown
 
 #: One int for all axes, or one for each.
 IntOrInts = Union[int, Sequence[int]]
+#: What ``padding`` accepts as a word. Letter case is ignored; Conv1D also accepts ``'causal'``.
+Word = Literal["same", "same_lower", "valid", "causal", "SAME", "SAME_LOWER", "VALID", "CAUSAL"]
 #: A word, elements at both ends of each axis, or a pair ``(before, after)`` for each axis.
-PaddingLike = Union[str, int, Sequence[int], Sequence[Tuple[int, int]]]
+PaddingLike = Union[Word, int, Sequence[int], Sequence[Tuple[int, int]]]
+
+T = TypeVar("T")  # an array or a symbol
 
 #: Arguments of MXNet's operators that a plan does not change.
 _CALL = {"kernel", "num_filter", "stride", "dilate", "num_group", "layout", "adj", "pool_type"}
@@ -29,7 +33,7 @@ def operator_arguments(block: Block) -> Dict[str, Any]:
     return known if isinstance(known, dict) else {}
 
 
-class Windowed(HybridBlock):
+class Windowed(NamedArguments, HybridBlock):
     """Mixin that extends ``padding`` of a stock Gluon block; place it before the stock class.
 
     Public constructors pass ``locals()``, their arguments, to this one, which builds the stock block.
@@ -44,10 +48,14 @@ class Windowed(HybridBlock):
     _call: Dict[str, Any]  # arguments of the operator, except for those that the plan chooses
     _in_shape: Optional[Ints]  # input shape of a specialized layer
 
+    if TYPE_CHECKING:
+
+        def __call__(self, x: T, *args: Any) -> T: ...
+
     def __init__(self, given: Dict[str, Any]) -> None:
         """Check the arguments of a public constructor, and build the stock block."""
         given = {name: value for name, value in given.items() if name not in ("self", "__class__")}
-        refuse_unknown(self, given.pop("unknown"), given)
+        refuse_unknown(type(self), given.pop("unknown"), given)
         check_scope(given["prefix"], given["params"])
         given["layout"] = arguments.check_layout(given["layout"], self._ndim)
         self._check_given(given)

@@ -1,9 +1,10 @@
 """Check arguments of the blocks that are not integers."""
 
-from typing import Any, Container, Dict
+import inspect
+from typing import TYPE_CHECKING, Any, Container, Iterable
 
 import mxnet as mx
-from mxnet.gluon import HybridBlock, ParameterDict
+from mxnet.gluon import ParameterDict
 
 #: Activations of every MXNet 1.x; later versions have more.
 _ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
@@ -28,17 +29,34 @@ _MEANT = {
 }
 
 
-def refuse_unknown(block: HybridBlock, unknown: Dict[str, Any], known: Container[str]) -> None:
-    """Raise a TypeError for the first argument that a block does not have.
+def refuse_unknown(block: type, unknown: Iterable[str], known: Container[str]) -> None:
+    """Raise a TypeError for the first argument that a class of blocks does not have.
 
     ``known`` contains the names of the arguments that it has.
     """
     for name in unknown:
-        kind = type(block).__name__
+        kind = block.__name__
         hint = next((f"use {meant!r}" for meant in _MEANT.get(name, ()) if meant in known), None)
         raise TypeError(
             f"{kind} has no argument {name!r}: {hint or f'help({kind}) lists the arguments'}"
         )
+
+
+class NamedArguments:
+    """Mixin for blocks that refuse a wrong name of an argument before Python refuses missing ones."""
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *_: Any, **given: Any) -> Any:
+            code = getattr(cls.__init__, "__code__", None)
+            if code is not None and "unknown" in code.co_varnames:
+                names = code.co_varnames
+                refuse_unknown(cls, [name for name in given if name not in names], names)
+            return super().__new__(cls)
+
+        def __init_subclass__(cls, **given: Any) -> None:
+            super().__init_subclass__(**given)
+            cls.__signature__ = inspect.signature(cls.__init__.__get__(cls))  # not that of __new__
 
 
 def check_scope(prefix: Any, params: Any) -> None:

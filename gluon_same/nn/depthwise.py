@@ -79,7 +79,7 @@ class _Depthwise(Convolution):
             called, if the data have the wrong number of axes or channels, or if the channels of a symbol
             are unknown.
         """
-        refuse_unknown(self, unknown, locals())
+        refuse_unknown(type(self), unknown, locals())
         self._multiplier = whole("depth_multiplier", depth_multiplier, 1)
         channels = whole("in_channels", in_channels, 0)
         # The stock block requires a number of groups. Build it for one channel if none is known.

@@ -5,14 +5,14 @@ from typing import Any, NoReturn, Optional
 from mxnet.gluon import HybridBlock, ParameterDict
 
 from .base import IntOrInts, PaddingLike
-from .checks import check_initializer, check_scope, refuse_unknown
+from .checks import NamedArguments, check_initializer, check_scope, refuse_unknown
 from .conv import Conv1D, Conv2D, Initializer
 from .depthwise import DepthwiseConv1D, DepthwiseConv2D
 
 __all__ = ["SeparableConv1D", "SeparableConv2D"]
 
 
-class _Separable(HybridBlock):
+class _Separable(NamedArguments, HybridBlock):
     """Base class of separable convolutions, with the child blocks ``depthwise`` and ``pointwise``."""
 
     _depthwise: Any = None
@@ -69,7 +69,7 @@ class _Separable(HybridBlock):
         TypeError, ValueError
             As :class:`DepthwiseConv2D`.
         """
-        refuse_unknown(self, unknown, locals())
+        refuse_unknown(type(self), unknown, locals())
         check_initializer("depthwise_initializer", depthwise_initializer)
         check_initializer("pointwise_initializer", pointwise_initializer)
         check_scope(prefix, params)

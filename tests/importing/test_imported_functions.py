@@ -28,12 +28,6 @@ def test_merged_arrays_are_scaled(even):
     np.testing.assert_allclose(got.asnumpy(), X, rtol=1e-5)
 
 
-def test_padding_has_any_number_of_axes():
-    pairs = [(1, 0), (0, 2), (1, 1)]
-    got = functions.pad_axes(mx.nd, mx.nd.array(X), pairs, 7)
-    np.testing.assert_array_equal(got.asnumpy(), np.pad(X, [(0, 0), *pairs], constant_values=7))
-
-
 def test_groups_are_normalized_without_factors():
     ones, zeros = mx.nd.ones(2), mx.nd.zeros(2)
     got = functions.group_norm(mx.nd, mx.nd.array(X), ones, zeros, epsilon=1e-3, groups=2)

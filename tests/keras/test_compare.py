@@ -98,3 +98,10 @@ def test_a_file_with_objects_is_not_unpickled(net, tmp_path):
 def test_another_net_is_refused(arrays):
     with pytest.raises(TypeError, match="not a net from gluon_same.keras.load_model"):
         compare(mx.gluon.nn.Dense(2), arrays)
+
+
+def test_a_notebook_shows_a_table_of_html(net, arrays):
+    arrays["first"] = arrays["first"] + 0.5
+    page = compare(net, arrays)._repr_html_()
+    assert page.count("<tr>") == 6 and ">first (Conv2D)</td>" in page
+    assert "The first layer beyond 0.0001 is first (Conv2D)." in page

@@ -86,7 +86,7 @@ def test_without_keras_mxnet_the_error_says_what_to_install(monkeypatch):
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", missing)
-    with pytest.raises(ImportError, match=r"not installed.*pip install 'gluon-same\[keras\]'"):
+    with pytest.raises(ImportError, match="not installed.*pip install keras-mxnet==2.2.4.3"):
         mxnet_backend.install()
 
 

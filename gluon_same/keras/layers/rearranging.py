@@ -140,8 +140,10 @@ def _pad(operation: Operation) -> Lowered:
     )
     if not whole or str(mode).lower() != "constant":
         raise Unsupported(f"pad by {pairs!r} with mode={mode!r}")
-    stored = [tuple(pairs[axis]) for axis in x.axes[1:]]
-    return Lowered(operation.function(functions.pad_axes, pairs=stored, value=float(value or 0)), None)
+    width = [(0, 0), *(tuple(pairs[axis]) for axis in x.axes[1:])]
+    return Lowered(
+        operation.function(functions.pad, pairs=width, value=float(value or 0), native=True), None
+    )
 
 
 @computes("stack")

@@ -8,21 +8,18 @@ from ..arguments import Unsupported
 from ..values import Shape, Value
 from .activations import activation
 from .registry import Lowered, Request, builds, inner_request, inside, of_rank, within
-from .rnn import GATES, Bidirectional, Cell, Recurrent
+from .rnn import Bidirectional, Layer, Recurrent
 from .weight import Weight
 
-#: MXNet's recurrent operators, by layer, activation and recurrent activation.
-_FUSED = {
-    ("LSTM", "tanh", "sigmoid"): "lstm",
-    ("GRU", "tanh", "sigmoid"): "gru",
-    ("SimpleRNN", "tanh", None): "rnn_tanh",
-    ("SimpleRNN", "relu", None): "rnn_relu",
-}
+_KINDS = {"LSTM": "LSTM", "GRU": "GRU", "SimpleRNN": "RNN"}
+
+#: Activations that MXNet's recurrent operators have.
+_FUSED = ("tanh", "sigmoid", "relu")
 
 _CUDNN = ("CuDNNLSTM", "CuDNNGRU")
 
 
-@builds(*GATES, *_CUDNN)
+@builds(*_KINDS, *_CUDNN)
 def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
     arguments = request.arguments
     channels = of_rank(x, 3).channels
@@ -34,9 +31,9 @@ def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
     arguments.only(stateful=False, time_major=False)
     arguments.ignore("unroll", "unit_forget_bias", "use_cudnn")
     rates = [arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]
-    cell = _cell(request, channels)
+    layer = _layer(request, channels)
     block = Recurrent(
-        cell,
+        layer,
         arguments.flag("go_backwards", False),
         arguments.flag("return_sequences", False),
         arguments.flag("return_state", False),
@@ -47,7 +44,7 @@ def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
         (0, 1, 2) if block._sequences else (0, 1),
         ((0, 1, 2), *((0, 1) for _ in states)),
         _rule(block, block._units),
-        _weights(block, cell, request.class_name in _CUDNN, arguments.flag("use_bias", True)),
+        _weights(block, layer, request.class_name in _CUDNN, arguments.flag("use_bias", True)),
         more_axes=((0, 1),) * count if block._states else (),
         inference_only=any(rates),
     )
@@ -61,7 +58,7 @@ def _bidirectional(request: Request, x: Value) -> Lowered:
     backward = arguments.get("backward_layer", None)
     parts = []
     for name, given in (("forward", inner), ("backward", backward or inner)):
-        own = inner_request(request, given, (*GATES, *_CUDNN))
+        own = inner_request(request, given, (*_KINDS, *_CUDNN))
         own.arguments.only(return_state=False)
         part = _recurrent(within(own, name), x)
         own.arguments.finish()
@@ -86,55 +83,57 @@ def _rule(block: Recurrent, units: int) -> Optional[Callable[..., Shape]]:
     return None if block._states else lambda shape, *_: (*shape[: 1 + block._sequences], units)
 
 
-def _weights(block: Recurrent, cell: Cell, cudnn: bool, use_bias: bool) -> Tuple[Weight, ...]:
+def _weights(block: Recurrent, layer: Layer, cudnn: bool, use_bias: bool) -> Tuple[Weight, ...]:
     """Return a recurrent layer's weights. Biases that Keras lacks are not trained."""
-    size, both = cell.units * GATES[cell.kind], cell.reset_after or cudnn
+    size, both = layer.units * layer.gates, layer.reset_after or cudnn
     if block.h2h_bias is not None and not (use_bias and both):
         block.h2h_bias.grad_req = "null"
     if not use_bias:
         block.i2h_bias.grad_req = "null"
     part = "" if cudnn else "cell"
-    i2h, h2h = (_assign_kernel(each, cell, cudnn) for each in (block.i2h_weight, block.h2h_weight))
+    i2h, h2h = (_assign_kernel(each, layer, cudnn) for each in (block.i2h_weight, block.h2h_weight))
     shape = (2 * size,) if cudnn else (2, size) if both else (size,)
-    bias = Weight("bias", shape, _assign_bias(block, cell, both), part)
+    bias = Weight("bias", shape, _assign_bias(block, layer, both), part)
     return (
-        Weight("kernel", (cell.in_units, size), i2h, part),
-        Weight("recurrent_kernel", (cell.units, size), h2h, part),
+        Weight("kernel", (layer.in_units, size), i2h, part),
+        Weight("recurrent_kernel", (layer.units, size), h2h, part),
         *([bias] if use_bias else []),
     )
 
 
-def _cell(request: Request, in_units: int) -> Cell:
+def _layer(request: Request, in_units: int) -> Layer:
     arguments, kind = request.arguments, request.class_name
     units = arguments.whole("units")
     if kind in _CUDNN:
         kind = kind[len("CuDNN") :]
-        return Cell(kind, units, in_units, kind.lower(), (None, None), kind == "GRU")
+        return Layer(kind, units, in_units, reset_after=kind == "GRU")
     names = [arguments.get("activation", "tanh")]
     names.append(arguments.get("recurrent_activation", None) if kind != "SimpleRNN" else None)
     reset_after = kind == "GRU" and arguments.flag("reset_after", False)
-    fused = _FUSED.get((kind, *map(_name_of, names))) if kind != "GRU" or reset_after else None
-    blocks = tuple(None if fused else activation(request._replace(prefix=None), name) for name in names)
-    return Cell(kind, units, in_units, fused, blocks, reset_after)
+    plain = request._replace(prefix=None)
+    activations = tuple(
+        _name_of(name) if _name_of(name) in _FUSED else activation(plain, name) for name in names
+    )
+    return Layer(_KINDS[kind], units, in_units, activations, reset_after)
 
 
-def _assign_kernel(parameter: Any, cell: Cell, cudnn: bool) -> Callable[[np.ndarray], Sequence[Any]]:
+def _assign_kernel(parameter: Any, layer: Layer, cudnn: bool) -> Callable[[np.ndarray], Sequence[Any]]:
     def assign(array):
         if not cudnn:
-            return [(parameter, _reordered(array.T, cell.kind))]
+            return [(parameter, _reordered(array.T, layer.kind))]
         # Keras stores cuDNN's matrices, which equal MXNet's, with the shapes of its own matrices.
-        gates = np.split(array, GATES[cell.kind], axis=1)
-        joined = np.concatenate([gate.reshape((cell.units, -1)) for gate in gates])
-        return [(parameter, _reordered(joined, cell.kind))]
+        gates = np.split(array, layer.gates, axis=1)
+        joined = np.concatenate([gate.reshape((layer.units, -1)) for gate in gates])
+        return [(parameter, _reordered(joined, layer.kind))]
 
     return assign
 
 
-def _assign_bias(block: Recurrent, cell: Cell, both: bool) -> Callable[[np.ndarray], Sequence[Any]]:
+def _assign_bias(block: Recurrent, layer: Layer, both: bool) -> Callable[[np.ndarray], Sequence[Any]]:
     def assign(array):
         parameters = [block.i2h_bias, block.h2h_bias] if both else [block.i2h_bias]
         parts = array.reshape((len(parameters), -1))
-        return [(parameter, _reordered(part, cell.kind)) for parameter, part in zip(parameters, parts)]
+        return [(parameter, _reordered(part, layer.kind)) for parameter, part in zip(parameters, parts)]
 
     return assign
 

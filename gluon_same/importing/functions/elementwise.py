@@ -1,0 +1,165 @@
+"""Functions of each element of one or more arrays."""
+
+import operator
+from typing import Any, Optional, Tuple
+
+#: Pairwise functions with an operator in Python.
+_PYTHON = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+}
+
+#: Endings of the names of MXNet's operators that broadcast, where they differ from the functions' names.
+_BROADCAST = {"subtract": "sub", "multiply": "mul", "divide": "div"}
+
+#: MXNet's faster operators for equal shapes.
+_EVEN = {
+    "add": "elemwise_add",
+    "subtract": "elemwise_sub",
+    "multiply": "elemwise_mul",
+    "divide": "elemwise_div",
+    "maximum": "_maximum",
+    "minimum": "_minimum",
+}
+
+
+def pairwise(F: Any, kind: str, one: Any, other: Any, even: bool = False) -> Any:
+    """Combine two arrays elementwise. ``even`` declares that their shapes are equal.
+
+    ``kind`` is a name such as 'add', or the ending of one of MXNet's ``broadcast_...`` operators.
+    """
+    if even and kind in _EVEN:
+        name = _EVEN[kind]
+        return getattr(F._internal if name.startswith("_") else F, name)(one, other)
+    return getattr(F, "broadcast_" + _BROADCAST.get(kind, kind))(one, other)
+
+
+def scalar(F: Any, x: Any, kind: str, number: float, first: bool) -> Any:
+    """Combine an array elementwise with a number, which is the left operand if ``first``."""
+    function = _PYTHON.get(kind) or getattr(F, kind)
+    return function(number, x) if first else function(x, number)
+
+
+def with_constant(F: Any, x: Any, constant: Any, kind: str, first: bool) -> Any:
+    """Combine an array elementwise with a constant array, which is the left operand if ``first``."""
+    return pairwise(F, kind, *((constant, x) if first else (x, constant)))
+
+
+def merge(F: Any, x: Any, *others: Any, kind: str, even: bool, scale: float = 1) -> Any:
+    """Combine arrays elementwise, from the first to the last, and multiply by ``scale``.
+
+    ``even`` declares that all shapes are equal, for which MXNet has faster operators.
+    """
+    if even and kind == "add" and len(others) > 1:
+        x = F.add_n(x, *others)
+    else:
+        for other in others:
+            x = pairwise(F, kind, x, other, even)
+    return x if scale == 1 else x * scale
+
+
+def scaled_sum(F: Any, a: Any, b: Any, scale: float) -> Any:
+    """Return ``a + scale * b``, as in InceptionResNet's CustomScaleLayer."""
+    return F.elemwise_add(a, b * scale)
+
+
+def linear(F: Any, x: Any, scale: float, offset: float) -> Any:
+    """Return ``x * scale + offset`` for two numbers."""
+    x = x * scale if scale != 1 else x
+    return x + offset if offset else x
+
+
+def affine(F: Any, x: Any, scale: Any, offset: Any, standardize: bool) -> Any:
+    """Return ``x * scale + offset``, or ``(x - offset) / scale`` to standardize."""
+    if standardize:
+        return F.broadcast_div(F.broadcast_sub(x, offset), scale)
+    return F.broadcast_add(F.broadcast_mul(x, scale), offset)
+
+
+def scaled(F: Any, x: Any, gamma: Any) -> Any:
+    """Return ``x * gamma``, as in ConvNeXt's LayerScale."""
+    return F.broadcast_mul(x, gamma)
+
+
+def cast(F: Any, x: Any, to: str) -> Any:
+    """Convert to a dtype."""
+    return F.cast(x, dtype=to)
+
+
+def compare(F: Any, x: Any, other: Any, kind: str) -> Any:
+    """Compare elementwise and return 0 and 1 in float32. ``kind`` is as for :func:`pairwise`."""
+    return F.cast(pairwise(F, kind, x, other), dtype="float32")
+
+
+def where(
+    F: Any, condition: Any, x: Any, other: Any, spread: Optional[str] = None,
+    whole: Tuple[bool, ...] = (False, False, False),
+) -> Any:  # fmt: skip
+    """Return ``x`` where the condition is not 0, else ``other``.
+
+    ``spread`` is the dtype of ``x`` and lets the arrays broadcast, which MXNet's operator does not.
+    ``whole`` declares which of the three have the shape of the result.
+    """
+    if not spread:
+        return F.where(condition, x, other)
+    arrays = [F.cast(condition, dtype=spread), x, other]
+    zeros = None
+    for array in [arrays[whole.index(True)]] if any(whole) else arrays:
+        more = F.zeros_like(array)
+        zeros = more if zeros is None else F.broadcast_add(zeros, more)
+    pairs = zip(arrays, whole)
+    return F.where(*(array if full else F.broadcast_add(array, zeros) for array, full in pairs))
+
+
+def integer_divide(F: Any, x: Any, other: Any) -> Any:
+    """Divide integers and round toward 0. A division by 0, which ends the process, becomes one by 1."""
+    return F.broadcast_div(x, other + (other == 0))
+
+
+def remainder(F: Any, x: Any, other: Any) -> Any:
+    """Return the remainder of a division that rounds toward 0, which has the sign of ``x``."""
+    return F.broadcast_mul(F.broadcast_mod(F.abs(x), F.abs(other)), 1 - 2 * (x < 0))
+
+
+def power(F: Any, x: Any, exponent: Any, through: str, to: str) -> Any:
+    """Return a power that is computed in one dtype and converted to another."""
+    y = F.broadcast_power(F.cast(x, dtype=through), F.cast(exponent, dtype=through))
+    return F.cast(y, dtype=to)
+
+
+def bounded(F: Any, x: Any, low: Any = None, high: Any = None) -> Any:
+    """Return ``min(max(x, low), high)`` for numbers in any dtype. None is no bound."""
+    x = x if low is None else F.maximum(x, low)
+    return x if high is None else F.minimum(x, high)
+
+
+def round_half_even(F: Any, x: Any) -> Any:
+    """Round to the nearest integer, and halves to even integers, which no operator of MXNet does."""
+    below = F.floor(x)
+    rest = x - below
+    odd = below - 2 * F.floor(below / 2)  # not a number for infinities
+    odd = F.where(rest == 0.5, odd, F.zeros_like(x))
+    return below + (rest > 0.5) + odd
+
+
+def is_infinite(F: Any, x: Any, negative: bool, positive: bool) -> Any:
+    """Return 1 for infinities of the given signs, else 0, in float32."""
+    inf = float("inf")
+    found = F.zeros_like(x)
+    found = found + (x == inf) if positive else found
+    found = found + (x == -inf) if negative else found
+    return F.cast(found, dtype="float32")
+
+
+def is_nan(F: Any, x: Any) -> Any:
+    """Return 1 for elements that are not a number, else 0, in float32."""
+    return 1 - F.cast(F.broadcast_equal(x, x), dtype="float32")
+
+
+def shift_bits(F: Any, x: Any, count: Any, left: bool) -> Any:
+    """Shift the bits of unsigned integers."""
+    factor = F.broadcast_power(F.ones_like(count) * 2, count)
+    return F.broadcast_mul(x, factor) if left else F.broadcast_div(x, factor)

@@ -1,0 +1,204 @@
+"""Functions that pick, place, count and mask elements by their positions.
+
+Positions may be negative. They are computed on integers, because float32 has none above 2 ** 24.
+"""
+
+from typing import Any, Tuple
+
+from .elementwise import pairwise
+from .padding import pad
+from .rearranging import merge_axes
+
+
+def indices_along(F: Any, x: Any, axis: int, rank: int, dtype: str = "int64") -> Any:
+    """Return 0, 1, 2, ... along an axis, with size 1 along the others."""
+    own = [i == axis % rank for i in range(rank)]
+    line = F.slice(x, begin=[None if i else 0 for i in own], end=[None if i else 1 for i in own])
+    return F.contrib.arange_like(F.cast(F.BlockGrad(line), dtype=dtype))
+
+
+def select(F: Any, condition: Any, x: Any, y: Any) -> Any:
+    """Return elements of ``x`` where a condition is not 0, else of ``y``. All three broadcast."""
+    return _numpy(F, "where", condition, x, y)
+
+
+def bitwise(F: Any, *arrays: Any, kind: str) -> Any:
+    """Combine the bits of integers: ``kind`` is 'and', 'or', 'xor' or 'not'."""
+    return _numpy(F, f"bitwise_{kind}", *arrays)
+
+
+def _numpy(F, name, *arrays):
+    return getattr(F.np, name)(*(x.as_np_ndarray() for x in arrays)).as_nd_ndarray()
+
+
+def gather(F: Any, x: Any, indices: Any, axis: int = 0, drop: bool = False) -> Any:
+    """Pick elements along an axis. ``drop`` declares that the index is a scalar, whose axis goes."""
+    y = F.take(x, indices, axis=axis, mode="wrap")
+    return F.squeeze(y, axis=axis) if drop else y
+
+
+def element(F: Any, x: Any, index: int, axis: int, drop: bool) -> Any:
+    """Return one index of an axis, which goes if ``drop``."""
+    y = F.slice_axis(x, axis=axis, begin=index, end=index + 1 or None)
+    return F.squeeze(y, axis=axis) if drop else y
+
+
+def gather_elements(F: Any, x: Any, indices: Any, axis: int, rank: int) -> Any:
+    """Pick along an axis, for each element of ``indices``, the element of ``x`` at its position."""
+    return F.reshape_like(F.gather_nd(x, _coordinates(F, indices, axis, rank)), indices)
+
+
+def gather_nd(F: Any, x: Any, indices: Any, ranks: Tuple[int, int], batch_dims: int = 0) -> Any:
+    """Pick parts of ``x`` by coordinates along the last axis of ``indices``.
+
+    ``ranks`` are the numbers of axes of ``indices`` and of the result.
+    """
+    rank, left = ranks
+    indices = F.cast(indices, dtype="int64")
+    if rank == 1:  # MXNet requires two axes
+        y = F.gather_nd(x, F.expand_dims(indices, axis=1))
+        return F.squeeze(y, axis=0) if left else y
+    one = F.slice_axis(indices, axis=-1, begin=0, end=1)
+    batch = [_along(F, one, axis, rank) for axis in range(batch_dims)]
+    return F.gather_nd(x, _first(F, F.concat(*batch, indices, dim=-1) if batch else indices, rank))
+
+
+def scatter_elements(
+    F: Any, x: Any, indices: Any, updates: Any, axis: int, rank: int, reduction: str = "none"
+) -> Any:
+    """Place updates along an axis, or combine them with the elements that are there."""
+    places = _coordinates(F, indices, axis, rank)
+    return _scatter(F, x, places, F.reshape(updates, shape=(-1,)), rank, rank, reduction)
+
+
+def scatter_nd(
+    F: Any, x: Any, indices: Any, updates: Any, ranks: Tuple[int, int], count: int,
+    reduction: str = "none",
+) -> Any:  # fmt: skip
+    """Place parts by coordinates along the last axis of ``indices``, or combine them with ``x``.
+
+    ``ranks`` are the numbers of axes of ``x`` and ``indices``, and ``count`` the size of the last axis
+    of ``indices``.
+    """
+    rank, batch = ranks[0], ranks[1] - 1
+    places = F.reshape(_first(F, F.cast(indices, dtype="int64"), batch + 1), shape=(0, -1))
+    updates = merge_axes(F, updates, 0, batch, batch + rank - count)
+    return _scatter(F, x, places, updates, rank, count, reduction)
+
+
+def _scatter(F, x, places, updates, rank, count, reduction):
+    """Place rows in data whose first ``count`` axes are merged, at places of shape (count, rows)."""
+    sizes = F.shape_array(x)
+    row = 0
+    for axis in range(count):
+        size = F.slice_axis(sizes, axis=0, begin=axis, end=axis + 1)
+        place = F.reshape(F.slice_axis(places, axis=0, begin=axis, end=axis + 1), shape=(-1,))
+        place = F.broadcast_add(place, F.broadcast_mul(place < 0, size))
+        # MXNet writes outside of the array if a place is.
+        place = F.broadcast_minimum(F.clip(place, 0, 2**62), size - 1)
+        row = F.broadcast_add(F.broadcast_mul(row, size), place) if axis else place
+    rows = merge_axes(F, x, 0, count, rank)
+    if reduction == "none":
+        y = F.contrib.index_copy(rows, row, updates)
+    else:
+
+        def step(part, state):
+            place, update = part
+            old = F.take(state, place, axis=0, mode="clip")
+            return update, F.contrib.index_copy(state, place, pairwise(F, reduction, old, update, True))
+
+        # Places may repeat, so the updates follow one another.
+        parts = [F.expand_dims(row, axis=1), F.expand_dims(updates, axis=1)]
+        _, y = F.contrib.foreach(step, parts, rows)
+    return F.reshape_like(y, x)
+
+
+def _coordinates(F, indices, axis, rank):
+    """Return the coordinates, of shape (rank, places), of places that are given along one axis."""
+    axis, indices = axis % rank, F.cast(indices, dtype="int64")
+    every = (indices if i == axis else _along(F, indices, i, rank) for i in range(rank))
+    return F.stack(*(F.reshape(each, shape=(-1,)) for each in every), axis=0)
+
+
+def _along(F, x, axis, rank):
+    return F.broadcast_like(indices_along(F, x, axis, rank), x)
+
+
+def _first(F, x, rank):
+    return F.transpose(x, axes=(rank - 1, *range(rank - 1)))
+
+
+def one_hot(
+    F: Any, indices: Any, depth: int, axis: int, rank: int, values: Tuple[float, float], to: str
+) -> Any:
+    """Return the second value at an index along a new axis, and the first elsewhere.
+
+    ``rank`` is the number of axes of the indices.
+    """
+    indices = indices + depth * (indices < 0)
+    y = F.one_hot(indices, depth=depth, off_value=values[0], on_value=values[1], dtype=to)
+    order = [*range(rank)]
+    order.insert(axis % (rank + 1), rank)
+    return y if order[-1] == rank else F.transpose(y, axes=order)
+
+
+def topk(F: Any, x: Any, k: int, axis: int, rank: int, largest: bool = True) -> Tuple[Any, Any]:
+    """Return the ``k`` largest or smallest elements, sorted, and their indices as int64.
+
+    The lower index is first among equal elements, whose order MXNet's operator leaves open.
+    """
+    axis %= rank  # cumsum has no negative axes
+    order = F.argsort(x, axis=axis, is_ascend=not largest, dtype="int64")
+    values = gather_elements(F, x, order, axis, rank)
+    before = F.concat(F.slice_axis(values, axis=axis, begin=0, end=1), values, dim=axis)
+    rises = F.broadcast_not_equal(F.slice_axis(before, axis=axis, begin=0, end=-1), values)
+    run = F.cumsum(F.cast(rises, dtype="int64"), axis=axis) * 2**32
+    order = F.sort(run + order, axis=axis) - run
+    return tuple(F.slice_axis(y, axis=axis, begin=0, end=k) for y in (values, order))
+
+
+def eye_like(F: Any, x: Any, k: int) -> Any:
+    """Return int64 ones on a diagonal of a matrix of the same shape, and zeros elsewhere."""
+    return F.broadcast_equal(indices_along(F, x, 1, 2), indices_along(F, x, 0, 2) + k)
+
+
+def trilu(F: Any, x: Any, *k: Any, rank: int, upper: bool, diagonal: int = 0) -> Any:
+    """Return the upper or lower triangles of matrices in the last two axes, and zeros elsewhere.
+
+    The diagonal, which belongs to both, is a number or an array ``k`` of one element.
+    """
+    offset = F.broadcast_sub(indices_along(F, x, -1, rank), indices_along(F, x, -2, rank)) - diagonal
+    for each in k:
+        offset = F.broadcast_sub(offset, F.reshape(F.cast(each, dtype="int64"), shape=(1,) * rank))
+    return select(F, offset >= 0 if upper else offset <= 0, x, F.zeros_like(x))
+
+
+def reverse_sequence(F: Any, x: Any, lengths: Any, time_first: bool) -> Any:
+    """Reverse the first elements of each sequence, whose axes are the first and second."""
+    if time_first:
+        return F.SequenceReverse(x, lengths, use_sequence_length=True)
+    x = F.swapaxes(x, dim1=0, dim2=1)
+    return F.swapaxes(reverse_sequence(F, x, lengths, True), dim1=0, dim2=1)
+
+
+def max_unpool(
+    F: Any,
+    x: Any,
+    indices: Any,
+    strides: Tuple[int, ...],
+    ends: Tuple[int, ...],
+    beyond: Tuple[int, ...],
+) -> Any:
+    """Place the results of a max pooling where their indices in the flat input of the pooling say.
+
+    ``ends`` are the elements that the input has beyond its size times the stride (or lacks, if
+    negative) along each spatial axis, and ``beyond`` those to append after that.
+    """
+    y = F.zeros_like(x)
+    for axis, stride in enumerate(strides, 2):
+        y = F.repeat(y, repeats=stride, axis=axis)
+    y = pad(F, y, [(0, 0), (0, 0), *((0, n) for n in ends)])
+    flat, values = (F.reshape(each, shape=(-1,)) for each in (y, x))
+    places = F.reshape(F.cast(indices, dtype="int64"), shape=(1, -1))
+    y = F.reshape_like(_scatter(F, flat, places, values, 1, 1, "none"), y)
+    return pad(F, y, [(0, 0), (0, 0), *((0, n) for n in beyond)])

@@ -1,0 +1,60 @@
+"""Padding."""
+
+from typing import Any, List, Sequence, Tuple
+
+from .rearranging import flip
+
+#: The elements that a border of ``n`` elements repeats, at the start and at the end of an axis.
+_SOURCES = {
+    "reflect": lambda n: ((1, n + 1), (-n - 1, -1)),
+    "symmetric": lambda n: ((0, n), (-n, None)),
+    "wrap": lambda n: ((-n, None), (0, n)),
+    "edge": lambda n: ((0, 1), (-1, None)),
+    "constant": lambda n: ((0, 1), (0, 1)),
+}
+
+
+def pad(
+    F: Any, x: Any, pairs: Sequence[Tuple[int, int]], mode: str = "constant", value: float = 0,
+    native: bool = False,
+) -> Any:  # fmt: skip
+    """Lengthen each axis by (before, after) elements, or crop it by negative numbers.
+
+    Parameters
+    ----------
+    mode : str
+        One of NumPy's: constant, edge, reflect, symmetric, wrap.
+    value : float
+        For constants.
+    native : bool
+        Whether ``x`` is of a floating dtype, for which MXNet's ``Pad`` can pad the axes of images.
+    """
+    rank = len(pairs)
+    if any(min(pair) < 0 for pair in pairs):
+        ends = [(max(-before, 0), min(after, 0) or None) for before, after in pairs]
+        x = F.slice(x, begin=[begin for begin, _ in ends], end=[end for _, end in ends])
+        pairs = [(max(before, 0), max(after, 0)) for before, after in pairs]
+    if not any(map(any, pairs)):
+        return x
+    images = rank in (4, 5) and not any(map(any, pairs[:2]))
+    if native and images and mode in ("constant", "edge", "reflect"):
+        width = [n for pair in pairs for n in pair]
+        return F.Pad(x, mode=mode, pad_width=width, constant_value=value)
+    for axis, counts in enumerate(pairs):
+        borders: List[List[Any]] = [[], []]
+        for side, count in enumerate(counts):
+            if not count:
+                continue
+            # slice_axis raises an error if the axis lacks elements; slice would return fewer.
+            begin, end = _SOURCES[mode](count)[side]
+            part = F.slice_axis(x, axis=axis, begin=begin, end=end)
+            if mode == "constant":
+                part = F.zeros_like(part) + value
+            if mode in ("constant", "edge"):
+                part = F.repeat(part, repeats=count, axis=axis)
+            elif mode != "wrap":
+                part = flip(F, part, (axis,), rank)
+            borders[side].append(part)
+        if any(counts):
+            x = F.concat(*borders[0], x, *borders[1], dim=axis)
+    return x

@@ -1,0 +1,76 @@
+"""Functions that move, repeat or drop elements."""
+
+from typing import Any, Sequence, Tuple
+
+
+def repeat_vector(F: Any, x: Any, times: int) -> Any:
+    """Repeat vectors along a new axis after the batch."""
+    return F.repeat(F.expand_dims(x, axis=1), repeats=times, axis=1)
+
+
+def slices(F: Any, x: Any, parts: Sequence[Any], dropped: Tuple[int, ...], added: int) -> Any:
+    """Slice by one (begin, end, step) for each axis; drop axes of size 1; add some after the batch."""
+    if any(part != (None, None, 1) for part in parts):
+        begin, end, step = zip(*parts)
+        x = F.slice(x, begin=begin, end=end, step=step)
+    x = F.squeeze(x, axis=dropped) if dropped else x
+    for _ in range(added):
+        x = F.expand_dims(x, axis=1)
+    return x
+
+
+def flip(F: Any, x: Any, axes: Sequence[int], rank: int) -> Any:
+    """Reverse the order of the elements along some axes.
+
+    MXNet's ``reverse`` is not used, because its gradient ignores ``grad_req='add'``.
+    """
+    step = [-1 if axis in axes else 1 for axis in range(rank)]
+    return F.slice(x, begin=(None,) * rank, end=(None,) * rank, step=step)
+
+
+def roll(F: Any, x: Any, shift: int, axis: int) -> Any:
+    """Move the elements along an axis by a number of positions, and those beyond the end to the start.
+
+    The absolute value of ``shift`` must be less than the size of the axis.
+    """
+    if not shift:
+        return x
+    first = F.slice_axis(x, axis=axis, begin=-shift, end=None)
+    return F.concat(first, F.slice_axis(x, axis=axis, begin=0, end=-shift), dim=axis)
+
+
+def split(F: Any, x: Any, axis: int, sizes: Sequence[int]) -> Any:
+    """Cut an axis into parts of the given sizes, which must add up to the size of the axis."""
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    pairs = zip(ends, sizes)
+    return [F.slice_axis(x, axis=axis, begin=end - n, end=end) for end, n in pairs]
+
+
+def tile(F: Any, x: Any, times: Sequence[int]) -> Any:
+    """Repeat the array along each axis; one by one, because MXNet's operator is limited to 5 axes."""
+    for axis, count in enumerate(times):
+        if count > 1:
+            x = F.tile(x, reps=(count, *(1,) * (len(times) - axis - 1)))
+    return x
+
+
+def depth_to_space(F: Any, x: Any, block: int, columns_first: bool = False) -> Any:
+    """Move channels of channels-first images into blocks of pixels.
+
+    The block's two axes are the slowest of the channels (ONNX's DCR), or the fastest if
+    ``columns_first`` (CRD, as in PyTorch's PixelShuffle).
+    """
+    if not columns_first:
+        return F.depth_to_space(x, block_size=block)
+    x = F.reshape(x, shape=(0, -4, -1, block * block, 0, 0))
+    x = F.reshape(x, shape=(0, 0, -4, block, block, 0, 0))
+    return F.reshape(F.transpose(x, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
+
+
+def merge_axes(F: Any, x: Any, first: int, count: int, rank: int) -> Any:
+    """Merge consecutive axes into one. No axes become one of size 1."""
+    if not count:
+        return F.expand_dims(x, axis=first)
+    for done in range(1, count):
+        x = F.reshape(x, shape=(*(0,) * first, -3, *(0,) * (rank - first - done - 1)))
+    return x

@@ -1,0 +1,92 @@
+"""Reductions, and functions of all elements along axes."""
+
+from typing import Any, Sequence, Tuple
+
+from .rearranging import flip
+
+#: Functions of each element before the sum along the axes, and of the sum.
+_SUMS = {
+    "l1": ("abs", None),
+    "l2": ("square", "sqrt"),
+    "sum_square": ("square", None),
+    "log_sum": (None, "log"),
+}
+
+
+def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = False) -> Any:
+    """Reduce along axes.
+
+    ``kind`` is one of MXNet's (sum, mean, prod, min, max), or l1, l2, sum_square, log_sum, log_sum_exp,
+    var and std.
+    """
+    how = dict(axis=axes, keepdims=keepdims)
+    if kind in _SUMS:
+        before, after = _SUMS[kind]
+        y = F.sum(getattr(F, before)(x) if before else x, **how)
+        return getattr(F, after)(y) if after else y
+    if kind == "log_sum_exp":
+        # The largest number becomes finite, because inf - inf is not a number.
+        most = F.BlockGrad(F.clip(F.max(x, axis=axes, keepdims=True), -3e38, 3e38))
+        total = F.log(F.sum(F.exp(F.broadcast_sub(x, most)), **how))
+        return total + (most if keepdims else F.max(most, axis=axes))
+    if kind in ("var", "std"):
+        centered = F.broadcast_sub(x, F.mean(x, axis=axes, keepdims=True))
+        y = F.mean(F.square(centered), **how)
+        return F.sqrt(y) if kind == "std" else y
+    return getattr(F, kind)(x, **how)
+
+
+def arg_reduce(
+    F: Any, x: Any, kind: str, axis: int, rank: int, keepdims: bool = False, last: bool = False
+) -> Any:
+    """Return the positions of the largest (argmax) or smallest (argmin) elements along an axis.
+
+    Of equal elements, the first one counts, or the last one if ``last``. The dtype of ``x`` must be able
+    to hold all positions.
+    """
+    if last:
+        most = getattr(F, kind[3:])(x, axis=axis, keepdims=True)
+        found = F.cast(F.broadcast_equal(x, most), dtype="float32")
+        y = F.max(F.broadcast_mul(found, positions(F, found, axis, rank)), axis=axis, keepdims=keepdims)
+    else:
+        y = getattr(F, kind)(x, axis=axis, keepdims=keepdims)
+    return F.cast(y, dtype="int64")
+
+
+def positions(F: Any, x: Any, axis: int, rank: int) -> Any:
+    """Return the positions 0, 1, ... along an axis, in a shape that broadcasts with ``x``."""
+    line = F.contrib.arange_like(x, axis=axis)
+    return F.reshape(line, shape=(*(1,) * axis, -1, *(1,) * (rank - axis - 1)))
+
+
+def hardmax(F: Any, x: Any, axis: int, rank: int) -> Any:
+    """Return 1 for the first of the largest elements along an axis, and 0 for all others."""
+    found = F.argmax(x, axis=axis, keepdims=True)
+    return F.broadcast_equal(positions(F, x, axis, rank), found)
+
+
+def over_axes(F: Any, x: Any, kind: str, axes: Sequence[int], rank: int, **arguments: Any) -> Any:
+    """Apply a function of one axis, such as 'softmax', to all elements along several axes at once."""
+    others = [axis for axis in range(rank) if axis not in axes]
+    order = [*others, *axes]
+    moved = x if order == sorted(order) else F.transpose(x, axes=order)
+    flat = F.reshape(moved, shape=(*(0,) * len(others), -1))
+    if kind == "hardmax":
+        y = hardmax(F, flat, len(others), len(others) + 1)
+    else:
+        y = getattr(F, kind)(flat, axis=len(others))
+    y = F.reshape_like(y, moved)
+    return y if moved is x else F.transpose(y, axes=[order.index(axis) for axis in range(rank)])
+
+
+def cumsum(F: Any, x: Any, axis: int, rank: int, exclusive: bool = False, reverse: bool = False) -> Any:
+    """Return running totals along an axis.
+
+    ``exclusive`` leaves each element out of its own total; ``reverse`` starts at the end.
+    """
+    x = flip(F, x, (axis,), rank) if reverse else x
+    if exclusive:
+        zeros = F.zeros_like(F.slice_axis(x, axis=axis, begin=0, end=1))
+        x = F.slice_axis(F.concat(zeros, x, dim=axis), axis=axis, begin=0, end=-1)
+    y = F.cumsum(x, axis=axis)
+    return flip(F, y, (axis,), rank) if reverse else y

@@ -1,0 +1,112 @@
+"""Functions that sample images at given positions, or put patches together."""
+
+import itertools
+from typing import Any, Sequence
+
+from .elementwise import round_half_even
+from .indexing import indices_along
+
+
+def grid_sample(
+    F: Any, x: Any, grid: Any, ndim: int, mode: str, padding: str, align_corners: bool
+) -> Any:
+    """Sample channels-first data at positions in [-1, 1], as PyTorch and ONNX define it.
+
+    Parameters
+    ----------
+    x : of shape (N, C, D1, ..., Dn)
+    grid : of shape (N, O1, ..., On, n)
+        Positions, of which the first belongs to the last axis of ``x``.
+    ndim : int
+        Number n of spatial axes.
+    mode : {'bilinear', 'nearest', 'bicubic'}
+    padding : {'zeros', 'border', 'reflection'}
+        What is outside of the data.
+    align_corners : bool
+        Whether -1 and 1 are the centers of the outer elements, or the outer edges.
+    """
+    channels_last = F.transpose(x, axes=(0, *range(2, ndim + 2), 1))
+    grid = F.cast(grid, dtype="float32")
+    rank = ndim + 1  # of a coordinate
+    sizes = F.cast(F.shape_array(x), dtype="float32")
+    axes = []  # for each axis, the (index, weight, whether inside) of each neighbor
+    for axis in range(ndim):
+        size = F.reshape(F.slice_axis(sizes, axis=0, begin=axis + 2, end=axis + 3), shape=(1,) * rank)
+        place = F.slice_axis(grid, axis=-1, begin=ndim - 1 - axis, end=ndim - axis)
+        place = F.squeeze(place, axis=-1) + 1
+        if align_corners:
+            place = F.broadcast_mul(place, (size - 1) * 0.5)
+        else:
+            place = F.broadcast_mul(place, size * 0.5) - 0.5
+        axes.append([_neighbor(F, each, size, padding, align_corners) for each in _taps(F, place, mode)])
+    batch = F.reshape(indices_along(F, x, 0, ndim + 2, "float32"), shape=(-1, *(1,) * ndim))
+    batch = F.broadcast_like(batch, place)
+    total = None
+    for taps in itertools.product(*axes):
+        indices, weights = zip(*taps)
+        part = F.gather_nd(channels_last, F.stack(batch, *indices, axis=0))
+        for weight in weights:
+            part = part if weight is None else F.broadcast_mul(part, F.expand_dims(weight, axis=-1))
+        total = part if total is None else total + part
+    return F.transpose(total, axes=(0, ndim + 1, *range(1, ndim + 1)))
+
+
+def _taps(F, place, mode):
+    """Return the pairs of index and weight of the neighbors of a position along one axis."""
+    if mode == "nearest":
+        return [(round_half_even(F, place), None)]
+    first = F.floor(place)
+    part = place - first
+    if mode == "bilinear":
+        return [(first, 1 - part), (first + 1, part)]
+    return [(first + i, _cubic(F, part - i)) for i in range(-1, 3)]
+
+
+def _cubic(F, distance):
+    """Return Keys' cubic weight with a = -0.75 of a neighbor at a distance."""
+    d = F.abs(distance)
+    near = (1.25 * d - 2.25) * d * d + 1
+    far = ((-0.75 * d + 3.75) * d - 6) * d + 3
+    return F.where(d <= 1, near, far)
+
+
+def _neighbor(F, tap, size, padding, align_corners):
+    """Return an index inside of the data, and the weight of what is there."""
+    index, weight = tap
+    if padding == "zeros":
+        inside = (index >= 0) * F.broadcast_lesser(index, size)
+        weight = inside if weight is None else weight * inside
+    elif padding == "reflection":
+        # The reflecting points are the outer centers or the outer edges.
+        edge = 0 if align_corners else 0.5
+        span = F.broadcast_maximum(size - 1 + 2 * edge, F.ones_like(size))
+        turn = F.broadcast_mod(F.abs(index + edge), 2 * span)
+        index = F.broadcast_sub(span - edge, F.abs(F.broadcast_sub(turn, span)))
+    index = F.broadcast_minimum(F.relu(index), size - 1)
+    return index, weight
+
+
+def roi_align(F: Any, x: Any, rois: Any, batch_indices: Any, **arguments: Any) -> Any:
+    """Average samples in each bin of each region of interest, with the arguments of MXNet's ROIAlign."""
+    # MXNet reads outside of the array if an index is.
+    most = F.slice_axis(F.shape_array(x), axis=0, begin=0, end=1) - 1
+    batch = F.broadcast_minimum(F.clip(F.cast(batch_indices, dtype="int64"), 0, 2**62), most)
+    batch = F.cast(F.expand_dims(batch, axis=1), dtype="float32")
+    return F.contrib.ROIAlign(x, F.concat(batch, rois, dim=1), **arguments)
+
+
+def col2im(
+    F: Any,
+    x: Any,
+    size: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilate: Sequence[int],
+    pads: Sequence[int],
+) -> Any:
+    """Add up patches, of shape (N, C * elements, patches), at their places in images of a size."""
+    n = len(size)
+    before, whole = pads[:n], [a + b + c for a, b, c in zip(size, pads, pads[n:])]
+    y = F.col2im(x, output_size=whole, kernel=kernel, stride=stride, dilate=dilate)
+    ends = [a + b for a, b in zip(before, size)]
+    return F.slice(y, begin=(None, None, *before), end=(None, None, *ends))

@@ -1,0 +1,71 @@
+"""Functions whose sizes come from other arrays, so that one graph serves every size."""
+
+import math
+from typing import Any
+
+
+def constant(F: Any, x: Any, value: Any) -> Any:
+    """Return a constant. ``x`` is any array, because a block has at least one input."""
+    return F.identity(value)
+
+
+def as_boolean(F: Any, x: Any) -> Any:
+    """Return 1 where an array is not 0, and 0 elsewhere, in float32."""
+    return F.cast(x != 0, dtype="float32")
+
+
+def trues(F: Any, x: Any) -> Any:
+    """Return ones of the shape of an array, in float32."""
+    return F.cast(F.ones_like(x), dtype="float32")
+
+
+def reshape_exactly(F: Any, x: Any, shape: Any) -> Any:
+    """Reshape to fixed sizes; raise an error for another number of elements.
+
+    MXNet's reshape reads beyond such an array, but it splits an axis exactly.
+    """
+    x = F.reshape(F.reshape(x, shape=(-1,)), shape=(-4, math.prod(shape), 1))
+    return F.reshape(x, shape=shape)
+
+
+def split_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, count: int) -> Any:
+    """Split one axis into as many as another array has from ``other_axis`` on, of the same sizes."""
+    ends = {"lhs_end": axis + 1, "rhs_begin": other_axis, "rhs_end": other_axis + count}
+    return F.reshape_like(x, like, lhs_begin=axis, **ends)
+
+
+def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim: int) -> Any:
+    """Cut the end of an axis to the size of another array's axis."""
+    sized = F.contrib.arange_like(like, axis=other_axis)
+    shape = tuple(-1 if i == axis else 1 for i in range(ndim))
+    return F.slice_like(x, F.reshape(sized, shape), axes=(axis,))
+
+
+def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: str) -> Any:
+    """Return evenly spaced numbers, as many as an axis of another array has elements."""
+    return F.cast(F.contrib.arange_like(like, axis=axis) * step + start, dtype=to)
+
+
+def size_of(F: Any, like: Any, axis: int, rank: int, to: str) -> Any:
+    """Return the number of elements along an axis, as an array with axes of size 1."""
+    last = F.slice_axis(F.contrib.arange_like(like, axis=axis), axis=0, begin=-1, end=None)
+    return F.cast(F.reshape(last + 1, shape=(1,) * rank), dtype=to)
+
+
+def pad_to_multiple(F: Any, x: Any, axis: int, multiple: int, ndim: int, value: float) -> Any:
+    """Lengthen an axis at its end to the next multiple of a number."""
+    blocks = F.slice(F.contrib.arange_like(x, axis=axis), begin=(None,), end=(None,), step=(multiple,))
+    shape = tuple(-1 if i == axis else 1 for i in range(ndim))
+    sized = F.reshape(F.repeat(blocks, repeats=multiple), shape)
+    edge = F.zeros_like(F.slice_axis(x, axis=axis, begin=0, end=1)) + value
+    longer = F.concat(x, F.repeat(edge, repeats=multiple - 1, axis=axis), dim=axis)
+    return F.slice_like(longer, sized, axes=(axis,))
+
+
+def pad_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim: int, value: float) -> Any:
+    """Lengthen an axis at its end to the size of another array's axis."""
+    shape = tuple(-1 if i == axis else 1 for i in range(ndim))
+    sized = F.reshape(F.contrib.arange_like(like, axis=other_axis), shape)
+    edge = F.zeros_like(F.slice_axis(x, axis=axis, begin=0, end=1)) + value
+    after = F.broadcast_like(edge, sized, lhs_axes=(axis,), rhs_axes=(axis,))
+    return F.slice_like(F.concat(x, after, dim=axis), sized, axes=(axis,))

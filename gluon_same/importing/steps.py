@@ -1,0 +1,80 @@
+"""Loops over an axis, with a net for each step."""
+
+from typing import Any, NamedTuple, Optional, Sequence
+
+from mxnet.gluon import HybridBlock
+
+from ..arrays import flat
+
+
+class Scanned(NamedTuple):
+    """How the steps go along an array."""
+
+    axis: int
+    backwards: bool
+    rank: int  # number of axes; a step has one element of an array with one axis
+
+
+class Steps(HybridBlock):
+    """Loop that calls a net for each index of an axis, like ONNX's Scan.
+
+    Parameters
+    ----------
+    body : HybridBlock
+        Called with the states, a part of each scanned array, and all further inputs. Returns the new
+        states and what to stack.
+    states : int
+        Number of states.
+    scanned, stacked : sequence of Scanned
+        How the steps go along each scanned array, and along each array that is stacked.
+
+    Inputs:
+        - **\\*arrays**: states, scanned arrays, and further inputs of the net.
+
+    Outputs:
+        - **out**: list of the last states and of the stacked arrays.
+    """
+
+    def __init__(
+        self,
+        body: HybridBlock,
+        states: int,
+        scanned: Sequence[Scanned],
+        stacked: Sequence[Scanned],
+        prefix: Optional[str] = None,
+    ):
+        super().__init__(prefix=prefix)
+        self.body = body
+        self._states, self._scanned, self._stacked = states, tuple(scanned), tuple(stacked)
+
+    def hybrid_forward(self, F: Any, *arrays: Any) -> Any:
+        begin, end = self._states, self._states + len(self._scanned)
+        states, outer = list(arrays[:begin]), arrays[end:]
+        parts = [_first(F, *each) for each in zip(arrays[begin:end], self._scanned)]
+
+        def one(parts, states):
+            # The loop rejects results that are one node, and a step without results.
+            results = [F.identity(y) for y in flat(self.body(*states, *parts, *outer))]
+            return results[begin:] or [F.identity(states[0])], results[:begin]
+
+        results, last = F.contrib.foreach(one, parts, states)
+        return [*last, *(_last(F, *each) for each in zip(flat(results), self._stacked))]
+
+
+def _first(F, x, how):
+    """Bring the scanned axis to the front."""
+    if how.rank == 1:
+        x = F.expand_dims(x, axis=1)
+    elif how.axis:
+        x = F.transpose(x, axes=(how.axis, *(i for i in range(how.rank) if i != how.axis)))
+    return F.reverse(F.identity(x), axis=0) if how.backwards else x
+
+
+def _last(F, x, how):
+    """Bring the axis of the steps from the front to its place."""
+    x = F.reverse(F.identity(x), axis=0) if how.backwards else x
+    if how.rank == 1:
+        return F.reshape(x, shape=(-1,))
+    order = [*range(1, how.rank)]
+    order.insert(how.axis, 0)
+    return F.transpose(x, axes=order) if how.axis else x

@@ -1,0 +1,84 @@
+"""The rectified linear unit with Keras' arguments."""
+
+import math
+from typing import Any, Optional
+
+from mxnet.gluon import HybridBlock, ParameterDict
+
+from ..arrays import classic
+from .checks import check_scope
+
+__all__ = ["ReLU"]
+
+
+def general_relu(F: Any, x: Any, most: Optional[float], slope: float, threshold: float) -> Any:
+    """Return ``min(x, most)`` if ``x >= threshold``, else ``slope * (x - threshold)``."""
+    high = x * (x >= threshold)
+    if most is not None:
+        high = F.clip(high, -3e38, most)
+    return high - slope * F.relu(threshold - x) if slope else high
+
+
+class ReLU(HybridBlock):
+    """Rectified linear unit, as Keras' ``ReLU``: ``nn.Activation('relu')`` with a maximum and a slope.
+
+    Parameters
+    ----------
+    max_value : float, optional
+        Largest result, at least 0. For 6, :class:`ReLU6` is the same.
+    negative_slope : float
+        Factor of elements below the threshold; at least 0.
+    threshold : float
+        Elements below it count as negative.
+    prefix : str, optional
+        Start of the name of the block. None generates one.
+    params : ParameterDict, optional
+        Accepted for all Gluon blocks; this one has no parameters.
+
+    Inputs:
+        - **data**: any shape.
+
+    Outputs:
+        - **out**: the same shape.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> ReLU(max_value=2)(mx.nd.array([-1, 1, 3])).asnumpy()
+    array([0., 1., 2.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        max_value: Optional[float] = None,
+        negative_slope: float = 0.0,
+        threshold: float = 0.0,
+        prefix: Optional[str] = None,
+        params: Optional[ParameterDict] = None,
+    ):
+        self._check("max_value", 0 if max_value is None else max_value)
+        self._check("negative_slope", negative_slope)
+        self._check("threshold", threshold)
+        check_scope(prefix, params)
+        super().__init__(prefix=prefix, params=params)
+        self._given = max_value, negative_slope, threshold
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        x, restore = classic(x)
+        most, slope, threshold = self._given
+        if slope or threshold:
+            return restore(F.identity(general_relu(F, x, most, slope, threshold), name="fwd"))
+        y = F.Activation(x, act_type="relu", name="fwd")
+        return restore(y if most is None else F.clip(y, 0, most))
+
+    def __repr__(self) -> str:
+        most, slope, threshold = self._given
+        given = {"max_value": most, "negative_slope": slope or None, "threshold": threshold or None}
+        return f"ReLU({', '.join(f'{k}={v}' for k, v in given.items() if v is not None)})"
+
+    @staticmethod
+    def _check(name: str, value: Any) -> None:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"{name}={value!r} is not a number: give one of 0 or more")
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name}={value!r} is out of range: give a number of 0 or more")
