@@ -12,7 +12,7 @@ import pytest
 
 from dtypes import bfloat16, dtype, exact_int8, exact_lower, int8, lower  # noqa: F401
 
-collect_ignore = ["typing", "fuzz"]  # code for type checkers, with mistakes; a script
+collect_ignore = ["typing", "fuzz", "onnx/golden"]  # code with mistakes; scripts
 
 # Keras writes its settings to this folder when it is imported.
 _keras_home = tempfile.TemporaryDirectory()

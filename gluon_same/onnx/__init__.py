@@ -1,10 +1,13 @@
-"""Export nets with SAME padding as ONNX files, with MXNet's own exporter.
+"""Import ONNX files as nets, and export nets as ONNX files.
 
-ONNX pads the two ends of an axis independently, so that each layer becomes one operator.
-:mod:`.trace` traces the net with *one* MXNet operator for each SAME block, followed by a slice to the
-right output size. MXNet's exporter converts this graph. :mod:`.graph` then removes the slices and sets
-the padding. With ``dynamic=True`` sizes stay free: a padding that is the same at every size is written
-as ``pads``, any other as ``auto_pad``, ONNX's form of SAME.
+:func:`import_model` is in :mod:`.importing`. It visits the nodes of a file in order: the converters in
+:mod:`.converters` add blocks to the net, and shape arithmetic is evaluated at once.
+
+:func:`export_model` uses MXNet's own exporter. ONNX pads the two ends of an axis independently, so that
+each layer becomes one operator. :mod:`.trace` traces the net with *one* MXNet operator for each SAME
+block, followed by a slice to the right output size. MXNet's exporter converts this graph. :mod:`.graph`
+then removes the slices and sets the padding. With ``dynamic=True`` sizes stay free: a padding that is
+the same at every size is written as ``pads``, any other as ``auto_pad``, ONNX's form of SAME.
 """
 
 from .. import _mxnet  # noqa: F401  isort: skip  before mxnet
@@ -19,9 +22,10 @@ from .. import arguments
 from ..files import replacing
 from . import graph
 from .check import compare
+from .importing import import_model
 from .trace import Marked
 
-__all__ = ["export_model"]
+__all__ = ["export_model", "import_model"]
 
 
 def __dir__() -> List[str]:
@@ -140,7 +144,9 @@ def _free_axes(net, shapes):
 
 
 def _as_dtypes(dtype, net, count):
-    if dtype is None:
+    if dtype is None:  # an imported net knows its dtypes
+        dtype = list(getattr(getattr(net, "plan", None), "dtypes", ()))
+    if dtype == []:
         dtype = next((np.dtype(p.dtype).name for p in net.collect_params().values()), "float32")
     dtypes = list(dtype) if isinstance(dtype, (tuple, list)) else [dtype] * count
     if len(dtypes) != count:

@@ -64,7 +64,7 @@ def compare(
     except ImportError as error:
         raise ImportError(
             f"The check of an exported file requires onnxruntime ({error}): pip install "
-            "'gluon-same[onnx]', or use check=False"
+            "onnxruntime, or use check=False"
         ) from error
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -157,7 +157,8 @@ def _outputs(net: Block, data: Dict[str, np.ndarray]) -> List[np.ndarray]:
     with mx.util.np_array(False), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # MXNet warns of types that it infers later
         # A separate block leaves the net's cached graphs as they are.
-        block = SymbolBlock(trace.symbol(), [mx.sym.var(name) for name in data], params=parameters)
+        inputs = [mx.sym.var(name, dtype=x.dtype) for name, x in data.items()]
+        block = SymbolBlock(trace.symbol(), inputs, params=parameters)
         return [x.asnumpy() for x in flat([block(*arrays)])]
 
 

@@ -26,7 +26,7 @@ def require_onnx() -> Any:
         import onnx
     except ImportError as error:
         raise ImportError(
-            f"Exporting to ONNX requires the package onnx ({error}): pip install 'gluon-same[onnx]'"
+            f"Exporting to ONNX requires the package onnx ({error}): pip install onnx"
         ) from error
     restore_onnx_mapping()
     if not hasattr(mx, "onnx"):
@@ -68,10 +68,7 @@ def convert(
     from onnx import checker, helper, numpy_helper, shape_inference
 
     graph = _converted(marked, weights, dtypes, free)
-    made = {name: node for node in graph.node for name in node.output}
-    for node in [each for each in graph.node if each.doc_string == MARK]:
-        made[node.input[0]].output[0] = node.output[0]
-        graph.node.remove(node)
+    _merge_identities(graph)
     _order(graph.output, marked.outputs)
     if [value.name for value in graph.output] != marked.outputs:
         raise ValueError(f"The exporter lost outputs: {marked.outputs} are expected")
@@ -140,6 +137,26 @@ def _converted(marked, weights, dtypes, free):
         return MXNetGraph().create_onnx_graph_proto(
             marked.symbol, {}, [shape for shape, _ in used.values()], types, opset_version=OPSET, **how
         )
+
+
+def _merge_identities(graph):
+    """Remove marks, and copies to outputs, whose names their sources take.
+
+    onnxruntime refuses a file in which a Pad receives a result that is also copied to an output.
+    """
+    outputs = {value.name for value in graph.output}
+    made = {name for node in graph.node for name in node.output}
+    names: Dict[str, str] = {}
+    for node in [each for each in reversed(graph.node) if each.op_type == "Identity"]:
+        source, name = node.input[0], node.output[0]
+        if node.doc_string == MARK or (
+            name in outputs and source in made - outputs and source not in names
+        ):
+            names[source] = names.get(name, name)
+            graph.node.remove(node)
+    for node in graph.node:
+        for field in (node.input, node.output):
+            field[:] = [names.get(name, name) for name in field]
 
 
 def _right(make):

@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List
 import numpy as np
 
 from .loops import scan
+from .placing import PLACING
 from .windows import ALL, MARK, window
 from .writer import Shapes, Writer
 
@@ -99,6 +100,53 @@ def _argsort(write: Writer) -> None:
     write.dtypes = [dtype]
 
 
+def _resize(write: Writer) -> None:
+    """Resize images linearly. For a size of 1 ONNX's pytorch_half_pixel takes the first element, too."""
+    given, x = write.attributes, write.inputs[0]
+    mode = given.get("mode", "size")
+    if mode == "like":
+        sizes = write("Slice", write("Shape", write.inputs[1]), [2], [4])
+    elif mode == "size" and given.get("scale_height") is None:
+        sizes = [given["height"], given["width"]]
+    elif mode == "size" and all(
+        float(given[f"scale_{each}"]).is_integer() for each in ("height", "width")
+    ):
+        times = [int(given["scale_height"]), int(given["scale_width"])]
+        sizes = write("Mul", write("Slice", write("Shape", x), [2], [4]), times)
+    else:
+        raise ValueError(
+            "of the sizes that are computed, ONNX has whole multiples and those of an array"
+        )
+    sizes = write("Concat", write("Slice", write("Shape", x), [0], [2]), sizes, axis=0)
+    where = "align_corners" if given.get("align_corners", True) else "pytorch_half_pixel"
+    write("Resize", x, "", "", sizes, mode="linear", coordinate_transformation_mode=where)
+
+
+def _cumsum(write: Writer) -> None:
+    """Add up along an axis, or along all axes as one."""
+    x, axis = write.inputs[0], write.attributes.get("axis")
+    if not isinstance(axis, int):
+        x, axis = write("Reshape", x, [-1]), 0
+    write("CumSum", x, [axis])
+
+
+def _broadcast_to(write: Writer) -> None:
+    # MXNet keeps an axis for 0, and ONNX for 1.
+    write("Expand", write.inputs[0], [n or 1 for n in write.sizes("shape")])
+
+
+def _repeat(write: Writer) -> None:
+    """Repeat elements of an axis. MXNet's converter writes 16 operators, and onnxruntime fails."""
+    axis, rank = write.attributes.get("axis"), write.rank()
+    if isinstance(axis, int) and write.given[0].dtype == np.float32:
+        scales = np.ones(rank, np.float32)
+        scales[axis] = write.attributes["repeats"]
+        write(
+            "Resize", write.inputs[0], "", scales, mode="nearest",
+            coordinate_transformation_mode="asymmetric", nearest_mode="floor",
+        )  # fmt: skip
+
+
 def _squeeze(write: Writer) -> None:
     """Leave one axis, as MXNet does where all have size 1."""
     if write.rank() == 1:
@@ -127,6 +175,11 @@ def _scalar(operator: str, first: bool = False, compares: bool = False) -> Calla
     return convert
 
 
+def _not_equal(write: Writer) -> None:
+    same = write("Equal", write.inputs[0], float(write.attributes["scalar"]))
+    write("Cast", write("Not", same), to=_kind(write.given[0].dtype))
+
+
 def _kind(dtype):
     from onnx import helper
 
@@ -146,30 +199,45 @@ def _refused(wrong: Callable[[Dict[str, Any]], bool], why: str) -> Callable[[Wri
 _ON_NUMBERS = {"div": "Div", "maximum": "Max", "minimum": "Min", "minus": "Sub", "mul": "Mul"}
 _ON_NUMBERS.update(plus="Add", power="Pow")
 
+#: Functions of each element that MXNet's exporter lacks.
+_ELEMENTWISE = {"arccosh": "Acosh", "arcsinh": "Asinh", "arctanh": "Atanh", "cosh": "Cosh"}
+_ELEMENTWISE.update(erf="Erf", sign="Sign", sinh="Sinh")
+
+
+def _same_inputs(operator: str) -> Callable[[Writer], None]:
+    """Return a converter to an operator of the same inputs."""
+    return lambda write: write(operator, *write.inputs)
+
+
 #: Converters by operator. The last operator that they write returns the result. If they write none,
 #: MXNet's converter is used.
 CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
+    **PLACING,
     "BatchNorm": _batch_norm,
     "Convolution": window,
     "Deconvolution": window,
     "LeakyReLU": _leaky_relu,
     "Pooling": window,
     "Reshape": _reshape,
-    "_contrib_BilinearResize2D": _refused(
-        lambda given: not given.get("align_corners", True), "only align_corners=True has a form in ONNX"
-    ),
+    "_contrib_BilinearResize2D": _resize,
     "_contrib_box_nms": _refused(
         lambda given: given.get("id_index", -1) != -1 and not given.get("force_suppress"),
         "boxes of all classes compete in ONNX, which requires force_suppress=True",
     ),
+    "_not_equal_scalar": _not_equal,
     "_greater_equal_scalar": _scalar("GreaterOrEqual", compares=True),
     "_lesser_equal_scalar": _scalar("LessOrEqual", compares=True),
     # MXNet's converters read the order of the operands from the name of the operator, and print it.
     **{f"_{name}_scalar": _scalar(operator) for name, operator in _ON_NUMBERS.items()},
     **{f"_r{name}_scalar": _scalar(_ON_NUMBERS[name], first=True) for name in ("div", "minus", "power")},
+    **{name: _same_inputs(operator) for name, operator in _ELEMENTWISE.items()},
+    "_np_cumsum": _cumsum,
     "argsort": _argsort,
-    "broadcast_maximum": lambda write: write("Max", *write.inputs),
+    "broadcast_to": _broadcast_to,
+    "broadcast_maximum": _same_inputs("Max"),
     "expm1": lambda write: write("Sub", write("Exp", write.inputs[0]), 1),
+    "log1p": lambda write: write("Log", write("Add", write.inputs[0], 1)),
+    "repeat": _repeat,
     "reverse": _reverse,
     "rsqrt": lambda write: write("Reciprocal", write("Sqrt", write.inputs[0])),
     "slice": _slice,

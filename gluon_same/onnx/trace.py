@@ -137,7 +137,7 @@ class Marked:
     def _transposed(self, windows, extra, sizes):
         pairs: Any = [w.padding for w in windows]
         if isinstance(pairs[0], str):
-            same = [transposed_padding(w.span, w.stride, mode=w.padding) for w in windows]
+            same = [transposed_padding(w.span, w.stride, padding=w.padding) for w in windows]
             pairs, extra = zip(*same)
         out = tuple(
             (n - 1) * w.stride + w.span - sum(pair) + more

@@ -225,3 +225,27 @@ def test_the_check_passes_over_sizes_that_a_reshape_does_not_support(path):
     net = of(lambda F, x: F.reshape(x, shape=(0, -4, 3, -1, 10)))
     for _ in range(20):
         export_model(net, (8, 9, 10), path, dynamic=True)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_an_output_that_is_padded_before_a_convolution(dynamic, path):
+    net = nn.HybridSequential()
+    net.add(nn.Activation("tanh"), nn.ZeroPadding2D(1), nn.Conv2D(2, 3, in_channels=2))
+
+    class Outputs(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.net = net
+
+        def hybrid_forward(self, F, x):
+            activation, *others = self.net._children.values()
+            first = activation(x)
+            y = z = activation(first)
+            for layer in others:
+                z = layer(z)
+            return first, y, z, first
+
+    files = Outputs()
+    files.initialize()
+    export_model(files, (1, 2, 5, 5), path, dynamic=dynamic)
+    assert operators(path) == ["Tanh", "Identity", "Tanh", "Pad", "Conv"]

@@ -1,0 +1,105 @@
+"""Export a net of torchvision or timm as an ONNX file; run by onnx_models.py in PyTorch's environment.
+
+    python make_onnx.py tv:resnet18 old FOLDER      # torchvision's, by the exporter that traces
+    python make_onnx.py vit_tiny_patch16_224 new FOLDER      # timm's, by torch.export
+
+Writes model.onnx, the inputs x0.npy and x1.npy of two sizes, one odd, and for each the outputs in
+float32 and float64. Prints which axes the file leaves open. Weights are random; running statistics are
+those of random images.
+"""
+
+import contextlib
+import copy
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import torch
+
+
+def create(name):
+    """Return a net and its image size."""
+    if name.startswith("tv:"):
+        import torchvision
+
+        more = (
+            {"aux_logits": False, "init_weights": False}
+            if name[3:] in ("googlenet", "inception_v3")
+            else {}
+        )
+        return torchvision.models.get_model(name[3:], weights=None, **more), 224
+    import timm
+
+    net = timm.create_model(name, pretrained=False)
+    return net, net.default_cfg["input_size"][-1]
+
+
+def calibrate(net, size):
+    """Set running statistics to those of random images, so that no layer vanishes or explodes."""
+    for module in net.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+            module.momentum = None  # averages over all batches
+            torch.nn.init.uniform_(module.weight, 0.5, 1.0)
+            torch.nn.init.uniform_(module.bias, -0.2, 0.2)
+    net.train()
+    with torch.no_grad():
+        for _ in range(3):
+            net(torch.randn(4, 3, size, size))
+    net.eval()
+
+
+def export(net, x, exporter, path, axes):
+    """Write a file that leaves the given axes open."""
+    names = {axis: ("batch", None, "height", "width")[axis] for axis in axes}
+    with contextlib.redirect_stdout(io.StringIO()):
+        if exporter == "old":
+            torch.onnx.export(
+                net, (x,), path, dynamo=False, opset_version=17, input_names=["x"],
+                output_names=["y"], dynamic_axes={"x": names, "y": {0: "batch"}},
+            )  # fmt: skip
+        else:
+            shapes = (dict.fromkeys(axes, torch.export.Dim.DYNAMIC),)
+            torch.onnx.export(
+                net, (x,), path, dynamo=True, opset_version=18, input_names=["x"],
+                output_names=["y"], dynamic_shapes=shapes, external_data=False,
+            )  # fmt: skip
+
+
+def main():
+    name, exporter, folder = sys.argv[1:]
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    net, size = create(name)
+    calibrate(net, size)
+    double = copy.deepcopy(net).double()
+    inputs = [torch.randn(2, 3, size, size), torch.randn(1, 3, size + 1 - size % 2, size + 33)]
+    axes = (0, 2, 3)
+    try:
+        with torch.no_grad():
+            net(inputs[1])
+    except Exception:  # the net has one size
+        axes = (0,)
+    path = str(Path(folder, "model.onnx"))
+    try:
+        export(net, inputs[0], exporter, path, axes)
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        session.run(None, {"x": inputs[1].numpy()})
+    except Exception:
+        if axes == (0,):
+            raise
+        axes = (0,)  # the exporter cannot leave the sizes open, or writes a file for one size
+        export(net, inputs[0], exporter, path, axes)
+    if axes == (0,):
+        inputs[1] = torch.randn(3, 3, size, size)
+    for i, x in enumerate(inputs):
+        with torch.no_grad():
+            np.save(Path(folder, f"x{i}.npy"), x.numpy())
+            np.save(Path(folder, f"float32_{i}.npy"), net(x).numpy())
+            np.save(Path(folder, f"float64_{i}.npy"), double(x.double()).numpy())
+    print("batch" if axes == (0,) else "batch, height, width")
+
+
+if __name__ == "__main__":
+    main()

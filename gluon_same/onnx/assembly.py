@@ -1,0 +1,257 @@
+"""Steps, blocks and parameters of a net that is made from an ONNX graph."""
+
+import re
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+from mxnet.gluon import HybridBlock, Parameter
+
+from ..arrays import flat
+from ..importing import functions
+from ..importing.block import Function
+from ..importing.net import ImportedNet, Plan, Run
+from .inference import Inference
+from .values import FIX, Data, Input, Known, Padded, Unsupported
+
+
+class Assembly(Inference):
+    """Net in the making: its blocks, the steps between them, and their parameters.
+
+    Parameters
+    ----------
+    parameters : dict of str to (numpy.ndarray, Parameter)
+        Parameters of other nets of the model, to share. New ones are added.
+
+    Attributes
+    ----------
+    blocks : dict of str to HybridBlock
+        Blocks by the names of nodes.
+    assigned : list of (Parameter, numpy.ndarray)
+        Values of the parameters.
+    """
+
+    def __init__(self, parameters: Dict[str, Tuple[np.ndarray, Parameter]]):
+        super().__init__()
+        self.blocks: Dict[str, HybridBlock] = {}
+        self.assigned: List[Tuple[Parameter, np.ndarray]] = []
+        self._parameters = parameters
+        self._steps: List[Run] = []
+        self._slots = 0
+        self._prefixes: Dict[str, int] = {}
+        self._node: Any = None
+        self._scope: Any = None
+
+    def start(self, inputs: Sequence[Input]) -> List[Data]:
+        """Add the inputs of the net, and return them."""
+        self._shapes = [{} for _ in (inputs[0].trials if inputs else [()])]
+        self._inputs = [each.name for each in inputs]
+        starts = []
+        for each in inputs:
+            data = self._new(None, compute_dtype(each.dtype), not each.trials[0])
+            data.index = each.place
+            self._settle(data, [shape or (1,) for shape in each.trials])
+            starts.append(data)
+        return starts
+
+    def net(self, starts: Sequence[Data], outputs: Sequence[Any], dtypes: Sequence[Any], name: str):
+        """Return the net."""
+        final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(outputs, dtypes)]
+        self.infer()
+        self.check_open(starts)
+        shapes = tuple(x.stored_shape for x in starts)
+        plan = Plan(
+            tuple(self._steps),
+            tuple(x.slot for x in starts),
+            tuple(x.slot for x in final),
+            (),
+            shapes,
+            shapes,
+            tuple(x.stored_shape for x in final),
+            tuple(self._inputs),
+            tuple(np.dtype(np.float32) if x.dtype == bool else x.dtype for x in starts),
+        )
+        return ImportedNet(self.blocks, plan, prefix=f"{_plain(name) or 'net'}_")
+
+    def call(
+        self,
+        function: Any,
+        *inputs: Any,
+        outputs: int = 1,
+        dtype: Any = None,
+        scalar: Optional[bool] = None,
+        **arguments: Any,
+    ) -> Any:
+        """Add a step that calls a function of ``F``, or an operator of MXNet by its name.
+
+        Parameters
+        ----------
+        function : str or callable
+            As for :class:`gluon_same.importing.block.Function`.
+        *inputs : Data or Known
+            Known inputs become parameters of the block.
+        outputs : int
+            Number of results.
+        dtype : numpy.dtype, optional
+            dtype of the results; that of the first input by default.
+        scalar : bool, optional
+            Whether ONNX's results have no axes; by default, whether that is true of all inputs.
+        **arguments
+            Arguments of the function.
+
+        Returns
+        -------
+        Data, or list of Data
+        """
+        inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in inputs)
+        places = [i for i, x in enumerate(inputs) if isinstance(x, Known)]
+        weights = {f"constant{i}": inputs[i] for i in places}
+        parameters = {name: {"shape": _stored(x.array).shape} for name, x in weights.items()}
+        block = Function(
+            function, self._node.op_type, self.prefix(), parameters, places=tuple(places), **arguments
+        )
+        data = [x for x in inputs if isinstance(x, Data)]
+        if scalar is None:
+            scalar = all(x.ndim == 0 if isinstance(x, Known) else x.scalar for x in inputs)
+        dtype = compute_dtype(inputs[0].dtype) if dtype is None else dtype
+        return self.block(block, *data, weights=weights, outputs=outputs, dtype=dtype, scalar=scalar)
+
+    def block(
+        self,
+        block: HybridBlock,
+        *inputs: Data,
+        weights: Optional[Dict[str, Known]] = None,
+        outputs: int = 1,
+        dtype: Any = None,
+        scalar: bool = False,
+    ) -> Any:
+        """Add a step that calls a block, whose parameters get arrays of the file and their names.
+
+        Returns
+        -------
+        Data, or list of Data
+        """
+        for attribute, value in (weights or {}).items():
+            self._adopt(block, attribute, value)
+        key = self._key()
+        self.blocks[key] = block
+        results = flat(block(*(x.symbol for x in inputs)))
+        if len(results) == 1 and outputs > 1:
+            results = list(results[0])
+        dtype = inputs[0].dtype if dtype is None else dtype
+        made = [self._new(result, dtype, scalar) for result in results[:outputs]]
+        self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
+        if len(results) > outputs:  # the plan needs a slot for each
+            self._slots += len(results) - outputs
+            extra = tuple(range(self._slots - len(results) + outputs, self._slots))
+            self._steps[-1] = self._steps[-1]._replace(outputs=self._steps[-1].outputs + extra)
+        return made[0] if outputs == 1 else made
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs of the current node."""
+        return len(self._node.output)
+
+    def prefix(self) -> str:
+        """Return a prefix for a block of the current node, which no other block has."""
+        name = _plain(self.name())
+        count = self._prefixes[name] = self._prefixes.get(name, 0) + 1
+        return f"{name}_" if count == 1 else f"{name}_{count - 1}_"
+
+    def array(self, x: Any) -> Data:
+        """Return known numbers as an array at run time; an array is returned as it is."""
+        if not isinstance(x, Known):
+            return x.made() if isinstance(x, Padded) else x
+        scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
+        if x.open:
+            if any(x.at(t).size != 1 for t in self.trials):
+                raise Unsupported(f"{x.name or 'an input'} {FIX}")
+            like, axis = self.find_axis(tuple(x.at(t).item() for t in self.trials))
+            return self.call(
+                functions.size_of, like, axis=axis, rank=max(x.ndim, 1), to=dtype.name, dtype=dtype,
+                scalar=scalar,
+            )  # fmt: skip
+        return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
+
+    def _new(self, symbol: Any, dtype: Any, scalar: bool = False) -> Data:
+        data = Data(self._slots, symbol, self, dtype, scalar)
+        data.node = self.title() if self._node is not None else "an input"
+        self._slots += 1
+        if symbol is not None:
+            self._pending.append(data)
+        return data
+
+    def _final(self, x: Any, dtype: np.dtype) -> Data:
+        """Return an output of the net, in the dtype that the file declares."""
+        self._node = _Output
+        x = self.array(x)
+        if x.dtype == bool or (x.dtype == np.float32 and dtype == np.float16):
+            return self.call(functions.cast, x, to=dtype.name)
+        return self.call("identity", x) if x.index is not None else x
+
+    def _adopt(self, block: HybridBlock, attribute: str, value: Known) -> None:
+        """Give a block a parameter with a name and an array of the file. Nodes may share it."""
+        array = _stored(value.array)
+        original = getattr(block, attribute)
+        name, count = value.name, 1
+        while name in self._parameters and not _is_same(self._parameters[name][0], array):
+            name, count = f"{value.name}_{count}", count + 1
+        if name not in self._parameters:
+            kind = original.grad_req if value.trainable and array.size > 1 else "null"
+            dtype = np.float32 if array.dtype in (np.float16, bool) else array.dtype
+            parameter = Parameter(
+                name or f"{block.prefix}{attribute}", kind, array.shape, dtype,
+                differentiable=original._differentiable and kind != "null",
+            )  # fmt: skip
+            parameter.is_constant = not value.trainable  # not counted by summary
+            self._parameters[name] = array, parameter
+            self.assigned.append((parameter, array))
+        parameter = self._parameters[name][1]
+        vars(block)[attribute] = block._reg_params[attribute] = parameter
+        block.params._params.pop(original.name, None)
+        block.params._params[parameter.name] = parameter
+
+    def name(self) -> str:
+        """Return the name of the current node: its own, or that of its first output."""
+        return _printable(self._scope.path + (self._node.name or next(iter(self._node.output), "node")))
+
+    def title(self) -> str:
+        """Return the current node's name and operator, for messages."""
+        return f"{self.name()} ({self._node.op_type})"
+
+    def _key(self) -> str:
+        name = self.name()
+        key, count = name, 1
+        while key in self.blocks:
+            key, count = f"{name}#{count}", count + 1
+        return key
+
+
+class _Output:
+    """Stands for a node where an output is finished."""
+
+    op_type, name, output = "Output", "output", ("output",)
+
+
+def compute_dtype(dtype: Any) -> np.dtype:
+    """Return the dtype in which the net computes, by ONNX's types."""
+    return np.dtype(np.float32) if dtype == np.float16 else np.dtype(dtype)
+
+
+def _stored(array: np.ndarray) -> np.ndarray:
+    """Return an array as MXNet stores it: with one axis at least."""
+    return array.reshape(1) if array.ndim == 0 else array
+
+
+def _is_same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether two arrays are views of the same memory."""
+    return one is other or one.__array_interface__ == other.__array_interface__
+
+
+def _printable(name: str) -> str:
+    """Return a name without what changes a terminal."""
+    return "".join(c if c.isprintable() else "_" for c in name)[:200]
+
+
+def _plain(name: str) -> str:
+    """Return a name that any tool accepts."""
+    return re.sub(r"[^A-Za-z0-9_.]+", "_", name)[:200].strip("_")

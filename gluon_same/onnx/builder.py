@@ -1,0 +1,296 @@
+"""Conversion of the nodes of an ONNX graph to a net."""
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import HybridBlock, Parameter
+
+from ..importing.net import cause
+from .assembly import Assembly
+from .evaluation import attributes_of, evaluate
+from .registry import check_call, find
+from .values import Data, Input, Known, Padded, Unsupported
+
+#: Operators whose results differ from run to run, or that no array can hold.
+_RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"}
+_RANDOM |= {"Bernoulli"}
+
+#: Errors that converters raise for malformed nodes.
+_FAILURES = (
+    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError),
+    mx.MXNetError,
+)
+
+
+class Scope(NamedTuple):
+    """Names in a graph, in one of its subgraphs, or in a function of the model."""
+
+    values: Dict[str, Any]
+    opsets: Dict[str, int]  # versions of operator sets, by domain
+    path: str  # in front of the names of nodes
+    attributes: Dict[str, Any]  # arguments of a function of the model
+    outer: Optional["Scope"] = None
+
+    def find(self, name: str) -> Any:
+        """Return a value by its name, also from the graph around this one."""
+        if name in self.values:
+            return self.values[name]
+        if self.outer is None:
+            raise Unsupported(f"its input {name!r} is not computed by any node")
+        return self.outer.find(name)
+
+
+class _Rejected:
+    """Result of a node that is not supported."""
+
+
+class Builder(Assembly):
+    """Builder of a net from the nodes of a graph.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    custom : dict of str to callable
+        Builders of blocks, by operator.
+    parameters : dict of str to (numpy.ndarray, Parameter)
+        As for :class:`Assembly`.
+
+    Attributes
+    ----------
+    problems : list of str
+        What is not supported.
+    unrolled : int
+        Number of steps of loops that are unrolled.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        custom: Dict[str, Callable[..., HybridBlock]],
+        parameters: Dict[str, Tuple[np.ndarray, Parameter]],
+    ):
+        super().__init__(parameters)
+        self.custom, self._model = custom, model
+        self.functions = {(f.domain, f.name): f for f in model.functions}
+        self.opsets = {each.domain or "": each.version for each in model.opset_import}
+        self.problems: List[str] = []
+        self.unrolled = 0
+        self._uses: Dict[str, int] = {}  # how many nodes read each array of the main graph
+        self._inside: Dict[int, Tuple[Any, Dict[str, Known]]] = {}  # subgraphs and their initializers
+
+    def build(self, graph: Any, inputs: Sequence[Input], given: Dict[str, np.ndarray]) -> Tuple:
+        """Convert a graph.
+
+        Parameters
+        ----------
+        graph : onnx.GraphProto
+        inputs : sequence of Input
+            Inputs that are arrays at run time.
+        given : dict of str to numpy.ndarray
+            Initializers, and inputs that are read as numbers.
+
+        Returns
+        -------
+        list of Data, list of Data or Known
+            The inputs and the outputs.
+        """
+        for node in graph.node:
+            for name in node.input:
+                self._uses[name] = self._uses.get(name, 0) + 1
+        for output in graph.output:
+            self._uses[output.name] = self._uses.get(output.name, 0) + 1
+        values: Dict[str, Any] = {
+            name: Known([array], name, array.dtype.kind == "f") for name, array in given.items()
+        }
+        starts = self.start(inputs)
+        for each, data in zip(inputs, starts):
+            values.setdefault(each.name, data)  # unless its value is given
+        scope = Scope(values, self.opsets, "", {})
+        self._convert_nodes(graph.node, scope)
+        missing = [output.name for output in graph.output if output.name not in values]
+        self.problems += [f"the output {name!r} is not computed by any node" for name in missing]
+        outputs = [values.get(output.name) for output in graph.output]
+        if any(x is _Rejected for x in outputs) and not self.problems:
+            self.problems.append("an output depends on nodes that are nested too deep")
+        return starts, outputs
+
+    def subgraph(self, graph: Any, inputs: Sequence[Any]) -> List[Any]:
+        """Convert a subgraph of the current node in place, and return its outputs."""
+        node, scope = self._node, self._scope
+        values = {each.name: value for each, value in zip(graph.input, inputs)}
+        if id(graph) not in self._inside:  # all steps of a loop share the weights in its body
+            self._inside[id(graph)] = graph, _initializers(graph)
+        values.update(self._inside[id(graph)][1])
+        inner = Scope(values, scope.opsets, f"{self.name()}/", scope.attributes, scope)
+        count = len(self.problems)
+        self._convert_nodes(graph.node, inner)
+        self._node, self._scope = node, scope
+        if len(self.problems) > count:
+            raise _Silent
+        return [inner.find(output.name) for output in graph.output]
+
+    def nested(self, graph: Any, inputs: Sequence[Input]) -> Tuple[HybridBlock, List[Data], List[Any]]:
+        """Convert a subgraph of the current node to a net.
+
+        Parameters
+        ----------
+        graph : onnx.GraphProto
+        inputs : sequence of Input
+            Inputs of the subgraph.
+
+        Returns
+        -------
+        HybridBlock, list of Data, list of Data or Known
+            The net; arrays around the subgraph that it reads, which are further inputs of the net; and
+            the outputs.
+        """
+        around = {name: self._scope.find(name) for name in _read(graph)}
+        if any(x is _Rejected for x in around.values()):
+            raise _Silent
+        outer = {name: x for name, x in around.items() if isinstance(x, Data)}
+        given = {
+            name: x.array for name, x in {**around, **_initializers(graph)}.items() if name not in outer
+        }
+        more = [
+            Input(name, x.dtype, tuple(x.trials[t] or () for t in self.trials), None)
+            for name, x in outer.items()
+        ]
+        inner = Builder(self._model, self.custom, self._parameters)
+        inner.opsets = self._scope.opsets
+        starts, outputs = inner.build(graph, [*inputs, *more], given)
+        if inner.problems:
+            self.problems += inner.problems
+            raise _Silent
+        dtypes = [np.float32 if x.dtype == bool else x.dtype for x in outputs]
+        net = inner.net(starts, outputs, dtypes, self.name())
+        self.assigned += inner.assigned
+        return net, list(outer.values()), outputs
+
+    def _convert_nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
+        for node in nodes:
+            try:
+                results = self._convert(node, scope)
+            except (_Silent, RecursionError):
+                results = [_Rejected] * len(node.output)
+            except _FAILURES as error:
+                self._node, self._scope = node, scope
+                problem = f"{self.title()}: {cause(error)}"
+                if problem not in self.problems:
+                    self.problems.append(problem)
+                results = [_Rejected] * len(node.output)
+            for name, value in zip(node.output, results):
+                if name:
+                    scope.values[name] = value
+
+    def _convert(self, node: Any, scope: Scope) -> List[Any]:
+        inputs: List[Any] = [scope.find(name) if name else None for name in node.input]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        if any(x is _Rejected for x in inputs):
+            raise _Silent
+        self._node, self._scope = node, scope
+        attributes = attributes_of(node, scope.attributes)
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        operator = f"{domain}::{node.op_type}" if domain else node.op_type
+        if operator in self.custom or node.op_type in self.custom:
+            results = self._custom(operator, attributes, inputs)
+        elif (node.domain, node.op_type) in self.functions:
+            return self._inlined(self.functions[node.domain, node.op_type], attributes, inputs)
+        else:
+            results = self._folded(node, scope, attributes, inputs)
+        if results is None:
+            if domain not in scope.opsets:
+                raise Unsupported(f"the file does not state a version of the operator set {domain!r}")
+            function = find(operator, scope.opsets[domain])
+            if not hasattr(function, "pads"):
+                inputs = [x.made() if isinstance(x, Padded) else x for x in inputs]
+            check_call(function, inputs, attributes)
+            results = function(self, *inputs, **attributes)
+        results = list(results) if isinstance(results, (list, tuple)) else [results]
+        for place, name in enumerate(node.output):
+            if name and (place >= len(results) or results[place] is None) and self._uses.get(name, 1):
+                raise Unsupported(f"its output number {place}, {name!r}, is not supported")
+        return results
+
+    def _folded(self, node, scope, attributes, inputs) -> Optional[List[Any]]:
+        """Return the results of a node whose inputs are known, at each trial of the open sizes.
+
+        Return None if they are not known, or if their shapes depend on open sizes.
+        """
+        if node.op_type in _RANDOM or any(a.HasField("g") for a in node.attribute):
+            return None
+        if not all(isinstance(x, Known) or x is None for x in inputs):
+            return None
+        count = max([len(x.trials) for x in inputs if x is not None], default=1)
+        trials = self.trials if count > 1 else [0]
+        found = evaluate(
+            node, scope.opsets, attributes,
+            [[None if x is None else x.at(t) for x in inputs] for t in trials],
+        )  # fmt: skip
+        for t, arrays in zip(trials, found):
+            if isinstance(arrays, Unsupported):
+                if count == 1:
+                    raise arrays
+                self.refuse(t, str(arrays))
+        served = [(t, x) for t, x in zip(trials, found) if not isinstance(x, Unsupported)]
+        trials, found = [t for t, _ in served], [x for _, x in served]
+        trainable = any(x is not None and x.trainable for x in inputs)
+        results = []
+        for name, arrays in zip(node.output, zip(*found)):
+            per_trial: List[Any] = [None] * count
+            if len({np.shape(array) for array in arrays}) > 1:
+                return None
+            for t, array in zip(trials, arrays):
+                per_trial[t] = array
+            results.append(Known(per_trial, name, trainable and arrays[0].dtype.kind == "f"))
+        return results
+
+    def _inlined(self, function: Any, attributes: Dict[str, Any], inputs: Sequence[Any]) -> List[Any]:
+        """Convert the nodes of a function of the model."""
+        node, scope = self._node, self._scope
+        if scope.path.count("/") > 30:
+            raise Unsupported("functions of the model call each other more than 30 levels deep")
+        values = dict(zip(function.input, [*inputs, *[None] * (len(function.input) - len(inputs))]))
+        opsets = {each.domain or "": each.version for each in function.opset_import}
+        defaults = attributes_of(function, {}, "attribute_proto")
+        inner = Scope(values, opsets, f"{self.name()}/", {**defaults, **attributes})
+        count = len(self.problems)
+        self._convert_nodes(function.node, inner)
+        self._node, self._scope = node, scope
+        if len(self.problems) > count:
+            raise _Silent
+        return [inner.find(name) for name in function.output]
+
+    def _custom(self, operator: str, attributes: Dict[str, Any], inputs: Sequence[Any]) -> Any:
+        """Return the result of a block that the user's builder makes."""
+        build = self.custom.get(operator) or self.custom[self._node.op_type]
+        constants = {i: x.array for i, x in enumerate(inputs) if isinstance(x, Known)}
+        data = [x for x in inputs if isinstance(x, Data)]
+        block = build(attributes, constants, [x.shape for x in data])
+        if not isinstance(block, HybridBlock):
+            raise TypeError(f"the builder in custom= returned {block!r}, which is not a HybridBlock")
+        count = len(self._node.output)
+        return self.block(block, *data, outputs=count)
+
+
+class _Silent(Exception):
+    """A node depends on one that is not supported, and that is reported already."""
+
+
+def _initializers(graph: Any) -> Dict[str, Known]:
+    from onnx import numpy_helper
+
+    return {each.name: Known([numpy_helper.to_array(each)], each.name) for each in graph.initializer}
+
+
+def _read(graph: Any) -> List[str]:
+    """Return the names that a subgraph reads from the graph around it."""
+    own = {each.name for each in (*graph.input, *graph.initializer)}
+    found = {}
+    for node in graph.node:
+        inner = [name for a in node.attribute if a.HasField("g") for name in _read(a.g)]
+        found.update(dict.fromkeys(name for name in (*node.input, *inner) if name and name not in own))
+        own.update(node.output)
+    found.update(dict.fromkeys(each.name for each in graph.output if each.name not in own))
+    return list(found)

@@ -1,0 +1,72 @@
+"""Nets of models whose inputs are read as numbers."""
+
+from collections import OrderedDict
+from typing import Any, Callable, Dict, Tuple
+
+import numpy as np
+from mxnet.gluon import HybridBlock
+from mxnet.ndarray import NDArray
+
+from .values import NeedsValue
+
+#: Most graphs that are kept.
+MOST_GRAPHS = 16
+
+
+class NetByValue(HybridBlock):
+    """Net that reads some of its inputs as numbers, such as the axes of a reduction.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the net for the values of these inputs, a dict by their positions, and the positions of
+        the inputs that it is called with.
+    read : int
+        Position of an input that is read. Others follow from the calls.
+    prefix : str
+        As for :class:`mxnet.gluon.HybridBlock`.
+
+    Notes
+    -----
+    A symbol has no values, so that such a net hybridizes, but cannot be exported.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Dict[int, np.ndarray]], Tuple[HybridBlock, Tuple[int, ...]]],
+        read: int,
+        prefix: str,
+    ):
+        super().__init__(prefix=prefix)
+        self._make, self._read = make, [read]
+        self._nets: OrderedDict[Any, Tuple[HybridBlock, Tuple[int, ...]]] = OrderedDict()
+        self._flags: Tuple[bool, Dict[str, Any]] = (False, {})
+
+    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
+        self._flags = (active, kwargs)
+        for net, _ in self._nets.values():
+            net.hybridize(active, **kwargs)
+
+    def forward(self, *data: Any) -> Any:
+        if not all(isinstance(x, NDArray) for x in data):
+            raise ValueError(
+                f"{self.name} reads the values of its inputs {self._read}, which symbols do not have: "
+                "make them initializers of the model"
+            )
+        while True:
+            if len(data) <= max(self._read):
+                raise ValueError(f"{self.name} has more than {len(data)} inputs: it reads {self._read}")
+            values = {i: data[i].asnumpy() for i in self._read}
+            key = tuple((i, x.shape, x.tobytes()) for i, x in values.items())
+            try:
+                if key not in self._nets:
+                    self._nets[key] = self._make(values)
+                    self._nets[key][0].hybridize(self._flags[0], **self._flags[1])
+                break
+            except NeedsValue as error:
+                self._read.append(error.index)
+        self._nets.move_to_end(key)
+        while len(self._nets) > MOST_GRAPHS:
+            self._nets.popitem(last=False)
+        net, places = self._nets[key]
+        return net(*(data[i] for i in places))

@@ -1,0 +1,86 @@
+"""Control flow: branches by known conditions, and loops with a known number of steps, unrolled."""
+
+from typing import Any, List, Sequence
+
+import numpy as np
+
+from ...importing.steps import Scanned, Steps
+from ..builder import Input
+from ..registry import converter
+from ..values import Data, Known, Unsupported, axis_of, known
+from .indexing import Ints
+
+#: Most steps of all loops of a model that are unrolled.
+_MOST_STEPS = 1000
+
+
+@converter("If")
+def if_(net: Any, condition: Any, *, then_branch: Any, else_branch: Any) -> List[Any]:
+    taken = then_branch if known(condition, "condition").item() else else_branch
+    return net.subgraph(taken, [])
+
+
+@converter("Loop")
+def loop(net: Any, count: Any = None, condition: Any = None, *carried: Any, body: Any) -> List[Any]:
+    most = None if count is None else int(known(count, "number of steps").item())
+    state: List[Any] = list(carried)
+    going, step = condition is None or bool(known(condition, "condition").item()), 0
+    kept: List[List[Any]] = [[] for _ in range(len(body.output) - 1 - len(state))]
+    while going and (most is None or step < most):
+        net.unrolled += 1
+        if net.unrolled > _MOST_STEPS:
+            raise Unsupported(f"the loops of the model have more than {_MOST_STEPS} steps")
+        given = [Known([np.array(step, np.int64)]), Known([np.array(True)]), *state]
+        going, *results = net.subgraph(body, given)
+        going, step = bool(known(going, "condition").item()), step + 1
+        state = results[: len(state)]
+        for values, value in zip(kept, results[len(state) :]):
+            values.append(value)
+    return [*state, *(_stacked(net, values, 0) for values in kept)]
+
+
+@converter("Scan", 9)
+def scan(
+    net: Any, *inputs: Any, body: Any, num_scan_inputs: int, scan_input_axes: Ints = None,
+    scan_input_directions: Ints = None, scan_output_axes: Ints = None,
+    scan_output_directions: Ints = None,
+) -> List[Any]:  # fmt: skip
+    count = len(inputs) - num_scan_inputs
+    arrays: List[Data] = [net.array(x) for x in inputs]
+    scanned = _scanned(scan_input_axes, scan_input_directions, [x.ndim for x in arrays[count:]])
+    shapes = [x.trials for x in arrays[:count]]
+    shapes += [
+        [s and (*s[: how.axis], *s[how.axis + 1 :]) for s in x.trials]
+        for x, how in zip(arrays[count:], scanned)
+    ]
+    given = [
+        Input(each.name, x.dtype, tuple(shape[t] or () for t in net.trials), None)
+        for each, x, shape in zip(body.input, arrays, shapes)
+    ]
+    block, outer, outputs = net.nested(body, given)
+    ranks = [x.ndim + 1 for x in outputs[count:]]
+    stacked = _scanned(scan_output_axes, scan_output_directions, ranks)
+    made = net.block(
+        Steps(block, count, scanned, stacked, net.prefix()), *arrays, *outer, outputs=len(outputs)
+    )
+    made = made if isinstance(made, list) else [made]
+    for i, (each, output) in enumerate(zip(made, outputs)):
+        each.dtype, each.scalar = output.dtype, i < count and output.ndim == 0
+    return made
+
+
+def _scanned(axes: Ints, directions: Ints, ranks: Sequence[int]) -> List[Scanned]:
+    axes, directions = axes or [0] * len(ranks), directions or [0] * len(ranks)
+    return [Scanned(axis_of(a, n), bool(d), n) for a, d, n in zip(axes, directions, ranks)]
+
+
+def _stacked(net: Any, values: Sequence[Any], axis: int) -> Any:
+    """Join the results of all steps along a new axis."""
+    if not values:
+        raise Unsupported("its result has no elements, which MXNet does not support")
+    if all(isinstance(x, Known) for x in values):
+        return Known([np.stack([known(x, "result") for x in values], axis)])
+    arrays: List[Data] = [net.array(x) for x in values]
+    if arrays[0].scalar:
+        return net.call("concat", *arrays, dim=0, scalar=False)
+    return net.call("stack", *arrays, axis=axis_of(axis, arrays[0].ndim + 1), scalar=False)

@@ -1,0 +1,274 @@
+"""Functions of each element: arithmetic, comparison, logic, activations."""
+
+from typing import Any, Callable, Dict, Optional, Union
+
+import numpy as np
+
+from ... import nn
+from ...importing import functions
+from ..registry import converter
+from ..values import Data, Known, Unsupported, known
+
+#: Operators of one input without attributes.
+_UNARY: Dict[str, Union[str, Callable[..., Any]]] = {
+    **{name: name.lower() for name in ("Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log")},
+    **{name: name.lower() for name in ("Reciprocal", "Sign", "Sin", "Sinh", "Sqrt", "Tan")},
+    **{f"A{name}": f"arc{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")},
+    "HardSwish": functions.hard_silu,
+    "Mish": functions.mish,
+    "Neg": "negative",
+    "Not": "logical_not",
+    "Round": functions.round_half_even,
+    "Softplus": functions.softplus,
+    "Softsign": functions.softsign,
+}
+
+#: Activations with an operator in oneDNN.
+_NATIVE = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh"}
+
+_ARITHMETIC = {"Add": "add", "Sub": "subtract", "Mul": "multiply"}
+
+_LOGIC = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
+
+_COMPARISONS = {
+    "Equal": "equal",
+    "Greater": "greater",
+    "GreaterOrEqual": "greater_equal",
+    "Less": "lesser",
+    "LessOrEqual": "lesser_equal",
+}
+
+#: Operators of any number of inputs.
+_MERGES = {"Max": "maximum", "Mean": "add", "Min": "minimum", "Sum": "add"}
+
+
+def _unary(function: Union[str, Callable[..., Any]]) -> Callable[..., Data]:
+    def convert(net: Any, x: Data) -> Data:
+        return net.call(function, x)
+
+    return convert
+
+
+def _native(kind: str) -> Callable[..., Data]:
+    def convert(net: Any, x: Data) -> Data:
+        if x.dtype.kind != "f":  # Relu
+            return net.call(kind, x)
+        return net.block(nn.Activation(kind, prefix=net.prefix()), x, scalar=x.scalar)
+
+    return convert
+
+
+for _name, _function in _UNARY.items():
+    converter(_name)(_unary(_function))
+for _name, _function in _NATIVE.items():
+    converter(_name)(_native(_function))
+
+
+def combine(net: Any, x: Any, other: Any, kind: str) -> Data:
+    """Combine two values elementwise: arrays, numbers or constant arrays."""
+    x, other = (net.array(v) if isinstance(v, Known) and v.open else v for v in (x, other))
+    for one, number in ((x, other), (other, x)):
+        if isinstance(number, Known) and number.array.size == 1 and number.ndim <= one.ndim:
+            value = number.array.item()
+            if np.isfinite(value) and (x.dtype.kind == "f" or abs(value) < 2**53):
+                first = number is x
+                return net.call(functions.scalar, one, kind=kind, number=value, first=first)
+    return net.call(functions.merge, x, other, kind=kind, even=even(x, other))
+
+
+def even(*values: Any) -> bool:
+    """Return whether all values are arrays of one shape, which MXNet combines faster."""
+    shapes = [x.trials if isinstance(x, Data) else None for x in values]
+    return None not in shapes and all(each == shapes[0] for each in shapes)
+
+
+def _older(net: Any, x: Any, other: Any, axis: Optional[int], broadcast: int) -> Any:
+    """Return the second operand with axes of size 1, as operator sets before 7 broadcast it."""
+    if axis is None or not broadcast:
+        return other
+    axes = range(other.ndim, x.ndim - axis % x.ndim)
+    if isinstance(other, Known):
+        return other.changed(lambda array: array.reshape(array.shape + (1,) * len(axes)))
+    for place in axes:
+        other = net.call("expand_dims", other, axis=place)
+    return other
+
+
+def _binary(operator: str, kind: str, convert: Callable[..., Data]) -> None:
+    """Register an operator of two inputs, with the attributes of operator sets before 7, too."""
+
+    def older(net: Any, x: Any, other: Any, *, axis: Optional[int] = None, broadcast: int = 0) -> Data:
+        return convert(net, x, _older(net, x, other, axis, broadcast), kind)
+
+    converter(operator)(older)
+    converter(operator, 7)(lambda net, x, other: convert(net, x, other, kind))
+
+
+def _divide(net: Any, x: Any, other: Any, kind: str) -> Data:
+    if x.dtype.kind == "f" or (isinstance(other, Known) and other.array.size == 1 and other.array.all()):
+        return combine(net, x, other, kind)
+    return net.call(functions.integer_divide, x, other)
+
+
+def _logic(net: Any, x: Any, other: Any, kind: str) -> Data:
+    return net.call(functions.merge, x, other, kind=kind, even=False, dtype=bool)
+
+
+def _compare(net: Any, x: Any, other: Any, kind: str) -> Data:
+    return net.call(functions.compare, x, other, kind=kind, dtype=bool)
+
+
+def _power(net: Any, x: Any, other: Any, kind: str) -> Data:
+    if x.dtype.kind == "f" and isinstance(other, Known):
+        other = other.changed(lambda array: array.astype(x.dtype))
+    if x.dtype.kind == "f" and other.dtype == x.dtype:
+        return combine(net, x, other, kind)
+    through = x.dtype.name if x.dtype.kind == "f" else "float64"
+    return net.call(functions.power, x, other, through=through, to=x.dtype.name)
+
+
+for _name, _kind in _ARITHMETIC.items():
+    _binary(_name, _kind, combine)
+for _name, _kind in _LOGIC.items():
+    _binary(_name, _kind, _logic)
+for _name, _kind in _COMPARISONS.items():
+    _binary(_name, _kind, _compare)
+_binary("Div", "divide", _divide)
+_binary("Pow", "power", _power)
+
+
+def _merge(operator: str, kind: str) -> Callable[..., Data]:
+    def convert(net: Any, *arrays: Any) -> Data:
+        if len(arrays) == 1:
+            return arrays[0]
+        if len(arrays) == 2 and operator != "Mean":
+            return combine(net, *arrays, kind)
+        scale = 1 / len(arrays) if operator == "Mean" else 1
+        return net.call(functions.merge, *arrays, kind=kind, even=even(*arrays), scale=scale)
+
+    return convert
+
+
+for _name, _kind in _MERGES.items():
+    converter(_name, 6)(_merge(_name, _kind))
+
+
+@converter("Mod", 10)
+def mod(net: Any, x: Any, other: Any, *, fmod: int = 0) -> Data:
+    if fmod:
+        return net.call(functions.remainder, x, other)
+    return net.call(functions.merge, x, other, kind="mod", even=False)
+
+
+@converter("BitShift", 11)
+def bit_shift(net: Any, x: Any, count: Any, *, direction: str) -> Data:
+    return net.call(functions.shift_bits, x, count, left=direction == "LEFT")
+
+
+@converter("Where", 9)
+def where(net: Any, condition: Any, x: Any, other: Any) -> Data:
+    if even(condition, x, other):
+        return net.call("where", condition, x, other, dtype=x.dtype)
+    arrays = (condition, x, other)
+    count = len(next(each.trials for each in arrays if isinstance(each, Data)))
+    shapes = [each.trials if isinstance(each, Data) else [each.shape] * count for each in arrays]
+    given = [each for each in zip(*shapes) if None not in each]
+    results = [np.broadcast_shapes(*each) for each in given]
+    whole = tuple(list(each) == results for each in zip(*given))
+    how = dict(spread=_computed(x.dtype).name, whole=whole)
+    return net.call(functions.where, *arrays, dtype=x.dtype, **how)
+
+
+def _computed(dtype: np.dtype) -> np.dtype:
+    """Return the dtype in which the net computes."""
+    return np.dtype(np.float32) if dtype in (np.float16, bool) else dtype
+
+
+@converter("Clip", 11)
+def clip(net: Any, x: Data, low: Any = None, high: Any = None) -> Data:
+    if not all(isinstance(each, (Known, type(None))) for each in (low, high)):
+        x = x if low is None else net.call("broadcast_maximum", x, low, scalar=x.scalar)
+        return x if high is None else net.call("broadcast_minimum", x, high, scalar=x.scalar)
+    bounds: Any = [None if each is None else known(each, "bounds").item() for each in (low, high)]
+    if bounds == [0, 6] and x.dtype.kind == "f":
+        return net.block(nn.ReLU6(prefix=net.prefix()), x, scalar=x.scalar)
+    if None not in bounds and x.dtype == np.float32 and bounds[0] <= bounds[1]:
+        return net.call("clip", x, a_min=bounds[0], a_max=bounds[1])
+    return net.call(functions.bounded, x, low=bounds[0], high=bounds[1])
+
+
+@converter("Clip", 1)
+def clip_by_attributes(
+    net: Any, x: Data, *, min: Optional[float] = None, max: Optional[float] = None
+) -> Data:
+    return clip(net, x, *(None if each is None else Known([np.array(each)]) for each in (min, max)))
+
+
+@converter("IsInf", 10)
+def is_inf(net: Any, x: Data, *, detect_negative: int = 1, detect_positive: int = 1) -> Data:
+    signs = dict(negative=bool(detect_negative), positive=bool(detect_positive))
+    return net.call(functions.is_infinite, x, dtype=bool, **signs)
+
+
+@converter("IsNaN", 9)
+def is_nan(net: Any, x: Data) -> Data:
+    return net.call(functions.is_nan, x, dtype=bool)
+
+
+@converter("Elu")
+def elu(net: Any, x: Data, *, alpha: float = 1.0) -> Data:
+    return net.call(functions.elu, x, alpha=alpha)
+
+
+@converter("Celu", 12)
+def celu(net: Any, x: Data, *, alpha: float = 1.0) -> Data:
+    return net.call(functions.celu, x, alpha=alpha)
+
+
+@converter("Selu")
+def selu(
+    net: Any, x: Data, *, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805
+) -> Data:
+    return net.call(functions.selu, x, alpha=alpha, gamma=gamma)
+
+
+@converter("Gelu", 20)
+def gelu(net: Any, x: Data, *, approximate: str = "none") -> Data:
+    if approximate not in ("none", "tanh"):
+        raise Unsupported(f"its approximate={approximate!r} is not known")
+    return net.call(functions.gelu if approximate == "none" else functions.gelu_tanh, x)
+
+
+@converter("HardSigmoid")
+def hard_sigmoid(net: Any, x: Data, *, alpha: float = 0.2, beta: float = 0.5) -> Data:
+    if beta == 0.5 and abs(alpha - 1 / 6) < 1e-7:
+        return net.call(functions.hard_sigmoid, x)
+    return net.call(functions.clipped_linear, x, scale=alpha, offset=beta)
+
+
+@converter("LeakyRelu")
+def leaky_relu(net: Any, x: Data, *, alpha: float = 0.01) -> Data:
+    return net.call(functions.leaky_relu, x, slope=alpha)
+
+
+@converter("PRelu", 1)
+def prelu_1(net: Any, x: Data, slope: Any) -> Data:
+    """Convert slopes for each channel, the second axis, as operator sets before 7 have them."""
+    if slope.shape not in ((), (1,)):
+        slope = _older(net, x, slope, 1, 1)
+    return prelu(net, x, slope)
+
+
+@converter("PRelu", 7)
+def prelu(net: Any, x: Data, slope: Any) -> Data:
+    return net.call(functions.prelu, x, slope, scalar=x.scalar)
+
+
+@converter("Shrink", 9)
+def shrink(net: Any, x: Data, *, bias: float = 0.0, lambd: float = 0.5) -> Data:
+    return net.call(functions.shrink, x, threshold=lambd, bias=bias)
+
+
+@converter("ThresholdedRelu")
+def thresholded_relu(net: Any, x: Data, *, alpha: float = 1.0) -> Data:
+    return net.call(functions.thresholded_relu, x, theta=alpha)

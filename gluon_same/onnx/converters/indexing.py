@@ -1,0 +1,162 @@
+"""Operators that pick, place and mask elements."""
+
+from typing import Any, List, Optional
+
+import numpy as np
+
+from ...importing import functions
+from ..reading import dtype_of
+from ..registry import converter
+from ..values import Data, Known, Unsupported, axis_of, known
+from .shapes import cast_to
+
+#: An attribute of some integers.
+Ints = Optional[List[int]]
+
+#: Most classes of a OneHot, so that a damaged file takes no memory.
+_MOST_CLASSES = 2**24
+
+_REDUCTIONS = {name: name for name in ("none", "add")}
+_REDUCTIONS.update(mul="multiply", max="maximum", min="minimum")
+
+
+@converter("Gather")
+def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
+    drop = indices.ndim == 0 and x.ndim > 1
+    scalar = indices.ndim == 0 and x.ndim == 1
+    axis = axis_of(axis, x.ndim)
+    if isinstance(indices, Known) and indices.ndim == 0:
+        index = int(known(indices, "index"))
+        return net.call(functions.element, x, index=index, axis=axis, drop=drop, scalar=scalar)
+    return net.call(functions.gather, x, indices, axis=axis, drop=drop, scalar=scalar)
+
+
+@converter("GatherElements")
+def gather_elements(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
+    return net.call(functions.gather_elements, x, indices, axis=axis, rank=x.ndim)
+
+
+@converter("GatherND")
+def gather_nd(net: Any, x: Any, indices: Any, *, batch_dims: int = 0) -> Data:
+    count = _coordinates(indices)
+    left = indices.ndim - 1 + x.ndim - batch_dims - count
+    return net.call(
+        functions.gather_nd, x, indices, ranks=(indices.ndim, left), batch_dims=batch_dims,
+        scalar=left == 0,
+    )  # fmt: skip
+
+
+def _coordinates(indices):
+    """Return the number of coordinates along the last axis of indices."""
+    if not indices.ndim or indices.shape[-1] is None:
+        raise Unsupported(f"its indices have shape {indices.shape}")
+    return indices.shape[-1]
+
+
+@converter("Scatter")
+@converter("ScatterElements")
+def scatter_elements(
+    net: Any, x: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: str = "none"
+) -> Data:
+    return net.call(
+        functions.scatter_elements, x, indices, updates, axis=axis, rank=x.ndim,
+        reduction=_reduction(reduction),
+    )  # fmt: skip
+
+
+@converter("ScatterND")
+def scatter_nd(net: Any, x: Any, indices: Any, updates: Any, *, reduction: str = "none") -> Data:
+    return net.call(
+        functions.scatter_nd, x, indices, updates, ranks=(x.ndim, indices.ndim),
+        count=_coordinates(indices), reduction=_reduction(reduction),
+    )  # fmt: skip
+
+
+def _reduction(name: str) -> str:
+    if name not in _REDUCTIONS:
+        raise Unsupported(f"its reduction={name!r} is not known")
+    return _REDUCTIONS[name]
+
+
+@converter("OneHot")
+def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1) -> Data:
+    off, on = map(float, known(values, "values"))
+    count = int(known(depth, "depth").item())
+    if not 0 < count <= _MOST_CLASSES:
+        raise Unsupported(f"its depth is {count}")
+    dtype = np.dtype(np.float32) if values.dtype == np.float16 else values.dtype
+    return net.call(
+        functions.one_hot, indices, depth=count, axis=axis,
+        rank=indices.ndim, values=(off, on), to=dtype.name, dtype=dtype, scalar=False,
+    )  # fmt: skip
+
+
+@converter("TopK", 10)
+def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> List[Data]:
+    count, axis = int(known(k, "k").item()), axis_of(axis, x.ndim)
+    size = x.shape[axis]
+    if count < 1 or (size is not None and count > size):
+        raise Unsupported(f"its k={count} does not fit data of shape {x.shape}")
+    values, order = net.call(
+        functions.topk, x, k=count, axis=axis, rank=x.ndim, largest=bool(largest), outputs=2
+    )
+    order.dtype = np.dtype(np.int64)
+    return [values, order]
+
+
+@converter("TopK", 1)
+def topk_1(net: Any, x: Data, *, k: int, axis: int = -1) -> List[Data]:
+    return topk(net, x, Known([np.array(k)]), axis=axis)
+
+
+@converter("Compress")
+def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -> Data:
+    kept = np.flatnonzero(known(condition, "condition"))
+    if not kept.size:
+        raise Unsupported("its result has no elements, which MXNet does not support")
+    if axis is None:
+        x, axis = net.call("reshape", x, shape=(-1,)), 0
+    return net.call(functions.gather, x, Known([kept]), axis=axis_of(axis, x.ndim), scalar=False)
+
+
+@converter("EyeLike")
+def eye_like(net: Any, x: Data, *, dtype: Optional[int] = None, k: int = 0) -> Data:
+    kind = x.dtype if dtype is None else dtype_of(dtype)
+    y = net.call(functions.eye_like, x, k=k)
+    y.dtype = np.dtype(np.int64)
+    return cast_to(net, y, kind)
+
+
+@converter("Trilu")
+def trilu(net: Any, x: Any, k: Any = None, *, upper: int = 1) -> Data:
+    given = [net.array(x)]
+    diagonal = int(known(k, "k").item()) if isinstance(k, Known) else 0
+    given += [k] if isinstance(k, Data) else []
+    return net.call(
+        functions.trilu, *given, rank=x.ndim, upper=bool(upper), diagonal=diagonal, scalar=False
+    )  # fmt: skip
+
+
+@converter("ReverseSequence")
+def reverse_sequence(
+    net: Any, x: Data, lengths: Any, *, batch_axis: int = 1, time_axis: int = 0
+) -> Data:
+    if {batch_axis, time_axis} != {0, 1}:
+        raise Unsupported(f"its batch_axis={batch_axis} and time_axis={time_axis} are not 0 and 1")
+    return net.call(functions.reverse_sequence, x, lengths, time_first=time_axis == 0)
+
+
+def _bitwise(kind):
+    def convert(net: Any, x: Any, y: Any) -> Data:
+        return net.call(functions.bitwise, x, y, kind=kind)
+
+    return convert
+
+
+for _kind in ("and", "or", "xor"):
+    converter(f"Bitwise{_kind.title()}")(_bitwise(_kind))
+
+
+@converter("BitwiseNot")
+def bitwise_not(net: Any, x: Data) -> Data:
+    return net.call(functions.bitwise, x, kind="not")

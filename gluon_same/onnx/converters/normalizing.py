@@ -1,0 +1,95 @@
+"""Normalizations, and poolings by norms."""
+
+from typing import Any, List, Optional
+
+import numpy as np
+
+from ... import nn
+from ...importing import functions
+from ..registry import converter
+from ..values import Data, Known, Unsupported, axis_of
+from .reducing import axes_of
+from .windows import Pooled
+from .windows import axes_of as spatial_axes
+
+
+@converter("LayerNormalization", 17)
+def layer_normalization(
+    net: Any, x: Data, scale: Any, offset: Any = None, *, axis: int = -1, epsilon: float = 1e-5,
+    stash_type: int = 1,
+) -> Any:  # fmt: skip
+    axis = axis_of(axis, x.ndim)
+    weights = isinstance(scale, Known) and isinstance(offset, Known) and scale.shape == offset.shape
+    if weights and net.outputs == 1 and axis == x.ndim - 1 and scale.shape == x.shape[-1:]:
+        block = nn.LayerNorm(epsilon=epsilon, in_channels=scale.shape[0], prefix=net.prefix())
+        return net.block(block, x, weights={"gamma": scale, "beta": offset})
+    arrays = [each for each in (x, scale, offset) if each is not None]
+    return net.call(
+        functions.layer_norm, *arrays, axes=tuple(range(axis, x.ndim)), epsilon=epsilon,
+        all_outputs=net.outputs > 1, outputs=3 if net.outputs > 1 else 1,
+    )  # fmt: skip
+
+
+@converter("InstanceNormalization", 6)
+def instance_normalization(net: Any, x: Data, scale: Any, offset: Any, *, epsilon: float = 1e-5) -> Data:
+    if isinstance(scale, Known) and isinstance(offset, Known):
+        block = nn.InstanceNorm(epsilon=epsilon, in_channels=scale.shape[0], prefix=net.prefix())
+        return net.block(block, x, weights={"gamma": scale, "beta": offset})
+    return net.call("InstanceNorm", x, scale, offset, eps=epsilon)
+
+
+@converter("GroupNormalization", 18)
+def group_normalization_18(
+    net: Any, x: Data, scale: Any, offset: Any, *, num_groups: int, epsilon: float = 1e-5
+) -> Data:
+    return net.call(functions.group_norm, x, scale, offset, groups=num_groups, epsilon=epsilon)
+
+
+@converter("GroupNormalization", 21)
+def group_normalization(
+    net: Any, x: Data, scale: Any, offset: Any, *, num_groups: int, epsilon: float = 1e-5,
+    stash_type: int = 1,
+) -> Data:  # fmt: skip
+    ones, zeros = Known([np.ones(num_groups, "float32")]), Known([np.zeros(num_groups, "float32")])
+    how = dict(groups=num_groups, epsilon=epsilon)
+    return net.call(functions.group_norm_by_channel, x, ones, zeros, scale, offset, **how)
+
+
+@converter("MeanVarianceNormalization", 9)
+def mean_variance_normalization(net: Any, x: Data, *, axes: Optional[List[int]] = None) -> Data:
+    return net.call(functions.mean_variance, x, axes=axes_of(x, (0, 2, 3) if axes is None else axes))
+
+
+@converter("LRN")
+def local_response(
+    net: Any, x: Data, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
+) -> Data:
+    if size % 2 and x.ndim == 4 and x.dtype == np.float32:
+        return net.call("LRN", x, nsize=size, alpha=alpha, beta=beta, knorm=bias)
+    how = dict(size=size, alpha=alpha, beta=beta, bias=bias)
+    return net.call(functions.local_response, x, rank=x.ndim, **how)
+
+
+@converter("LpNormalization")
+def lp_normalization(net: Any, x: Data, *, axis: int = -1, p: int = 2) -> Data:
+    return net.call(functions.lp_normalize, x, axis=axis_of(axis, x.ndim), p=p)
+
+
+@converter("GlobalLpPool", 2)
+def global_lp_pool(net: Any, x: Data, *, p: int = 2) -> Data:
+    return net.call(functions.lp_norm, x, axes=tuple(range(2, x.ndim)), p=p)
+
+
+@converter("LpPool", 2)
+def lp_pool(
+    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
+    dilations: Optional[List[int]] = None, p: int = 2, pads: Optional[List[int]] = None,
+    strides: Optional[List[int]] = None,
+) -> Data:  # fmt: skip
+    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, None)
+    if ceil_mode or max(pooled.dilation) > 1:
+        raise Unsupported(f"ceil_mode={ceil_mode} and dilations={dilations}")
+    layer = (nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D)[spatial_axes(x) - 1]
+    block = layer(**pooled.arguments(), count_include_pad=True, prefix=net.prefix())
+    mean = net.block(block, net.call(functions.absolute_power, x, exponent=p))
+    return net.call(functions.root, mean, factor=int(np.prod(pooled.kernel)), degree=p)

@@ -1,0 +1,124 @@
+"""Padding, which the window behind it takes over where it can."""
+
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ...geometry import ceil_div
+from ...importing import functions
+from ..registry import converter
+from ..values import FIX, Data, Padded, Unsupported, axis_of, known, numbers
+
+Pairs = Tuple[Tuple[int, int], ...]
+
+#: Largest number whose multiples an axis is padded to.
+_MOST = 64
+
+
+@converter("Pad", 11)
+def pad(
+    net: Any, x: Data, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "constant"
+) -> Any:
+    places: Sequence[int] = range(x.ndim)
+    if axes is not None:
+        places = [axis_of(axis, x.ndim) for axis in known(axes, "axes").tolist()]
+    amounts = numbers(pads, "pads")
+    fill = 0 if value is None else known(value, "value").item()
+    return _padded(net, x, lambda trial: amounts.at(trial).tolist(), mode, fill, places)
+
+
+@converter("Pad", 2)
+def pad_by_attribute(
+    net: Any, x: Data, *, pads: List[int], mode: str = "constant", value: float = 0.0
+) -> Any:
+    return _padded(net, x, lambda trial: pads, mode, value, range(x.ndim))
+
+
+@converter("Pad", 1)
+def pad_1(net: Any, x: Data, *, paddings: List[int], mode: str = "constant", value: float = 0.0) -> Any:
+    return _padded(net, x, lambda trial: paddings, mode, value, range(x.ndim))
+
+
+def _padded(net, x, amounts, mode, value, axes):
+    if mode not in ("constant", "edge", "reflect", "wrap"):
+        raise Unsupported(f"its mode={mode!r} is not known")
+
+    def pairs_at(trial, shape):
+        given = list(map(int, amounts(trial)))
+        if len(given) != 2 * len(axes):
+            raise ValueError(f"its pads {given} do not fit {len(axes)} axes")
+        pairs = [(0, 0)] * x.ndim
+        for axis, before, after in zip(axes, given[: len(axes)], given[len(axes) :]):
+            pairs[axis] = before, after
+        return tuple(pairs)
+
+    found = x.each(pairs_at)
+    trials = [pairs for pairs in found if pairs is not None]
+    if len(set(trials)) == 1:
+        return _fixed(net, x, found, trials[0], mode, value)
+    if mode != "constant":
+        raise Unsupported(f"its padding {FIX}")
+    return Padded(x, found, value, lambda: _open(net, x, trials, value))
+
+
+def _fixed(net, x, found, pairs, mode, value):
+    """Return data with the same padding at every size."""
+    if mode != "constant" and min(map(min, pairs)) < 0:
+        raise Unsupported(f"its pads {pairs} are negative with mode={mode!r}")
+    for size, pair in zip(x.shape, pairs):
+        if mode in ("reflect", "wrap") and size is not None and max(pair) > size - (mode == "reflect"):
+            raise Unsupported(f"its pads {pair} with mode={mode!r} need more than {size} elements")
+    native = x.dtype.kind == "f" and bool(np.isfinite(value))
+
+    def make():
+        return net.call(functions.pad, x, pairs=pairs, mode=mode, value=value, native=native)
+
+    return Padded(x, found, value, make) if mode == "constant" else make()
+
+
+def _open(net, x, trials, value):
+    """Return data whose open axes are padded, to a multiple of a number or to another array's size."""
+    sizes = [shape for shape in x.trials if shape is not None]
+    pairs = []
+    for axis, given in enumerate(zip(*trials)):
+        if len(set(given)) == 1:
+            pairs.append(given[0])
+            continue
+        wanted = [shape[axis] + after for shape, (_, after) in zip(sizes, given)]
+        factors = [
+            m for m in range(2, _MOST)
+            if all(before == 0 and size == ceil_div(shape[axis], m) * m
+                   for shape, size, (before, _) in zip(sizes, wanted, given))
+        ]  # fmt: skip
+        how = dict(axis=axis, ndim=x.ndim, value=value)
+        if factors:
+            x = net.call(functions.pad_to_multiple, x, multiple=factors[0], **how)
+        else:
+            if any(before for before, _ in given):
+                raise Unsupported(f"its padding {FIX}")
+            other, other_axis = net.find_axis(tuple(n + sum(p) for n, p in zip(
+                (shape[axis] for shape in sizes), given
+            )))  # fmt: skip
+            x = net.call(
+                functions.pad_like, x, other, other_axis=other_axis, dtype=x.dtype, scalar=False, **how
+            )  # fmt: skip
+        pairs.append((0, 0))
+    native = x.dtype.kind == "f" and bool(np.isfinite(value))
+    if not any(map(any, pairs)):
+        return x
+    return net.call(functions.pad, x, pairs=tuple(pairs), value=value, native=native)
+
+
+@converter("CenterCropPad", 18)
+def center_crop_pad(net: Any, x: Data, shape: Any, *, axes: Optional[List[int]] = None) -> Data:
+    places = range(x.ndim) if axes is None else [axis_of(axis, x.ndim) for axis in axes]
+    amounts = [(0, 0)] * x.ndim
+    for axis, wanted in zip(places, known(shape, "shape").tolist()):
+        size = x.shape[axis]
+        if size is None:
+            raise Unsupported(f"its padding {FIX}")
+        less = abs(wanted - size) // 2
+        more = abs(wanted - size) - less
+        amounts[axis] = (less, more) if wanted > size else (-less, -more)
+    native = x.dtype.kind == "f"
+    return net.call(functions.pad, x, pairs=tuple(amounts), native=native)

@@ -1,0 +1,159 @@
+"""Operators between floats and integers of 8 bits."""
+
+from typing import Any, List
+
+import numpy as np
+
+from ...importing import functions
+from ..registry import converter
+from ..values import Data, Known, Unsupported, axis_of
+from .indexing import Ints
+from .windows import axes_of, padding_of, per_axis
+
+
+def _axis(scale, axis, rank):
+    """Return the axis with a scale for each index; None if there is one scale."""
+    if scale.ndim > 1:
+        raise Unsupported(f"its scale of shape {scale.shape}: blocks are not supported")
+    return axis_of(axis, rank) if scale.ndim == 1 and scale.shape != (1,) else None
+
+
+@converter("QuantizeLinear")
+def quantize_linear(
+    net: Any, x: Any, scale: Any, zero: Any = None, *, axis: int = 1, saturate: int = 1,
+    block_size: int = 0, output_dtype: int = 0,
+) -> Data:  # fmt: skip
+    dtype = _checked(np.dtype(np.uint8) if zero is None else zero.dtype)
+    if block_size or output_dtype not in (0, 2, 3):
+        raise Unsupported(f"its block_size={block_size} with output_dtype={output_dtype}")
+    if zero is None and output_dtype == 3:
+        dtype = np.dtype(np.int8)
+    given = [each for each in (x, scale, zero) if each is not None]
+    return net.call(
+        functions.quantize, *given, rank=max(x.ndim, 1), to=dtype.name, dtype=dtype,
+        axis=_axis(scale, axis, x.ndim), scalar=x.ndim == 0,
+    )  # fmt: skip
+
+
+@converter("DequantizeLinear")
+def dequantize_linear(
+    net: Any, x: Any, scale: Any, zero: Any = None, *, axis: int = 1, block_size: int = 0
+) -> Data:
+    if block_size:
+        raise Unsupported(f"its block_size={block_size}")
+    given = [each for each in (x, scale, zero) if each is not None]
+    return net.call(
+        functions.dequantize, *given, rank=max(x.ndim, 1), axis=_axis(scale, axis, x.ndim),
+        dtype=np.float32, scalar=x.ndim == 0,
+    )  # fmt: skip
+
+
+@converter("DynamicQuantizeLinear")
+def dynamic_quantize_linear(net: Any, x: Data) -> List[Data]:
+    made = net.call(functions.dynamic_quantize, x, rank=max(x.ndim, 1), outputs=3)
+    for each, dtype, scalar in zip(made, ("uint8", "float32", "uint8"), (x.scalar, True, True)):
+        each.dtype, each.scalar = np.dtype(dtype), scalar
+    return made
+
+
+@converter("MatMulInteger")
+def matmul_integer(net: Any, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Data:
+    return net.call(
+        functions.integer_product, *_operands(a, b, a_zero, b_zero),
+        product=functions.einsum, **_labels(a, b), shapes=_matrix_shapes(a, b, a_zero, b_zero),
+        dtype=np.int32, scalar=False,
+    )  # fmt: skip
+
+
+@converter("QLinearMatMul")
+def qlinear_matmul(
+    net: Any, a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any, y_scale: Any,
+    y_zero: Any,
+) -> Data:  # fmt: skip
+    dtype = _checked(y_zero.dtype)
+    rank = max(a.ndim, b.ndim)
+    if a_scale.ndim > 1 or b_scale.ndim > 1 or y_scale.ndim > 1:
+        raise Unsupported("its scales have several axes")
+    return net.call(
+        functions.quantized_product, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero,
+        product=functions.einsum, **_labels(a, b), shapes=_matrix_shapes(a, b, a_zero, b_zero),
+        outer=((1,) * (rank - 2) + (-1, 1), (1,) * (rank - 1) + (-1,)), to=dtype.name, dtype=dtype,
+        scalar=False,
+    )  # fmt: skip
+
+
+def _labels(a, b):
+    labels, out = functions.matmul_labels(a.shape, b.shape)
+    return {"labels": labels, "out": out, "terms": a.shape[-1]}
+
+
+def _matrix_shapes(a, b, a_zero, b_zero):
+    """Return shapes in which zero points for each row and for each column broadcast."""
+    if min(a.ndim, b.ndim) < 2:
+        raise Unsupported(f"operands with {a.ndim} and {b.ndim} axes: both must be matrices")
+    shapes = []
+    for x, zero, end in ((a, a_zero, (-1, 1)), (b, b_zero, (1, -1))):
+        if zero is not None and zero.ndim > 1:
+            raise Unsupported(f"a zero point of shape {zero.shape}")
+        shapes.append((1,) * (x.ndim - 2) + end)
+    return tuple(shapes)
+
+
+@converter("ConvInteger")
+def conv_integer(
+    net: Any, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None, *, auto_pad: str = "NOTSET",
+    dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, pads: Ints = None,
+    strides: Ints = None,
+) -> Data:  # fmt: skip
+    window = _window(x, w, (auto_pad, dilations, group, kernel_shape, pads, strides))
+    return net.call(
+        functions.integer_product, *_operands(x, w, x_zero, w_zero), **window, dtype=np.int32,
+        scalar=False,
+    )  # fmt: skip
+
+
+@converter("QLinearConv")
+def qlinear_conv(
+    net: Any, x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any, y_scale: Any,
+    y_zero: Any, b: Any = None, *, auto_pad: str = "NOTSET", dilations: Ints = None, group: int = 1,
+    kernel_shape: Ints = None, pads: Ints = None, strides: Ints = None,
+) -> Data:  # fmt: skip
+    dtype = _checked(y_zero.dtype)
+    window = _window(x, w, (auto_pad, dilations, group, kernel_shape, pads, strides))
+    one = (1,) * x.ndim
+    given = [x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b]
+    return net.call(
+        functions.quantized_product, *(each for each in given if each is not None), **window,
+        outer=(one, (1, -1, *one[2:])), to=dtype.name, dtype=dtype, scalar=False,
+    )  # fmt: skip
+
+
+def _window(x, w, attributes):
+    """Return the arguments of a convolution of integers."""
+    auto_pad, dilations, group, kernel_shape, pads, strides = attributes
+    ndim, kernel = axes_of(x), kernel_shape or w.shape[2:]
+    if w.ndim != x.ndim or None in w.shape or tuple(kernel) != tuple(w.shape[2:]):
+        raise Unsupported(f"its weight of shape {w.shape} with kernel_shape={kernel}")
+    return {
+        "product": functions.convolution,
+        "shapes": ((1,) * x.ndim, (-1, *(1,) * (ndim + 1))),
+        "kernel": tuple(kernel),
+        "stride": per_axis("strides", strides, ndim),
+        "dilate": per_axis("dilations", dilations, ndim),
+        "pad": padding_of(auto_pad, pads, ndim),
+        "num_filter": w.shape[0],
+        "terms": int(np.prod(w.shape[1:])),
+        "num_group": group,
+    }
+
+
+def _operands(a, b, a_zero, b_zero):
+    """Return two operands and their zero points, 0 by default."""
+    zeros = [Known([np.zeros(1, np.uint8)]) if zero is None else zero for zero in (a_zero, b_zero)]
+    return a, b, *zeros
+
+
+def _checked(dtype):
+    if np.dtype(dtype) not in (np.uint8, np.int8):
+        raise Unsupported(f"quantized arrays of type {np.dtype(dtype).name}")
+    return np.dtype(dtype)

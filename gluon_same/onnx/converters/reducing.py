@@ -1,0 +1,118 @@
+"""Reductions, positions of extremes, softmax and its kin, and running totals."""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+import numpy as np
+
+from ...importing import functions
+from ..registry import converter
+from ..values import Data, Unsupported, axis_of, known
+
+_REDUCTIONS = {
+    "ReduceL1": "l1",
+    "ReduceL2": "l2",
+    "ReduceLogSum": "log_sum",
+    "ReduceLogSumExp": "log_sum_exp",
+    "ReduceMax": "max",
+    "ReduceMean": "mean",
+    "ReduceMin": "min",
+    "ReduceProd": "prod",
+    "ReduceSum": "sum",
+    "ReduceSumSquare": "sum_square",
+}
+
+#: Reductions of single elements to themselves.
+_PLAIN = ("max", "mean", "min", "prod", "sum")
+
+
+def axes_of(x: Data, axes: Any) -> Tuple[int, ...]:
+    """Return axes in ascending order, counted from the first one."""
+    return tuple(sorted({axis_of(axis, x.ndim) for axis in axes}))
+
+
+def _reduction(kind: str, version: int) -> Tuple[Callable[..., Data], Callable[..., Data]]:
+    """Return the converters whose axes are an attribute, and an input."""
+
+    def reduce(net: Any, x: Data, axes: Any, keepdims: int) -> Data:
+        places = axes_of(x, axes) if axes is not None and len(axes) else tuple(range(x.ndim))
+        scalar = not x.ndim or (len(places) == x.ndim and not keepdims)
+        how = dict(kind=kind, axes=places or (0,), keepdims=bool(keepdims) or scalar)
+        y = net.call(functions.reduce, x, scalar=x.scalar, **how)
+        # ONNX, to which the net may be exported, tells a scalar from an axis of one element.
+        return net.call("reshape", y, shape=(1,), scalar=True) if scalar and not x.scalar else y
+
+    def by_attribute(net: Any, x: Data, *, axes: Optional[List[int]] = None, keepdims: int = 1) -> Data:
+        return reduce(net, x, axes, keepdims)
+
+    def by_input(
+        net: Any, x: Data, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    ) -> Data:
+        places = [] if axes is None else known(axes, "axes").tolist()
+        if noop_with_empty_axes and not places:
+            if kind not in _PLAIN:
+                raise Unsupported("noop_with_empty_axes without axes")
+            return x
+        return reduce(net, x, places, keepdims)
+
+    return by_attribute, by_input
+
+
+for _name, _kind in _REDUCTIONS.items():
+    _version = 13 if _kind == "sum" else 18
+    _by_attribute, _by_input = _reduction(_kind, _version)
+    converter(_name)(_by_attribute)
+    converter(_name, _version)(_by_input)
+
+
+def _arg(kind: str) -> Callable[..., Data]:
+    def convert(
+        net: Any, x: Data, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0
+    ) -> Data:
+        axis = axis_of(axis, x.ndim)
+        if x.dtype.itemsize < 4:  # positions may not fit
+            x = net.call(functions.cast, x, to="float32", dtype="float32")
+        return net.call(
+            functions.arg_reduce, x, kind=kind, axis=axis, rank=max(x.ndim, 1),
+            last=bool(select_last_index), keepdims=bool(keepdims), dtype=np.int64,
+            scalar=x.ndim < 2 and not keepdims,
+        )  # fmt: skip
+
+    return convert
+
+
+converter("ArgMax")(_arg("argmax"))
+converter("ArgMin")(_arg("argmin"))
+
+
+def _along(kind: str) -> Tuple[Callable[..., Data], Callable[..., Data]]:
+    """Return the converters for one axis, and for all axes from one on as before operator set 13."""
+
+    def one(net: Any, x: Data, *, axis: int = -1) -> Data:
+        axis = axis_of(axis, x.ndim)
+        if kind == "hardmax":
+            return net.call(functions.hardmax, x, axis=axis, rank=max(x.ndim, 1))
+        return net.call(kind, x, axis=axis)
+
+    def rest(net: Any, x: Data, *, axis: int = 1) -> Data:
+        if axis == x.ndim:
+            raise Unsupported(f"its axis {axis} does not fit data with {x.ndim} axes")
+        axis = axis_of(axis, x.ndim)
+        if axis == x.ndim - 1:
+            return one(net, x, axis=axis)
+        axes = tuple(range(axis, x.ndim))
+        return net.call(functions.over_axes, x, kind=kind, axes=axes, rank=x.ndim)
+
+    return rest, one
+
+
+for _name, _kind in {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax": "hardmax"}.items():
+    _rest, _one = _along(_kind)
+    converter(_name)(_rest)
+    converter(_name, 13)(_one)
+
+
+@converter("CumSum", 11)
+def cumsum(net: Any, x: Data, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Data:
+    place = axis_of(known(axis, "axis").item(), x.ndim)
+    how = dict(exclusive=bool(exclusive), reverse=bool(reverse))
+    return net.call(functions.cumsum, x, axis=place, rank=x.ndim, **how)

@@ -1,0 +1,196 @@
+"""Resize and Upsample."""
+
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ...importing import functions
+from ...importing.functions import Resize
+from ..registry import converter
+from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
+
+
+class _Axis(NamedTuple):
+    """How to resize one axis."""
+
+    axis: int
+    sizes: Tuple[Tuple[int, int], ...]  # before and after, at each trial of the open sizes
+    scale: Optional[float]  # None if it is the ratio of the sizes
+    roi: Tuple[float, float]
+
+
+@converter("Resize", 11)
+def resize(
+    net: Any, x: Data, roi: Any = None, scales: Any = None, sizes: Any = None, *, antialias: int = 0,
+    axes: Optional[List[int]] = None, coordinate_transformation_mode: str = "half_pixel",
+    cubic_coeff_a: float = -0.75, exclude_outside: int = 0, extrapolation_value: float = 0.0,
+    keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest",
+    nearest_mode: str = "round_prefer_floor",
+) -> Data:  # fmt: skip
+    flags = dict(exclude_outside=bool(exclude_outside), antialias=bool(antialias))
+    how = Resize(mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, **flags)
+    if mode == "nearest" and antialias:
+        raise Unsupported("antialias with mode='nearest'")
+    places = list(range(x.ndim)) if axes is None else [axis_of(axis, x.ndim) for axis in axes]
+    corners = np.array([0.0] * len(places) + [1.0] * len(places))
+    if how.positions == "tf_crop_and_resize":
+        corners = known(roi, "roi").astype(float)
+    rois = list(zip(corners[: len(places)], corners[len(places) :]))
+    if sizes is not None and sizes.shape != (0,):
+        planned = _by_sizes(x, places, numbers(sizes, "sizes"), keep_aspect_ratio_policy, rois)
+    else:
+        planned = _by_scales(x, places, known(scales, "scales"), how, rois)
+    planned = [each for each in planned if not _unchanged(each, how)]
+    times = [_phases(each, how) for each in planned]
+    images = x.ndim == 4 and x.dtype.kind == "f" and {each.axis for each in planned} == {2, 3}
+    if images and times[0] is not None and times[0] == times[1] and len(times[0][0]) == 1:
+        return net.call(functions.repeat_elements, x, times=(len(times[0]),) * 2)
+    if _is_native(x, planned, how):
+        y = _native(net, x, planned, how.positions)
+        if y is not None:
+            return y
+    # Shrink first, grow last.
+    for each in sorted(planned, key=lambda each: each.sizes[0][1] / each.sizes[0][0]):
+        x = _resized(net, x, each, how, extrapolation_value)
+    return x
+
+
+@converter("Resize", 10)
+def resize_10(net: Any, x: Data, scales: Any, *, mode: str = "nearest") -> Data:
+    how = dict(coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    return resize(net, x, None, scales, mode=mode, **how)
+
+
+converter("Upsample", 9)(resize_10)
+
+
+@converter("Upsample", 7)
+def upsample_7(net: Any, x: Data, *, scales: List[float], mode: str = "nearest") -> Data:
+    return resize_10(net, x, Known([np.array(scales, np.float32)]), mode=mode)
+
+
+def _trials(x: Data, axis: int) -> List[int]:
+    return [shape[axis] for shape in x.trials if shape is not None]
+
+
+def _by_scales(x, places, scales, how, rois):
+    if len(scales) != len(places):
+        raise Unsupported(f"its scales {scales.tolist()} do not fit {len(places)} axes")
+    planned = []
+    for axis, scale, roi in zip(places, scales.astype(np.float32), rois):
+        before = _trials(x, axis)
+        new = [int(np.floor(np.float32(n) * scale)) for n in before]
+        whole = all(n * scale == m for n, m in zip(before, new))
+        cropped = how.positions == "tf_crop_and_resize" and (scale != 1 or roi != (0, 1))
+        if cropped or (how.positions == "align_corners" and not whole):
+            # ONNX's tests and its specification differ in what the size, or the last position, is.
+            raise Unsupported(f"its scale {scale} with {how.positions}: use sizes instead")
+        ratio = None if whole else float(scale)
+        planned.append(_Axis(axis, tuple(zip(before, new)), ratio, roi))
+    return planned
+
+
+def _by_sizes(x, places, sizes, policy, rois):
+    wanted = [tuple(map(int, sizes.at(t))) for t, s in enumerate(x.trials) if s is not None]
+    before = [_trials(x, axis) for axis in places]
+    scales: List[Optional[float]] = [None] * len(places)
+    if policy in ("not_larger", "not_smaller"):
+        if len(set(zip(*before))) > 1 or len(set(wanted)) > 1:
+            raise Unsupported(f"its size {FIX}")
+        ratios = [m / n[0] for m, n in zip(wanted[0], before)]
+        scale = min(ratios) if policy == "not_larger" else max(ratios)
+        wanted = [tuple(int(scale * n[0] + 0.5) for n in before)] * len(wanted)
+        scales = [scale] * len(places)
+    elif policy != "stretch":
+        raise Unsupported(f"its keep_aspect_ratio_policy={policy!r} is not known")
+    return [
+        _Axis(axis, tuple(zip(n, m)), scale, roi)
+        for axis, n, m, scale, roi in zip(places, before, zip(*wanted), scales, rois)
+    ]
+
+
+def _is_native(x: Data, planned: List[_Axis], how: Resize) -> bool:
+    """Return whether MXNet's operator has the weights."""
+    images = x.ndim == 4 and x.dtype == np.float32 and {each.axis for each in planned} <= {2, 3}
+    linear = how.kind == "linear" and not how.antialias and all(each.scale is None for each in planned)
+    known_positions = ("align_corners", "half_pixel", "pytorch_half_pixel")
+    return bool(planned) and images and linear and how.positions in known_positions
+
+
+def _native(net: Any, x: Data, planned: List[_Axis], positions: str) -> Optional[Data]:
+    """Return images that MXNet's operator resizes; None if it cannot have the size."""
+    aligned, center = positions == "align_corners", positions == "half_pixel"
+    sizes = [tuple((n, n) for n in _trials(x, axis)) for axis in (2, 3)]
+    for each in planned:
+        sizes[each.axis - 2] = each.sizes
+    new = [tuple(m for _, m in pairs) for pairs in sizes]
+    if all(len(set(each)) == 1 for each in new):
+        size = new[0][0], new[1][0]
+        # MXNet and PyTorch take the first element for a size of 1, and not the center.
+        return (
+            None if center and 1 in size else net.call(functions.resize, x, size=size, aligned=aligned)
+        )
+    times = tuple(_factor(pairs) for pairs in sizes)
+    if None not in times:
+        return net.call(functions.resize_times, x, times=times, aligned=aligned)
+    return None  # the gradient of the operator's mode 'like' writes beyond its array
+
+
+def _phases(plan: _Axis, how: Resize) -> Optional[Tuple[Tuple[float, ...], ...]]:
+    """Return the weights of each phase of an axis that grows by a whole factor at every size."""
+    factor = _factor(plan.sizes)
+    cropped = how.positions == "tf_crop_and_resize"
+    return None if factor is None or plan.scale is not None or cropped else how.phases(factor)
+
+
+def _factor(sizes: Sequence[Tuple[int, int]]) -> Optional[int]:
+    """Return the whole factor by which an axis grows at every size; None if there is none."""
+    factors = {m // n for n, m in sizes}
+    whole = len(factors) == 1 and all(n * min(factors) == m for n, m in sizes)
+    return factors.pop() if whole else None
+
+
+def _unchanged(plan: _Axis, how: Resize) -> bool:
+    """Return whether an axis stays as it is."""
+    same = all(n == m for n, m in plan.sizes) and plan.scale is None
+    if how.positions == "tf_crop_and_resize" and plan.roi != (0, 1):
+        return False
+    return same and bool(np.array_equal(how.matrix(5, 5), np.eye(5)))
+
+
+def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
+    """Return data with one axis resized."""
+    axis, rank, factor, phases = plan.axis, x.ndim, _factor(plan.sizes), _phases(plan, how)
+    if min(m for _, m in plan.sizes) < 1:
+        raise Unsupported("its result has no elements, which MXNet does not support")
+    if phases is not None:
+        return net.call(
+            functions.resize_by_phases, x, phases=phases, axis=axis, rank=rank,
+            native=x.dtype.kind == "f",
+        )  # fmt: skip
+    if len(set(plan.sizes)) == 1:
+        size, new = plan.sizes[0]
+        offset = value * how.outside(size, new, plan.roi)
+        return _at_size(net, x, axis, how, how.matrix(size, new, plan.scale, plan.roi), offset)
+    fixed = plan.scale is not None or how.positions == "tf_crop_and_resize" or how.antialias
+    if fixed or (how.exclude_outside and how.kind == "cubic") or x.dtype != np.float32:
+        raise Unsupported(f"its interpolation of {x.dtype} {FIX}")
+    like, place = x, axis
+    if factor is None:
+        like, place = net.find_axis(tuple(m for _, m in plan.sizes))
+    return net.call(
+        functions.resize_open, x, like, how=tuple(how), axis=(axis, place), rank=rank,
+        factor=factor or 1,
+    )  # fmt: skip
+
+
+def _at_size(net: Any, x: Data, axis: int, how: Resize, matrix: np.ndarray, offset: np.ndarray) -> Data:
+    """Return data with an axis of known size resized."""
+    if how.kind == "nearest" and not offset.any() and matrix.any(1).all():
+        return net.call("take", x, Known([matrix.argmax(1).astype(np.float32)]), axis=axis)
+    if x.dtype.kind != "f":
+        raise Unsupported(f"interpolation of {x.dtype}")
+    arrays = [Known([matrix.astype(x.dtype)])]
+    if offset.any():
+        arrays.append(Known([offset.astype(x.dtype)]))
+    return net.call(functions.resize_by_matrix, x, *arrays, axis=axis, rank=x.ndim)

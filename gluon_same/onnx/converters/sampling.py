@@ -1,0 +1,81 @@
+"""Operators that sample images, or put patches together."""
+
+from typing import Any, List
+
+from ...importing import functions
+from ..registry import converter
+from ..values import Data, Unsupported, known
+from .indexing import Ints
+from .windows import axes_of, per_axis
+
+_MODES = {"linear": "bilinear", "bilinear": "bilinear", "nearest": "nearest"}
+_MODES.update(cubic="bicubic", bicubic="bicubic")
+
+
+@converter("GridSample")
+def grid_sample(
+    net: Any, x: Any, grid: Any, *, align_corners: int = 0, mode: str = "bilinear",
+    padding_mode: str = "zeros",
+) -> Data:  # fmt: skip
+    if mode not in _MODES or padding_mode not in ("zeros", "border", "reflection"):
+        raise Unsupported(f"its mode={mode!r} with padding_mode={padding_mode!r}")
+    return net.call(
+        functions.grid_sample, x, grid, ndim=x.ndim - 2, mode=_MODES[mode], padding=padding_mode,
+        align_corners=bool(align_corners),
+    )  # fmt: skip
+
+
+@converter("RoiAlign")
+def roi_align(
+    net: Any, x: Data, rois: Any, batch_indices: Any, *, coordinate_transformation_mode: str = "",
+    mode: str = "avg", output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+) -> Data:  # fmt: skip
+    if mode != "avg":
+        raise Unsupported(f"its mode={mode!r}: MXNet has averages only")
+    words = {"half_pixel": True, "output_half_pixel": False, "": net.opsets.get("", 0) >= 16}
+    if coordinate_transformation_mode not in words:
+        raise Unsupported(f"its mode {coordinate_transformation_mode!r} is not known")
+    return net.call(
+        functions.roi_align, x, rois, batch_indices, pooled_size=(output_height, output_width),
+        spatial_scale=spatial_scale, sample_ratio=sampling_ratio or -1,
+        aligned=words[coordinate_transformation_mode],
+    )  # fmt: skip
+
+
+@converter("Col2Im")
+def col2im(
+    net: Any, x: Data, image_shape: Any, block_shape: Any, *, dilations: Ints = None, pads: Ints = None,
+    strides: Ints = None,
+) -> Data:  # fmt: skip
+    size, kernel = (tuple(map(int, known(s, "shape"))) for s in (image_shape, block_shape))
+    if len(size) > 2:
+        raise Unsupported(f"images with {len(size)} spatial axes: MXNet's col2im has at most 2")
+    return net.call(
+        functions.col2im, x, size=size, kernel=kernel,
+        stride=per_axis("strides", strides, len(size)),
+        dilate=per_axis("dilations", dilations, len(size)),
+        pads=[0] * (2 * len(size)) if pads is None else pads,
+    )  # fmt: skip
+
+
+@converter("MaxUnpool")
+def max_unpool(
+    net: Any, x: Data, indices: Any, output_shape: Any = None, *, kernel_shape: List[int],
+    pads: Ints = None, strides: Ints = None,
+) -> Data:  # fmt: skip
+    ndim = axes_of(x)
+    stride, kernel = per_axis("strides", strides, ndim), per_axis("kernel_shape", kernel_shape, ndim)
+    pads = [0] * (2 * ndim) if pads is None else pads
+    ends = tuple(k - s - pads[i] - pads[ndim + i] for i, (k, s) in enumerate(zip(kernel, stride)))
+    beyond = (0,) * ndim
+    if output_shape is not None:
+        if None in x.shape:
+            raise Unsupported("its output_shape with data of open sizes")
+        own = [(n or 0) * s + e for n, s, e in zip(x.shape[2:], stride, ends)]
+        beyond = tuple(int(n) - m for n, m in zip(known(output_shape, "shape")[2:], own))
+    if min(beyond) < 0:
+        raise Unsupported("its output_shape is less than what the pooling had")
+    return net.call(
+        functions.max_unpool, x, indices, strides=stride, ends=ends, beyond=beyond
+    )  # fmt: skip

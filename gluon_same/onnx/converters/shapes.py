@@ -1,0 +1,363 @@
+"""Operators that read shapes: reshaping, slicing, expansion, ranges; and casts."""
+
+import itertools
+from math import prod
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
+
+import mxnet as mx
+import numpy as np
+
+from ... import nn
+from ...importing import functions
+from ..reading import dtype_of
+from ..registry import converter
+from ..values import FIX, Data, Known, Unsupported, known, numbers
+
+Shapes = Sequence[Tuple[int, ...]]
+
+#: Axes of a reshape on a CPU, where oneDNN may hold the data.
+_MOST_AXES = 6
+
+#: Numbers above it stand for the end of an axis.
+_END = 2**31 - 1
+
+
+@converter("Shape")
+def shape(net: Any, x: Data, *, start: int = 0, end: Optional[int] = None) -> Known:
+    return Known([None if s is None else np.array(s[start:end], np.int64) for s in x.trials], "a shape")
+
+
+@converter("Size")
+def size(net: Any, x: Data) -> Known:
+    return Known([None if s is None else np.array(prod(s), np.int64) for s in x.trials], "a size")
+
+
+@converter("Identity")
+def identity(net: Any, x: Data) -> Data:
+    return x
+
+
+@converter("Dropout", 12)
+def dropout(net: Any, x: Data, ratio: Any = None, training_mode: Any = None, *, seed: int = 0) -> Data:
+    if training_mode is not None and known(training_mode, "mode").any():
+        raise Unsupported("training is not supported")
+    rate = 0.5 if ratio is None else float(known(ratio, "ratio"))
+    return _dropout(net, x, rate)
+
+
+@converter("Dropout", 1)
+def dropout_1(net: Any, x: Data, *, ratio: float = 0.5, is_test: int = 1) -> Data:
+    return _dropout(net, x, ratio)
+
+
+def _dropout(net, x, rate):
+    if not 0 <= rate < 1:
+        raise Unsupported(f"its ratio {rate} is not in [0, 1)")
+    y = net.block(nn.Dropout(rate, prefix=net.prefix()), x, scalar=x.scalar) if rate else x
+    return [y, net.call(functions.trues, x, dtype=bool)] if net.outputs > 1 else y
+
+
+@converter("Cast")
+def cast(net: Any, x: Data, *, to: int, saturate: int = 1) -> Data:
+    try:
+        dtype = dtype_of(to)
+    except ValueError as error:
+        raise Unsupported(str(error)) from None
+    return cast_to(net, x, dtype)
+
+
+def cast_to(net: Any, x: Data, dtype: np.dtype) -> Data:
+    """Return an array of another dtype, by ONNX's types. Half precision is computed in float32."""
+    dtype = np.dtype(np.float32) if dtype == np.float16 else dtype
+    if dtype == x.dtype:
+        return x
+    if dtype.kind == "b":
+        return net.call(functions.as_boolean, x, dtype=bool)
+    if x.dtype.kind == "b" and dtype == np.float32:
+        return net.call("identity", x, dtype=dtype)
+    return net.call(functions.cast, x, to=dtype.name, dtype=dtype)
+
+
+@converter("CastLike")
+def cast_like(net: Any, x: Any, other: Any, *, saturate: int = 1) -> Data:
+    return cast_to(net, net.array(x), np.dtype(other.dtype))
+
+
+@converter("Reshape", 5)
+def reshape(net: Any, x: Any, shape: Any, *, allowzero: int = 0) -> Data:
+    shape = numbers(shape, "shape")
+    x = net.array(x)
+
+    def resolved(trial, given):
+        new = [n or (0 if allowzero else given[i]) for i, n in enumerate(map(int, shape.at(trial)))]
+        if 0 in new or new.count(-1) > 1:
+            raise ValueError(f"its shape {new} has no elements, or two unknown sizes")
+        if -1 in new:
+            new[new.index(-1)] = prod(given) // prod(n for n in new if n != -1)
+        return tuple(new)
+
+    return reshaped(net, x, x.each(resolved))
+
+
+@converter("Reshape", 1)
+def reshape_1(net: Any, x: Data, *, shape: List[int]) -> Data:
+    return reshape(net, x, Known([np.array(shape)]))
+
+
+@converter("Flatten")
+def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
+    if axis == 1 and x.ndim > 1:
+        return net.block(nn.Flatten(prefix=net.prefix()), x)
+    axis = axis + x.ndim if axis < 0 else axis
+    return reshaped(net, x, [s and (prod(s[:axis]), prod(s[axis:])) for s in x.trials])
+
+
+def reshaped(net: Any, x: Data, wanted: Sequence[Optional[Tuple[int, ...]]]) -> Data:
+    """Return an array in another shape, which is given for each trial of the open sizes."""
+
+    def checked(trial, given):
+        new = wanted[trial]
+        if new is None or prod(given) != prod(new):
+            raise ValueError(f"data of shape {given} cannot have the shape {new}")
+        return given or (1,), new
+
+    pairs = [pair for pair in x.each(checked) if pair is not None]
+    if len({len(new) for _, new in pairs}) > 1:
+        raise Unsupported(f"the number of axes {FIX}")
+    scalar = not pairs[0][1]
+    given, new = zip(*((s, new or (1,)) for s, new in pairs))
+    if len(new[0]) > _MOST_AXES:
+        raise Unsupported(f"its result has {len(new[0])} axes, and MXNet supports {_MOST_AXES}")
+    if given == new:
+        return x if scalar == x.scalar else net.call("identity", x, scalar=scalar)
+    codes = codes_for(given, new)
+    if len(x.trials) > 1 and len(set(new)) == 1:
+        # A size may be the same only at the trials, as that of the first 10 elements of a longer axis.
+        return net.call(functions.reshape_exactly, x, shape=new[0], scalar=scalar)
+    if codes is not None:
+        return net.call("reshape", x, shape=codes, scalar=scalar)
+    return _split_like(net, x, given, new)
+
+
+def codes_for(given: Shapes, wanted: Shapes) -> Optional[Tuple[int, ...]]:
+    """Return MXNet's codes of a reshape that is right at every trial, or None.
+
+    Examples
+    --------
+    >>> codes_for([(2, 6, 5), (3, 8, 5)], [(12, 5), (24, 5)])
+    (-1, 5)
+    >>> codes_for([(2, 6, 5, 5), (3, 8, 7, 7)], [(2, 6, 25), (3, 8, 49)])
+    (0, 0, -1)
+    """
+    open_axes = [j for j in range(len(wanted[0])) if len({new[j] for new in wanted}) > 1]
+    # The simplest: numbers, and one size that follows from the others.
+    if len(open_axes) <= 1:
+        return tuple(-1 if j in open_axes else n for j, n in enumerate(wanted[0]))
+    inputs = list(zip(*given))  # the sizes of each axis at all trials
+    outputs = list(zip(*wanted))
+    aligned = tuple(
+        0 if inputs[j : j + 1] == [sizes] else -1 if j in open_axes else sizes[0]
+        for j, sizes in enumerate(outputs)
+    )
+    candidates = itertools.chain([aligned], _codes(inputs, outputs, False))
+    return next((codes for codes in candidates if _is_right(codes, given, wanted)), None)
+
+
+def _is_right(codes: Tuple[int, ...], given: Shapes, wanted: Shapes) -> bool:
+    """Return whether MXNet's reshape gives the wanted shapes."""
+    y = mx.sym.reshape(mx.sym.var("x"), shape=codes)
+    try:
+        return all(y.infer_shape_partial(x=s)[1] == [new] for s, new in zip(given, wanted))
+    except mx.MXNetError:
+        return False
+
+
+def _codes(inputs, outputs, inferred) -> Iterator[Tuple[int, ...]]:
+    """Yield codes that make the outputs from the inputs, from the first axis to the last."""
+    if not outputs:
+        if not inputs or inferred:
+            yield ()
+        return
+    first, rest = outputs[0], outputs[1:]
+    fixed = len(set(first)) == 1
+    if inputs and inputs[0] == first:
+        yield from ((0, *more) for more in _codes(inputs[1:], rest, inferred))
+    if len(inputs) > 1 and _times(inputs[0], inputs[1]) == first:
+        yield from ((-3, *more) for more in _codes(inputs[2:], rest, inferred))
+    if inputs and rest and _times(first, rest[0]) == inputs[0]:
+        pair = [n[0] if len(set(n)) == 1 else -1 for n in (first, rest[0])]
+        if pair.count(-1) < 2:
+            yield from ((-4, *pair, *more) for more in _codes(inputs[1:], rest[1:], inferred))
+    # A size that is inferred, or a number, stands for any axis: the rest must match from the end.
+    if not inferred and not any(len(set(n)) > 1 for n in rest if n not in inputs):
+        for skipped in range(1, len(inputs) + 1):
+            left = inputs[skipped:]
+            if len(left) == len(rest) and left == rest and skipped == 1:
+                yield (-1, *(0,) * len(rest))
+            elif all(len(set(n)) == 1 for n in rest):
+                yield (-1, *(n[0] for n in rest))
+    # A new axis of size 1 is split off the next one.
+    if fixed and first[0] == 1 and inputs and rest and inputs[0] == rest[0]:
+        yield from ((-4, 1, -1, *more) for more in _codes(inputs[1:], rest[1:], inferred))
+
+
+def _times(one, other):
+    return tuple(a * b for a, b in zip(one, other))
+
+
+def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Data:
+    """Return a reshape in which one axis becomes several open ones, as another array has them."""
+    for count, start in itertools.product(range(2, len(wanted[0]) + 1), range(len(wanted[0]) - 1)):
+        end = start + count
+        run = list(zip(*wanted))[start:end]
+        if len(run) < count or max(len(set(sizes)) for sizes in run) == 1:
+            continue
+        merged = [(*new[:start], prod(new[start:end]), *new[end:]) for new in wanted]
+        codes = (0,) if merged == list(given) else codes_for(given, merged)
+        like = net.find_axes(run) if codes is not None else None
+        if like is None:
+            continue
+        if codes != (0,):
+            x = net.call("reshape", x, shape=codes, scalar=False)
+        return net.call(
+            functions.split_like, x, like[0], axis=start, other_axis=like[1], count=count,
+            dtype=x.dtype, scalar=False,
+        )  # fmt: skip
+    raise Unsupported(f"a reshape from {given[0]} to {wanted[0]} {FIX}")
+
+
+@converter("Expand")
+def expand(net: Any, x: Any, shape: Any) -> Data:
+    shape = numbers(shape, "shape")
+    x = net.array(x)
+    wanted = x.each(lambda trial, given: np.broadcast_shapes(given, tuple(map(int, shape.at(trial)))))
+    return expanded(net, x, wanted)
+
+
+def expanded(net: Any, x: Data, wanted: Sequence[Optional[Tuple[int, ...]]]) -> Data:
+    """Return an array that is repeated along axes of size 1, to a shape for each trial."""
+    rank = len(next(new for new in wanted if new is not None))
+    if rank == 0:
+        return x
+    more = rank - x.ndim
+    if more:
+        x = reshaped(net, x, [None if s is None else (1,) * more + s for s in x.trials])
+    pairs = [(s, new) for s, new in zip(x.trials, wanted) if s is not None and new is not None]
+    sizes = [0] * rank
+    for axis in range(rank):
+        old, new = ([pair[side][axis] for pair in pairs] for side in (0, 1))
+        if old == new:
+            continue
+        if len(set(new)) == 1:
+            sizes[axis] = new[0]
+            continue
+        other, other_axis = net.find_axis(tuple(new))
+        x = net.call(
+            "broadcast_like", x, other, lhs_axes=(axis,), rhs_axes=(other_axis,), dtype=x.dtype,
+            scalar=False,
+        )  # fmt: skip
+    return net.call("broadcast_to", x, shape=tuple(sizes)) if any(sizes) else x
+
+
+@converter("ConstantOfShape")
+def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = None) -> Data:
+    shape = numbers(shape, "shape")
+    value = np.zeros(1, np.float32) if value is None else value
+    return expand(net, Known([value.reshape(())]), shape)
+
+
+@converter("Range")
+def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
+    begin, step = known(start, "start"), known(delta, "step")
+    limit = numbers(limit, "limit")
+    counts = [None if x is None else max(int(np.ceil((x - begin) / step)), 0) for x in limit.trials]
+    other, axis = net.find_axis(tuple(n for n in counts if n is not None))
+    return net.call(
+        functions.arange_along, other, axis=axis, start=float(begin), step=float(step),
+        to=begin.dtype.name, dtype=begin.dtype, scalar=False,
+    )  # fmt: skip
+
+
+@converter("Slice", 10)
+def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Data:
+    starts, ends = numbers(starts, "starts"), numbers(ends, "ends")
+    x = net.array(x)
+    count = starts.first.size
+    where = range(count) if axes is None else [int(a) for a in known(axes, "axes")]
+    step = [1] * count if steps is None else [int(s) for s in known(steps, "steps")]
+    flipped = []
+    parts: List[Any] = [(None, None, None)] * x.ndim
+    for i, axis in enumerate(where):
+        axis = axis + x.ndim if axis < 0 else axis
+
+        def bounds(trial, given, i=i, axis=axis):
+            start, end = (int(each.at(trial).flat[i]) for each in (starts, ends))
+            if not range(*slice(start, end, step[i]).indices(given[axis])):
+                raise ValueError("its result has no elements, which MXNet does not support")
+            return given[axis], start, end
+
+        found = [each for each in x.each(bounds) if each is not None]
+        begin, end, other = _bounds(net, found, step[i])
+        parts[axis] = begin, end, abs(step[i])
+        if other is not None:
+            x = net.call(
+                functions.slice_axis_like, x, other[0], axis=axis, other_axis=other[1],
+                ndim=x.ndim, dtype=x.dtype, scalar=False,
+            )  # fmt: skip
+        flipped += [axis] if step[i] < 0 else []
+    plain = ((None, None, None), (None, None, 1))
+    if x.ndim > 1 and parts[1] not in plain and parts[1][2] == 1:
+        # MXNet's ``slice`` fails on channels in oneDNN's memory.
+        x = net.call("slice_axis", x, axis=1, begin=parts[1][0] or 0, end=parts[1][1])
+        parts[1] = plain[1]
+    if any(part not in plain for part in parts):
+        begin, end, by = (tuple(each) for each in zip(*parts))
+        x = net.call("slice", x, begin=begin, end=end, step=by)
+    return net.call(functions.flip, x, axes=tuple(flipped), rank=x.ndim) if flipped else x
+
+
+@converter("Slice", 1)
+def slice_1(
+    net: Any, x: Data, *, starts: List[int], ends: List[int], axes: Optional[List[int]] = None
+) -> Data:
+    given = (None if each is None else Known([np.array(each)]) for each in (starts, ends, axes))
+    return slice_(net, x, *given)
+
+
+def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]], step: int) -> Tuple[Any, Any, Any]:
+    """Return begin and end of a forward slice of one axis, and an array whose axis ends it.
+
+    ``trials`` are size, start and end by the file. For a negative step the slice covers the same
+    elements from the lowest to the highest.
+    """
+    ranges = [range(*slice(start, end, step).indices(n)) for n, start, end in trials]
+    sizes = [n for n, _, _ in trials]
+    low = [min(r) for r in ranges]
+    begin = _same(low)
+    if begin is None:
+        begin = _same([a - n for a, n in zip(low, sizes)])
+        if begin is None:
+            raise Unsupported(f"its start {FIX}")
+    ends = [max(r) + 1 for r in ranges]
+    if step > 0 and len(set(sizes)) > 1:
+        # Numbers of the file keep their meaning at sizes that are not tried.
+        raw = _same([end for _, _, end in trials])
+        if raw is not None and len({(start) for _, start, _ in trials}) == 1:
+            first = trials[0][1]
+            return first or None, None if raw >= _END else raw, None
+    end = _same(ends)
+    if ends == sizes:
+        return begin or None, None, None
+    if end is not None:
+        return begin or None, end, None
+    end = _same([e - n for e, n in zip(ends, sizes)])
+    if end is not None:
+        return begin or None, end or None, None
+    if begin == 0:
+        return None, None, net.find_axis(tuple(ends))
+    raise Unsupported(f"its end {FIX}")
+
+
+def _same(numbers: Sequence[int]) -> Optional[int]:
+    """Return a number that is the same everywhere, or None."""
+    return numbers[0] if len(set(numbers)) == 1 else None

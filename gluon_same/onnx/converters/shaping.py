@@ -1,0 +1,121 @@
+"""Operators that move, join, cut, repeat and pad arrays."""
+
+from typing import Any, List, Optional
+
+import numpy as np
+
+from ...importing import functions
+from ..registry import converter
+from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
+from .reducing import axes_of
+from .shapes import expanded
+
+
+@converter("Transpose")
+def transpose(net: Any, x: Data, *, perm: Optional[List[int]] = None) -> Data:
+    axes = tuple(range(x.ndim))[::-1] if perm is None else tuple(axis_of(axis, x.ndim) for axis in perm)
+    if sorted(axes) != list(range(x.ndim)):
+        raise Unsupported(f"its perm={perm} does not fit data with {x.ndim} axes")
+    return net.call("transpose", x, axes=axes) if axes != tuple(sorted(axes)) else x
+
+
+@converter("Concat", 4)
+def concat(net: Any, *arrays: Any, axis: int) -> Data:
+    axis = axis_of(axis, arrays[0].ndim)
+    return net.call("concat", *arrays, dim=axis) if len(arrays) > 1 else arrays[0]
+
+
+@converter("Concat", 1)
+def concat_1(net: Any, *arrays: Any, axis: int = 1) -> Data:
+    return concat(net, *arrays, axis=axis)
+
+
+@converter("Split", 13)
+def split(
+    net: Any, x: Data, sizes: Any = None, *, axis: int = 0, num_outputs: Optional[int] = None
+) -> Any:
+    axis = axis_of(axis, x.ndim)
+    count = num_outputs or net.outputs
+    size = x.shape[axis]
+    if sizes is not None:
+        parts = known(sizes, "sizes").tolist()
+    elif size is None:  # MXNet raises an error at sizes that are no multiple
+        return net.call("split", x, axis=axis, num_outputs=count, outputs=count) if count > 1 else x
+    else:
+        chunk = -(-size // count)
+        parts = [chunk] * (count - 1) + [size - chunk * (count - 1)]
+    if min(parts) < 1:
+        raise Unsupported(
+            f"its parts {parts} include one without elements, which MXNet does not support"
+        )
+    if size is not None and sum(parts) != size:
+        raise Unsupported(f"its parts {parts} do not fit an axis of size {size}")
+    return net.call(functions.split, x, axis=axis, sizes=tuple(parts), outputs=len(parts))
+
+
+@converter("Split", 1)
+def split_by_attribute(net: Any, x: Data, *, split: Optional[List[int]] = None, axis: int = 0) -> Any:
+    return globals()["split"](net, x, None if split is None else Known([np.array(split)]), axis=axis)
+
+
+@converter("Squeeze", 13)
+def squeeze(net: Any, x: Data, axes: Any = None) -> Data:
+    if axes is not None:
+        places = axes_of(x, known(axes, "axes").tolist())
+    else:
+        places = tuple(axis for axis, n in enumerate(x.shape) if n == 1)
+    if any(x.shape[axis] != 1 for axis in places):
+        raise Unsupported(f"axes {places} of data of shape {x.shape} cannot be squeezed")
+    if len(places) == x.ndim:
+        return net.call("reshape", x, shape=(1,), scalar=True)
+    return net.call("squeeze", x, axis=places) if places else x
+
+
+@converter("Squeeze", 1)
+def squeeze_by_attribute(net: Any, x: Data, *, axes: Optional[List[int]] = None) -> Data:
+    return squeeze(net, x, None if axes is None else Known([np.array(axes)]))
+
+
+@converter("Unsqueeze", 13)
+def unsqueeze(net: Any, x: Data, axes: Any) -> Data:
+    given = known(axes, "axes").tolist()
+    rank = x.ndim + len(given)
+    if x.ndim == 0:
+        return net.call("reshape", x, shape=(1,) * rank, scalar=False)
+    for axis in sorted(axis % rank for axis in given):
+        x = net.call("expand_dims", x, axis=axis)
+    return x
+
+
+@converter("Unsqueeze", 1)
+def unsqueeze_by_attribute(net: Any, x: Data, *, axes: List[int]) -> Data:
+    return unsqueeze(net, x, Known([np.array(axes)]))
+
+
+@converter("Tile", 6)
+def tile(net: Any, x: Data, repeats: Any) -> Data:
+    times = numbers(repeats, "repeats")
+    if not times.open:
+        return net.call(functions.tile, x, times=tuple(times.first.tolist()))
+    wanted: List[Any] = []
+    given: Any
+    for trial, given in enumerate(x.trials):
+        by = None if given is None else times.at(trial)
+        if by is not None and any(
+            n != 1 and k not in (1, first) for n, k, first in zip(given, by, times.first)
+        ):
+            raise Unsupported(f"its repeats {FIX}")
+        wanted.append(None if by is None else tuple(n * int(k) for n, k in zip(given, by)))
+    return expanded(net, x, wanted)
+
+
+@converter("DepthToSpace")
+def depth_to_space(net: Any, x: Data, *, blocksize: int, mode: str = "DCR") -> Data:
+    if mode not in ("DCR", "CRD"):
+        raise Unsupported(f"its mode={mode!r} is not known")
+    return net.call(functions.depth_to_space, x, block=blocksize, columns_first=mode == "CRD")
+
+
+@converter("SpaceToDepth")
+def space_to_depth(net: Any, x: Data, *, blocksize: int) -> Data:
+    return net.call("space_to_depth", x, block_size=blocksize)

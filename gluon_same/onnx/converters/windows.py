@@ -1,0 +1,374 @@
+"""Convolutions, transposed convolutions, poolings, batch normalization and dense layers."""
+
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ... import nn
+from ...geometry import Window
+from ...importing import functions
+from ..registry import converter
+from ..values import FIX, Data, Known, Padded, Unsupported
+
+#: Gluon's padding for ONNX's words.
+_WORDS = {"SAME_UPPER": "same", "SAME_LOWER": "same_lower", "VALID": 0}
+
+_MOST_AXES = 3
+
+
+def axes_of(x: Any) -> int:
+    """Return the number of spatial axes of data for a window; raise if MXNet has no such operator."""
+    x = x.x if isinstance(x, Padded) else x
+    if not 1 <= x.ndim - 2 <= _MOST_AXES:
+        raise Unsupported(f"its input has {x.ndim} axes, and MXNet's windows have 1 to {_MOST_AXES}")
+    return x.ndim - 2
+
+
+def per_axis(name: str, given: Optional[Sequence[int]], ndim: int) -> Tuple[int, ...]:
+    """Return an attribute with one number for each axis; 1 by default."""
+    given = [1] * ndim if given is None else given
+    if len(given) != ndim or min(given) < 1:
+        raise Unsupported(f"its {name}={list(given)} does not fit {ndim} axes")
+    return tuple(given)
+
+
+def padding_of(auto_pad: str, pads: Optional[Sequence[int]], ndim: int) -> Any:
+    """Return Gluon's ``padding`` for ONNX's attributes."""
+    if auto_pad != "NOTSET":
+        if auto_pad not in _WORDS:
+            raise Unsupported(f"its auto_pad={auto_pad!r} is not known")
+        return _WORDS[auto_pad]
+    pads = [0] * (2 * ndim) if pads is None else pads
+    if len(pads) != 2 * ndim:
+        raise Unsupported(f"its pads={list(pads)} do not fit {ndim} axes")
+    if min(pads) < 0:
+        raise Unsupported(f"its pads={list(pads)} are negative: crop the data with Slice instead")
+    return simple(list(zip(pads[:ndim], pads[ndim:])))
+
+
+def simple(pairs: Sequence[Tuple[int, int]]) -> Any:
+    """Return one number for each axis if both ends have the same, as stock Gluon has it."""
+    same = all(before == after for before, after in pairs)
+    return tuple(before for before, _ in pairs) if same else tuple(pairs)
+
+
+def takes_padding(function: Any) -> Any:
+    """Mark a converter whose first input may be padded later."""
+    function.pads = True
+    return function
+
+
+def merged(x: Any, padding: Any, spans: Sequence[int], stride: Sequence[int], value: Any) -> Tuple:
+    """Return data, padding of the window behind them, and whether it is now larger.
+
+    Padding of the data with ``value`` on spatial axes becomes padding of the window: a word if it is
+    that of SAME at every trial of the open sizes.
+    """
+    if not isinstance(x, Padded):
+        return x, padding, False
+    sizes = [shape and shape[2:] for shape in x.x.trials]
+    trials = [(p, n) for p, n in zip(x.pairs, sizes) if p is not None and n is not None]
+    plain = not isinstance(padding, str) and x.value == value and all(
+        not any(map(any, pairs[:2])) and min(map(min, pairs)) >= 0 for pairs, _ in trials
+    )  # fmt: skip
+    if not plain:
+        return x.made(), padding, False
+    own = [p if isinstance(p, tuple) else (p, p) for p in padding or (0,) * len(spans)]
+    total = [tuple((a + b, c + d) for (a, c), (b, d) in zip(own, pairs[2:])) for pairs, _ in trials]
+    if len(set(total)) == 1:
+        return x.x, simple(total[0]), True
+    for word in ("same", "same_lower"):
+        windows = [Window(span, step, word) for span, step in zip(spans, stride)]
+        if all(tuple(w.at(n) for w, n in zip(windows, ns)) == t for t, (_, ns) in zip(total, trials)):
+            return x.x, word, True
+    return x.made(), padding, False
+
+
+@converter("Conv")
+@takes_padding
+def conv(
+    net: Any, x: Data, w: Any, b: Any = None, *, auto_pad: str = "NOTSET",
+    dilations: Optional[List[int]] = None, group: int = 1, kernel_shape: Optional[List[int]] = None,
+    pads: Optional[List[int]] = None, strides: Optional[List[int]] = None,
+) -> Data:  # fmt: skip
+    ndim = _check_operands(x, w, b, kernel_shape)
+    stride, dilation = per_axis("strides", strides, ndim), per_axis("dilations", dilations, ndim)
+    spans = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation)]
+    x, padding, _ = merged(x, padding_of(auto_pad, pads, ndim), spans, stride, 0)
+    window = {"strides": stride, "padding": padding, "dilation": dilation}
+    if not isinstance(w, Known) or not isinstance(b, (Known, type(None))):
+        return _computed(net, functions.convolution, x, w, b, w.shape[0], group, window)
+    layer = (nn.Conv1D, nn.Conv2D, nn.Conv3D)[ndim - 1]
+    block = layer(
+        w.shape[0], w.shape[2:], groups=group, use_bias=b is not None,
+        in_channels=w.shape[1] * group, prefix=net.prefix(), **window,
+    )  # fmt: skip
+    return net.block(block, x, weights=_weights(w, b))
+
+
+@converter("ConvTranspose")
+def conv_transpose(
+    net: Any, x: Data, w: Any, b: Any = None, *, auto_pad: str = "NOTSET",
+    dilations: Optional[List[int]] = None, group: int = 1, kernel_shape: Optional[List[int]] = None,
+    output_padding: Optional[List[int]] = None, output_shape: Optional[List[int]] = None,
+    pads: Optional[List[int]] = None, strides: Optional[List[int]] = None,
+) -> Data:  # fmt: skip
+    ndim = _check_operands(x, w, b, kernel_shape)
+    stride, dilation = per_axis("strides", strides, ndim), per_axis("dilations", dilations, ndim)
+    extra = [0] * ndim if output_padding is None else list(output_padding)
+    spans = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation)]
+    if output_shape is not None:
+        pairs = _pads_for(x, output_shape, auto_pad, stride, spans, extra)
+    elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        pairs = [_split(span - s + e, auto_pad) for span, s, e in zip(spans, stride, extra)]
+    else:
+        given = padding_of(auto_pad, pads, ndim) or (0,) * ndim
+        pairs = [p if isinstance(p, tuple) else (p, p) for p in given]
+    # Where less than nothing is cut off, or the output padding is not less than the stride, the end is
+    # padded with what lies beyond the last window, which is zero but for the bias.
+    beyond = [max(e - s + 1, 0) - min(after, 0) for e, s, (_, after) in zip(extra, stride, pairs)]
+    if any(before < 0 for before, _ in pairs) or (any(beyond) and b is not None):
+        raise Unsupported(f"its pads {pairs} with output_padding={extra} and strides={stride}")
+    window = {
+        "strides": stride,
+        "dilation": dilation,
+        "padding": simple([(before, max(after, 0)) for before, after in pairs]),
+        "output_padding": tuple(min(e, s - 1) for e, s in zip(extra, stride)),
+    }
+    channels = w.shape[1] * group
+    if not isinstance(w, Known) or not isinstance(b, (Known, type(None))):
+        y = _computed(net, functions.deconvolution, x, w, b, channels, group, window)
+    else:
+        layer = (nn.Conv1DTranspose, nn.Conv2DTranspose, nn.Conv3DTranspose)[ndim - 1]
+        block = layer(
+            channels, w.shape[2:], groups=group, use_bias=b is not None, in_channels=w.shape[0],
+            prefix=net.prefix(), **window,
+        )  # fmt: skip
+        y = net.block(block, x, weights=_weights(w, b))
+    if any(beyond):
+        y = net.call(functions.pad, y, pairs=((0, 0), (0, 0), *((0, n) for n in beyond)), native=True)
+    return y
+
+
+def _check_operands(x, w, b, kernel_shape):
+    """Check data, weight and bias of a convolution, and return its number of spatial axes."""
+    if isinstance(x, Known):
+        raise Unsupported("its data are constant, and its weight is not")
+    ndim = axes_of(x)
+    if w.ndim != ndim + 2 or None in w.shape:
+        raise Unsupported(f"its weight of shape {w.shape} does not fit data with {ndim + 2} axes")
+    if kernel_shape is not None and tuple(kernel_shape) != tuple(w.shape[2:]):
+        raise Unsupported(f"its kernel_shape={kernel_shape} is not that of its weight, {w.shape}")
+    if b is not None and b.ndim != 1:
+        raise Unsupported(f"its bias has shape {b.shape}")
+    return ndim
+
+
+def _weights(w, b):
+    return {"weight": w, **({} if b is None else {"bias": b})}
+
+
+def _computed(net, function, x, w, b, channels, group, window):
+    """Return a convolution whose weight or bias is computed at run time."""
+    given = [each for each in (x, w, b) if each is not None]
+    arguments = {"kernel": tuple(w.shape[2:]), "stride": window["strides"], "pad": window["padding"]}
+    arguments.update(dilate=window["dilation"], num_filter=channels, num_group=group)
+    if "output_padding" in window:
+        arguments["adj"] = window["output_padding"]
+    return net.call(function, *given, **arguments)
+
+
+def _split(total: int, auto_pad: str) -> Tuple[int, int]:
+    """Split a total padding. SAME_UPPER puts the odd element at the end, and so does what is missing."""
+    less = total // 2
+    upper = auto_pad == "SAME_UPPER" and total >= 0
+    return (less, total - less) if upper else (total - less, less)
+
+
+def _pads_for(x, output_shape, auto_pad, stride, spans, extra):
+    """Return the padding of a transposed convolution with a given output size."""
+    sizes = x.shape[2:]
+    if None in sizes:
+        raise Unsupported(f"its output_shape {FIX}")
+    wanted = output_shape[-len(sizes) :]
+    totals = [
+        s * (n - 1) + e + span - size for n, s, e, span, size in zip(sizes, stride, extra, spans, wanted)
+    ]
+    # Unlike elsewhere, the specification puts the odd element at the start unless SAME_UPPER is given.
+    word = "SAME_UPPER" if auto_pad == "SAME_UPPER" else "SAME_LOWER"
+    return [_split(total, word) for total in totals]
+
+
+@converter("MaxPool")
+@takes_padding
+def max_pool(
+    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
+    dilations: Optional[List[int]] = None, pads: Optional[List[int]] = None, storage_order: int = 0,
+    strides: Optional[List[int]] = None,
+) -> Data:  # fmt: skip
+    ndim = axes_of(x)
+    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, -np.inf)
+    x = pooled.x
+    if max(pooled.dilation) > 1 or x.dtype.kind != "f":
+        return net.call(
+            functions.max_by_slices, x, kernel=pooled.kernel, strides=pooled.stride,
+            dilation=pooled.dilation, padding=pooled.pairs(),
+        )  # fmt: skip
+    layer = (nn.MaxPool1D, nn.MaxPool2D, nn.MaxPool3D)[ndim - 1]
+    return net.block(layer(**pooled.arguments(), prefix=net.prefix()), x)
+
+
+@converter("AveragePool")
+@takes_padding
+def average_pool(
+    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
+    count_include_pad: int = 0, dilations: Optional[List[int]] = None, pads: Optional[List[int]] = None,
+    strides: Optional[List[int]] = None,
+) -> Data:  # fmt: skip
+    ndim = axes_of(x)
+    own = padding_of(auto_pad, pads, ndim)
+    known_zero = not isinstance(own, str) and not any(own or ())
+    # Elements that Pad added count; those that the pooling adds count if its attribute says so.
+    value = 0 if count_include_pad or known_zero else None
+    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value)
+    x, counted = pooled.x, bool(count_include_pad) or pooled.merged
+    if max(pooled.dilation) > 1:
+        raise Unsupported(f"MXNet has no dilated average pooling: dilations={dilations}")
+    if counted and ceil_mode and pooled.plain is None:
+        # Padding that rounding up adds is never counted.
+        raise Unsupported("ceil_mode with count_include_pad and these pads")
+    if counted and ceil_mode and not any(map(any, pooled.given)):
+        counted = False
+    layer = (nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D)[ndim - 1]
+    return net.block(layer(**pooled.arguments(), count_include_pad=counted, prefix=net.prefix()), x)
+
+
+class Pooled:
+    """Window of a pooling, by ONNX's attributes."""
+
+    def __init__(self, x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value):
+        ndim = axes_of(x)
+        self.kernel = per_axis("kernel_shape", kernel_shape, ndim)
+        self.stride = per_axis("strides", strides, ndim)
+        self.dilation = per_axis("dilations", dilations, ndim)
+        spans = self.spans = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation)]
+        padding = padding_of(auto_pad, pads, ndim)
+        self.x, self.padding, self.merged = merged(x, padding, spans, self.stride, value)
+        self.sizes = self.x.shape[2:]
+        self.ceil = bool(ceil_mode) and auto_pad == "NOTSET" and max(self.stride) > 1
+        given = (0,) * ndim if isinstance(self.padding, (str, int)) else self.padding
+        self.given = [p if isinstance(p, tuple) else (p, p) for p in given]
+        # No window starts behind the data and the padding in front of it.
+        kept = all(s <= k - after for s, k, (_, after) in zip(self.stride, spans, self.given))
+        self.plain = given if kept and all(isinstance(p, int) for p in given) else None
+
+    def arguments(self):
+        """Return the arguments of Gluon's pooling."""
+        padding, ceil = self.padding, False
+        if self.ceil and self.plain is not None:
+            padding, ceil = self.plain, True
+        elif self.ceil:
+            padding = simple(self.pairs())
+        spans = zip(self.spans, [padding] * 9 if isinstance(padding, (str, int)) else padding)
+        if any(
+            max(p if isinstance(p, tuple) else (p,)) >= k for k, p in spans if not isinstance(p, str)
+        ):
+            raise Unsupported(f"its padding {padding} is not less than its window {self.kernel}")
+        return {
+            "pool_size": self.kernel, "strides": self.stride, "padding": padding, "ceil_mode": ceil
+        }  # fmt: skip
+
+    def pairs(self) -> Tuple[Tuple[int, int], ...]:
+        """Return the padding of each axis, with what rounding up adds to the end."""
+        if isinstance(self.padding, str):
+            windows = [Window(k, s, self.padding) for k, s in zip(self.spans, self.stride)]
+            if None in self.sizes:
+                raise Unsupported(f"its padding {FIX}")
+            return tuple(window.at(n) or (0, 0) for window, n in zip(windows, self.sizes))
+        if not self.ceil:
+            return tuple(self.given)
+        return tuple(map(self._rounded_up, self.sizes, self.stride, self.spans, self.given))
+
+    def _rounded_up(self, size, stride, span, pair):
+        before, after = pair
+        if stride <= span - after:
+            return before, after + stride - 1
+        if size is None:
+            raise Unsupported(f"its number of windows with ceil_mode {FIX}")
+        count = -(-(size + before + after - span) // stride) + 1
+        if (count - 1) * stride >= size + before:  # the last window starts behind the data
+            count -= 1
+        return before, max((count - 1) * stride + span - size - before, 0)
+
+
+def _global_pool(kind):
+    layers = [getattr(nn, f"Global{kind}Pool{n}D") for n in (1, 2, 3)]
+
+    def convert(net: Any, x: Data) -> Data:
+        return net.block(layers[axes_of(x) - 1](prefix=net.prefix()), x)
+
+    return convert
+
+
+converter("GlobalAveragePool")(_global_pool("Avg"))
+converter("GlobalMaxPool")(_global_pool("Max"))
+
+
+@converter("BatchNormalization")
+def batch_normalization(
+    net: Any, x: Data, scale: Any, offset: Any, mean: Any, variance: Any, *, epsilon: float = 1e-5,
+    momentum: float = 0.9, spatial: int = 1, training_mode: int = 0, is_test: int = 1,
+) -> Data:  # fmt: skip
+    if training_mode or not spatial or not is_test:
+        raise Unsupported("only inference with one mean for each channel is supported")
+    weights = {"gamma": scale, "beta": offset, "running_mean": mean, "running_var": variance}
+    if not all(isinstance(each, Known) for each in weights.values()):
+        return net.call(
+            functions.batch_norm, x, *weights.values(), epsilon=epsilon, ndim=x.ndim
+        )  # fmt: skip
+    block = nn.BatchNorm(
+        epsilon=epsilon, momentum=momentum, in_channels=mean.shape[0], prefix=net.prefix()
+    )
+    return net.block(block, x, weights=weights)
+
+
+@converter("Gemm")
+def gemm(
+    net: Any,
+    a: Any,
+    b: Any,
+    c: Any = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,  # noqa: N803  ONNX's names
+    transB: int = 0,  # noqa: N803
+    broadcast: int = 1,
+) -> Data:
+    fits = isinstance(a, Data) and isinstance(b, Known) and (c is None or _is_bias(c, b, transB))
+    if fits and not transA and b.dtype.kind == "f":
+        weight = b if transB else b.changed(np.transpose)
+        weight = weight if alpha == 1 else weight.changed(lambda w: w * w.dtype.type(alpha))
+        bias = c if c is None or beta == 1 else c.changed(lambda w: w * w.dtype.type(beta))
+        return dense(net, a, weight, bias)
+    return net.call(
+        functions.gemm, *(x for x in (a, b, c) if x is not None), alpha=alpha, beta=beta,
+        transpose=(bool(transA), bool(transB)),
+    )  # fmt: skip
+
+
+def _is_bias(c, b, transposed):
+    units = b.shape[0] if transposed else b.shape[1]
+    return isinstance(c, Known) and c.array.size == units and c.shape in ((units,), (1, units))
+
+
+def dense(net: Any, x: Data, weight: Known, bias: Optional[Known] = None) -> Data:
+    """Return a dense layer over the last axis."""
+    units, inputs = weight.shape
+    block = nn.Dense(
+        units, use_bias=bias is not None, flatten=x.ndim == 2, in_units=inputs, prefix=net.prefix()
+    )
+    weights = {"weight": weight}
+    if bias is not None:
+        weights["bias"] = bias.changed(np.ravel) if bias.ndim > 1 else bias
+    return net.block(block, x, weights=weights)

@@ -1,0 +1,306 @@
+"""Import of ONNX files as Gluon nets."""
+
+import os
+import warnings
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import HybridBlock
+
+from ..arrays import in_thread
+from ..importing.parameters import contexts, fill
+from .builder import Builder, Input
+from .by_value import NetByValue
+from .reading import dtype_of, initializers, read
+from .values import NeedsValue, NoSizes
+
+Shape = Sequence[Optional[int]]
+
+#: Sizes that are tried for the first open axis of a model, in turn; further ones are larger by the step.
+#: A size must fit the model, which may require large images, multiples of 32, or short sequences. The
+#: sizes of one row include odd numbers, which show what depends on a remainder.
+_TRIALS = (
+    ((192, 64), (320, 64), (224, 32), (230, 36), (225, 34), (257, 10)),
+    ((8, 8), (16, 8), (12, 4), (14, 6), (13, 2), (17, 4)),
+    ((2, 3), (4, 3), (3, 2), (5, 1), (7, 4), (6, 5)),
+    ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (16385, 34), (20001, 10)),
+)
+#: The same for an open batch.
+_BATCHES = (2, 3, 5, 4, 7, 6)
+
+_VERSIONS = 1, 21
+
+
+class NeedsSizes(ValueError):
+    """A model whose open sizes must be fixed. ``shapes`` are those in the file, by input."""
+
+    shapes: Dict[str, Shape]
+
+
+def import_model(
+    path: Union[str, "os.PathLike[str]"],
+    *,
+    input_shapes: Union[None, Shape, Sequence[Shape], Mapping[str, Shape]] = None,
+    custom: Optional[Dict[str, Callable[..., HybridBlock]]] = None,
+    ctx: Any = None,
+) -> HybridBlock:
+    """Load an ONNX model and its weights as a Gluon net.
+
+    The net hybridizes, trains, specializes, deploys, saves its parameters and exports like one that was
+    written with Gluon. Convolutions, poolings, normalizations and dense layers are blocks of
+    :mod:`gluon_same.nn`. Every size that the file leaves open stays open.
+
+    Parameters
+    ----------
+    path : str or path-like
+        An ONNX file of operator set 7 to 21. Weights in other files are read from the folder of the
+        model and those in it only.
+    input_shapes : tuple, list of tuple, or dict of str to tuple, optional
+        Shapes that replace those in the file: one for a single input, one for each input, or some by
+        name. None leaves a size open. Required if the file does not state how many axes an input has,
+        and if the model computes with its sizes in ways that no graph for every size can.
+    custom : dict of str to callable, optional
+        Maps operators, such as ``'Det'`` or ``'com.microsoft::Inverse'``, to builders, which are called
+        as ``builder(attributes, constants, shapes)``: the node's attributes by name, its known inputs
+        by position, and the shapes of its other inputs with None for open sizes. A builder returns an
+        initialized HybridBlock, which is called with these other inputs. Custom builders take
+        precedence over built-in converters.
+    ctx : Context or list of Context, optional
+        Context of the parameters; the current context by default.
+
+    Returns
+    -------
+    ImportedNet
+        A HybridBlock that is called with one NDArray for each of the model's inputs, in the order of
+        the file, without initializers. It returns an array, or a list of arrays. Its children
+        (``net.layers``) have the names of nodes, and its parameters the names of initializers.
+
+    Raises
+    ------
+    ImportError
+        If onnx is not installed.
+    OSError
+        If a file cannot be opened.
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If a file is damaged or malicious; if the model contains unsupported operators, all of which the
+        message lists with the names of their nodes; or if MXNet's NumPy mode is active.
+
+    Warns
+    -----
+    UserWarning
+        If the model computes in half precision: the net computes in float32.
+
+    Notes
+    -----
+    Booleans are 0 and 1 in float32 within the net; results of type bool are cast to it. Where ONNX has
+    an array without axes, MXNet has one axis of size 1. Random operators, strings, sequences, optional
+    values and training are not supported. An input that an operator reads as numbers, such as the axes
+    of a reduction, is read at each call, and the net keeps a graph for each of its latest values.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from gluon_same import nn
+    >>> from gluon_same.onnx import export_model, import_model
+    >>> net = nn.Conv2D(8, 3, strides=2, padding='same', in_channels=3)
+    >>> net.initialize()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = export_model(net, (1, 3, 32, 32), os.path.join(folder, 'net.onnx'), dynamic=True)
+    ...     again = import_model(path)
+    >>> again(mx.nd.zeros((2, 3, 15, 15))).shape
+    (2, 8, 8, 8)
+    """
+    _require_onnx()
+    from . import converters  # noqa: F401  registers them
+
+    if mx.util.is_np_array():
+        raise ValueError("import_model creates nets for classic arrays: call mx.npx.reset_np() first")
+    if custom is not None and not (isinstance(custom, dict) and all(map(callable, custom.values()))):
+        raise TypeError(f"custom={custom!r} is not a dict of operators to functions")
+    placed, path = contexts(ctx), os.fspath(path)
+    model = read(path)
+    try:
+        return _Import(model, path, input_shapes, dict(custom or {}), placed).net()
+    except NeedsSizes as error:
+        named = NeedsSizes(f"{path}: {error}")
+        named.shapes = error.shapes
+        raise named from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _require_onnx() -> None:
+    """Raise an ImportError if the onnx package is missing, or older than its reference evaluator."""
+    try:
+        import onnx.reference  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"Importing ONNX files requires the package onnx, 1.13 or later ({error}): pip install onnx"
+        ) from error
+
+
+class _Import:
+    """One import: a model, and how to build nets from it."""
+
+    def __init__(self, model: Any, path: str, input_shapes: Any, custom: Dict, placed: List[Any]):
+        self.model, self.custom, self.placed = model, custom, placed
+        self.name = os.path.splitext(os.path.basename(path))[0]
+        versions = {each.domain or "": each.version for each in model.opset_import}
+        version = versions.get("", versions.get("ai.onnx", _VERSIONS[1]))
+        if not _VERSIONS[0] <= version <= _VERSIONS[1]:
+            raise ValueError(
+                f"the model is of operator set {version}, and those up to {_VERSIONS[1]} are supported: "
+                "convert it with onnx.version_converter"
+            )
+        self.weights = initializers(model, path)
+        given = [each for each in model.graph.input if each.name not in self.weights]
+        self.dtypes = {each.name: _dtype(each) for each in given}
+        if not given:
+            raise ValueError("the model has no inputs, so that its results are constants")
+        self.outputs = [_dtype(each) for each in model.graph.output]
+        self.shapes = _shapes(given, input_shapes)
+        self.names = list(self.dtypes)
+        self.parameters: Dict[str, Any] = {}
+        halves = np.dtype(np.float16)
+        if halves in self.dtypes.values() or any(x.dtype == halves for x in self.weights.values()):
+            warnings.warn("The model computes in float16, and the net in float32.", stacklevel=4)
+
+    def net(self) -> HybridBlock:
+        """Return the net."""
+        try:
+            return self.built({})[0]
+        except NeedsValue as error:
+            return NetByValue(self.built, error.index, f"{self.name}_")
+
+    def built(self, values: Dict[int, np.ndarray]) -> Tuple[HybridBlock, Tuple[int, ...]]:
+        """Return the net for the values of inputs that are read as numbers, and its other inputs."""
+        why: Optional[NoSizes] = None
+        for trials in _TRIALS:
+            try:
+                return self._built(values, trials)
+            except NoSizes as error:
+                why = why or error
+        raise self._refusal(
+            "the model supports none of the sizes that were tried for the axes that it leaves open: fix "
+            f"them with input_shapes=, for example those it was made for. {why}"
+        )
+
+    def _refusal(self, message: str) -> ValueError:
+        """Return the error for a model that is not supported."""
+        if "input_shapes=" not in message:
+            return ValueError(message)
+        error = NeedsSizes(message)
+        error.shapes = self.shapes
+        return error
+
+    def _built(self, values, trials):
+        places = [i for i in range(len(self.names)) if i not in values] or [0]
+        shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
+        inputs = [
+            Input(name, self.dtypes[name], tuple(sizes), place)
+            for place, (name, sizes) in zip(places, _tried(shapes, self.model.graph, trials).items())
+        ]
+        constants = {self.names[i]: array for i, array in values.items()}
+        parameters = dict(self.parameters)  # those of a trial that fails get no values
+        builder = Builder(self.model, self.custom, parameters)
+        starts, outputs = builder.build(self.model.graph, inputs, {**self.weights, **constants})
+        net = None
+        if not builder.problems:
+            net = builder.net(starts, outputs, self.outputs, self.model.graph.name or self.name)
+        if net is None or builder.problems:
+            listed = "\n".join(f"- {problem}" for problem in builder.problems)
+            raise self._refusal(f"the model contains operators that are not supported:\n{listed}")
+        in_thread(fill, builder.assigned, self.placed)
+        self.parameters.update(parameters)
+        return net, tuple(places)
+
+
+def _tried(shapes: Dict[str, Shape], graph: Any, trials: Any) -> Dict[str, List[Tuple[int, ...]]]:
+    """Return the shapes of the inputs at each trial. Axes with one name in the file have one size."""
+    named = {each.name: _axis_names(each) for each in graph.input}
+    order: Dict[Any, int] = {}
+    batches: Dict[Any, int] = {}
+    found: Dict[str, List[Tuple[int, ...]]] = {}
+    for name, shape in shapes.items():
+        for axis, n in enumerate(shape):
+            if n is None:
+                key = _key(named, name, axis)
+                if axis == 0 and key not in order:
+                    batches.setdefault(key, len(batches))
+                elif key not in batches:
+                    order.setdefault(key, len(order))
+    count = len(_BATCHES) if order or batches else 1
+    for name, shape in shapes.items():
+        found[name] = []
+        for t in range(count):
+            sizes = []
+            for axis, n in enumerate(shape):
+                key = _key(named, name, axis)
+                if n is None and key in batches:
+                    n = _BATCHES[t] + 10 * batches[key]
+                elif n is None:
+                    start, step = trials[t]
+                    n = start + step * order[key]
+                sizes.append(n)
+            found[name].append(tuple(sizes))
+    return found
+
+
+def _key(named: Dict[str, List[str]], name: str, axis: int) -> Any:
+    """Return what identifies an open axis: its name in the file if it has one."""
+    names = named.get(name, [])
+    return names[axis] if axis < len(names) and names[axis] else (name, axis)
+
+
+def _axis_names(value: Any) -> List[str]:
+    return [dim.dim_param for dim in value.type.tensor_type.shape.dim]
+
+
+def _dtype(value: Any) -> np.dtype:
+    kind = value.type.WhichOneof("value")
+    if kind != "tensor_type":
+        raise ValueError(f"{value.name!r} is a {kind or 'value without a type'}, not a tensor")
+    try:
+        return dtype_of(value.type.tensor_type.elem_type)
+    except ValueError as error:
+        raise ValueError(f"{value.name!r}: {error}") from None
+
+
+def _shapes(inputs: Sequence[Any], given: Any) -> Dict[str, Shape]:
+    """Return the shape of each input, with None for open sizes."""
+    names = [each.name for each in inputs]
+    if given is None:
+        given = {}
+    elif not isinstance(given, dict):
+        if not isinstance(given, (tuple, list)):
+            raise TypeError(f"input_shapes={given!r} is not a shape: give a tuple for each input")
+        nested = given and isinstance(given[0], (tuple, list))
+        given = list(given) if nested else [given]
+        if len(given) != len(names):
+            raise ValueError(f"input_shapes has {len(given)} shapes: give {len(names)}, for {names}")
+        given = dict(zip(names, given))
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise ValueError(f"input_shapes has a shape for {unknown[0]!r}: the inputs are {names}")
+    found: Dict[str, Shape] = {}
+    for each in inputs:
+        kind = each.type.tensor_type
+        own: List[Optional[int]] = [
+            dim.dim_value if dim.dim_value > 0 else None for dim in kind.shape.dim
+        ]
+        new = given.get(each.name)
+        if new is None and not kind.HasField("shape"):
+            raise ValueError(f"the file does not state the shape of {each.name!r}: give input_shapes=")
+        if new is not None:
+            if any(n is not None and (not isinstance(n, int) or n < 1) for n in new):
+                raise ValueError(f"input_shapes: {new!r} for {each.name!r} is not a shape")
+            if kind.HasField("shape") and len(new) != len(own):
+                raise ValueError(
+                    f"input_shapes: {tuple(new)} for {each.name!r} does not have {len(own)} axes"
+                )
+            own = list(new)
+        found[each.name] = tuple(own)
+    return found

@@ -1,0 +1,101 @@
+"""Shapes of the arrays of a net at each trial of the sizes that its file leaves open."""
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import mxnet as mx
+
+from ..importing.net import cause
+from .values import FIX, Data, NoSizes, Sizes, Unsupported
+
+
+class Inference:
+    """Inference of shapes at several trials of the open sizes."""
+
+    def __init__(self) -> None:
+        self._arrays: List[Data] = []  # those whose shapes are inferred
+        self._pending: List[Data] = []
+        self._shapes: List[Dict[str, Sizes]] = []  # of the variables, at each trial
+        self._refused: Dict[int, str] = {}  # why the model refuses a trial
+
+    @property
+    def trials(self) -> List[int]:
+        """The trials that the model supports."""
+        return [trial for trial in range(len(self._shapes)) if trial not in self._refused]
+
+    def refuse(self, trial: int, why: str) -> None:
+        """Continue without a trial; raise if it was the last one."""
+        self._refused.setdefault(trial, why)
+        if len(self._shapes) == 1:
+            raise Unsupported(why)
+        if not self.trials:
+            raise NoSizes(why)
+
+    def check_open(self, inputs: Sequence[Data]) -> None:
+        """Raise if all trials that the model supports have the same size for an axis that is open."""
+        for x in inputs:
+            for sizes in zip(*(x.stored or ())):
+                if len(set(sizes)) > 1 and len({sizes[trial] for trial in self.trials}) == 1:
+                    raise NoSizes(next(iter(self._refused.values())))
+
+    def infer(self) -> None:
+        """Infer the shapes of the arrays that were added since the last call."""
+        pending, self._pending = self._pending, []
+        if not pending:
+            return
+        group = mx.sym.Group([x.symbol for x in pending])
+        names = set(group.list_inputs())
+        shapes: List[Sequence[Sizes]] = [()] * len(self._shapes)
+        for trial in self.trials:
+            given = {name: shape for name, shape in self._shapes[trial].items() if name in names}
+            try:
+                shapes[trial] = _inferred(group, given)
+            except Exception as error:  # MXNet raises it for tensors that are too large
+                self.refuse(trial, _culprit(pending, given) or cause(error))
+        for i, x in enumerate(pending):
+            self._settle(x, [each[i] if each else None for each in shapes])
+
+    def find_axis(self, sizes: Sequence[int]) -> Tuple[Data, int]:
+        """Return an array and its axis that has a size at each trial; raise if there is none."""
+        found = self.find_axes([sizes])
+        if found is None:
+            raise Unsupported(f"a size of its result {FIX}")
+        return found
+
+    def find_axes(self, sizes: Sequence[Sequence[int]]) -> Optional[Tuple[Data, int]]:
+        """Return an array and the first of its consecutive axes that have these sizes at each trial."""
+        self.infer()
+        wanted = list(zip(*sizes))
+        for x in self._arrays:
+            shapes = [x.at(trial) for trial in self.trials]
+            for axis in range(len(shapes[0]) - len(sizes) + 1):
+                if [shape[axis : axis + len(sizes)] for shape in shapes] == wanted:
+                    return x, axis
+        return None
+
+    def _settle(self, x: Data, shapes: Sequence[Optional[Sizes]]) -> None:
+        """Store the shapes of an array, which is a variable from now on."""
+        name = f"array at run time {x.slot}"
+        x.stored, x.symbol = list(shapes), mx.sym.var(name)
+        for given, shape in zip(self._shapes, shapes):
+            if shape is not None:
+                given[name] = shape
+        self._arrays.append(x)
+
+
+def _inferred(symbol: Any, given: Dict[str, Sizes]) -> Sequence[Sizes]:
+    """Return the shapes of the results of a symbol."""
+    found = symbol.infer_shape_partial(**given)[1]
+    if not all(shape and min(shape) > 0 for shape in found):
+        raise ValueError("its result has no elements, or a shape that cannot be inferred")
+    return found
+
+
+def _culprit(pending: Sequence[Data], given: Dict[str, Sizes]) -> Optional[str]:
+    """Return which array has no shape, and why."""
+    for x in pending:
+        names = set(x.symbol.list_inputs())
+        try:
+            _inferred(x.symbol, {name: shape for name, shape in given.items() if name in names})
+        except Exception as error:
+            return f"the result of {x.node}: {cause(error)}"
+    return None

@@ -1,0 +1,69 @@
+"""Registry of converters, by operator and version."""
+
+import inspect
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+from .values import Unsupported
+
+#: Attributes that are 0 or 1.
+_FLAGS = {"align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad", "exclude_outside"}
+_FLAGS |= {"exclusive", "input_forget", "keepdims", "largest", "linear_before_reset", "reverse"}
+_FLAGS |= {"select_last_index", "sorted", "transA", "transB", "upper"}
+
+#: Converters by operator, and the first version of the operator set that each is for.
+CONVERTERS: Dict[str, Dict[int, Callable[..., Any]]] = {}
+
+
+def converter(operator: str, *versions: int) -> Callable[[Callable], Callable]:
+    """Return a decorator that registers a converter.
+
+    Parameters
+    ----------
+    operator : str
+        An operator of ONNX, or ``'domain::Operator'``.
+    *versions : int
+        First versions of the operator set that the converter is for; 1 by default. A converter serves
+        later versions, too, up to the next one that is registered.
+    """
+
+    def register(function):
+        table = CONVERTERS.setdefault(operator, {})
+        for version in versions or (1,):
+            if version in table:
+                raise ValueError(f"{operator} {version} has a converter already: {table[version]}")
+            table[version] = function
+        return function
+
+    return register
+
+
+def find(operator: str, version: int) -> Callable[..., Any]:
+    """Return the converter of an operator; raise Unsupported if there is none."""
+    table = CONVERTERS.get(operator, {})
+    versions = [each for each in table if each <= version]
+    if not versions:
+        raise Unsupported(f"the operator has no converter: give custom={{{operator!r}: builder}}")
+    return table[max(versions)]
+
+
+def check_call(
+    function: Callable[..., Any], inputs: Sequence[Any], attributes: Mapping[str, Any]
+) -> None:
+    """Raise Unsupported for inputs or attributes that are not in a converter's signature."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    names: List[str] = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    unread = [f"{name}={value!r}" for name, value in attributes.items() if name not in names]
+    if unread:
+        raise Unsupported(f"its attributes {', '.join(unread)} are not known")
+    for name in sorted(_FLAGS.intersection(attributes)):
+        if attributes[name] not in (0, 1):
+            raise Unsupported(f"its attribute {name}={attributes[name]!r} is neither 0 nor 1")
+    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    least = sum(p.default is p.empty for p in positional)
+    if not any(p.kind is p.VAR_POSITIONAL for p in parameters) and len(inputs) > len(positional):
+        raise Unsupported(f"it has {len(inputs)} inputs, of which {len(positional)} are known")
+    if len(inputs) < least or any(x is None for x in inputs[:least]):
+        raise Unsupported(f"it has {len(inputs)} inputs, and requires {least}")
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in attributes:
+            raise Unsupported(f"its attribute {p.name} is missing")

@@ -1,0 +1,206 @@
+"""Values in an ONNX graph while it is imported: numbers that are known, and arrays at run time."""
+
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+Shape = Tuple[Optional[int], ...]
+Sizes = Tuple[int, ...]
+
+#: What to do if the numbers of a file depend on sizes that it leaves open.
+FIX = "depends on sizes that the file leaves open: fix them with input_shapes="
+
+
+class Unsupported(ValueError):
+    """Node without an equivalent in MXNet."""
+
+
+class NeedsValue(Exception):
+    """An input of the model is read as numbers, such as the axes of a reduction."""
+
+    def __init__(self, index: int):
+        super().__init__(index)
+        self.index = index
+
+
+class NoSizes(Exception):
+    """The model supports none of the sizes that were tried for its open axes."""
+
+
+class Known:
+    """Numbers that are known while importing.
+
+    Parameters
+    ----------
+    trials : sequence of numpy.ndarray
+        One array; or one for each trial of the open sizes, with None for trials that the model refuses.
+    name : str
+        Name in the file.
+    trainable : bool
+        Whether the numbers are weights.
+    """
+
+    def __init__(self, trials: Sequence[Optional[np.ndarray]], name: str = "", trainable: bool = False):
+        self.trials = list(trials)
+        self.name = name
+        self.trainable = trainable
+
+    @property
+    def first(self) -> np.ndarray:
+        """The array of the first trial."""
+        return next(x for x in self.trials if x is not None)
+
+    @property
+    def open(self) -> bool:
+        """Whether the numbers depend on open sizes."""
+        given = [x for x in self.trials if x is not None]
+        return any(x.shape != given[0].shape or not np.array_equal(x, given[0]) for x in given[1:])
+
+    @property
+    def array(self) -> np.ndarray:
+        """The numbers. Raise if they depend on open sizes."""
+        if len(self.trials) > 1 and self.open:
+            raise Unsupported(f"{self.name or 'an input'} {FIX}")
+        return self.first
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        return self.first.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.first.ndim
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.first.dtype
+
+    def at(self, trial: int) -> Any:
+        """Return the numbers at one trial."""
+        return self.trials[trial if len(self.trials) > 1 else 0]
+
+    def changed(self, function: Callable[[np.ndarray], np.ndarray]) -> "Known":
+        """Return the results of a function, under the same name."""
+        new = [None if x is None else np.asarray(function(x)) for x in self.trials]
+        return Known(new, self.name, self.trainable)
+
+
+class Data:
+    """Array at run time.
+
+    Parameters
+    ----------
+    slot : int
+        Number of the array in the net's plan.
+    symbol : Symbol
+    net : Builder
+    dtype : numpy.dtype
+        By ONNX's types. MXNet computes booleans as 0 and 1 in float32.
+    scalar : bool
+        Whether ONNX's array has no axes. MXNet's has one of size 1.
+    """
+
+    def __init__(self, slot: int, symbol: Any, net: Any, dtype: Any, scalar: bool = False):
+        self.slot, self.symbol, self.net, self.scalar = slot, symbol, net, scalar
+        self.dtype = np.dtype(dtype)
+        self.index: Optional[int] = None  # number of the model's input that it is
+        self.node = ""  # the node that computes it, for messages
+        self.stored: Optional[List[Optional[Sizes]]] = None  # shape in MXNet at each trial
+
+    def at(self, trial: int) -> Sizes:
+        """Return the inferred shape at a trial that the model supports, as MXNet has it."""
+        return (self.stored or [])[trial] or ()
+
+    @property
+    def trials(self) -> List[Optional[Sizes]]:
+        """The shape at each trial of the open sizes, None for trials that the model refuses."""
+        if self.stored is None:
+            self.net.infer()
+        used = self.net.trials
+        return [
+            None if s is None or trial not in used else () if self.scalar else s
+            for trial, s in enumerate(self.stored or ())
+        ]
+
+    def each(self, function: Callable[[int, Sizes], Any]) -> List[Any]:
+        """Return a function's result for each trial and shape. A trial is refused if it raises."""
+        results = []
+        for trial, shape in enumerate(self.trials):
+            try:
+                results.append(None if shape is None else function(trial, shape))
+            except (ValueError, ZeroDivisionError) as error:
+                self.net.refuse(trial, str(error))
+                results.append(None)
+        return results
+
+    @property
+    def shape(self) -> Shape:
+        """The shape, with None for open sizes."""
+        return () if self.scalar else self.stored_shape
+
+    @property
+    def stored_shape(self) -> Shape:
+        """The same, as MXNet has it."""
+        given = [shape or self.at(t) for t, shape in enumerate(self.trials) if shape is not None]
+        if len({len(shape) for shape in given}) > 1:
+            raise Unsupported(f"the number of axes {FIX}")
+        return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*given))
+
+    @property
+    def ndim(self) -> int:
+        return 0 if self.scalar else len(self.shape)
+
+
+class Padded:
+    """Array with elements around it that are not added yet, because a window can do it.
+
+    Parameters
+    ----------
+    x : Data
+    pairs : list of tuple of (int, int)
+        Amounts for each axis, at each trial of the open sizes; None for trials that are refused.
+    value : float
+        The added elements.
+    make : callable
+        Returns the padded array.
+    """
+
+    def __init__(self, x: Data, pairs: List[Any], value: float, make: Callable[[], Data]):
+        self.x, self.pairs, self.value, self._make = x, pairs, value, make
+        self._made: Optional[Data] = None
+
+    def made(self) -> Data:
+        """Return the padded array."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+
+def axis_of(axis: int, ndim: int) -> int:
+    """Return an axis counted from the first; raise if there is none."""
+    if not -ndim <= axis < max(ndim, 1):
+        raise Unsupported(f"its axis {axis} does not fit data with {ndim} axes")
+    return int(axis) % max(ndim, 1)
+
+
+def known(x: Any, role: str) -> np.ndarray:
+    """Return the array of a known input; raise if it depends on open sizes, too."""
+    return numbers(x, role).array
+
+
+def numbers(x: Any, role: str) -> Known:
+    """Return a known input; raise if it is computed at run time."""
+    if isinstance(x, Known):
+        return x
+    if isinstance(x, Data) and x.index is not None:
+        raise NeedsValue(x.index)
+    raise Unsupported(f"its {role} must be known while importing, and is computed at run time")
+
+
+class Input(NamedTuple):
+    """Input of a model."""
+
+    name: str
+    dtype: np.dtype
+    trials: Tuple[Sizes, ...]  # shape at each trial of the open sizes
+    place: Optional[int]  # among all inputs of the model; None in a subgraph

@@ -1,0 +1,56 @@
+"""ONNX models as text, compared with onnxruntime."""
+
+import mxnet as mx
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+from onnx import numpy_helper
+
+from gluon_same.onnx import import_model
+
+HEADER = '<ir_version: 8, opset_import: ["" : {}]>'
+
+
+def written(path, graph, weights=None, version=17):
+    """Write a model in ONNX's text form, with initializers by name."""
+    model = onnx.parser.parse_model(HEADER.format(version) + graph)
+    for name, array in (weights or {}).items():
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    onnx.save(model, str(path))
+    return str(path)
+
+
+def reference(path, *inputs):
+    """Return the outputs of onnxruntime."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return session.run(None, {each.name: x for each, x in zip(session.get_inputs(), inputs)})
+
+
+def close(got, wanted):
+    """Compare outputs, among which MXNet has one axis where ONNX has none."""
+    got = got if isinstance(got, (list, tuple)) else [got]
+    assert len(got) == len(wanted)
+    for one, other in zip(got, wanted):
+        assert one.shape == (other.shape or (1,))
+        assert np.dtype(one.dtype) == other.dtype
+        tolerance = 1e-5 * max(np.abs(other.astype("f8")).max(initial=0), 1)
+        np.testing.assert_allclose(
+            one.asnumpy().reshape(other.shape).astype("f8"), other.astype("f8"), 1e-5, tolerance
+        )
+
+
+def compared(path, *calls, **arguments):
+    """Import a file, and compare it with onnxruntime for several inputs, eager and hybridized."""
+    net = import_model(path, **arguments)
+    for active in (False, True):
+        net.hybridize(active)
+        for inputs in calls:
+            inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+            arrays = [mx.nd.array(np.atleast_1d(x), dtype=x.dtype) for x in inputs]
+            close(net(*arrays), reference(path, *inputs))
+    return net
+
+
+def numbers(*shape, seed=0):
+    return np.random.RandomState(seed).normal(size=shape).astype("f")

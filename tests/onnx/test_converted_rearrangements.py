@@ -1,0 +1,139 @@
+"""Operators that move, join, cut, repeat and pad arrays of imported files, against onnxruntime."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from imported import compared, numbers, written
+
+from gluon_same.onnx import import_model
+
+CALLS = [numbers(2, 3, 5, 6), numbers(1, 3, 7, 4)]
+
+
+def model(path, text, weights=None, version=17, rank=4, shape="N, 3, H, W", more="", kind="float"):
+    out = f"{kind}[{', '.join('abcdefg'[:rank])}]"
+    weights = {name: np.asarray(value) for name, value in (weights or {}).items()}
+    graph = f"net ({kind}[{shape}] x{more}) => ({out} y) {{ {text} }}"
+    return written(path / "net.onnx", graph, weights, version)
+
+
+TEXTS = [
+    ("y = Transpose<perm: ints = [0, 2, 3, 1]>(x)", {}, 4),
+    ("y = Transpose(x)", {}, 4),
+    ("y = Concat<axis: int = 1>(x, x)", {}, 4),
+    ("y = Concat<axis: int = -1>(x, x, x)", {}, 4),
+    ("y = Concat<axis: int = 2>(x)", {}, 4),
+    ("a = Unsqueeze(x, s) y = Squeeze(a, s)", {"s": [0, 3]}, 4),
+    ("y = Unsqueeze(x, s)", {"s": [-1]}, 5),
+    ("y = Unsqueeze(x, s)", {"s": [4, 0]}, 6),
+    ("a = ReduceMean<axes: ints = [2, 3]>(x) y = Squeeze(a, s)", {"s": [-1, 2]}, 2),
+    ("a = ReduceMean(x) b = Squeeze(a, s) y = Unsqueeze(b, s)", {"s": [0, 1, 2, 3]}, 4),
+    ("a, b, c = Split<axis: int = 1>(x) y = Concat<axis: int = 0>(c, a, b)", {}, 4),
+    ("a, b = Split<axis: int = 1>(x, s) y = Concat<axis: int = 1>(b, a)", {"s": [2, 1]}, 4),
+    ("y = Split<axis: int = 1>(x)", {}, 4),
+    ("y = Tile(x, r)", {"r": [1, 2, 1, 3]}, 4),
+    ("a = Slice(x, z, o, q) y = Tile(a, r)", {"z": [0], "o": [1], "q": [2], "r": [2, 1, 4, 1]}, 4),
+    ("a = Tile(x, r) y = SpaceToDepth<blocksize: int = 2>(a)", {"r": [1, 1, 2, 2]}, 4),
+]
+
+
+@pytest.mark.parametrize("text, weights, rank", TEXTS)
+def test_arrays_are_rearranged(tmp_path, text, weights, rank):
+    net = compared(model(tmp_path, text, weights, rank=rank), *CALLS)
+    assert net.input_sizes == ((None, 3, None, None),)
+
+
+def test_attributes_of_older_files(tmp_path):
+    texts = [
+        ("y = Unsqueeze<axes: ints = [0, 2]>(x)", 6),
+        ("a = Unsqueeze<axes: ints = [2]>(x) y = Squeeze<axes: ints = [2]>(a)", 4),
+        ("a, b = Split<axis: int = 1, split: ints = [1, 2]>(x) y = Concat<axis: int = 1>(b, a)", 4),
+        ("y = Pad<pads: ints = [0, 0, 1, 2, 0, 1, 0, 1], value: float = 3.0>(x)", 4),
+    ]
+    for text, rank in texts:
+        compared(model(tmp_path, text, version=9, rank=rank), *CALLS)
+
+
+def test_parts_of_an_open_axis(tmp_path):
+    path = model(tmp_path, "a, b = Split<axis: int = 3>(x) y = Concat<axis: int = 2>(b, a)")
+    compared(path, *CALLS)
+    net = import_model(path)
+    net.hybridize()
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.array(numbers(1, 3, 4, 5)))
+
+
+def test_uneven_parts_by_their_number(tmp_path):
+    path = model(
+        tmp_path, "a, b = Split<axis: int = 1, num_outputs: int = 2>(x) y = Concat<axis: int = 1>(b, a)",
+        version=18,
+    )  # fmt: skip
+    compared(path, *CALLS)
+
+
+def test_parts_that_do_not_fit_are_refused(tmp_path):
+    for sizes, words in ([2, 2], "do not fit"), ([3, 0], "without elements"):
+        path = model(tmp_path, "a, b = Split<axis: int = 1>(x, s) y = Relu(a)", {"s": sizes})
+        with pytest.raises(ValueError, match=words):
+            import_model(path)
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+@pytest.mark.parametrize(
+    "pads", [[0, 0, 1, 2, 0, 0, 0, 3], [0, 2, 1, 0, 0, 1, 2, 2], [0, 0, 0, 0, 0, 0, 0, 1]]
+)
+def test_pads(tmp_path, mode, pads):
+    text = f'y = Pad<mode: string = "{mode}">(x, p, v)'
+    compared(model(tmp_path, text, {"p": pads, "v": np.float32(2.5)}), *CALLS)
+    weights = {"p": pads[2:4] + pads[6:], "v": np.int64(7)}
+    path = model(tmp_path, text, weights, shape="H, W", rank=2, kind="int64")
+    compared(path, np.arange(20).reshape(4, 5), np.arange(24).reshape(6, 4) ** 2)
+
+
+def test_pads_crop_and_fill_with_infinity(tmp_path):
+    weights = {"p": [0, 0, -1, 2, 0, 0, 1, -2], "v": np.float32(-np.inf)}
+    compared(model(tmp_path, "y = Pad(x, p, v)", weights), *CALLS)
+    path = model(tmp_path, 'y = Pad<mode: string = "edge">(x, p)', weights)
+    with pytest.raises(ValueError, match="negative"):
+        import_model(path)
+
+
+def test_pads_of_some_axes(tmp_path):
+    weights = {"p": [1, 0, 0, 2], "axes": [-1, 1]}
+    compared(model(tmp_path, "y = Pad(x, p, , axes)", weights, 18), *CALLS)
+
+
+def test_pads_wrap(tmp_path):
+    # onnxruntime has this mode from a later version on.
+    path = model(tmp_path, 'y = Pad<mode: string = "wrap">(x, p)', {"p": [0, 0, 1, 0, 0, 0, 0, 2]}, 19)
+    got = import_model(path)(mx.nd.array(CALLS[0])).asnumpy()
+    np.testing.assert_array_equal(got, np.pad(CALLS[0], [(0, 0), (0, 0), (1, 0), (0, 2)], "wrap"))
+
+
+def test_pads_that_an_image_cannot_reflect_are_errors(tmp_path):
+    net = import_model(
+        model(tmp_path, 'y = Pad<mode: string = "reflect">(x, p)', {"p": [0, 0, 4, 0] + [0] * 4})
+    )
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.array(numbers(1, 3, 4, 4)))
+        mx.nd.waitall()
+    path = model(tmp_path, 'y = Pad<mode: string = "reflect">(x, p)', {"p": [0, 3] + [0] * 6})
+    with pytest.raises(ValueError, match="need more than 3 elements"):
+        import_model(path)
+
+
+def test_images_are_cropped_and_padded_around_the_center(tmp_path):
+    for shape, axes in ([4, 9], "2, 3"), ([5, 2], "-2, 1"):
+        text = f"y = CenterCropPad<axes: ints = [{axes}]>(x, s)"
+        path = model(tmp_path, text, {"s": shape}, 18, shape="N, 3, 5, 6")
+        x = numbers(2, 3, 5, 6)
+        got = import_model(path)(mx.nd.array(x)).asnumpy()
+        from onnx.reference import ReferenceEvaluator
+
+        np.testing.assert_array_equal(got, ReferenceEvaluator(path).run(None, {"x": x})[0])
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+def test_channels_become_pixels(tmp_path, mode):
+    text = f'y = DepthToSpace<blocksize: int = 2, mode: string = "{mode}">(x)'
+    compared(model(tmp_path, text, shape="N, 12, H, W"), numbers(2, 12, 3, 5), numbers(1, 12, 2, 1))

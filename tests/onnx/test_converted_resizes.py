@@ -1,0 +1,186 @@
+"""Resize and Upsample of imported files, at open and at known sizes, against onnxruntime."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from imported import compared, numbers, reference, written
+
+from gluon_same.onnx import export_model, import_model
+
+CALLS = [numbers(2, 3, 5, 6), numbers(1, 3, 7, 3)]
+OPEN, FIXED = "N, 3, H, W", "N, 3, 5, 6"
+
+
+def model(path, attributes, weights, shape=OPEN, version=17, inputs=None, kind="float"):
+    given = ", ".join(f"{name}: {_typed(value)}" for name, value in attributes.items())
+    inputs = inputs or ("x, , scales" if "scales" in weights else "x, , , sizes")
+    graph = f"net ({kind}[{shape}] x) => ({kind}[a, b, c, d] y) {{ y = Resize<{given}>({inputs}) }}"
+    dtypes = {"scales": "f", "sizes": "i8", "roi": "f"}
+    weights = {name: np.array(value, dtypes[name]) for name, value in weights.items()}
+    return written(path / "net.onnx", graph, weights, version)
+
+
+def _typed(value):
+    kinds = {str: f'string = "{value}"', int: f"int = {value}", float: f"float = {value}"}
+    return kinds.get(type(value)) or f"ints = {list(value)}"
+
+
+def how(mode, positions="half_pixel", **more):
+    return {"mode": mode, "coordinate_transformation_mode": positions, **more}
+
+
+WHOLE = [
+    how("nearest", "asymmetric", nearest_mode="floor"),
+    how("nearest", nearest_mode="round_prefer_floor"),
+    how("nearest", nearest_mode="round_prefer_ceil"),
+    how("nearest", "asymmetric", nearest_mode="ceil"),
+    how("linear"),
+    how("linear", "pytorch_half_pixel"),
+    how("linear", "asymmetric"),
+    how("linear", "align_corners"),
+    how("cubic", cubic_coeff_a=-0.75),
+    how("cubic", "asymmetric", cubic_coeff_a=-0.5),
+    how("cubic", "align_corners"),
+]
+
+
+@pytest.mark.parametrize("attributes", WHOLE)
+@pytest.mark.parametrize("scales", [[1, 1, 2, 2], [1, 1, 1, 3], [1, 1, 4, 1]])
+def test_whole_scales_serve_every_size(tmp_path, attributes, scales):
+    net = compared(model(tmp_path, attributes, {"scales": scales}), *CALLS)
+    assert net.input_sizes == ((None, 3, None, None),)
+
+
+@pytest.mark.parametrize("attributes", [*WHOLE, how("cubic", exclude_outside=1)])
+def test_known_sizes(tmp_path, attributes):
+    for sizes in ([2, 3, 9, 4], [2, 3, 3, 11], [2, 3, 5, 12]):
+        path = model(tmp_path, attributes, {"sizes": sizes}, "2, 3, 5, 6")
+        compared(path, CALLS[0])
+
+
+@pytest.mark.parametrize("attributes", [each for each in WHOLE if "align" not in str(each)])
+def test_scales_that_are_not_whole(tmp_path, attributes):
+    if attributes["mode"] == "nearest" and attributes["coordinate_transformation_mode"] == "asymmetric":
+        scales = [1, 1, 0.5, 1.5]  # others depend on the rounding of float32
+    else:
+        scales = [1, 1, 0.7, 1.6]
+    compared(model(tmp_path, attributes, {"scales": scales}, FIXED), CALLS[0])
+    with pytest.raises(ValueError, match="input_shapes="):
+        import_model(model(tmp_path, attributes, {"scales": scales}))
+
+
+def test_crops(tmp_path):
+    for mode in ("linear", "nearest"):
+        attributes = how(mode, "tf_crop_and_resize", extrapolation_value=7.0)
+        weights = {"roi": [0, 0, 0.3, -0.4, 1, 1, 0.9, 1.3], "sizes": [1, 3, 4, 9]}
+        path = model(tmp_path, attributes, weights, "1, 3, 5, 6", inputs="x, roi, , sizes")
+        compared(path, numbers(1, 3, 5, 6))
+        weights = {"roi": [0.3, -0.4, 0.9, 1.3], "sizes": [4, 9]}
+        attributes["axes"] = (2, 3)
+        path = model(tmp_path, attributes, weights, "N, 3, 5, 6", 18, "x, roi, , sizes")
+        compared(path, numbers(1, 3, 5, 6), numbers(2, 3, 5, 6))
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_antialiasing(tmp_path, mode):
+    from onnx.reference import ReferenceEvaluator
+
+    path = model(tmp_path, how(mode, antialias=1), {"sizes": [1, 1, 3, 9]}, "1, 1, 5, 6", 18)
+    x = numbers(1, 1, 5, 6)
+    got = import_model(path)(mx.nd.array(x)).asnumpy()
+    np.testing.assert_allclose(
+        got, ReferenceEvaluator(path).run(None, {"x": x})[0], rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_aspect_ratios_are_kept(tmp_path, policy):
+    attributes = how("linear", keep_aspect_ratio_policy=policy, axes=(2, 3))
+    path = model(tmp_path, attributes, {"sizes": [9, 8]}, FIXED, 18)
+    compared(path, numbers(2, 3, 5, 6), numbers(1, 3, 5, 6))
+
+
+def test_some_axes(tmp_path):
+    attributes = how("linear", axes=(3, 2))
+    compared(model(tmp_path, attributes, {"scales": [2, 3]}, version=18), *CALLS)
+
+
+@pytest.mark.parametrize("attributes", WHOLE)
+def test_sizes_of_other_arrays(tmp_path, attributes):
+    given = ", ".join(f"{name}: {_typed(value)}" for name, value in attributes.items())
+    graph = f"""net (float[N, 3, H, W] x, float[N, 2, I, J] z) => (float[a, b, c, d] y) {{
+        s = Shape(x) t = Shape(z) nc = Slice(s, zero, two) hw = Slice(t, two, four)
+        sizes = Concat<axis: int = 0>(nc, hw) y = Resize<{given}>(x, , , sizes) }}"""
+    weights = {name: np.array([n]) for name, n in dict(zero=0, two=2, four=4).items()}
+    path = written(tmp_path / "net.onnx", graph, weights)
+    shapes = [((2, 3, 5, 6), (2, 2, 8, 12)), ((1, 3, 7, 4), (1, 2, 6, 4)), ((1, 3, 4, 8), (1, 2, 4, 4))]
+    compared(path, *[(numbers(*a), numbers(*b)) for a, b in shapes])
+
+
+def test_an_operator_of_mxnet_resizes_where_it_is_right(tmp_path):
+    right = [how("linear"), how("linear", "pytorch_half_pixel"), how("linear", "align_corners")]
+    wrong = [how("linear", "asymmetric"), how("cubic"), how("linear", antialias=1)]
+    for attributes in (*right, *wrong):
+        path = model(tmp_path, attributes, {"scales": [1, 1, 2, 2]}, FIXED, 18)
+        json = import_model(path)(mx.sym.var("data")).tojson()
+        assert ("BilinearResize2D" in json) == (attributes in right)
+    # MXNet takes the first element, and not the center.
+    path = model(tmp_path, how("linear"), {"sizes": [2, 3, 1, 9]}, "2, 3, 5, 6")
+    assert "BilinearResize2D" not in compared(path, CALLS[0])(mx.sym.var("data")).tojson()
+
+
+def test_the_open_size_of_another_array_may_be_1(tmp_path):
+    graph = """net (float[N, 3, H, W] x, float[N, 2, I, J] z) => (float[a, b, c, d] y) {
+        s = Shape(x) t = Shape(z) nc = Slice(s, zero, two) hw = Slice(t, two, four)
+        sizes = Concat<axis: int = 0>(nc, hw) y = Resize<mode: string = "linear">(x, , , sizes) }"""
+    weights = {name: np.array([n]) for name, n in dict(zero=0, two=2, four=4).items()}
+    path = written(tmp_path / "net.onnx", graph, weights)
+    compared(path, *((numbers(1, 3, 4, 4), numbers(1, 2, *size)) for size in ((1, 5), (7, 3))))
+
+
+def test_older_versions(tmp_path):
+    for mode in ("nearest", "linear"):
+        graph = f"""net (float[N, 3, H, W] x) => (float[a, b, c, d] y) {{
+            y = Upsample<mode: string = "{mode}">(x, scales) }}"""
+        weights = {"scales": np.array([1, 1, 2, 3], "f")}
+        compared(written(tmp_path / "net.onnx", graph, weights, 9), *CALLS)
+        graph = graph.replace("Upsample", "Resize")
+        compared(written(tmp_path / "net.onnx", graph, weights, 10), *CALLS)
+        graph = f"""net (float[N, 3, H, W] x) => (float[a, b, c, d] y) {{
+            y = Upsample<mode: string = "{mode}", scales: floats = [1.0, 1.0, 2.0, 3.0]>(x) }}"""
+        compared(written(tmp_path / "net.onnx", graph, None, 7), *CALLS)
+
+
+def test_integers_move_to_the_nearest(tmp_path):
+    attributes = how("nearest", "asymmetric", nearest_mode="floor")
+    path = model(tmp_path, attributes, {"scales": [1, 1, 2, 2]}, kind="int32")
+    compared(path, np.arange(24, dtype="int32").reshape(1, 3, 2, 4))
+
+
+@pytest.mark.parametrize("attributes", [WHOLE[0], WHOLE[3], WHOLE[4], WHOLE[7], WHOLE[8]])
+def test_resizes_are_exported_again(tmp_path, attributes):
+    net = import_model(model(tmp_path, attributes, {"scales": [1, 1, 2, 2]}))
+    x = CALLS[0]
+    want = net(mx.nd.array(x)).asnumpy()
+    for dynamic in (False, True):
+        path = export_model(net, x.shape, str(tmp_path / "again.onnx"), dynamic=dynamic)
+        np.testing.assert_allclose(reference(path, x)[0], want, rtol=1e-4, atol=1e-5)
+    fixed = import_model(model(tmp_path, attributes, {"sizes": [2, 3, 7, 11]}, "2, 3, 5, 6"))
+    want = fixed(mx.nd.array(x)).asnumpy()
+    path = export_model(fixed, x.shape, str(tmp_path / "again.onnx"))
+    np.testing.assert_allclose(reference(path, x)[0], want, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_not_known_is_refused(tmp_path):
+    cases = [
+        (how("area"), "mode='area'"),
+        (how("linear", "middle"), "coordinate_transformation_mode='middle'"),
+        (how("nearest", nearest_mode="up"), "nearest_mode='up'"),
+        (how("linear", "align_corners"), "use sizes instead"),
+        (how("linear", "tf_crop_and_resize"), "use sizes instead"),
+    ]
+    for attributes, words in cases:
+        weights = {"scales": [1, 1, 1.3, 1.3], "roi": [0, 0, 0, 0, 1, 1, 1, 1]}
+        path = model(tmp_path, attributes, weights, FIXED, inputs="x, roi, scales")
+        with pytest.raises(ValueError, match=words):
+            import_model(path)

@@ -1,0 +1,141 @@
+"""Convolutions, transposed convolutions and poolings of ONNX files, against onnxruntime."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from imported import compared, numbers, written
+
+from gluon_same.onnx import import_model
+
+AXES = {1: "W", 2: "H, W", 3: "D, H, W"}
+
+
+def ints(name, values):
+    return f"{name}: ints = [{', '.join(map(str, values))}]"
+
+
+def window(draw, ndim, transposed=False):
+    """Draw attributes of a window, and the elements that it spans along each axis."""
+    kernel, stride, dilation = (
+        draw(st.lists(st.integers(1, most), min_size=ndim, max_size=ndim)) for most in (4, 3, 2)
+    )
+    return kernel, stride, dilation, [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
+
+
+@st.composite
+def convolutions(draw):
+    ndim = draw(st.integers(1, 3))
+    kernel, stride, dilation, spans = window(draw, ndim)
+    words = [ints("strides", stride), ints("kernel_shape", kernel)]
+    auto = draw(st.sampled_from(["", "SAME_UPPER", "SAME_LOWER", "VALID"]))
+    if auto.startswith("SAME"):
+        dilation = [1] * ndim  # onnxruntime does not support others
+        assume(all(k >= s for k, s in zip(kernel, stride)))  # nor gives SAME's numbers here
+    else:
+        words.append(ints("dilations", dilation))
+    if auto:
+        words.append(f'auto_pad: string = "{auto}"')
+    else:
+        pads = draw(st.lists(st.integers(0, 3), min_size=2 * ndim, max_size=2 * ndim))
+        words.append(ints("pads", pads))
+    group = draw(st.sampled_from([1, 2]))
+    return ndim, kernel, [*words, f"group: int = {group}"], group, spans
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=convolutions(), bias=st.booleans())
+def test_convolutions(tmp_path_factory, case, bias):
+    ndim, kernel, words, group, spans = case
+    text = f"""net (float[N, 4, {AXES[ndim]}] x) => (float[N, 6, {AXES[ndim]}] y) {{
+        y = Conv<{", ".join(words)}>(x, w{", b" if bias else ""})
+    }}"""
+    weights = {"w": numbers(6, 4 // group, *kernel, seed=1), **({"b": numbers(6)} if bias else {})}
+    path = written(tmp_path_factory.mktemp("c") / "net.onnx", text, weights)
+    sizes = [tuple(span + more for span in spans) for more in (3, 6)]
+    compared(path, *(numbers(2, 4, *size) for size in sizes))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    data=st.data(), ndim=st.integers(1, 2), ceil=st.booleans(), kind=st.sampled_from(["Max", "Average"])
+)
+def test_poolings(tmp_path_factory, data, ndim, ceil, kind):
+    kernel, stride, dilation, spans = window(data.draw, ndim)
+    pads = [data.draw(st.integers(0, (k - 1) // 2)) for k in kernel * 2]
+    words = [ints("strides", stride), ints("kernel_shape", kernel), ints("pads", pads)]
+    words.append(f"ceil_mode: int = {int(ceil)}")
+    if kind == "Max":
+        words.append(ints("dilations", dilation))
+    text = f"""net (float[N, 4, {AXES[ndim]}] x) => (float[N, 4, {AXES[ndim]}] y) {{
+        y = {kind}Pool<{", ".join(words)}>(x)
+    }}"""
+    path = written(tmp_path_factory.mktemp("c") / "net.onnx", text)
+    calls = [numbers(2, 4, *(span + more for span in spans)) for more in (3, 6)]
+    try:
+        import_model(path)
+    except ValueError as error:
+        assert "ceil_mode" in str(error) or "is not less than its window" in str(error)  # noqa: PT017
+        return
+    compared(path, *calls)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), ndim=st.integers(1, 2), bias=st.booleans())
+def test_transposed_convolutions(tmp_path_factory, data, ndim, bias):
+    kernel, stride, dilation, spans = window(data.draw, ndim)
+    pads = [data.draw(st.integers(0, k - 1)) for k in kernel * 2]
+    extra = [data.draw(st.integers(0, s - 1)) for s in stride]
+    group = data.draw(st.sampled_from([1, 2]))
+    words = [ints("strides", stride), ints("pads", pads), ints("dilations", dilation)]
+    words += [ints("output_padding", extra), f"group: int = {group}"]
+    text = f"""net (float[N, 4, {AXES[ndim]}] x) => (float[N, 6, {AXES[ndim]}] y) {{
+        y = ConvTranspose<{", ".join(words)}>(x, w{", b" if bias else ""})
+    }}"""
+    weights = {"w": numbers(4, 6 // group, *kernel, seed=1), **({"b": numbers(6)} if bias else {})}
+    path = written(tmp_path_factory.mktemp("c") / "net.onnx", text, weights)
+    compared(path, *(numbers(2, 4, *(k + more for k in spans)) for more in (2, 5)))
+
+
+@pytest.mark.parametrize("auto", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("kernel, stride", [(3, 2), (2, 2), (4, 2), (3, 1), (2, 1)])
+def test_transposed_same(tmp_path, auto, kernel, stride):
+    text = f"""net (float[N, 2, H, W] x) => (float[N, 3, H, W] y) {{
+        y = ConvTranspose<auto_pad: string = "{auto}", strides: ints = [{stride}, {stride}]>(x, w)
+    }}"""
+    path = written(tmp_path / "net.onnx", text, {"w": numbers(2, 3, kernel, kernel)})
+    net = import_model(path)
+    assert net.input_sizes == ((None, 2, None, None),)
+    compared(path, numbers(1, 2, 5, 6))
+
+
+@pytest.mark.parametrize("shape", [(10, 8), (9, 7), (8, 6)])
+def test_transposed_to_a_size(tmp_path, shape):
+    text = f"""net (float[1, 1, 3, 3] x) => (float[1, 2, H, W] y) {{
+        y = ConvTranspose<strides: ints = [3, 2], output_shape: ints = [{shape[0]}, {shape[1]}]>(x, w)
+    }}"""
+    path = written(tmp_path / "net.onnx", text, {"w": numbers(1, 2, 3, 3)})
+    compared(path, numbers(1, 1, 3, 3))
+
+
+@pytest.mark.parametrize(
+    "node, words",
+    [
+        ("Conv<pads: ints = [-1, 0, 0, 0]>(x, w)", "are negative"),
+        ("Conv<strides: ints = [2]>(x, w)", r"strides=\[2\] does not fit 2 axes"),
+        ("Conv<kernel_shape: ints = [5, 5]>(x, w)", "is not that of its weight"),
+        ('Conv<auto_pad: string = "SAME">(x, w)', "auto_pad='SAME' is not known"),
+        (
+            "MaxPool<kernel_shape: ints = [2, 2], pads: ints = [2, 0, 0, 0]>(x)",
+            "not less than its window",
+        ),
+        ("AveragePool<kernel_shape: ints = [2, 2], dilations: ints = [2, 2]>(x)", "no dilated average"),
+        ("Conv(x)", "has 1 inputs, and requires 2"),
+        ("Conv(x, w, x, x)", "has 4 inputs, of which 3 are known"),
+    ],
+)
+def test_what_cannot_be_served(tmp_path, node, words):
+    text = f"net (float[N, 4, H, W] x) => (float[N, C, H, W] y) {{ y = {node} }}"
+    path = written(tmp_path / "net.onnx", text, {"w": np.ones((4, 4, 3, 3), "f")}, version=19)
+    with pytest.raises(ValueError, match=words):
+        import_model(path)

@@ -1,0 +1,57 @@
+"""Imported operators that are exported again, for every size, against the imported file."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from imported import close, numbers, reference, written
+
+from gluon_same.onnx import export_model, import_model
+
+TEXTS = [
+    "y = Round(x)",
+    "y = Erf(x)",
+    "a = Greater(x, c) b = Not(a) d = Xor(a, b) y = Where(d, x, c)",
+    "a = IsNaN(x) y = Where(a, c, x)",
+    "y = Mod<fmod: int = 1>(x, c)",
+    "y = Clip(x, c)",
+    "y = Shrink(x)",
+    "a = ReduceLogSumExp<axes: ints = [2], keepdims: int = 0>(x) b = Unsqueeze(a, two) y = Sub(x, b)",
+    "a = ReduceL2<keepdims: int = 0>(x) y = Div(x, a)",
+    "a = ArgMax<axis: int = 2>(x) b = Cast<to: int = 1>(a) y = Add(x, b)",
+    "a = ArgMin<axis: int = 2, select_last_index: int = 1>(x) b = Cast<to: int = 1>(a) y = Add(x, b)",
+    "y = Hardmax<axis: int = 1>(x)",
+    "y = CumSum<exclusive: int = 1, reverse: int = 1>(x, two)",
+    "a = Transpose<perm: ints = [0, 2, 1]>(x) b = MatMul(x, a) y = MatMul(b, x)",
+    'a = Einsum<equation: string = "ncw,mcw->nm">(x, x) b = Unsqueeze(a, two) c1 = ReduceMean(b) '
+    "y = Add(x, c1)",
+    "a, b, d = Split<axis: int = 1>(x) y = Concat<axis: int = 1>(b, d, a)",
+    'y = Pad<mode: string = "reflect">(x, p)',
+    "y = Tile(x, t)",
+    "y = LayerNormalization<axis: int = 1>(x, s)",
+    "y = LpNormalization<axis: int = 1>(x)",
+    "y = LRN<size: int = 2>(x)",
+    "y = GlobalLpPool(x)",
+    "y = Gelu(x)",
+]
+WEIGHTS = {
+    "c": np.float32(0.3),
+    "two": np.array([2]),
+    "p": np.array([0, 0, 1, 0, 1, 2]),
+    "t": np.array([2, 1, 3]),
+    "s": numbers(3, 1, seed=5),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_numbers_stay(tmp_path, text):
+    used = {name: value for name, value in WEIGHTS.items() if f"{name})" in text or f"{name}," in text}
+    if "CumSum" in text:
+        used["two"] = np.int64(2)
+    graph = f"net (float[N, 3, W] x) => (float[a, b, c1] y) {{ {text} }}"
+    path = written(tmp_path / "net.onnx", graph, used, 20 if "Gelu" in text else 17)
+    net = import_model(path)
+    for dynamic in (False, True):
+        again = export_model(net, (2, 3, 5), str(tmp_path / "again.onnx"), dynamic=dynamic)
+        for x in [numbers(2, 3, 5), numbers(1, 3, 8)][: 1 + dynamic]:
+            wanted = [net(mx.nd.array(x)).asnumpy()]
+            close([mx.nd.array(y) for y in reference(again, x)], wanted)

@@ -1,0 +1,237 @@
+"""import_model: arguments, open sizes, names, shared weights, training, and what is refused."""
+
+import sys
+
+import mxnet as mx
+import numpy as np
+import onnx
+import pytest
+from imported import close, compared, numbers, reference, written
+
+from gluon_same import deploy, nn, specialize, summary
+from gluon_same.onnx import export_model, import_model
+
+NET = """
+net (float[N, 3, H, W] x) => (float[N, 2] y) {
+    a = Conv<pads: ints = [0, 0, 1, 1], strides: ints = [2, 2]>(x, conv_weight, conv_bias)
+    b = BatchNormalization(a, scale, shift, mean, variance)
+    c = Relu(b)
+    d = GlobalAveragePool(c)
+    e = Flatten(d)
+    y = Gemm<transB: int = 1>(e, fc_weight, fc_bias)
+}
+"""
+WEIGHTS = {
+    "conv_weight": numbers(4, 3, 3, 3, seed=1),
+    "conv_bias": numbers(4, seed=2),
+    "scale": np.array([1, 2, 0.5, 1], "f"),
+    "shift": numbers(4, seed=3),
+    "mean": numbers(4, seed=4),
+    "variance": np.array([1, 2, 0.5, 1], "f"),
+    "fc_weight": numbers(2, 4, seed=5),
+    "fc_bias": numbers(2, seed=6),
+}
+CALLS = [numbers(2, 3, 8, 8), numbers(1, 3, 9, 13), numbers(3, 3, 12, 7)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return written(tmp_path / "net.onnx", NET, WEIGHTS)
+
+
+def test_every_size_gives_the_files_numbers(path):
+    net = compared(path, *CALLS)
+    assert net.input_sizes == ((None, 3, None, None),)
+    assert list(net.layers) == ["a", "b", "c", "d", "e", "y"]
+    assert isinstance(net.layers["a"], nn.Conv2D)
+    assert isinstance(net.layers["y"], nn.Dense)
+    assert set(net.collect_params()) == set(WEIGHTS)
+    assert net.collect_params()["mean"].grad_req == "null"
+    assert "Conv2D" in str(summary(net, (1, 3, 8, 8)))
+
+
+def test_all_ways_to_run_a_net(path, tmp_path):
+    net = import_model(path)
+    x = mx.nd.array(CALLS[1])
+    wanted = reference(path, CALLS[1])
+    close(specialize(net, x.shape)(x), wanted)
+    close(deploy(net, x.shape, tune=False)(x), wanted)
+    again = export_model(net, (2, 3, 8, 8), tmp_path / "again.onnx", dynamic=True)
+    for each in CALLS:
+        np.testing.assert_allclose(reference(again, each)[0], reference(path, each)[0], 1e-4, 1e-5)
+    net.hybridize()
+    net(x)
+    net.export(str(tmp_path / "plain"))
+    plain = nn.SymbolBlock.imports(*(str(tmp_path / f"plain-{n}") for n in ("symbol.json",)), ["data"],
+        str(tmp_path / "plain-0000.params"))  # fmt: skip
+    close(plain(x), wanted)
+    net.save_parameters(str(tmp_path / "net.params"))
+    other = import_model(path)
+    for parameter in other.collect_params().values():
+        parameter.set_data(mx.nd.zeros(parameter.shape))
+    other.load_parameters(str(tmp_path / "net.params"))
+    close(other(x), wanted)
+
+
+def test_a_net_learns(path):
+    net = import_model(path)
+    net.hybridize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.05})
+    x, losses = mx.nd.array(CALLS[0]), []
+    for _ in range(5):
+        with mx.autograd.record():
+            loss = mx.nd.square(net(x) - 1).mean()
+        loss.backward()
+        trainer.step(1)
+        losses.append(loss.asscalar())
+    assert losses[-1] < 0.5 * losses[0]
+    assert not np.array_equal(
+        net.collect_params()["conv_weight"].data().asnumpy(), WEIGHTS["conv_weight"]
+    )
+
+
+def test_nodes_share_a_weight(tmp_path):
+    text = "net (float[N, 3] x) => (float[N, 3] y) { a = MatMul(x, w) b = MatMul(a, w) y = Add(b, v) }"
+    weights = {"w": numbers(3, 3, seed=1), "v": numbers(3, seed=2)}
+    net = compared(written(tmp_path / "net.onnx", text, weights), numbers(2, 3))
+    assert sorted(net.collect_params()) == ["v", "w"]
+
+
+def test_other_dtypes_are_cast_and_wrong_shapes_refused(path):
+    net = import_model(path)
+    whole = np.round(CALLS[0])
+    close(net(mx.nd.array(whole, dtype="int32")), reference(path, whole))
+    with pytest.raises(ValueError, match=r"requires \(any, 3, any, any\)"):
+        net(mx.nd.zeros((1, 4, 8, 8)))
+    with pytest.raises(ValueError, match="has 1 inputs, and 2 were given"):
+        net(mx.nd.zeros((1, 3, 8, 8)), mx.nd.zeros((1, 3, 8, 8)))
+
+
+def test_input_shapes_replace_those_of_the_file(path):
+    for given in ((2, 3, 8, 8), [(2, 3, 8, 8)], {"x": (2, 3, 8, 8)}):
+        net = import_model(path, input_shapes=given)
+        assert net.input_sizes == ((2, 3, 8, 8),)
+    assert import_model(path, input_shapes=(None, 3, 8, 8)).input_sizes == ((None, 3, 8, 8),)
+
+
+@pytest.mark.parametrize(
+    "given, error, words",
+    [
+        ({"input_shapes": 3}, TypeError, "input_shapes=3 is not a shape"),
+        ({"input_shapes": [(1, 3, 8, 8)] * 2}, ValueError, "has 2 shapes: give 1"),
+        ({"input_shapes": {"z": (1,)}}, ValueError, "'z': the inputs are"),
+        ({"input_shapes": (1, 3, 8)}, ValueError, "does not have 4 axes"),
+        ({"input_shapes": (1, 3, 0, 8)}, ValueError, "is not a shape"),
+        ({"custom": 3}, TypeError, "custom=3 is not a dict"),
+        ({"ctx": "cpu"}, TypeError, "ctx='cpu' is not a context"),
+    ],
+)
+def test_wrong_arguments(path, given, error, words):
+    with pytest.raises(error, match=words):
+        import_model(path, **given)
+
+
+def test_one_error_lists_everything(tmp_path):
+    text = """net (float[2, 3] x) => (float[2, 3] y) {
+        a = Det(x)
+        b = Relu<alpha: float = 2.0>(x)
+        c = Relu(a)
+        y = Multinomial(b)
+    }"""
+    with pytest.raises(ValueError) as caught:
+        import_model(written(tmp_path / "net.onnx", text))
+    message = str(caught.value)
+    assert "a (Det): the operator has no converter: give custom={'Det': builder}" in message
+    assert "b (Relu): its attributes alpha=2.0 are not known" in message
+    assert "c (Relu)" not in message
+    assert message.count("\n- ") == 2
+
+
+class Scaled(nn.HybridBlock):
+    """Layer of a user."""
+
+    def __init__(self, factor, offset):
+        super().__init__()
+        self.factor = factor
+        self.offset = self.params.get_constant("offset", offset)
+
+    def hybrid_forward(self, F, x, offset):
+        return F.broadcast_add(x * self.factor, offset)
+
+
+def test_custom_builders(tmp_path):
+    domains = '<ir_version: 8, opset_import: ["" : 17, "mine" : 1]>'
+    text = (
+        "net (float[N, 3] x) => (float[N, 3] y) { a = mine.Scale<factor: float = 2.0>(x, v) y = Neg(a) }"
+    )
+    model = onnx.parser.parse_model(domains + text)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 2, 3], "f"), "v"))
+    onnx.save(model, str(tmp_path / "net.onnx"))
+    calls = []
+
+    def build(attributes, constants, shapes):
+        calls.append((attributes, list(constants), shapes))
+        block = Scaled(attributes["factor"], mx.nd.array(constants[1]))
+        block.initialize()
+        return block
+
+    net = import_model(tmp_path / "net.onnx", custom={"mine::Scale": build})
+    assert calls == [({"factor": 2.0}, [1], [(None, 3)])]
+    net.hybridize()
+    np.testing.assert_array_equal(net(mx.nd.ones((1, 3))).asnumpy(), [[-3, -4, -5]])
+    with pytest.raises(
+        ValueError, match="the builder in custom= returned 3, which is not a HybridBlock"
+    ):
+        import_model(tmp_path / "net.onnx", custom={"Scale": lambda *_: 3})
+
+
+def test_functions_of_the_model_are_inlined(tmp_path):
+    text = """<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+    net (float[N, 3] x) => (float[N, 3] y) { y = local.twice<slope: float = 0.5>(x) }
+    <opset_import: ["" : 17], domain: "local">
+    twice <slope> (x) => (y) { a = LeakyRelu<alpha: float = @slope>(x) y = Add(a, a) }
+    """
+    path = str(tmp_path / "net.onnx")
+    onnx.save(onnx.parser.parse_model(text), path)
+    compared(path, numbers(2, 3))
+
+
+def test_inputs_that_are_read_as_numbers(tmp_path):
+    text = "net (float[2, 3, 4] x, int64[k] axes) => (float[a, b, c] y) { y = ReduceSum(x, axes) }"
+    path = written(tmp_path / "net.onnx", text)
+    x = numbers(2, 3, 4)
+    net = compared(path, (x, np.array([1])), (x, np.array([0, 2])), (x, np.array([1])))
+    with pytest.raises(ValueError, match="make them initializers"):
+        net(mx.sym.var("x"), mx.sym.var("axes"))
+
+
+def test_half_precision_is_computed_in_float32(tmp_path):
+    text = "net (float16[N, 3] x) => (float16[N, 3] y) { y = Add(x, w) }"
+    path = written(tmp_path / "net.onnx", text, {"w": np.array([1, 2, 3], "f2")})
+    with pytest.warns(UserWarning, match="float16, and the net in float32"):
+        compared(path, np.ones((2, 3), "f2"))
+
+
+def test_numpy_mode_is_refused(path):
+    mx.npx.set_np()
+    try:
+        with pytest.raises(ValueError, match="reset_np"):
+            import_model(path)
+    finally:
+        mx.npx.reset_np()
+
+
+def test_names_that_terminals_and_graphs_do_not_accept(tmp_path):
+    path = written(tmp_path / "net.onnx", "net (float[2] x) => (float[2] y) { a = Neg(x) y = Abs(a) }")
+    model = onnx.load(path)
+    model.graph.node[0].name = "\x1b]0;title\x07a\nb"
+    model.graph.node[1].name = "/model/layer.0/Abs"
+    onnx.save(model, path)
+    net = compared(path, numbers(2))
+    assert list(net.layers) == ["_]0;title_a_b", "/model/layer.0/Abs"]
+
+
+def test_without_onnx(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx.reference", None)
+    with pytest.raises(ImportError, match="requires the package onnx, 1.13 or later .*pip install onnx"):
+        import_model(path)
