@@ -30,6 +30,9 @@ EQUAL = {
 #: Maps reductions to the equivalent type of global pooling.
 REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "max": "max"}
 
+#: Layers that absorb an activation behind them.
+LAYERS = ("Convolution", "FullyConnected")
+
 #: Operators whose results may be in oneDNN's blocked layout.
 ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU", "Pooling", "Concat"}
 
@@ -74,12 +77,22 @@ def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a hard sigmoid after a layer with a scale, a shift and a clip, which the layer absorbs."""
     if node.op != "hard_sigmoid" or graph.uses(node.inputs[0]) > 1:
         return None
-    if node.inputs[0].node.op not in ("Convolution", "FullyConnected"):
+    if node.inputs[0].node.op not in LAYERS:
         return None
     alpha, beta = float(node.get("alpha", 0.2)), float(node.get("beta", 0.5))
     scaled = graph.new("_mul_scalar", node, node.inputs, scalar=alpha)
     shifted = graph.new("_plus_scalar", node, [scaled], scalar=beta)
     return graph.new("clip", node, [shifted], a_min=0.0, a_max=1.0)
+
+
+def use_bounded(graph: Graph, node: Node) -> Optional[Entry]:
+    """Drop the ReLU in front of a clip from 0 on behind a layer, which absorbs one operator only."""
+    act = node.inputs[0].node if node.op == "clip" else node
+    if act.op != "Activation" or act.get("act_type") != "relu" or float(node.get("a_min", -1)) != 0:
+        return None
+    layer = act.inputs[0]
+    alone = graph.uses(node.inputs[0]) == graph.uses(layer) == 1
+    return graph.new(node.op, node, [layer], **node.attrs) if alone and layer.node.op in LAYERS else None
 
 
 def gate_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
@@ -103,4 +116,4 @@ def _tuple(value):
 
 
 #: Rules that never make a net slower.
-RULES = (use_activation, use_equal_shapes, use_pooling, use_clip)
+RULES = (use_activation, use_equal_shapes, use_pooling, use_clip, use_bounded)

@@ -117,7 +117,7 @@ def deploy(
         given = dict(dtype=dtype, data=data, tune=tune, verbose=verbose, portable=portable)
         return EverySize(net, partial(deploy, **given), graphs)
     trace = Trace(net, shapes)
-    context = _ready(trace)
+    context = ready(trace)
     onednn = context.device_type == "cpu" and available()
     if dtype != "float32" and (not onednn or portable):
         where = "portable=True" if onednn else f"{context} with this build of MXNet"
@@ -222,7 +222,11 @@ def _check(net, dtype, data):
         )
 
 
-def _ready(trace):
+#: dtypes of parameters. Whole numbers are indices, on which no step of deployment acts.
+_DTYPES = (np.float32, np.int32, np.int64)
+
+
+def ready(trace):
     """Return the net's context after checking that all parameters are initialized and float32."""
     parameters = list(trace.parameters.values())
     for p in parameters:
@@ -232,7 +236,7 @@ def _ready(trace):
             raise ValueError(
                 f"{p.name} has no values: call net.initialize() or net.load_parameters() first"
             )
-        if np.dtype(p.dtype) != np.float32:
+        if np.dtype(p.dtype) not in _DTYPES:
             raise ValueError(f"{p.name} is {np.dtype(p.dtype)}: call net.cast('float32') first")
     for parameter in parameters:
         if parameter._data is None and parameter.name in trace.variables:  # as the first call does

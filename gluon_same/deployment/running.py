@@ -1,6 +1,5 @@
 """Evaluation and timing of graphs."""
 
-import math
 import os
 import time
 from contextlib import contextmanager
@@ -105,15 +104,23 @@ def error_by_channel(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> f
 
 def times(graphs: Dict[str, Graph], arrays: Arrays) -> Dict[str, float]:
     """Return the fewest seconds per call of each graph, timed in turn."""
-    runs: Dict[str, Any] = {name: partial(caller(graph), arrays) for name, graph in graphs.items()}
+    runs: Dict[str, Callable[[], Any]] = {
+        name: partial(caller(graph), arrays) for name, graph in graphs.items()
+    }
+    return {name: min(seconds) for name, seconds in in_turns(runs).items()}
+
+
+def in_turns(runs: Dict[str, Callable[[], Any]], seconds: float = SECONDS) -> Dict[str, List[float]]:
+    """Return the seconds of each call of functions that are called in turn, ``seconds`` for each."""
     for run in runs.values():
         run()  # The first call prepares the weights.
-    best = dict.fromkeys(runs, math.inf)
-    end, rounds = time.perf_counter() + SECONDS * len(runs), 0
+    found: Dict[str, List[float]] = {name: [] for name in runs}
+    end, rounds = time.perf_counter() + seconds * len(runs), 0
     while rounds < LEAST or time.perf_counter() < end:
-        best = {name: min(best[name], timeit(run, number=1)) for name, run in runs.items()}
+        for name, run in runs.items():
+            found[name].append(timeit(run, number=1))
         rounds += 1
-    return best
+    return found
 
 
 def faster(graphs: Dict[str, Graph], arrays: Arrays, rule: str) -> str:

@@ -170,7 +170,7 @@ def plan_deconvolution(windows: Windows, adj: Ints, sizes: Sizes) -> Plan:
     for window, extra in zip(windows, adj):
         cut = window.padding
         if isinstance(cut, str):
-            cut, extra = transposed_padding(window.span, window.stride, mode=cut)
+            cut, extra = transposed_padding(window.span, window.stride, padding=cut)
         axes.append((window, cut, extra))
     for size, (window, cut, extra) in zip(sizes, axes):
         if size is not None and (size - 1) * window.stride + window.span + extra <= sum(cut):

@@ -53,6 +53,18 @@ def test_other_reductions_stay(make):
     assert "Pooling" not in rewritten(make(X), activations.RULES, (2, 3, 4, 4))
 
 
+def test_a_bounded_relu_after_a_layer_is_a_clip():
+    rules, shape = activations.RULES, (2, 3, 4, 4)
+    bounded = F.clip(F.Activation(convolution(X), act_type="relu"), 0, 6)
+    assert rewritten(bounded, rules, shape) == ["Convolution", "clip"]
+    assert rewritten(F.clip(F.Activation(X, act_type="relu"), 0, 6), rules, shape) == [
+        "Activation",
+        "clip",
+    ]
+    lower = F.clip(F.Activation(convolution(X), act_type="relu"), -1, 6)
+    assert rewritten(lower, rules, shape) == ["Convolution", "Activation", "clip"]
+
+
 def test_a_hard_sigmoid_after_a_layer_is_a_clip():
     rules = (*activations.RULES, *fold_batchnorm.RULES)
     assert rewritten(F.hard_sigmoid(convolution(X)), rules, (2, 3, 4, 4)) == ["Convolution", "clip"]

@@ -61,7 +61,7 @@ def test_padding_by_size_is_same_padding_at_every_size(layout, mode):
             for i, w in zip(axes, windows):
                 n = x.shape[i]
                 before, after = (
-                    (2, 1) if w is None else geometry.same_padding(n, span, stride, mode=mode)
+                    (2, 1) if w is None else geometry.same_padding(n, span, stride, padding=mode)
                 )
                 want = np.pad(want, [(before, after) if j == i else (0, 0) for j in range(want.ndim)])
                 if w is None:
