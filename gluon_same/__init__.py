@@ -6,9 +6,10 @@
 - :mod:`gluon_same.model_zoo`: whole nets on these blocks.
 - :mod:`gluon_same.keras`: Keras models as Gluon nets.
 - :mod:`gluon_same.keras_backend`: the functions of a Keras backend.
-- :mod:`gluon_same.onnx`: ONNX files.
+- :mod:`gluon_same.onnx`: import ONNX files as nets, and export nets.
 - :func:`gluon_same.specialize`: the fewest operators for given input sizes, or for each size.
 - :func:`gluon_same.deploy`: build the fastest block of a whole net, for inference.
+- :func:`gluon_same.compare_speed`: measure each form of a net on this machine.
 - :func:`gluon_same.to_same`: turn the padding of a stock net into SAME.
 - :func:`gluon_same.summary`: a table of a net's layers, windows, sizes and parameters.
 - :func:`gluon_same.explain`: a picture of a window on one axis.
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from .deployment.deploy import deploy
     from .picture.explain import explain
     from .specializing import specialize
+    from .speed import compare_speed
     from .summaries import summary
 
 __version__ = "0.2.0"
 __all__ = [
+    "compare_speed",
     "deploy",
     "explain",
     "functional",
@@ -47,6 +50,7 @@ __all__ = [
 
 #: The module of each public function.
 _FUNCTIONS = {
+    "compare_speed": ".speed",
     "deploy": ".deployment.deploy",
     "explain": ".picture.explain",
     "specialize": ".specializing",

@@ -12,11 +12,13 @@ All this takes effect when MXNet is imported, which must be after gluon_same.
 
 import builtins
 import functools
+import importlib
 import importlib.util
 import sys
 import types
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 
 import numpy
 
@@ -122,8 +124,7 @@ def _of_keras_mxnet(name, spec):
 
 def restore_onnx_mapping():
     """Make ``onnx.mapping``, with the two tables that MXNet's exporter reads, where onnx has none."""
-    import onnx
-
+    onnx: Any = importlib.import_module("onnx")  # type checkers do not find a module that is made here
     if hasattr(onnx, "mapping") or importlib.util.find_spec("onnx.mapping"):
         return
     types_of = onnx.helper.tensor_dtype_to_np_dtype

@@ -16,7 +16,10 @@ def replacing(path: str) -> Iterator[str]:
     ------
     OSError
         If the file cannot be written; it names ``path``.
+    ValueError
+        As :func:`check_name`.
     """
+    check_name(path)
     part = f"{path}.{os.getpid()}.part"
     try:
         yield part
@@ -26,6 +29,19 @@ def replacing(path: str) -> Iterator[str]:
     finally:
         with suppress(FileNotFoundError):
             os.remove(part)
+
+
+def check_name(path: str) -> None:
+    """Raise a ValueError for a name that MXNet and ONNX Runtime cannot open.
+
+    They require UTF-8, which such a name is not if Python runs with an ASCII locale.
+    """
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{path!r} is not UTF-8: set LC_ALL=C.UTF-8 or PYTHONUTF8=1, or use ASCII letters"
+        ) from None
 
 
 def check_regular(path: str) -> None:

@@ -69,7 +69,7 @@ def effective_kernel(kernel: int, dilation: int = 1) -> int:
 
 
 def output_size(
-    in_size: int, kernel: int, stride: int = 1, dilation: int = 1, mode: Mode = "same"
+    in_size: int, kernel: int, stride: int = 1, dilation: int = 1, padding: Mode = "same"
 ) -> int:
     """Return the number of windows along an axis.
 
@@ -79,7 +79,7 @@ def output_size(
         Elements along the axis; at least 1.
     kernel, stride, dilation : int
         The window; at least 1.
-    mode : {'same', 'same_lower', 'valid'} or (int, int)
+    padding : {'same', 'same_lower', 'valid'} or (int, int)
         A padding word, or the padding ``(before, after)`` itself.
 
     Returns
@@ -96,10 +96,10 @@ def output_size(
 
     Examples
     --------
-    >>> output_size(416, 3, stride=2), output_size(13, 2), output_size(13, 2, mode='valid')
+    >>> output_size(416, 3, stride=2), output_size(13, 2), output_size(13, 2, padding='valid')
     (208, 13, 12)
     """
-    before, after = padding_of(mode, in_size, kernel, stride, dilation)
+    before, after = padding_of(padding, in_size, kernel, stride, dilation)
     slack = in_size + before + after - effective_kernel(kernel, dilation)
     if slack < 0:
         raise ValueError(
@@ -110,7 +110,7 @@ def output_size(
 
 
 def same_padding(
-    in_size: int, kernel: int, stride: int = 1, dilation: int = 1, mode: str = "same"
+    in_size: int, kernel: int, stride: int = 1, dilation: int = 1, padding: str = "same"
 ) -> Tuple[int, int]:
     """Return the padding for ``ceil(in_size / stride)`` windows, placed as TensorFlow places them.
 
@@ -118,7 +118,7 @@ def same_padding(
     ----------
     in_size, kernel, stride, dilation : int
         Elements along the axis, and the window; at least 1.
-    mode : {'same', 'same_lower'}
+    padding : {'same', 'same_lower'}
         Which end takes the odd element: the end of the axis, or its start.
 
     Returns
@@ -128,30 +128,30 @@ def same_padding(
     Raises
     ------
     TypeError, ValueError
-        If a size is not a whole number or is below 1, or if the mode is unknown.
+        If a size is not a whole number or is below 1, or if the word is unknown.
 
     Examples
     --------
-    >>> same_padding(13, 2), same_padding(13, 2, mode='same_lower'), same_padding(416, 3, stride=2)
+    >>> same_padding(13, 2), same_padding(13, 2, padding='same_lower'), same_padding(416, 3, stride=2)
     ((0, 1), (1, 0), (0, 1))
     """
-    mode = _lower(mode)
+    padding = _lower(padding)
     _check(in_size=in_size, stride=stride)
     span = effective_kernel(kernel, dilation)
-    if mode not in ("same", "same_lower"):
-        raise ValueError(f"mode={mode!r} is not a SAME padding: use 'same' or 'same_lower'")
+    if padding not in ("same", "same_lower"):
+        raise ValueError(f"padding={padding!r} is not a SAME padding: use 'same' or 'same_lower'")
     total = max((ceil_div(in_size, stride) - 1) * stride + span - in_size, 0)
-    return _split(total, mode)
+    return _split(total, padding)
 
 
 def padding_of(
-    mode: Mode, in_size: int, kernel: int, stride: int = 1, dilation: int = 1
+    padding: Mode, in_size: int, kernel: int, stride: int = 1, dilation: int = 1
 ) -> Tuple[int, int]:
     """Return the padding ``(before, after)`` for a word or a pair at one input size.
 
     Parameters
     ----------
-    mode : {'same', 'same_lower', 'valid'} or (int, int)
+    padding : {'same', 'same_lower', 'valid'} or (int, int)
     in_size, kernel, stride, dilation : int
 
     Returns
@@ -168,19 +168,19 @@ def padding_of(
     >>> padding_of('valid', 13, 2), padding_of((2, 0), 13, 3)
     ((0, 0), (2, 0))
     """
-    mode = _lower(mode)
-    if mode in ("same", "same_lower"):
-        return same_padding(in_size, kernel, stride, dilation, mode)
+    padding = _lower(padding)
+    if padding in ("same", "same_lower"):
+        return same_padding(in_size, kernel, stride, dilation, padding)
     _check(in_size=in_size, kernel=kernel, stride=stride, dilation=dilation)
-    if mode == "valid":
+    if padding == "valid":
         return 0, 0
-    if isinstance(mode, str) or not _is_pair(mode):
-        raise ValueError(f"mode={mode!r} is unknown: use one of {MODES} or a pair (before, after)")
-    return mode[0], mode[1]
+    if isinstance(padding, str) or not _is_pair(padding):
+        raise ValueError(f"padding={padding!r} is unknown: use one of {MODES} or a pair (before, after)")
+    return padding[0], padding[1]
 
 
 def constant_padding(
-    kernel: int, stride: int = 1, dilation: int = 1, mode: str = "same"
+    kernel: int, stride: int = 1, dilation: int = 1, padding: str = "same"
 ) -> Optional[Tuple[int, int]]:
     """Return the padding that is SAME at *every* input size, if there is one.
 
@@ -192,7 +192,7 @@ def constant_padding(
     ----------
     kernel, stride, dilation : int
         The window; at least 1.
-    mode : {'same', 'same_lower'}
+    padding : {'same', 'same_lower'}
 
     Returns
     -------
@@ -209,23 +209,23 @@ def constant_padding(
     >>> constant_padding(2), constant_padding(4, stride=2), constant_padding(3, stride=2)
     ((0, 1), (1, 2), None)
     """
-    mode = _lower(mode)
+    padding = _lower(padding)
     # An axis of r elements, r in 1..stride, has one window and represents its residue class. The
     # padding before it decreases as r grows, so comparing the two ends of the range suffices.
-    before, last = (same_padding(r, kernel, stride, dilation, mode)[0] for r in (1, stride))
+    before, last = (same_padding(r, kernel, stride, dilation, padding)[0] for r in (1, stride))
     if before != last:
         return None
     return before, effective_kernel(kernel, dilation) - 1 - before
 
 
-def largest_before(kernel: int, dilation: int = 1, mode: str = "same") -> int:
+def largest_before(kernel: int, dilation: int = 1, padding: str = "same") -> int:
     """Return the largest ``before`` of :func:`same_padding` over all strides and input sizes.
 
     Parameters
     ----------
     kernel, dilation : int
         The window; at least 1.
-    mode : {'same', 'same_lower'}
+    padding : {'same', 'same_lower'}
 
     Returns
     -------
@@ -233,15 +233,15 @@ def largest_before(kernel: int, dilation: int = 1, mode: str = "same") -> int:
 
     Examples
     --------
-    >>> largest_before(4), largest_before(4, mode='same_lower')
+    >>> largest_before(4), largest_before(4, padding='same_lower')
     (1, 2)
     """
-    mode = _lower(mode)
-    return _split(effective_kernel(kernel, dilation) - 1, mode)[0]
+    padding = _lower(padding)
+    return _split(effective_kernel(kernel, dilation) - 1, padding)[0]
 
 
 def transposed_padding(
-    kernel: int, stride: int = 1, dilation: int = 1, mode: str = "same"
+    kernel: int, stride: int = 1, dilation: int = 1, padding: str = "same"
 ) -> Tuple[Tuple[int, int], int]:
     """Return what a transposed convolution cuts off and adds to give ``in_size * stride`` elements.
 
@@ -253,7 +253,7 @@ def transposed_padding(
     ----------
     kernel, stride, dilation : int
         The window; at least 1.
-    mode : {'same', 'same_lower'}
+    padding : {'same', 'same_lower'}
 
     Returns
     -------
@@ -270,10 +270,10 @@ def transposed_padding(
     >>> transposed_padding(3, stride=2), transposed_padding(1, stride=2)
     (((0, 1), 0), ((0, 0), 1))
     """
-    mode = _lower(mode)
+    padding = _lower(padding)
     # A forward convolution over `stride` elements has one window, padded by what is cut off here.
-    padding = same_padding(stride, kernel, stride, dilation, mode)
-    return padding, max(stride - effective_kernel(kernel, dilation), 0)
+    cut = same_padding(stride, kernel, stride, dilation, padding)
+    return cut, max(stride - effective_kernel(kernel, dilation), 0)
 
 
 class Window(NamedTuple):
@@ -294,8 +294,8 @@ class Window(NamedTuple):
         if isinstance(self.padding, tuple):
             return self.padding
         if size is None:
-            return constant_padding(self.span, self.stride, mode=self.padding)
-        return same_padding(size, self.span, self.stride, mode=self.padding)
+            return constant_padding(self.span, self.stride, padding=self.padding)
+        return same_padding(size, self.span, self.stride, padding=self.padding)
 
     def outputs(self, size: int, padding: Optional[Tuple[int, int]] = None) -> int:
         """Return the number of outputs on an axis, padded as the window is or by ``padding``."""
@@ -337,12 +337,12 @@ def _is_pair(value: Any) -> bool:
     )
 
 
-def _lower(mode):
-    return mode.lower() if isinstance(mode, str) else mode
+def _lower(padding):
+    return padding.lower() if isinstance(padding, str) else padding
 
 
-def _split(total, mode):
-    before = total // 2 if mode == "same" else ceil_div(total, 2)
+def _split(total, padding):
+    before = total // 2 if padding == "same" else ceil_div(total, 2)
     return before, total - before
 
 

@@ -242,7 +242,8 @@ class EverySize(HybridBlock):
         self.__dict__.update(_reg_params=dict(self._params.items()))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name}, graphs={self._graphs})"
+        kept = "".join(f"\n  {block!r}" for block in self._sized.values())
+        return f"{type(self).__name__}({self.name}, graphs={self._graphs}){kept}"
 
     def _check_container_with_block(self) -> None:
         """Gluon would warn of the blocks in ``_sized``, whose parameters are those of the net."""

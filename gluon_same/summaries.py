@@ -1,12 +1,13 @@
 """Summarize the layers of a net with their windows, padding, shapes and parameters."""
 
+import sys
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from mxnet.gluon import Block
 
 from .arguments import shape_of
 from .nn.base import operator_arguments, windowed
-from .tables import aligned, by_axis
+from .tables import aligned, by_axis, html
 from .trace import Trace
 
 __all__ = ["summary"]
@@ -14,6 +15,7 @@ __all__ = ["summary"]
 Shape = Tuple[Optional[int], ...]
 
 _TITLES = ("Layer (type)", "Window", "Padding", "Input", "Output", "Param #")
+_RIGHT = (len(_TITLES) - 1,)  # columns of numbers
 
 
 class Row(NamedTuple):
@@ -61,8 +63,21 @@ class Summary:
         self.unused_params: int = self.total_params - sum(row.params for row in rows)
 
     def __str__(self) -> str:
-        lines = aligned([_TITLES, *map(_cells, self.rows)], right=[len(_TITLES) - 1])
+        above, below = self._around()
+        lines = aligned([_TITLES, *map(_cells, self.rows)], _RIGHT)
         rule = len(lines[0])
+        return "\n".join(
+            [above, "-" * rule, lines[0], "=" * rule, *lines[1:], "=" * rule, *below, "-" * rule]
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        above, below = self._around()
+        return html([_TITLES, *map(_cells, self.rows)], _RIGHT, above, "\n".join(below))
+
+    def _around(self) -> Tuple[str, List[str]]:
+        """Return the line above the table, and those below it."""
         inputs, outputs = (", ".join(map(str, s)) for s in (self.input_shapes, self.output_shapes))
         below = [
             f"Total params: {self.total_params:,}",
@@ -73,16 +88,14 @@ class Summary:
             below.append(f"Params of layers that were not called: {self.unused_params:,}")
         if self.unknown:
             below.append(f"Not counted because their shapes are unknown: {', '.join(self.unknown)}")
-        return "\n".join(
-            [f"{self.name}: {inputs} -> {outputs}", "-" * rule, lines[0], "=" * rule, *lines[1:]]
-            + ["=" * rule, *below, "-" * rule]
-        )
-
-    __repr__ = __str__
+        return f"{self.name}: {inputs} -> {outputs}", below
 
 
 def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
-    """Return a table of a net's layers as Keras prints it, with the windows and their padding.
+    """Show a table of a net's layers as Keras does, with the windows and their padding.
+
+    A script prints the table. In an interactive session and a notebook, which show the result of a line,
+    nothing is printed.
 
     The net is traced with symbols, so nothing is computed and the net does not change. It may be
     hybridized or specialized, and its parameters may have no shapes yet. Gluon's
@@ -133,6 +146,14 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
     >>> summary(net, (1, 3, 32, 32)).rows[0].output_shapes
     ((1, 16, 16, 16),)
     """
+    found = summarize(net, *input_shapes)
+    if not hasattr(sys, "ps1"):  # Python, IPython and Jupyter set the prompt of a session
+        print(found)
+    return found
+
+
+def summarize(net: Block, *input_shapes: Sequence[int]) -> Summary:
+    """Return what :func:`summary` shows."""
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
     if not input_shapes:

@@ -56,7 +56,7 @@ def test_transposed_padding_gives_in_times_stride(n, k, s, d, mode):
 def test_output_size_counts_windows_that_fit():
     for n, k, s, pads in itertools.product(range(4, 9), range(1, 5), range(1, 4), [(0, 0), (2, 1)]):
         starts = [i for i in range(0, n + sum(pads), s) if i + k <= n + sum(pads)]
-        assert g.output_size(n, k, s, mode=pads) == len(starts)
+        assert g.output_size(n, k, s, padding=pads) == len(starts)
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_known_values(size, kernel, stride, padding, out):
         (lambda: g.same_padding(5, 3, dilation=0), ValueError, "dilation=0"),
         (lambda: g.same_padding(5.0, 3), TypeError, "in_size=5.0"),
         (lambda: g.same_padding(True, 3), TypeError, "in_size=True"),
-        (lambda: g.same_padding(5, 3, mode="valid"), ValueError, "'same_lower'"),
-        (lambda: g.output_size(5, 3, mode="full"), ValueError, "mode='full'"),
-        (lambda: g.output_size(5, 3, mode=(1, -1)), ValueError, "mode="),
-        (lambda: g.output_size(2, 3, mode="valid"), ValueError, "kernel=3"),
+        (lambda: g.same_padding(5, 3, padding="valid"), ValueError, "'same_lower'"),
+        (lambda: g.output_size(5, 3, padding="full"), ValueError, "padding='full'"),
+        (lambda: g.output_size(5, 3, padding=(1, -1)), ValueError, "padding="),
+        (lambda: g.output_size(2, 3, padding="valid"), ValueError, "kernel=3"),
     ],
 )
 def test_errors_name_the_argument_and_its_value(call, error, words):

@@ -133,7 +133,7 @@ CASES = [
         "input shape=10{30} is out of range",
     ),
     # Arithmetic.
-    (lambda: geometry.same_padding(5, 3, mode="full"), ValueError, "mode='full'"),
+    (lambda: geometry.same_padding(5, 3, padding="full"), ValueError, "padding='full'"),
 ]
 
 
@@ -148,7 +148,7 @@ def test_errors_name_the_value(number):
 @pytest.mark.parametrize("mode", ["SAME", "Same", "SAME_LOWER", "Valid"])
 def test_geometry_ignores_letter_case_as_layers_do(mode):
     assert geometry.padding_of(mode, 13, 2) == geometry.padding_of(mode.lower(), 13, 2)
-    assert geometry.output_size(13, 2, mode=mode) == geometry.output_size(13, 2, mode=mode.lower())
+    assert geometry.output_size(13, 2, padding=mode) == geometry.output_size(13, 2, padding=mode.lower())
 
 
 def test_arrays_are_accepted_as_shapes():

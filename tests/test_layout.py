@@ -33,6 +33,7 @@ ORDER = [
     ("deployment",),
     ("importing",),
     ("onnx",),
+    ("speed",),
     ("keras_backend",),
     ("keras",),
     ("cli",),
@@ -165,7 +166,9 @@ def signatures():
 
 def test_functions_outside_the_public_api_have_at_most_seven_parameters():
     public, long = signatures(), []
-    for _, path in modules():
+    for name, path in modules():
+        if name.startswith("onnx.converters"):  # their signatures are those of ONNX's operators
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and (str(path), node.lineno) not in public:
                 names = [a.arg for a in (*node.args.args, *node.args.kwonlyargs) if a.arg != "self"]

@@ -196,7 +196,7 @@ def test_transposed_convolution(geometry_, mode, groups):
     net.initialize(mx.init.Normal(1.0))
     x = mx.nd.random.normal(shape=(2, 2, *size))
     weight = net.weight.data().asnumpy()
-    same = [geometry.transposed_padding(*w, mode=mode) for w in zip(kernel, stride, dilation)]
+    same = [geometry.transposed_padding(*w, padding=mode) for w in zip(kernel, stride, dilation)]
     cuts, extras = zip(*same)
     share = 2 // groups
     want = np.concatenate(

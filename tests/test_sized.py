@@ -391,6 +391,9 @@ def test_saving_the_graph_in_gluons_format_is_refused(net, tmp_path):
 def test_words_for_a_block(net):
     assert repr(specialize(net, SHAPE)) == f"specialize({net.name}, (any, 3, 32, 33)) of float32"
     assert repr(specialize(net, graphs=3)) == f"EverySize({net.name}, graphs=3)"
+    every = specialize(net, graphs=3)
+    every(mx.nd.ones(SHAPE))
+    assert repr(every).splitlines()[1:] == [f"  {specialize(net, SHAPE)!r}"]
     assert repr(specialize(nn.Flatten(), (1, 3))).endswith("(any, 3))")
 
 

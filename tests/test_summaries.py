@@ -1,5 +1,7 @@
 """Summaries have the right numbers and leave the net unchanged."""
 
+import sys
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -342,3 +344,18 @@ def test_code_that_requires_arrays_is_reported():
 def test_bad_arguments_are_named(arguments, error, words):
     with pytest.raises(error, match=words.replace("(", r"\(").replace(")", r"\)")):
         summary(*arguments)
+
+
+def test_a_script_prints_the_table_and_a_session_does_not(monkeypatch, capsys):
+    found = summary(small_net(), (2, 3, 9, 7))
+    assert capsys.readouterr().out == ""
+    monkeypatch.delattr(sys, "ps1")
+    again = summary(small_net(), (2, 3, 9, 7))
+    assert capsys.readouterr().out == f"{found}\n"
+    assert again.rows == found.rows
+
+
+def test_a_notebook_shows_a_table_of_html():
+    page = summary(small_net(), (2, 3, 9, 7))._repr_html_()
+    assert page.count("<tr>") == 4 and ">conv0 (Conv2D)</td>" in page
+    assert "net: (2, 3, 9, 7) -&gt; " in page and "Total params: 56" in page

@@ -12,9 +12,10 @@ import timeit
 import mxnet as mx
 from mxnet.gluon import nn as stock
 
-from .. import __version__, nn, summary
+from .. import __version__, nn
 from ..geometry import ceil_div
 from ..model_zoo import darknet, tiny_darknet
+from ..summaries import summarize
 from ..tables import by_axis
 from .images import muted, read_image  # noqa: F401  the notebooks mute MXNet, too
 
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     for each in nets:
         each.initialize(mx.init.Xavier())
         each.hybridize()
-    _say(summary(nets[0], pictures[0].shape))
+    _say(summarize(nets[0], pictures[0].shape))
     passed = True
     _say(f"\n{'hybridized, at':<16}{'SAME':<10}{'gluon_same':<14}{'stock Gluon'}")
     for x in pictures:

@@ -9,7 +9,7 @@ class Layer(NamedTuple):
     """A layer over axes of known sizes. Averages never count padding."""
 
     op: str  # 'conv', 'pool' or 'transpose'
-    mode: Any  # a padding word, or a pair (before, after) for each axis
+    padding: Any  # a padding word, or a pair (before, after) for each axis
     average: bool  # for a pooling
     axes: Sequence[Picture]
 
@@ -33,8 +33,8 @@ def lines(layer: Layer) -> Dict[str, str]:
     stock Gluon: pad x by [(0, 1), (0, 1)] of -inf first, then padding=0
     """
     found = (_transposed if layer.op == "transpose" else _padded)(layer)
-    counts = layer.average and not isinstance(layer.mode, str)
-    ours = f"padding={layer.mode!r}{', count_include_pad=False' if counts else ''}"
+    counts = layer.average and not isinstance(layer.padding, str)
+    ours = f"padding={layer.padding!r}{', count_include_pad=False' if counts else ''}"
     strided, dilated = (max(getattr(a, n) for a in layer.axes) > 1 for n in ("stride", "dilation"))
     short = layer.average and len(layer.axes) == 3 and any(a.in_size < a.kernel for a in layer.axes)
     limits = {
@@ -64,7 +64,7 @@ def _padded(layer):
         first = f"pad x by {pads}{' of -inf' * pool} first, then {none}"
         return own or ("none: it would count explicit padding" if layer.average else first)
 
-    keras = "causal" if layer.mode == "causal" else word
+    keras = "causal" if layer.padding == "causal" else word
     return {
         "Keras": line(keras and f"padding={keras!r}", "padding='valid'"),
         "TensorFlow": line(word and f"padding={word.upper()!r}", "padding='VALID'"),
@@ -102,7 +102,7 @@ def _transposed(layer):
 
 def _is_same(layer):
     """Return whether TensorFlow's 'SAME' gives these windows."""
-    return layer.mode != "valid" and all(
+    return layer.padding != "valid" and all(
         vars(a) == vars(explain(a.in_size, a.kernel, a.stride, a.dilation, transposed=a.transposed))
         for a in layer.axes
     )

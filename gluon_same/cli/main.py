@@ -18,7 +18,7 @@ PROGRAM = "python -m gluon_same"
 #: What each command does. Its module here has ``add_arguments(parser)`` and ``run(args) -> int``,
 #: which raises an ImportError, OSError or ValueError for what it cannot do.
 COMMANDS = {
-    "convert": "convert a Keras model (.keras, .h5) to MXNet's format and ONNX",
+    "convert": "convert a Keras or ONNX model to MXNet's format and ONNX",
     "demo": "run a photograph through a net with padding='same', and check and time it",
     "pad": "show which padding a layer needs, and what to write in each framework",
 }
@@ -64,6 +64,7 @@ def main(arguments: Optional[Sequence[str]] = None, program: str = PROGRAM) -> i
             if sys.stdout is not None:
                 sys.stdout.flush()
     except KeyboardInterrupt:
+        print(f"{f'{program} {command}'.strip()}: interrupted", file=sys.stderr)
         return 130
     except (ImportError, OSError, ValueError) as error:
         closed = isinstance(error, BrokenPipeError)

@@ -19,6 +19,9 @@ from .frameworks import Layer, lines
 #: Larger numbers would not change the picture, and take long to count.
 MOST_SIZE, MOST = 99999, 1000
 
+#: What --padding accepts, beside numbers. Letter case is ignored.
+WORDS = (*MODES, "causal")
+
 #: What an option with numbers for each axis may contain: its pattern for one axis, and its name.
 SIZE = "[0-9]{1,12}", "a size: give one to three whole numbers, such as 13 or 100x20"
 PADDING = f"{SIZE[0]}(,{SIZE[0]})?", "a padding: give before,after for each axis, such as 1,0x2,2"
@@ -43,6 +46,16 @@ def reader(form: Tuple[str, str], least: int, most: int) -> Callable:
     return read
 
 
+def _padding(text: str) -> Any:
+    """Return a padding: a word in lower case, or a tuple of numbers for each axis."""
+    word = text.lower()
+    if word in WORDS:
+        return word
+    if not text[:1].isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(WORDS)}, and has no numbers")
+    return reader(PADDING, 0, MOST * MOST)(text)
+
+
 def written(axes: Tuple[Tuple[int, ...], ...]) -> str:
     """Return a value as on the command line: 13x13, or 1,0x2,2."""
     return "x".join(",".join(map(str, numbers)) for numbers in axes)
@@ -51,20 +64,20 @@ def written(axes: Tuple[Tuple[int, ...], ...]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options on its parser."""
     window: Dict[str, Any] = dict(type=reader(SIZE, 1, MOST), metavar="KxK")
-    size, pads = reader(SIZE, 1, MOST_SIZE), reader(PADDING, 0, MOST * MOST)
+    size = reader(SIZE, 1, MOST_SIZE)
     add = parser.add_argument
     add("--size", type=size, metavar="HxW", required=True, help="input size: 100x20; 100 for 1-D")
     add("--kernel", required=True, help="kernel size: 4x1, or 3", **window)
     add("--stride", default=((1,),), help="stride (default: 1)", **window)
     add("--dilation", default=((1,),), help="dilation (default: 1)", **window)
-    padding = parser.add_mutually_exclusive_group()
-    words = "the padding (default: same); causal is for 1-D"
-    padding.add_argument("--mode", choices=(*MODES, "causal"), default="same", help=words)
+    padding: Dict[str, Any] = dict(type=_padding, metavar="PADDING")
     words = (
-        "explicit padding instead of --mode: before,after for each axis, such as 1,0x2,2; one number is "
-        "for both ends, and one pair for all axes (with --op transpose: what to cut off)"
+        "same (default), same_lower, valid, or causal for 1-D; or numbers: before,after for each axis, "
+        "such as 1,0x2,2; one number is for both ends, and one pair for all axes (with --op transpose: "
+        "what to cut off)"
     )
-    padding.add_argument("--pad", type=pads, metavar="B,AxB,A", help=words)
+    add("--padding", default="same", help=words, **padding)
+    add("--mode", "--pad", dest="padding", default=argparse.SUPPRESS, help=argparse.SUPPRESS, **padding)
     add("--op", choices=OPS, default="conv", help="the layer (default: conv)")
     add("--average", action="store_true", help="with --op pool: average pooling instead of max")
     add("--svg", metavar="FILE", help="also write the picture to an SVG file")
@@ -93,8 +106,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _layer(args) -> Layer:
     """Return the layer that the options describe."""
-    given = {name: getattr(args, name) for name in ("size", "kernel", "stride", "dilation", "pad")}
-    given = {name: axes for name, axes in given.items() if axes is not None}
+    given = {name: getattr(args, name) for name in ("size", "kernel", "stride", "dilation", "padding")}
+    given = {name: axes for name, axes in given.items() if not isinstance(axes, str)}
     longest = max(given, key=lambda name: len(given[name]))
     ndim = len(given[longest])
     for name, axes in given.items():
@@ -105,28 +118,30 @@ def _layer(args) -> Layer:
             )
     wide = {name: axes * (ndim // len(axes)) for name, axes in given.items()}
     window = [[n for (n,) in wide[name]] for name in ("size", "kernel", "stride", "dilation")]
-    op, mode, dilated = args.op, args.mode, max(window[3]) > 1
-    modes: Any = [mode] * ndim
-    if args.pad is not None:
-        mode = modes = tuple((pair[0], pair[-1]) for pair in wide["pad"])
-    elif mode == "causal":
-        modes = [(dilation * (kernel - 1), 0) for _, kernel, _, dilation in zip(*window)]
+    op, padding, dilated = args.op, args.padding, max(window[3]) > 1
+    paddings: Any = [padding] * ndim
+    if "padding" in wide:
+        padding = paddings = tuple((pair[0], pair[-1]) for pair in wide["padding"])
+    elif padding == "causal":
+        paddings = [(dilation * (kernel - 1), 0) for _, kernel, _, dilation in zip(*window)]
     if dilated and (op == "pool" or op == "transpose" and ndim == 3):
         where = "pool" if op == "pool" else "transpose over 3 axes"
         raise ValueError(
             f"--dilation {written(wide['dilation'])} is not for --op {where}: MXNet has no such operator"
         )
-    if mode == "causal" and (ndim > 1 or op != "conv"):
-        raise ValueError("--mode causal is for --op conv over one axis: give one size, as in --size 100")
+    if padding == "causal" and (ndim > 1 or op != "conv"):
+        raise ValueError(
+            "--padding causal is for --op conv over one axis: give one size, as in --size 100"
+        )
     if args.average and op != "pool":
         raise ValueError(f"--average is not for --op {op}: it chooses the kind of pooling")
-    axes = [explain(*axis, transposed=op == "transpose") for axis in zip(*window, modes)]
+    axes = [explain(*axis, transposed=op == "transpose") for axis in zip(*window, paddings)]
     if op == "pool" and any(max(a.before, a.after) >= a.kernel for a in axes):
         raise ValueError(
             f"a padding of {[(a.before, a.after) for a in axes]} contains whole windows of "
             f"{written(wide['kernel'])}: give less than the kernel"
         )
-    return Layer(op, mode, args.average, axes)
+    return Layer(op, padding, args.average, axes)
 
 
 def _facts(layer) -> Dict[str, Any]:
@@ -147,8 +162,8 @@ def _report(layer, size) -> Iterator[str]:
     if len(layer.axes) == 1:
         hint = f"One axis (1-D). For two, such as an image's, give both: --size {n}x{n}"
     yield "\n".join([*textwrap.wrap(_headline(layer), WIDTH), hint]).rstrip()
-    every = layer.mode in ("same", "same_lower")
-    serves = f" (padding={layer.mode!r} works at every size)" if every else ""
+    every = layer.padding in ("same", "same_lower")
+    serves = f" (padding={layer.padding!r} works at every size)" if every else ""
     wrapped = textwrap.TextWrapper(WIDTH, subsequent_indent=" " * 18, break_long_words=False)
     answers = [wrapped.fill(f"  {name:<14}{line}") for name, line in lines(layer).items()]
     yield "\n".join([f"What to write at {sizes}{serves}", *answers])
@@ -162,7 +177,7 @@ def _headline(layer):
     dilation = f", dilation {_sizes(layer, 'dilation')}" if dilated else ""
     return (
         f"{name} {_sizes(layer, 'kernel')}, stride {_sizes(layer, 'stride')}{dilation}, "
-        f"padding={layer.mode!r}: {_sizes(layer, 'in_size')} -> {_sizes(layer, 'out_size')}"
+        f"padding={layer.padding!r}: {_sizes(layer, 'in_size')} -> {_sizes(layer, 'out_size')}"
     )
 
 

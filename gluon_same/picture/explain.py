@@ -61,7 +61,7 @@ def explain(
     kernel: int,
     stride: int = 1,
     dilation: int = 1,
-    mode: geometry.Mode = "same",
+    padding: geometry.Mode = "same",
     *,
     transposed: bool = False,
 ) -> Picture:
@@ -71,8 +71,8 @@ def explain(
     ----------
     in_size, kernel, stride, dilation : int
         Elements along the axis, and the window; at least 1.
-    mode : {'same', 'same_lower', 'valid'} or (int, int)
-        The padding: a word, or ``(before, after)``. For a transposed convolution, a word, or the
+    padding : {'same', 'same_lower', 'valid'} or (int, int)
+        A word, or ``(before, after)``. For a transposed convolution, a word, or the
         elements that are cut off.
     transposed : bool
         Whether to draw the windows of a transposed convolution, over its output.
@@ -99,16 +99,16 @@ def explain(
     o element   . padding
     #=# window
     """
-    mode = mode.lower() if isinstance(mode, str) else mode
+    padding = padding.lower() if isinstance(padding, str) else padding
     extra = 0 if transposed else None
-    if transposed and mode in ("same", "same_lower"):
+    if transposed and padding in ("same", "same_lower"):
         geometry.output_size(in_size, 1)  # checks it
-        padding, extra = geometry.transposed_padding(kernel, stride, dilation, mode)
+        pair, extra = geometry.transposed_padding(kernel, stride, dilation, padding)
     else:
-        padding = geometry.padding_of(mode, in_size, kernel, stride, dilation)
-    picture = Picture(in_size, kernel, stride, dilation, padding, extra)
+        pair = geometry.padding_of(padding, in_size, kernel, stride, dilation)
+    picture = Picture(in_size, kernel, stride, dilation, pair, extra)
     if picture.size < 1:
         raise ValueError(
-            f"mode={mode!r} cuts off the whole output of a transposed convolution: use less"
+            f"padding={padding!r} cuts off the whole output of a transposed convolution: use less"
         )
     return picture

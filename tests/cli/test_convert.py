@@ -65,7 +65,11 @@ def test_progress_is_shown_if_converting_takes_long(path, tmp_path, capsys, monk
     text, weights = path
     assert main(["convert", text, str(tmp_path / "out"), "--weights", weights, "--no-onnx"]) == 0
     err = capsys.readouterr().err
-    assert "reading the model" in err and "writing its graph" in err and err.endswith("\r")
+    assert [line.partition(" (")[0] for line in err.splitlines()][:2] == [
+        "reading the model",
+        "listing its layers",
+    ]
+    assert "\r" not in err
 
 
 def test_what_cannot_be_read_is_said_in_a_line(tmp_path, capsys):
@@ -178,4 +182,60 @@ def test_options_of_the_deployed_graph_that_do_not_fit_are_refused(
     text, weights = path
     command = ["convert", text, str(tmp_path / "out"), "--weights", weights, "--no-onnx"]
     assert main([*command, *options]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_a_file_of_weights_is_answered_in_words_of_the_shell(path, tmp_path, capsys):
+    assert main(["convert", path[1], str(tmp_path / "my out")]) == 1
+    err = capsys.readouterr().err
+    assert f"convert model.json '{tmp_path}/my out' --weights {path[1]}" in err
+    assert err.count("\n") == 1 and "gluon_same.keras" not in err and "config.json, " not in err
+
+
+def onnx_model(folder, text, **weights):
+    import onnx
+    import onnx.parser
+
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+    for name, array in weights.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    onnx.save(model, str(folder / "model.onnx"))
+    return str(folder / "model.onnx")
+
+
+def test_an_onnx_model(tmp_path, capsys):
+    text = "net (float[N, 2, H, W] x, float[N, T] m) => (float[N, 3, h, w] y, float[N, T] z)"
+    text += "{ y = Conv<strides: ints = [2, 2]>(x, w) z = Relu(m) }"
+    path = onnx_model(tmp_path, text, w=np.ones((3, 2, 3, 3), "f"))
+    folder, sizes = tmp_path / "out", ["--size", "x=9x7", "--size", "m=1x5"]
+    assert main(["convert", path, str(folder), *sizes, "--deploy", "--no-tune"]) == 0
+    out = capsys.readouterr().out
+    assert "y (Conv2D)" in out and "3x4x3" in out and f"{folder}/net.onnx" in out
+    files = [str(folder / name) for name in ("net-symbol.json", "net-0000.params")]
+    net = mx.gluon.SymbolBlock.imports(files[0], ["data0", "data1"], files[1])
+    y, z = net(mx.nd.ones((2, 2, 11, 6)), -mx.nd.ones((2, 8)))
+    np.testing.assert_array_equal(y.asnumpy(), np.full((2, 3, 5, 2), 18))
+    np.testing.assert_array_equal(z.asnumpy(), np.zeros((2, 8)))
+
+
+def test_an_onnx_model_that_serves_one_size(tmp_path, capsys):
+    text = "net (float[N, 3, H, W] x) => (float[N, 3, h, w] y) { y = Add(x, table) }"
+    path = onnx_model(tmp_path, text, table=np.ones((1, 3, 37, 41), "f"))
+    assert main(["convert", path, str(tmp_path / "out")]) == 1
+    assert "fix them with --size" in capsys.readouterr().err
+    assert main(["convert", path, str(tmp_path / "out"), "--size", "37x41", "--no-onnx"]) == 0
+    assert "The graphs serve these sizes only: {'x': (None, 3, 37, 41)}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--size", "z=3"], "--size z=: the inputs are x"),
+        (["--layout", "NHWC"], "--layout are for Keras models"),
+        (["--size", "3x3x3"], "does not fit an input with 1 open axes"),
+    ],
+)
+def test_options_that_do_not_fit_an_onnx_model(tmp_path, capsys, options, words):
+    path = onnx_model(tmp_path, "net (float[N, T] x) => (float[N, T] y) { y = Relu(x) }")
+    assert main(["convert", path, str(tmp_path / "out"), *options]) == 1
     assert words in capsys.readouterr().err

@@ -185,5 +185,6 @@ def test_an_early_end_is_quiet(how, code):
     if how == "Ctrl-C":
         process.send_signal(signal.SIGINT)
     process.stdout.close()
-    assert process.stderr.read() == ""
+    words = "python -m gluon_same demo: interrupted\n" if how == "Ctrl-C" else ""
+    assert process.stderr.read() == words
     assert process.wait(timeout=60) == code

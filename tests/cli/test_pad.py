@@ -96,7 +96,7 @@ def test_the_answer_says_that_one_size_is_used_on_all_axes(capsys):
     assert "--size 13 is used on all 2 axes." in out
     assert "13x13 -> 13x13" in out and "One axis" not in out
     assert "--size 9 is used on all 3 axes." in answer(
-        ["--size", "9", "--kernel", "3", "--pad", "1,0x0x2"], capsys
+        ["--size", "9", "--kernel", "3", "--padding", "1,0x0x2"], capsys
     )
     assert "is used on" not in answer(["--size", "13x13", "--kernel", "3x3"], capsys)
 
@@ -114,7 +114,7 @@ def test_axes_that_differ_are_drawn_each(capsys):
     assert entry(out, "PyTorch") == "padding='same'"
     out = answer(["--size", "100x20", "--kernel", "4x1", "--stride", "2"], capsys)
     assert entry(out, "PyTorch") == "padding=(1, 0)"
-    out = answer(["--size", "100x20", "--kernel", "4x1", "--mode", "same_lower"], capsys)
+    out = answer(["--size", "100x20", "--kernel", "4x1", "--padding", "same_lower"], capsys)
     assert "pad x by [(2, 1), (0, 0)] first" in entry(out, "PyTorch")
 
 
@@ -123,7 +123,7 @@ def test_axes_that_differ_are_drawn_each(capsys):
     [
         ("--size 9 --kernel 3", "stock Gluon", "padding=1"),
         ("--size 9 --kernel 2", "stock Gluon", "pad x by [(0, 1)] first, then padding=0"),
-        ("--size 9x9 --kernel 4 --mode valid", "TensorFlow", "padding='VALID'"),
+        ("--size 9x9 --kernel 4 --padding valid", "TensorFlow", "padding='VALID'"),
         (
             "--size 112x112 --kernel 3 --stride 2 --op pool",
             "stock Gluon",
@@ -131,44 +131,48 @@ def test_axes_that_differ_are_drawn_each(capsys):
         ),
         ("--size 2x9x9 --kernel 3 --op pool --average", "PyTorch", "none: its average pooling"),
         (
-            "--size 10 --kernel 4 --mode same_lower",
+            "--size 10 --kernel 4 --padding same_lower",
             "TensorFlow",
             "pad x by [(2, 1)] first, then padding='VALID'",
         ),
-        ("--size 9 --kernel 3 --mode same_lower", "TensorFlow", "padding='SAME'"),
+        ("--size 9 --kernel 3 --padding same_lower", "TensorFlow", "padding='SAME'"),
         ("--size 9x9 --kernel 3 --dilation 2", "ONNX", "pads=[2, 2, 2, 2]"),
         ("--size 9x9 --kernel 3 --dilation 2 --stride 2", "Keras", "none: its layers do not support"),
-        ("--size 9 --kernel 3 --mode causal", "gluon_same", "padding='causal'"),
-        ("--size 9 --kernel 3 --mode causal", "Keras", "padding='causal'"),
-        ("--size 9 --kernel 3 --mode causal", "PyTorch", "pad x by [(2, 0)] first, then padding=0"),
-        ("--size 9x9 --kernel 3 --pad 1,0x0,2", "gluon_same", "padding=((1, 0), (0, 2))"),
+        ("--size 9 --kernel 3 --padding causal", "gluon_same", "padding='causal'"),
+        ("--size 9 --kernel 3 --padding causal", "Keras", "padding='causal'"),
+        ("--size 9 --kernel 3 --padding causal", "PyTorch", "pad x by [(2, 0)] first, then padding=0"),
+        ("--size 9x9 --kernel 3 --padding 1,0x0,2", "gluon_same", "padding=((1, 0), (0, 2))"),
         (
-            "--size 9x9 --kernel 3 --pad 1,0x0,2",
+            "--size 9x9 --kernel 3 --padding 1,0x0,2",
             "PyTorch",
             "pad x by [(1, 0), (0, 2)] first, then padding=0",
         ),
         (
-            "--size 9x9 --kernel 3 --pad 1,0x0,2",
+            "--size 9x9 --kernel 3 --padding 1,0x0,2",
             "Keras",
             "pad x by [(1, 0), (0, 2)] first, then padding='valid'",
         ),
-        ("--size 9 --kernel 3 --pad 2,1", "Keras", "pad x by [(2, 1)] first"),
+        ("--size 9 --kernel 3 --padding 2,1", "Keras", "pad x by [(2, 1)] first"),
         (
-            "--size 9x9 --kernel 3 --op pool --pad 1,0x0,2",
+            "--size 9x9 --kernel 3 --op pool --padding 1,0x0,2",
             "Keras",
             "pad x by [(1, 0), (0, 2)] of -inf first",
         ),
-        ("--size 9x9 --kernel 3 --pad 1", "PyTorch", "padding=1"),
-        ("--size 9x9 --kernel 3 --pad 1x2", "stock Gluon", "padding=(1, 2)"),
-        ("--size 9x9 --kernel 3 --pad 1", "TensorFlow", "padding='SAME'"),
-        ("--size 7x7 --kernel 4 --stride 2 --op transpose --mode same_lower", "Keras", "padding='same'"),
+        ("--size 9x9 --kernel 3 --padding 1", "PyTorch", "padding=1"),
+        ("--size 9x9 --kernel 3 --padding 1x2", "stock Gluon", "padding=(1, 2)"),
+        ("--size 9x9 --kernel 3 --padding 1", "TensorFlow", "padding='SAME'"),
         (
-            "--size 7 --kernel 3 --stride 2 --op transpose --mode same_lower",
+            "--size 7x7 --kernel 4 --stride 2 --op transpose --padding same_lower",
+            "Keras",
+            "padding='same'",
+        ),
+        (
+            "--size 7 --kernel 3 --stride 2 --op transpose --padding same_lower",
             "Keras",
             "padding='valid', then cut [(1, 0)] off y",
         ),
         (
-            "--size 7 --kernel 3 --stride 2 --op transpose --mode same_lower",
+            "--size 7 --kernel 3 --stride 2 --op transpose --padding same_lower",
             "TensorFlow",
             "padding='VALID', output_shape=(batch, 15, filters), then cut [(1, 0)] off y",
         ),
@@ -192,13 +196,13 @@ def test_the_line_fits_the_framework(arguments, framework, words, capsys):
     "arguments",
     [
         "--size 99999 --kernel 1000 --stride 1000 --dilation 1000",
-        "--size 99999x99999x99999 --kernel 1000x999x1000 --op pool --mode same_lower",
+        "--size 99999x99999x99999 --kernel 1000x999x1000 --op pool --padding same_lower",
         "--size 224x224 --kernel 7 --stride 2",
-        "--size 9x8x7 --kernel 3x2x1 --stride 2 --op pool --average --mode same_lower",
-        "--size 99999x3 --kernel 5 --stride 3 --op transpose --mode valid",
+        "--size 9x8x7 --kernel 3x2x1 --stride 2 --op pool --average --padding same_lower",
+        "--size 99999x3 --kernel 5 --stride 3 --op transpose --padding valid",
         "--size 64x64 --kernel 3 --dilation 12 --stride 2",
         "--size 99999x99999x99999 --kernel 999x998x997 --stride 2x3x4 --op pool --average",
-        "--size 999x99x9 --kernel 9x8x7 --pad 1,2x3,4x5,6 --op transpose",
+        "--size 999x99x9 --kernel 9x8x7 --padding 1,2x3,4x5,6 --op transpose",
     ],
 )
 def test_it_fits_a_terminal_of_80_columns_and_is_ascii(arguments, capsys):
@@ -209,8 +213,8 @@ def test_it_fits_a_terminal_of_80_columns_and_is_ascii(arguments, capsys):
 
 def test_json_holds_the_same_facts(capsys):
     found = facts(POOL, capsys)
-    assert set(found) == {"op", "mode", "average", "axes", "frameworks"}
-    assert (found["op"], found["mode"], found["average"]) == ("pool", "same", False)
+    assert set(found) == {"op", "padding", "average", "axes", "frameworks"}
+    assert (found["op"], found["padding"], found["average"]) == ("pool", "same", False)
     assert found["axes"] == 2 * [
         {
             "in_size": 13,
@@ -248,12 +252,11 @@ def test_what_a_transposed_convolution_adds_is_said(capsys):
         ("--size \u0663 --kernel 3", "is not a size"),
         ("--size 1x2x3x4 --kernel 3", "'1x2x3x4' is not a size"),
         ("--size 100000 --kernel 3", "'100000' is out of range: give 1 to 99999"),
-        ("--size 9 --kernel 3 --mode full", "'full'"),
+        ("--size 9 --kernel 3 --padding full", "'full'"),
         ("--size 9 --kernel 3 --op dense", "'dense'"),
-        ("--size 9 --kernel 3 --pad 1,2,3", "'1,2,3' is not a padding"),
-        ("--size 9 --kernel 3 --pad -1", "'-1' is not a padding"),
-        ("--size 9 --kernel 3 --pad 10000000", "'10000000' is out of range"),
-        ("--size 9 --kernel 3 --pad 1 --mode valid", "not allowed with argument"),
+        ("--size 9 --kernel 3 --padding 1,2,3", "'1,2,3' is not a padding"),
+        ("--size 9 --kernel 3 --padding -1", "'-1' is none of same, same_lower, valid, causal"),
+        ("--size 9 --kernel 3 --padding 10000000", "'10000000' is out of range"),
         ("--size 9", "--kernel"),
         ("--kernel 3", "--size"),
     ],
@@ -269,14 +272,17 @@ def test_bad_usage_takes_one_line(arguments, words, capfd):
     "arguments, words",
     [
         ("--size 100x20 --kernel 4x4x4", "--size 100x20 has 2 axes and --kernel 4x4x4 has 3"),
-        ("--size 3x9 --kernel 4 --mode valid", "kernel=4 with dilation=1 spans more than the 3"),
+        ("--size 3x9 --kernel 4 --padding valid", "kernel=4 with dilation=1 spans more than the 3"),
         ("--size 9 --kernel 3 --op pool --dilation 2", "--dilation 2 is not for --op pool"),
         ("--size 9x9x9 --kernel 3 --op transpose --dilation 2", "--dilation 2x2x2 is not for"),
         ("--size 9 --kernel 3 --average", "--average is not for --op conv"),
-        ("--size 9x9 --kernel 3 --mode causal", "--mode causal is for --op conv over one axis"),
-        ("--size 9x9x9 --kernel 3 --pad 1,0x0,2", "--pad 1,0x0,2 has 2 axes and --size 9x9x9 has 3"),
-        ("--size 9 --kernel 3 --op pool --pad 3", "contains whole windows"),
-        ("--size 3 --kernel 3 --op transpose --pad 9", "cuts off the whole output"),
+        ("--size 9x9 --kernel 3 --padding causal", "--padding causal is for --op conv over one axis"),
+        (
+            "--size 9x9x9 --kernel 3 --padding 1,0x0,2",
+            "--padding 1,0x0,2 has 2 axes and --size 9x9x9 has 3",
+        ),
+        ("--size 9 --kernel 3 --op pool --padding 3", "contains whole windows"),
+        ("--size 3 --kernel 3 --op transpose --padding 9", "cuts off the whole output"),
     ],
 )
 def test_options_that_do_not_fit_each_other_take_one_line(arguments, words, capfd):
@@ -332,10 +338,24 @@ def test_a_closed_pipe_ends_it_quietly():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")
-def test_ctrl_c_ends_it_quietly(monkeypatch, capsys):
+def test_ctrl_c_leaves_one_line(monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("gluon_same.cli.pad.lines", interrupted)
     assert main(["pad", *POOL]) == 128 + signal.SIGINT
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr() == ("", "python -m gluon_same pad: interrupted\n")
+
+
+@pytest.mark.parametrize("option", ["--padding SAME", "--mode same", "--mode SAME", "--pad 1", ""])
+def test_the_padding_has_one_option_with_older_names(option, capsys):
+    out = answer(["--size", "9", "--kernel", "3", *option.split()], capsys)
+    padding = "((1, 1),)" if "1" in option else "'same'"
+    assert f"padding={padding}: 9 -> 9" in out
+
+
+def test_the_help_shows_one_word_for_the_padding(capsys):
+    with pytest.raises(SystemExit):
+        main(["pad", "--help"])
+    out = capsys.readouterr().out
+    assert "--padding" in out and "--mode" not in out and "--pad " not in out

@@ -94,8 +94,8 @@ def test_windows_of_a_transposed_convolution_cover_what_is_cut_off(n, window):
         (lambda: explain(0, 3), ValueError, "in_size=0"),
         (lambda: explain(0, 3, transposed=True), ValueError, "in_size=0"),
         (lambda: explain(5, 3.0), TypeError, "kernel=3.0"),
-        (lambda: explain(5, 3, mode="full"), ValueError, "mode='full'"),
-        (lambda: explain(2, 3, mode="valid"), ValueError, "spans more"),
+        (lambda: explain(5, 3, padding="full"), ValueError, "padding='full'"),
+        (lambda: explain(2, 3, padding="valid"), ValueError, "spans more"),
     ],
 )
 def test_errors_are_those_of_geometry(call, error, words):
@@ -135,10 +135,10 @@ def test_nothing_is_drawn_outside_a_figure(n, window, mode):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (dict(mode=5), "mode=5 is unknown"),
-        (dict(mode=(0.5, 1)), "mode=.0.5, 1. is unknown"),
-        (dict(mode=("a", "b")), "mode=.'a', 'b'. is unknown"),
-        (dict(mode=(9, 9), transposed=True), "cuts off the whole output"),
+        (dict(padding=5), "padding=5 is unknown"),
+        (dict(padding=(0.5, 1)), "padding=.0.5, 1. is unknown"),
+        (dict(padding=("a", "b")), "padding=.'a', 'b'. is unknown"),
+        (dict(padding=(9, 9), transposed=True), "cuts off the whole output"),
     ],
 )
 def test_explain_refuses_what_cannot_be_drawn(arguments, words):

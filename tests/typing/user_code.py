@@ -38,6 +38,10 @@ first.weight.set_data(mx.nd.ones((8, 3, 3)))
 out = functional.convolution(mx.nd, x, mx.nd.ones((8, 3, 3, 3)), kernel=3, num_filter=8, pad="same")
 pads, size = same_padding(224, kernel=7, stride=2), output_size(224, kernel=7, stride=2)
 before: int = pads[0]
+row: Tuple[int, ...] = nn.MaxPool2D(2, padding="SAME")(x).shape
+speeds = gluon_same.compare_speed(net, x.shape).rows
+milliseconds: float = speeds[0].ms
+larger = nn.UpSampling2D(2, interpolation="bilinear"), nn.ReLU(max_value=6), nn.Reshape((3, -1))
 
 
 class Stem(nn.HybridBlock):  # type: ignore  # MXNet has no type hints
