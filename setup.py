@@ -78,6 +78,7 @@ setup(
             *KERAS,
             *KERAS_MODELS,
             *ONNX,
+            "onnx<1.21",  # later packages lack ONNX's own tests of operators
             *NOTEBOOKS,
             "scipy",  # for the entropy calibration of MXNet's quantization
             "pytest>=7",

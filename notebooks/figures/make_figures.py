@@ -15,8 +15,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def figures() -> Dict[str, str]:
     """Return each figure's SVG by its file name."""
     pool = [
-        ("padding=0: 5 -> 4", explain(5, 2, mode="valid")),
-        ("padding=1: 5 -> 6", explain(5, 2, mode=(1, 1))),
+        ("padding=0: 5 -> 4", explain(5, 2, padding="valid")),
+        ("padding=1: 5 -> 6", explain(5, 2, padding=(1, 1))),
         ("padding='same': 5 -> 5", explain(5, 2)),
     ]
     title = "A pool of size 2 and stride 1: stock Gluon, and padding='same'"
