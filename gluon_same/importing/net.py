@@ -55,6 +55,8 @@ class Plan:
     output_shapes: Tuple[Shape, ...]  # also with None
     names: Tuple[str, ...] = ()  # of the inputs in the file
     dtypes: Tuple[np.dtype, ...] = ()  # dtype of each input, to which arrays of another kind are cast
+    #: Shapes, without the batch, of the last inputs and outputs, which are kept from call to call.
+    states: Tuple[Shape, ...] = ()
 
 
 class ImportedNet(HybridBlock):

@@ -1,20 +1,22 @@
 """Construction of a net from a configuration: blocks for layers, and the steps between them."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from ..importing.block import output_shapes
+from ..importing.block import Function, output_shapes
 from . import graph
 from .arguments import Arguments, Unsupported
 from .layers import Lowered, Request
 from .layers.core import SAVED_AS_TRAINING
+from .layers.masks import named_mask, passed_on
 from .layers.operations import build_operation, is_operation
 from .layers.registry import BUILDERS
 from .layers.wrappers import TimeDistributed, custom_builder, sequence_of, sequence_order, step_of
 from .steps import KerasNet, Steps, any_size, input_of
-from .values import Axes, Shape, Value, keras_order, keras_shape, stored_shape
+from .values import Axes, Shape, Value, keras_order, keras_shape, masks_of, stored_shape
 from .weights import LayerWeights, keep_to_inference
 
 
@@ -71,7 +73,7 @@ def build(
     problems = Problems([], [], [])
     builder = _Builder(model, settings, (), f"{model.name}_", problems)
     outer = keras_order if layout == "NHWC" else settings.channels_first
-    result = builder.build([input_of(model, ref, outer) for ref in model.inputs], outer)
+    result = builder.build([input_of(model, ref, outer) for ref in model.inputs], outer, masks=False)
     if problems.unsupported:
         listed = "\n".join(f"- {problem}" for problem in problems.unsupported)
         raise ValueError(f"{model.name} contains unsupported layers or arguments:\n{listed}")
@@ -105,12 +107,17 @@ class _Builder:
         self.first: Dict[str, Tuple[Value, ...]] = {}  # inputs of each layer's first call
         self.outputs: Dict[str, List[Value]] = {}  # outputs of each nested model, for its first call
         self.shared = {call.layer for call in model.calls if call.number}
+        self.received: Dict[str, int] = {}  # number of arrays that each block receives
+        self.cleared: Set[int] = set()  # slots of arrays that have lost their masks
 
     def build(
-        self, inputs: Sequence[Value], outer: Callable[[int], Optional[Axes]]
+        self, inputs: Sequence[Value], outer: Callable[[int], Optional[Axes]], masks: bool
     ) -> Optional[Tuple[KerasNet, List[LayerWeights], List[Value]]]:
-        """Return the net, the owners of its parameters, and its outputs; None if a layer is rejected."""
-        starts = [value._replace(slot=self.steps.slot()) for value in inputs]
+        """Return the net, the owners of its parameters, and its outputs; None if a layer is rejected.
+
+        The net receives the masks of the inputs after them. ``masks`` returns those of the outputs, too.
+        """
+        starts = [self.steps.start(value) for value in inputs]
         for ref, value in zip(self.model.inputs, starts):
             self.values[ref] = value
             self.steps.show(ref, value)
@@ -122,7 +129,8 @@ class _Builder:
         given = [self.values[ref] for ref in self.model.outputs]
         outputs = [self.steps.in_order(value, outer(value.rank)) for value in given]
         names = [ref.layer for ref in self.model.inputs]
-        net = self.steps.net(starts, outputs, self.prefix, names)
+        more = [self._ready(mask) for mask in masks_of(outputs) if masks]
+        net = self.steps.net([*starts, *masks_of(starts)], [*outputs, *more], self.prefix, names)
         return net, [self.weights[name] for name in self.model.layers if name in self.weights], outputs
 
     def _call(self, call: graph.Call) -> None:
@@ -153,20 +161,32 @@ class _Builder:
 
     def _connected(self, layer: graph.Layer, call: graph.Call) -> List[Value]:
         """Add the steps of a call and return its outputs."""
-        builder = self._builder_of(layer, call)
-        args, kwargs = (graph.with_arrays(part, self._value) for part in (call.args, call.kwargs))
+        builder, version = self._builder_of(layer, call), self.settings.version
+        whole = layer.name in self.shared or layer.model is not None  # whether to apply all padding
+
+        def value(ref: graph.Ref) -> Value:
+            return self.steps.in_order(self._value(ref), None) if whole else self._value(ref)
+
+        args, kwargs = (graph.with_arrays(part, value) for part in (call.args, call.kwargs))
+        masked = builder is not build_operation and "mask" in kwargs
+        args = named_mask(args, kwargs.pop("mask"), version) if masked else args
         inputs = list(graph.arrays_in((args, kwargs), Value))
-        if layer.name in self.shared or layer.model is not None:
-            inputs = [self.steps.in_order(x, None) for x in inputs]
         if layer.name in self.first:
             inputs = self._as_before(inputs, self.first[layer.name])
-        if builder is not build_operation:
-            _check_call(layer.class_name, kwargs, self.settings.version)
         if isinstance(builder, graph.Model):
+            _check_call(layer.class_name, kwargs, version)
             return self._nested(layer, builder, call, inputs)
-        request = self._request(layer, args, kwargs)
+        request = self._request(layer, args, kwargs)._replace(masked=masked)
         built = builder(request, *inputs)
         request.arguments.finish()
+        if builder is build_operation:
+            built = built._replace(masks=built.masks or ())
+        else:
+            _check_call(layer.class_name, kwargs, version)
+        if built.masks is None:
+            built = built._replace(masks=passed_on(request, *inputs))
+        if built.clears:
+            self._clear(call)
         if built.inference_only and call.number == 0:
             self.problems.inference_only.append("/".join((*self.path, layer.name)))
         return self._added(layer, call, built, inputs)
@@ -198,12 +218,14 @@ class _Builder:
             self.settings.channels_first,
             args,
             kwargs,
+            derive=partial(self._derive, layer),
         )
 
     def _value(self, ref: graph.Ref) -> Value:
         if ref not in self.values:
             raise _Unknown
-        return self.values[ref]
+        x = self.values[ref]
+        return x._replace(mask=None) if x.slot in self.cleared else x
 
     def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
         """Return the inputs of a shared layer in the axis order of its first call."""
@@ -211,25 +233,60 @@ class _Builder:
             raise ValueError("its calls receive inputs with different numbers of axes")
         return [self.steps.in_order(x, before.axes) for x, before in zip(inputs, first)]
 
+    def _ready(self, x: Value) -> Value:
+        return self.steps.in_order(x, keras_order(x.rank))
+
+    def _derive(
+        self, layer: graph.Layer, function: Any, *inputs: Value, rule: Any = None, **arguments: Any
+    ) -> Value:
+        """Add a step that computes an array beside a layer's own, by default of the first's shape."""
+        name = f"{layer.name}:mask{len(self.steps.blocks)}"
+        prefix = f"{self.prefix}{layer.name}_mask{len(self.steps.blocks)}_"
+        self.steps.blocks[name] = Function(function, "Mask", prefix, **arguments)
+        self.steps.derived.add(name)
+        (slot,) = self.steps.run(name, [self._ready(x) for x in inputs], 1)
+        rule = rule or (lambda shape, *_: shape)
+        shape, free = rule(*(x.shape for x in inputs)), rule(*(x.free for x in inputs))
+        return Value(slot, shape, free, keras_order(len(shape)))
+
+    def _clear(self, call: graph.Call) -> None:
+        """Take the masks off the inputs of a call, for all calls after it."""
+        slots = {self.values[ref].slot for ref in call.inputs() if self._value(ref).mask is not None}
+        for other in self.model.calls:
+            given = {self.values[ref].slot for ref in other.inputs() if ref in self.values}
+            ordered = (
+                graph.is_before(self.model.calls, *pair) for pair in ((call, other), (other, call))
+            )
+            if other != call and given & slots and "mask" not in other.kwargs and not any(ordered):
+                raise Unsupported(
+                    f"Keras takes the masks off its inputs, perhaps before it runs {other.layer}"
+                )
+        self.cleared |= slots
+
     def _added(
         self, layer: graph.Layer, call: graph.Call, built: Lowered, inputs: Sequence[Value]
     ) -> List[Value]:
         """Add the step of a layer whose block is built, and return its outputs."""
-        wanted = built.input_axes or (None,) * len(inputs)
+        given = built.inputs or inputs
+        wanted = built.input_axes or (None,) * len(given)
         if built.folds:
-            ready = list(inputs)
+            ready = list(given)
         else:
-            ready = [self.steps.in_order(x, axes) for x, axes in zip(inputs, wanted)]
+            ready = [self.steps.in_order(x, axes) for x, axes in zip(given, wanted)]
         all_axes = (built.axes or ready[0].axes, *built.more_axes)
         if built.block is None:
             slots = [ready[0].slot]
         else:
-            slots = self.steps.run(self._child(layer, call, built), ready, len(all_axes))
-        self.first.setdefault(layer.name, tuple(ready))
-        shapes = _shapes(built, inputs, ready, all_axes)
+            child = self._child(layer, call, built)
+            if self.received.setdefault(child, len(given)) != len(given):
+                raise Unsupported("its calls differ in initial states or masks")
+            slots = self.steps.run(child, ready, len(all_axes), built.states)
+        self.first.setdefault(layer.name, tuple(inputs if built.inputs else ready))
+        shapes = _shapes(built, given, ready, all_axes)
+        masks = (*(built.masks or ()), *(None for _ in slots))
         return [
-            Value(slot, shape, free, axes, built.padding, built.nonnegative)
-            for slot, (shape, free), axes in zip(slots, shapes, all_axes)
+            Value(slot, shape, free, axes, built.padding, built.nonnegative, mask=mask)
+            for slot, (shape, free), axes, mask in zip(slots, shapes, all_axes, masks)
         ]
 
     def _child(self, layer: graph.Layer, call: graph.Call, built: Lowered) -> str:
@@ -240,6 +297,8 @@ class _Builder:
         name = f"{layer.name}#{call.number}" if call.number else layer.name
         if call.number and name in self.model.layers:
             raise Unsupported(f"its second call would have the name of another layer, {name!r}")
+        if built.states and layer.name in self.shared:
+            raise Unsupported("stateful=True: it is called more than once")
         self.steps.blocks[name] = built.block
         self.problems.constants.extend(built.constants)
         trainable = self.trainable and layer.trainable
@@ -259,6 +318,7 @@ class _Builder:
         """Add the step of a nested model and return its outputs."""
         if len(inputs) != len(model.inputs):
             raise ValueError(f"it has {len(model.inputs)} inputs and is called with {len(inputs)}")
+        inputs = [x._replace(mask=x.mask and self._ready(x.mask)) for x in inputs]
         given = inputs
         if layer.distributed:
             inputs = [
@@ -266,6 +326,9 @@ class _Builder:
             ]
             given = [step_of(x, layer.config) for x in inputs]
         shared = layer.name in self.shared
+        first = self.first.get(layer.name, inputs)
+        if [x.mask is None for x in inputs] != [x.mask is None for x in first]:
+            raise Unsupported("its calls differ in masks")
         if layer.name not in self.steps.blocks:
             # The net of a shared model must not depend on the sizes of one call.
             general = [any_size(model, *pair) for pair in zip(model.inputs, given)] if shared else given
@@ -281,10 +344,25 @@ class _Builder:
         outputs = self.outputs[layer.name]
         if shared:
             _, _, sized = self._inside(layer, model, given, Problems(self.problems.unsupported, [], []))
-            outputs = [y._replace(shape=s.shape, free=s.free) for y, s in zip(outputs, sized)]
+            outputs = [
+                y._replace(shape=s.shape, free=s.free, mask=s.mask) for y, s in zip(outputs, sized)
+            ]
+        states = () if layer.distributed else self.steps.blocks[layer.name].plan.states
         if layer.distributed:
-            outputs = [sequence_of(outputs, inputs[0])]
-        slots = self.steps.run(layer.name, inputs, len(outputs))
+            outputs = [sequence_of(self._request(layer, [], {}), outputs, inputs[0])]
+        elif states and shared:
+            raise Unsupported("stateful=True in a model that is called more than once")
+        masks = [] if layer.distributed else masks_of(outputs)
+        given = [*inputs, *masks_of(inputs)]
+        slots = self.steps.run(layer.name, given, len(outputs) + len(masks), states)
+        rest = iter(slots[len(outputs) :])
+        if not layer.distributed:
+            outputs = [
+                y._replace(
+                    mask=y.mask and y.mask._replace(slot=next(rest), axes=keras_order(y.mask.rank))
+                )
+                for y in outputs
+            ]
         return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
 
     def _inside(
@@ -294,7 +372,7 @@ class _Builder:
         path, prefix = (*self.path, layer.name), f"{self.prefix}{layer.name}_"
         trainable = self.trainable and layer.trainable
         result = _Builder(model, self.settings, path, prefix, problems, trainable).build(
-            inputs, lambda rank: None
+            inputs, lambda rank: None, masks=not layer.distributed
         )
         if result is None:
             if problems.unsupported:
@@ -309,7 +387,8 @@ def _shapes(
     """Return the two shapes of each output, saved and free, by the layer's rule or from its block."""
     both = [x.shape for x in inputs], [x.free for x in inputs]
     if built.rule is not None:
-        return [tuple(built.rule(*shapes) for shapes in both)] * len(all_axes)
+        pair = [built.rule(*shapes) for shapes in both]
+        return [*zip(*pair)] if isinstance(pair[0], list) else [tuple(pair)] * len(all_axes)
     stored = ([stored_shape(x.axes, shape) for x, shape in zip(ready, shapes)] for shapes in both)
     found = zip(*output_shapes(built.block, *stored))
     return [tuple(keras_shape(axes, s) for s in pair) for axes, pair in zip(all_axes, found)]
@@ -320,9 +399,7 @@ def _check_call(class_name: str, kwargs: Dict[str, Any], version: Tuple[int, int
     for name, value in kwargs.items():
         if name == "training" and class_name in SAVED_AS_TRAINING and version >= (3, 0):
             continue
-        harmless = (
-            value in (None, []) or (name == "training" and value is False) or name == "initial_state"
-        )
+        harmless = value in (None, []) or (name == "training" and value is False)
         harmless = harmless or (isinstance(value, list) and all(each is None for each in value))
         if not harmless:
             what = "an array" if list(graph.arrays_in(value, Value)) else repr(value)

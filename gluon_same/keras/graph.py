@@ -156,6 +156,18 @@ def ordered(calls: Dict[Tuple[str, int], Call]) -> List[Call]:
     return list(done.values())
 
 
+def is_before(calls: Sequence[Call], first: Call, second: Call) -> bool:
+    """Return whether a call depends on the results of another, which is first."""
+    known = {(call.layer, call.number): call for call in calls}
+    seen: Set[Tuple[str, int]] = set()
+    stack = [second]
+    while stack:
+        keys = {(ref.layer, ref.call) for ref in stack.pop().inputs()} - seen
+        seen |= keys
+        stack.extend(known[key] for key in keys if key in known)
+    return (first.layer, first.number) in seen
+
+
 def snake_case(name: str) -> str:
     """Return a class name in Keras' snake case."""
     name = re.sub(r"\W+", "", name.rpartition(">")[2])

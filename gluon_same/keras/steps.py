@@ -1,12 +1,13 @@
 """Inputs and steps of a net under construction."""
 
-from typing import Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
+import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ..importing.net import ImportedNet, LayerOutput, Move, Plan, Run, Step
 from . import graph
-from .values import Axes, Value, channels_first, keras_order, stored_shape
+from .values import Axes, Shape, Value, channels_first, keras_order, stored_shape
 
 
 class KerasNet(ImportedNet):
@@ -21,6 +22,38 @@ class KerasNet(ImportedNet):
     Outputs:
         - **out**: an array, or a list of arrays, in the same layout.
     """
+
+    _states: Optional[List[Any]] = None
+
+    def reset_states(self) -> None:
+        """Forget the states that recurrent layers with ``stateful=True`` kept from earlier calls."""
+        self._states = None
+
+    def forward(self, x: Any, *others: Any) -> Any:
+        count = len(self.plan.states)
+        if not count or len(others) + 1 == len(self.plan.inputs):
+            return super().forward(x, *others)
+        if not isinstance(x, mx.nd.NDArray):
+            raise ValueError(
+                f"{self.name} keeps states between its calls (stateful=True), so its output is not a "
+                "function of its inputs: save the Keras model with stateful=False for this"
+            )
+        *outputs, self._states = self._called(x, others)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def _called(self, x, others):
+        states = self._states or self.initial_states(x)
+        if any(state.shape[0] != x.shape[0] for state in states):
+            raise ValueError(
+                f"{self.name} keeps states for a batch of {states[0].shape[0]}, and received "
+                f"{x.shape[0]} samples: call reset_states() first"
+            )
+        outputs = super().forward(x, *others, *(state.as_in_context(x.context) for state in states))
+        return [*outputs[: -len(states)], [state.detach() for state in outputs[-len(states) :]]]
+
+    def initial_states(self, x: Any) -> List[Any]:
+        """Return the states of the first call, zeros, for a batch."""
+        return [mx.nd.zeros((x.shape[0], *shape), ctx=x.context) for shape in self.plan.states]
 
 
 class Steps:
@@ -37,18 +70,31 @@ class Steps:
         self._steps: List[Step] = []
         self._layer_outputs: List[LayerOutput] = []
         self._known: Dict[Step, int] = {}  # slots of reordered arrays, by step
+        self._states: List[Tuple[int, int, Shape]] = []  # slots before and after a call, and shapes
         self._count = 0
+        self.derived: Set[str] = set()  # blocks that are not needed if nothing reads their outputs
 
     def slot(self) -> int:
         """Return a new slot."""
         self._count += 1
         return self._count - 1
 
-    def run(self, child: str, inputs: Sequence[Value], count: int) -> List[int]:
-        """Add a call of a block, and return the slots of its outputs."""
-        slots = [self.slot() for _ in range(count)]
-        self._steps.append(Run(child, tuple(x.slot for x in inputs), tuple(slots)))
-        return slots
+    def start(self, value: Value) -> Value:
+        """Return a value in a new slot, and its mask in another."""
+        return value._replace(slot=self.slot(), mask=value.mask and self.start(value.mask))
+
+    def run(
+        self, child: str, inputs: Sequence[Value], count: int, states: Sequence[Shape] = ()
+    ) -> List[int]:
+        """Add a call of a block, and return the slots of its outputs.
+
+        ``states`` are the shapes, without the batch, of further inputs and outputs of the block.
+        """
+        before = [self.slot() for _ in states]
+        slots = [self.slot() for _ in range(count + len(states))]
+        self._steps.append(Run(child, (*(x.slot for x in inputs), *before), tuple(slots)))
+        self._states.extend(zip(before, slots[count:], states))
+        return slots[:count]
 
     def show(self, ref: graph.Ref, value: Value) -> None:
         """Record that an array is the output of a layer."""
@@ -61,17 +107,33 @@ class Steps:
         self, inputs: Sequence[Value], outputs: Sequence[Value], prefix: str, names: Sequence[str]
     ) -> KerasNet:
         """Return the net."""
+        before, after, shapes = zip(*self._states) if self._states else ((), (), ())
+        carried = tuple((None, *shape) for shape in shapes)
+        last = (*(value.slot for value in outputs), *after)
+        self._prune({*last, *(shown.slot for shown in self._layer_outputs)})
         plan = Plan(
             tuple(self._steps),
-            tuple(value.slot for value in inputs),
-            tuple(value.slot for value in outputs),
+            (*(value.slot for value in inputs), *before),
+            last,
             tuple(self._layer_outputs),
             tuple(stored_shape(value.axes, value.shape) for value in inputs),
-            tuple(stored_shape(value.axes, value.free) for value in inputs),
+            (*(stored_shape(value.axes, value.free) for value in inputs), *carried),
             tuple(stored_shape(value.axes, value.free) for value in outputs),
             tuple(names),
+            states=shapes,
         )
         return KerasNet(self.blocks, plan, prefix=prefix)
+
+    def _prune(self, used: Set[int]) -> None:
+        """Remove derived arrays, such as masks, that nothing reads."""
+        kept = []
+        for step in reversed(self._steps):
+            if isinstance(step, Run) and step.child in self.derived and not used & {*step.outputs}:
+                del self.blocks[step.child]
+            else:
+                used.update(step.inputs)
+                kept.append(step)
+        self._steps = kept[::-1]
 
     def in_order(self, value: Value, axes: Optional[Axes]) -> Value:
         """Return a value with its padding applied and its axes in an order, adding steps as needed."""

@@ -33,6 +33,7 @@ class Value(NamedTuple):
     padding: Optional[Padding] = None  # included in the shapes, and not in the array
     nonnegative: bool = False
     guessed: bool = False  # because it depends on a rejected layer
+    mask: Optional["Value"] = None  # 1 where a step of the sequence counts, and 0 where it does not
 
     @property
     def rank(self) -> int:
@@ -62,6 +63,11 @@ class Value(NamedTuple):
     def axes_with(self, new: int) -> Axes:
         """Return the axes of the array with a new one of Keras' axes, stored after the batch."""
         return (0, new, *(axis + (axis >= new) for axis in self.axes[1:]))
+
+
+def masks_of(values: Sequence[Value]) -> List[Value]:
+    """Return the masks of those values that have one."""
+    return [x.mask for x in values if x.mask is not None]
 
 
 def product(sizes: Sequence[Optional[int]]) -> Optional[int]:

@@ -7,7 +7,7 @@ from mxnet.gluon import rnn
 
 import gluon_same
 from gluon_same import nn
-from gluon_same.keras.layers.rnn import Layer, Recurrent
+from gluon_same.keras.layers.rnn import Flow, Layer, Recurrent
 
 SHAPE = (2, 4, 7)
 
@@ -26,7 +26,7 @@ class Unrolled(nn.HybridBlock):
 
 def of_keras(kind, **kwargs):
     activations = nn.Activation("tanh"), nn.Activation("sigmoid")
-    return Recurrent(Layer(kind, 8, 4, activations, True), sequences=True, **kwargs)
+    return Recurrent(Layer(kind, 8, 4, activations, True), Flow(sequences=True, **kwargs))
 
 
 RECURRENT = {

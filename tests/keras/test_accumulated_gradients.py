@@ -9,14 +9,14 @@ import pytest
 
 import gluon_same.keras_backend as K
 from gluon_same import nn
-from gluon_same.keras.layers.rnn import Bidirectional, Layer, Recurrent
+from gluon_same.keras.layers.rnn import Bidirectional, Flow, Layer, Recurrent
 
 DATA = [np.random.RandomState(i).normal(size=(2, 5, 3)).astype("float32") for i in range(2)]
 
 
 def recurrent(kind, fused=False, **kwargs):
     activations = ("tanh", "sigmoid") if fused else (nn.Activation("tanh"), nn.Activation("sigmoid"))
-    return Recurrent(Layer(kind, 4, 3, activations, True), **kwargs)
+    return Recurrent(Layer(kind, 4, 3, activations, True), Flow(**kwargs))
 
 
 def bidirectional(kind, mode):

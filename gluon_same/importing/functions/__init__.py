@@ -9,9 +9,11 @@ from ...nn.relu import general_relu
 from ...nn.reshape import reshape
 from ...nn.upsampling import interpolate, repeat_elements
 from .activations import *
+from .attention import *
 from .elementwise import *
 from .indexing import *
 from .losses import *
+from .masks import *
 from .normalizations import *
 from .padding import *
 from .products import *

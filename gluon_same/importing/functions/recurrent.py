@@ -59,7 +59,7 @@ class Weights(NamedTuple):
     """Weights of a recurrent layer in one direction, as arrays or symbols."""
 
     i2h: Any  # of shape (gates * units, channels)
-    h2h: Any  # of shape (gates * units, units)
+    h2h: Any  # of shape (gates * units, units); or a function of the states of an LSTM without i2h
     i2h_bias: Any = None
     h2h_bias: Any = None
     peepholes: Any = None  # (3 * units,): from the states of an LSTM to input, forget and output gate
@@ -97,6 +97,17 @@ def recurrent(
     if cell.fused and mask is None and weights.peepholes is None:
         return _fused(F, x, cell, weights, states)
     inputs = dense(F, x, weights.i2h, weights.i2h_bias, size, flatten=False)
+    return loop(F, inputs, cell, weights, states, mask)
+
+
+def loop(
+    F: Any, inputs: Any, cell: Cell, weights: Weights, states: Sequence[Any], mask: Any = None
+) -> Tuple[Any, List[Any]]:
+    """Run the steps of a recurrent layer whose inputs are multiplied by their weights already.
+
+    As in :func:`recurrent`, but arrays of an LSTM may have more axes if ``weights.h2h`` is a function,
+    such as a convolution, and the mask must broadcast with the states.
+    """
     data = [inputs] if mask is None else [inputs, mask]
 
     def one(parts, states):
@@ -133,7 +144,10 @@ def dense(F: Any, x: Any, weight: Any, bias: Any, size: int, **arguments: Any) -
 def _lstm(F, cell, x, states, weights):
     h, c = states
     gate, new, out = (_activation(F, cell, i) for i in range(3))
-    gates = x + dense(F, h, weights.h2h, weights.h2h_bias, 4 * cell.units)
+    if weights.i2h is None:
+        gates = x + weights.h2h(h)
+    else:
+        gates = x + dense(F, h, weights.h2h, weights.h2h_bias, 4 * cell.units)
     i, f, g, o = F.split(gates, num_outputs=4, axis=1)
     peepholes = weights.peepholes
     if peepholes is not None:

@@ -9,7 +9,7 @@ from ... import nn
 from ...importing import functions
 from ...importing.block import Function
 from ..arguments import Unsupported
-from ..values import Value
+from ..values import Value, keras_order
 from .registry import BUILDERS, Lowered, Request, builds, elementwise, inner_request
 from .weight import Weight
 
@@ -174,7 +174,14 @@ def _softmax(request: Request, x: Value) -> Lowered:
     axes = request.arguments.ints("axis", -1)
     if len(axes) != 1 or not -x.rank <= axes[0] < x.rank:
         raise Unsupported(f"axis={axes}: only one axis of the input is supported")
-    return elementwise(request.function("softmax", axis=x.stored(axes[0])), nonnegative=True)
+    if x.mask is None:
+        return elementwise(request.function("softmax", axis=x.stored(axes[0])), nonnegative=True)
+    if x.mask.rank != x.rank:
+        raise Unsupported(f"a mask of shape {x.mask.shape} for an input of shape {x.shape}")
+    how = dict(axes=(axes[0] % x.rank,), rank=x.rank, how="zero" if request.keras3 else "add")
+    order = keras_order(x.rank)
+    block = request.function(functions.masked_softmax, **how)
+    return Lowered(block, order, (order, order), lambda shape, _: shape, inputs=(x, x.mask))
 
 
 @builds("PReLU")

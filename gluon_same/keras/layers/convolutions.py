@@ -11,7 +11,7 @@ from .registry import Lowered, Request, builds, data_format, spatial, within
 from .weight import Weight, bias_of, depthwise_kernel_of, kernel_of, separable_kernels_of, weight_of
 
 
-class _Window:
+class Window:
     """Arguments that all convolutions share."""
 
     def __init__(self, request: Request, x: Value, ndim: int, causal: bool = False):
@@ -81,7 +81,7 @@ class _Window:
 
 @builds("Conv{}D", ndims=(1, 2, 3))
 def _convolution(request: Request, x: Value, ndim: int) -> Lowered:
-    window = _Window(request, x, ndim, causal=True)
+    window = Window(request, x, ndim, causal=True)
     filters, groups = request.arguments.whole("filters"), request.arguments.whole("groups", 1)
     block = getattr(nn, f"Conv{ndim}D")(filters, groups=groups, **window.forward)
     return window.lowered(block, kernel_of(block))
@@ -89,14 +89,14 @@ def _convolution(request: Request, x: Value, ndim: int) -> Lowered:
 
 @builds("DepthwiseConv{}D", ndims=(1, 2))
 def _depthwise(request: Request, x: Value, ndim: int) -> Lowered:
-    window = _Window(request, x, ndim)
+    window = Window(request, x, ndim)
     request.arguments.ignore("filters", "groups")  # Keras writes the arguments of the base class, too
     multiplier = _multiplier(request, window)
     block = getattr(nn, f"DepthwiseConv{ndim}D")(depth_multiplier=multiplier, **window.forward)
     return window.lowered(block, depthwise_kernel_of(block))
 
 
-def _multiplier(request: Request, window: _Window) -> int:
+def _multiplier(request: Request, window: Window) -> int:
     """Return ``depth_multiplier``; raise a ValueError if the channels of the input are unknown."""
     if not window.channels:
         raise ValueError("the channels of its input are not known")
@@ -105,7 +105,7 @@ def _multiplier(request: Request, window: _Window) -> int:
 
 @builds("SeparableConv{}D", ndims=(1, 2))
 def _separable(request: Request, x: Value, ndim: int) -> Lowered:
-    window = _Window(request, x, ndim, causal=True)
+    window = Window(request, x, ndim, causal=True)
     request.arguments.only(groups=1)
     filters = request.arguments.whole("filters")
     multiplier = _multiplier(request, window)
@@ -115,7 +115,7 @@ def _separable(request: Request, x: Value, ndim: int) -> Lowered:
 
 @builds("Conv{}DTranspose", ndims=(1, 2, 3))
 def _transposed(request: Request, x: Value, ndim: int) -> Lowered:
-    window = _Window(request, x, ndim)
+    window = Window(request, x, ndim)
     window.folds = False
     filters = request.arguments.whole("filters")
     request.arguments.only(groups=1)

@@ -120,11 +120,14 @@ def _repeat_vector(request: Request, x: Value) -> Lowered:
 @builds("Embedding")
 def _embedding(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
-    arguments.only(mask_zero=False, lora_rank=None)
+    arguments.only(lora_rank=None)
     size, units = arguments.whole("input_dim"), arguments.whole("output_dim")
     block = nn.Embedding(size, units, prefix=request.prefix)
     weights = (weight_of("embeddings", block.weight),)
-    return Lowered(block, keras_order(x.rank + 1), (keras_order(x.rank),), weights=weights)
+    masks: Tuple[Value, ...] = ()
+    if arguments.flag("mask_zero", False):
+        masks = (request.derive(functions.differs, x, number=0, last=False),)
+    return Lowered(block, keras_order(x.rank + 1), (keras_order(x.rank),), weights=weights, masks=masks)
 
 
 @builds("SpatialDropout{}D", ndims=(1, 2, 3))

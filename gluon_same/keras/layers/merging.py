@@ -4,6 +4,7 @@ from typing import Tuple
 
 from ...importing import functions
 from ..values import Shape, Value, agreed, broadcast, keras_order, replaced
+from .masks import joined_mask, merged_mask
 from .registry import Lowered, Request, builds
 
 
@@ -14,7 +15,8 @@ def _merge(request: Request, *inputs: Value) -> Lowered:
     if kind == "subtract" and count != 2 or count < 1:
         raise ValueError(f"it has {count} inputs")
     average = kind == "average"
-    return combined(request, "add" if average else kind, inputs, 1 / count if average else 1)
+    built = combined(request, "add" if average else kind, inputs, 1 / count if average else 1)
+    return built._replace(masks=merged_mask(request, inputs))
 
 
 def combined(request: Request, kind: str, inputs: Tuple[Value, ...], scale: float = 1) -> Lowered:
@@ -34,7 +36,9 @@ def combined(request: Request, kind: str, inputs: Tuple[Value, ...], scale: floa
 
 @builds("Concatenate")
 def _concatenate(request: Request, *inputs: Value) -> Lowered:
-    return joined(request, inputs, request.arguments.whole("axis", -1, least=-9))
+    axis = request.arguments.whole("axis", -1, least=-9)
+    built = joined(request, inputs, axis)
+    return built._replace(masks=joined_mask(request, inputs, axis % inputs[0].rank))
 
 
 def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
@@ -61,7 +65,7 @@ def _dot(request: Request, a: Value, b: Value) -> Lowered:
     given = request.arguments.ints("axes")
     given = given * 2 if len(given) == 1 else given
     ranks = a.rank, b.rank
-    fit = len(given) == 2 and set(ranks) <= {2, 3}
+    fit = len(given) == 2 and min(ranks) > 1
     if not fit or any(not -r <= axis < r or axis % r == 0 for axis, r in zip(given, ranks)):
         raise ValueError(f"axes={given} of inputs with {a.rank} and {b.rank} axes")
     axes = given[0] % a.rank, given[1] % b.rank

@@ -7,7 +7,7 @@ from mxnet.gluon import nn
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Shape, Value, keras_order, product
+from ..values import Shape, Value, product
 from .registry import Lowered, Request, builds, elementwise
 from .weight import Weight, weight_of
 
@@ -68,7 +68,8 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
         weight_of("moving_mean", block.running_mean),
         weight_of("moving_variance", block.running_var),
     ]
-    return elementwise(block, weights=tuple(weights))
+    # In training, Keras takes statistics over those elements only that count.
+    return elementwise(block, weights=tuple(weights), inference_only=x.mask is not None)
 
 
 @builds("LayerNormalization")
@@ -76,11 +77,10 @@ def _layer_norm(request: Request, x: Value) -> Lowered:
     axes = sorted(_axes(request, x))
     request.arguments.only(rms_scaling=False)
     shape = tuple(x.shape[axis] for axis in axes)
-    scales, order = _scales(request), keras_order(x.rank)
-    if axes != list(range(axes[0], x.rank)) and len(axes) > 1:
-        raise Unsupported(f"axis={axes}: only one axis, or several last axes, are supported")
+    # The axes are the last ones, because MXNet is much faster along the last stored axis.
+    scales, order = _scales(request), (*(a for a in range(x.rank) if a not in axes), *axes)
     if len(axes) == 1 and axes[0] != x.rank - 1:
-        order = x.axes  # else Keras' own, because MXNet is much faster along the last stored axis
+        order = x.axes
     block = (nn.LayerNorm if len(axes) == 1 else TrailingLayerNorm)(
         axis=order.index(axes[0]),
         epsilon=request.arguments.number("epsilon", 1e-3),
@@ -94,6 +94,8 @@ def _layer_norm(request: Request, x: Value) -> Lowered:
 @builds("GroupNormalization")
 def _group_norm(request: Request, x: Value) -> Lowered:
     axes = _axes(request, x)
+    if x.mask is not None and not request.keras3:
+        raise Unsupported("a mask of its input")
     channels = x.shape[axes[0]] if len(axes) == 1 else None
     if not channels:
         raise ValueError(f"axis={axes}: only one axis of known size is supported")

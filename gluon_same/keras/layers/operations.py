@@ -153,7 +153,8 @@ def _nothing(operation: Operation) -> Lowered:
     dtype = operation.take("dtype", default="float32")
     if operation.name == "cast" and dtype not in ("float32", "float16", "bfloat16"):
         raise Unsupported(f"cast to {dtype!r}")
-    return elementwise(None, nonnegative=operation.x.nonnegative)
+    masks = (operation.x.mask,) if operation.name == "cast" else ()  # which returns the array itself
+    return elementwise(None, nonnegative=operation.x.nonnegative, masks=masks)
 
 
 @computes("leaky_relu", "elu", "celu")

@@ -2,7 +2,8 @@
 
 from ... import nn
 from ...importing import functions
-from ..values import Shape, Value, resized, window_size
+from ..arguments import Unsupported
+from ..values import Shape, Value, keras_order, resized, window_size
 from .registry import Lowered, Request, builds, spatial
 
 
@@ -45,5 +46,11 @@ def _global(request: Request, x: Value, ndim: int) -> Lowered:
     _, order = spatial(request, x, ndim)
     keepdims = request.arguments.flag("keepdims", False)
     kind = "max" if "Max" in request.class_name else "avg"
+    if x.mask is not None and kind == "avg" and ndim == 1:
+        if order == keras_order(3) or x.mask.rank != 2:
+            raise Unsupported("a mask with data_format='channels_first'")
+        how = (keras_order(3), (0, 1))
+        block = request.function(functions.masked_mean, keepdims=keepdims)
+        return Lowered(block, how[not keepdims], how, inputs=(x, x.mask), masks=())
     block = request.function(functions.global_pool, kind=kind, ndim=ndim, keepdims=keepdims)
     return Lowered(block, order if keepdims else (0, 1), (order,))

@@ -1,15 +1,18 @@
 """Builders of recurrent layers, unidirectional and bidirectional."""
 
-from typing import Any, Callable, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ... import nn
 from ..arguments import Unsupported
-from ..values import Shape, Value
+from ..graph import arrays_in, snake_case
+from ..values import Axes, Shape, Value, masks_of, replaced, resized, stored_shape
 from .activations import activation
-from .registry import Lowered, Request, builds, inner_request, inside, of_rank, within
-from .rnn import Bidirectional, Layer, Recurrent
-from .weight import Weight
+from .convolutions import Window
+from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside, of_rank, within
+from .rnn import Bidirectional, ConvRecurrent, Flow, Layer, Recurrent, Stack
+from .weight import Weight, kernel_of, weight_of
 
 _KINDS = {"LSTM": "LSTM", "GRU": "GRU", "SimpleRNN": "RNN"}
 
@@ -17,70 +20,187 @@ _KINDS = {"LSTM": "LSTM", "GRU": "GRU", "SimpleRNN": "RNN"}
 _FUSED = ("tanh", "sigmoid", "relu")
 
 _CUDNN = ("CuDNNLSTM", "CuDNNGRU")
+_CELLS = tuple(f"{kind}Cell" for kind in _KINDS)
+_CONVOLUTIONAL = ("ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D")
 
 
 @builds(*_KINDS, *_CUDNN)
 def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
+    return _lowered(request, of_rank(x, 3), states, *_cell(request, x.channels))
+
+
+@builds("RNN")
+def _rnn(request: Request, x: Value, *states: Value) -> Lowered:
+    cell = inner_request(request, request.arguments.get("cell"), (*_CELLS, "StackedRNNCells"))
+    make = _cell if cell.class_name in _CELLS else _stack
+    block, weights = make(cell, of_rank(x, 3).channels)
+    cell.arguments.finish()
+    return _lowered(request, x, states, block, weights)
+
+
+def _stack(request: Request, channels: Optional[int]) -> Tuple[Stack, List[Weight]]:
+    """Return the block of a StackedRNNCells, and its weights."""
+    request.arguments.only(reverse_state_order=False)
+    blocks: List[Recurrent] = []
+    weights: List[Weight] = []
+    counts: Dict[str, int] = {}
+    for i, given in enumerate(request.arguments.get("cells") or [None]):
+        inner = within(inner_request(request, given, _CELLS), f"cell{i}")
+        block, own = _cell(inner, channels)
+        inner.arguments.finish()
+        kind = snake_case(inner.class_name)
+        count = counts[kind] = counts.get(kind, -1) + 1
+        group = f"cell/cells/{kind}_{count}" if count else f"cell/cells/{kind}"
+        weights += [weight._replace(part=group) for weight in own]
+        blocks.append(block)
+        channels = block.sizes[0]
+    return Stack(blocks, prefix=request.prefix), weights
+
+
+@builds("ConvLSTM{}D", ndims=(1, 2, 3))
+def _conv_lstm(request: Request, x: Value, *states: Value, ndim: int) -> Lowered:
     arguments = request.arguments
-    channels = of_rank(x, 3).channels
-    if not channels:
-        raise ValueError("the channels of its input are not known")
-    count = 2 if "LSTM" in request.class_name else 1
-    if states and (len(states) != count or any(state.rank != 2 for state in states)):
+    shape, free = ((each[0], *each[2:]) for each in (of_rank(x, ndim + 3).shape, x.free))
+    window = Window(request, x._replace(shape=shape, free=free, padding=None), ndim)
+    filters, conv = arguments.whole("filters"), getattr(nn, f"Conv{ndim}D")
+    names = [arguments.get("activation", "tanh"), arguments.get("recurrent_activation", "hard_sigmoid")]
+    layer = Layer("LSTM", filters, 0, _activations(request, names), dropout=_drops(request))
+    i2h = conv(4 * filters, **{**window.forward, "prefix": within(request, "i2h").prefix})
+    how: Dict[str, Any] = dict(in_channels=filters, use_bias=False, prefix=within(request, "h2h").prefix)
+    h2h = conv(4 * filters, window.kernel, padding="same", **how)
+    weights = [kernel_of(i2h), kernel_of(h2h)._replace(role="recurrent_kernel")]
+    weights += [] if i2h.bias is None else [weight_of("bias", i2h.bias)]
+    cell = [weight._replace(part="cell") for weight in weights]
+    block = ConvRecurrent(layer, i2h, h2h, prefix=request.prefix)
+    return _lowered(request, x, states, block, cell, window)
+
+
+def _lowered(
+    request: Request,
+    x: Value,
+    states: Sequence[Value],
+    block: Any,
+    weights: Sequence[Weight],
+    window: Optional[Window] = None,
+) -> Lowered:
+    """Return the result for a block, whose flow it sets."""
+    arguments, given = request.arguments, (request.kwargs or {}).pop("initial_state", None)
+    sizes, order = block.sizes, window.order if window else (0, 1)
+    if given is not None and not list(arrays_in(given, Value)):
+        raise Unsupported(f"initial_state={given!r}: only outputs of layers are supported")
+    if states and (len(states) != len(sizes) or any(s.rank != len(order) for s in states)):
         raise ValueError(f"initial states of shapes {[state.shape for state in states]}")
-    arguments.only(stateful=False, time_major=False)
+    arguments.only(time_major=False)
     arguments.ignore("unroll", "unit_forget_bias", "use_cudnn")
-    rates = [arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]
-    layer = _layer(request, channels)
-    block = Recurrent(
-        layer,
-        arguments.flag("go_backwards", False),
-        arguments.flag("return_sequences", False),
-        arguments.flag("return_state", False),
-        prefix=request.prefix,
-    )
+    stateful, returned = (arguments.flag(name, False) for name in ("stateful", "return_state"))
+    if stateful and states:
+        raise Unsupported("stateful=True with initial states")
+    # Keras 3 finds the mask of an input by itself only if the input is the only array.
+    masks = masks_of([x]) if request.masked or not (states and request.keras3) else []
+    if any(mask.rank != 2 for mask in masks):
+        raise Unsupported(f"a mask of shape {masks[0].shape}")
+    names = ("go_backwards", "return_sequences", "zero_output_for_mask")
+    backwards, sequences, zeros = (arguments.flag(name, False) for name in names)
+    block.flow = Flow(backwards, sequences, returned + stateful, bool(masks), zeros)
+
+    def last(shape: Shape) -> List[Shape]:
+        if not window:
+            return [(shape[0], n) for n in sizes]
+        step = resized((shape[0], *shape[2:]), window.axes, window.size, window.spans, window.strides)
+        return [replaced(step, window.channel_axis, n) for n in sizes]
+
+    def rule(shape: Shape, *_: Shape) -> Any:  # because loops take long to trace
+        parts = last(shape)
+        y = parts[-1]
+        y = (y[0], shape[1], *y[1:]) if sequences else y
+        return [y, *parts] if returned else y
+
+    outer = _outer(order)
     return Lowered(
         block,
-        (0, 1, 2) if block._sequences else (0, 1),
-        ((0, 1, 2), *((0, 1) for _ in states)),
-        _rule(block, block._units),
-        _weights(block, layer, request.class_name in _CUDNN, arguments.flag("use_bias", True)),
-        more_axes=((0, 1),) * count if block._states else (),
-        inference_only=any(rates),
+        outer if sequences else order,
+        (_outer(order), *((0, 1) for _ in masks), *(order for _ in states)),
+        rule,
+        tuple(weights),
+        more_axes=(order,) * len(sizes) if returned else (),
+        inputs=(x, *masks, *states),
+        masks=(x.mask,) if sequences else (),
+        states=tuple(stored_shape(order, s)[1:] for s in last(x.shape)) if stateful else (),
+        inference_only=block.dropout,
     )
+
+
+def _outer(order: Axes) -> Axes:
+    """Return the order of a whole sequence from the order of its steps."""
+    return (0, 1, *(axis + 1 for axis in order[1:]))
 
 
 @builds("Bidirectional")
-def _bidirectional(request: Request, x: Value) -> Lowered:
-    arguments = request.arguments
-    mode = arguments.word("merge_mode", ("concat", "sum", "ave", "mul"), "concat")
-    inner = arguments.get("layer")
-    backward = arguments.get("backward_layer", None)
-    parts = []
-    for name, given in (("forward", inner), ("backward", backward or inner)):
-        own = inner_request(request, given, (*_KINDS, *_CUDNN))
-        own.arguments.only(return_state=False)
-        part = _recurrent(within(own, name), x)
-        own.arguments.finish()
+def _bidirectional(request: Request, x: Value, *states: Value) -> Lowered:
+    arguments, half = request.arguments, len(states) // 2
+    mode = arguments.get("merge_mode", "concat")
+    if mode is not None:
+        mode = arguments.word("merge_mode", ("concat", "sum", "ave", "mul"))
+    inner, backward = arguments.get("layer"), arguments.get("backward_layer", None)
+    parts, allowed = [], (*_KINDS, *_CUDNN, "RNN", *_CONVOLUTIONAL)
+    named = (("forward", inner, states[:half]), ("backward", backward or inner, states[half:]))
+    for name, given, own in named:
+        wrapped = within(inner_request(request, given, allowed), name)
+        part = BUILDERS[wrapped.class_name](wrapped, x, *own)
+        wrapped.arguments.finish()
         parts.append(part._replace(weights=inside(f"{name}_layer", part.weights)))
-    one, other = (part.block for part in parts)
+    one, other = parts
+    blocks: List[Any] = [part.block for part in parts]
+    flow, back = (block.flow for block in blocks)
     if not backward:
-        other._backwards = not other._backwards
-    if one._units != other._units or one._sequences != other._sequences:
-        raise Unsupported("layers that differ in units or return_sequences")
-    block = Bidirectional(one, other, mode, prefix=request.prefix)
-    rule = _rule(one, one._units * (2 if mode == "concat" else 1))
-    return parts[0]._replace(
+        back = back._replace(backwards=not back.backwards)
+    alike = mode == "concat" or blocks[0].sizes == blocks[1].sizes
+    if flow != back._replace(backwards=flow.backwards) or not alike:
+        raise Unsupported("layers that differ in units or in what they return")
+    for block, each in zip(blocks, (flow, back)):  # Keras returns zeros for steps that do not count
+        block.flow = each._replace(states=min(each.states, 1), zeros=each.sequences)
+    axes, first = one.axes or (), 1 + flow.masked
+    axis = axes.index(len(axes) - 1)  # `concat` joins Keras' last axis in every format
+
+    def rule(*shapes: Shape) -> Any:
+        (y, *last), (z, *others) = (_listed(part.rule(*shapes)) for part in parts if part.rule)
+        size = None if y[-1] is None or z[-1] is None else y[-1] + z[-1]
+        joined = (*y[:-1], size) if mode == "concat" else y
+        outputs = [*([y, z] if mode is None else [joined]), *last, *others]
+        return outputs if len(outputs) > 1 else joined
+
+    block = Bidirectional(blocks[0], blocks[1], mode, flow.states, axis, prefix=request.prefix)
+    return one._replace(
         block=block,
         rule=rule,
-        weights=(*parts[0].weights, *parts[1].weights),
-        inference_only=any(part.inference_only for part in parts),
+        weights=(*one.weights, *other.weights),
+        input_axes=(*one.input_axes, *other.input_axes[first:]),
+        inputs=(*one.inputs, *other.inputs[first:]),
+        more_axes=(*((axes,) if mode is None else ()), *one.more_axes, *other.more_axes),
+        masks=(one.masks or ()) * (2 if mode is None else 1),
+        states=(*one.states, *other.states),
+        inference_only=one.inference_only or other.inference_only,
     )
 
 
-def _rule(block: Recurrent, units: int) -> Optional[Callable[..., Shape]]:
-    """Return the rule of the output shape, because loops take long to trace; None with states."""
-    return None if block._states else lambda shape, *_: (*shape[: 1 + block._sequences], units)
+def _listed(shapes: Any) -> List[Shape]:
+    return shapes if isinstance(shapes, list) else [shapes]
+
+
+def _cell(request: Request, channels: Optional[int]) -> Tuple[Recurrent, Sequence[Weight]]:
+    """Return the block of a layer or cell, and its weights."""
+    if not channels:
+        raise ValueError("the channels of its input are not known")
+    request.arguments.ignore("unit_forget_bias")
+    layer, cudnn = _layer(request, channels), request.class_name in _CUDNN
+    block = Recurrent(layer, prefix=request.prefix)
+    return block, _weights(block, layer, cudnn, request.arguments.flag("use_bias", True))
+
+
+def _drops(request: Request) -> bool:
+    """Return whether Keras drops inputs or states in training."""
+    rates = [request.arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]
+    return any(rates)
 
 
 def _weights(block: Recurrent, layer: Layer, cudnn: bool, use_bias: bool) -> Tuple[Weight, ...]:
@@ -103,18 +223,22 @@ def _weights(block: Recurrent, layer: Layer, cudnn: bool, use_bias: bool) -> Tup
 
 def _layer(request: Request, in_units: int) -> Layer:
     arguments, kind = request.arguments, request.class_name
-    units = arguments.whole("units")
+    units, drops = arguments.whole("units"), _drops(request)
     if kind in _CUDNN:
         kind = kind[len("CuDNN") :]
         return Layer(kind, units, in_units, reset_after=kind == "GRU")
+    kind = kind[: -len("Cell")] if kind in _CELLS else kind
     names = [arguments.get("activation", "tanh")]
     names.append(arguments.get("recurrent_activation", None) if kind != "SimpleRNN" else None)
     reset_after = kind == "GRU" and arguments.flag("reset_after", False)
+    return Layer(_KINDS[kind], units, in_units, _activations(request, names), reset_after, drops)
+
+
+def _activations(request: Request, names: Sequence[Any]) -> Tuple[Any, ...]:
     plain = request._replace(prefix=None)
-    activations = tuple(
+    return tuple(
         _name_of(name) if _name_of(name) in _FUSED else activation(plain, name) for name in names
     )
-    return Layer(_KINDS[kind], units, in_units, activations, reset_after)
 
 
 def _assign_kernel(parameter: Any, layer: Layer, cudnn: bool) -> Callable[[np.ndarray], Sequence[Any]]:

@@ -30,7 +30,9 @@ class Request(NamedTuple):
     array_of: Callable[[], List[np.ndarray]]  # reads the layer's arrays, for custom layers
     channels_first: Callable[[int], Axes] = channels_first  # axes of channels_first arrays, by rank
     args: Sequence[Any] = ()  # arguments of the call, with a Value for each array
-    kwargs: Any = None
+    kwargs: Any = None  # builders remove what they read
+    masked: bool = False  # whether the call names the mask of its input
+    derive: Any = None  # adds a step that computes an array beside the layer's own, such as a mask
 
     @property
     def keras3(self) -> bool:
@@ -48,13 +50,17 @@ class Lowered(NamedTuple):
     block: Optional[HybridBlock]  # None passes the single input through
     axes: Optional[Axes]  # axes of the output; None for the first input's
     input_axes: Tuple[Optional[Axes], ...] = ()  # None for any
-    rule: Optional[Callable[..., Shape]] = None  # output shape from the inputs'; None asks the block
+    rule: Optional[Callable[..., Any]] = None  # shape or shapes of outputs; None asks the block
     weights: Tuple[Weight, ...] = ()
     constants: Assignments = ()  # values from the configuration
     folds: bool = False  # whether the block pads its input itself
     nonnegative: bool = False
     padding: Optional[Padding] = None  # pending padding of the output
     more_axes: Tuple[Axes, ...] = ()  # axes of further outputs
+    inputs: Tuple[Value, ...] = ()  # what the block receives if not the arrays of the call: masks, too
+    masks: Optional[Tuple[Optional[Value], ...]] = None  # of the outputs; None for Keras' default
+    states: Tuple[Shape, ...] = ()  # of one sample: further inputs and outputs, kept between calls
+    clears: bool = False  # whether Keras takes the masks off the inputs
     inference_only: bool = False  # whether Keras differs in training
 
 

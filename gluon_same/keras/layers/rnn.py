@@ -1,11 +1,12 @@
 """Blocks of recurrent layers."""
 
-from typing import Any, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from mxnet.gluon import HybridBlock
 
-from ...importing.functions import pairwise, recurrent
-from ...importing.functions.recurrent import ACTIVATIONS, GATES, Cell, Weights
+from ...arrays import flat
+from ...importing.functions import as_boolean, pairwise, recurrent
+from ...importing.functions.recurrent import ACTIVATIONS, GATES, Cell, Weights, loop
 
 
 class Layer(NamedTuple):
@@ -17,10 +18,21 @@ class Layer(NamedTuple):
     #: Activations of the states and of the gates: blocks, names of operators, or None for linear ones.
     activations: Tuple[Union[HybridBlock, str, None], ...] = ("tanh", "sigmoid")
     reset_after: bool = False  # whether a GRU applies the reset gate after the product with its weights
+    dropout: bool = False  # whether Keras drops inputs or states in training
 
     @property
     def gates(self) -> int:
         return GATES[self.kind]
+
+
+class Flow(NamedTuple):
+    """How the steps pass through a recurrent layer, and what it returns."""
+
+    backwards: bool = False  # whether to process the data in reverse
+    sequences: bool = False  # whether to return the outputs of all steps, in the order of processing
+    states: int = 0  # how often to return the final states as well
+    masked: bool = False  # whether the second input is a mask, of shape (batch, time)
+    zeros: bool = False  # whether the output of a step that does not count is 0, not the one before
 
 
 class Recurrent(HybridBlock):
@@ -29,53 +41,158 @@ class Recurrent(HybridBlock):
     Parameters
     ----------
     layer : Layer
-    backwards : bool
-        Whether to process the data in reverse.
-    sequences : bool
-        Whether to return the outputs of all steps, in the order of processing.
-    states : bool
-        Whether to return the final states as well.
+    flow : Flow
     """
 
-    def __init__(
-        self,
-        layer: Layer,
-        backwards: bool = False,
-        sequences: bool = False,
-        states: bool = False,
-        prefix: Optional[str] = None,
-    ):
+    def __init__(self, layer: Layer, flow: Optional[Flow] = None, prefix: Optional[str] = None):
         super().__init__(prefix=prefix)
         self._layer = layer._replace(activations=())  # which are children
-        self._units = layer.units
-        self._backwards, self._sequences, self._states = backwards, sequences, states
-        size = layer.gates * layer.units
+        self.flow = flow or Flow()
+        self.activation, self.gate = layer.activations
         with self.name_scope():
-            for part, columns in (("i2h", layer.in_units), ("h2h", layer.units)):
-                name = f"{part}_weight"
-                setattr(self, name, self.params.get(name, shape=(size, columns)))
-            self.i2h_bias = self.params.get("i2h_bias", shape=(size,), init="zeros")
-            self.h2h_bias = None
-            if layer.kind != "GRU" or layer.reset_after:
-                self.h2h_bias = self.params.get("h2h_bias", shape=(size,), init="zeros")
-            self.activation, self.gate = layer.activations
+            self._add_parameters(layer)
 
-    def hybrid_forward(self, F: Any, x: Any, *states: Any, **parameters: Any) -> Any:
+    @property
+    def sizes(self) -> List[int]:
+        """Return the units of each state."""
+        return [self._layer.units] * (2 if self._layer.kind == "LSTM" else 1)
+
+    @property
+    def dropout(self) -> bool:
+        return self._layer.dropout
+
+    def _add_parameters(self, layer: Layer) -> None:
+        size = layer.gates * layer.units
+        for part, columns in (("i2h", layer.in_units), ("h2h", layer.units)):
+            setattr(self, f"{part}_weight", self.params.get(f"{part}_weight", shape=(size, columns)))
+        self.i2h_bias = self.params.get("i2h_bias", shape=(size,), init="zeros")
+        self.h2h_bias = None
+        if layer.kind != "GRU" or layer.reset_after:
+            self.h2h_bias = self.params.get("h2h_bias", shape=(size,), init="zeros")
+
+    def hybrid_forward(self, F: Any, x: Any, *more: Any, **parameters: Any) -> Any:
+        flow, mask = self.flow, None
         steps = F.swapaxes(x, dim1=0, dim2=1)
-        if self._backwards:
-            steps = F.reverse(F.identity(steps), axis=0)  # reverse alone ignores grad_req='add'
+        if flow.masked:
+            mask = as_boolean(F, F.transpose(more[0]))
+            for _ in range(self._rank - 2):
+                mask = F.expand_dims(mask, axis=-1)
+        if flow.backwards:
+            steps, mask = reverse(F, steps, 0), None if mask is None else reverse(F, mask, 0)
+        states = more[flow.masked :]
+        outputs, last = self._run(F, steps, states, mask, parameters)
+        y = last[0]
+        if mask is not None and (flow.zeros or states):
+            # Before the first step that counts, Keras returns zeros, and not the initial states.
+            shown = mask if flow.zeros else F.cumsum(mask, axis=0) > 0
+            outputs = F.broadcast_mul(outputs, shown)
+            y = F.squeeze(F.slice_axis(outputs, axis=0, begin=-1, end=None), axis=0)
+        y = F.swapaxes(outputs, dim1=0, dim2=1) if flow.sequences else y
+        return [y, *last * flow.states] if flow.states else y
+
+    #: Number of axes of the data.
+    _rank = 3
+
+    def _run(
+        self, F: Any, steps: Any, states: Sequence[Any], mask: Any, parameters: Dict[str, Any]
+    ) -> Tuple[Any, List[Any]]:
+        """Return the states h after all steps, and the last states, for data with the time first."""
         weights = [parameters[f"{part}_weight"] for part in ("i2h", "h2h")]
         biases = [parameters.get(f"{part}_bias") for part in ("i2h", "h2h")]
-        outputs, last = recurrent(F, steps, self._cell(), Weights(*weights, *biases), states)
-        y = F.swapaxes(outputs, dim1=0, dim2=1) if self._sequences else last[0]
-        return [y, *last] if self._states else y
+        y, last = recurrent(F, steps, self._cell(), Weights(*weights, *biases), states, mask)
+        return y, list(last)
 
-    def _cell(self):
-        kind, units = self._layer.kind, self._units
+    def _cell(self) -> Cell:
+        kind, units = self._layer.kind, self._layer.units
         new = _called(self.activation)
         count = len(ACTIVATIONS[kind])
         activations = (_called(self.gate), new, new)[:count] if count > 1 else (new,)
         return Cell(kind, units, activations, self._layer.reset_after)
+
+
+class ConvRecurrent(Recurrent):
+    """Convolutional LSTM for data of shape (batch, time, channels, ...).
+
+    Parameters
+    ----------
+    layer : Layer
+        With filters as units.
+    i2h, h2h : HybridBlock
+        Convolutions of the data and of the states, with four times as many filters.
+    """
+
+    def __init__(self, layer: Layer, i2h: Any, h2h: Any, prefix: Optional[str] = None):
+        super().__init__(layer, prefix=prefix)
+        self.i2h, self.h2h = i2h, h2h
+        self._rank = 3 + len(h2h._kwargs["kernel"])
+
+    def _add_parameters(self, layer: Layer) -> None:
+        pass
+
+    def _run(
+        self, F: Any, steps: Any, states: Sequence[Any], mask: Any, parameters: Dict[str, Any]
+    ) -> Tuple[Any, List[Any]]:
+        inputs = self.i2h(F.reshape(steps, shape=(-3, -2)))
+        inputs = F.reshape_like(inputs, steps, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+        if not states:
+            first = F.squeeze(F.slice_axis(inputs, axis=0, begin=0, end=1), axis=0)
+            first = F.BlockGrad(F.slice_axis(first, axis=1, begin=0, end=self._layer.units))
+            states = [F.zeros_like(first), first * 0]  # the loop rejects duplicate states
+        y, last = loop(F, inputs, self._cell(), Weights(None, self.h2h), states, mask)
+        return y, list(last)
+
+
+class Stack(HybridBlock):
+    """Recurrent layers, each of which processes the outputs of all steps of the one before.
+
+    Parameters
+    ----------
+    cells : sequence of Recurrent
+    """
+
+    def __init__(self, cells: Sequence[Recurrent], prefix: Optional[str] = None):
+        super().__init__(prefix=prefix)
+        self._cells = len(cells)
+        for i, cell in enumerate(cells):
+            setattr(self, f"cell{i}", cell)
+
+    @property
+    def cells(self) -> List[Recurrent]:
+        return [getattr(self, f"cell{i}") for i in range(self._cells)]
+
+    @property
+    def flow(self) -> Flow:
+        return self._flow
+
+    @flow.setter
+    def flow(self, flow: Flow) -> None:
+        self._flow = flow
+        inner = Flow(sequences=True, states=int(flow.states > 0), masked=flow.masked)
+        for cell in self.cells:
+            cell.flow = inner
+        self.cells[-1].flow = inner._replace(sequences=flow.sequences, zeros=flow.zeros)
+
+    @property
+    def sizes(self) -> List[int]:
+        """Return the units of each state."""
+        return [n for cell in self.cells for n in cell.sizes]
+
+    @property
+    def dropout(self) -> bool:
+        return any(cell.dropout for cell in self.cells)
+
+    def hybrid_forward(self, F: Any, x: Any, *more: Any) -> Any:
+        flow = self.flow
+        last: List[Any] = []
+        mask, states = list(more[: flow.masked]), list(more[flow.masked :])
+        if flow.backwards:
+            x, mask = reverse(F, x, 1), [reverse(F, each, 1) for each in mask]
+        for cell in self.cells:
+            count = len(cell.sizes)
+            own, states = states[:count], states[count:]
+            x, *after = flat(cell(x, *mask, *own))
+            last += after
+        return [x, *last * flow.states] if flow.states else x
 
 
 class Bidirectional(HybridBlock):
@@ -83,31 +200,51 @@ class Bidirectional(HybridBlock):
 
     Parameters
     ----------
-    forward_layer, backward_layer : Recurrent
-    mode : {'concat', 'sum', 'ave', 'mul'}
-        How to combine the outputs.
+    forward_layer, backward_layer : Recurrent or Stack
+    mode : {'concat', 'sum', 'ave', 'mul', None}
+        How to combine the outputs; None returns both.
+    states : int
+        How often to return the final states as well.
+    axis : int
+        Axis of the channels.
     """
 
     def __init__(
         self,
-        forward_layer: Recurrent,
-        backward_layer: Recurrent,
-        mode: str,
+        forward_layer: Any,
+        backward_layer: Any,
+        mode: Optional[str],
+        states: int = 0,
+        axis: int = -1,
         prefix: Optional[str] = None,
     ):
         super().__init__(prefix=prefix)
         self.forward_layer = forward_layer
         self.backward_layer = backward_layer
-        self._mode = mode
+        self._mode, self._states, self._axis = mode, states, axis
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        one, other = self.forward_layer(x), self.backward_layer(x)
-        if self.forward_layer._sequences:
-            other = F.reverse(F.identity(other), axis=1)
+    def hybrid_forward(self, F: Any, x: Any, *more: Any) -> Any:
+        flow = self.forward_layer.flow
+        mask, states = more[: flow.masked], more[flow.masked :]
+        half = len(states) // 2
+        one, *last = flat(self.forward_layer(x, *mask, *states[:half]))
+        other, *others = flat(self.backward_layer(x, *mask, *states[half:]))
+        if flow.sequences:
+            other = reverse(F, other, 1)
+        outputs = [one, other] if self._mode is None else [self._merged(F, one, other)]
+        outputs += [*last, *others] * self._states
+        return outputs if len(outputs) > 1 else outputs[0]
+
+    def _merged(self, F: Any, one: Any, other: Any) -> Any:
         if self._mode == "concat":
-            return F.concat(one, other, dim=-1)
+            return F.concat(one, other, dim=self._axis)
         y = pairwise(F, "multiply" if self._mode == "mul" else "add", one, other, even=True)
         return y * 0.5 if self._mode == "ave" else y
+
+
+def reverse(F: Any, x: Any, axis: int) -> Any:
+    """Reverse an axis, with an identity first, because ``reverse`` alone ignores grad_req='add'."""
+    return F.reverse(F.identity(x), axis=axis)
 
 
 def _called(given):

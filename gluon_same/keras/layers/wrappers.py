@@ -6,7 +6,8 @@ from mxnet.gluon import HybridBlock
 
 from ...importing.block import output_shapes
 from ..arguments import Arguments, Unsupported
-from ..values import Axes, Shape, Value, keras_order, stored_shape
+from ..values import Axes, Shape, Value, keras_order, masks_of, stored_shape
+from .masks import CONSUMERS, passed_on
 from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside
 
 
@@ -22,8 +23,8 @@ class TimeDistributed(HybridBlock):
         super().__init__(prefix=prefix)
         self.layer = layer
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        y = self.layer(F.reshape(x, shape=(-3, -2)))
+    def hybrid_forward(self, F: Any, x: Any, *masks: Any) -> Any:
+        y = self.layer(*(F.reshape(each, shape=(-3, -2)) for each in (x, *masks)))
         return F.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
 
 
@@ -33,32 +34,63 @@ def _time_distributed(request: Request, x: Value) -> Lowered:
     _check_rank(x)
     # Dense applies to the last axis of arrays of any rank.
     dense = inner.class_name == "Dense"
-    built = BUILDERS["Dense"](inner, x) if dense else _on_steps(request, inner, x)
+    if dense:
+        built = BUILDERS["Dense"](inner, x)._replace(masks=(x.mask,))
+    else:
+        built = _on_steps(request, inner, x)
     inner.arguments.finish()
     return built._replace(weights=inside("layer", built.weights))
 
 
 def _on_steps(request: Request, inner: Request, x: Value) -> Lowered:
     order = sequence_order(x, keras_order)
-    step = Value(-1, _step(x.shape), _step(x.free), _inner(order), nonnegative=x.nonnegative)
-    built = BUILDERS[inner.class_name](inner, step)
-    if built.more_axes:
+    step = _step_value(x, _inner(order), inner.class_name in CONSUMERS)
+    built = BUILDERS[inner.class_name](inner._replace(derive=_refuse), step)
+    if built.more_axes or built.states:
         raise Unsupported(f"an inner layer of class {inner.class_name!r} is not supported")
-    taken = (built.input_axes or (None,))[0] or step.axes
+    given = built.inputs or (step,)
+    taken = [axes or step.axes for axes in built.input_axes or (None,)]
     own_rule = built.rule
+    passes = passed_on(inner, step) if built.masks is None else built.masks
 
-    def rule(shape: Shape) -> Shape:
-        batch, *rest = own_rule(_step(shape)) if own_rule else ()
+    def rule(shape: Shape, *masks: Shape) -> Shape:
+        batch, *rest = own_rule(_step(shape), *map(_step, masks)) if own_rule else (None,)
         return (batch, shape[1], *rest)
 
     block = built.padding.block if built.padding else built.block
     return built._replace(
         block=block and TimeDistributed(block, request.prefix),
         rule=own_rule and rule,
-        axes=_outer(built.axes or taken),
-        input_axes=(_outer(taken),),
+        axes=_outer(built.axes or taken[0]),
+        input_axes=tuple(map(_outer, taken)),
         padding=None,
+        inputs=(x, *masks_of([x])[: len(given) - 1]),
+        masks=(_outer_mask(request, x, *passes),),
     )
+
+
+def _refuse(*args: Any, **kwargs: Any) -> Value:
+    raise Unsupported("an inner layer that computes a mask")
+
+
+def _step_value(x: Value, axes: Axes, consumes: bool) -> Value:
+    """Return the part of a sequence that the inner layer or model receives, which may read its mask."""
+    mask = x.mask
+    if mask is not None and mask.rank > 2:
+        mask = mask._replace(shape=_step(mask.shape), free=_step(mask.free), axes=_inner(mask.axes))
+    elif mask is not None and consumes:
+        raise Unsupported("a mask of its input, whose steps the inner layer may read")
+    else:
+        mask = None
+    return x._replace(shape=_step(x.shape), free=_step(x.free), axes=axes, mask=mask, padding=None)
+
+
+def _outer_mask(request: Request, x: Value, *inner: Optional[Value]) -> Optional[Value]:
+    """Return the mask of the output, for those of the inner layer's output."""
+    if x.mask is None or x.mask.rank == 2 or request.keras3 or any(inner):
+        return x.mask
+    axes = tuple(range(2, x.mask.rank))  # a step counts if any of its parts does
+    return request.derive("max", x.mask, rule=lambda shape: shape[:2], axis=axes)
 
 
 def sequence_order(x: Value, order: Callable[[int], Axes]) -> Axes:
@@ -79,10 +111,10 @@ def step_of(x: Value, config: Dict[str, Any]) -> Value:
     arguments = Arguments(config)
     arguments.ignore("layer")
     arguments.finish()
-    return x._replace(shape=_step(x.shape), free=_step(x.free), axes=_inner(x.axes))
+    return _step_value(x, _inner(x.axes), consumes=True)
 
 
-def sequence_of(outputs: Sequence[Value], x: Value) -> Value:
+def sequence_of(request: Request, outputs: Sequence[Value], x: Value) -> Value:
     """Return the output of TimeDistributed from that of its model, for a sequence ``x``."""
     if len(outputs) != 1:
         raise Unsupported(f"an inner model with {len(outputs)} outputs is not supported")
@@ -90,7 +122,10 @@ def sequence_of(outputs: Sequence[Value], x: Value) -> Value:
     shape, known = (
         (sizes[0], whole[1], *sizes[1:]) for sizes, whole in ((y.shape, x.shape), (y.free, x.free))
     )
-    return y._replace(shape=shape, free=known, axes=_outer(y.axes))
+    if y.mask is not None and not request.keras3:
+        raise Unsupported("an inner model whose output has a mask")
+    mask = _outer_mask(request, x)
+    return y._replace(shape=shape, free=known, axes=_outer(y.axes), mask=mask)
 
 
 def _check_rank(x: Value) -> None:
@@ -116,6 +151,8 @@ def custom_builder(make: Callable[[Dict[str, Any], List[Any]], HybridBlock]) -> 
 
     def build(request: Request, *inputs: Value) -> Lowered:
         request.arguments.ignore(*request.arguments.all())
+        if any(x.mask is not None for x in inputs):
+            raise Unsupported("its input has a mask, which blocks from custom= do not receive")
         block = make(request.arguments.all(), request.array_of())
         if not isinstance(block, HybridBlock):
             raise TypeError(

@@ -1,0 +1,43 @@
+"""Masks: arrays of 1 for the steps of a sequence that count, and 0 for the others."""
+
+from typing import Any
+
+from .reductions import over_axes
+
+
+def differs(F: Any, x: Any, number: float, last: bool) -> Any:
+    """Return 1 where elements differ from a number; ``last`` reduces to any along the last axis."""
+    y = F.cast(x != number, dtype="float32")
+    return F.max(y, axis=-1) if last else y
+
+
+def masked(F: Any, x: Any, mask: Any) -> Any:
+    """Return zeros for the steps that do not count. The mask lacks the last axis."""
+    return F.broadcast_mul(x, F.expand_dims(mask, axis=-1))
+
+
+def every_step(F: Any, x: Any) -> Any:
+    """Return the mask by which all steps count."""
+    return F.squeeze(F.ones_like(F.slice_axis(x, axis=-1, begin=0, end=1)), axis=-1)
+
+
+def masked_mean(F: Any, x: Any, mask: Any, keepdims: bool) -> Any:
+    """Return the mean over the second of three axes of the steps that count."""
+    total = F.sum(masked(F, x, mask), axis=1, keepdims=keepdims)
+    count = F.sum(F.expand_dims(mask, axis=-1), axis=1, keepdims=keepdims)
+    return F.broadcast_div(total, count)
+
+
+def masked_softmax(F: Any, x: Any, *mask: Any, axes: Any, rank: int, how: str = "add") -> Any:
+    """Apply a softmax along axes, to those elements whose mask is 1.
+
+    ``how`` says what elements of a row without any become: 'add' subtracts 1e9 from the elements, which
+    rounds them; 'replace' gives all of them the same weight, and 'zero' no weight.
+    """
+    for each in mask:
+        x = x if how == "add" else F.broadcast_mul(x, each)
+        x = F.broadcast_add(x, (each - 1) * 1e9)
+    y = F.softmax(x, axis=axes[0]) if len(axes) == 1 else over_axes(F, x, "softmax", axes, rank)
+    for each in mask:
+        y = F.broadcast_mul(y, each) if how == "zero" else y
+    return y
