@@ -13,8 +13,8 @@ _AXES = {"query": 2, "value": 1, "key": 1}
 
 
 def visible(
-    F: Any, scores: Any, masks: Sequence[Any], given: Sequence[str], rank: int,
-    causal: bool = False, window: Optional[int] = None,
+    F: Any, scores: Any, masks: Sequence[Any], given: Sequence[str], rank: int, steps: int = 1,
+    causal: bool = False, window: Optional[int] = None, mask_rank: int = 0,
 ) -> Any:  # fmt: skip
     """Return the product of all masks, in a shape that broadcasts with the scores, or None.
 
@@ -22,20 +22,26 @@ def visible(
     ----------
     masks : sequence
     given : sequence of str
-        What each is the mask of: 'query', 'value' or 'key', of shape (batch, steps); or 'scores', whose
-        axes are those of the scores.
+        What each is the mask of: 'query', 'value' or 'key', of shape (batch, steps); or 'scores', of
+        shape (batch, ..., steps of queries, steps of keys).
     rank : int
         Number of axes of the scores.
+    steps : int
+        Number of axes of the steps of queries, and of those of keys.
     causal : bool
         Whether a query sees no later steps.
     window : int, optional
-        Number of steps that a query sees on each side, and itself.
+        Number of steps that a query sees, on each side, with itself.
+    mask_rank : int
+        Number of axes of the mask of the scores, which lacks those before the steps.
     """
     found = []
     for mask, name in zip(masks, given):
+        axes = mask_rank
         if name in _AXES:
-            mask = F.expand_dims(mask, axis=_AXES[name])
-            mask = F.expand_dims(mask, axis=1) if rank > 3 else mask
+            mask, axes = F.expand_dims(mask, axis=_AXES[name]), 3
+        for _ in range(axes, rank):
+            mask = F.expand_dims(mask, axis=axes - 2 * steps)
         found.append(mask)
     if causal or window:
         ahead = F.broadcast_sub(*(indices_along(F, scores, axis, rank) for axis in (rank - 1, rank - 2)))
@@ -82,7 +88,7 @@ def attention(
         scores = F.broadcast_mul(scores, F.reshape(weights["concat_score_weight"], shape=(1, 1, 1)))
     named = dict(zip(given, masks))
     columns = {name: mask for name, mask in named.items() if name == "value"}
-    mask = visible(F, scores, [*columns.values()], [*columns], 3, causal)
+    mask = visible(F, scores, [*columns.values()], [*columns], 3, causal=causal)
     share = masked_softmax(F, scores, *([] if mask is None else [mask]), axes=(2,), rank=3)
     y = F.batch_dot(F.Dropout(share, p=dropout) if dropout else share, value)
     y = masked(F, y, named["query"]) if "query" in named else y
@@ -92,13 +98,14 @@ def attention(
 def multi_head_attention(
     F: Any, query: Any, value: Any, key: Any, *masks: Any, given: Sequence[str], heads: Tuple[int, int],
     sizes: Tuple[int, int], outputs: Sequence[int], labels: Sequence[Labels], how: str,
-    dropout: float, causal: bool, window: Optional[int], all_outputs: bool, **weights: Any,
+    mask_rank: int, dropout: float, causal: bool, window: Optional[int], all_outputs: bool,
+    **weights: Any,
 ) -> Any:  # fmt: skip
     """Project channels to several heads, apply attention in each, and project the results.
 
     Parameters
     ----------
-    *masks, given, causal, window
+    *masks, given, causal, window, mask_rank
         As for :func:`visible`.
     heads : tuple of int
         Numbers of heads of the query, and of key and value, which are repeated.
@@ -129,8 +136,9 @@ def multi_head_attention(
     q = projected(query, "query", heads[0], sizes[0]) * sizes[0] ** -0.5
     k, v = projected(key, "key", heads[1], sizes[0]), projected(value, "value", heads[1], sizes[1])
     scores = einsum(F, q, k, labels=(rows, columns), out=scored)
-    mask = visible(F, scores, masks, given, len(scored), causal, window)
-    axes = tuple(range(len(scored)))[len(rows) - len(scored) :]
+    steps = len(scored) - len(rows) + 1
+    mask = visible(F, scores, masks, given, len(scored), steps, causal, window, mask_rank)
+    axes = tuple(range(len(scored)))[-steps:]
     share = masked_softmax(
         F, scores, *([] if mask is None else [mask]), axes=axes, rank=len(scored), how=how
     )

@@ -1,8 +1,14 @@
 """Masks: arrays of 1 for the steps of a sequence that count, and 0 for the others."""
 
-from typing import Any
+from typing import Any, Sequence
 
+from .elementwise import pairwise
 from .reductions import over_axes
+
+
+def compared_with(F: Any, x: Any, kind: str, number: float) -> Any:
+    """Compare elements with a number and return 0 and 1. ``kind`` ends an operator's name."""
+    return F.cast(getattr(F._internal, f"_{kind}_scalar")(x, scalar=number), dtype="float32")
 
 
 def differs(F: Any, x: Any, number: float, last: bool) -> Any:
@@ -19,6 +25,31 @@ def masked(F: Any, x: Any, mask: Any) -> Any:
 def every_step(F: Any, x: Any) -> Any:
     """Return the mask by which all steps count."""
     return F.squeeze(F.ones_like(F.slice_axis(x, axis=-1, begin=0, end=1)), axis=-1)
+
+
+def masked_merge(F: Any, *arrays: Any, kind: str, given: Sequence[bool]) -> Any:
+    """Combine those elements of arrays that count: 'multiply', 'maximum' or 'minimum'.
+
+    The masks of the arrays that have one, by ``given``, follow the arrays. Where only the elements of
+    one array count, they are the result. A product is 0 where none count.
+    """
+    rest = iter(arrays[len(given) :])
+    masks = [F.expand_dims(next(rest), axis=-1) if each else None for each in given]
+    y, total = arrays[0], masks[0]
+    if kind == "multiply":
+        y = y if total is None else _where(F, total, y, F.ones_like(y))
+    for x, mask in zip(arrays[1:], masks[1:]):
+        if mask is not None:
+            x = _where(F, mask, x, F.ones_like(x) if kind == "multiply" else y)
+        if total is not None and kind != "multiply":
+            y = _where(F, total, y, x)
+        total = None if total is None or mask is None else F.broadcast_maximum(total, mask)
+        y = pairwise(F, kind, y, x)
+    return F.broadcast_mul(y, total) if kind == "multiply" and total is not None else y
+
+
+def _where(F, mask, x, y):
+    return F.broadcast_add(F.broadcast_mul(x, mask), F.broadcast_mul(y, 1 - mask))
 
 
 def masked_mean(F: Any, x: Any, mask: Any, keepdims: bool) -> Any:

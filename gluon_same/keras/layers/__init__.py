@@ -2,8 +2,11 @@
 
 from . import (  # noqa: F401  each registers its builders
     activations,
+    attention,
+    comparisons,
     convolutions,
     core,
+    masks,
     merging,
     normalization,
     pooling,

@@ -4,14 +4,17 @@ import math
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ...importing import functions
+from ...importing.block import Function
 from ..arguments import Unsupported
 from ..values import Shape, Value, keras_order
 from .activations import activation
 from .registry import Lowered, Request, builds, of_rank, within
 from .weight import Weight, weight_of
 
-#: Masks of inputs, by name, in the order in which blocks receive them.
 _ROLES = ("query", "value", "key")
+
+#: Arrays that a MultiHeadAttention is called with.
+_ARRAYS = (*_ROLES, "query_mask", "value_mask", "key_mask", "attention_mask")
 
 
 @builds("Attention", "AdditiveAttention")
@@ -22,39 +25,46 @@ def _attention(request: Request, *inputs: Value) -> Lowered:
     query, value, key = (of_rank(x, 3) for x in (*inputs, inputs[1])[:3])
     additive = request.class_name == "AdditiveAttention"
     kind = "additive" if additive else arguments.word("score_mode", ("dot", "concat"), "dot")
-    causal = bool(call.pop("use_causal_mask", False)) | arguments.flag("causal", False)
-    scores = bool(call.pop("return_attention_scores", False))
-    parameters: Dict[str, Any] = {}
+    parameters = {}
     if arguments.flag("use_scale", additive):
         parameters["scale"] = dict(shape=(query.channels or 0 if additive else 1,), init="ones")
     if kind == "concat":
         parameters["concat_score_weight"] = dict(shape=(1,), init="ones")
-    masked = {name: x for name, x in zip(_ROLES, inputs[:2]) if x.mask is not None}
-    how = dict(kind=kind, causal=causal, dropout=_rate(request), all_outputs=scores)
-    block = request.function(functions.attention, parameters, given=tuple(masked), **how)
+    masks = {name: x.mask for name, x in zip(_ROLES, inputs[:2]) if x.mask is not None}
+    if any(mask.rank != 2 for mask in masks.values()):
+        raise Unsupported(f"masks of shapes {[mask.shape for mask in masks.values()]}")
+    scores = bool(call.pop("return_attention_scores", False))
+    how = dict(
+        kind=kind,
+        causal=any([call.pop("use_causal_mask", False), arguments.flag("causal", False)]),
+        dropout=_rate(request),
+        all_outputs=scores,
+    )
+    block = request.function(functions.attention, parameters, given=tuple(masks), **how)
+
+    def rule(q: Shape, v: Shape, *_: Shape) -> Any:
+        return [(*q[:2], v[2]), (*q[:2], v[1])] if scores else (*q[:2], v[2])
+
     weights = [
         weight_of(name, getattr(block, name), shape=(query.channels,) if additive else ())
         for name in parameters
     ]
-
-    def rule(q: Shape, v: Shape, *_: Shape) -> Any:
-        y = (*q[:2], v[2])
-        return [y, (*q[:2], v[1])] if scores else y
-
-    return _lowered(block, rule, (query, value, key), masked, weights, scores)
+    return _lowered(block, rule, (query, value, key), masks, weights, 3 * scores)
 
 
 def _lowered(
-    block: Any,
+    block: Function,
     rule: Any,
     inputs: Sequence[Value],
-    masked: Dict[str, Value],
+    masks: Dict[str, Value],
     weights: Sequence[Weight],
     scores: int,
-    **more: Any,
 ) -> Lowered:
-    """Return the result for a block that receives query, value, key, and masks by name."""
-    given = (*inputs, *(x if x.mask is None else x.mask for x in masked.values()))
+    """Return the result for a block that receives query, value, key, and masks.
+
+    ``scores`` is the number of axes of the scores if they are returned, else 0.
+    """
+    given = (*inputs, *masks.values())
     return Lowered(
         block,
         keras_order(inputs[0].rank),
@@ -64,7 +74,6 @@ def _lowered(
         more_axes=(keras_order(scores),) if scores else (),
         inputs=given,
         masks=(inputs[0].mask,),
-        **more,
     )
 
 
@@ -79,21 +88,172 @@ def _rate(request: Request) -> float:
 def _multi_head(request: Request, *_: Value) -> Lowered:
     arguments, call = request.arguments, request.kwargs
     grouped = request.class_name != "MultiHeadAttention"
-    named = dict(zip((*_ROLES, "query_mask", "value_mask", "key_mask", "attention_mask"), request.args))
-    named.update({name: call.pop(name) for name in list(call) if name in _CALL})
+    named = dict(zip(_ARRAYS, request.args))
+    named.update({name: call.pop(name) for name in _ARRAYS if name in call})
     named = {name: x for name, x in named.items() if x is not None}
-    if not all(isinstance(named.get(name), Value) for name in ("query", "value")):
-        raise ValueError("it is called without a query or a value")
+    if not {"query", "value"} <= {*named} or not all(isinstance(x, Value) for x in named.values()):
+        raise Unsupported(f"it is called with {', '.join(named)}, not all of which are arrays")
     query, value = named["query"], named["value"]
-    key = named.get("key", value)
-    if query.rank < 3 or any(x.rank != query.rank for x in (value, key)):
-        raise ValueError(f"inputs of shapes {[x.shape for x in (query, value, key)]}")
-    masked = _masks(request, named, grouped)
-    causal, scores = (bool(call.pop(name, False)) for name in ("use_causal_mask", "return_attention_scores"))
-    window = arguments.get("sliding_window", None) and arguments.whole("sliding_window")
-    rank, axes = query.rank, query.places(arguments.get("attention_axes", None) or [*range(1, query.rank - 1)])
-    if query.rank - 1 in axes or not axes:
-        raise ValueError(f"attention_axes={axes} of an input with {rank} axes")
-    if (causal or window or {*masked} - {"scores"}) and axes != [1]:
+    inputs = query, value, named.get("key", value)
+    rank, dims = query.rank, [*range(1, query.rank - 1)]
+    axes = query.places(arguments.get("attention_axes", None) or dims)
+    if not axes or not {*axes} <= {*dims} or any(x.rank != rank or not x.channels for x in inputs):
+        raise ValueError(f"attention_axes={axes} of inputs of shapes {[x.shape for x in inputs]}")
+    masks = _masks(request, named, grouped)
+    scores, causal = (call.pop(f"{n}", False) for n in ("return_attention_scores", "use_causal_mask"))
+    window = arguments.whole("sliding_window") if arguments.get("sliding_window", None) else None
+    plain = axes == [1] and rank == 3
+    if (causal or window or {*masks} - {"scores"}) and not plain:
         raise Unsupported(f"masks with attention_axes={axes} of an input with {rank} axes")
-    ...
+
+    rows = ("batch", *(f"{'query' if axis in axes else 'other'}{axis}" for axis in dims), "head", "size")
+    columns = tuple(label.replace("query", "key") for label in rows)
+    free = [rows[axis] for axis in axes]
+    scored = (
+        *(each for each in rows[:-1] if each not in free),
+        *free,
+        *(columns[axis] for axis in axes),
+    )
+    heads, sizes = _heads(request, grouped)
+    outputs: Tuple[Any, ...] = (query.channels,)
+    if not grouped and arguments.get("output_shape", None):
+        outputs = tuple(arguments.ints("output_shape"))
+    dropout = _rate(request)
+    zeroed = dropout or scores or not plain  # else Keras 3 calls another function
+    block, weights = _projected(
+        request,
+        [x.channels for x in inputs],
+        masks,
+        heads=heads,
+        sizes=sizes,
+        outputs=outputs,
+        labels=(rows, columns, scored),
+        how="add" if not request.keras3 else "zero" if zeroed else "replace",
+        mask_rank=masks["scores"].rank if "scores" in masks else 0,
+        dropout=dropout,
+        causal=bool(causal),
+        window=window,
+        all_outputs=bool(scores),
+    )
+
+    def rule(q: Shape, v: Shape, *_: Shape) -> Any:
+        found = {**dict(zip(columns, v[:-1])), **dict(zip(rows, q[:-1])), "head": heads[0]}
+        y = (*q[:-1], *outputs)
+        return [y, tuple(found[label] for label in scored)] if scores else y
+
+    built = _lowered(block, rule, inputs, masks, weights, len(scored) if scores else 0)
+    order = keras_order(rank - 1 + len(outputs))
+    return built._replace(axes=order, clears=request.keras3 and not grouped)
+
+
+def _masks(request: Request, named: Dict[str, Value], grouped: bool) -> Dict[str, Value]:
+    """Return the masks of query, value, key and scores that there are."""
+    found = {name: x.mask for name, x in named.items() if name in _ROLES}
+    for name in _ROLES if grouped else _ROLES[1:]:  # Keras' MultiHeadAttention ignores a query_mask
+        found[name] = named.get(f"{name}_mask", found.get(name))
+    found["scores"] = named.get("attention_mask")
+    masks = {name: mask for name, mask in found.items() if mask is not None}
+    if any(mask.rank != 2 for name, mask in masks.items() if name != "scores"):
+        raise Unsupported(f"masks of shapes {[mask.shape for mask in masks.values()]}")
+    return masks
+
+
+def _heads(request: Request, grouped: bool) -> Tuple[Tuple[int, int], Tuple[int, int]]:
+    """Return the heads of the query, and of key and value, and the sizes of query and value in each."""
+    arguments = request.arguments
+    if grouped:
+        size = arguments.whole("head_dim")
+        heads = arguments.whole("num_query_heads"), arguments.whole("num_key_value_heads")
+        if heads[0] % heads[1]:
+            raise ValueError(f"num_query_heads={heads[0]} is not a multiple of {heads[1]}")
+        return heads, (size, size)
+    arguments.ignore("query_shape", "key_shape", "value_shape", "flash_attention")
+    count, size = arguments.whole("num_heads"), arguments.whole("key_dim")
+    own = arguments.whole("value_dim") if arguments.get("value_dim", None) else size
+    return (count, count), (size, own)
+
+
+def _projected(
+    request: Request, channels: Sequence[Optional[int]], masks: Dict[str, Value], **how: Any
+) -> Tuple[Function, List[Weight]]:
+    """Return the block of an attention with projections, and its weights."""
+    (count, few), (size, own), outputs = how["heads"], how["sizes"], how["outputs"]
+    gated, biased = (request.arguments.flag(n, d) for n, d in (("use_gate", False), ("use_bias", True)))
+    query, value, key = channels
+    # Sizes of the axes of Keras' kernels; the last ones are those of the bias.
+    kernels: Dict[str, Any] = {"query": ((query,), (count, size)), "key": ((key,), (few, size))}
+    kernels.update({"gate": ((query,), (count, own))} if gated else {})
+    kernels.update(value=((value,), (few, own)), output=((count, own), outputs))
+    parameters: Dict[str, Any] = {}
+    for name, (before, after) in kernels.items():
+        parameters[f"{name}_weight"] = dict(shape=(math.prod(after), math.prod(before)))
+        if biased:
+            parameters[f"{name}_bias"] = dict(shape=(math.prod(after),), init="zeros")
+    function = functions.multi_head_attention
+    block = request.function(function, parameters, given=tuple(masks), **how)
+    weights = []
+    for name, (before, after) in kernels.items():
+        matrix = getattr(block, f"{name}_weight")
+        weights.append(_kernel(matrix, (*before, *after))._replace(part=f"{name}_dense"))
+        if biased:
+            bias = weight_of("bias", getattr(block, f"{name}_bias"), shape=after)
+            weights.append(bias._replace(part=f"{name}_dense"))
+    return block, weights
+
+
+def _kernel(parameter: Any, shape: Shape) -> Weight:
+    """Return the weight of a kernel of more axes, whose last ones are the rows of a parameter."""
+    return Weight("kernel", shape, lambda array: [(parameter, array.reshape(parameter.shape[::-1]).T)])
+
+
+class EinsumDense(Function):
+    """Einstein's sum of an array and weights, with an activation."""
+
+    act = None
+
+    def hybrid_forward(self, F: Any, *given: Any, **parameters: Any) -> Any:
+        y = super().hybrid_forward(F, *given, **parameters)
+        return self.act(y) if self.act else y
+
+
+@builds("EinsumDense")
+def _einsum_dense(request: Request, x: Value) -> Lowered:
+    arguments = request.arguments
+    arguments.only(lora_rank=None)
+    equation = str(arguments.get("equation"))
+    sized = arguments.ints("output_shape")
+    spec = equation.replace(" ", "").partition("->")[0].partition(",")[2]
+    labels, out = functions.einsum_labels(equation, ([None] * x.rank, [None] * len(spec)))
+    if not out or labels[0][0] != out[0] or out[0] in labels[1]:
+        raise Unsupported(f"equation={equation!r}: the batch must stay first")
+    sizes = dict(zip(labels[0], x.shape))
+    named = [label for label in out[1:] if isinstance(label, str)]
+    if len(sized) != len(named):
+        raise ValueError(f"output_shape={sized} does not fit equation={equation!r}")
+    sizes.update({label: n for label, n in zip(named, sized) if n is not None})
+    shape = tuple(sizes.get(label) for label in labels[1])
+    if not all(shape):
+        raise ValueError(f"kernel of shape {shape} for an input of shape {x.shape}")
+    parameters: Dict[str, Any] = {"kernel": dict(shape=shape)}
+    biased = str(arguments.get("bias_axes", None) or "")
+    rest = out[min((out.index(label) for label in biased), default=len(out)) :]
+    bias = tuple(sizes[label] if str(label) in biased else 1 for label in rest)
+    if biased:
+        parameters["bias"] = dict(shape=bias, init="zeros")
+    given = arguments.get("activation", None)
+    block = EinsumDense(
+        functions.einsum_dense,
+        request.class_name,
+        request.prefix,
+        parameters,
+        labels=tuple(labels),
+        out=out,
+    )
+    block.act = activation(within(request, "activation"), given)
+
+    def rule(shape: Shape) -> Shape:
+        found = {**sizes, **dict(zip(labels[0], shape))}
+        return tuple(found[label] for label in out)
+
+    weights = tuple(weight_of(name, getattr(block, name)) for name in parameters)
+    return Lowered(block, keras_order(len(out)), (keras_order(x.rank),), rule, weights)

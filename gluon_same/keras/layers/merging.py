@@ -3,8 +3,8 @@
 from typing import Tuple
 
 from ...importing import functions
-from ..values import Shape, Value, agreed, broadcast, keras_order, replaced
-from .masks import joined_mask, merged_mask
+from ..values import Shape, Value, agreed, broadcast, keras_order, masks_of, replaced
+from .masks import joined_mask, last_axis_free, merged_mask
 from .registry import Lowered, Request, builds
 
 
@@ -16,6 +16,16 @@ def _merge(request: Request, *inputs: Value) -> Lowered:
         raise ValueError(f"it has {count} inputs")
     average = kind == "average"
     built = combined(request, "add" if average else kind, inputs, 1 / count if average else 1)
+    if request.keras3 and masks_of(inputs) and kind in ("multiply", "maximum", "minimum"):
+        masks, order = [last_axis_free(x) for x in inputs if x.mask], keras_order(inputs[0].rank)
+        given = tuple(x.mask is not None for x in inputs)
+        built = built._replace(
+            block=request.function(functions.masked_merge, kind=kind, given=given),
+            axes=order,
+            input_axes=(*(order for _ in inputs), *(order[:-1] for _ in masks)),
+            inputs=(*inputs, *masks),
+            rule=lambda *shapes: broadcast(*shapes[:count]),
+        )
     return built._replace(masks=merged_mask(request, inputs))
 
 
