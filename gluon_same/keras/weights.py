@@ -113,9 +113,10 @@ class Grouped:
             for part in dict.fromkeys(weight.part for weight in layer.weights):
                 weights = [weight for weight in layer.weights if weight.part == part]
                 group = "/".join(filter(None, (self.groups[own], part, "vars")))
-                if not self.file.has(group):  # Keras 2 names the parts of an attention with _
-                    group = "/".join(filter(None, (self.groups[own], f"_{part}", "vars")))
                 found = self.file.numbered(group)
+                if not found:  # some attention layers have private names for their parts
+                    group = "/".join(filter(None, (self.groups[own], f"_{part}", "vars")))
+                    found = self.file.numbered(group)
                 if len(found) != len(weights):
                     raise ValueError(
                         f"{self.file.path}: entry {group!r} contains {len(found)} arrays, but layer "

@@ -221,7 +221,8 @@ def _einsum_dense(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
     arguments.only(lora_rank=None)
     equation = str(arguments.get("equation"))
-    sized = arguments.ints("output_shape")
+    sized = arguments.get("output_shape")
+    sized = sized if isinstance(sized, list) else [sized]
     spec = equation.replace(" ", "").partition("->")[0].partition(",")[2]
     labels, out = functions.einsum_labels(equation, ([None] * x.rank, [None] * len(spec)))
     if not out or labels[0][0] != out[0] or out[0] in labels[1]:

@@ -46,6 +46,14 @@ def _of_one(operation: Operation) -> Lowered:
     return elementwise(block, x.axes)
 
 
+@computes("convert_to_tensor")
+def _same(operation: Operation) -> Lowered:
+    operation.take("dtype", "sparse")
+    operation.take("sparse")
+    operation.take("ragged")
+    return elementwise(None, operation.x.axes)
+
+
 @computes("any", "all")
 def _reduced(operation: Operation) -> Lowered:
     x, keepdims = operation.x, bool(operation.take("keepdims", default=False))

@@ -1,12 +1,13 @@
 """Blocks of recurrent layers."""
 
+import math
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from mxnet.gluon import HybridBlock
 
 from ...arrays import flat
 from ...importing.functions import as_boolean, pairwise, recurrent
-from ...importing.functions.recurrent import ACTIVATIONS, GATES, Cell, Weights, loop
+from ...importing.functions.recurrent import ACTIVATIONS, GATES, Cell, Weights, convolve_same, loop
 
 
 class Layer(NamedTuple):
@@ -43,6 +44,8 @@ class Recurrent(HybridBlock):
     layer : Layer
     flow : Flow
     """
+
+    _rank = 3  # number of axes of the data
 
     def __init__(self, layer: Layer, flow: Optional[Flow] = None, prefix: Optional[str] = None):
         super().__init__(prefix=prefix)
@@ -90,9 +93,6 @@ class Recurrent(HybridBlock):
         y = F.swapaxes(outputs, dim1=0, dim2=1) if flow.sequences else y
         return [y, *last * flow.states] if flow.states else y
 
-    #: Number of axes of the data.
-    _rank = 3
-
     def _run(
         self, F: Any, steps: Any, states: Sequence[Any], mask: Any, parameters: Dict[str, Any]
     ) -> Tuple[Any, List[Any]]:
@@ -111,34 +111,46 @@ class Recurrent(HybridBlock):
 
 
 class ConvRecurrent(Recurrent):
-    """Convolutional LSTM for data of shape (batch, time, channels, ...).
+    """Convolutional LSTM for data of shape (batch, time, channels, ...), with the channels last behind it.
 
     Parameters
     ----------
     layer : Layer
         With filters as units.
-    i2h, h2h : HybridBlock
-        Convolutions of the data and of the states, with four times as many filters.
+    i2h : HybridBlock
+        Convolution of the data, with four times as many filters.
+    kernel : tuple of int
+        Spans of the convolution of the states.
     """
 
-    def __init__(self, layer: Layer, i2h: Any, h2h: Any, prefix: Optional[str] = None):
+    def __init__(self, layer: Layer, i2h: Any, kernel: Sequence[int], prefix: Optional[str] = None):
+        self._kernel, self._rank = tuple(kernel), 3 + len(kernel)
         super().__init__(layer, prefix=prefix)
-        self.i2h, self.h2h = i2h, h2h
-        self._rank = 3 + len(h2h._kwargs["kernel"])
+        self.i2h = i2h
 
     def _add_parameters(self, layer: Layer) -> None:
-        pass
+        columns = layer.units * math.prod(self._kernel)
+        self.h2h_weight = self.params.get("h2h_weight", shape=(4 * layer.units, columns))
+
+    def hybrid_forward(self, F: Any, x: Any, *more: Any, **parameters: Any) -> Any:
+        y = self.i2h(F.reshape(x, shape=(-3, -2)))
+        y = F.transpose(y, axes=(0, *range(2, self._rank - 1), 1))
+        y = F.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+        return super().hybrid_forward(F, y, *more, **parameters)
 
     def _run(
         self, F: Any, steps: Any, states: Sequence[Any], mask: Any, parameters: Dict[str, Any]
     ) -> Tuple[Any, List[Any]]:
-        inputs = self.i2h(F.reshape(steps, shape=(-3, -2)))
-        inputs = F.reshape_like(inputs, steps, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
         if not states:
-            first = F.squeeze(F.slice_axis(inputs, axis=0, begin=0, end=1), axis=0)
-            first = F.BlockGrad(F.slice_axis(first, axis=1, begin=0, end=self._layer.units))
+            first = F.squeeze(F.slice_axis(steps, axis=0, begin=0, end=1), axis=0)
+            first = F.BlockGrad(F.slice_axis(first, axis=-1, begin=0, end=self._layer.units))
             states = [F.zeros_like(first), first * 0]  # the loop rejects duplicate states
-        y, last = loop(F, inputs, self._cell(), Weights(None, self.h2h), states, mask)
+
+        def h2h(h):
+            size = 4 * self._layer.units
+            return convolve_same(F, h, parameters["h2h_weight"], self._kernel, size)
+
+        y, last = loop(F, steps, self._cell(), Weights(None, h2h), states, mask)
         return y, list(last)
 
 

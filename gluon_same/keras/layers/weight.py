@@ -32,8 +32,12 @@ def weight_of(role: str, parameter: Parameter, *order: int, shape: Optional[Shap
         Keras' shape, if its axes are not those of the parameter.
     """
     sizes = parameter.shape
-    order = order or tuple(range(len(shape or sizes)))
-    known = shape or tuple(sizes[order.index(axis)] or None for axis in range(len(order)))
+    order = order or tuple(range(len(sizes if shape is None else shape)))
+    known = (
+        shape
+        if shape is not None
+        else tuple(sizes[order.index(axis)] or None for axis in range(len(order)))
+    )
 
     def assign(array):
         array = array.transpose(order)
