@@ -9,7 +9,7 @@ from . import crops
 from .arguments import shape_of
 from .graph import Graph
 from .sized import EverySize, Sized
-from .trace import Trace
+from .trace import Trace, check_for_graphs
 
 __all__ = ["specialize"]
 
@@ -75,6 +75,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     """
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
+    check_for_graphs(net)
     if not input_shapes:
         return EverySize(net, specialize, graphs)
     trace = Trace(net, [shape_of("input shape", shape) for shape in input_shapes])

@@ -244,6 +244,16 @@ def blocks_of(net: Block) -> List[Block]:
     return list(blocks)
 
 
+def check_for_graphs(net: Block) -> None:
+    """Raise a ValueError if a net has blocks whose results are wrong in some of MXNet's graphs."""
+    found = [block for block in blocks_of(net) if getattr(block, "eager", False)]
+    if found:
+        raise ValueError(
+            f"{net.name} contains a {type(found[0]).__name__}, which MXNet computes right only outside "
+            "of graphs: call the net itself, or export it with gluon_same.onnx.export_model"
+        )
+
+
 def _is_layer(block):
     if block._reg_params or isinstance(block, _ACTIVATED):
         return True

@@ -11,7 +11,7 @@ from ..arguments import shape_of, true_or_false
 from ..arrays import flat, in_thread
 from ..graph import Graph
 from ..sized import EverySize, Sized
-from ..trace import Trace
+from ..trace import Trace, check_for_graphs
 from .fuse import available
 from .int8 import batches_of
 from .pipeline import TOLERANCE, Pipeline
@@ -113,6 +113,7 @@ def deploy(
     for name, value in (("tune", tune), ("verbose", verbose), ("portable", portable)):
         true_or_false(name, value)
     _check(net, dtype, data)
+    check_for_graphs(net)
     if not shapes:
         given = dict(dtype=dtype, data=data, tune=tune, verbose=verbose, portable=portable)
         return EverySize(net, partial(deploy, **given), graphs)

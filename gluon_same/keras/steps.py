@@ -25,6 +25,14 @@ class KerasNet(ImportedNet):
 
     _states: Optional[List[Any]] = None
 
+    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
+        """Activate graphs, except for convolutional LSTMs and what contains them.
+
+        Loops with convolutions are wrong in some of MXNet's graphs, but never outside of them.
+        """
+        super().hybridize(active, **kwargs)
+        _keep_eager(self)
+
     def reset_states(self) -> None:
         """Forget the states that recurrent layers with ``stateful=True`` kept from earlier calls."""
         self._states = None
@@ -54,6 +62,13 @@ class KerasNet(ImportedNet):
     def initial_states(self, x: Any) -> List[Any]:
         """Return the states of the first call, zeros, for a batch."""
         return [mx.nd.zeros((x.shape[0], *shape), ctx=x.context) for shape in self.plan.states]
+
+
+def _keep_eager(block: HybridBlock) -> bool:
+    inside = [_keep_eager(child) for child in block._children.values()]
+    eager = any(inside) or getattr(block, "eager", False)
+    block._active = block._active and not eager
+    return eager
 
 
 class Steps:

@@ -7,7 +7,7 @@ Each generation of Keras has a separate environment::
     python3.8 -m venv k23 && k23/bin/pip install tensorflow-cpu==2.2.3 "protobuf<3.21" "h5py<3"
     python3.8 -m venv k22  # as k23, and keras==2.2.5; once more with keras==2.2.0
 
-    k3/bin/python tests/keras/make_models.py [--only NAME ...] [--into FOLDER]
+    k3/bin/python tests/keras/make_models.py [--archive PART] [--only NAME ...] [--into FOLDER]
 
 README.md describes the files.
 """
@@ -21,10 +21,13 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from zlib import crc32
 
-import function_cases  # noqa: F401  registers its models
+import attention_cases  # noqa: F401  registers its models
+import function_cases  # noqa: F401
+import mask_cases  # noqa: F401
 import model_cases  # noqa: F401
 import nested_cases  # noqa: F401
 import numpy as np
+import recurrent_cases  # noqa: F401
 from activations import recorded
 from forms import FORMS
 from value_cases import GROUPS
@@ -116,7 +119,9 @@ def random_weight(name, old, rng):
         return rng.normal(0, 0.3, old.shape)
     if "embedding" in name:
         return rng.normal(0, 1, old.shape)
-    return rng.normal(0, 1 / np.sqrt(max(1, old.size // max(1, old.shape[-1]))), old.shape)
+    return rng.normal(
+        0, 1 / np.sqrt(max(1, old.size // max(1, old.shape[-1] if old.ndim else 1))), old.shape
+    )
 
 
 def randomize(model, rng):
@@ -155,11 +160,15 @@ def kinds_of(keras, how):
     return how.get("kinds") or (every if how.get("every_kind") else every[:1])
 
 
-def draw(shapes, seed, integers=None):
+def draw(shapes, seed, integers=None, blank=False):
     rng = np.random.RandomState(crc32(seed.encode()))
     if integers:
         return [rng.randint(0, integers, shape).astype("int32") for shape in shapes]
-    return [rng.normal(0, 1, shape).astype("float32") for shape in shapes]
+    arrays = [rng.normal(0, 1, shape).astype("float32") for shape in shapes]
+    for array in arrays if blank else ():
+        array[rng.uniform(size=array.shape[:2]) < 0.4] = 0  # steps that a mask leaves out
+        array[:, 2] = 1  # no sequence is left out
+    return arrays
 
 
 def listed(outputs):
@@ -205,16 +214,16 @@ def output_names(model):
 def computed(keras, model, name, runs, how):
     """Return the inputs and outputs of all runs, by the names in README.md."""
     for index, shapes in enumerate(runs):
-        inputs = draw(shapes, f"{name} {index}", how.get("integers"))
+        inputs = draw(shapes, f"{name} {index}", how.get("integers"), how.get("blank", False))
         for i, each in enumerate(inputs):
             yield f"run {index} input {i}", each
         for i, (output, each) in enumerate(zip(output_names(model), call(keras, model, inputs, how))):
             yield f"run {index} output {i} {output}", each
 
 
-def trained(keras, model, name, shapes):
+def trained(keras, model, name, shapes, how):
     """Return the losses of a few training steps, and the outputs after them."""
-    inputs = draw(shapes, f"{name} 0")[0]
+    inputs = draw(shapes, f"{name} 0", blank=how.get("blank", False))[0]
     target = draw([np.shape(model(inputs))], f"{name} target")[0]
     model.compile(keras.optimizers.SGD(RATE), "mse")
     losses = [float(np.ravel(model.train_on_batch(inputs, target))[0]) for _ in range(STEPS)]
@@ -247,7 +256,7 @@ def make(keras, name, build, runs, how, folder):
             np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-6)
         arrays = arrays or found
     if how.get("trained") and number(keras) >= (2, 15) and number(keras)[0] in how["trained"]:
-        arrays.update(trained(keras, loaded, name, runs[0]))
+        arrays.update(trained(keras, loaded, name, runs[0], how))
     if how.get("activations") and number(keras) >= (2, 15):
         again = keras.models.load_model(str(folder / f"{name}.keras"), compile=False)
         found = recorded(again, draw(runs[0], f"{name} 0"))
@@ -283,15 +292,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only these models")
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="keep the files unpacked there, too")
+    parser.add_argument("--archive", metavar="PART", help="the models of another archive: sequences")
     options = parser.parse_args()
     keras = import_keras()
-    archive = HERE / (generation(keras) + ".zip")
-    folder = (options.into or Path(tempfile.mkdtemp())) / generation(keras)
+    part = f"_{options.archive}" if options.archive else ""
+    archive = HERE / f"{generation(keras)}{part}.zip"
+    folder = (options.into or Path(tempfile.mkdtemp())) / archive.stem
     folder.mkdir(parents=True, exist_ok=True)
     if options.only and archive.exists():
         with ZipFile(archive) as packed:
             packed.extractall(folder)
-    models = all_models(keras)
+    models = {
+        name: model
+        for name, model in all_models(keras).items()
+        if model[2].get("archive") == options.archive
+    }
     for name in options.only or models:
         try:
             make(keras, name, *models[name], folder)

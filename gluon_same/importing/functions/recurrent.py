@@ -1,10 +1,8 @@
 """Recurrent layers as functions of ``F``, on MXNet's fused operator or a loop over the steps."""
 
-import itertools
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .indexing import indices_along, select
-from .padding import pad
 
 #: A function or an operator of MXNet, with its arguments.
 Activation = Tuple[Union[str, Callable[..., Any]], Dict[str, Any]]
@@ -150,7 +148,7 @@ def _lstm(F, cell, x, states, weights):
         gates = x + weights.h2h(h)
     else:
         gates = x + dense(F, h, weights.h2h, weights.h2h_bias, 4 * cell.units)
-    i, f, g, o = F.split(gates, num_outputs=4, axis=-1)
+    i, f, g, o = F.split(gates, num_outputs=4, axis=1)
     peepholes = weights.peepholes
     if peepholes is not None:
         from_i, from_f, from_o = F.split(F.reshape(peepholes, shape=(1, -1)), num_outputs=3, axis=1)
@@ -160,23 +158,6 @@ def _lstm(F, cell, x, states, weights):
     if peepholes is not None:
         o = o + F.broadcast_mul(c, from_o)
     return [gate(o) * out(c), c]
-
-
-def convolve_same(F: Any, x: Any, weight: Any, kernel: Sequence[int], size: int) -> Any:
-    """Convolve channels-last data with SAME padding, by a product of shifted copies of the data.
-
-    ``weight`` has the shape (size, elements of the kernel * channels). MXNet's ``Convolution`` is not
-    used, because oneDNN's returns wrong numbers now and then if a net has several loops with it.
-    """
-    before = [(k - 1) // 2 for k in kernel]
-    pairs = [(0, 0), *((n, k - 1 - n) for n, k in zip(before, kernel)), (0, 0)]
-    x = pad(F, x, pairs)
-    parts = []
-    for begins in itertools.product(*map(range, kernel)):
-        ends = [begin - k + 1 or None for begin, k in zip(begins, kernel)]
-        parts.append(F.slice(x, begin=(None, *begins, None), end=(None, *ends, None)))
-    columns = F.concat(*parts, dim=-1) if len(parts) > 1 else x
-    return dense(F, columns, weight, None, size, flatten=False)
 
 
 def _gru(F, cell, x, states, weights):

@@ -9,7 +9,7 @@ from ..arguments import Unsupported
 from ..values import Shape, Value, keras_order
 from .activations import activation
 from .registry import Lowered, Request, builds, of_rank, within
-from .weight import Weight, weight_of
+from .weight import Weight, matrix_of, weight_of
 
 _ROLES = ("query", "value", "key")
 
@@ -194,16 +194,11 @@ def _projected(
     weights = []
     for name, (before, after) in kernels.items():
         matrix = getattr(block, f"{name}_weight")
-        weights.append(_kernel(matrix, (*before, *after))._replace(part=f"{name}_dense"))
+        weights.append(matrix_of("kernel", matrix, (*before, *after))._replace(part=f"{name}_dense"))
         if biased:
             bias = weight_of("bias", getattr(block, f"{name}_bias"), shape=after)
             weights.append(bias._replace(part=f"{name}_dense"))
     return block, weights
-
-
-def _kernel(parameter: Any, shape: Shape) -> Weight:
-    """Return the weight of a kernel of more axes, whose last ones are the rows of a parameter."""
-    return Weight("kernel", shape, lambda array: [(parameter, array.reshape(parameter.shape[::-1]).T)])
 
 
 class EinsumDense(Function):

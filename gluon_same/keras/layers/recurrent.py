@@ -12,7 +12,7 @@ from .activations import activation
 from .convolutions import Window
 from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside, of_rank, within
 from .rnn import Bidirectional, ConvRecurrent, Flow, Layer, Recurrent, Stack
-from .weight import Weight, bias_of, kernel_of
+from .weight import Weight, kernel_of, weight_of
 
 _KINDS = {"LSTM": "LSTM", "GRU": "GRU", "SimpleRNN": "RNN"}
 
@@ -66,14 +66,12 @@ def _conv_lstm(request: Request, x: Value, *states: Value, ndim: int) -> Lowered
     names = [arguments.get("activation", "tanh"), arguments.get("recurrent_activation", "hard_sigmoid")]
     layer = Layer("LSTM", filters, 0, _activations(request, names), dropout=_drops(request))
     i2h = conv(4 * filters, **{**window.forward, "prefix": within(request, "i2h").prefix})
-    block = ConvRecurrent(layer, i2h, window.kernel, prefix=request.prefix)
-    shape = (*window.kernel, filters, 4 * filters)
-
-    def assign(array: np.ndarray) -> Sequence[Any]:
-        return [(block.h2h_weight, array.reshape((-1, 4 * filters)).T)]
-
-    weights = [kernel_of(i2h), Weight("recurrent_kernel", shape, assign), *bias_of(i2h)]
+    how: Dict[str, Any] = dict(in_channels=filters, use_bias=False, prefix=within(request, "h2h").prefix)
+    h2h = conv(4 * filters, window.kernel, padding="same", **how)
+    weights = [kernel_of(i2h), kernel_of(h2h)._replace(role="recurrent_kernel")]
+    weights += [] if i2h.bias is None else [weight_of("bias", i2h.bias)]
     cell = [weight._replace(part="cell") for weight in weights]
+    block = ConvRecurrent(layer, i2h, h2h, prefix=request.prefix)
     return _lowered(request, x, states, block, cell, window)
 
 
@@ -87,10 +85,7 @@ def _lowered(
 ) -> Lowered:
     """Return the result for a block, whose flow it sets."""
     arguments, given = request.arguments, (request.kwargs or {}).pop("initial_state", None)
-    sizes, order, taken = block.sizes, (0, 1), (0, 1, 2)
-    if window:  # the block requires the channels first, and returns them last
-        taken = _outer(window.order)
-        order = (0, *window.axes, window.channel_axis)
+    sizes, order = block.sizes, window.order if window else (0, 1)
     if given is not None and not list(arrays_in(given, Value)):
         raise Unsupported(f"initial_state={given!r}: only outputs of layers are supported")
     if states and (len(states) != len(sizes) or any(s.rank != len(order) for s in states)):
@@ -124,7 +119,7 @@ def _lowered(
     return Lowered(
         block,
         _outer(order) if sequences else order,
-        (taken, *((0, 1) for _ in masks), *(order for _ in states)),
+        (_outer(order), *((0, 1) for _ in masks), *(order for _ in states)),
         rule,
         tuple(weights),
         more_axes=(order,) * len(sizes) if returned else (),

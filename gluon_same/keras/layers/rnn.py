@@ -1,13 +1,12 @@
 """Blocks of recurrent layers."""
 
-import math
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from mxnet.gluon import HybridBlock
 
 from ...arrays import flat
 from ...importing.functions import as_boolean, pairwise, recurrent
-from ...importing.functions.recurrent import ACTIVATIONS, GATES, Cell, Weights, convolve_same, loop
+from ...importing.functions.recurrent import ACTIVATIONS, GATES, Cell, Weights, loop
 
 
 class Layer(NamedTuple):
@@ -111,30 +110,28 @@ class Recurrent(HybridBlock):
 
 
 class ConvRecurrent(Recurrent):
-    """Convolutional LSTM for data of shape (batch, time, channels, ...), with the channels last behind it.
+    """Convolutional LSTM for data of shape (batch, time, channels, ...).
 
     Parameters
     ----------
     layer : Layer
         With filters as units.
-    i2h : HybridBlock
-        Convolution of the data, with four times as many filters.
-    kernel : tuple of int
-        Spans of the convolution of the states.
+    i2h, h2h : HybridBlock
+        Convolutions of the data and of the states, with four times as many filters.
     """
 
-    def __init__(self, layer: Layer, i2h: Any, kernel: Sequence[int], prefix: Optional[str] = None):
-        self._kernel, self._rank = tuple(kernel), 3 + len(kernel)
+    def __init__(self, layer: Layer, i2h: Any, h2h: Any, prefix: Optional[str] = None):
         super().__init__(layer, prefix=prefix)
-        self.i2h = i2h
+        self.i2h, self.h2h = i2h, h2h
+        self._rank = 3 + len(h2h._kwargs["kernel"])
+
+    eager = True  # nets run this block outside of graphs
 
     def _add_parameters(self, layer: Layer) -> None:
-        columns = layer.units * math.prod(self._kernel)
-        self.h2h_weight = self.params.get("h2h_weight", shape=(4 * layer.units, columns))
+        pass
 
     def hybrid_forward(self, F: Any, x: Any, *more: Any, **parameters: Any) -> Any:
         y = self.i2h(F.reshape(x, shape=(-3, -2)))
-        y = F.transpose(y, axes=(0, *range(2, self._rank - 1), 1))
         y = F.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
         return super().hybrid_forward(F, y, *more, **parameters)
 
@@ -143,14 +140,9 @@ class ConvRecurrent(Recurrent):
     ) -> Tuple[Any, List[Any]]:
         if not states:
             first = F.squeeze(F.slice_axis(steps, axis=0, begin=0, end=1), axis=0)
-            first = F.BlockGrad(F.slice_axis(first, axis=-1, begin=0, end=self._layer.units))
-            states = [F.zeros_like(first), first * 0]  # the loop rejects duplicate states
-
-        def h2h(h):
-            size = 4 * self._layer.units
-            return convolve_same(F, h, parameters["h2h_weight"], self._kernel, size)
-
-        y, last = loop(F, steps, self._cell(), Weights(None, h2h), states, mask)
+            first = F.BlockGrad(F.slice_axis(first, axis=1, begin=0, end=self._layer.units))
+            states = [first * 0 for _ in range(2)]  # the loop rejects duplicate states
+        y, last = loop(F, steps, self._cell(), Weights(None, self.h2h), states, mask)
         return y, list(last)
 
 

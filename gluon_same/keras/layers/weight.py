@@ -46,6 +46,11 @@ def weight_of(role: str, parameter: Parameter, *order: int, shape: Optional[Shap
     return Weight(role, known, assign)
 
 
+def matrix_of(role: str, parameter: Parameter, shape: Shape) -> Weight:
+    """Return the weight of an array whose last axes, merged, are the rows of a parameter."""
+    return Weight(role, shape, lambda array: [(parameter, array.reshape(parameter.shape[::-1]).T)])
+
+
 def kernel_of(block: HybridBlock) -> Weight:
     """Return the weight of a plain or transposed convolution's kernel."""
     ndim = len(block._kwargs["kernel"])
