@@ -68,6 +68,10 @@ class Entry(NamedTuple):
         return role_of(self.name)
 
 
+#: Names of classes in Keras' code, where they differ from those in configurations.
+_CLASSES = {"GroupQueryAttention": "GroupedQueryAttention"}
+
+
 class Grouped:
     """Weights in ``.keras`` and ``.weights.h5`` files: groups by class, arrays by number.
 
@@ -89,7 +93,7 @@ class Grouped:
         """Find the group of each layer: its class in snake case, numbered from the second one."""
         counts: Dict[str, int] = {}
         for layer in model.layers.values():
-            kind = snake_case(layer.class_name)
+            kind = snake_case(_CLASSES.get(layer.class_name, layer.class_name))
             count = counts[kind] = counts.get(kind, -1) + 1
             own = "/".join(filter(None, (group, self._layers, f"{kind}_{count}" if count else kind)))
             self.groups[(*path, layer.name)] = own

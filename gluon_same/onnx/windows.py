@@ -35,7 +35,8 @@ def window(write: Writer) -> None:
     if write.attributes.get("layout"):
         changed["layout"] = "NCHW"  # of any number of axes
     last = write.attributes.get("layout", "").endswith("C")
-    first, back = (0, write.rank() - 1, *range(1, write.rank() - 1)), (0, *range(2, write.rank()), 1)
+    rank = write.rank() if last else 2  # which is not known inside of a loop
+    first, back = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
     if last:  # a weight has the layout of the data
         for i in range(min(len(write.inputs), 2)):
             write.inputs[i] = write("Transpose", write.inputs[i], perm=first)

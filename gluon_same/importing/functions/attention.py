@@ -15,6 +15,7 @@ _AXES = {"query": 2, "value": 1, "key": 1}
 def visible(
     F: Any, scores: Any, masks: Sequence[Any], given: Sequence[str], rank: int, steps: int = 1,
     causal: bool = False, window: Optional[int] = None, mask_rank: int = 0,
+    exact: bool = False,
 ) -> Any:  # fmt: skip
     """Return the product of all masks, in a shape that broadcasts with the scores, or None.
 
@@ -34,6 +35,8 @@ def visible(
         Number of steps that a query sees, on each side, with itself.
     mask_rank : int
         Number of axes of the mask of the scores, which lacks those before the steps.
+    exact : bool
+        Whether the numbers of a single mask matter, as they do in Keras 2.
     """
     found = []
     for mask, name in zip(masks, given):
@@ -45,11 +48,12 @@ def visible(
         found.append(mask)
     if causal or window:
         ahead = F.broadcast_sub(*(indices_along(F, scores, axis, rank) for axis in (rank - 1, rank - 2)))
-        found.append(ahead <= 0) if causal else None
-        found.append(F.abs(ahead) < window) if window else None
+        found += [F.cast(ahead <= 0, dtype="float32")] * causal
+        found += [F.cast(F.abs(ahead) < window, dtype="float32")] if window else []
     product = None
     for mask in found:
-        mask = F.cast(mask != 0, dtype="float32")
+        if len(found) > 1 or not exact:
+            mask = F.cast(mask != 0, dtype="float32")
         product = mask if product is None else F.broadcast_mul(product, mask)
     return product
 
@@ -137,7 +141,7 @@ def multi_head_attention(
     k, v = projected(key, "key", heads[1], sizes[0]), projected(value, "value", heads[1], sizes[1])
     scores = einsum(F, q, k, labels=(rows, columns), out=scored)
     steps = len(scored) - len(rows) + 1
-    mask = visible(F, scores, masks, given, len(scored), steps, causal, window, mask_rank)
+    mask = visible(F, scores, masks, given, len(scored), steps, causal, window, mask_rank, how == "add")
     axes = tuple(range(len(scored)))[-steps:]
     share = masked_softmax(
         F, scores, *([] if mask is None else [mask]), axes=axes, rank=len(scored), how=how

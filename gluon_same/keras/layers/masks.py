@@ -11,11 +11,11 @@ from .registry import Lowered, Request, builds
 _PASSING = {
     *("Activation", "ActivityRegularization", "AlphaDropout", "BatchNormalization"),
     *("BatchNormalizationV1", "Dense", "Dropout", "ELU", "GaussianDropout", "GaussianNoise"),
-    *("GroupNormalization", "Identity", "LayerNormalization", "LeakyReLU", "PReLU", "ReLU", "Softmax"),
+    *("GroupNormalization", "LayerNormalization", "LeakyReLU", "PReLU", "ReLU", "Softmax"),
     *("SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "SyncBatchNormalization"),
     *("ThresholdedReLU", "UnitNormalization"),
 }
-_PASSING_IN_KERAS_3 = {"Normalization", "Rescaling"}
+_PASSING_IN_KERAS_3 = {"Identity", "Normalization", "Rescaling"}
 
 #: Layers whose results depend on the mask of their input.
 CONSUMERS = (
