@@ -196,14 +196,29 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
             "with model.build(shape) before saving it"
         )
     shape = (None, *given[1:])
-    return Value(-1, shape, _fixed(model, shape), axes(len(shape)))
+    free = (None,) * len(shape) if _is_of_ids(model, ref) else _fixed(model, shape)
+    return Value(-1, shape, free, axes(len(shape)))
 
 
 def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:
     """Return the input of a nested model for one call, without what is not true of every call."""
     given = model.layers[ref.layer].input_shape
     shape = (None, *given[1:]) if isinstance(given, list) and len(given) == x.rank else x.shape
-    return x._replace(shape=shape, free=_fixed(model, shape), nonnegative=False)
+    free = (None,) * len(shape) if _is_of_ids(model, ref) else _fixed(model, shape)
+    return x._replace(shape=shape, free=free, nonnegative=False)
+
+
+def _is_of_ids(model, ref):
+    """Return whether an input has indices for embeddings, so that its last axis has no channels."""
+    layers = [model.layers[call.layer] for call in model.calls if ref in call.inputs()]
+    return any(layer.class_name == "Embedding" for layer in layers) and all(
+        layer.class_name in _OF_IDS or layer.config.get("function") == "math.not_equal"
+        for layer in layers
+    )
+
+
+#: Classes of layers whose results for an index do not depend on the number of indices.
+_OF_IDS = ("Embedding", "NotEqual")
 
 
 def _fixed(model, shape):
