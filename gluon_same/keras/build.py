@@ -10,6 +10,7 @@ from ..importing.block import Function, output_shapes
 from . import graph
 from .arguments import Arguments, Unsupported
 from .layers import Lowered, Request
+from .layers.attention import ARRAYS
 from .layers.core import SAVED_AS_TRAINING
 from .layers.masks import named_mask, passed_on
 from .layers.operations import build_operation, is_operation
@@ -173,8 +174,11 @@ class _Builder:
         inputs = list(graph.arrays_in((args, kwargs), Value))
         if layer.name in self.first:
             inputs = self._as_before(inputs, self.first[layer.name])
+        if builder is not build_operation:
+            read = () if layer.model is not None else ("initial_state", *ARRAYS)
+            more = {name: value for name, value in kwargs.items() if name not in read}
+            _check_call(layer.class_name, more, version, arrays=layer.model is None)
         if isinstance(builder, graph.Model):
-            _check_call(layer.class_name, kwargs, version)
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)._replace(masked=masked)
         built = builder(request, *inputs)
@@ -394,9 +398,13 @@ def _shapes(
     return [tuple(keras_shape(axes, s) for s in pair) for axes, pair in zip(all_axes, found)]
 
 
-def _check_call(class_name: str, kwargs: Dict[str, Any], version: Tuple[int, int]) -> None:
-    """Raise for arguments of a layer's call that change its result."""
+def _check_call(
+    class_name: str, kwargs: Dict[str, Any], version: Tuple[int, int], arrays: bool = False
+) -> None:
+    """Raise for arguments of a layer's call that change its result, or only for arrays."""
     for name, value in kwargs.items():
+        if arrays and not list(graph.arrays_in(value, Value)):
+            continue
         if name == "training" and class_name in SAVED_AS_TRAINING and version >= (3, 0):
             continue
         harmless = value in (None, []) or (name == "training" and value is False)

@@ -66,8 +66,8 @@ LAYERS = [
     ("Reshape", "vector", {"target_shape": [4, 2]}, "does not fit an input of shape (None, 6)"),
     ("Permute", "image", {"dims": [1, 2]}, "dims=[1, 2] do not name each axis"),
     ("RepeatVector", "image", {"n": 2}, "has 4 axes, not 2"),
-    ("Embedding", "vector", {"input_dim": 5, "output_dim": 2, "mask_zero": True}, "mask_zero=True"),
-    ("Masking", "words", {"mask_value": 0.0}, "it is not known"),
+    ("Embedding", "vector", {"input_dim": 5, "output_dim": 2, "mask_zero": 1}, "mask_zero=1 is neither"),
+    ("Masking", "words", {"mask_value": "zero"}, "mask_value='zero' is not a finite number"),
     ("Dropout", "vector", {"rate": 1.5}, "a rate of 1.5"),
     ("Dropout", "image", {"rate": 0.5, "noise_shape": [1, 1]}, "noise_shape=[1, 1] does not fit"),
     ("BatchNormalization", "image", {"axis": [1, 3]}, "axis=[1, 3]: only one axis is supported"),
@@ -75,7 +75,7 @@ LAYERS = [
     ("BatchNormalization", "open", {"axis": 1}, "an axis of unknown size"),
     ("BatchNormalization", "image", {"renorm": True}, "renorm=True: only False is supported"),
     ("RMSNormalization", "image", {"axis": 1}, "factors of shape (4,) do not fit the last axes"),
-    ("LayerNormalization", "image", {"axis": [1, 3]}, "only one axis, or several last axes"),
+    ("LayerNormalization", "image", {"axis": [1, 7]}, "axis=[1, 7] are not axes"),
     ("GroupNormalization", "image", {"axis": [1, 2]}, "one axis of known size is supported"),
     ("GroupNormalization", "image", {"groups": 3}, "groups=3 does not divide 2 channels"),
     ("Normalization", "image", {"mean": [1, 2, 3], "variance": 1}, "is not a numeric array"),
@@ -87,16 +87,37 @@ LAYERS = [
     ("UpSampling3D", "image", {"size": 2, "interpolation": "bilinear"}, "is only for images"),
     ("UpSampling2D", "image", {"size": 2, "interpolation": "cubic"}, "interpolation='cubic'"),
     ("LSTM", "image", {"units": 2}, "has 4 axes, not 3"),
-    ("LSTM", "words", {"units": 2, "stateful": True}, "stateful=True: only False is supported"),
+    ("LSTM", "words", {"units": 2, "time_major": True}, "time_major=True: only False is supported"),
+    ("LSTM", ("words", "vector", "vector"), {"units": 2, "stateful": True}, "with initial states"),
+    ("RNN", "words", {"cell": {"class_name": "Mine", "config": {}}}, "inner layer of class 'Mine'"),
+    (
+        "RNN",
+        "words",
+        {"cell": {"class_name": "StackedRNNCells", "config": {"cells": []}}},
+        "an inner layer of class ''",
+    ),
+    ("ConvLSTM2D", "image", {"filters": 2, "kernel_size": 3}, "has 4 axes, not 5"),
+    ("MultiHeadAttention", "words", {"num_heads": 2, "key_dim": 3}, "is called with query"),
+    ("Attention", "words", {}, "it has 1 inputs, not query, value"),
+    ("Attention", ("image", "image"), {}, "has 4 axes, not 3"),
+    ("Attention", ("words", "words"), {"dropout": 1.0}, "dropout=1.0: only 0 to below 1"),
+    (
+        "EinsumDense",
+        "words",
+        {"equation": "abc,cd->bad", "output_shape": [4, 2]},
+        "equation='abc,cd->bad': the batch must stay first",
+    ),
+    ("EinsumDense", "words", {"equation": "abc,cd->abd", "output_shape": [2]}, "does not fit equation="),
+    ("EinsumDense", "words", {"equation": "abc,cd->abd", "output_shape": [4, None]}, "kernel of shape"),
     ("LSTM", ("words", "vector"), {"units": 2}, "initial states of shapes"),
-    ("Bidirectional", "words", {"layer": {"class_name": "ConvLSTM2D"}}, "class 'ConvLSTM2D'"),
+    ("Bidirectional", "words", {"layer": {"class_name": "Dense"}}, "class 'Dense'"),
     ("TimeDistributed", "words", {"layer": {"class_name": "Functional"}}, "inner layer of class"),
     ("TimeDistributed", "vector", {"layer": {"class_name": "ReLU", "config": {}}}, "has no time axis"),
     (
         "TimeDistributed",
         "image",
         {"layer": {"class_name": "Masking", "config": {"mask_value": 0.0}}},
-        "an inner layer of class 'Masking' is not supported",
+        "an inner layer that computes a mask",
     ),
     ("TimeDistributed", "words", {"layer": FORK}, "an inner model with 2 outputs is not supported"),
     ("TimeDistributed", "vector", {"layer": FORK}, "has no time axis"),
@@ -106,7 +127,7 @@ LAYERS = [
     ("Multiply", ("words", "other"), {}, "do not fit each other"),
     ("Concatenate", ("words", "vector"), {"axis": -1}, "axis=-1 of inputs of shapes"),
     ("Concatenate", ("words", "other"), {"axis": 1}, "do not fit each other"),
-    ("Dot", ("image", "image"), {"axes": 1}, "of inputs with 4 and 4 axes"),
+    ("Dot", ("image", "image"), {"axes": 0}, "of inputs with 4 and 4 axes"),
     ("Dot", ("words", "words"), {"axes": 3}, "axes=[3, 3] of inputs with 3 and 3 axes"),
 ]
 
@@ -182,7 +203,7 @@ def test_a_function_is_refused(tmp_path, function, arguments, words):
 
 
 def test_the_error_names_the_file_and_the_model(tmp_path):
-    found = message(tmp_path, refused_layer("odd", "Masking", "words", {}))
+    found = message(tmp_path, refused_layer("odd", "Unheard", "words", {}))
     assert found.startswith(
         f"{tmp_path / 'config.json'}: small contains unsupported layers or arguments:"
     )

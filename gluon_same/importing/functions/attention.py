@@ -1,6 +1,7 @@
 """Attention: averages of values, weighted by how their keys fit a query."""
 
-from typing import Any, Optional, Sequence, Tuple
+from math import prod
+from typing import Any, NamedTuple, Optional, Sequence, Tuple
 
 from .elementwise import pairwise
 from .indexing import indices_along
@@ -8,66 +9,66 @@ from .masks import masked, masked_softmax
 from .products import Labels, einsum
 from .recurrent import dense
 
-#: Where the mask of each array has its steps in the mask of the scores: along the rows or the columns.
+#: Axis to insert into the mask of an array, whose steps are the rows or columns of the scores.
 _AXES = {"query": 2, "value": 1, "key": 1}
 
 
-def visible(
-    F: Any, scores: Any, masks: Sequence[Any], given: Sequence[str], rank: int, steps: int = 1,
-    causal: bool = False, window: Optional[int] = None, mask_rank: int = 0,
-    exact: bool = False,
-) -> Any:  # fmt: skip
-    """Return the product of all masks, in a shape that broadcasts with the scores, or None.
+class Sight(NamedTuple):
+    """Which keys a query sees."""
 
-    Parameters
-    ----------
-    masks : sequence
-    given : sequence of str
-        What each is the mask of: 'query', 'value' or 'key', of shape (batch, steps); or 'scores', of
-        shape (batch, ..., steps of queries, steps of keys).
-    rank : int
-        Number of axes of the scores.
-    steps : int
-        Number of axes of the steps of queries, and of those of keys.
-    causal : bool
-        Whether a query sees no later steps.
-    window : int, optional
-        Number of steps that a query sees, on each side, with itself.
-    mask_rank : int
-        Number of axes of the mask of the scores, which lacks those before the steps.
-    exact : bool
-        Whether the numbers of a single mask matter, as they do in Keras 2.
+    #: What each mask belongs to: 'query', 'value' or 'key', of shape (batch, steps); or 'scores', of
+    #: shape (batch, ..., steps of queries, steps of keys).
+    given: Tuple[str, ...] = ()
+    causal: bool = False  # whether a query sees no later steps
+    window: Optional[int] = None  # number of steps that a query sees on each side, with itself
+    mask_rank: int = 0  # number of axes of the mask of the scores, which lacks those before the steps
+    exact: bool = False  # whether the numbers of a single mask matter, as they do in Keras 2
+
+
+class Heads(NamedTuple):
+    """Shapes in an attention with several heads."""
+
+    heads: Tuple[int, int]  # of the query, and of key and value, which are repeated
+    sizes: Tuple[int, int]  # channels of each head of query and key, and of the value
+    outputs: Tuple[int, ...]  # sizes of the last axes of the output
+    rows: Labels  # labels of the axes of the projected query
+    columns: Labels  # of the projected key
+    scored: Labels  # of the scores
+
+
+def visible(F: Any, scores: Any, masks: Sequence[Any], sight: Sight, rank: int, steps: int = 1) -> Any:
+    """Return the masks for scores: one that broadcasts with them, or none.
+
+    ``rank`` is the number of axes of the scores, the last of which are ``steps`` axes for the steps of
+    queries, and as many for those of keys.
     """
     found = []
-    for mask, name in zip(masks, given):
-        axes = mask_rank
+    for mask, name in zip(masks, sight.given):
+        axes = sight.mask_rank
         if name in _AXES:
             mask, axes = F.expand_dims(mask, axis=_AXES[name]), 3
         for _ in range(axes, rank):
             mask = F.expand_dims(mask, axis=axes - 2 * steps)
         found.append(mask)
-    if causal or window:
+    if sight.causal or sight.window:
         ahead = F.broadcast_sub(*(indices_along(F, scores, axis, rank) for axis in (rank - 1, rank - 2)))
-        found += [F.cast(ahead <= 0, dtype="float32")] * causal
-        found += [F.cast(F.abs(ahead) < window, dtype="float32")] if window else []
+        found += [F.cast(ahead <= 0, dtype="float32")] * sight.causal
+        found += [F.cast(F.abs(ahead) < sight.window, dtype="float32")] if sight.window else []
     product = None
     for mask in found:
-        if len(found) > 1 or not exact:
+        if len(found) > 1 or not sight.exact:
             mask = F.cast(mask != 0, dtype="float32")
         product = mask if product is None else F.broadcast_mul(product, mask)
-    return product
+    return [] if product is None else [product]
 
 
 def attention(
-    F: Any, query: Any, value: Any, key: Any, *masks: Any, given: Sequence[str], kind: str,
-    causal: bool, dropout: float, all_outputs: bool, **weights: Any,
-) -> Any:  # fmt: skip
-    """Apply attention to arrays of shape (batch, steps, channels).
+    F: Any, *arrays: Any, sight: Sight, kind: str, dropout: float, all_outputs: bool, **weights: Any
+) -> Any:
+    """Apply attention to query, value and key of shape (batch, steps, channels), before their masks.
 
     Parameters
     ----------
-    *masks, given, causal
-        As for :func:`visible`.
     kind : {'dot', 'concat', 'additive'}
         Scores are products of query and key, or sums of ``tanh(query + key)`` along the channels.
     dropout : float
@@ -75,8 +76,9 @@ def attention(
     all_outputs : bool
         Whether to return the weights as well.
     **weights
-        Factors: ``scale`` and, for 'concat', ``concat_score_weight``, which broadcast.
+        Factors: ``scale`` and, for 'concat', ``concat_score_weight``.
     """
+    (query, value, key), named = arrays[:3], dict(zip(sight.given, arrays[3:]))
     scale = weights.get("scale")
     if kind == "dot":
         scores = F.batch_dot(query, key, transpose_b=True)
@@ -90,35 +92,25 @@ def attention(
         scores = F.sum(both, axis=-1)
     if "concat_score_weight" in weights:
         scores = F.broadcast_mul(scores, F.reshape(weights["concat_score_weight"], shape=(1, 1, 1)))
-    named = dict(zip(given, masks))
-    columns = {name: mask for name, mask in named.items() if name == "value"}
-    mask = visible(F, scores, [*columns.values()], [*columns], 3, causal=causal)
-    share = masked_softmax(F, scores, *([] if mask is None else [mask]), axes=(2,), rank=3)
+    columns = [name for name in named if name == "value"]
+    own = sight._replace(given=tuple(columns))
+    mask = visible(F, scores, [named[name] for name in columns], own, 3)
+    share = masked_softmax(F, scores, *mask, axes=(2,), rank=3)
     y = F.batch_dot(F.Dropout(share, p=dropout) if dropout else share, value)
     y = masked(F, y, named["query"]) if "query" in named else y
     return [y, share] if all_outputs else y
 
 
 def multi_head_attention(
-    F: Any, query: Any, value: Any, key: Any, *masks: Any, given: Sequence[str], heads: Tuple[int, int],
-    sizes: Tuple[int, int], outputs: Sequence[int], labels: Sequence[Labels], how: str,
-    mask_rank: int, dropout: float, causal: bool, window: Optional[int], all_outputs: bool,
+    F: Any, *arrays: Any, sight: Sight, shapes: Heads, how: str, dropout: float, all_outputs: bool,
     **weights: Any,
 ) -> Any:  # fmt: skip
     """Project channels to several heads, apply attention in each, and project the results.
 
     Parameters
     ----------
-    *masks, given, causal, window, mask_rank
-        As for :func:`visible`.
-    heads : tuple of int
-        Numbers of heads of the query, and of key and value, which are repeated.
-    sizes : tuple of int
-        Channels of each head of query and key, and of the value.
-    outputs : sequence of int
-        Sizes of the last axes of the output.
-    labels : sequence of tuple
-        Labels of the axes of the projected query and key, and of the scores.
+    *arrays
+        Query, value and key, and masks.
     how : str
         As for :func:`masked_softmax`.
     dropout : float
@@ -128,36 +120,30 @@ def multi_head_attention(
     **weights
         For each of query, key, value, output and perhaps gate, ``..._weight`` and perhaps ``..._bias``.
     """
-    rows, columns, scored = labels
+    query, value, key, *masks = arrays
+    (heads, few), (size, own), outputs, rows, columns, scored = shapes
+    lead = (0,) * (len(rows) - 2)
 
     def projected(x: Any, name: str, count: int, size: int) -> Any:
-        y = dense(
-            F, x, weights[f"{name}_weight"], weights.get(f"{name}_bias"), count * size, flatten=False
-        )
-        y = F.reshape(y, shape=(*(0,) * (len(rows) - 2), -4, count, size))
-        return F.repeat(y, repeats=heads[0] // count, axis=len(rows) - 2) if count < heads[0] else y
+        weight, bias = weights[f"{name}_weight"], weights.get(f"{name}_bias")
+        y = dense(F, x, weight, bias, count * size, flatten=False)
+        y = F.reshape(y, shape=(*lead, -4, count, size))
+        return F.repeat(y, repeats=heads // count, axis=len(lead)) if count < heads else y
 
-    q = projected(query, "query", heads[0], sizes[0]) * sizes[0] ** -0.5
-    k, v = projected(key, "key", heads[1], sizes[0]), projected(value, "value", heads[1], sizes[1])
+    q = projected(query, "query", heads, size) * size**-0.5
+    k, v = projected(key, "key", few, size), projected(value, "value", few, own)
     scores = einsum(F, q, k, labels=(rows, columns), out=scored)
-    steps = len(scored) - len(rows) + 1
-    mask = visible(F, scores, masks, given, len(scored), steps, causal, window, mask_rank, how == "add")
-    axes = tuple(range(len(scored)))[-steps:]
-    share = masked_softmax(
-        F, scores, *([] if mask is None else [mask]), axes=axes, rank=len(scored), how=how
-    )
+    rank, steps = len(scored), len(scored) - len(rows) + 1
+    mask = visible(F, scores, masks, sight, rank, steps)
+    share = masked_softmax(F, scores, *mask, axes=tuple(range(rank - steps, rank)), rank=rank, how=how)
     used = F.Dropout(share, p=dropout) if dropout else share
     y = einsum(F, used, v, labels=(scored, (*columns[:-1], "value")), out=(*rows[:-1], "value"))
     if "gate_weight" in weights:
-        y = pairwise(
-            F, "multiply", y, F.sigmoid(projected(query, "gate", heads[0], sizes[1])), even=True
-        )
-    y = F.reshape(y, shape=(*(0,) * (len(rows) - 2), -3))
-    count = 1
-    for n in outputs:
-        count *= n
-    y = dense(F, y, weights["output_weight"], weights.get("output_bias"), count, flatten=False)
-    y = F.reshape(y, shape=(*(0,) * (len(rows) - 2), *outputs)) if len(outputs) > 1 else y
+        y = pairwise(F, "multiply", y, F.sigmoid(projected(query, "gate", heads, own)), even=True)
+    y = F.reshape(y, shape=(*lead, -3))
+    weight, bias = weights["output_weight"], weights.get("output_bias")
+    y = dense(F, y, weight, bias, prod(outputs), flatten=False)
+    y = F.reshape(y, shape=(*lead, *outputs)) if len(outputs) > 1 else y
     return [y, share] if all_outputs else y
 
 

@@ -14,7 +14,7 @@ from .weight import Weight, matrix_of, weight_of
 _ROLES = ("query", "value", "key")
 
 #: Arrays that a MultiHeadAttention is called with.
-_ARRAYS = (*_ROLES, "query_mask", "value_mask", "key_mask", "attention_mask")
+ARRAYS = (*_ROLES, "query_mask", "value_mask", "key_mask", "attention_mask")
 
 
 @builds("Attention", "AdditiveAttention")
@@ -34,13 +34,10 @@ def _attention(request: Request, *inputs: Value) -> Lowered:
     if any(mask.rank != 2 for mask in masks.values()):
         raise Unsupported(f"masks of shapes {[mask.shape for mask in masks.values()]}")
     scores = bool(call.pop("return_attention_scores", False))
-    how = dict(
-        kind=kind,
-        causal=any([call.pop("use_causal_mask", False), arguments.flag("causal", False)]),
-        dropout=_rate(request),
-        all_outputs=scores,
-    )
-    block = request.function(functions.attention, parameters, given=tuple(masks), **how)
+    causal = any([call.pop("use_causal_mask", False), arguments.flag("causal", False)])
+    how = dict(kind=kind, dropout=_rate(request), all_outputs=scores)
+    sight = functions.Sight(tuple(masks), causal)
+    block = request.function(functions.attention, parameters, sight=sight, **how)
 
     def rule(q: Shape, v: Shape, *_: Shape) -> Any:
         return [(*q[:2], v[2]), (*q[:2], v[1])] if scores else (*q[:2], v[2])
@@ -88,8 +85,8 @@ def _rate(request: Request) -> float:
 def _multi_head(request: Request, *_: Value) -> Lowered:
     arguments, call = request.arguments, request.kwargs
     grouped = request.class_name != "MultiHeadAttention"
-    named = dict(zip(_ARRAYS, request.args))
-    named.update({name: call.pop(name) for name in _ARRAYS if name in call})
+    named = dict(zip(ARRAYS, request.args))
+    named.update({name: call.pop(name) for name in ARRAYS if name in call})
     named = {name: x for name, x in named.items() if x is not None}
     if not {"query", "value"} <= {*named} or not all(isinstance(x, Value) for x in named.values()):
         raise Unsupported(f"it is called with {', '.join(named)}, not all of which are arrays")
@@ -120,19 +117,14 @@ def _multi_head(request: Request, *_: Value) -> Lowered:
         outputs = tuple(arguments.ints("output_shape"))
     dropout = _rate(request)
     zeroed = dropout or scores or not plain  # else Keras 3 calls another function
+    mask_rank = masks["scores"].rank if "scores" in masks else 0
     block, weights = _projected(
         request,
         [x.channels for x in inputs],
-        masks,
-        heads=heads,
-        sizes=sizes,
-        outputs=outputs,
-        labels=(rows, columns, scored),
+        functions.Heads(heads, sizes, outputs, rows, columns, scored),
+        sight=functions.Sight(tuple(masks), bool(causal), window, mask_rank, not request.keras3),
         how="add" if not request.keras3 else "zero" if zeroed else "replace",
-        mask_rank=masks["scores"].rank if "scores" in masks else 0,
         dropout=dropout,
-        causal=bool(causal),
-        window=window,
         all_outputs=bool(scores),
     )
 
@@ -174,10 +166,10 @@ def _heads(request: Request, grouped: bool) -> Tuple[Tuple[int, int], Tuple[int,
 
 
 def _projected(
-    request: Request, channels: Sequence[Optional[int]], masks: Dict[str, Value], **how: Any
+    request: Request, channels: Sequence[Optional[int]], shapes: Any, **how: Any
 ) -> Tuple[Function, List[Weight]]:
     """Return the block of an attention with projections, and its weights."""
-    (count, few), (size, own), outputs = how["heads"], how["sizes"], how["outputs"]
+    (count, few), (size, own), outputs, *_ = shapes
     gated, biased = (request.arguments.flag(n, d) for n, d in (("use_gate", False), ("use_bias", True)))
     query, value, key = channels
     # Sizes of the axes of Keras' kernels; the last ones are those of the bias.
@@ -190,7 +182,7 @@ def _projected(
         if biased:
             parameters[f"{name}_bias"] = dict(shape=(math.prod(after),), init="zeros")
     function = functions.multi_head_attention
-    block = request.function(function, parameters, given=tuple(masks), **how)
+    block = request.function(function, parameters, shapes=shapes, **how)
     weights = []
     for name, (before, after) in kernels.items():
         matrix = getattr(block, f"{name}_weight")

@@ -140,7 +140,7 @@ def _bidirectional(request: Request, x: Value, *states: Value) -> Lowered:
     arguments, half = request.arguments, len(states) // 2
     mode = arguments.get("merge_mode", "concat")
     if mode is not None:
-        mode = arguments.word("merge_mode", ("concat", "sum", "ave", "mul"))
+        mode = arguments.word("merge_mode", ("concat", "sum", "ave", "mul"), "concat")
     inner, backward = arguments.get("layer"), arguments.get("backward_layer", None)
     parts, allowed = [], (*_KINDS, *_CUDNN, "RNN", *_CONVOLUTIONAL)
     named = (("forward", inner, states[:half]), ("backward", backward or inner, states[half:]))
