@@ -87,6 +87,9 @@ def load_model(
     ``training=False`` runs in inference mode even in training if Keras 2 wrote the file. Keras 3 ignores
     that argument.
 
+    Masks have no effect on the statistics of BatchNormalization in training. If recurrent layers are
+    ``stateful``, the net keeps their states from call to call until ``net.reset_states()``.
+
     Examples
     --------
     >>> import h5py, json, os, tempfile

@@ -1,0 +1,94 @@
+"""Nets of sequences: open lengths, states that are kept, masks that would be lost."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from small_models import functional, image, layer, write
+
+from gluon_same import deploy, specialize
+from gluon_same.keras import load_model
+from gluon_same.onnx import export_model
+
+EMBEDDING = ("Embedding", "words", "image"), {"input_dim": 5, "output_dim": 3}
+WEIGHTS = {"words": {"embeddings": (5, 3)}}
+LSTM_WEIGHTS = {"kernel": (3, 8), "recurrent_kernel": (2, 8), "bias": (8,)}
+
+
+def words(length, mask=False):
+    names, arguments = EMBEDDING
+    return image(length), layer(*names, **arguments, mask_zero=mask)
+
+
+def test_an_input_of_indices_has_any_length(tmp_path):
+    config = functional(*words(6), layer("GlobalMaxPooling1D", "pool", "words"))
+    net = load_model(write(tmp_path, config, **WEIGHTS))
+    assert net.input_sizes == ((None, None),)
+    for hybridized in (False, True):
+        net.hybridize(hybridized)
+        for length in (6, 9):
+            x = np.random.RandomState(length).randint(0, 5, (2, length))
+            table = net.layers["words"].weight.data().asnumpy()
+            np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), table[x].max(1))
+
+
+def test_an_input_that_a_dense_layer_reads_as_well_keeps_its_length(tmp_path):
+    config = functional(
+        *words(6),
+        layer("Dense", "dense", "image", units=2),
+        layer("GlobalMaxPooling1D", "pool", "words"),
+        outputs=["dense", "pool"],
+    )
+    net = load_model(write(tmp_path, config, **WEIGHTS, dense={"kernel": (6, 2), "bias": (2,)}))
+    assert net.input_sizes == ((None, 6),)
+
+
+@pytest.mark.parametrize("outer", ["custom", "TimeDistributed"])
+def test_a_mask_that_would_be_lost_is_refused(tmp_path, outer):
+    if outer == "custom":
+        last, custom = layer("Mine", "last", "words"), {"Mine": lambda config, arrays: None}
+    else:
+        inner = {"class_name": "Softmax", "config": {"axis": -1}}
+        last, custom = layer(outer, "last", "words", layer=inner), None
+    path = write(tmp_path, functional(*words(6, mask=True), last), **WEIGHTS)
+    with pytest.raises(ValueError, match=r"last \(\w+\): .*mask"):
+        load_model(path, custom=custom)
+
+
+def stateful(folder):
+    lstm = layer("LSTM", "lstm", "image", units=2, stateful=True)
+    return load_model(write(folder, functional(image(4, 3), lstm), lstm=LSTM_WEIGHTS))
+
+
+def test_states_are_kept_until_they_are_reset(tmp_path):
+    net, whole = stateful(tmp_path), mx.nd.random.normal(shape=(2, 3, 8))
+    first, second = whole[:, :, :4], whole[:, :, 4:]
+    for hybridized in (False, True):
+        net.hybridize(hybridized)
+        net.reset_states()
+        alone = net(second).asnumpy()
+        net.reset_states()
+        net(first)
+        after = net(second).asnumpy()
+        assert np.abs(after - alone).max() > 1e-3
+        net.reset_states()
+        np.testing.assert_allclose(net(whole).asnumpy(), after, rtol=1e-5, atol=1e-6)
+
+
+def test_states_have_one_batch_size_and_no_graph(tmp_path):
+    net = stateful(tmp_path)
+    net(mx.nd.ones((2, 3, 4)))
+    with pytest.raises(ValueError, match="states for a batch of 2, and received 3"):
+        net(mx.nd.ones((3, 3, 4)))
+    with pytest.raises(ValueError, match="keeps states between its calls"):
+        export_model(net, (2, 3, 4), str(tmp_path / "net.onnx"))
+
+
+@pytest.mark.parametrize("function", [specialize, deploy])
+def test_convolutional_lstms_run_outside_of_graphs(tmp_path, function):
+    last = layer("ConvLSTM2D", "last", "image", filters=2, kernel_size=3)
+    arrays = {"kernel": (3, 3, 1, 8), "recurrent_kernel": (3, 3, 2, 8), "bias": (8,)}
+    net = load_model(write(tmp_path, functional(image(2, 5, 5, 1), last), last=arrays))
+    net.hybridize()
+    assert not net._active and not net.layers["last"]._active
+    with pytest.raises(ValueError, match="contains a ConvRecurrent"):
+        function(net, (1, 2, 1, 5, 5))
