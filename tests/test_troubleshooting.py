@@ -95,7 +95,7 @@ def gradient_of_one_channel():
     in_a_process("""
         import gluon_same.nn, mxnet as mx
 
-        layer, x = mx.gluon.nn.Conv2DTranspose(1, 3, in_channels=8), mx.nd.ones((1, 8, 5, 5))
+        layer, x = mx.gluon.nn.Conv2DTranspose(1, 3, in_channels=16), mx.nd.ones((1, 16, 5, 5))
         layer.initialize()
         x.attach_grad()
         with mx.autograd.record():

@@ -218,7 +218,11 @@ class Builder(Assembly):
 
         Return None if they are not known, or if their shapes depend on open sizes.
         """
-        if node.op_type in _RANDOM or any(a.HasField("g") for a in node.attribute):
+        if (
+            node.op_type in _RANDOM
+            or node.domain not in ("", "ai.onnx")
+            or any(a.HasField("g") for a in node.attribute)
+        ):
             return None
         if not all(isinstance(x, Known) or x is None for x in inputs):
             return None

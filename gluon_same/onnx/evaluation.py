@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
+from ..importing.net import fits
 from .values import Unsupported
 
 #: Most elements of a result. Larger constants are not found in models, but in malicious files.
@@ -41,10 +42,12 @@ def evaluate(
         for name, value in attributes.items()
     }
     copy = helper.make_node(node.op_type, names, outputs, domain=node.domain, **attributes)
-    given, made = (
-        [helper.make_value_info(name, helper.TypeProto()) for name in each if name]
-        for each in (names, outputs)
-    )
+    made = [helper.make_value_info(name, helper.TypeProto()) for name in outputs if name]
+    given = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for name, x in zip(names, trials[0])
+        if x is not None
+    ]
     graph = helper.make_graph([copy], "node", given, made)
     results = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -58,7 +61,28 @@ def evaluate(
                 each = iter(found)
                 found = [np.asarray(next(each)) if name else None for name in outputs]
             results.append(found)
+    _check_types(graph, opsets, results[0])
     return results
+
+
+def _check_types(graph: Any, opsets: Dict[str, int], found: Any) -> None:
+    """Raise Unsupported if results have other types than ONNX infers. Some releases have such faults."""
+    import onnx
+
+    if isinstance(found, Unsupported):
+        return
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    model = onnx.helper.make_model(graph, opset_imports=imports)
+    inferred = onnx.shape_inference.infer_shapes(model).graph.output
+    for value, x in zip(inferred, (x for x in found if x is not None)):
+        kind = value.type.tensor_type
+        sizes = [each.dim_value if each.HasField("dim_value") else None for each in kind.shape.dim]
+        same = not kind.HasField("shape") or fits(x.shape, sizes)
+        if not same or kind.elem_type not in (0, onnx.helper.np_dtype_to_tensor_dtype(x.dtype)):
+            raise Unsupported(
+                f"its value cannot be computed: onnx {onnx.__version__} returns {x.dtype} of shape "
+                f"{x.shape}, which is wrong. A later release may be right"
+            )
 
 
 def attributes_of(node: Any, given: Dict[str, Any], field: str = "attribute") -> Dict[str, Any]:
