@@ -76,7 +76,6 @@ class Builder(Assembly):
         self.opsets = {each.domain or "": each.version for each in model.opset_import}
         self.problems: List[str] = []
         self.unrolled = 0
-        self._uses: Dict[str, int] = {}  # how many nodes read each array of the main graph
         self._inside: Dict[int, Tuple[Any, Dict[str, Known]]] = {}  # subgraphs and their initializers
 
     def build(self, graph: Any, inputs: Sequence[Input], given: Dict[str, np.ndarray]) -> Tuple:

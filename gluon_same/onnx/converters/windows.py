@@ -1,8 +1,6 @@
-"""Convolutions, transposed convolutions, batch normalization and dense layers."""
+"""Convolutions, transposed convolutions, and batch normalization."""
 
 from typing import Any, List, Optional, Sequence, Tuple
-
-import numpy as np
 
 from ... import nn
 from ...geometry import Window
@@ -224,46 +222,4 @@ def batch_normalization(
     block = nn.BatchNorm(
         epsilon=epsilon, momentum=momentum, in_channels=mean.shape[0], prefix=net.prefix()
     )
-    return net.block(block, x, weights=weights)
-
-
-@converter("Gemm")
-def gemm(
-    net: Any,
-    a: Any,
-    b: Any,
-    c: Any = None,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: int = 0,  # noqa: N803  ONNX's names
-    transB: int = 0,  # noqa: N803
-    broadcast: int = 1,
-) -> Data:
-    fits = isinstance(a, Data) and isinstance(b, Known) and (c is None or _is_bias(c, b, transB))
-    if fits and not transA and b.dtype.kind == "f":
-        weight = b if transB else b.changed(np.transpose)
-        weight = weight if alpha == 1 else weight.changed(lambda w: w * w.dtype.type(alpha))
-        bias = c if c is None or beta == 1 else c.changed(lambda w: w * w.dtype.type(beta))
-        return dense(net, a, weight, bias)
-    return net.call(
-        functions.gemm, *(x for x in (a, b, c) if x is not None), alpha=alpha, beta=beta,
-        transpose=(bool(transA), bool(transB)),
-    )  # fmt: skip
-
-
-def _is_bias(c, b, transposed):
-    units = b.shape[0] if transposed else b.shape[1]
-    return isinstance(c, Known) and c.array.size == units and c.shape in ((units,), (1, units))
-
-
-def dense(net: Any, x: Data, weight: Known, bias: Optional[Known] = None) -> Data:
-    """Return a dense layer over the last axis."""
-    units, inputs = weight.shape
-    block = nn.Dense(
-        units, use_bias=bias is not None, flatten=x.ndim == 2, in_units=inputs, prefix=net.prefix()
-    )
-    weights = {"weight": weight}
-    if bias is not None:
-        weights["bias"] = bias.changed(np.ravel) if bias.ndim > 1 else bias
     return net.block(block, x, weights=weights)
