@@ -86,6 +86,14 @@ def _batch_norm(write: Writer) -> None:
     write("Reshape", y, shape)
 
 
+def _group_norm(write: Writer) -> None:
+    """Normalize groups of channels, which have one scale each, as the channels of a sequence."""
+    x, *parameters = write.inputs
+    y = write("Reshape", x, [0, int(write.attributes["num_groups"]), -1])
+    y = write("InstanceNormalization", y, *parameters, epsilon=write.attributes.get("eps", 1e-5))
+    write("Reshape", y, write("Shape", x))
+
+
 def _argsort(write: Writer) -> None:
     """Sort whole axes. MXNet's converter gives the number of elements as a scalar."""
     x, axis = write.inputs[0], write.attributes.get("axis", -1)
@@ -201,7 +209,11 @@ _ON_NUMBERS.update(plus="Add", power="Pow")
 
 #: Functions of each element that MXNet's exporter lacks.
 _ELEMENTWISE = {"arccosh": "Acosh", "arcsinh": "Asinh", "arctanh": "Atanh", "cosh": "Cosh"}
-_ELEMENTWISE.update(erf="Erf", sign="Sign", sinh="Sinh")
+_ELEMENTWISE.update(erf="Erf", sign="Sign", sinh="Sinh", softsign="Softsign")
+
+#: Operators of operands of one shape, which MXNet's exporter knows as those that broadcast.
+_EVEN = ("equal", "greater", "greater_equal", "lesser", "lesser_equal", "logical_and", "logical_or")
+_EVEN += ("logical_xor", "mod", "not_equal")
 
 
 def _same_inputs(operator: str) -> Callable[[Writer], None]:
@@ -214,6 +226,7 @@ def _same_inputs(operator: str) -> Callable[[Writer], None]:
 CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     **PLACING,
     "BatchNorm": _batch_norm,
+    "GroupNorm": _group_norm,
     "Convolution": window,
     "Deconvolution": window,
     "LeakyReLU": _leaky_relu,
@@ -259,6 +272,9 @@ def added(registry: Dict[int, Dict[str, Any]], version: int, shapes: Shapes) -> 
     """
     older = {**registry.get(version - 1, {}), **registry[version]}
     ours = {name: _converter(write, older.get(name), shapes) for name, write in CONVERTERS.items()}
+    ours.update(
+        {f"_{name}": older[f"broadcast_{name}"] for name in _EVEN if f"broadcast_{name}" in older}
+    )
     return {**registry[version], **ours, "_foreach": _converter(scan, None, shapes)}
 
 
