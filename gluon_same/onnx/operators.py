@@ -212,8 +212,10 @@ _ELEMENTWISE = {"arccosh": "Acosh", "arcsinh": "Asinh", "arctanh": "Atanh", "cos
 _ELEMENTWISE.update(erf="Erf", sign="Sign", sinh="Sinh", softsign="Softsign")
 
 #: Operators of operands of one shape, which MXNet's exporter knows as those that broadcast.
-_EVEN = ("equal", "greater", "greater_equal", "lesser", "lesser_equal", "logical_and", "logical_or")
-_EVEN += ("logical_xor", "mod", "not_equal")
+_EVEN = (
+    *("equal", "greater", "greater_equal", "lesser", "lesser_equal", "logical_and", "logical_or"),
+    *("logical_xor", "mod", "not_equal"),
+)
 
 
 def _same_inputs(operator: str) -> Callable[[Writer], None]:

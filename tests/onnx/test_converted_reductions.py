@@ -38,7 +38,8 @@ def test_axes_are_reduced(tmp_path, kind):
 
 def test_no_axes_may_mean_none(tmp_path):
     text = "y = ReduceSum<noop_with_empty_axes: int = 1>(x)"
-    compared(model(tmp_path, text), *CALLS)
+    for x in CALLS:  # which not all releases of onnxruntime support
+        np.testing.assert_array_equal(import_model(model(tmp_path, text))(mx.nd.array(x)).asnumpy(), x)
     text = "y = ReduceL1<noop_with_empty_axes: int = 1>(x)"
     with pytest.raises(ValueError, match="noop_with_empty_axes"):
         import_model(model(tmp_path, text, version=18))

@@ -16,6 +16,8 @@ def cases():
         model = onnx.load(str(path / "model.onnx"))
         name, node = f"node/{path.name}", model.graph.node[0]
         plain = len(model.graph.node) == 1 and node.op_type not in RANDOM and not node.domain
+        if "FLOAT8" in name or "BFLOAT16" in name:  # which NumPy lacks
+            continue
         if plain and name not in FAULTY and not is_late(name):
             yield path, model
 

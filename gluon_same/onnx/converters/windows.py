@@ -152,8 +152,6 @@ def conv_transpose(
 
 def _check_operands(x, w, b, kernel_shape):
     """Check data, weight and bias of a convolution, and return its number of spatial axes."""
-    if isinstance(x, Known):
-        raise Unsupported("its data are constant, and its weight is not")
     ndim = axes_of(x)
     if w.ndim != ndim + 2 or None in w.shape:
         raise Unsupported(f"its weight of shape {w.shape} does not fit data with {ndim + 2} axes")
