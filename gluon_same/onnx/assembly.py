@@ -1,6 +1,7 @@
 """Steps, blocks and parameters of a net that is made from an ONNX graph."""
 
 import re
+from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -180,10 +181,11 @@ class Assembly(Inference):
         if x.open:
             if any(x.at(t).size != 1 for t in self.trials):
                 raise Unsupported(f"{x.name or 'an input'} {FIX}")
-            like, axis = self.find_axis(tuple(x.at(t).item() for t in self.trials))
+            values = [Fraction(x.at(t).item()) for t in self.trials]
+            like, axis, factor, offset = self.find_size(values)
             return self.call(
-                functions.size_of, like, axis=axis, rank=max(x.ndim, 1), to=dtype.name, dtype=dtype,
-                scalar=scalar,
+                functions.size_of, like, axis=axis, rank=max(x.ndim, 1), times=factor.numerator,
+                by=factor.denominator, offset=float(offset), to=dtype.name, dtype=dtype, scalar=scalar,
             )  # fmt: skip
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
 

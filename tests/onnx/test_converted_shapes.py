@@ -141,6 +141,8 @@ def test_slices(tmp_path_factory, data, fixed):
         ("t = Concat<axis: int = 0>(one, one, h, one) y = Expand(x, t)", {"one": [1]}),
         ("y = Expand(x, t)", {"t": [1, 1, 1, 1]}),
         ("t = Concat<axis: int = 0>(n, one, h, w) z = ConstantOfShape(t) y = Sub(z, x)", {"one": [1]}),
+        ("k = Mul(h, three) l = Sub(k, two) f = Cast<to: int = 1>(l) y = Sub(x, f)",
+         {"three": [3], "two": [2]}),
         ("k = Squeeze(w) r = Range(zero, k, one) f = Cast<to: int = 1>(r) y = Add(x, f)",
          {"zero": 0, "one": 1}),
         ("k = Squeeze(h) r = Range(zero, k, two) e = Shape(r) f = Cast<to: int = 1>(e) y = Mul(x, f)",
