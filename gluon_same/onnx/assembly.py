@@ -217,16 +217,18 @@ class Assembly(Inference):
     def _parameter(self, value: Known, original: Parameter, default: str) -> Parameter:
         """Return the parameter for an array of the file, made like the block's original one."""
         array = _stored(value.array)
+        kind = original.grad_req if value.trainable and array.size > 1 else "null"
+        learns = original._differentiable and kind != "null"
         name, count = value.name, 1
-        while name in self._parameters and not _is_same(self._parameters[name][0], array):
+        # Exporters write equal arrays once, also that of a weight and a running statistic.
+        while name in self._parameters and not (
+            _is_same(self._parameters[name][0], array)
+            and self._parameters[name][1]._differentiable == learns
+        ):
             name, count = f"{value.name}_{count}", count + 1
         if name not in self._parameters:
-            kind = original.grad_req if value.trainable and array.size > 1 else "null"
             dtype = np.float32 if array.dtype in (np.float16, bool) else array.dtype
-            parameter = Parameter(
-                name or default, kind, array.shape, dtype,
-                differentiable=original._differentiable and kind != "null",
-            )  # fmt: skip
+            parameter = Parameter(name or default, kind, array.shape, dtype, differentiable=learns)
             parameter.is_constant = not value.trainable  # not counted by summary
             self._parameters[name] = array, parameter
             self.assigned.append((parameter, array))
