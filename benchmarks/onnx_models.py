@@ -51,7 +51,7 @@ tv:swin_v2_t convmixer_768_32
 #: Networks of keras.applications, for the exporter tf2onnx.
 KERAS = """
 MobileNet MobileNetV2 MobileNetV3Small MobileNetV3Large EfficientNetB0 EfficientNetV2B0 DenseNet121
-ResNet50 ResNet50V2 Xception InceptionV3 InceptionResNetV2 NASNetMobile RegNetY002 ResNetRS50
+ResNet50 ResNet50V2 Xception InceptionV3 InceptionResNetV2 NASNetMobile ResNetRS50
 VGG16
 """
 
