@@ -12,7 +12,7 @@ Shape = Sequence[Optional[int]]
 #: A size must fit the model, which may require large images, multiples of 32, or short sequences. The
 #: sizes of one row include odd numbers, which show what depends on a remainder.
 TRIALS = (
-    ((192, 64), (320, 64), (224, 32), (230, 36), (225, 34), (257, 10)),
+    ((192, 64), (320, 160), (224, 480), (230, 36), (225, 34), (257, 10)),
     ((8, 8), (16, 8), (12, 4), (14, 6), (13, 2), (17, 4)),
     ((2, 3), (4, 3), (3, 2), (5, 1), (7, 4), (6, 5)),
     ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (16385, 34), (20001, 10)),
