@@ -131,7 +131,7 @@ class ImportedNet(HybridBlock):
 
     def _check_inputs(self, given: Sequence[Shape]) -> None:
         for index, (shape, wanted) in enumerate(zip(given, self.plan.input_shapes)):
-            if not fits(shape, wanted) or 0 in shape:
+            if not fits(shape, wanted):
                 which = "data" if len(self.plan.inputs) == 1 else f"input {index}"
                 sizes = ", ".join("any" if n is None else str(n) for n in wanted)
                 raise ValueError(

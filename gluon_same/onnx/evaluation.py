@@ -82,7 +82,10 @@ def _types(node: Any, opsets: Dict[str, int], inputs: Dict[str, Optional[np.ndar
     model = helper.make_model(
         helper.make_graph([node], "node", given, made, known), opset_imports=imports
     )
-    types = [value.type.tensor_type for value in shape_inference.infer_shapes(model).graph.output]
+    inferred = _attempt(shape_inference.infer_shapes, model)
+    if isinstance(inferred, Unsupported):
+        raise inferred
+    types = [value.type.tensor_type for value in inferred.graph.output]
     for kind in types:
         counts = [each.dim_value for each in kind.shape.dim]
         if node.op_type in _GROWING and (not counts or not all(counts)):  # not inferred
