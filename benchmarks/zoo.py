@@ -11,9 +11,9 @@ with a batch of one:
 - *optimize_for*: ``net.optimize_for(x, backend='MKLDNN')``, MXNet's own fusion;
 - *deployed*: ``gluon_same.deploy(net, shape)``; *onnxruntime*: on the file of ``export_model``.
 
-With one thread, times are the least CPU time of all turns, otherwise the least wall time. An error is the
-largest difference from the net in float64, over the largest number. Deployed nets are correct if it is at
-most 1e-5, or three times that of the stock net. Names that begin with ``mx:`` are of MXNet's model zoo.
+With one thread, times are the least CPU time of all turns, otherwise the least wall time. An error is
+the largest difference from the net in float64, over the largest number. Deployed nets are correct if it
+is at most 1e-5, or three times that of the stock net. Names with ``mx:`` are of MXNet's model zoo.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -80,10 +81,23 @@ def make_net(name, size):
                 break
             except TypeError:  # an argument that the net does not have
                 continue
-    net.initialize(mx.init.MSRAPrelu())
+    with warnings.catch_warnings():  # GluonCV initializes some parameters itself
+        warnings.simplefilter("ignore")
+        for parameter in net.collect_params().values():
+            if parameter.init is None:  # that of a SymbolBlock, which knows no initializer
+                parameter.init = _initializer(parameter.name)
+        net.initialize(mx.init.MSRAPrelu())
     if hasattr(net, "set_nms"):  # equal scores may change places, and ONNX has no such operator
         net.set_nms(0)
     return net
+
+
+def _initializer(name):
+    import mxnet as mx
+
+    if name.endswith("weight"):
+        return mx.init.MSRAPrelu()
+    return mx.init.One() if name.endswith(("gamma", "var")) else mx.init.Zero()
 
 
 def fill_statistics(net, x):
@@ -130,7 +144,7 @@ def prepare(name, tune):
     from gluon_same.onnx import export_model
 
     mx.random.seed(1)
-    np.random.seed(1)
+    np.random.seed(1)  # noqa: NPY002  of which GluonCV's initializers draw
     size, row, runs, notes = SIZES[name], {}, {}, []
     x = mx.nd.random.normal(shape=(1, 3, *size))
     net, twin, double = (make_net(name, size) for _ in range(3))
@@ -227,9 +241,7 @@ def measure(name, args):
     command = [sys.executable, __file__, name, *options, *(["--no-tune"] if args.no_tune else [])]
     row = {"net": name, "threads": args.threads, "isa": args.isa}
     try:
-        done = subprocess.run(
-            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60 * args.minutes
-        )
+        done = subprocess.run(command, env=env, capture_output=True, timeout=60 * args.minutes)
         lines = done.stdout.decode().splitlines()
         row.update(json.loads(lines[-1]) if done.returncode == 0 else {"notes": _failed(done)})
     except subprocess.TimeoutExpired:
@@ -259,7 +271,10 @@ def show(row):
     off = "".join(f"{row.get(f'{form}, error', math.nan):9.1e}" for form in ("stock", "deployed"))
     wrong = "" if is_correct(row) else "  WRONG"
     notes = row.get("notes", "")
-    print(f"{row['net']:<34}{''.join(cells)}{off}{row.get('ready, s', 0):6.1f}s{wrong}  {notes}", flush=True)
+    print(
+        f"{row['net']:<34}{''.join(cells)}{off}{row.get('ready, s', 0):6.1f}s{wrong}  {notes}",
+        flush=True,
+    )
 
 
 def write(rows, path):
