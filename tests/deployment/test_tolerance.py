@@ -39,7 +39,7 @@ def made(after):
 def test_a_net_that_amplifies_rounding_is_folded():
     def logistic(F, y):  # each step doubles errors
         y = F.sigmoid(y)
-        for _ in range(8):
+        for _ in range(4):
             y = 4 * y * (1 - y)
         return y
 
