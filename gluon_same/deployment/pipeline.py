@@ -1,6 +1,7 @@
 """The order of the passes, and the choice among optional ones."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Collection, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import mxnet as mx
@@ -9,7 +10,7 @@ import numpy as np
 from .. import crops
 from ..graph import Graph, Rule
 from ..progress import Progress
-from . import activations, clean, convolutions, fold_batchnorm, gates, pools, windows
+from . import activations, channels, clean, convolutions, fold_batchnorm, gates, pools, windows
 from .bfloat16 import to_bfloat16
 from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
 from .int8 import to_int8
@@ -46,6 +47,9 @@ _FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
 
 _FLOAT32, _INT8 = ("float32",), ("int8",)
 
+#: Gates for which oneDNN has no product.
+_HARD = ("hard_sigmoid",)
+
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
     Pass("drop and fold constants", clean.RULES),
@@ -53,9 +57,13 @@ PASSES = (
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
+    Pass("pad channels to 16s", channels.padding_to(16), True, True, _FLOAT32),
+    Pass("pad channels to 8s", channels.padding_to(8), True, True, _FLOAT32),
+    Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=_FLOAT32),
     Pass("transpose by dense layers", [convolutions.transpose_by_dense], True, True, _FLOAT32),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
     Pass("scale by normalizations", [gates.scale_by_normalization], True, True, _FLOAT32),
+    Pass("hard gates in plain memory", [partial(activations.gate_in_plain_memory, gates=_HARD)], True, True, _FLOAT32),
     # MXNet cannot quantize a tensor and its activation in different layouts.
     Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=_INT8),
 )

@@ -1,0 +1,185 @@
+"""Rules that pad the channels of layers to multiples for which oneDNN has fast kernels.
+
+A padded layer is followed by a *selection*: ``take`` of the channels that the net has. Selections move
+behind the operators that follow, until layers absorb them, which ignore the other channels.
+"""
+
+from functools import partial
+from typing import List, NamedTuple, Optional, Set
+
+import numpy as np
+
+from ..crops import FIRST
+from ..graph import Entry, Graph, Node, Rule
+from .fold_batchnorm import LAYERS, weights_of, with_weights
+
+#: Operators that compute each channel alike, and a finite number from 0.
+ALIKE = {"Activation", "clip", "hard_sigmoid", "Pooling", "UpSampling", "_contrib_BilinearResize2D"}
+ALIKE |= {"_mul_scalar", "_div_scalar", "_plus_scalar", "_minus_scalar"}
+
+#: Operators on two tensors of equal channels.
+PAIRS = {"elemwise_add", "elemwise_mul", "broadcast_add", "broadcast_mul"}
+
+#: Operators that add or drop axes.
+RESHAPES = {"Reshape", "reshape", "Flatten", "flatten", "expand_dims", "squeeze"}
+
+#: Attribute that holds the number of channels that a selection selects from.
+WIDTH = "__width__"
+
+
+class Selection(NamedTuple):
+    """Channels of an entry."""
+
+    data: Entry
+    channels: np.ndarray
+    width: int  #: the number of channels of ``data``
+
+
+def selection(graph: Graph, entry: Entry) -> Optional[Selection]:
+    """Return the channels that an entry selects; None if it is no selection."""
+    width = entry.node.get(WIDTH)
+    if width is None:
+        return None
+    data, channels = entry.node.inputs
+    return Selection(data, graph.params[channels.node.name].asnumpy().astype(int), width)
+
+
+def _select(graph, near, data, channels, width):
+    indices = graph.constant(near, "channels", channels)
+    return graph.new("take", near, [data, indices], axis=1, mode="clip", **{WIDTH: width})
+
+
+def pad_filters(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
+    """Pad the filters of a layer with zeros if layers absorb the selection of its channels."""
+    count = int(node.get("num_filter") or node.get("num_hidden") or 0)
+    if count % multiple == 0 or not _is_source(graph, node) or not _can_pad(graph, node.out):
+        return None
+    weight, bias = weights_of(graph, node)
+    more = -count % multiple
+    weight = np.pad(weight, [(0, more), *[(0, 0)] * (weight.ndim - 1)])
+    inputs = [node.inputs[0], graph.constant(node, "weight", weight)]
+    inputs.append(graph.constant(node, "bias", np.pad(bias, (0, more))))
+    counts = {"num_hidden" if node.op == "FullyConnected" else "num_filter": count + more}
+    padded = graph.new(node.op, node, inputs, **{**node.attrs, "no_bias": "False", **counts})
+    return _select(graph, node, padded, np.arange(count), count + more)
+
+
+def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
+    """Move a selection behind an operator that treats channels alike."""
+    found = selection(graph, node.inputs[0]) if node.inputs else None
+    if found is None or not _connects(graph, node):
+        return None
+    data, channels, width = found
+    inputs, attrs = [data, *node.inputs[1:]], dict(node.attrs)
+    if node.op in PAIRS:
+        other = selection(graph, node.inputs[1])
+        if other is None or width != other.width or not np.array_equal(channels, other.channels):
+            return None
+        inputs[1] = other.data
+    elif node.op in RESHAPES:
+        (batch, _, *rest), node = graph.shape(node.out) or (), Node("Reshape", node.name)
+        attrs = {"shape": (batch, width, *rest)}
+    elif len(inputs) > 1:  # parameters of each channel
+        fills = (1, 0, 0, 1) if node.op == "BatchNorm" else (0, 0)
+        for i, fill in enumerate(fills[: len(inputs) - 1], 1):
+            values = graph.param(inputs[i])
+            wide = np.full((width, *values.shape[1:]), float(fill))
+            wide[channels] = values
+            inputs[i] = graph.constant(node, "wide", wide)
+        if node.op == "Convolution":
+            attrs.update(num_filter=width, num_group=width)
+    return _select(graph, node, graph.new(node.op, node, inputs, **attrs), channels, width)
+
+
+def absorb_selection(graph: Graph, node: Node) -> Optional[Entry]:
+    """Let a layer read all channels, with weights of zero for those that are not selected."""
+    found = selection(graph, node.inputs[0]) if node.inputs else None
+    if found is None or not _absorbs(graph, node):
+        return None
+    weight, bias = weights_of(graph, node)
+    axis = 0 if node.op == "Deconvolution" else 1
+    weight = np.moveaxis(weight, axis, 0)
+    # A dense layer has a weight for each element of a channel.
+    each = weight.reshape(len(found.channels), -1, *weight.shape[1:])
+    wide = np.zeros((found.width, *each.shape[1:]))
+    wide[found.channels] = each
+    wide = np.moveaxis(wide.reshape(-1, *weight.shape[1:]), 0, axis)
+    return with_weights(graph, node, found.data, wide, bias)
+
+
+def slice_selection(graph: Graph, node: Node) -> Optional[Entry]:
+    """Slice the first channels, which is faster than to take them."""
+    found = selection(graph, node.out)
+    if found is None:
+        return None
+    return graph.new("slice_axis", node, [found.data], axis=1, begin=0, end=len(found.channels))
+
+
+def _can_pad(graph, entry):
+    """Return whether all operators connected with an entry by their channels can be padded."""
+    seen: Set[Entry] = set()
+    waiting: List[Entry] = [entry]
+    while waiting:
+        entry = waiting.pop()
+        if entry in seen:
+            continue
+        seen.add(entry)
+        node, shape = entry.node, graph.shape(entry)
+        if shape is None or entry.output:
+            return False
+        if not _is_source(graph, node) and selection(graph, entry) is None:
+            if not _connects(graph, node):
+                return False
+            waiting += node.inputs[: 2 if node.op in PAIRS else 1]
+        for taker in graph.takers(entry):
+            if taker is not None and _connects(graph, taker):
+                waiting.append(taker.out)
+            elif taker is None or taker.inputs[0] != entry or not _absorbs(graph, taker):
+                if any(n > 1 for n in shape[2:]):  # else, a slice costs little
+                    return False
+    return True
+
+
+def _is_source(graph, node):
+    """Return whether a node is a layer with weights for each channel of its result."""
+    if node.op not in ("Convolution", "FullyConnected") or not _is_constant(graph, node):
+        return False
+    if node.op == "FullyConnected":
+        return len(graph.shape(node.out) or ()) == 2 and None not in graph.takers(node.out)
+    return node.get("num_group", 1) == 1 and node.get("layout") in FIRST
+
+
+def _absorbs(graph, node):
+    if node.op not in LAYERS or not _is_constant(graph, node) or node.get("num_group", 1) != 1:
+        return False
+    if node.op == "FullyConnected":
+        return node.get("flatten", True) or len(graph.shape(node.inputs[0]) or ()) == 2
+    return node.get("layout") in FIRST
+
+
+def _connects(graph, node):
+    """Return whether a node's result has the channels of its input, and may be padded like it."""
+    shapes = [graph.shape(entry) or () for entry in node.inputs]
+    if node.op == "Convolution":
+        count = node.get("num_filter")
+        depthwise = 1 < count == node.get("num_group") and shapes[0][1:2] == (count,)
+        return depthwise and _is_constant(graph, node) and node.get("layout") in FIRST
+    if node.op == "BatchNorm":
+        return node.get("axis", 1) == 1 and _is_constant(graph, node)
+    if node.op in PAIRS:
+        return len(shapes[0]) == len(shapes[1]) > 1 and shapes[0][:2] == shapes[1][:2]
+    if node.op in RESHAPES:
+        shape, result = shapes[0], graph.shape(node.out) or ()
+        return len(shape) > 1 and shape[:2] == result[:2] and not any(n > 1 for n in shape[2:] + result[2:])
+    if node.op == "LeakyReLU":
+        return node.get("act_type", "leaky") in ("leaky", "elu", "gelu")
+    return node.op in ALIKE and len(shapes) == 1 and node.get("layout") in FIRST
+
+
+def _is_constant(graph, node):
+    return all(entry.node.op == "null" and entry.node.name in graph.params for entry in node.inputs[1:])
+
+
+def padding_to(multiple: int) -> List[Rule]:
+    """Return the rules that pad channels to a multiple."""
+    return [partial(pad_filters, multiple=multiple), sink_selection, absorb_selection]
