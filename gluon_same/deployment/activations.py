@@ -95,10 +95,14 @@ def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
     shift, high = node.inputs[0].node if node.inputs else node, float(node.get("a_max", 0))
     if node.op != "clip" or float(node.get("a_min", -1)) != 0 or not 0 < high < np.inf:
         return None
-    if shift.op != "_plus_scalar" or (shift.inputs[0].node.op in LAYERS and graph.uses(shift.inputs[0]) == 1):
+    if shift.op != "_plus_scalar" or (
+        shift.inputs[0].node.op in LAYERS and graph.uses(shift.inputs[0]) == 1
+    ):
         return None
     line = dict(alpha=1 / high, beta=scalar(shift) / high)
-    return graph.new("_mul_scalar", node, [graph.new("hard_sigmoid", node, shift.inputs, **line)], scalar=high)
+    return graph.new(
+        "_mul_scalar", node, [graph.new("hard_sigmoid", node, shift.inputs, **line)], scalar=high
+    )
 
 
 def move_scale(graph: Graph, node: Node) -> Optional[Entry]:

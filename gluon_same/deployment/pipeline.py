@@ -63,7 +63,13 @@ PASSES = (
     Pass("transpose by dense layers", [convolutions.transpose_by_dense], True, True, _FLOAT32),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
     Pass("scale by normalizations", [gates.scale_by_normalization], True, True, _FLOAT32),
-    Pass("hard gates in plain memory", [partial(activations.gate_in_plain_memory, gates=_HARD)], True, True, _FLOAT32),
+    Pass(
+        "hard gates in plain memory",
+        [partial(activations.gate_in_plain_memory, gates=_HARD)],
+        True,
+        True,
+        _FLOAT32,
+    ),
     # MXNet cannot quantize a tensor and its activation in different layouts.
     Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=_INT8),
 )
