@@ -5,7 +5,7 @@ behind the operators that follow, until layers absorb them, which ignore the oth
 """
 
 from functools import partial
-from typing import List, NamedTuple, Optional, Set
+from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
 
@@ -70,7 +70,8 @@ def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
     if found is None or not _connects(graph, node):
         return None
     data, channels, width = found
-    inputs, attrs = [data, *node.inputs[1:]], dict(node.attrs)
+    inputs: List[Entry] = [data, *node.inputs[1:]]
+    attrs: Dict[str, Any] = dict(node.attrs)
     if node.op in PAIRS:
         other = selection(graph, node.inputs[1])
         if other is None or width != other.width or not np.array_equal(channels, other.channels):
@@ -82,7 +83,7 @@ def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
     elif len(inputs) > 1:  # parameters of each channel
         fills = (1, 0, 0, 1) if node.op == "BatchNorm" else (0, 0)
         for i, fill in enumerate(fills[: len(inputs) - 1], 1):
-            values = graph.param(inputs[i])
+            values = graph.params[inputs[i].node.name].asnumpy()
             wide = np.full((width, *values.shape[1:]), float(fill))
             wide[channels] = values
             inputs[i] = graph.constant(node, "wide", wide)
@@ -131,12 +132,12 @@ def _can_pad(graph, entry):
             if not _connects(graph, node):
                 return False
             waiting += node.inputs[: 2 if node.op in PAIRS else 1]
+        large = any(n > 1 for n in shape[2:])  # a slice of small results costs little
         for taker in graph.takers(entry):
             if taker is not None and _connects(graph, taker):
                 waiting.append(taker.out)
-            elif taker is None or taker.inputs[0] != entry or not _absorbs(graph, taker):
-                if any(n > 1 for n in shape[2:]):  # else, a slice costs little
-                    return False
+            elif large and not (taker and taker.inputs[0] == entry and _absorbs(graph, taker)):
+                return False
     return True
 
 

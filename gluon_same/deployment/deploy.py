@@ -11,7 +11,7 @@ from ..arguments import shape_of, true_or_false
 from ..arrays import flat, in_thread
 from ..graph import Graph
 from ..sized import EverySize, Sized
-from ..trace import Trace
+from ..trace import Trace, title
 from .fuse import available
 from .int8 import batches_of
 from .pipeline import Pipeline
@@ -155,7 +155,7 @@ def deploy(
         pipeline.report.error = max(error(_call(block, arrays), want) for arrays, want in 2 * checks)
     except mx.MXNetError as failure:
         raise ValueError(
-            f"MXNet {mx.__version__} cannot run {net.name} in {dtype} on this machine: "
+            f"MXNet {mx.__version__} cannot run {title(net)} in {dtype} on this machine: "
             f"{_INSTEAD[dtype]}. {str(failure).strip().splitlines()[-1]}"
         ) from failure
     _check_error(net, dtype, pipeline.report.error, traced, batches[0], want)
@@ -194,8 +194,8 @@ def _check_finite(net, want, given):
             raise ValueError(f"{name} contains an infinity or a NaN: load or train the parameters again")
     what = "the first batch of data" if given else "normal random numbers"
     raise ValueError(
-        f"{net.name} returns an infinity or a NaN for {what}, which deploy cannot compare: give samples "
-        "with finite results as data=, or use gluon_same.specialize"
+        f"{title(net)} returns an infinity or a NaN for {what}, which deploy cannot compare: give "
+        "samples with finite results as data=, or use gluon_same.specialize"
     )
 
 
@@ -205,11 +205,11 @@ def _check_error(net, dtype, found, traced, arrays, want):
         return
     if error(outputs(traced, arrays), want) > TOLERANCE:
         raise ValueError(
-            f"{net.name} returns random numbers, which deploy cannot compare: pass them to the net as "
+            f"{title(net)} returns random numbers, which deploy cannot compare: pass them to the net as "
             "an input, or use gluon_same.specialize"
         )
     raise ValueError(
-        f"deploying {net.name} in {dtype} changes its results by {found:.1e} of the largest: "
+        f"deploying {title(net)} in {dtype} changes its results by {found:.1e} of the largest: "
         f"{_INSTEAD[dtype]}"
     )
 
