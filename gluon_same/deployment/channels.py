@@ -134,6 +134,8 @@ def _can_pad(graph, entry):
             waiting += node.inputs[: 2 if node.op in PAIRS else 1]
         large = any(n > 1 for n in shape[2:])  # a slice of small results costs little
         for taker in graph.takers(entry):
+            if taker is not None and entry not in taker.inputs:
+                continue  # in this walk, a rule has replaced what it reads
             if taker is not None and _connects(graph, taker):
                 waiting.append(taker.out)
             elif large and not (taker and taker.inputs[0] == entry and _absorbs(graph, taker)):
