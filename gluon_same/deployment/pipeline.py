@@ -10,7 +10,7 @@ import numpy as np
 from .. import crops
 from ..graph import Graph, Rule
 from ..progress import Progress
-from . import activations, channels, clean, convolutions, fold_batchnorm, gates, pools, windows
+from . import activations, channels, clean, convolutions, fold_batchnorm, gates, pools, sums, windows
 from .bfloat16 import to_bfloat16
 from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
 from .int8 import to_int8
@@ -57,6 +57,7 @@ PASSES = (
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
+    Pass("sum by convolutions", sums.RULES, True, True, _FLOAT32),
     Pass("pad channels to 16s", channels.padding_to(16), True, True, _FLOAT32),
     Pass("pad channels to 8s", channels.padding_to(8), True, True, _FLOAT32),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=_FLOAT32),
