@@ -1,7 +1,8 @@
 """Rules that pad the channels of layers to multiples for which oneDNN has fast kernels.
 
 A padded layer is followed by a *selection*: ``take`` of the channels that the net has. Selections move
-behind the operators that follow, until layers absorb them, which ignore the other channels.
+behind the operators that follow, until layers absorb them, which ignore the other channels. A slice or a
+shuffle of channels is a selection, too.
 """
 
 from functools import partial
@@ -27,6 +28,14 @@ RESHAPES = {"Reshape", "reshape", "Flatten", "flatten", "expand_dims", "squeeze"
 WIDTH = "__width__"
 
 
+#: A layer absorbs a selection from at most this many times its channels.
+MOST = 2.5
+
+
+#: The largest multiple.
+LARGEST = 16
+
+
 class Selection(NamedTuple):
     """Channels of an entry."""
 
@@ -46,7 +55,60 @@ def selection(graph: Graph, entry: Entry) -> Optional[Selection]:
 
 def _select(graph, near, data, channels, width):
     indices = graph.constant(near, "channels", channels)
+    indices.node.attrs["__dtype__"] = "0"  # float32, which fusion does not infer
     return graph.new("take", near, [data, indices], axis=1, mode="clip", **{WIDTH: width})
+
+
+def select_slice(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a slice of channels by a selection."""
+    shape = graph.shape(node.inputs[0]) if node.op == "slice_axis" else None
+    if shape is None or len(shape) != 4 or shape[0] != 1 or node.get("axis") != 1:
+        return None
+    kept = np.arange(shape[1])[slice(node.get("begin"), node.get("end"))]
+    return _select(graph, node, node.inputs[0], kept, shape[1])
+
+
+def select_shuffle(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a channel shuffle, which swaps two axes of the channels, by a selection."""
+    swap = node.inputs[0].node if node.op in RESHAPES else node
+    if swap.op not in ("SwapAxis", "transpose") or swap.inputs[0].node.op not in RESHAPES:
+        return None
+    axes = {swap.get("dim1", 0), swap.get("dim2", 0)} if swap.op == "SwapAxis" else swap.get("axes")
+    data = swap.inputs[0].node.inputs[0]
+    shape, split = graph.shape(data), graph.shape(swap.inputs[0])
+    if axes not in ({1, 2}, (0, 2, 1, 3, 4)) or shape is None or split is None or len(split) != 5:
+        return None
+    if shape != graph.shape(node.out) or shape != (1, split[1] * split[2], *split[3:]):
+        return None
+    order = np.arange(shape[1]).reshape(split[1:3]).T.reshape(-1)
+    return _select(graph, node, data, order, shape[1])
+
+
+def merge_selections(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a selection from a selection by one."""
+    outer = selection(graph, node.out)
+    inner = outer and selection(graph, outer.data)
+    if not outer or not inner:
+        return None
+    return _select(graph, node, inner.data, inner.channels[outer.channels], inner.width)
+
+
+def sink_concatenated(graph: Graph, node: Node) -> Optional[Entry]:
+    """Move selections of the first channels behind a concatenation."""
+    if not _joins(node):
+        return None
+    found = [selection(graph, entry) for entry in node.inputs]
+    found = [each if each and _is_padding(each) else None for each in found]
+    counts = [(graph.shape(entry) or (0, 0))[1] for entry in node.inputs]
+    if not any(found) or 0 in counts:
+        return None
+    kept, width = [], 0
+    for each, count in zip(found, counts):
+        kept.append(width + np.arange(count))
+        width += each.width if each else count
+    inputs = [each.data if each else entry for each, entry in zip(found, node.inputs)]
+    joined = graph.new(node.op, node, inputs, **node.attrs)
+    return _select(graph, node, joined, np.concatenate(kept), width)
 
 
 def pad_filters(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
@@ -70,6 +132,8 @@ def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
     if found is None or not _connects(graph, node):
         return None
     data, channels, width = found
+    if not _is_padding(found) and len(channels) < width:  # would compute what is not used
+        return None
     inputs: List[Entry] = [data, *node.inputs[1:]]
     attrs: Dict[str, Any] = dict(node.attrs)
     if node.op in PAIRS:
@@ -95,7 +159,7 @@ def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
 def absorb_selection(graph: Graph, node: Node) -> Optional[Entry]:
     """Let a layer read all channels, with weights of zero for those that are not selected."""
     found = selection(graph, node.inputs[0]) if node.inputs else None
-    if found is None or not _absorbs(graph, node):
+    if found is None or not _absorbs(graph, node) or found.width > MOST * len(found.channels):
         return None
     weight, bias = weights_of(graph, node)
     axis = 0 if node.op == "Deconvolution" else 1
@@ -109,11 +173,23 @@ def absorb_selection(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def slice_selection(graph: Graph, node: Node) -> Optional[Entry]:
-    """Slice the first channels, which is faster than to take them."""
+    """Slice neighboring channels, and take others as rows of a matrix, which is fastest."""
     found = selection(graph, node.out)
     if found is None:
         return None
-    return graph.new("slice_axis", node, [found.data], axis=1, begin=0, end=len(found.channels))
+    data, (first, *_), shape = found.data, found.channels, graph.shape(node.out) or ()
+    if np.array_equal(found.channels, first + np.arange(len(found.channels))):
+        end = first + len(found.channels)
+        return graph.new("slice_axis", node, [data], axis=1, begin=first, end=end)
+    rows = graph.new("Reshape", node, [data], shape=(found.width, -1))
+    taken = graph.new("take", node, [rows, node.inputs[1]], axis=0, mode="clip")
+    return graph.new("Reshape", node, [taken], shape=shape)
+
+
+def _is_padding(found):
+    """Return whether a selection leaves out only some last channels, fewer than a padding."""
+    count = len(found.channels)
+    return found.width < count + LARGEST and np.array_equal(found.channels, np.arange(count))
 
 
 def _can_pad(graph, entry):
@@ -128,7 +204,7 @@ def _can_pad(graph, entry):
         node, shape = entry.node, graph.shape(entry)
         if shape is None or entry.output:
             return False
-        if not _is_source(graph, node) and selection(graph, entry) is None:
+        if not (_is_source(graph, node) or selection(graph, entry) or node.op == "Concat"):
             if not _connects(graph, node):
                 return False
             waiting += node.inputs[: 2 if node.op in PAIRS else 1]
@@ -136,7 +212,9 @@ def _can_pad(graph, entry):
         for taker in graph.takers(entry):
             if taker is not None and entry not in taker.inputs:
                 continue  # in this walk, a rule has replaced what it reads
-            if taker is not None and _connects(graph, taker):
+            if taker is not None and selection(graph, taker.out):
+                continue  # which becomes a selection from the padded channels
+            if taker is not None and (_connects(graph, taker) or _joins(taker)):
                 waiting.append(taker.out)
             elif large and not (taker and taker.inputs[0] == entry and _absorbs(graph, taker)):
                 return False
@@ -181,10 +259,19 @@ def _connects(graph, node):
     return node.op in ALIKE and len(shapes) == 1 and node.get("layout") in FIRST
 
 
+def _joins(node):
+    return node.op == "Concat" and int(node.get("dim", 1)) == 1
+
+
 def _is_constant(graph, node):
     return all(entry.node.op == "null" and entry.node.name in graph.params for entry in node.inputs[1:])
 
 
 def padding_to(multiple: int) -> List[Rule]:
     """Return the rules that pad channels to a multiple."""
-    return [partial(pad_filters, multiple=multiple), sink_selection, absorb_selection]
+    pad = partial(pad_filters, multiple=multiple)
+    return [*SELECT, pad, sink_concatenated, sink_selection, absorb_selection]
+
+
+#: Rules that replace operators by selections.
+SELECT = (select_shuffle, select_slice, merge_selections)
