@@ -30,8 +30,8 @@ def scale_before_reshape(graph: Graph, node: Node) -> Optional[Entry]:
         image = _image(graph, split)
         if image is None or graph.shape(gate) != (*(graph.shape(split) or ())[:3], 1, 1):
             continue
-        shape = graph.shape(image)
-        flat = graph.new("Reshape", node, [gate], shape=(*shape[:2], 1, 1))
+        batch, groups, count, *_ = graph.shape(split) or ()
+        flat = graph.new("Reshape", node, [gate], shape=(batch, groups * count, 1, 1))
         scaled = graph.new("broadcast_mul", node, [image, flat])
         return graph.new("Reshape", node, [scaled], shape=graph.shape(split))
     return None
