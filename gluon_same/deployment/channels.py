@@ -28,8 +28,9 @@ RESHAPES = {"Reshape", "reshape", "Flatten", "flatten", "expand_dims", "squeeze"
 WIDTH = "__width__"
 
 
-#: A layer absorbs a selection from at most this many times its channels.
-MOST = 2.5
+#: A layer absorbs a selection from at most this many times its channels, and others compute at most
+#: this many times as much because of one.
+MOST, MOST_COMPUTED = 2.5, 1.5
 
 
 #: The largest multiple.
@@ -132,7 +133,7 @@ def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
     if found is None or not _connects(graph, node):
         return None
     data, channels, width = found
-    if not _is_padding(found) and len(channels) < width:  # would compute what is not used
+    if not _is_padding(found) and width > MOST_COMPUTED * len(channels):
         return None
     inputs: List[Entry] = [data, *node.inputs[1:]]
     attrs: Dict[str, Any] = dict(node.attrs)

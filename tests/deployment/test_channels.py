@@ -95,3 +95,37 @@ def test_small_results_are_sliced():
 
 def test_multiples_stay():
     assert padded(convolution(convolution(X, 8), 16))[0] == ["Convolution", "Convolution"]
+
+
+def shuffled(x, groups, count):
+    x = F.reshape(x, shape=(0, groups, count // groups, 6, 6))
+    return F.reshape(F.SwapAxis(x, dim1=1, dim2=2), shape=(0, count, 6, 6))
+
+
+def test_shuffles_and_slices_are_absorbed_by_layers():
+    shape = (1, 12, 6, 6)
+    y = shuffled(X, 3, 12)
+    y = F.concat(F.slice_axis(y, axis=1, begin=0, end=6), convolution(y, 6))
+    y = convolution(convolution(shuffled(y, 2, 12), 12, 3, num_group=12), 8)
+    found = rewritten(y, [*channels.padding_to(8), channels.slice_selection], shape)
+    assert found.count("Convolution") == 3 and found.count("take") == 1
+    assert not {"SwapAxis", "transpose", "slice_axis"} & set(found)
+
+
+@pytest.mark.parametrize("begin, end", [(0, 4), (3, 9), (-5, None)])
+def test_other_slices_stay(begin, end):
+    y = F.tanh(F.slice_axis(X, axis=1, begin=begin, end=end))
+    found = rewritten(y, [*channels.padding_to(8), channels.slice_selection], (1, 12, 6, 6))
+    assert found == ["slice_axis", "tanh"]
+
+
+def test_only_channels_are_selected():
+    for axis, shape in ((2, (1, 12, 6, 6)), (1, (2, 12, 6, 6)), (1, (1, 12))):
+        y = F.FullyConnected(F.slice_axis(X, axis=axis, begin=0, end=4), num_hidden=16)
+        assert rewritten(y, channels.padding_to(8), shape) == ["slice_axis", "FullyConnected"]
+
+
+def test_padded_channels_are_concatenated():
+    y = F.concat(convolution(X, 10), F.tanh(X), convolution(X, 6))
+    found, counts = padded(convolution(y, 16))
+    assert found.count("Concat") == 1 and "take" not in found and set(counts) == {16, 8}
