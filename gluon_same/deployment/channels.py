@@ -33,8 +33,8 @@ WIDTH = "__width__"
 MOST, MOST_COMPUTED = 2.5, 1.5
 
 
-#: The largest multiple.
-LARGEST = 16
+#: To what channels are padded: oneDNN's blocks with AVX-512, and with AVX2.
+MULTIPLES = 16, 8
 
 
 class Selection(NamedTuple):
@@ -188,9 +188,10 @@ def slice_selection(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def _is_padding(found):
-    """Return whether a selection leaves out only some last channels, fewer than a padding."""
+    """Return whether a selection leaves out only the channels of a padding."""
     count = len(found.channels)
-    return found.width < count + LARGEST and np.array_equal(found.channels, np.arange(count))
+    padded = found.width - count in [-count % multiple for multiple in MULTIPLES]
+    return padded and np.array_equal(found.channels, np.arange(count))
 
 
 def _can_pad(graph, entry):

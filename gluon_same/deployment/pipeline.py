@@ -59,8 +59,10 @@ PASSES = (
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
     Pass("ungroup convolutions", [convolutions.ungroup], True, True, _FLOAT32),
     Pass("sum by convolutions", sums.RULES, True, True, _FLOAT32),
-    Pass("pad channels to 16s", channels.padding_to(16), True, True, _FLOAT32),
-    Pass("pad channels to 8s", channels.padding_to(8), True, True, _FLOAT32),
+    *(
+        Pass(f"pad channels to {n}s", channels.padding_to(n), True, True, _FLOAT32)
+        for n in channels.MULTIPLES
+    ),
     Pass("normalize by convolutions", [convolutions.normalize_by_depthwise], True, True, _FLOAT32),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=_FLOAT32),
     Pass("transpose by dense layers", [convolutions.transpose_by_dense], True, True, _FLOAT32),
