@@ -24,7 +24,7 @@ WORTH_IT = 0.97
 NEARLY_ALL = 0.9
 
 #: Seconds of timing for each graph, and the smallest number of rounds.
-SECONDS, LEAST = 0.2, 12
+SECONDS, LEAST = 0.5, 5
 
 #: The clock that compares graphs. Without threads that wait for each other, the time of other programs
 #: does not count.

@@ -114,7 +114,7 @@ def test_mxnets_own_fusion_is_a_candidate(monkeypatch):
 )
 def test_a_default_gives_way_only_to_what_is_faster_in_nearly_all_rounds(monkeypatch, seconds, kept):
     waiting = iter([0.0, *seconds])  # the first call is not timed
-    runs = {"default": lambda: 2.0, "other": lambda: next(waiting, 1.0)}
+    runs = {"default": lambda: 0.04, "other": lambda: next(waiting, 1.0) / 50}
     monkeypatch.setattr(running, "_runs", lambda graphs, arrays: runs)
     monkeypatch.setattr(running, "_seconds", lambda run: run())
     assert running.faster({}, [], "default") == kept
