@@ -90,6 +90,8 @@ def make_net(name, size):
         net.initialize(mx.init.MSRAPrelu())
     if hasattr(net, "set_nms"):  # equal scores may change places, and ONNX has no such operator
         net.set_nms(0)
+    if hasattr(net, "cls_decoder"):  # rounding may move a score across its threshold
+        net.cls_decoder._thresh = 0
     return net
 
 
