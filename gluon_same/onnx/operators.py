@@ -130,6 +130,27 @@ def _resize(write: Writer) -> None:
     write("Resize", x, "", "", sizes, mode="linear", coordinate_transformation_mode=where)
 
 
+def _adaptive_pooling(write: Writer) -> None:
+    """Average windows that divide an image of a fixed size, by a product with a matrix for each axis."""
+    counts = write.sizes("output_size") or [1]
+    sizes = write.shape_of(0)[2:]
+    if set(counts) == {1}:
+        return
+    if len(sizes) != 2 or None in sizes:
+        raise ValueError("its windows depend on the image size: export with dynamic=False")
+    rows, columns = (_windows(size, count) for size, count in zip(sizes, (counts[0], counts[-1])))
+    write("MatMul", write("MatMul", rows, write.inputs[0]), columns.T)
+
+
+def _windows(size, count):
+    """Return the weights of the elements of an axis, with a row for each window."""
+    weights = np.zeros((count, size))
+    for i in range(count):
+        window = slice(i * size // count, -(-(i + 1) * size // count))
+        weights[i, window] = 1 / len(range(size)[window])
+    return weights
+
+
 def _cumsum(write: Writer) -> None:
     """Add up along an axis, or along all axes as one."""
     x, axis = write.inputs[0], write.attributes.get("axis")
@@ -234,6 +255,7 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     "LeakyReLU": _leaky_relu,
     "Pooling": window,
     "Reshape": _reshape,
+    "_contrib_AdaptiveAvgPooling2D": _adaptive_pooling,
     "_contrib_BilinearResize2D": _resize,
     "_contrib_box_nms": _refused(
         lambda given: given.get("id_index", -1) != -1 and not given.get("force_suppress"),
