@@ -100,7 +100,7 @@ def mapped(value: Any, chosen: Callable[[Any], bool], function: Callable[[Any], 
     if isinstance(value, list):
         return [mapped(item, chosen, function) for item in value]
     if isinstance(value, dict):
-        return {key: mapped(item, chosen, function) for key, item in value.items()}
+        return {key: mapped(item, chosen, function) for key, item in sorted(value.items())}
     return value
 
 

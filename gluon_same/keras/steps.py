@@ -1,7 +1,9 @@
 """Inputs and steps of a net under construction."""
 
-from typing import Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
+import mxnet as mx
+import numpy as np
 from mxnet.gluon import HybridBlock
 
 from ..importing.net import ImportedNet, LayerOutput, Move, Plan, Run, Step
@@ -21,6 +23,12 @@ class KerasNet(ImportedNet):
     Outputs:
         - **out**: an array, or a list of arrays, in the same layout.
     """
+
+    def run_steps(self, F: Any, *inputs: Any) -> Dict[int, Any]:
+        if F is mx.sym:  # as in forward, which casts arrays
+            kinds = zip(inputs, self.plan.dtypes)
+            inputs = tuple(F.cast(x, dtype=d.name) if d.kind == "i" else x for x, d in kinds)
+        return super().run_steps(F, *inputs)
 
 
 class Steps:
@@ -70,8 +78,16 @@ class Steps:
             tuple(stored_shape(value.axes, value.free) for value in inputs),
             tuple(stored_shape(value.axes, value.free) for value in outputs),
             tuple(names),
+            tuple(np.dtype(value.dtype.replace("bool", "float32")) for value in inputs),
         )
         return KerasNet(self.blocks, plan, prefix=prefix)
+
+    def cast(self, value: Value, dtype: Optional[str]) -> Value:
+        """Return a value of a dtype, None for its own, adding a step as needed."""
+        stored = [to.replace("bool", "float32") for to in (value.dtype, dtype or value.dtype)]
+        if stored[0] != stored[1]:
+            value = self._once(Move("cast", stored[1], (value.slot,), ()), self.in_order(value, None))
+        return value._replace(dtype=dtype or value.dtype)
 
     def in_order(self, value: Value, axes: Optional[Axes]) -> Value:
         """Return a value with its padding applied and its axes in an order, adding steps as needed."""
@@ -119,7 +135,13 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
             "with model.build(shape) before saving it"
         )
     shape = (None, *given[1:])
-    return Value(-1, shape, _fixed(model, shape), axes(len(shape)))
+    dtype = _STORED.get(str(model.layers[ref.layer].config.get("dtype")), "float32")
+    return Value(-1, shape, _fixed(model, shape), axes(len(shape)), dtype=dtype)
+
+
+#: Dtypes of arrays, by those of Keras' inputs. All others are float32.
+_STORED = {"bool": "bool", "int64": "int64", "uint32": "int64"}
+_STORED.update(dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16"), "int32"))
 
 
 def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:

@@ -2,13 +2,16 @@
 
 from . import (  # noqa: F401  each registers its builders
     activations,
+    arithmetic,
     convolutions,
     core,
+    images,
     merging,
     normalization,
     pooling,
     rearranging,
     recurrent,
+    reducing,
     sizes,
     wrappers,
 )
