@@ -188,6 +188,16 @@ def round_half_even(F: Any, x: Any) -> Any:
     return below + (rest > 0.5) + odd
 
 
+def log10(F: Any, x: Any) -> Any:
+    """Return the logarithm to base 10. MXNet's exporter lacks its own operator."""
+    return F.log(x) * 0.4342944819032518
+
+
+def trunc(F: Any, x: Any) -> Any:
+    """Round toward 0. MXNet's exporter lacks its own operator."""
+    return F.sign(x) * F.floor(F.abs(x))
+
+
 def is_infinite(F: Any, x: Any, negative: bool, positive: bool) -> Any:
     """Return 1 for infinities of the given signs, else 0, in float32."""
     inf = float("inf")

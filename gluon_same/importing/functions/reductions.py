@@ -29,6 +29,8 @@ def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = Fa
         most = F.BlockGrad(F.clip(F.max(x, axis=axes, keepdims=True), -3e38, 3e38))
         total = F.log(F.sum(F.exp(F.broadcast_sub(x, most)), **how))
         return total + (most if keepdims else F.max(most, axis=axes))
+    if kind == "count_nonzero":
+        return F.sum(x != 0, **how)
     if kind == "max_abs":
         return F.max(F.abs(x), **how)
     if kind in ("var", "std"):

@@ -121,7 +121,7 @@ def _special(op: Operation, x: Value) -> Lowered:
 
 
 @computes(
-    *("abs", "sign", "floor", "ceil", "round", "trunc", "exp", "expm1", "log", "log1p", "log2", "log10"),
+    *("abs", "sign", "floor", "ceil", "trunc", "exp", "expm1", "log", "log1p", "log2", "log10"),
     *("sqrt", "rsqrt", "square", "reciprocal", "negative", "sin", "cos", "tan", "arcsin", "arccos"),
     *("arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "erf", "sigmoid", "relu6"),
     *("selu", "mish", "softplus", "softsign", "log_sigmoid", "hard_sigmoid", "hard_silu", "hard_tanh"),
@@ -133,6 +133,13 @@ def _of_one(op: Operation, x: Value) -> Lowered:
     request = op.request
     block = elementwise_block(op.name, request.keras3, request.prefix, request.class_name)
     return of_each(op, x, block, nonnegative=is_nonnegative(op.name))
+
+
+@computes("round")
+def _round(op: Operation, x: Value, decimals: int = 0) -> Lowered:
+    if decimals:
+        raise Unsupported(f"round to {decimals} decimals")
+    return _of_one(op, x)
 
 
 @computes("silu")

@@ -100,7 +100,8 @@ def _resize(
         raise Unsupported("resize that crops or pads to the aspect ratio")
     if x.rank != 4 or len(size) != 2:
         raise ValueError(f"resize to {size} of shape {x.shape}")
-    return resized_images(op.request, x, size, method, antialias)
+    request = op.request._replace(arguments=Arguments({}))
+    return resized_images(request, x, size, method, antialias)
 
 
 @computes("rgb_to_grayscale", "grayscale_to_rgb")
