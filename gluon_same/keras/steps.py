@@ -97,6 +97,14 @@ class Steps:
             value = value._replace(padding=None)
         if axes is None or axes == value.axes:
             return value
+        while 2 < value.rank < len(axes):
+            value = self._once(Move("expand_dims", 1, (value.slot,), ()), value)
+            shapes = dict(
+                shape=(value.shape[0], 1, *value.shape[1:]), free=(value.free[0], 1, *value.free[1:])
+            )
+            value = value._replace(axes=value.axes_with(1), **shapes)
+        if axes == value.axes:
+            return value
         if value.rank < len(axes):  # insert axes of size 1 into a matrix
             sizes = {0: 0, len(axes) - 1: -1}
             operator, amounts = "reshape", tuple(sizes.get(axis, 1) for axis in axes)

@@ -30,7 +30,7 @@ def all_weights(
     """Return the weights of a layer or nested model, layer by layer, and whether Keras trains each."""
     path, trainable = (*path, layer.name), layer.trainable and not frozen
     if layer.layers is None:
-        never = ("moving_mean", "moving_variance", "mean", "variance", "count")
+        never = ("moving_mean", "moving_variance", "mean", "variance", "count", "vector_u")
         return [(path, w, trainable and w.role not in never) for w in layer.weights]
     return [each for inner in layer.layers for each in all_weights(inner, path, not trainable)]
 

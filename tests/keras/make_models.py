@@ -26,6 +26,7 @@ import model_cases  # noqa: F401
 import nested_cases  # noqa: F401
 import numpy as np
 import operation_cases  # noqa: F401
+import preprocessing_cases  # noqa: F401
 from activations import recorded
 from forms import FORMS
 from value_cases import GROUPS

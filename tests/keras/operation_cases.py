@@ -1,4 +1,4 @@
-"""Models with functions of tensors: tf of Keras 2, and ops of Keras 3. They are in archives of their own."""
+"""Models with functions of tensors, tf of Keras 2 and ops of Keras 3, in archives of their own."""
 
 import numpy as np
 from forms import form
@@ -147,10 +147,7 @@ def functions_along_axes(keras):
         ]
         outputs += [m.cast(m.argmax(x, axis=-1), "float32"), m.cast(m.argmin(x, axis=1), "float32")]
         outputs += [m.top_k(x, 2)[0], m.cast(m.top_k(x, 3)[1], "float32"), m.sort(x, axis=1)]
-        outputs += [
-            m.cast(m.any(x > 1.0, axis=-1), "float32"),
-            m.softmax(x, axis=1),
-        ]
+        outputs += [m.cast(m.any(x > 1.0, axis=-1), "float32"), m.softmax(x, axis=1)]
         outputs += [
             m.cast(m.argsort(x, axis=-1), "float32"),
             m.cast(m.count_nonzero(x, axis=1), "float32"),

@@ -9,6 +9,7 @@ from . import (  # noqa: F401  each registers its builders
     merging,
     normalization,
     pooling,
+    preprocessing,
     rearranging,
     recurrent,
     reducing,

@@ -158,8 +158,12 @@ def _thresholded_relu(request: Request, x: Value) -> Lowered:
 @builds("Softmax")
 def _softmax(request: Request, x: Value) -> Lowered:
     axes = request.arguments.ints("axis", -1)
+    if len(axes) > 1 and len(x.places(axes)) == len({axis % x.rank for axis in axes}):
+        stored = tuple(sorted(x.stored(axis) for axis in axes))
+        how = dict(kind="softmax", axes=stored, rank=x.rank)
+        return elementwise(request.function(functions.over_axes, **how), nonnegative=True)
     if len(axes) != 1 or not -x.rank <= axes[0] < x.rank:
-        raise Unsupported(f"axis={axes}: only one axis of the input is supported")
+        raise Unsupported(f"axis={axes} are not axes of an input with {x.rank} axes")
     return elementwise(request.function("softmax", axis=x.stored(axes[0])), nonnegative=True)
 
 

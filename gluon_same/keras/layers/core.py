@@ -12,7 +12,16 @@ from .registry import Lowered, Request, builds, data_format, elementwise, of_ran
 from .weight import bias_of, weight_of
 
 AUGMENTATIONS = (
-    *("AugMix", "CutMix", "MixUp", "RandAugment", "RandomBrightness", "RandomColorDegeneration"),
+    *(
+        "AugMix",
+        "CutMix",
+        "Equalization",
+        "MixUp",
+        "RandAugment",
+        "Solarization",
+        "RandomBrightness",
+        "RandomColorDegeneration",
+    ),
     *("RandomColorJitter", "RandomContrast", "RandomElasticTransform", "RandomErasing", "RandomFlip"),
     *("RandomGaussianBlur", "RandomGrayscale", "RandomHeight", "RandomHue", "RandomInvert"),
     *("RandomPerspective", "RandomPosterization", "RandomRotation", "RandomSaturation"),
@@ -20,7 +29,7 @@ AUGMENTATIONS = (
 )
 
 #: Layers whose calls Keras 3 always writes with ``training=True``, which the model's mode replaces.
-SAVED_AS_TRAINING = (*AUGMENTATIONS, "Resizing")
+SAVED_AS_TRAINING = (*AUGMENTATIONS, "AutoContrast", "CenterCrop", "RandomCrop", "Resizing")
 
 
 @builds("Dense")

@@ -18,10 +18,8 @@ def _merge(request: Request, *inputs: Value) -> Lowered:
 
 
 def combined(request: Request, kind: str, inputs: Tuple[Value, ...], scale: float = 1) -> Lowered:
-    """Combine values elementwise. Shapes with fewer axes are aligned at the batch."""
+    """Combine values elementwise. Shapes with fewer axes receive new ones after the batch."""
     rank = max(x.rank for x in inputs)
-    if any(x.rank not in (rank, 2) for x in inputs):
-        raise ValueError(f"inputs of shapes {[x.shape for x in inputs]} have different ranks")
     axes = next(x.axes for x in inputs if x.rank == rank)
     even = len({(x.shape, x.free) for x in inputs}) == 1
 

@@ -72,7 +72,7 @@ class Operation(typing.NamedTuple):
         return Lowered(block, order, constants=constants, **{"inputs": inputs, **more})
 
     def in_keras_order(self, function: Any, *operands: Any, ndim: int, **arguments: Any) -> Lowered:
-        """Return the result, with ``ndim`` axes, for a function of arrays that are stored as in Keras."""
+        """Return the result, with ``ndim`` axes, for a function of arrays stored as in Keras."""
         more = arguments.pop("more", {})
         taken = tuple(keras_order(x.rank) for x in operands if isinstance(x, Value))
         more = {"input_axes": taken, **more}

@@ -8,6 +8,7 @@ from ...importing.block import output_shapes
 from ..arguments import Arguments, Unsupported
 from ..values import Axes, Shape, Value, keras_order, stored_shape
 from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside
+from .weight import Weight
 
 
 class TimeDistributed(HybridBlock):
@@ -127,3 +128,13 @@ def custom_builder(make: Callable[[Dict[str, Any], List[Any]], HybridBlock]) -> 
         return Lowered(block, request.channels_first(len(out)), axes)
 
     return build
+
+
+@builds("SpectralNormalization")
+def _spectral_normalization(request: Request, x: Value) -> Lowered:
+    inner = inner_request(request, request.arguments.get("layer"), BUILDERS)
+    request.arguments.ignore("power_iterations")  # of training, which stores the divided kernel
+    built = BUILDERS[inner.class_name](inner, x)
+    inner.arguments.finish()
+    vector = Weight("vector_u", (1, None), lambda array: [])
+    return built._replace(weights=(*inside("layer", built.weights), vector), inference_only=True)
