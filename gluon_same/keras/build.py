@@ -26,6 +26,7 @@ class Settings(NamedTuple):
     channels_first: Callable[[int], Axes]  # axes of channels_first arrays, by rank
     arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # returns a layer's arrays from its path
     sized: Dict[Any, List[Value]]  # outputs of shared models, by model and inputs
+    originals: Dict[str, str]  # names of layers in the file, where they differ
 
 
 class Problems(NamedTuple):
@@ -41,6 +42,10 @@ _FAILURES = (
     *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError),
     mx.MXNetError,
 )
+
+
+#: Most calls of layers, including those in nested models each time that these are called.
+_MOST_CALLS = 200_000
 
 
 class _Unknown(Exception):
@@ -69,6 +74,9 @@ def build(
     ValueError
         If layers or arguments are not supported. The message lists all of them.
     """
+    count = graph.calls_in(model, {})
+    if count > _MOST_CALLS:
+        raise ValueError(f"{model.name} calls {count} layers, and at most {_MOST_CALLS} are supported")
     problems = Problems([], [], [])
     builder = _Builder(model, settings, (), f"{model.name}_", problems)
     outer = keras_order if layout == "NHWC" else settings.channels_first
@@ -128,6 +136,7 @@ class _Builder:
         outputs = [self.steps.in_order(value, outer(value.rank)) for value in given]
         names = [ref.layer for ref in self.model.inputs]
         net = self.steps.net(starts, outputs, self.prefix, names)
+        net.originals = self.settings.originals
         return net, [self.weights[name] for name in self.model.layers if name in self.weights], outputs
 
     def _call(self, call: graph.Call) -> None:
@@ -140,7 +149,7 @@ class _Builder:
             outputs = self._guessed(call)
             if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
                 where = "/".join((*self.path, layer.name))
-                problem = f"{where} ({layer.class_name}): {error}"
+                problem = graph.printable(f"{where} ({layer.class_name}): {error}")
                 if problem not in self.problems.unsupported:  # else a shared model contains it
                     self.problems.unsupported.append(problem)
         for output, value in enumerate(outputs):

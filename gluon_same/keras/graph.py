@@ -72,6 +72,7 @@ class Model(NamedTuple):
     inputs: List[Ref]
     outputs: List[Ref]
     trainable: bool
+    originals: Dict[str, str]  # names in the file of layers that were renamed by `printable`
 
     def all_layers(self) -> Iterator[Layer]:
         """Yield the layers of this model and of nested models."""
@@ -154,6 +155,19 @@ def ordered(calls: Dict[Tuple[str, int], Call]) -> List[Call]:
             waiting.add(key)
             stack.extend(missing)
     return list(done.values())
+
+
+def printable(name: str) -> str:
+    """Return a name without line breaks and control characters, which no terminal may receive."""
+    return "".join(c if c.isprintable() else "_" for c in name)
+
+
+def calls_in(model: Model, known: Dict[int, int]) -> int:
+    """Return the number of calls of layers in a model and nested models, of which some are ``known``."""
+    if id(model) not in known:
+        inner = (model.layers[call.layer].model for call in model.calls)
+        known[id(model)] = sum(calls_in(each, known) if each else 1 for each in inner)
+    return known[id(model)]
 
 
 def snake_case(name: str) -> str:

@@ -121,7 +121,9 @@ def load_model(
             )
         model = parse(found.config, os.fspath(where))
         source = source_of(found.weights, model)
-        settings = Settings(version_of(found), dict(custom or {}), axes_of(model), source.arrays, {})
+        settings = Settings(
+            version_of(found), dict(custom or {}), axes_of(model), source.arrays, {}, model.originals
+        )
         try:
             net, layers, problems = build(model, settings, layout)
         except ValueError as error:

@@ -1,6 +1,7 @@
 """Inputs and steps of a net under construction."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from types import MappingProxyType
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 import mxnet as mx
 import numpy as np
@@ -23,6 +24,14 @@ class KerasNet(ImportedNet):
     Outputs:
         - **out**: an array, or a list of arrays, in the same layout.
     """
+
+    originals: Dict[str, str] = {}  #: names in the file of layers whose names cannot be printed
+
+    @property
+    def layers(self) -> Mapping[str, HybridBlock]:
+        """Return the blocks by the names of layers in the file."""
+        children = self._children.items()
+        return MappingProxyType({self.originals.get(name, name): block for name, block in children})
 
     def run_steps(self, F: Any, *inputs: Any) -> Dict[int, Any]:
         if F is mx.sym:  # as in forward, which casts arrays

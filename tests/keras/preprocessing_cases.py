@@ -88,7 +88,7 @@ def locally_connected(keras):
     return keras.models.Model(x, outputs)
 
 
-@form([(2, 5, 6, 3)], **in_functions, only=3)
+@form([(2, 5, 6, 3)], **in_functions, only=3, every_kind=True)
 def spectral_normalization(keras):
     """Layers whose kernels were divided by their norm."""
     L, start = keras.layers, data(keras, 5, 6, 3)

@@ -136,5 +136,6 @@ def _spectral_normalization(request: Request, x: Value) -> Lowered:
     request.arguments.ignore("power_iterations")  # of training, which stores the divided kernel
     built = BUILDERS[inner.class_name](inner, x)
     inner.arguments.finish()
-    vector = Weight("vector_u", (1, None), lambda array: [])
-    return built._replace(weights=(*inside("layer", built.weights), vector), inference_only=True)
+    kernel = built.weights[0]._replace(assign=lambda array: [], copied=True)
+    more = (kernel, Weight("vector_u", (1, None), kernel.assign))
+    return built._replace(weights=(*inside("layer", built.weights), *more), inference_only=True)
