@@ -8,7 +8,7 @@ from mxnet.gluon import HybridBlock
 from ..importing.block import output_shapes
 from . import graph
 from .arguments import Arguments, Unsupported
-from .layers import Lowered, Request
+from .layers import KERAS, STRINGS, Lowered, Request
 from .layers.core import SAVED_AS_TRAINING
 from .layers.operations import build_operation, is_operation
 from .layers.registry import BUILDERS
@@ -182,7 +182,10 @@ class _Builder:
             for part in (args, kwargs)
         )
         if builder is not build_operation:
-            _check_call(layer.class_name, kwargs, self.settings.version)
+            known = kwargs
+            if builder is not BUILDERS.get(layer.class_name):  # custom
+                known = {key: kwargs[key] for key in ("mask", "training") if key in kwargs}
+            _check_call(layer.class_name, known, self.settings.version)
         if isinstance(builder, graph.Model):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)
@@ -197,17 +200,25 @@ class _Builder:
     def _builder_of(self, layer: graph.Layer, call: graph.Call) -> Any:
         """Return the builder of a layer, or the model of a layer that contains one."""
         name, custom = layer.class_name.rpartition(">")[2], self.settings.custom
-        given = custom.get(layer.class_name) or custom.get(name)
+        function = is_operation(layer.class_name, layer.module, call.args)
+        names = [layer.name, layer.class_name, name]
+        if function and "function" in layer.config:
+            names = [layer.name, f"tf.{layer.config['function']}"]
+        given = next((custom[each] for each in names if each in custom), None)
         if given is not None:
             return custom_builder(given)
         if layer.model is not None:
             return layer.model
-        if is_operation(layer.class_name, layer.module, call.args):
+        if function:
             return build_operation
         if name in BUILDERS:
             return BUILDERS[name]
-        why = "its code is in the file and is never run" if name == "Lambda" else "it is not known"
-        raise Unsupported(f"{why}: give custom={{{name!r}: builder}}")
+        if name in STRINGS:
+            raise Unsupported("strings are not supported: turn them into numbers outside of the net")
+        key, why = name, "it is not supported" if name in KERAS else "it is not known"
+        if name == "Lambda":
+            key, why = layer.name, "its code is in the file and is never run"
+        raise Unsupported(f"{why}: give custom={{{key!r}: builder}}")
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
         return Request(

@@ -152,6 +152,11 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
             "with model.build(shape) before saving it"
         )
     shape = (None, *given[1:])
+    if model.layers[ref.layer].config.get("dtype") == "string":
+        raise ValueError(
+            f"{model.name}: input {ref.layer!r} contains strings, which MXNet's arrays cannot: save a "
+            "model that begins behind the layers of strings"
+        )
     dtype = _STORED.get(str(model.layers[ref.layer].config.get("dtype")), "float32")
     return Value(-1, shape, _fixed(model, shape), axes(len(shape)), dtype=dtype)
 

@@ -99,10 +99,15 @@ class Grouped:
                 self._name_groups(layer.model, (*path, layer.name), inner)
 
     def arrays(self, path: Path) -> List[np.ndarray]:
-        """Return all arrays of a layer."""
-        return [
-            self.file.array(where).copy() for where in self.file.numbered(f"{self.groups[path]}/vars")
-        ]
+        """Return all arrays of a layer: its own, then those of its sublayers by attribute."""
+
+        def below(group):
+            yield from self.file.numbered(f"{group}/vars")
+            for name in self.file.names(group):
+                if name != "vars":
+                    yield from below(f"{group}/{name}")
+
+        return [self.file.array(where).copy() for where in below(self.groups[path])]
 
     def fill(self, layers: Sequence[LayerWeights], assign: Assign, path: Path = ()) -> None:
         """Assign all weights of these layers to their parameters."""

@@ -17,3 +17,15 @@ from . import (  # noqa: F401  each registers its builders
     wrappers,
 )
 from .registry import Lowered, Request  # noqa: F401
+
+#: Keras' layers of strings.
+STRINGS = ("HashedCrossing", "StringLookup", "TextVectorization")
+
+#: Keras' layers that have no builder.
+KERAS = (
+    *("AdditiveAttention", "Attention", "ContrastLimitedAdaptiveHistogramEqualization", "ConvLSTM1D"),
+    *("ConvLSTM2D", "ConvLSTM3D", "DenseFeatures", "EinsumDense", "FlaxLayer", "GRUCell"),
+    *("GroupQueryAttention", "Hashing", "JaxLayer", "LSTMCell", "Masking", "MaxNumBoundingBoxes"),
+    *("MelSpectrogram", "MultiHeadAttention", "Pipeline", "RNN", "ReversibleEmbedding"),
+    *("STFTSpectrogram", "SimpleRNNCell", "StackedRNNCells", "TFSMLayer", "TorchModuleWrapper"),
+)

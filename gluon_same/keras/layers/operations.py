@@ -93,6 +93,7 @@ def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
 
 def build_operation(request: Request, *inputs: Value) -> Any:
     """Build the block of a function, or compute the result of a function of numbers."""
+    config = request.arguments.all()
     name, args, kwargs = _call(request)
     if not inputs:
         return _computed(name, args, kwargs)
@@ -100,9 +101,8 @@ def build_operation(request: Request, *inputs: Value) -> Any:
         (x,) = inputs
         return [n if m is not None else Size(n, (x, i)) for i, (n, m) in enumerate(zip(x.shape, x.free))]
     if name not in OPERATIONS:
-        raise Unsupported(
-            f"the function {name!r} is not known: give custom={{{request.name!r}: builder}}"
-        )
+        key = f"tf.{config['function']}" if "function" in config else request.class_name
+        raise Unsupported(f"the function {name!r} is not supported: give custom={{{key!r}: builder}}")
     function = OPERATIONS[name]
     return function(Operation(name, request), **_bound(name, function, args, kwargs))
 

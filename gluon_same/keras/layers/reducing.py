@@ -134,7 +134,10 @@ def _matmul(
     op: Operation, x: Operand, y: Operand, transpose_a: bool = False, transpose_b: bool = False
 ) -> Lowered:
     shapes = [list(each.shape) for each in (x, y)]
-    labels, out = functions.matmul_labels(*map(_turned, shapes, (transpose_a, transpose_b)))
+    one, other = map(_turned, shapes, (transpose_a, transpose_b))
+    if None not in (one[-1], other[-2:][0]) and one[-1] != other[-2:][0]:
+        raise ValueError(f"{op.name} of shapes {', '.join(map(str, (one, other)))}")
+    labels, out = functions.matmul_labels(one, other)
     pairs = zip(labels, (transpose_a, transpose_b))
     labels = [tuple(_turned(list(each), turn)) for each, turn in pairs]
     return _product(op, [x, y], labels, out)
