@@ -266,9 +266,10 @@ class _Builder:
         self.first.setdefault(layer.name, tuple(ready))
         shapes = _shapes(built, inputs, ready, all_axes)
         dtypes = built.gives or inputs[0].dtype
+        rows = inputs[0].rows if built.rows is None else built.rows
         dtypes = dtypes if isinstance(dtypes, tuple) else (dtypes,) * len(shapes)
         return [
-            Value(slot, shape, free, axes, built.padding, built.nonnegative, False, dtype)
+            Value(slot, shape, free, axes, built.padding, built.nonnegative, False, dtype, rows)
             for slot, (shape, free), axes, dtype in zip(slots, shapes, all_axes, dtypes)
         ]
 

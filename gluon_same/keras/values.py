@@ -44,6 +44,7 @@ class Value(NamedTuple):
     nonnegative: bool = False
     guessed: bool = False  # because it depends on a rejected layer
     dtype: str = "float32"  # or int32, int64, and bool, which is stored as 0 and 1 in float32
+    rows: int = 0  # 0 if the first axis is the model's batch, else a number of what it was folded into
 
     @property
     def rank(self) -> int:

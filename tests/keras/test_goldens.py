@@ -181,7 +181,14 @@ def floats_in(path):
     return sum(found)
 
 
-@pytest.mark.parametrize("archive, name, ending", cases(first_kind))
+#: Models whose files contain numbers that no layer requires in inference.
+LARGER = ("locally_connected", "spectral_normalization")
+
+
+@pytest.mark.parametrize(
+    "archive, name, ending",
+    cases(lambda name, endings, ending: first_kind(name, endings, ending) and name not in LARGER),
+)
 def test_summary_counts_the_numbers_in_the_file(golden, archive, name, ending):
     model = golden(archive, name, ending)
     inputs, _ = next(model.runs())

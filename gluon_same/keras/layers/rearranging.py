@@ -91,6 +91,10 @@ def _bounds(part: Any) -> Tuple[Optional[int], Optional[int], int]:
 @computes("reshape")
 def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     batch, *rest = [_kept(x, place, n) for place, n in enumerate(shape)]
+    if isinstance(batch, Size):
+        if batch.source is not None and batch.times == 1 and batch.source[1] == 0:
+            return _unfolded(op, x, shape)
+        batch = -1
     saved = product([n.saved if isinstance(n, Size) else n for n in shape[1:]])
     if batch == -1 and -1 not in shape[1:] and saved is not None and saved == product(x.shape[1:]):
         batch = 0
@@ -115,9 +119,23 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
             raise ValueError(f"reshape of shape {sizes} to {_listed(shape)}")
         return (None if total is None else total // row, *rest)
 
-    return op.in_keras_order(
-        functions.reshape_rows, x, ndim=len(shape), shape=tuple(rest), more=dict(rule=rule, takes=None)
-    )
+    more = dict(rule=rule, takes=None, rows=x.slot + 1)
+    return op.in_keras_order(functions.reshape_rows, x, ndim=len(shape), shape=tuple(rest), more=more)
+
+
+def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
+    """Reshape folded rows to another array's batch."""
+    (like, _), *sizes = [n.source if isinstance(n, Size) else (None, n) for n in shape]
+    if not any(isinstance(n, Size) for n in shape[1:]) and -1 not in shape:
+        return _reshape(op, x, [-1, *shape[1:]])._replace(rows=like.rows)
+    if sizes[:1] != [(like, 1)] or tuple(shape[2:]) != x.shape[1:]:
+        raise Unsupported(f"reshape to {_listed(shape)}, with the batch of another array")
+
+    def rule(sizes: Shape, whole: Shape) -> Shape:
+        return (*whole[:2], *sizes[1:])
+
+    more = dict(rule=rule, takes=None, rows=like.rows, gives=x.dtype)
+    return op.in_keras_order(functions.unfold_like, x, like, ndim=len(shape), more=more)
 
 
 def _prefixed(op: Operation, x: Value, rest: List[int]) -> Lowered:
@@ -145,7 +163,7 @@ def _kept(x: Value, place: int, n: Any) -> Any:
     same = isinstance(n, Size) and n.times == 1 and n.source is not None
     if same and place < x.rank and n.source[1] == place:
         at = n.source[0]
-        if at.slot == x.slot or place == 0 or at.shape == x.shape:
+        if at.slot == x.slot or (place == 0 and at.rows == x.rows):
             return 0
     return n
 

@@ -58,6 +58,7 @@ class Lowered(NamedTuple):
     inference_only: bool = False  # whether Keras differs in training
     takes: Optional[str] = "float32"  # dtype to which the inputs are cast; None for any
     gives: Any = None  # dtype of the outputs, or of each; None for the first input's
+    rows: Optional[int] = None  # of the outputs; None for the first input's
     inputs: Optional[Tuple[Value, ...]] = None  # of the block, if they are not those of the call
 
 

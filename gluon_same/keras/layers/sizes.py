@@ -3,9 +3,11 @@
 from typing import Any, Dict, List, Sequence
 
 import numpy as np
+from mxnet.gluon.nn import HybridSequential
 
 from ... import nn
 from ...importing import functions
+from ...importing.block import Function
 from ..arguments import Unsupported
 from ..values import Axes, Padding, Shape, Size, Value, resized, stored_shape
 from .registry import Lowered, Request, builds, spatial
@@ -18,7 +20,14 @@ def _resizing(request: Request, x: Value) -> Lowered:
     arguments.ignore("fill_value")
     size = [arguments.whole("height"), arguments.whole("width")]
     method = arguments.word("interpolation", tuple(_METHODS), "bilinear")
-    return resized_images(request, x, size, method, arguments.flag("antialias", False))
+    built = resized_images(request, x, size, method, arguments.flag("antialias", False))
+    if not (request.keras3 and x.dtype.startswith("int")):
+        return built
+    if method == "bicubic":
+        raise Unsupported("interpolation='bicubic' of whole numbers")
+    block = HybridSequential(prefix=request.prefix)  # Keras 3 returns whole numbers, too
+    block.add(built.block, Function(functions.round_half_even, "Round"))
+    return built._replace(block=block)
 
 
 #: Keras' interpolations, as TensorFlow computes them.
