@@ -187,7 +187,6 @@ def functions_of_indices(keras):
         outputs += [tf.cast(n // 2 + n % 2 * 5, tf.float32), tf.cast(tf.equal(n, 1), tf.float32)]
         outputs += [
             tf.cast(tf.cast(real * 0.7 - 0.5, tf.int32), tf.float32),
-            tf.gather_nd(real, tf.expand_dims(n, -1), batch_dims=1),
             tf.cast(n * n - 3, "float32"),
         ]
     else:
@@ -232,7 +231,6 @@ def functions_of_images(keras):
         outputs += [tf.nn.avg_pool2d(x, 3, 1, "SAME"), tf.nn.max_pool(x, 2, 1, "VALID")]
         outputs += [tf.image.rgb_to_grayscale(x[..., :3]), tf.image.per_image_standardization(x)]
         outputs += [tf.image.adjust_brightness(x, 0.2), tf.image.adjust_contrast(x, 0.7)]
-        outputs += [tf.nn.bias_add(x, np.arange(4.0, dtype="float32"))]
     else:
         ops, resize = keras.ops, keras.ops.image.resize
         outputs = [resize(x, (8, 3)), resize(x, (5, 9), interpolation="nearest")]

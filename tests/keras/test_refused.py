@@ -88,7 +88,12 @@ LAYERS = [
     ("Discretization", "vector", {"num_bins": 3}, "Keras does not save those of adapt()"),
     ("CategoryEncoding", "words", {"num_tokens": 3, "output_mode": "count"}, "output_mode='count'"),
     ("AdaptiveMaxPooling1D", "open", {"output_size": 2}, "inputs of unknown size"),
-    ("LocallyConnected1D", "words", {"filters": 2, "kernel_size": 2, "implementation": 3}, "only 1 and 2"),
+    (
+        "LocallyConnected1D",
+        "words",
+        {"filters": 2, "kernel_size": 2, "implementation": 3},
+        "only 1 and 2",
+    ),
     ("Cropping2D", "image", {"cropping": [[2, 2], [0, 0]]}, "removes all of an input"),
     ("ZeroPadding2D", "image", {"padding": [[1, 1]]}, "give 2 pairs (before, after), one for each axis"),
     ("UpSampling3D", "image", {"size": 2, "interpolation": "bilinear"}, "is only for images"),
@@ -155,7 +160,7 @@ FUNCTIONS = [
     ("tile", {"multiples": [2, 1, 1, 1]}, "give one count of 1 for the batch"),
     ("tile", {"multiples": "x"}, "tile with repeats='x'"),
     ("image.resize", {"size": [2, 3], "method": "lanczos5"}, "interpolation='lanczos5'"),
-    ("image.resize", {"size": [2, 3], "preserve_aspect_ratio": True}, "without preserve_aspect_ratio"),
+    ("image.resize", {"size": [2, 3], "preserve_aspect_ratio": True}, "ratio=True is not known"),
     ("linalg.matmul", {}, "matmul of 1 operands: y is missing"),
     ("linalg.matmul", {"b": [[1.0, 2.0]]}, "matmul of shapes"),
     ("gather", {"indices": [7], "axis": 1}, "gather of [7] along an axis of 4"),
@@ -164,7 +169,7 @@ FUNCTIONS = [
     ("math.argmax", {}, "argmax along axis=None"),
     ("norm", {"ord": 3, "axis": 1}, "norm with ord=3"),
     ("one_hot", {"depth": 3, "axis": 0}, "one_hot with axis=0"),
-    ("roll", {"shift": 5, "axis": 1}, "roll by 5 of an axis of 4 elements, whose size may vary"),
+    ("roll", {"shift": 5, "axis": 1}, "roll by [5] along axis=[1]"),
 ]
 
 

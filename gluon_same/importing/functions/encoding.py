@@ -1,7 +1,7 @@
 """Encodings of whole numbers, and other preprocessing."""
 
 import itertools
-from typing import Any, Callable, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from .indexing import one_hot
 from .padding import pad
@@ -10,14 +10,14 @@ from .rearranging import exactly
 
 def encode(
     F: Any, x: Any, *arrays: Any, numbers: Optional[Callable] = None, mode: str, depth: int, rank: int,
-    alone: bool = False, weighted: bool = False, **arguments: Any,
+    alone: bool = False, **arguments: Any,
 ) -> Any:  # fmt: skip
-    """Encode whole numbers as 'one_hot' along a new last axis, or as 'multi_hot' or 'count' of a row.
+    """Encode whole numbers as 'one_hot' along a new axis, or rows as 'multi_hot', 'count' or 'tf_idf'.
 
     Parameters
     ----------
     *arrays
-        Arguments of ``numbers``, and factors of the result if ``weighted``.
+        Arguments of ``numbers``, and the factors of 'tf_idf'.
     numbers : callable, optional
         Returns the numbers from ``x``.
     mode : str
@@ -29,15 +29,16 @@ def encode(
     alone : bool
         Whether the last axis has size 1 and goes before 'one_hot'.
     """
-    given = arrays[:-1] if weighted else arrays
+    given = arrays[:-1] if mode == "tf_idf" else arrays
     x = x if numbers is None else numbers(F, x, *given, **arguments)
     if mode == "int":
         return F.cast(x, dtype="int64")
     x = F.squeeze(x, axis=-1) if alone else x
-    y = one_hot(F, x, depth, -1, rank - alone, (0, 1), "float32", wraps=False)
+    x = x * (x >= 0) + depth * (x < 0)  # negative numbers are no classes
+    y = one_hot(F, x, depth, -1, rank - alone, (0, 1), "float32")
     if mode != "one_hot":
         y = F.max(y, axis=1) if mode == "multi_hot" else F.sum(y, axis=1)
-    return F.broadcast_mul(y, arrays[-1]) if weighted else y
+    return F.broadcast_mul(y, arrays[-1]) if mode == "tf_idf" else y
 
 
 def discretize(F: Any, x: Any, bounds: Any) -> Any:
@@ -101,20 +102,19 @@ def pool_windows(F: Any, x: Any, windows: Sequence[Sequence[Tuple[int, int]]], k
     return x
 
 
-def locally_connected(
-    F: Any, x: Any, kernel: Any, offset: Any = None, *, size: Sequence[int], kernel_size: Sequence[int],
-    strides: Sequence[int], pads: Sequence[Tuple[int, int]], positions: Sequence[int],
-) -> Any:  # fmt: skip
+def locally_connected(F: Any, x: Any, kernel: Any, offset: Any = None, *, window: Dict[str, Any]) -> Any:
     """Return a convolution of channels-first data of a known size, with another kernel at each position.
 
     ``kernel`` has the shape (positions, elements and channels, filters), and ``offset`` (filters,
-    *positions).
+    *positions). ``window`` has one entry for each axis in the lists size, kernel, strides, pads and
+    positions.
     """
-    for axis, n in enumerate(size, 2):
+    positions, strides = window["positions"], window["strides"]
+    for axis, n in enumerate(window["size"], 2):
         x = exactly(F, x, axis, n)
-    x = pad(F, x, [(0, 0), (0, 0), *pads], native=True)
+    x = pad(F, x, [(0, 0), (0, 0), *window["pads"]], native=True)
     parts = []
-    for place in itertools.product(*map(range, kernel_size)):
+    for place in itertools.product(*map(range, window["kernel"])):
         ends = [i + (n - 1) * s + 1 for i, n, s in zip(place, positions, strides)]
         bounds = dict(begin=(None, None, *place), end=(None, None, *ends), step=(None, None, *strides))
         parts.append(F.reshape(F.slice(x, **bounds), shape=(0, 0, -1)))

@@ -137,15 +137,13 @@ def _first(F, x, rank):
 
 
 def one_hot(
-    F: Any, indices: Any, depth: int, axis: int, rank: int, values: Tuple[float, float], to: str,
-    wraps: bool = True,
-) -> Any:  # fmt: skip
+    F: Any, indices: Any, depth: int, axis: int, rank: int, values: Tuple[float, float], to: str
+) -> Any:
     """Return the second value at an index along a new axis, and the first elsewhere.
 
-    ``rank`` is the number of axes of the indices. Negative ones count from the end if ``wraps``.
+    ``rank`` is the number of axes of the indices.
     """
-    more = 1 if wraps else F.abs(indices) + 1  # ONNX counts from the end down to -depth
-    indices = indices + depth * more * (indices < 0)
+    indices = indices + depth * (indices < 0)
     y = F.one_hot(indices, depth=depth, off_value=values[0], on_value=values[1], dtype=to)
     order = [*range(rank)]
     order.insert(axis % (rank + 1), rank)

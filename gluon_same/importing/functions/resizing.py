@@ -32,6 +32,7 @@ class Resize(NamedTuple):
     cubic: float = -0.75
     exclude_outside: bool = False
     antialias: bool = False
+    steps: int = 0  #: of positions between two elements in `resize_open`; 0 for any
 
     def matrix(
         self, size: int, new: int, scale: Optional[float] = None, roi: Tuple[float, float] = (0, 1)
@@ -155,14 +156,12 @@ def resize_times(F: Any, x: Any, times: Tuple[int, int], aligned: bool) -> Any:
 
 
 def resize_open(
-    F: Any, x: Any, like: Any, how: Sequence[Any], axis: Tuple[int, int], rank: int, factor: int = 1,
-    steps: int = 0,
-) -> Any:  # fmt: skip
+    F: Any, x: Any, like: Any, how: Sequence[Any], axis: Tuple[int, int], rank: int, factor: int = 1
+) -> Any:
     """Resize an axis of any size to a whole multiple of the size of another array's axis.
 
     ``axis`` are the axes of the two arrays, and ``how`` the fields of :class:`Resize`, without
-    antialiasing. The positions are computed when the graph runs, and rounded to one of so many
-    ``steps`` between two elements if it is not 0.
+    antialiasing. The positions are computed when the graph runs.
     """
     rule = Resize(*how)
     i = F.contrib.arange_like(F.repeat(F.contrib.arange_like(like, axis=axis[1]), repeats=factor))
@@ -175,7 +174,7 @@ def resize_open(
         return F.take(x, _NEAREST[rule.nearest](F, where), axis=axis[0], mode="clip")
     below = F.floor(where)
     rest = where - below
-    rest = F.floor(rest * steps + 0.5) / steps if steps else rest
+    rest = F.floor(rest * rule.steps + 0.5) / rule.steps if rule.steps else rest
     weights = {0: 1 - rest, 1: rest}
     if rule.kind == "cubic":
         weights = {
@@ -199,11 +198,11 @@ def resize_open(
 
 def resize_images_open(
     F: Any, x: Any, rows: Any, columns: Any, how: Sequence[Any], axes: Tuple[int, int],
-    factors: Tuple[int, int], steps: int = 0,
+    factors: Tuple[int, int],
 ) -> Any:  # fmt: skip
     """Resize channels-first images of any size to whole multiples of the sizes of two arrays' axes."""
     for place, like, axis, factor in zip((2, 3), (rows, columns), axes, factors):
-        x = resize_open(F, x, like, how, (place, axis), 4, factor, steps)
+        x = resize_open(F, x, like, how, (place, axis), 4, factor)
     return x
 
 

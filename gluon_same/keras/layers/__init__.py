@@ -22,10 +22,10 @@ from .registry import Lowered, Request  # noqa: F401
 STRINGS = ("HashedCrossing", "StringLookup", "TextVectorization")
 
 #: Keras' layers that have no builder.
-KERAS = (
-    *("AdditiveAttention", "Attention", "ContrastLimitedAdaptiveHistogramEqualization", "ConvLSTM1D"),
-    *("ConvLSTM2D", "ConvLSTM3D", "DenseFeatures", "EinsumDense", "FlaxLayer", "GRUCell"),
-    *("GroupQueryAttention", "Hashing", "JaxLayer", "LSTMCell", "Masking", "MaxNumBoundingBoxes"),
-    *("MelSpectrogram", "MultiHeadAttention", "Pipeline", "RNN", "ReversibleEmbedding"),
-    *("STFTSpectrogram", "SimpleRNNCell", "StackedRNNCells", "TFSMLayer", "TorchModuleWrapper"),
-)
+_KERAS = """
+    AdditiveAttention Attention ContrastLimitedAdaptiveHistogramEqualization ConvLSTM1D ConvLSTM2D
+    ConvLSTM3D DenseFeatures EinsumDense FlaxLayer GRUCell GroupQueryAttention Hashing JaxLayer LSTMCell
+    Masking MaxNumBoundingBoxes MelSpectrogram MultiHeadAttention Pipeline RNN ReversibleEmbedding
+    STFTSpectrogram SimpleRNNCell StackedRNNCells TFSMLayer TorchModuleWrapper
+"""
+KERAS = _KERAS.split()

@@ -1,31 +1,30 @@
 """Functions of each element: arithmetic, comparisons, choices and activations."""
 
-import math
-from typing import Any, List, Optional
+from typing import Any, List
 
 import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Size, Value
+from ..values import Value
 from .activations import elementwise_block, function_named, is_nonnegative
 from .merging import combined
-from .operations import Operand, Operation, axis_of, combined_elementwise, of_each
+from .operations import Operand, Operation, axis_of, combined_elementwise
 from .registry import Lowered, computes, elementwise
 
-#: Pairwise functions whose results are numbers.
-_PAIRWISE = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", *functions.OF_TWO)
+#: Functions whose results are true or false, and the endings of MXNet's operators.
+_COMPARISONS = {name: name for name in ("equal", "not_equal", "greater", "greater_equal")}
+_COMPARISONS.update(less="lesser", less_equal="lesser_equal")
+_COMPARISONS.update({name: name for name in ("logical_and", "logical_or", "logical_xor")})
 
-#: Those whose results are true or false, and the endings of MXNet's operators.
-_COMPARISONS = {
-    **{name: name for name in ("equal", "not_equal", "greater", "greater_equal")},
-    "less": "lesser",
-    "less_equal": "lesser_equal",
-    **{name: name for name in ("logical_and", "logical_or", "logical_xor")},
-}
+_ZERO = np.int64(0)
+
+#: Dtypes in which a net stores Keras' dtypes.
+_STORED = dict.fromkeys(("float32", "float16", "bfloat16", "float64"), "float32")
+_STORED.update({name: name for name in ("bool", "int32", "int64")})
 
 
-@computes(*_PAIRWISE)
+@computes(*("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"), *functions.OF_TWO)
 def _pairwise(op: Operation, x: Operand, y: Operand) -> Lowered:
     kind, number = op.name, y if isinstance(x, Value) else x
     special = kind in functions.OF_TWO
@@ -34,15 +33,13 @@ def _pairwise(op: Operation, x: Operand, y: Operand) -> Lowered:
         if x.rank != y.rank:
             raise ValueError(f"{kind} of shapes {x.shape} and {y.shape}")
         return combined(op.request, kind, (x, y))._replace(inputs=(x, y))
-    if not special and not isinstance(number, Value) and number.ndim == 0 and not whole:
+    if not special and not whole and not isinstance(number, Value) and number.ndim == 0:
         array = x if isinstance(x, Value) else y
         how = dict(kind=kind, number=float(number), first=number is x)
-        return of_each(op, array, op.request.function(functions.scalar, **how))
-    # Whole numbers that are divided are not whole.
-    how = dict(gives="same", real=kind in ("divide", "arctan2", "logaddexp"), kind=kind)
-    if special:
-        how["whole"] = whole
-    return combined_elementwise(op, functions.of_two, x, y, **how)
+        return op.each(functions.scalar, array, **how)
+    how = {"whole": whole} if special else {}
+    real = kind in ("divide", "arctan2", "logaddexp")  # whole numbers that are divided are not whole
+    return combined_elementwise(op, functions.of_two, x, y, gives="same", real=real, kind=kind, **how)
 
 
 @computes(*_COMPARISONS)
@@ -57,67 +54,52 @@ def _where(op: Operation, condition: Operand, x: Operand, y: Operand) -> Lowered
 
 
 @computes("zeros_like", "ones_like", "full_like")
-def _filled(op: Operation, x: Value, fill_value: float = 0, dtype: Optional[str] = None) -> Lowered:
+def _filled(op: Operation, x: Value, fill_value: float = 0, dtype: Any = None) -> Lowered:
+    if _STORED.get(dtype or x.dtype) != "float32":
+        raise Unsupported(f"{op.name} of {dtype or x.dtype}")
     number = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value)
-    to = x.dtype if dtype is None else _kind(dtype)
-    if math.isnan(number):
-        raise Unsupported(f"{op.name} with {number}")
-    block = op.request.function(functions.filled, number=float(number))
-    lowered = of_each(op, x, block, takes="float32", gives="float32")
-    return lowered if to in ("float32", "bool") else _unsupported(f"{op.name} of {to}")
-
-
-def _unsupported(what: str) -> Any:
-    raise Unsupported(f"{what} is not supported")
+    return op.each(functions.filled, x, number=float(number))
 
 
 @computes("clip")
 def _clip(op: Operation, x: Value, x_min: float, x_max: float) -> Lowered:
-    block = op.request.function("clip", a_min=x_min, a_max=x_max)
-    return of_each(op, x, block, nonnegative=x_min >= 0)
+    return op.each("clip", x, nonnegative=x_min >= 0, a_min=x_min, a_max=x_max)
 
 
-@computes("identity", "stop_gradient", "convert_to_tensor", "copy", "ensure_shape", "print")
-def _nothing(op: Operation, x: Value, shape: Any = None, dtype: Any = None) -> Lowered:
-    if op.name == "stop_gradient":
-        return of_each(op, x, op.request.function("BlockGrad"), takes=None, nonnegative=x.nonnegative)
+@computes("identity", "convert_to_tensor", "copy")
+def _nothing(op: Operation, x: Value, dtype: Any = None) -> Lowered:
+    if dtype not in (None, x.dtype):
+        return _cast(op, x, dtype)
     return elementwise(None, takes=None, nonnegative=x.nonnegative)
 
 
-def _kind(dtype: Any) -> str:
-    """Return the dtype in which a net stores one of Keras' dtypes."""
-    if dtype in ("float32", "float16", "bfloat16", "float64", "half", "float", "double"):
-        return "float32"
-    if dtype in ("bool", "int32", "int64"):
-        return str(dtype)
-    raise Unsupported(f"cast to {dtype!r}")
+@computes("stop_gradient")
+def _constant(op: Operation, x: Value) -> Lowered:
+    return op.each("BlockGrad", x, x.nonnegative, takes=None)
 
 
-@computes("cast", "to_int32", "to_float")
-def _cast(op: Operation, x: Value, dtype: Any) -> Lowered:
-    to = _kind(dtype)
+@computes("cast")
+def _cast(op: Operation, x: Value, dtype: str) -> Lowered:
+    to = _STORED.get(dtype)
+    if to is None:
+        raise Unsupported(f"cast to {dtype!r}")
     if to == x.dtype or (to == "float32" and x.dtype == "bool"):
         return elementwise(None, takes=None, gives=to, nonnegative=x.nonnegative)
     if to == "bool":
         return combined_elementwise(
             op, functions.compare, x, np.int64(0), gives="bool", kind="not_equal"
         )
-    if "int" in x.dtype:
-        how: Any = ("cast", dict(dtype=to))
-    else:  # toward zero, as TensorFlow
-        how = (functions.cast, dict(to=to))
-    block = op.request.function(how[0], **how[1])
-    return of_each(op, x, block, takes=None, gives=to, nonnegative=x.nonnegative)
+    return op.each(functions.cast, x, x.nonnegative, to=to, takes=None, gives=to)
 
 
 @computes("logical_not")
 def _not(op: Operation, x: Value) -> Lowered:
-    return combined_elementwise(op, functions.compare, x, np.int64(0), gives="bool", kind="equal")
+    return combined_elementwise(op, functions.compare, x, _ZERO, gives="bool", kind="equal")
 
 
 @computes("isnan", "isinf", "isfinite")
 def _special(op: Operation, x: Value) -> Lowered:
-    return of_each(op, x, op.request.function(functions.special, kind=op.name), gives="bool")
+    return op.each(functions.special, x, kind=op.name, gives="bool")
 
 
 @computes(
@@ -129,87 +111,27 @@ def _special(op: Operation, x: Value) -> Lowered:
 )
 def _of_one(op: Operation, x: Value) -> Lowered:
     if "int" in x.dtype and op.name in ("abs", "sign", "negative", "square"):
-        return of_each(op, x, op.request.function(op.name), takes=None)
+        return op.each(op.name, x, takes=None)
     request = op.request
     block = elementwise_block(op.name, request.keras3, request.prefix, request.class_name)
-    return of_each(op, x, block, nonnegative=is_nonnegative(op.name))
+    return elementwise(block, x.axes, inputs=(x,), nonnegative=is_nonnegative(op.name))
 
 
-@computes("round")
-def _round(op: Operation, x: Value, decimals: int = 0) -> Lowered:
-    if decimals:
-        raise Unsupported(f"round to {decimals} decimals")
-    return _of_one(op, x)
-
-
-@computes("silu")
-def _silu(op: Operation, x: Value, beta: float = 1.0) -> Lowered:
-    if beta != 1:
-        raise Unsupported(f"silu with beta={beta}")
-    return of_each(op, x, op.request.function(functions.silu))
-
-
-@computes("leaky_relu")
-def _leaky_relu(op: Operation, x: Value, negative_slope: float = 0.2) -> Lowered:
-    return of_each(op, x, op.request.function(functions.leaky_relu, slope=negative_slope))
-
-
-@computes("elu", "celu")
-def _elu(op: Operation, x: Value, alpha: float = 1.0) -> Lowered:
-    return of_each(op, x, op.request.function(function_named(op.name, True), alpha=alpha))
-
-
-@computes("hard_shrink", "soft_shrink")
-def _shrink(op: Operation, x: Value, threshold: float = 0.5) -> Lowered:
-    return of_each(op, x, op.request.function(function_named(op.name, True), threshold=threshold))
-
-
-@computes("threshold")
-def _threshold(op: Operation, x: Value, threshold: float, default_value: float) -> Lowered:
-    how = dict(threshold=threshold, value=default_value)
-    return of_each(op, x, op.request.function(functions.above, **how))
-
-
-@computes("squareplus")
-def _squareplus(op: Operation, x: Value, b: float = 4.0) -> Lowered:
-    return of_each(op, x, op.request.function(functions.squareplus, b=b))
-
-
-@computes("gelu")
-def _gelu(op: Operation, x: Value, approximate: bool = False) -> Lowered:
+@computes("round", "silu", "gelu")
+def _with_option(
+    op: Operation, x: Value, decimals: int = 0, beta: float = 1.0, approximate: bool = False
+) -> Lowered:
+    if decimals or beta != 1:
+        raise Unsupported(f"{op.name} with decimals={decimals} and beta={beta}")
     # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
-    return of_each(op, x, op.request.function(functions.gelu_tanh if approximate else functions.gelu))
+    return op.each(function_named("gelu_tanh" if approximate else op.name, True), x)
 
 
-@computes("glu")
-def _glu(op: Operation, x: Value, axis: int = -1) -> Lowered:
-    return op.lowered(functions.glu, x, axis=x.stored(axis_of(op, x, axis, 1)))
-
-
-@computes("softmax", "log_softmax", "sparsemax")
-def _softmax(op: Operation, x: Value, axis: List[int] = (-1,)) -> Lowered:  # type: ignore[assignment]
-    if len(axis) > 1:
-        stored = tuple(sorted(x.stored(axis_of(op, x, each, 1)) for each in axis))
-        how = dict(kind=op.name, axes=stored, rank=x.rank)
-        return of_each(op, x, op.request.function(functions.over_axes, **how))
-    function = function_named(op.name, True)
-    return of_each(op, x, op.request.function(function, axis=x.stored(axis_of(op, x, axis[0]))))
+@computes("softmax", "log_softmax")
+def _softmax(op: Operation, x: Value, axis: int = -1) -> Lowered:
+    return op.each(op.name, x, axis=x.stored(axis_of(op, x, axis)))
 
 
 @computes("add_n")
 def _summed(op: Operation, x: List[Value]) -> Lowered:
     return combined(op.request, "add", tuple(x))
-
-
-@computes("bias_add")
-def _bias_add(op: Operation, x: Value, bias: Operand, data_format: str = "nhwc") -> Lowered:
-    if isinstance(bias, Value) or not data_format.upper().endswith("C"):
-        raise Unsupported(f"bias_add with data_format={data_format!r} or a computed bias")
-    return combined_elementwise(op, functions.of_two, x, bias, kind="add")
-
-
-def number_of(size: Any, name: str) -> int:
-    """Return a whole number; raise for the size of an axis, which may vary."""
-    if isinstance(size, Size):
-        raise Unsupported(f"{name} by the size of an axis that may vary")
-    return int(size)

@@ -171,8 +171,8 @@ def _locally_connected(request: Request, x: Value, ndim: int) -> Lowered:
     parameters = {"kernel": dict(shape=(math.prod(places), count, filters))}
     if window.blocks["use_bias"]:
         parameters["offset"] = dict(shape=(filters, *places))
-    how = dict(size=size, kernel_size=window.kernel, strides=window.strides, pads=pads, positions=places)
-    block = request.function(functions.locally_connected, parameters, **how)
+    given = dict(size=size, kernel=window.kernel, strides=window.strides, pads=pads, positions=places)
+    block = request.function(functions.locally_connected, parameters, window=given)
     order, whole = (ndim, *range(ndim)), block
     if window.activation is not None:
         whole = HybridSequential(prefix=request.prefix)

@@ -7,7 +7,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Arguments, Unsupported
 from ..values import Value
-from .operations import Operand, Operation, of_each
+from .operations import Operand, Operation
 from .registry import BUILDERS, Lowered, Request, computes
 from .sizes import resized_images
 
@@ -44,17 +44,16 @@ def _last(op: Operation, data_format: Optional[str]) -> None:
 @computes("conv", "depthwise_conv")
 def _convolution(
     op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
-    data_format: Optional[str] = None, dilation_rate: Any = None, rate: Any = None,
+    data_format: Optional[str] = None, dilation_rate: Any = None,
 ) -> Lowered:  # fmt: skip
     _last(op, data_format)
     if isinstance(kernel, Value) or kernel.ndim != x.rank or not x.channels:
         raise Unsupported(f"{op.name} by what is not a constant array with {x.rank} axes")
-    dilation = dilation_rate if dilation_rate is not None else rate
     config = dict(
         kernel_size=list(kernel.shape[:-2]),
         strides=_window(x, strides, "strides"),
         padding=padding,
-        dilation_rate=_window(x, 1 if dilation is None else dilation, "dilation_rate"),
+        dilation_rate=_window(x, 1 if dilation_rate is None else dilation_rate, "dilation_rate"),
         use_bias=False,
     )
     name = f"Conv{x.rank - 2}D"
@@ -86,50 +85,32 @@ def _pool(
     return _layer(op, f"{kind}Pooling{x.rank - 2}D", x, config)
 
 
-@computes("resize", "resize_images", "resize_bilinear", "resize_nearest_neighbor", "resize_bicubic")
+@computes("resize")
 def _resize(
     op: Operation, x: Value, size: List[int], method: str = "bilinear", antialias: bool = False,
-    preserve_aspect_ratio: bool = False, crop_to_aspect_ratio: bool = False,
-    pad_to_aspect_ratio: bool = False, fill_mode: str = "constant", fill_value: float = 0,
-    data_format: Optional[str] = None, align_corners: bool = False, half_pixel_centers: bool = True,
+    data_format: Optional[str] = None,
 ) -> Lowered:  # fmt: skip
     _last(op, data_format)
-    if op.name != "resize" or preserve_aspect_ratio or align_corners or not half_pixel_centers:
-        raise Unsupported(f"{op.name}: use resize without preserve_aspect_ratio and align_corners")
-    if crop_to_aspect_ratio or pad_to_aspect_ratio:
-        raise Unsupported("resize that crops or pads to the aspect ratio")
     if x.rank != 4 or len(size) != 2:
         raise ValueError(f"resize to {size} of shape {x.shape}")
     request = op.request._replace(arguments=Arguments({}))
     return resized_images(request, x, size, method, antialias)
 
 
-@computes("rgb_to_grayscale", "grayscale_to_rgb")
+@computes("rgb_to_grayscale")
 def _gray(op: Operation, x: Value, data_format: Optional[str] = None) -> Lowered:
     _last(op, data_format)
-    if x.channels != (3 if op.name == "rgb_to_grayscale" else 1):
+    if x.channels != 3:
         raise ValueError(f"{op.name} of shape {x.shape}")
-    if op.name == "grayscale_to_rgb":
-        return op.lowered("repeat", x, repeats=3, axis=x.stored(-1))
-    weights = np.array([0.2989, 0.587, 0.114], "float32").reshape((1, 3))
-    how = dict(axis=x.stored(-1), rank=x.rank)
-    return op.lowered(functions.resize_by_matrix, x, weights, **how)
-
-
-@computes("per_image_standardization")
-def _standardized(op: Operation, x: Value) -> Lowered:
-    return of_each(op, x, op.request.function(functions.per_image_standardization))
+    weights = np.array([[0.2989, 0.587, 0.114]], "float32")
+    return op.lowered(functions.resize_by_matrix, x, weights, axis=x.stored(-1), rank=x.rank)
 
 
 @computes("adjust_brightness", "adjust_contrast")
-def _adjusted(
-    op: Operation, x: Value, delta: Optional[float] = None, contrast_factor: Optional[float] = None
-) -> Lowered:
+def _adjusted(op: Operation, x: Value, delta: float = 0, contrast_factor: float = 1) -> Lowered:
     if x.rank != 4:
         raise ValueError(f"{op.name} of shape {x.shape}")
-    if delta is not None:
-        how = dict(kind="add", number=delta, first=False)
-        return of_each(op, x, op.request.function(functions.scalar, **how))
+    if op.name == "adjust_brightness":
+        return op.each(functions.scalar, x, kind="add", number=delta, first=False)
     axes = tuple(sorted((x.stored(1), x.stored(2))))
-    block = op.request.function(functions.adjust_contrast, factor=contrast_factor, axes=axes)
-    return of_each(op, x, block)
+    return op.each(functions.adjust_contrast, x, factor=contrast_factor, axes=axes)

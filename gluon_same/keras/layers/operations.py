@@ -14,11 +14,11 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from ...importing import functions
 from ..arguments import Arguments, Unsupported
 from ..graph import arrays_in, snake_case
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
-from . import activations
-from .registry import OPERATIONS, Lowered, Request, elementwise
+from .registry import OPERATIONS, Lowered, Request
 
 #: Keras 2 classes of layers that wrap a TensorFlow function.
 _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")
@@ -27,7 +27,30 @@ _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")
 _MODULES = ("", "math", "nn", "linalg", "image", "__operators__", "compat", "v1", "keras", "backend")
 
 #: Arguments without an effect on the result.
-_HARMLESS = ("name", "out_type", "use_cudnn_on_gpu", "validate_indices", "synchronized", "sorted")
+_HARMLESS = (
+    "name",
+    "out_type",
+    "use_cudnn_on_gpu",
+    "validate_indices",
+    "synchronized",
+    "sorted",
+    "rank",
+)
+
+#: Further arguments that Keras writes, without an effect at these values.
+_DEFAULTS = [("crop_to_aspect_ratio", False), ("pad_to_aspect_ratio", False), ("fill_value", 0.0)]
+_DEFAULTS += [("fill_mode", "constant"), ("preserve_aspect_ratio", False), ("batch_dims", 0)]
+
+#: Fields of a result that :meth:`Operation.lowered` receives.
+_FIELDS = ("gives", "input_axes", "more_axes", "nonnegative", "rows", "rule", "takes")
+
+#: Functions of one array whose arguments are those of Keras.
+_PLAIN = {
+    "threshold": functions.above,
+    **{name: getattr(functions, name) for name in ("celu", "cumsum", "elu", "glu", "hard_shrink")},
+    **{name: getattr(functions, name) for name in ("leaky_relu", "per_image_standardization")},
+    **{name: getattr(functions, name) for name in ("soft_shrink", "sparsemax", "squareplus")},
+}
 
 #: An array, a number, or nested lists of numbers.
 Operand = Union[Value, float, list]
@@ -40,12 +63,7 @@ class Operation(typing.NamedTuple):
     request: Request
 
     def lowered(
-        self,
-        function: Any,
-        *operands: Any,
-        order: Optional[Axes] = None,
-        more: Dict[str, Any] = {},  # noqa: B006  it is only read
-        **arguments: Any,
+        self, function: Any, *operands: Any, order: Optional[Axes] = None, **more: Any
     ) -> Lowered:
         """Return the result for a function of arrays and constants.
 
@@ -56,27 +74,40 @@ class Operation(typing.NamedTuple):
         *operands : Value or numpy.ndarray
         order : tuple of int, optional
             Axes of the result; the first operand's by default.
-        more : dict
-            Further fields of the result.
-        **arguments
-            Arguments of the function.
+        **more
+            Arguments of the function, and fields of the result.
         """
+        fields = {name: more.pop(name) for name in _FIELDS if name in more}
         fixed = {i: each for i, each in enumerate(operands) if not isinstance(each, Value)}
         parameters = {
             f"constant{i}": dict(shape=each.shape, dtype=each.dtype.name, grad_req="null")
             for i, each in fixed.items()
         }
-        block = self.request.function(function, parameters, places=tuple(fixed), **arguments)
+        block = self.request.function(function, parameters, places=tuple(fixed), **more)
         constants = tuple((getattr(block, f"constant{i}"), each) for i, each in fixed.items())
         inputs = tuple(each for each in operands if isinstance(each, Value))
-        return Lowered(block, order, constants=constants, **{"inputs": inputs, **more})
+        return Lowered(block, order, constants=constants, **{"inputs": inputs, **fields})
 
-    def in_keras_order(self, function: Any, *operands: Any, ndim: int, **arguments: Any) -> Lowered:
+    def in_keras_order(self, function: Any, *operands: Any, ndim: int, **more: Any) -> Lowered:
         """Return the result, with ``ndim`` axes, for a function of arrays stored as in Keras."""
-        more = arguments.pop("more", {})
         taken = tuple(keras_order(x.rank) for x in operands if isinstance(x, Value))
-        more = {"input_axes": taken, **more}
-        return self.lowered(function, *operands, order=keras_order(ndim), more=more, **arguments)
+        return self.lowered(function, *operands, order=keras_order(ndim), input_axes=taken, **more)
+
+    def each(self, function: Any, x: Value, nonnegative: bool = False, **more: Any) -> Lowered:
+        """Return the result for a function that keeps the shape."""
+        return self.lowered(
+            function, x, order=x.axes, nonnegative=nonnegative, rule=lambda shape: shape, **more
+        )
+
+
+def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
+    """Return the result for a function of one array whose arguments are Keras'."""
+    parameters = inspect.signature(function).parameters
+    if "rank" in parameters:
+        given["rank"] = x.rank
+    if "axis" in parameters:
+        given["axis"] = x.stored(axis_of(op, x, given["axis"], 1))
+    return op.lowered(function, x, **given)
 
 
 def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
@@ -100,6 +131,9 @@ def build_operation(request: Request, *inputs: Value) -> Any:
     if name == "shape":
         (x,) = inputs
         return [n if m is not None else Size(n, (x, i)) for i, (n, m) in enumerate(zip(x.shape, x.free))]
+    if name in _PLAIN:
+        given = _bound(name, _PLAIN[name], args, {**kwargs, "rank": 0})
+        return _plain(Operation(name, request), _PLAIN[name], _require(given.pop("x"), Value), **given)
     if name not in OPERATIONS:
         key = f"tf.{config['function']}" if "function" in config else request.class_name
         raise Unsupported(f"the function {name!r} is not supported: give custom={{{key!r}: builder}}")
@@ -143,42 +177,40 @@ def _bound(name: str, function: Any, args: Sequence[Any], kwargs: Dict[str, Any]
     """Return the arguments of a function by its names, checked by its annotations."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
     known = [each.name for each in parameters]
-    several = parameters and parameters[0].annotation in (List[Value], List[Operand])
-    if several and not (len(args) == 1 and isinstance(args[0], list)):
-        args = [list(args)]
+    if parameters[0].annotation in (List[Value], List[Operand]):  # given as a list, or one by one
+        args = [args[0] if len(args) == 1 else list(args)]
     if len(args) > len(known):
         raise Unsupported(f"{name} of {len(args)} operands: {len(known)} are supported")
-    given: Dict[str, Any] = {}
+    given = dict(zip(known, args))
     unknown = {}
     for key, value in kwargs.items():
-        key = next((new for new in _NAMES.get(key, (key,)) if new in known), key)
-        if key in known[: len(args)]:  # TensorFlow's second argument, such as x of atan2(y, x)
-            key = known[len(args)] if len(args) < len(known) else key
+        key = key if key in known else _NAMES.get(key, key)
+        key = key if key in known else {"axes": "axis", "axis": "axes"}.get(key, key)
+        if key in given and len(args) < len(known):
+            key = known[len(args)]  # TensorFlow's second argument, such as x of atan2(y, x)
         if key in known:
             given[key] = value
-        elif value is not None and key not in _HARMLESS:
+        elif value is not None and (key, value) not in _DEFAULTS and key not in _HARMLESS:
             unknown[key] = value
     if unknown:
         Arguments(unknown).finish(name)
-    given.update(zip(known, args))
     for each in parameters:
-        missing = each.default is inspect.Parameter.empty
+        value, missing = given.get(each.name), each.default is inspect.Parameter.empty
         if missing and each.name not in given:
             raise Unsupported(f"{name} of {len(given)} operands: {each.name} is missing")
-        if each.name in given and (given[each.name] is not None or missing):
-            value = given[each.name]
-            check = _CHECKS.get(each.annotation)
-            try:
-                given[each.name] = value if check is None else check(value)
-            except (TypeError, ValueError, OverflowError):
-                raise Unsupported(f"{name} with {each.name}={_said(value)}") from None
-        elif each.name in given and each.default is not None:
-            del given[each.name]
+        if value is None and not missing:
+            given.pop(each.name, None)
+            continue
+        try:
+            given[each.name] = _CHECKS.get(each.annotation, lambda same: same)(value)
+        except (TypeError, ValueError, OverflowError):
+            raise Unsupported(f"{name} with {each.name}={_said(value)}") from None
     return given
 
 
 def _said(value: Any) -> str:
-    return "an array" if list(arrays_in(value, Value)) else repr(value)
+    computed = isinstance(value, Size) or list(arrays_in(value, Value))
+    return "what is computed" if computed else repr(value)
 
 
 def _require(value: Any, *kinds: type) -> Any:
@@ -187,142 +219,65 @@ def _require(value: Any, *kinds: type) -> Any:
     return value
 
 
-def _array(value):
-    return _require(value, Value)
-
-
-def _arrays(value):
-    return [_array(each) for each in (value if isinstance(value, list) and value else [None])]
-
-
 def _operand(value):
     if isinstance(value, Value):
         return value
     array = np.asarray(value)
     if array.dtype.kind not in "biuf" or (array.ndim == 0 and not math.isfinite(array)):
         raise TypeError
-    kinds = {"b": "float32", "f": "float32"}
-    return array.astype(kinds.get(array.dtype.kind, "int64"))
-
-
-def _operands(value):
-    return [_operand(each) for each in _require(value, list)]
-
-
-def _whole(value):
-    return value if isinstance(value, Size) else operator.index(_require(value, int))
+    return array.astype("float32" if array.dtype.kind in "bf" else "int64")
 
 
 def _number(value):
     value = float(_require(value, int, float))
-    if not math.isfinite(value):
-        raise ValueError
-    return value
-
-
-def _wholes(value):
-    return [_whole(each) for each in (value if isinstance(value, list) else [value])]
+    return value if math.isfinite(value) else _require(None)
 
 
 _CHECKS = {
-    Value: _array,
-    List[Value]: _arrays,
+    Value: lambda value: _require(value, Value),
     Operand: _operand,
-    List[Operand]: _operands,
-    int: _whole,
+    int: lambda value: _require(value, int, Size),
     float: _number,
     bool: lambda value: bool(_require(value, bool, int)),
     str: lambda value: _require(value, str).lower(),
-    List[int]: _wholes,
+    List[int]: lambda value: [_CHECKS[int](each) for each in _listed(value)],
+    List[Value]: lambda value: [_CHECKS[Value](each) for each in _listed(value) or [None]],
+    List[Operand]: lambda value: [_operand(each) for each in _listed(value)],
 }
 _CHECKS.update([(Optional[kind], check) for kind, check in _CHECKS.items()])
 
+
+def _listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def _table(text: str) -> Dict[str, str]:
+    return dict(pair.split("=") for pair in text.split())
+
+
 #: Names in the table of arguments that have several.
-_NAMES = {
-    "alpha": ("negative_slope", "alpha"),
-    "axes": ("axis", "axes"),
-    "axis": ("axis", "axes"),
-    "b": ("y",),
-    "clip_value_max": ("x_max",),
-    "clip_value_min": ("x_min",),
-    "depth": ("num_classes",),
-    "dim": ("axis",),
-    "dilations": ("dilation_rate",),
-    "dims": ("axis",),
-    "filter": ("kernel",),
-    "filters": ("kernel",),
-    "interpolation": ("method",),
-    "keep_dims": ("keepdims",),
-    "ksize": ("pool_size",),
-    "multiples": ("repeats",),
-    "newshape": ("shape",),
-    "ord": ("order",),
-    "paddings": ("pad_width",),
-    "perm": ("axes",),
-    "x2": ("y",),
-    "other": ("y",),
-}
+_NAMES = _table("""
+    alpha=slope b=y clip_value_max=x_max clip_value_min=x_min default_value=value depth=num_classes
+    dilations=dilation_rate dim=axis dims=axis filter=kernel filters=kernel interpolation=method
+    keep_dims=keepdims ksize=pool_size multiples=repeats negative_slope=slope newshape=shape ord=order
+    paddings=pad_width perm=axes rate=dilation_rate x2=y
+""")
 
 #: Names in the table of functions that have several.
-ALIASES = {
-    **activations.ALIASES,
-    "absolute": "abs",
-    "acos": "arccos",
-    "acosh": "arccosh",
-    "add_v2": "add",
-    "amax": "max",
-    "amin": "min",
-    "arg_max": "argmax",
-    "arg_min": "argmin",
-    "asin": "arcsin",
-    "asinh": "arcsinh",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "atanh": "arctanh",
-    "avg_pool": "average_pool",
-    "avg_pool1d": "average_pool",
-    "avg_pool2d": "average_pool",
-    "avg_pool3d": "average_pool",
-    "batch_matmul": "matmul",
-    "clip_by_value": "clip",
-    "concat": "concatenate",
-    "conv1d": "conv",
-    "conv2d": "conv",
-    "conv3d": "conv",
-    "depthwise_conv2d": "depthwise_conv",
-    "floor_div": "floor_divide",
-    "floordiv": "floor_divide",
-    "floormod": "mod",
-    "get_item": "getitem",
-    "is_finite": "isfinite",
-    "is_inf": "isinf",
-    "is_nan": "isnan",
-    "max_pool1d": "max_pool",
-    "max_pool2d": "max_pool",
-    "max_pool3d": "max_pool",
-    "mul": "multiply",
-    "neg": "negative",
-    "pow": "power",
-    "real_div": "divide",
-    "reverse": "flip",
-    "scalar_mul": "multiply",
-    "sub": "subtract",
-    "true_divide": "divide",
-    "truediv": "divide",
-    "variance": "var",
-}
+ALIASES = _table("""
+    absolute=abs acos=arccos acosh=arccosh add_v2=add amax=max amin=min arg_max=argmax arg_min=argmin
+    asin=arcsin asinh=arcsinh atan2=arctan2 atan=arctan atanh=arctanh avg_pool1d=average_pool
+    avg_pool2d=average_pool avg_pool3d=average_pool avg_pool=average_pool batch_matmul=matmul
+    clip_by_value=clip concat=concatenate conv1d=conv conv2d=conv conv3d=conv
+    depthwise_conv2d=depthwise_conv exponential=exp floor_div=floor_divide floordiv=floor_divide
+    floormod=mod get_item=getitem hard_swish=hard_silu is_finite=isfinite is_inf=isinf is_nan=isnan
+    max_pool1d=max_pool max_pool2d=max_pool max_pool3d=max_pool mul=multiply neg=negative pow=power
+    real_div=divide reverse=flip sub=subtract swish=silu true_divide=divide truediv=divide variance=var
+""")
 
 #: Functions of numbers that were computed from sizes.
-_OF_NUMBERS = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "floor_divide": operator.floordiv,
-    "divide": operator.truediv,
-    "mod": operator.mod,
-    "maximum": max,
-    "minimum": min,
-}
+_OF_NUMBERS = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, mod=operator.mod)
+_OF_NUMBERS.update(floor_divide=operator.floordiv, divide=operator.truediv, maximum=max, minimum=min)
 
 
 def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
@@ -386,39 +341,21 @@ def combined_elementwise(
     first = next(x for x in arrays if x.rank == rank)
     if any(x.rank != rank for x in arrays):
         raise ValueError(f"{op.name} of shapes {', '.join(str(x.shape) for x in arrays)}")
-    whole = not real and all(_is_whole(each) for each in operands)
-    dtype = "int64" if whole and any(_dtype(x) == "int64" for x in arrays) else "int32"
-    dtype = dtype if whole else "float32"
-    given = [
-        each if isinstance(each, Value) else spread(first, each, op.name).astype(dtype)
-        for each in operands
-    ]
-    sizes = [
-        tuple(np.shape(each)[first.axes.index(axis)] for axis in range(rank))
-        for each in given
-        if not isinstance(each, Value)
-    ]
-    more = {
-        "rule": lambda *shapes: broadcast(*shapes, *sizes),
-        "input_axes": (first.axes,) * len(arrays),
-        "takes": dtype,
-        "gives": dtype if gives == "same" else gives,
-    }
-    more["rule"](*(x.shape for x in arrays))
-    return op.lowered(function, *given, order=first.axes, more=more, **arguments)
+    kinds = [x.dtype if isinstance(x, Value) else x.dtype.name for x in operands]
+    whole = not real and all(kind.startswith("int") for kind in kinds)
+    wide = any(x.dtype == "int64" for x in arrays)
+    dtype = "float32" if not whole else "int64" if wide else "int32"
+    given = [x if isinstance(x, Value) else spread(first, x, op.name).astype(dtype) for x in operands]
+    back = [first.axes.index(axis) for axis in range(rank)]
+    sizes = [np.transpose(x, back).shape for x in given if not isinstance(x, Value)]
 
+    def rule(*shapes: Shape) -> Shape:
+        return broadcast(*shapes, *sizes)
 
-def _dtype(x: Any) -> str:
-    return x.dtype if isinstance(x, Value) else str(x.dtype)
-
-
-def _is_whole(x: Any) -> bool:
-    return _dtype(x).startswith("int")
-
-
-def of_each(op: Operation, x: Value, block: Any, **more: Any) -> Lowered:
-    """Return the result for a block that keeps the shape of its input."""
-    return elementwise(block, x.axes, inputs=(x,), **more)
+    rule(*(x.shape for x in arrays))
+    fields = dict(rule=rule, input_axes=(first.axes,) * len(arrays), takes=dtype)
+    gives = dtype if gives == "same" else gives
+    return op.lowered(function, *given, order=first.axes, gives=gives, **fields, **arguments)
 
 
 def axis_of(op: Operation, x: Value, axis: int, least: int = 0) -> int:
@@ -428,9 +365,9 @@ def axis_of(op: Operation, x: Value, axis: int, least: int = 0) -> int:
     return axis % x.rank
 
 
-def sizes_of(shape: Shape, axis: int, name: str) -> int:
-    """Return the size of an axis; raise if it is not known."""
-    size = shape[axis]
+def size_of(op: Operation, x: Value, axis: int) -> int:
+    """Return the saved size of an axis; raise if it is not known."""
+    size = x.shape[axis]
     if size is None:
-        raise Unsupported(f"{name} along axis={axis}, whose size is not known")
+        raise Unsupported(f"{op.name} along axis={axis}, whose size is not known")
     return size

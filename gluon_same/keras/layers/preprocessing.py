@@ -48,12 +48,12 @@ def _encoded(
 
     rank = len(rule(x.shape))
     gives = "int64" if mode == "int" else "float32"
-    more = dict(takes="float32" if "numbers" in how and "first" not in how else None, gives=gives, rule=rule)
-    how.update(mode="count" if weights else mode, depth=depth, rank=x.rank, alone=alone)
-    op = Operation(request.class_name, request)
-    return op.in_keras_order(
-        functions.encode, x, *arrays, *weights, ndim=rank, weighted=bool(weights), more=more, **how
+    more = dict(
+        takes="float32" if "numbers" in how and "first" not in how else None, gives=gives, rule=rule
     )
+    how.update(mode=mode, depth=depth, rank=x.rank, alone=alone)
+    op = Operation(request.class_name, request)
+    return op.in_keras_order(functions.encode, x, *arrays, *weights, ndim=rank, **more, **how)
 
 
 @builds("CategoryEncoding")

@@ -7,11 +7,10 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Shape, Size, Value, channels_first, keras_order, product, replaced
-from .arithmetic import number_of
+from ..values import Shape, Size, Value, channels_first, product, replaced
 from .core import permuted, reshaped
 from .merging import joined
-from .operations import Operand, Operation, axis_of, sizes_of
+from .operations import Operand, Operation, axis_of, size_of
 from .registry import Lowered, computes
 
 _WHOLE = (None, None, 1)
@@ -37,9 +36,8 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
 
     def rule(shape: Shape) -> Shape:
         for n, (begin, _, step) in zip(shape, parts):
-            inside = n is None or begin is None or -n <= begin < n + (step > 0)
-            if not inside:  # MXNet requires that it is inside
-                raise ValueError(f"a slice from {begin} of an axis of {n}")
+            if not (n is None or begin is None or -n <= begin < n + (step > 0)):
+                raise ValueError(f"a slice from {begin} of an axis of {n}")  # MXNet requires it inside
         sizes = [
             None if n is None else len(range(n)[slice(*part)]) if part != _WHOLE else n
             for n, part in zip(shape, parts)
@@ -49,14 +47,10 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
         return tuple(1 if axis is None else sizes[axis] for axis in kept)
 
     added = [place for place, axis in enumerate(kept) if axis is None]
-    axes = (0, *added, *(kept.index(axis) for axis in x.axes[1:] if axis in kept))
-    how = dict(
-        parts=[parts[axis] for axis in x.axes],
-        dropped=tuple(sorted(map(x.stored, dropped))),
-        added=len(added),
-    )
-    more = dict(rule=rule, takes=None, nonnegative=x.nonnegative)
-    return op.lowered(functions.slices, x, order=axes, more=more, **how)
+    order = (0, *added, *(kept.index(axis) for axis in x.axes[1:] if axis in kept))
+    how = dict(parts=[parts[axis] for axis in x.axes], dropped=tuple(sorted(map(x.stored, dropped))))
+    fields = dict(rule=rule, takes=None, nonnegative=x.nonnegative)
+    return op.lowered(functions.slices, x, order=order, added=len(added), **how, **fields)
 
 
 def _spelled_out(given: List[Any], rank: int) -> List[Any]:
@@ -98,29 +92,32 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     saved = product([n.saved if isinstance(n, Size) else n for n in shape[1:]])
     if batch == -1 and -1 not in shape[1:] and saved is not None and saved == product(x.shape[1:]):
         batch = 0
-    computed = [n for n in rest if isinstance(n, Size)]
-    if -1 not in rest and len(computed) == 1:  # the size that is not known follows from the others
-        rest, computed = [-1 if isinstance(n, Size) else n for n in rest], []
-    plain = -1 not in rest and 0 not in rest and not computed
-    counts = [product(x.free[1:]), product(rest) if plain else None]
-    row = product([n for n in rest if n not in (-1, 0) and not isinstance(n, Size)])
-    if computed or rest.count(-1) > 1:
-        raise Unsupported(f"reshape to {_listed(shape)}: two sizes of it are computed")
-    if batch == 0 or (batch == -1 and None not in counts and counts[0] == counts[1]):
-        if 0 not in rest:
-            return reshaped(op.request, x, rest)._replace(inputs=(x,), takes=None)
-        return _prefixed(op, x, rest)
-    if batch != -1 or -1 in rest or 0 in rest or row is None:
-        raise Unsupported(f"reshape to {_listed(shape)}: the first size must be that of the batch or -1")
+    if -1 not in rest and sum(isinstance(n, Size) for n in rest) == 1:  # it follows from the others
+        rest = [-1 if isinstance(n, Size) else n for n in rest]
+    if any(isinstance(n, Size) for n in rest) or rest.count(-1) > 1:
+        raise Unsupported(f"reshape to {_said(shape)}: two sizes of it are computed")
+    if batch == 0:
+        return (
+            _of_tail(op, x, rest)
+            if 0 in rest
+            else reshaped(op.request, x, rest)._replace(inputs=(x,), takes=None)
+        )
+    if batch != -1 or -1 in rest or 0 in rest:
+        raise Unsupported(f"reshape to {_said(shape)}: the first size must be that of the batch or -1")
 
     def rule(sizes: Shape) -> Shape:
-        total = product(sizes)
-        if total is not None and total % row:
-            raise ValueError(f"reshape of shape {sizes} to {_listed(shape)}")
-        return (None if total is None else total // row, *rest)
+        return (_divided(op, sizes, rest), *rest)
 
-    more = dict(rule=rule, takes=None, rows=x.slot + 1)
-    return op.in_keras_order(functions.reshape_rows, x, ndim=len(shape), shape=tuple(rest), more=more)
+    fields = dict(rule=rule, takes=None, rows=x.slot + 1)
+    return op.in_keras_order(functions.reshape_rows, x, ndim=len(shape), shape=tuple(rest), **fields)
+
+
+def _divided(op: Operation, sizes: Shape, given: Sequence[int]) -> Optional[int]:
+    """Return the size that is not given, of a reshape from sizes; raise if there is none."""
+    total, known = product(sizes), math.prod(n for n in given if n != -1)
+    if total is not None and total % known:
+        raise ValueError(f"{op.name} of axes of {sizes} to {list(given)}")
+    return None if total is None else total // known
 
 
 def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
@@ -129,46 +126,41 @@ def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     if not any(isinstance(n, Size) for n in shape[1:]) and -1 not in shape:
         return _reshape(op, x, [-1, *shape[1:]])._replace(rows=like.rows)
     if sizes[:1] != [(like, 1)] or tuple(shape[2:]) != x.shape[1:]:
-        raise Unsupported(f"reshape to {_listed(shape)}, with the batch of another array")
+        raise Unsupported(f"reshape to {_said(shape)}, with the batch of another array")
 
     def rule(sizes: Shape, whole: Shape) -> Shape:
         return (*whole[:2], *sizes[1:])
 
-    more = dict(rule=rule, takes=None, rows=like.rows, gives=x.dtype)
-    return op.in_keras_order(functions.unfold_like, x, like, ndim=len(shape), more=more)
+    fields = dict(rule=rule, takes=None, rows=like.rows, gives=x.dtype)
+    return op.in_keras_order(functions.unfold_like, x, like, ndim=len(shape), **fields)
 
 
-def _prefixed(op: Operation, x: Value, rest: List[int]) -> Lowered:
+def _of_tail(op: Operation, x: Value, rest: List[int]) -> Lowered:
     """Reshape to sizes, the first of which are those of the input (0)."""
     kept = len(rest) - rest[::-1].index(0)
-    if rest[:kept] != [0] * kept:
-        raise Unsupported(f"reshape to {_listed([0, *rest])}: sizes that stay must come first")
     tail = rest[kept:] or [1]
-    known = math.prod(n for n in tail if n != -1)
+    if rest[:kept] != [0] * kept:
+        raise Unsupported(f"reshape to {[0, *rest]}: sizes that stay must come first")
 
     def rule(sizes: Shape) -> Shape:
-        total = product(sizes[kept + 1 :])
-        if total is not None and (total % known if -1 in tail else total != known):
-            raise ValueError(f"reshape of shape {sizes} to {_listed([0, *rest])}")
-        found = None if total is None else total // known
+        found = _divided(op, sizes[kept + 1 :], tail)
+        if -1 not in tail and found not in (1, None):
+            raise ValueError(f"{op.name} of shape {sizes} to {[0, *rest]}")
         return (*sizes[: kept + 1], *(found if n == -1 else n for n in rest[kept:]))
 
-    how = dict(kept=kept + 1, shape=tuple(tail), drop=not rest[kept:])
-    more = dict(rule=rule, takes=None)
-    return op.in_keras_order(functions.reshape_tail, x, ndim=len(rest) + 1, more=more, **how)
+    how = dict(kept=kept + 1, shape=tuple(tail), drop=not rest[kept:], rule=rule, takes=None)
+    return op.in_keras_order(functions.reshape_tail, x, ndim=len(rest) + 1, **how)
 
 
 def _kept(x: Value, place: int, n: Any) -> Any:
     """Return an entry of a target shape: 0 for the size that the input has there."""
-    same = isinstance(n, Size) and n.times == 1 and n.source is not None
-    if same and place < x.rank and n.source[1] == place:
+    if isinstance(n, Size) and n.source is not None and (n.times, n.source[1]) == (1, place):
         at = n.source[0]
-        if at.slot == x.slot or (place == 0 and at.rows == x.rows):
-            return 0
+        return 0 if at.slot == x.slot or (place == 0 and at.rows == x.rows) else n
     return n
 
 
-def _listed(shape: Sequence[Any]) -> str:
+def _said(shape: Sequence[Any]) -> str:
     return str(["a size" if isinstance(n, Size) else n for n in shape])
 
 
@@ -179,35 +171,30 @@ def _transpose(op: Operation, x: Value, axes: List[int], conjugate: bool = False
     return permuted(x, axes)._replace(takes=None)
 
 
-@computes("swapaxes", "moveaxis", "matrix_transpose")
-def _swapaxes(
-    op: Operation, x: Value, axis1: int = -1, axis2: int = -2, source: Optional[List[int]] = None,
-    destination: Optional[List[int]] = None,
-) -> Lowered:  # fmt: skip
+@computes("swapaxes", "matrix_transpose")
+def _swapaxes(op: Operation, x: Value, axis1: int = -1, axis2: int = -2) -> Lowered:
     order = list(range(x.rank))
-    if source is not None and destination is not None:
-        moved = [axis_of(op, x, axis) for axis in source]
-        order = [axis for axis in order if axis not in moved]
-        for place, axis in sorted(zip([axis_of(op, x, each) for each in destination], moved)):
-            order.insert(place, axis)
-    else:
-        one, other = (axis_of(op, x, axis) for axis in (axis1, axis2))
-        order[one], order[other] = other, one
+    one, other = (axis_of(op, x, axis) for axis in (axis1, axis2))
+    order[one], order[other] = other, one
     return _transpose(op, x, order)
+
+
+@computes("moveaxis")
+def _moveaxis(op: Operation, x: Value, source: List[int], destination: List[int]) -> Lowered:
+    return _transpose(op, x, np.moveaxis(np.empty(range(x.rank)), source, destination).shape)
 
 
 @computes("expand_dims")
 def _expand_dims(op: Operation, x: Value, axis: List[int]) -> Lowered:
     if len(axis) != 1 or not -x.rank <= axis[0] <= x.rank or axis[0] % (x.rank + 1) == 0:
         raise ValueError(f"expand_dims at axis={axis!r}")
-    axes = x.axes_with(axis[0] % (x.rank + 1))
-    return op.lowered("expand_dims", x, order=axes, axis=1, more={"takes": None})
+    order = x.axes_with(axis[0] % (x.rank + 1))
+    return op.lowered("expand_dims", x, order=order, axis=1, takes=None)
 
 
 @computes("squeeze")
 def _squeeze(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
-    given = [i for i, n in enumerate(x.shape) if n == 1 and i] if axis is None else axis
-    axes = x.places(given)
+    axes = x.places([i for i, n in enumerate(x.shape) if n == 1 and i] if axis is None else axis)
     if not axes:
         raise ValueError(f"squeeze of axis={axis!r}")
 
@@ -216,50 +203,37 @@ def _squeeze(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lower
             raise ValueError(f"axes {axes} of shape {shape} have more than one element")
         return tuple(n for a, n in enumerate(shape) if a not in axes)
 
-    how = dict(axis=tuple(sorted(map(x.stored, axes))))
-    more = dict(rule=rule, takes=None)
-    return op.lowered("squeeze", x, order=x.axes_without(axes), more=more, **how)
+    how = dict(axis=tuple(sorted(map(x.stored, axes))), rule=rule, takes=None)
+    return op.lowered("squeeze", x, order=x.axes_without(axes), **how)
 
 
 @computes("pad")
 def _pad(
-    op: Operation, x: Value, pad_width: List[List[int]], mode: str = "constant",
-    constant_values: float = 0,
-) -> Lowered:  # fmt: skip
-    pairs = [pair if isinstance(pair, list) else [pair, pair] for pair in pad_width]
-    pairs = pairs * x.rank if len(pairs) == 1 else pairs
-    whole = all(len(pair) == 2 and all(_is_count(n) for n in pair) for pair in pairs)
+    op: Operation, x: Value, pad_width: Any, mode: str = "constant", constant_values: float = 0
+) -> Lowered:
+    pairs = pad_width if isinstance(pad_width, list) and len(pad_width) == x.rank else []
+    whole = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+    whole = whole and all(isinstance(n, int) and n >= 0 for pair in pairs for n in pair)
     known = mode in ("constant", "edge", "reflect", "symmetric", "wrap")
-    if not whole or len(pairs) != x.rank or pairs[0] != [0, 0] or not known:
+    if not whole or pairs[:1] != [[0, 0]] or not known:
         raise Unsupported(f"pad by {pad_width!r} with mode={mode!r}")
     width = [tuple(pairs[axis]) for axis in x.axes]
     return op.lowered(functions.pad, x, pairs=width, mode=mode, value=constant_values, native=True)
 
 
-def _is_count(n: Any) -> bool:
-    return isinstance(n, int) and not isinstance(n, bool) and n >= 0
-
-
 @computes("concatenate")
-def _joined(op: Operation, x: List[Operand], axis: int = -1) -> Lowered:
-    arrays = [each for each in x if isinstance(each, Value)]
-    kinds = {each.dtype for each in arrays}
-    takes = None if len(kinds) == 1 else "float32"
-    if len(arrays) == len(x):
-        return joined(op.request, tuple(arrays), axis)._replace(inputs=tuple(arrays), takes=takes)
-    raise Unsupported("concatenate of a constant array, whose batch has one size")
+def _joined(op: Operation, x: List[Value], axis: int = -1) -> Lowered:
+    takes = None if len({each.dtype for each in x}) == 1 else "float32"
+    return joined(op.request, tuple(x), axis)._replace(inputs=tuple(x), takes=takes)
 
 
 @computes("stack")
 def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
-    first = x[0]
-    if axis % (first.rank + 1) == 0 or any(each.rank != first.rank for each in x):
+    place = axis % (x[0].rank + 1)
+    if place == 0 or len({each.shape for each in x}) != 1:
         raise ValueError(f"stack at axis={axis!r} of shapes {[each.shape for each in x]}")
-    if len({each.shape for each in x}) != 1:
-        raise ValueError(f"arrays of shapes {[each.shape for each in x]} do not stack")
-    axes = first.axes_with(axis % (first.rank + 1))
-    more = dict(input_axes=(first.axes,) * len(x))
-    return op.lowered("stack", *x, order=axes, axis=1, more=more)
+    orders = (x[0].axes,) * len(x)
+    return op.lowered("stack", *x, order=x[0].axes_with(place), axis=1, input_axes=orders)
 
 
 @computes("split", "array_split")
@@ -268,189 +242,131 @@ def _split(
     indices_or_sections: Any = None, axis: int = 0,
 ) -> Lowered:  # fmt: skip
     axis = axis_of(op, x, axis, 1)
-    size = x.shape[axis]
-    given = num_or_size_splits if num_or_size_splits is not None else indices_or_sections
+    size, given = size_of(op, x, axis), num_or_size_splits or indices_or_sections
     if isinstance(indices_or_sections, list):
-        cuts = [0, *indices_or_sections, sizes_of(x.shape, axis, "split")]
+        cuts = [0, *indices_or_sections, size]
         parts = [end - begin for begin, end in zip(cuts, cuts[1:])]
     elif isinstance(given, list) and len(given) > 1:
-        parts = [_rest(size, given) if n == -1 else n for n in given]
+        rest = size - sum(n for n in given if n != -1)
+        parts = [rest if n == -1 else n for n in given]
     else:
         (count,) = given if isinstance(given, list) else [given]
-        parts = [size // count] * count if isinstance(count, int) and count > 0 and size else []
+        parts = [size // count] * count if isinstance(count, int) and count > 0 else []
     if not parts or min(parts) < 1 or sum(parts) != size:
         raise ValueError(f"split into {given!r} at axis={axis!r} of shape {x.shape}")
-    more: Any = dict(takes=None, more_axes=(x.axes,) * (len(parts) - 1))
-    more["rule"] = lambda shape: [replaced(shape, axis, shape[axis] and n) for n in parts]
-    stored = x.stored(axis)
+    fields: Any = dict(takes=None, more_axes=(x.axes,) * (len(parts) - 1))
+    fields["rule"] = lambda shape: [replaced(shape, axis, shape[axis] and n) for n in parts]
     if len(set(parts)) == 1 and len(parts) > 1:
-        return op.lowered("split", x, num_outputs=len(parts), axis=stored, more=more)
-    return op.lowered(functions.split, x, axis=stored, sizes=tuple(parts), more=more)
-
-
-def _rest(size: Optional[int], parts: Sequence[int]) -> int:
-    return -1 if size is None else size - sum(n for n in parts if n != -1)
+        return op.lowered("split", x, num_outputs=len(parts), axis=x.stored(axis), **fields)
+    return op.lowered(functions.split, x, axis=x.stored(axis), sizes=tuple(parts), **fields)
 
 
 @computes("unstack")
 def _unstack(op: Operation, x: Value, num: Optional[int] = None, axis: int = 0) -> Lowered:
     axis = axis_of(op, x, axis, 1)
-    count = sizes_of(x.shape, axis, "unstack")
-    axes = x.axes_without([axis])
-
-    def rule(shape: Shape) -> Shape:
-        return (*shape[:axis], *shape[axis + 1 :])
-
-    more: Any = dict(takes=None, more_axes=(axes,) * (count - 1), rule=rule)
-    how = dict(num_outputs=count, axis=x.stored(axis), squeeze_axis=True)
+    count, order = size_of(op, x, axis), x.axes_without([axis])
     if count == 1:
-        return op.lowered("squeeze", x, order=axes, axis=(x.stored(axis),), more=more)
-    return op.lowered("split", x, order=axes, more=more, **how)
+        return _squeeze(op, x, [axis])
+    how: Any = dict(num_outputs=count, axis=x.stored(axis), squeeze_axis=True, takes=None)
+    how["rule"] = lambda shape: (*shape[:axis], *shape[axis + 1 :])
+    return op.lowered("split", x, order=order, more_axes=(order,) * (count - 1), **how)
 
 
-@computes("tile", "broadcast_to")
-def _tile(
-    op: Operation, x: Value, repeats: Optional[List[int]] = None, shape: Optional[List[int]] = None
-) -> Lowered:
-    if repeats is None:
-        target = [number_of(n, op.name) if i else -1 for i, n in enumerate(shape or [])]
-        pairs = list(zip(x.shape, target))[1:]
-        if len(target) != x.rank or any(n not in (1, m) for n, m in pairs):
-            raise Unsupported(f"broadcast_to of shape {x.shape} to {_listed(shape or [])}")
-        repeats = [1, *(m if n == 1 else 1 for n, m in pairs)]  # type: ignore[list-item]
-    times = [number_of(n, op.name) for n in repeats]
-    if len(times) != x.rank or times[0] != 1 or min(times) < 1:
-        raise Unsupported(f"tile by {times} of shape {x.shape}: give one count of 1 for the batch")
-    return op.lowered(functions.tile, x, times=tuple(times[a] for a in x.axes), more={"takes": None})
+@computes("tile")
+def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
+    computed = any(isinstance(n, Size) for n in repeats)
+    if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
+        raise Unsupported(f"tile by {_said(repeats)}: give one count of 1 for the batch")
+    return op.lowered(functions.tile, x, times=tuple(repeats[a] for a in x.axes), takes=None)
 
 
 @computes("repeat")
 def _repeat(op: Operation, x: Value, repeats: int, axis: int) -> Lowered:
-    if repeats < 1:
-        raise ValueError(f"repeat by {repeats}")
+    if isinstance(repeats, Size) or repeats < 1:
+        raise ValueError(f"repeat by {_said([repeats])}")
     stored = x.stored(axis_of(op, x, axis, 1))
-    return op.lowered("repeat", x, repeats=repeats, axis=stored, more={"takes": None})
+    return op.lowered("repeat", x, repeats=repeats, axis=stored, takes=None)
 
 
 @computes("flip", "flip_left_right", "flip_up_down")
 def _flip(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
     given = {"flip_left_right": [-2], "flip_up_down": [-3]}.get(op.name, axis) or [0]
     axes = tuple(x.stored(axis_of(op, x, each, 1)) for each in given)
-    return op.lowered(functions.flip, x, axes=axes, rank=x.rank, more={"takes": None})
+    return op.each(functions.flip, x, axes=axes, rank=x.rank, takes=None)
 
 
 @computes("roll")
 def _roll(op: Operation, x: Value, shift: List[int], axis: List[int]) -> Lowered:
-    if len(shift) != 1 or len(axis) != 1:
-        raise Unsupported(f"roll by {shift} along {axis}: only one axis is supported")
     place = axis_of(op, x, axis[0], 1)
-    size = sizes_of(x.shape, place, "roll")
-    least = abs(shift[0]) < size and x.free[place] is None
-    by = shift[0] if least else shift[0] % size
-    if x.free[place] is None and abs(shift[0]) >= size:
-        raise Unsupported(f"roll by {shift[0]} of an axis of {size} elements, whose size may vary")
-    return op.lowered(functions.roll, x, shift=by, axis=x.stored(place), more={"takes": None})
+    size = size_of(op, x, place)
+    if len(shift) != 1 or len(axis) != 1 or abs(shift[0]) >= size:
+        raise Unsupported(f"roll by {shift} along axis={axis} of shape {x.shape}")
+    return op.each(functions.roll, x, shift=shift[0], axis=x.stored(place), takes=None)
 
 
 @computes("gather", "take")
 def _gather(
     op: Operation, x: Operand, indices: Operand, axis: Optional[int] = None, batch_dims: int = 0
 ) -> Lowered:
-    if isinstance(x, Value) and isinstance(indices, Value):
-        if batch_dims != 1 or axis not in (1, None):
+    if isinstance(indices, Value):
+        table = not isinstance(x, Value)
+        if (axis if axis is not None else batch_dims, batch_dims) != ((0, 0) if table else (1, 1)):
             raise Unsupported(f"{op.name} along axis={axis} with batch_dims={batch_dims}")
-        rank = x.rank + indices.rank - 2
-        order = keras_order(x.rank), keras_order(indices.rank)
-        how = dict(ranks=(indices.rank + 1, rank))
-        more = dict(takes=None, gives=x.dtype, input_axes=order)
-        return op.lowered(
-            functions.gather_in_batch, x, indices, order=keras_order(rank), more=more, **how
-        )
-    if isinstance(indices, Value):  # rows of a table
-        if axis not in (0, None) or batch_dims:
-            raise Unsupported(f"{op.name} along axis={axis} of a constant")
-        table = np.asarray(x, dtype="float32")
-        more = dict(takes=None, gives="float32")
-        rank = indices.rank + table.ndim - 1
-        return op.in_keras_order(functions.gather, table, indices, ndim=rank, more=more)
-    assert isinstance(x, Value)  # build_operation has an array
+        ndim = len(x.shape) + indices.rank - (1 if table else 2)
+        if table:
+            return op.in_keras_order(
+                functions.gather, x, indices, ndim=ndim, takes=None, gives="float32"
+            )
+        how = dict(ranks=(indices.rank + 1, ndim), takes=None, gives=x.dtype)
+        return op.in_keras_order(functions.gather_in_batch, x, indices, ndim=ndim, **how)
     place = axis_of(op, x, 0 if axis is None else axis, 1)
-    size = x.shape[place]
-    numbers = np.asarray(indices)
-    if numbers.dtype.kind != "i" or (size and not ((-size <= numbers) & (numbers < size)).all()):
+    size, numbers = size_of(op, x, place), indices
+    if numbers.dtype.kind != "i" or numbers.ndim > 1 or np.abs(numbers + 0.5).max() > size:
         raise ValueError(f"{op.name} of {numbers.tolist()} along an axis of {size}")
-    if numbers.ndim > 1:
-        raise Unsupported(f"{op.name} of indices with {numbers.ndim} axes")
+    stored = x.stored(place)
     if numbers.ndim == 0:
-        how = dict(index=int(numbers), axis=x.stored(place), drop=True)
-        axes = x.axes_without([place])
-        return op.lowered(functions.element, x, order=axes, more={"takes": None}, **how)
-
-    def rule(shape: Shape) -> Shape:
-        return replaced(shape, place, len(numbers))
-
-    more = dict(takes=None, rule=rule)
-    return op.lowered(functions.gather, x, numbers, axis=x.stored(place), more=more)
+        how = dict(index=int(numbers), axis=stored, drop=True, takes=None)
+        return op.lowered(functions.element, x, order=x.axes_without([place]), **how)
+    rule = lambda shape: replaced(shape, place, len(numbers))  # noqa: E731
+    return op.lowered(functions.gather, x, numbers, axis=stored, takes=None, rule=rule)
 
 
 @computes("take_along_axis")
 def _take_along_axis(op: Operation, x: Value, indices: Value, axis: int) -> Lowered:
     axis = axis_of(op, x, axis, 1)
-    others = [n for shape in (x.shape, indices.shape) for n in replaced(shape, axis, 0)]
-    if indices.rank != x.rank or others[: x.rank] != others[x.rank :]:
+    if indices.rank != x.rank or replaced(x.shape, axis, 0) != replaced(indices.shape, axis, 0):
         raise Unsupported(f"take_along_axis of shapes {x.shape} and {indices.shape}")
-    more = dict(takes=None, gives=x.dtype, rule=lambda shape, picked: picked)
-    how = dict(axis=axis, rank=x.rank)
-    return op.in_keras_order(functions.gather_elements, x, indices, ndim=x.rank, **how, more=more)
-
-
-@computes("gather_nd")
-def _gather_nd(op: Operation, x: Value, indices: Value, batch_dims: int = 0) -> Lowered:
-    count = sizes_of(indices.shape, indices.rank - 1, "gather_nd")
-    if batch_dims != 1:
-        raise Unsupported(f"gather_nd with batch_dims={batch_dims}: only 1 is supported")
-    rank = indices.rank - 1 + x.rank - 1 - count
-    more = dict(takes=None, gives=x.dtype)
-    order = keras_order(x.rank), keras_order(indices.rank)
-    more["input_axes"] = order
-    how = dict(ranks=(indices.rank, rank), batch_dims=1)
-    return op.lowered(functions.gather_nd, x, indices, order=keras_order(rank), more=more, **how)
+    how: Any = dict(axis=axis, rank=x.rank, takes=None, gives=x.dtype)
+    how["rule"] = lambda shape, picked: picked
+    return op.in_keras_order(functions.gather_elements, x, indices, ndim=x.rank, **how)
 
 
 @computes("one_hot")
 def _one_hot(
-    op: Operation, x: Value, num_classes: int, on_value: float = 1, off_value: float = 0,
-    axis: int = -1, dtype: Any = None, sparse: bool = False,
-) -> Lowered:  # fmt: skip
-    kept = dtype in (None, "float32") and not sparse and num_classes > 0
-    if not kept or axis not in (-1, x.rank):
+    op: Operation, x: Value, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
+) -> Lowered:
+    if dtype not in (None, "float32") or sparse or num_classes < 1 or axis not in (-1, x.rank):
         raise Unsupported(f"one_hot with axis={axis}, dtype={dtype!r} and sparse={sparse}")
-    how = dict(depth=num_classes, axis=-1, values=(off_value, on_value), to="float32", wraps=False)
-    more = dict(takes=None, gives="float32", input_axes=(keras_order(x.rank),))
-    axes = keras_order(x.rank + 1)
-    return op.lowered(functions.one_hot, x, order=axes, rank=x.rank, more=more, **how)
+    how = dict(mode="one_hot", depth=num_classes, rank=x.rank, takes=None, gives="float32")
+    return op.in_keras_order(functions.encode, x, ndim=x.rank + 1, **how)
 
 
-@computes("tril", "triu", "matrix_band_part", "band_part")
-def _triangle(
-    op: Operation, x: Value, k: int = 0, num_lower: Optional[int] = None,
-    num_upper: Optional[int] = None,
-) -> Lowered:  # fmt: skip
-    upper = op.name == "triu" or num_lower == 0
-    if num_lower is not None and sorted([num_lower, num_upper]) != [-1, 0]:  # type: ignore[list-item]
+@computes("tril", "triu", "band_part")
+def _triangle(op: Operation, x: Value, k: int = 0, num_lower: int = -1, num_upper: int = 0) -> Lowered:
+    if sorted((num_lower, num_upper)) != [-1, 0]:
         raise Unsupported(f"{op.name} of {num_lower} diagonals below and {num_upper} above")
-    how = dict(rank=x.rank, upper=upper, diagonal=k)
-    return op.in_keras_order(functions.trilu, x, ndim=x.rank, **how, more={"rule": lambda shape: shape})
+    upper = op.name == "triu" or num_lower == 0
+    fields = dict(rule=lambda shape: shape)
+    how = dict(rank=x.rank, upper=upper, diagonal=k, **fields)
+    return op.in_keras_order(functions.trilu, x, ndim=x.rank, **how)
 
 
 @computes("depth_to_space", "space_to_depth")
-def _blocks(op: Operation, x: Value, block_size: int, data_format: Optional[str] = "nhwc") -> Lowered:
-    first = str(data_format) in ("channels_first", "nchw")
-    if x.rank != 4 or block_size < 1 or first:
+def _blocks(op: Operation, x: Value, block_size: int, data_format: Any = "NHWC") -> Lowered:
+    if x.rank != 4 or block_size < 1 or data_format not in ("NHWC", "channels_last", None):
         raise ValueError(f"{op.name} by {block_size} of shape {x.shape} in {data_format}")
-    axes = channels_first(4)
-    how = dict(block_size=block_size)
-    return op.lowered(op.name, x, order=axes, more={"input_axes": (axes,)}, **how)
+    order = channels_first(4)
+    return op.lowered(op.name, x, order=order, input_axes=(order,), block_size=block_size)
 
 
 @computes("flatten", "ravel")

@@ -1,68 +1,64 @@
-"""Functions of all elements along axes: reductions, extremes, norms, running totals, products."""
+"""Functions of all elements along axes: reductions, extremes, norms, products."""
 
 import math
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence
 
 import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Shape, Value
-from .operations import Operand, Operation, axis_of, of_each, sizes_of
+from ..values import Shape, Value, replaced
+from .operations import Operand, Operation, axis_of, size_of
 from .registry import Lowered, computes
 
-_KINDS = {name: name for name in ("mean", "max", "min", "sum", "prod", "var", "std")}
-_KINDS.update(all="min", any="max", logsumexp="log_sum_exp", average="mean", euclidean_norm="l2")
+_KINDS = dict(all="min", any="max", logsumexp="log_sum_exp", average="mean", euclidean_norm="l2")
+
+#: Kinds of norms, by Keras' order.
+_NORMS = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf: "max_abs"}
 
 
-@computes(*_KINDS, "count_nonzero")
+@computes("mean", "max", "min", "sum", "prod", "var", "std", "count_nonzero", *_KINDS)
 def _reduction(
-    op: Operation, x: Value, axis: Optional[List[int]] = None, keepdims: bool = False,
-    weights: Any = None,
-) -> Lowered:  # fmt: skip
+    op: Operation, x: Value, axis: Optional[List[int]] = None, keepdims: bool = False
+) -> Lowered:
     whole = "int" in x.dtype and op.name in ("max", "min", "sum", "prod")
     if "int" in x.dtype and not whole and not op.request.keras3:
         raise Unsupported(f"{op.name} of whole numbers, which TensorFlow rounds")
-    if weights is not None:
-        raise Unsupported(f"{op.name} with weights")
-    kind = _KINDS.get(op.name, op.name)
-    more = dict(takes=None) if whole else dict(gives="bool" if op.name in ("all", "any") else None)
-    return _reduced(op, x, axis, keepdims, functions.reduce, more, kind=kind)
+    gives = "bool" if op.name in ("all", "any") else None
+    how = dict(kind=_KINDS.get(op.name, op.name), takes=None if whole else "float32", gives=gives)
+    return _reduced(op, x, axis, keepdims, functions.reduce, **how)
 
 
 def _reduced(
-    op: Operation, x: Value, axis: Any, keepdims: bool, function: Any, more: Any, **how: Any
+    op: Operation, x: Value, axis: Any, keepdims: bool, function: Any, count: int = 1, **more: Any
 ) -> Lowered:
-    """Return the result for a function along axes after the batch."""
+    """Return the result, of so many outputs, for a function along axes after the batch."""
     axes = x.places(axis)
     if not axes:
         given = axis if isinstance(axis, list) else [axis]
         raise Unsupported(f"{op.name} along axis={given}: only axes after the batch are supported")
-    stored = tuple(sorted(map(x.stored, axes)))
     kept = x.axes if keepdims else x.axes_without(axes)
-    return op.lowered(function, x, order=kept, more=more, axes=stored, keepdims=keepdims, **how)
+    more.update(axes=tuple(sorted(map(x.stored, axes))), keepdims=keepdims)
+    return op.lowered(function, x, order=kept, more_axes=(kept,) * (count - 1), **more)
 
 
 @computes("argmax", "argmin")
 def _arg_extreme(op: Operation, x: Value, axis: Optional[int] = None, keepdims: bool = False) -> Lowered:
-    default = 0 if not op.request.keras3 else None
-    place = x.places(default if axis is None else axis)
-    if len(place) != 1:
+    if axis is None or not x.places(axis):
         raise Unsupported(f"{op.name} along axis={axis}: give one axis after the batch")
-    how = dict(kind=op.name, axis=x.stored(place[0]), rank=x.rank, keepdims=keepdims)
-    axes = x.axes if keepdims else x.axes_without(place)
-    return op.lowered(functions.arg_reduce, x, order=axes, more={"gives": "int64"}, **how)
+    how = dict(kind=op.name, axis=x.stored(axis), rank=x.rank, keepdims=keepdims)
+    order = x.axes if keepdims else x.axes_without(x.places(axis))
+    return op.lowered(functions.arg_reduce, x, order=order, gives="int64", **how)
 
 
 @computes("norm")
 def _norm(
     op: Operation, x: Value, order: Any = None, axis: Optional[List[int]] = None, keepdims: bool = False
 ) -> Lowered:
-    kinds = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf: "max_abs"}
     several = axis is not None and len(axis) > 1
-    if order not in kinds or (several and order not in (None, "euclidean", "fro")):
+    if order not in _NORMS or (several and order not in (None, "euclidean", "fro")):
         raise Unsupported(f"norm with ord={order!r} along axis={axis}")
-    return _reduced(op, x, axis, keepdims, functions.reduce, {}, kind=kinds[order])
+    return _reduced(op, x, axis, keepdims, functions.reduce, kind=_NORMS[order])
 
 
 @computes("l2_normalize", "normalize")
@@ -70,87 +66,60 @@ def _normalize(
     op: Operation, x: Value, axis: Optional[List[int]] = None, epsilon: Optional[float] = None,
     order: Any = 2,
 ) -> Lowered:  # fmt: skip
-    places = x.places(-1 if axis is None and op.name == "normalize" else axis)
-    if not places or order != 2 or (op.name == "normalize" and not op.request.keras3):
+    keras3 = op.name == "normalize"
+    places = x.places(-1 if axis is None and keras3 else axis)
+    if not places or order != 2 or (keras3 and not op.request.keras3):
         raise Unsupported(f"{op.name} with ord={order!r} along axis={axis}")
-    if op.name == "normalize":
-        least = (1e-7 if epsilon is None else epsilon) ** 2
-    else:
-        least = 1e-12 if epsilon is None else epsilon
-    how = dict(axis=tuple(sorted(map(x.stored, places))), least=least)
-    return of_each(op, x, op.request.function(functions.unit_norm, **how))
+    default = 1e-7 if keras3 else 1e-12
+    least = (default if epsilon is None else epsilon) ** (2 if keras3 else 1)
+    return op.each(functions.unit_norm, x, axis=tuple(sorted(map(x.stored, places))), least=least)
 
 
 @computes("moments")
-def _moments(
-    op: Operation, x: Value, axes: List[int], shift: Any = None, keepdims: bool = False
-) -> Lowered:
-    places = x.places(axes)
-    kept = x.axes if keepdims else x.axes_without(places)
-    return _reduced(op, x, axes, keepdims, functions.moments, {"more_axes": (kept,)})
-
-
-@computes("cumsum")
-def _cumsum(
-    op: Operation, x: Value, axis: int = 0, exclusive: bool = False, reverse: bool = False,
-    dtype: Any = None,
-) -> Lowered:  # fmt: skip
-    if dtype not in (None, x.dtype):
-        raise Unsupported(f"cumsum with dtype={dtype!r}")
-    how = dict(axis=x.stored(axis_of(op, x, axis, 1)), rank=x.rank)
-    function = op.request.function(functions.cumsum, **how, exclusive=exclusive, reverse=reverse)
-    return of_each(op, x, function)
+def _moments(op: Operation, x: Value, axes: List[int], keepdims: bool = False) -> Lowered:
+    return _reduced(op, x, axes, keepdims, functions.moments, count=2)
 
 
 @computes("top_k")
 def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
-    size = sizes_of(x.shape, x.rank - 1, "top_k")
-    if not 1 <= k <= size:
-        raise ValueError(f"top_k of {k} elements of {size}")
-
-    def rule(shape: Shape) -> Shape:
-        return (*shape[:-1], k)
-
-    more: Any = dict(more_axes=(x.axes,), gives=("float32", "int64"), rule=rule)
-    how = dict(k=k, axis=x.stored(-1), rank=x.rank)
-    return op.lowered(functions.topk, x, more=more, **how)
+    if not 1 <= k <= size_of(op, x, x.rank - 1):
+        raise ValueError(f"top_k of {k} elements of {x.channels}")
+    fields = dict(more_axes=(x.axes,), gives=("float32", "int64"))
+    fields["rule"] = lambda shape: replaced(shape, x.rank - 1, k)
+    return op.lowered(functions.topk, x, k=k, axis=x.stored(-1), rank=x.rank, **fields)
 
 
 @computes("sort", "argsort")
 def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending") -> Lowered:
-    place = axis_of(op, x, axis, 1)
-    ascending = direction == "ascending"
+    place, ascending = axis_of(op, x, axis, 1), direction == "ascending"
     if op.name == "sort":
-        how = dict(axis=x.stored(place), is_ascend=ascending)
-        return op.lowered("sort", x, **how)
-    how = dict(k=sizes_of(x.shape, place, op.name), axis=x.stored(place), rank=x.rank)
-    how["largest"] = not ascending
-    more = dict(gives="int64", rule=lambda shape: shape)
-    return op.lowered(functions.order, x, more=more, **how)
+        return op.each("sort", x, axis=x.stored(place), is_ascend=ascending)
+    how = dict(k=size_of(op, x, place), axis=x.stored(place), rank=x.rank, largest=not ascending)
+    return op.each(functions.order, x, gives="int64", **how)
 
 
 @computes("matmul")
 def _matmul(
     op: Operation, x: Operand, y: Operand, transpose_a: bool = False, transpose_b: bool = False
 ) -> Lowered:
-    shapes = [list(each.shape) for each in (x, y)]
-    one, other = map(_turned, shapes, (transpose_a, transpose_b))
-    if None not in (one[-1], other[-2:][0]) and one[-1] != other[-2:][0]:
-        raise ValueError(f"{op.name} of shapes {', '.join(map(str, (one, other)))}")
-    labels, out = functions.matmul_labels(one, other)
-    pairs = zip(labels, (transpose_a, transpose_b))
-    labels = [tuple(_turned(list(each), turn)) for each, turn in pairs]
-    return _product(op, [x, y], labels, out)
+    flags = transpose_a, transpose_b
+    shapes = [_turned(list(each.shape), flag) for each, flag in zip((x, y), flags)]
+    inner = {shapes[0][-1], shapes[1][-2:][0]} - {None}
+    if len(inner) > 1:
+        raise ValueError(f"{op.name} of shapes {', '.join(map(str, shapes))}")
+    labels, out = functions.matmul_labels(*shapes)
+    return _product(op, [x, y], [_turned(each, flag) for each, flag in zip(labels, flags)], out)
 
 
-def _turned(items: List[Any], turn: bool) -> List[Any]:
-    return [*items[:-2], items[-1], items[-2]] if turn else items
+def _turned(items: Sequence[Any], turn: bool) -> Sequence[Any]:
+    return (*items[:-2], items[-1], items[-2]) if turn else items
 
 
 @computes("einsum")
 def _einsum(op: Operation, operands: List[Operand], subscripts: str) -> Lowered:
-    shapes = [each.shape for each in operands]
-    return _product(op, operands, *functions.einsum_labels(subscripts, shapes))
+    return _product(
+        op, operands, *functions.einsum_labels(subscripts, [each.shape for each in operands])
+    )
 
 
 @computes("dot", "tensordot")
@@ -161,37 +130,31 @@ def _dot(op: Operation, x: Operand, y: Operand, axes: Any = 1) -> Lowered:
     elif isinstance(axes, int):
         axes = [[*range(ranks[0] - axes, ranks[0])], [*range(axes)]]
     pairs = [each if isinstance(each, list) else [each] for each in axes]
-    inner = [[axis % rank for axis in part] for part, rank in zip(pairs, ranks)]
     names = [*range(ranks[0])], [*range(ranks[0], sum(ranks))]
-    for one, other in zip(*inner):
+    for one, other in zip(*pairs):
         names[1][other] = names[0][one]
-    summed = {names[0][axis] for axis in inner[0]}
-    out = tuple(label for part in names for label in part if label not in summed)
-    return _product(op, [x, y], [tuple(part) for part in names], out)
+    out = [label for label in (*names[0], *names[1]) if (*names[0], *names[1]).count(label) == 1]
+    return _product(op, [x, y], names, out)
 
 
 def _product(
-    op: Operation, operands: Sequence[Any], labels: Sequence[Tuple[Any, ...]], out: Tuple[Any, ...]
+    op: Operation, operands: Sequence[Any], labels: Sequence[Sequence[Any]], out: Sequence[Any]
 ) -> Lowered:
     """Return the result for a sum of products, whose batch must be the first axis."""
+    labels = [tuple(named) for named in labels]
     batches = {named[0] for x, named in zip(operands, labels) if isinstance(x, Value)}
     others = {label for x, named in zip(operands, labels) for label in named[isinstance(x, Value) :]}
     if batches != {out[0] if out else None} or batches & others:
-        raise Unsupported(f"{op.name} of axes {list(labels)}: the batch must stay first")
-    known: dict = {}
-    for x, named in zip(operands, labels):
-        for label, n in zip(named, x.shape):
-            if n is not None and known.setdefault(label, n) != n:
-                raise ValueError(f"{op.name} of shapes {', '.join(str(x.shape) for x in operands)}")
+        raise Unsupported(f"{op.name} of axes {labels}: the batch must stay first")
 
     def rule(*shapes: Shape) -> Shape:
-        given = iter(shapes)
-        sizes: dict = {}
+        given, known = iter(shapes), {}  # type: Any, Dict[Any, int]
         for x, named in zip(operands, labels):
-            shape = next(given) if isinstance(x, Value) else x.shape
-            sizes.update((label, n) for label, n in zip(named, shape) if n is not None)
-        return tuple(sizes.get(label) for label in out)
+            for label, n in zip(named, next(given) if isinstance(x, Value) else x.shape):
+                if n is not None and known.setdefault(label, n) != n:
+                    raise ValueError(f"{op.name} of shapes {', '.join(str(x.shape) for x in operands)}")
+        return tuple(known.get(label) for label in out)
 
     arrays = [x if isinstance(x, Value) else np.asarray(x, "float32") for x in operands]
-    how = dict(labels=[tuple(each) for each in labels], out=tuple(out), more={"rule": rule})
+    how = dict(labels=labels, out=tuple(out), rule=rule)
     return op.in_keras_order(functions.einsum, *arrays, ndim=len(out), **how)

@@ -34,7 +34,7 @@ def _resizing(request: Request, x: Value) -> Lowered:
 _METHODS = {
     "bilinear": functions.Resize("linear"),
     "nearest": functions.Resize("nearest", "tf_half_pixel_for_nn", "floor"),
-    "bicubic": functions.Resize("cubic", cubic=-0.5, exclude_outside=True),
+    "bicubic": functions.Resize("cubic", cubic=-0.5, exclude_outside=True, steps=1024),
 }
 
 
@@ -66,7 +66,6 @@ def resized_images(
             parameters[f"constant{place}"] = dict(shape=(n,), init="zeros", grad_req="null")
             axes.append(0)
             factors.append(1)
-    # TensorFlow reads bicubic weights from a table with 1,024 steps.
     block = request.function(
         functions.resize_images_open,
         parameters,
@@ -74,7 +73,6 @@ def resized_images(
         how=tuple(how),
         axes=tuple(axes),
         factors=tuple(factors),
-        steps=1024 if method == "bicubic" else 0,
     )
     constants = [
         (getattr(block, name), np.zeros(given["shape"], "float32")) for name, given in parameters.items()
