@@ -108,7 +108,7 @@ class Steps:
             return value
         while 2 < value.rank < len(axes):
             value = self._once(Move("expand_dims", 1, (value.slot,), ()), value)
-            shapes = dict(
+            shapes: Any = dict(
                 shape=(value.shape[0], 1, *value.shape[1:]), free=(value.free[0], 1, *value.free[1:])
             )
             value = value._replace(axes=value.axes_with(1), **shapes)

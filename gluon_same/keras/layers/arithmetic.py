@@ -35,8 +35,8 @@ def _pairwise(op: Operation, x: Operand, y: Operand) -> Lowered:
         return combined(op.request, kind, (x, y))._replace(inputs=(x, y))
     if not special and not whole and not isinstance(number, Value) and number.ndim == 0:
         array = x if isinstance(x, Value) else y
-        how = dict(kind=kind, number=float(number), first=number is x)
-        return op.each(functions.scalar, array, **how)
+        fixed: Any = dict(kind=kind, number=float(number), first=number is x)
+        return op.each(functions.scalar, array, **fixed)
     how = {"whole": whole} if special else {}
     real = kind in ("divide", "arctan2", "logaddexp")  # whole numbers that are divided are not whole
     return combined_elementwise(op, functions.of_two, x, y, gives="same", real=real, kind=kind, **how)

@@ -1,7 +1,7 @@
 """Plain, transposed, depthwise and separable convolutions."""
 
 import math
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 from mxnet.gluon.nn import HybridSequential
@@ -159,7 +159,7 @@ def _locally_connected(request: Request, x: Value, ndim: int) -> Lowered:
     window = _Window(request, x, ndim)
     filters = request.arguments.whole("filters")
     form = request.arguments.whole("implementation", 1)
-    size = [x.shape[axis] for axis in window.axes]
+    size: List[Any] = [x.shape[axis] for axis in window.axes]
     if None in size or not window.channels or form > 2 or window.channel_axis == 1:
         raise Unsupported(f"implementation={form} of shape {x.shape}: only 1 and 2 are supported")
     places = [window.size(n, k, s) for n, k, s in zip(size, window.kernel, window.strides)]
@@ -168,7 +168,7 @@ def _locally_connected(request: Request, x: Value, ndim: int) -> Lowered:
     ends = [(m - 1) * s + k for m, k, s in zip(places, window.kernel, window.strides)]
     pads = [(b, max(end - b - n, 0)) for n, b, end in zip(size, befores, ends)]
     count = math.prod(window.kernel) * window.channels
-    parameters = {"kernel": dict(shape=(math.prod(places), count, filters))}
+    parameters: Dict[str, Any] = {"kernel": dict(shape=(math.prod(places), count, filters))}
     if window.blocks["use_bias"]:
         parameters["offset"] = dict(shape=(filters, *places))
     given = dict(size=size, kernel=window.kernel, strides=window.strides, pads=pads, positions=places)
@@ -187,7 +187,8 @@ def _locally_connected(request: Request, x: Value, ndim: int) -> Lowered:
         for place in np.ndindex(*places):
             begin = [i * s for i, s in zip(place, window.strides)]
             part = wide[tuple(slice(b, b + k) for b, k in zip(begin, window.kernel))]
-            rows.append(part[(..., *place, slice(None))].reshape((count, filters)))
+            last: Any = (..., *place, slice(None))
+            rows.append(part[last].reshape((count, filters)))
         return [(block.kernel, np.stack(rows))]
 
     shape = block.kernel.shape if form == 1 else (*size, window.channels, *places, filters)

@@ -38,7 +38,11 @@ _HARMLESS = (
 )
 
 #: Further arguments that Keras writes, without an effect at these values.
-_DEFAULTS = [("crop_to_aspect_ratio", False), ("pad_to_aspect_ratio", False), ("fill_value", 0.0)]
+_DEFAULTS: List[Any] = [
+    ("crop_to_aspect_ratio", False),
+    ("pad_to_aspect_ratio", False),
+    ("fill_value", 0.0),
+]
 _DEFAULTS += [("fill_mode", "constant"), ("preserve_aspect_ratio", False), ("batch_dims", 0)]
 
 #: Fields of a result that :meth:`Operation.lowered` receives.
@@ -53,7 +57,10 @@ _PLAIN = {
 }
 
 #: An array, a number, or nested lists of numbers.
-Operand = Union[Value, float, list]
+if typing.TYPE_CHECKING:
+    Operand = Any
+else:
+    Operand = Union[Value, float, list]
 
 
 class Operation(typing.NamedTuple):
@@ -233,7 +240,7 @@ def _number(value):
     return value if math.isfinite(value) else _require(None)
 
 
-_CHECKS = {
+_CHECKS: Dict[Any, Any] = {
     Value: lambda value: _require(value, Value),
     Operand: _operand,
     int: lambda value: _require(value, int, Size),
@@ -282,7 +289,8 @@ _OF_NUMBERS.update(floor_divide=operator.floordiv, divide=operator.truediv, maxi
 
 def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     """Return the result of a function of numbers, some of which are sizes of arrays."""
-    x, y = args[0] if args else None, args[1] if len(args) > 1 else kwargs.get("y")
+    x: Any = args[0] if args else None
+    y: Any = args[1] if len(args) > 1 else kwargs.get("y")
     if name in ("cast", "identity", "convert_to_tensor"):
         return x
     if name in ("stack", "concatenate") and isinstance(x, list):

@@ -1,7 +1,7 @@
 """Layers that prepare data: encodings of whole numbers, and crops and contrasts of images."""
 
 import math
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ _SPAN = 2**20
 
 
 def _encoded(
-    request: Request, x: Value, depth: int, *arrays: Any, front: Optional[int] = None, **how: Any
+    request: Request, x: Value, depth: int, *arrays: Any, front: Any = None, **how: Any
 ) -> Lowered:
     """Return the result for whole numbers, which a function computes, in the layer's ``output_mode``."""
     arguments = request.arguments
@@ -163,7 +163,7 @@ def _auto_contrast(request: Request, x: Value) -> Lowered:
 def _adaptive(request: Request, x: Value, ndim: int) -> Lowered:
     axes, order = spatial(request, x, ndim)
     sizes = request.arguments.axes("output_size", ndim)
-    before = [x.shape[axis] for axis in axes]
+    before: List[Any] = [x.shape[axis] for axis in axes]
     if None in before:
         raise Unsupported("inputs of unknown size are not supported, as in Keras")
     windows = [

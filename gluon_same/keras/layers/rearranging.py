@@ -122,7 +122,8 @@ def _divided(op: Operation, sizes: Shape, given: Sequence[int]) -> Optional[int]
 
 def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     """Reshape folded rows to another array's batch."""
-    (like, _), *sizes = [n.source if isinstance(n, Size) else (None, n) for n in shape]
+    sources: Any = [n.source if isinstance(n, Size) else (None, n) for n in shape]
+    (like, _), *sizes = sources
     if not any(isinstance(n, Size) for n in shape[1:]) and -1 not in shape:
         return _reshape(op, x, [-1, *shape[1:]])._replace(rows=like.rows)
     if sizes[:1] != [(like, 1)] or tuple(shape[2:]) != x.shape[1:]:

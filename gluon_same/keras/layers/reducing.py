@@ -25,7 +25,7 @@ def _reduction(
     if "int" in x.dtype and not whole and not op.request.keras3:
         raise Unsupported(f"{op.name} of whole numbers, which TensorFlow rounds")
     gives = "bool" if op.name in ("all", "any") else None
-    how = dict(kind=_KINDS.get(op.name, op.name), takes=None if whole else "float32", gives=gives)
+    how: Any = dict(kind=_KINDS.get(op.name, op.name), takes=None if whole else "float32", gives=gives)
     return _reduced(op, x, axis, keepdims, functions.reduce, **how)
 
 
@@ -84,7 +84,7 @@ def _moments(op: Operation, x: Value, axes: List[int], keepdims: bool = False) -
 def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
     if not 1 <= k <= size_of(op, x, x.rank - 1):
         raise ValueError(f"top_k of {k} elements of {x.channels}")
-    fields = dict(more_axes=(x.axes,), gives=("float32", "int64"))
+    fields: Any = dict(more_axes=(x.axes,), gives=("float32", "int64"))
     fields["rule"] = lambda shape: replaced(shape, x.rank - 1, k)
     return op.lowered(functions.topk, x, k=k, axis=x.stored(-1), rank=x.rank, **fields)
 
@@ -94,7 +94,7 @@ def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending")
     place, ascending = axis_of(op, x, axis, 1), direction == "ascending"
     if op.name == "sort":
         return op.each("sort", x, axis=x.stored(place), is_ascend=ascending)
-    how = dict(k=size_of(op, x, place), axis=x.stored(place), rank=x.rank, largest=not ascending)
+    how: Any = dict(k=size_of(op, x, place), axis=x.stored(place), rank=x.rank, largest=not ascending)
     return op.each(functions.order, x, gives="int64", **how)
 
 
@@ -148,7 +148,8 @@ def _product(
         raise Unsupported(f"{op.name} of axes {labels}: the batch must stay first")
 
     def rule(*shapes: Shape) -> Shape:
-        given, known = iter(shapes), {}  # type: Any, Dict[Any, int]
+        given = iter(shapes)
+        known: dict = {}
         for x, named in zip(operands, labels):
             for label, n in zip(named, next(given) if isinstance(x, Value) else x.shape):
                 if n is not None and known.setdefault(label, n) != n:

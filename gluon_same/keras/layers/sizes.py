@@ -85,7 +85,7 @@ def _by_matrices(
     request: Request, x: Value, size: Sequence[Any], how: functions.Resize, order: Axes
 ) -> Lowered:
     """Interpolate images of the saved size with a filter that covers all inputs of an output."""
-    before = [stored_shape(order, x.shape)[axis] for axis in (2, 3)]
+    before: List[Any] = [stored_shape(order, x.shape)[axis] for axis in (2, 3)]
     if None in before or any(isinstance(n, Size) for n in size):
         raise Unsupported("antialias=True for images of unknown size")
     matrices = [how.matrix(n, m).astype("float32") for n, m in zip(before, size)]
