@@ -229,6 +229,7 @@ def _require(value: Any, *kinds: type) -> Any:
 def _operand(value):
     if isinstance(value, Value):
         return value
+    np.asarray(value, "float64")  # raises for lists of different lengths in every version of NumPy
     array = np.asarray(value)
     if array.dtype.kind not in "biuf" or (array.ndim == 0 and not math.isfinite(array)):
         raise TypeError
