@@ -125,7 +125,7 @@ class _Builder:
         for ref, value in zip(self.model.inputs, starts):
             self.values[ref] = value
             self.steps.show(ref, value)
-        for call in self.model.calls:
+        for call in graph.without_losses(self.model):
             if graph.Ref(call.layer, call.number, 0) not in self.values:
                 self._call(call)
         if self.problems.unsupported or not all(ref in self.values for ref in self.model.outputs):

@@ -170,6 +170,18 @@ def calls_in(model: Model, known: Dict[int, int]) -> int:
     return known[id(model)]
 
 
+def without_losses(model: Model) -> List[Call]:
+    """Return the calls of a model, except functions that only ``add_loss`` and ``add_metric`` use."""
+    used = {(ref.layer, ref.call) for ref in model.outputs}
+    kept = []
+    for call in reversed(model.calls):
+        function = model.layers[call.layer].class_name.endswith(("OpLambda", "AddLoss", "AddMetric"))
+        if not function or (call.layer, call.number) in used:
+            kept.append(call)
+            used.update((ref.layer, ref.call) for ref in call.inputs())
+    return kept[::-1]
+
+
 def snake_case(name: str) -> str:
     """Return a class name in Keras' snake case."""
     name = re.sub(r"\W+", "", name.rpartition(">")[2])

@@ -134,6 +134,12 @@ def test_an_input_that_is_an_output_is_passed_on(tmp_path):
     assert all((y.asnumpy() == 1).all() for y in net(mx.nd.ones((2, 3))))
 
 
+def test_functions_of_losses_are_left_out(tmp_path):
+    mean = layer("TFOpLambda", "mean", "image", function="math.reduce_mean")  # of the batch, too
+    config = functional(image(3), mean, layer("AddLoss", "loss", "mean"), layer("ReLU", "relu", "image"))
+    assert list(load_model(write(tmp_path, config)).layers) == ["relu"]
+
+
 def test_all_problems_are_in_one_error(tmp_path):
     inner = functional(
         image(None, None, 2), layer("Lambda", "secret", "image", function="?"), name="inner"
