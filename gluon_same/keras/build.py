@@ -176,11 +176,10 @@ class _Builder:
             inputs = [self.steps.in_order(x, None) for x in inputs]
         if layer.name in self.first:
             inputs = self._as_before(inputs, self.first[layer.name])
-        changed = iter(inputs)
-        args, kwargs = (
-            graph.mapped(part, lambda each: isinstance(each, Value), lambda _: next(changed))
-            for part in (args, kwargs)
-        )
+        if layer.name in self.shared:
+            new = iter(inputs)
+            is_value = lambda each: isinstance(each, Value)  # noqa: E731
+            args, kwargs = (graph.mapped(part, is_value, lambda _: next(new)) for part in (args, kwargs))
         if builder is not build_operation:
             known = kwargs
             if builder is not BUILDERS.get(layer.class_name):  # custom

@@ -93,10 +93,12 @@ class Steps:
 
     def cast(self, value: Value, dtype: Optional[str]) -> Value:
         """Return a value of a dtype, None for its own, adding a step as needed."""
-        stored = [to.replace("bool", "float32") for to in (value.dtype, dtype or value.dtype)]
+        if dtype in (None, value.dtype):
+            return value
+        stored = [to.replace("bool", "float32") for to in (value.dtype, dtype)]
         if stored[0] != stored[1]:
             value = self._once(Move("cast", stored[1], (value.slot,), ()), self.in_order(value, None))
-        return value._replace(dtype=dtype or value.dtype)
+        return value._replace(dtype=dtype)
 
     def in_order(self, value: Value, axes: Optional[Axes]) -> Value:
         """Return a value with its padding applied and its axes in an order, adding steps as needed."""

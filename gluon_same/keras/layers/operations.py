@@ -119,7 +119,7 @@ def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
 
 def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
     """Return whether a configuration's layer is a function."""
-    if class_name in _LAMBDAS or ".ops." in f"{module}.":
+    if class_name in _LAMBDAS or (module.startswith("keras.") and ".ops." in f"{module}."):
         return True
     # Keras 3 omits modules in .h5 files, but its layers receive one list, and operations two operands.
     return (

@@ -1,6 +1,6 @@
 """Padding, cropping, resizing and upsampling layers."""
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, List, Sequence
 
 import numpy as np
 from mxnet.gluon.nn import HybridSequential
@@ -9,7 +9,8 @@ from ... import nn
 from ...importing import functions
 from ...importing.block import Function
 from ..arguments import Unsupported
-from ..values import Axes, Padding, Shape, Size, Value, resized, stored_shape
+from ..values import Padding, Shape, Size, Value, resized
+from .operations import Operation
 from .registry import Lowered, Request, builds, spatial
 
 
@@ -44,62 +45,29 @@ def resized_images(
     """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays."""
     if method not in _METHODS:
         raise Unsupported(f"interpolation={method!r}: only {', '.join(_METHODS)} are supported")
-    how = _METHODS[method]
-    _, order = spatial(request, x, 2)
-    if antialias and method != "nearest":
-        return _by_matrices(request, x, size, how._replace(antialias=True, exclude_outside=True), order)
-    if method == "bilinear" and not any(isinstance(n, Size) or n == 1 for n in size):
+    how, op = _METHODS[method], Operation("resize", request)
+    axes, order = spatial(request, x, 2)
+    computed = [isinstance(n, Size) for n in size]
+    if antialias and method != "nearest":  # each output depends on all inputs that it covers
+        before: List[Any] = [x.shape[axis] for axis in axes]
+        if None in before or any(computed):
+            raise Unsupported("antialias=True for images of unknown size")
+        how = how._replace(antialias=True, exclude_outside=True)
+        matrices = [how.matrix(n, m).astype("float32") for n, m in zip(before, size)]
+        fields = dict(input_axes=(order,), rule=lambda shape: resized(shape, axes, lambda n, m: m, size))
+        return op.lowered(functions.resize_images, x, *matrices, order=order, **fields)
+    if method == "bilinear" and not any(computed) and 1 not in size:
         return Lowered(request.function(functions.resize, size=tuple(size)), order, (order,))
-    # Sizes that are numbers are given as those of constants.
-    parameters: Dict[str, Any] = {}
-    axes: List[int] = []
-    inputs, factors = [x], []
-    for place, n in enumerate(size, 1):
-        if isinstance(n, Size) and n.source is not None:
-            like, axis = n.source
-            inputs.append(like)
-            axes.append(like.stored(axis))
-            factors.append(n.times)
-        elif isinstance(n, Size):
-            raise Unsupported("resize to a size that is computed otherwise than as a whole multiple")
-        else:
-            parameters[f"constant{place}"] = dict(shape=(n,), init="zeros", grad_req="null")
-            axes.append(0)
-            factors.append(1)
-    block = request.function(
-        functions.resize_images_open,
-        parameters,
-        places=tuple(int(name[-1]) for name in parameters),
-        how=tuple(how),
-        axes=tuple(axes),
-        factors=tuple(factors),
-    )
-    constants = [
-        (getattr(block, name), np.zeros(given["shape"], "float32")) for name, given in parameters.items()
-    ]
-    orders = (order, *(like.axes for like in inputs[1:]))
-    return Lowered(block, order, orders, constants=constants, inputs=tuple(inputs))
-
-
-def _by_matrices(
-    request: Request, x: Value, size: Sequence[Any], how: functions.Resize, order: Axes
-) -> Lowered:
-    """Interpolate images of the saved size with a filter that covers all inputs of an output."""
-    before: List[Any] = [stored_shape(order, x.shape)[axis] for axis in (2, 3)]
-    if None in before or any(isinstance(n, Size) for n in size):
-        raise Unsupported("antialias=True for images of unknown size")
-    matrices = [how.matrix(n, m).astype("float32") for n, m in zip(before, size)]
-    parameters = {
-        f"constant{i}": dict(shape=matrix.shape, grad_req="null") for i, matrix in enumerate(matrices, 1)
-    }
-    block = request.function(functions.resize_images, parameters, places=(1, 2))
-    constants = [(getattr(block, name), matrix) for name, matrix in zip(parameters, matrices)]
-    spatial_axes = list(order[2:])
-
-    def rule(shape: Shape) -> Shape:
-        return resized(shape, spatial_axes, lambda n, m: m, size)
-
-    return Lowered(block, order, (order,), rule, constants=constants)
+    # The sizes of the result are those of arrays: of constants, where they are numbers.
+    sources = [n.source if isinstance(n, Size) else (np.zeros(n, "float32"), 0) for n in size]
+    if None in sources:
+        raise Unsupported("resize to a size that is computed otherwise than as a whole multiple")
+    likes = [like for like, _ in sources]
+    stored = [y.stored(i) if isinstance(y, Value) else i for y, i in sources]
+    times = [n.times if isinstance(n, Size) else 1 for n in size]
+    arrays = [like.axes for like in likes if isinstance(like, Value)]
+    given = dict(how=tuple(how), axes=tuple(stored), factors=tuple(times), input_axes=(order, *arrays))
+    return op.lowered(functions.resize_images_open, x, *likes, order=order, **given)
 
 
 @builds("ZeroPadding{}D", ndims=(1, 2, 3))
