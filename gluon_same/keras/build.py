@@ -113,6 +113,7 @@ class _Builder:
         self.steps = Steps()
         self.weights: Dict[str, LayerWeights] = {}
         self.values: Dict[graph.Ref, Any] = {}  # arrays, and numbers that were computed from sizes
+        self.keywords: Dict[str, Any] = {}  # of the first calls of custom layers
         self.first: Dict[str, Tuple[Value, ...]] = {}  # inputs of each layer's first call
         self.outputs: Dict[str, List[Value]] = {}  # outputs of each nested model, for its first call
         self.shared = {call.layer for call in model.calls if call.number}
@@ -182,8 +183,13 @@ class _Builder:
             args, kwargs = (graph.mapped(part, is_value, lambda _: next(new)) for part in (args, kwargs))
         if builder is not build_operation:
             known = kwargs
-            if builder is not BUILDERS.get(layer.class_name):  # custom
+            if getattr(builder, "custom", False):
                 known = {key: kwargs[key] for key in ("mask", "training") if key in kwargs}
+                plain = graph.mapped(
+                    [args, kwargs], lambda each: isinstance(each, Value), lambda x: None
+                )
+                if self.keywords.setdefault(layer.name, plain) != plain:
+                    raise Unsupported("its calls have different arguments, which one block cannot have")
             _check_call(layer.class_name, known, self.settings.version)
         if isinstance(builder, graph.Model):
             return self._nested(layer, builder, call, inputs)

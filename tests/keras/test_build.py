@@ -176,7 +176,7 @@ def test_an_argument_that_is_not_known_is_refused(tmp_path):
         load_model(write(tmp_path, functional(image(None, None, 2), new), new=shapes))
 
 
-@pytest.mark.parametrize("given", [{"training": True}, {"mask": ["image", 0, 0]}])
+@pytest.mark.parametrize("given", [{"training": True}, {"mask": ["image", 0, 0]}, {"scale": 2.0}])
 def test_a_call_that_computes_something_else_is_refused(tmp_path, given):
     drop = layer("Dropout", "drop", "image", rate=0.5)
     drop["inbound_nodes"] = [[["image", 0, 0, given]]]

@@ -148,3 +148,13 @@ def test_advice_depends_on_the_layer(tmp_path, class_name, words):
         load_model(path)
     assert words in str(error.value)
     assert ("custom=" in str(error.value)) == ("custom=" in words)
+
+
+def test_a_custom_layer_whose_calls_differ_is_refused(tmp_path):
+    odd = called("Strange", "odd", "image", scale=2.0)
+    odd["inbound_nodes"].append([["image", 0, 0, {"scale": 3.0}]])
+    last = layer("Add", "sum")
+    last["inbound_nodes"] = [[["odd", 0, 0, {}], ["odd", 1, 0, {}]]]
+    path = write(tmp_path, functional(image(3), odd, last))
+    with pytest.raises(ValueError, match="its calls have different arguments"):
+        load_model(path, custom={"Strange": lambda config, arrays, scale: Power(scale)})

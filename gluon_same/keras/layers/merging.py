@@ -49,9 +49,11 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
         others = zip(*(replaced(shape, axis, total) for shape in shapes))
         return tuple(agreed(each, shapes) for each in others)
 
+    takes = None if len({x.dtype for x in inputs}) == 1 else "float32"
     block = request.function("concat", dim=axes.index(axis))
     nonnegative = all(x.nonnegative for x in inputs)
-    return Lowered(block, axes, tuple(axes for _ in inputs), rule, nonnegative=nonnegative)
+    taken = tuple(axes for _ in inputs)
+    return Lowered(block, axes, taken, rule, nonnegative=nonnegative, takes=takes)
 
 
 @builds("Dot")

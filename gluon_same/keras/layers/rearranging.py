@@ -224,8 +224,7 @@ def _pad(
 
 @computes("concatenate")
 def _joined(op: Operation, x: List[Value], axis: int = -1) -> Lowered:
-    takes = None if len({each.dtype for each in x}) == 1 else "float32"
-    return joined(op.request, tuple(x), axis)._replace(inputs=tuple(x), takes=takes)
+    return joined(op.request, tuple(x), axis)._replace(inputs=tuple(x))
 
 
 @computes("stack")

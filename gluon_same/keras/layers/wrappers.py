@@ -142,6 +142,7 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
         first, *others = [request.channels_first(len(out)) for out in outputs]
         return Lowered(block, first, axes, more_axes=tuple(others), inputs=inputs)
 
+    build.custom = True  # type: ignore[attr-defined]
     return build
 
 
