@@ -10,7 +10,7 @@ import pytest
 from small_models import conv, functional, image, layer, write
 
 import gluon_same
-from gluon_same.keras import load_model
+from gluon_same.keras import compare, load_model
 from gluon_same.onnx import export_model
 
 EVIL = "\x1b]0;title\x07a\nb\x00c"
@@ -81,3 +81,11 @@ def test_errors_are_printed_without_control_characters(tmp_path):
         load_model(write(tmp_path, functional(image(3), *odd, name=EVIL)))
     assert all(c.isprintable() or c == "\n" for c in str(error.value))
     assert len(str(error.value).splitlines()) == 3
+
+
+def test_layers_with_such_names_are_compared(evil):
+    net, x = load_model(evil), np.ones((1, 5, 5, 2))
+    known = {"input:0": x, EVIL: np.full((1, 3, 3, 2), 19), "oth\x1ber": x}
+    found = compare(net, known)
+    assert found.first is None and len(found.rows) == 1
+    assert all(c.isprintable() or c == "\n" for c in str(found))
