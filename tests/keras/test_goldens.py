@@ -197,8 +197,12 @@ def test_summary_counts_the_numbers_in_the_file(golden, archive, name, ending):
     assert found.total_params == floats_in(weights)
 
 
-# Each model of one version of Keras. In `images`, sparsemax and Resizing cannot be exported.
-EXPORTED = {case.values[1]: case for case in cases(first_kind) if case.values[1] != "images"}
+# Each model of one version of Keras, and functions of both. In `images`, sparsemax and Resizing cannot be exported.
+EXPORTED = {
+    (case.values[1], case.values[0] if case.values[0].stem.endswith("_functions") else None): case
+    for case in cases(first_kind)
+    if case.values[1] != "images"
+}
 
 
 @pytest.mark.parametrize("archive, name, ending", EXPORTED.values())
