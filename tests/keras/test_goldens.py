@@ -197,7 +197,7 @@ def test_summary_counts_the_numbers_in_the_file(golden, archive, name, ending):
     assert found.total_params == floats_in(weights)
 
 
-# Each model of one version of Keras, and functions of both. In `images`, sparsemax and Resizing cannot be exported.
+# Each model of one version of Keras, and functions of both. In `images`, sparsemax cannot be exported.
 EXPORTED = {
     (case.values[1], case.values[0] if case.values[0].stem.endswith("_functions") else None): case
     for case in cases(first_kind)
