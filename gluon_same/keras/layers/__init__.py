@@ -5,6 +5,7 @@ from . import (  # noqa: F401  each registers its builders
     arithmetic,
     convolutions,
     core,
+    gathering,
     images,
     merging,
     normalization,

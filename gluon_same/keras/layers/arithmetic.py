@@ -9,8 +9,9 @@ from ..arguments import Unsupported
 from ..values import Value
 from .activations import elementwise_block, function_named, is_nonnegative
 from .merging import combined
-from .operations import Operand, Operation, axis_of, combined_elementwise
+from .operations import Operation, axis_of, combined_elementwise
 from .registry import Lowered, computes, elementwise
+from .signatures import Operand
 
 #: Functions whose results are true or false, and the endings of MXNet's operators.
 _COMPARISONS = {name: name for name in ("equal", "not_equal", "greater", "greater_equal")}

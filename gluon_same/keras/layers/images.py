@@ -7,8 +7,9 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Arguments, Unsupported
 from ..values import Value
-from .operations import Operand, Operation
+from .operations import Operation
 from .registry import BUILDERS, Lowered, Request, computes
+from .signatures import Operand
 from .sizes import resized_images
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Value, replaced
-from .operations import Operand, Operation, axis_of, size_of
+from .operations import Operation, axis_of, size_of
 from .registry import Lowered, computes
+from .signatures import Operand
 
 _KINDS = dict(all="min", any="max", logsumexp="log_sum_exp", average="mean", euclidean_norm="l2")
 
