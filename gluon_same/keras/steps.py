@@ -1,7 +1,10 @@
 """Inputs and steps of a net under construction."""
 
-from typing import Callable, Dict, List, Optional, Sequence
+from types import MappingProxyType
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+import mxnet as mx
+import numpy as np
 from mxnet.gluon import HybridBlock
 
 from ..importing.net import ImportedNet, LayerOutput, Move, Plan, Run, Step
@@ -21,6 +24,20 @@ class KerasNet(ImportedNet):
     Outputs:
         - **out**: an array, or a list of arrays, in the same layout.
     """
+
+    originals: Dict[str, str] = {}  #: names in the file of layers whose names cannot be printed
+
+    @property
+    def layers(self) -> Mapping[str, HybridBlock]:
+        """Return the blocks by the names of layers in the file."""
+        children = self._children.items()
+        return MappingProxyType({self.originals.get(name, name): block for name, block in children})
+
+    def run_steps(self, F: Any, *inputs: Any) -> Dict[int, Any]:
+        if F is mx.sym:  # as in forward, which casts arrays
+            kinds = zip(inputs, self.plan.dtypes)
+            inputs = tuple(F.cast(x, dtype=d.name) if d.kind == "i" else x for x, d in kinds)
+        return super().run_steps(F, *inputs)
 
 
 class Steps:
@@ -70,8 +87,18 @@ class Steps:
             tuple(stored_shape(value.axes, value.free) for value in inputs),
             tuple(stored_shape(value.axes, value.free) for value in outputs),
             tuple(names),
+            tuple(np.dtype(value.dtype.replace("bool", "float32")) for value in inputs),
         )
         return KerasNet(self.blocks, plan, prefix=prefix)
+
+    def cast(self, value: Value, dtype: Optional[str]) -> Value:
+        """Return a value of a dtype, None for its own, adding a step as needed."""
+        if dtype in (None, value.dtype):
+            return value
+        stored = [to.replace("bool", "float32") for to in (value.dtype, dtype)]
+        if stored[0] != stored[1]:
+            value = self._once(Move("cast", stored[1], (value.slot,), ()), self.in_order(value, None))
+        return value._replace(dtype=dtype)
 
     def in_order(self, value: Value, axes: Optional[Axes]) -> Value:
         """Return a value with its padding applied and its axes in an order, adding steps as needed."""
@@ -80,6 +107,14 @@ class Steps:
             value = self._once(Run(value.padding.layer, (value.slot,), ()), value)
             value = value._replace(padding=None)
         if axes is None or axes == value.axes:
+            return value
+        while 2 < value.rank < len(axes):
+            value = self._once(Move("expand_dims", 1, (value.slot,), ()), value)
+            shapes: Any = dict(
+                shape=(value.shape[0], 1, *value.shape[1:]), free=(value.free[0], 1, *value.free[1:])
+            )
+            value = value._replace(axes=value.axes_with(1), **shapes)
+        if axes == value.axes:
             return value
         if value.rank < len(axes):  # insert axes of size 1 into a matrix
             sizes = {0: 0, len(axes) - 1: -1}
@@ -119,7 +154,18 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
             "with model.build(shape) before saving it"
         )
     shape = (None, *given[1:])
-    return Value(-1, shape, _fixed(model, shape), axes(len(shape)))
+    if model.layers[ref.layer].config.get("dtype") == "string":
+        raise ValueError(
+            f"{model.name}: input {ref.layer!r} contains strings, which MXNet's arrays cannot: save a "
+            "model that begins behind the layers of strings"
+        )
+    dtype = _STORED.get(str(model.layers[ref.layer].config.get("dtype")), "float32")
+    return Value(-1, shape, _fixed(model, shape), axes(len(shape)), dtype=dtype)
+
+
+#: Dtypes of arrays, by those of Keras' inputs. All others are float32.
+_STORED = {"bool": "bool", "int64": "int64", "uint32": "int64"}
+_STORED.update(dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16"), "int32"))
 
 
 def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:

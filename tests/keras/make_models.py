@@ -7,7 +7,7 @@ Each generation of Keras has a separate environment::
     python3.8 -m venv k23 && k23/bin/pip install tensorflow-cpu==2.2.3 "protobuf<3.21" "h5py<3"
     python3.8 -m venv k22  # as k23, and keras==2.2.5; once more with keras==2.2.0
 
-    k3/bin/python tests/keras/make_models.py [--only NAME ...] [--into FOLDER]
+    k3/bin/python tests/keras/make_models.py [--archive PART] [--only NAME ...] [--into FOLDER]
 
 README.md describes the files.
 """
@@ -25,6 +25,8 @@ import function_cases  # noqa: F401  registers its models
 import model_cases  # noqa: F401
 import nested_cases  # noqa: F401
 import numpy as np
+import operation_cases  # noqa: F401
+import preprocessing_cases  # noqa: F401
 from activations import recorded
 from forms import FORMS
 from value_cases import GROUPS
@@ -283,15 +285,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only these models")
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="keep the files unpacked there, too")
+    parser.add_argument("--archive", metavar="PART", help="the models of another archive: functions")
     options = parser.parse_args()
     keras = import_keras()
-    archive = HERE / (generation(keras) + ".zip")
-    folder = (options.into or Path(tempfile.mkdtemp())) / generation(keras)
+    part = f"_{options.archive}" if options.archive else ""
+    archive = HERE / f"{generation(keras)}{part}.zip"
+    folder = (options.into or Path(tempfile.mkdtemp())) / archive.stem
     folder.mkdir(parents=True, exist_ok=True)
     if options.only and archive.exists():
         with ZipFile(archive) as packed:
             packed.extractall(folder)
-    models = all_models(keras)
+    models = {
+        name: model
+        for name, model in all_models(keras).items()
+        if model[2].get("archive") == options.archive
+    }
     for name in options.only or models:
         try:
             make(keras, name, *models[name], folder)

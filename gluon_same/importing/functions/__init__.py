@@ -10,6 +10,7 @@ from ...nn.reshape import reshape
 from ...nn.upsampling import interpolate, repeat_elements
 from .activations import *
 from .elementwise import *
+from .encoding import *
 from .indexing import *
 from .losses import *
 from .normalizations import *

@@ -56,6 +56,10 @@ class Lowered(NamedTuple):
     padding: Optional[Padding] = None  # pending padding of the output
     more_axes: Tuple[Axes, ...] = ()  # axes of further outputs
     inference_only: bool = False  # whether Keras differs in training
+    takes: Optional[str] = "float32"  # dtype to which the inputs are cast; None for any
+    gives: Any = None  # dtype of the outputs, or of each; None for the first input's
+    rows: Optional[int] = None  # of the outputs; None for the first input's
+    inputs: Optional[Tuple[Value, ...]] = None  # of the block, if they are not those of the call
 
 
 def builds(*class_names: str, ndims: Sequence[int] = ()) -> Callable:
