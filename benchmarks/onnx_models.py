@@ -2,10 +2,12 @@
 
     python benchmarks/onnx_models.py --python TORCH/bin/python [--nets tv:resnet18 ...]
         [--exporters old new] [--json FILE] [--csv FILE]
+    python benchmarks/onnx_models.py --python TENSORFLOW/bin/python --exporters tf2onnx ...
 
 ``--python`` is the interpreter of an environment with torch, torchvision, timm, onnx and onnxscript.
 There, each net gets random weights and is exported, with open batch and image sizes where it supports
-them, by both of PyTorch's exporters. This script imports the file, and runs the net hybridized,
+them, by both of PyTorch's exporters. For tf2onnx, the nets are those of keras.applications, and the
+environment is that of make_keras_onnx.py. This script imports the file, and runs the net hybridized,
 specialized, deployed, and exported again, at two sizes. An error is the distance from PyTorch's float64
 net, relative to the largest value. The limit is 1e-5, or three times the distance of PyTorch's float32
 net. Results are kept in the JSON file net by net; nets that it contains are not run again.
@@ -44,6 +46,13 @@ mixer_s32_224 twins_svt_small swinv2_tiny_window8_256 inception_v4 xception41 in
 darknet53 vovnet39a tv:swin_t tv:maxvit_t tv:convnext_tiny volo_d1_224 beit_base_patch16_224 tv:alexnet
 tv:vgg11_bn tv:resnext50_32x4d tv:wide_resnet50_2 tv:inception_v3 tv:efficientnet_v2_s tv:vit_b_32
 tv:swin_v2_t convmixer_768_32
+"""
+
+#: Networks of keras.applications, for the exporter tf2onnx.
+KERAS = """
+MobileNet MobileNetV2 MobileNetV3Small MobileNetV3Large EfficientNetB0 EfficientNetV2B0 DenseNet121
+ResNet50 ResNet50V2 Xception InceptionV3 InceptionResNetV2 NASNetMobile ResNetRS50
+VGG16
 """
 
 
@@ -111,7 +120,8 @@ def run_net(python, net, exporter, kept):
             Path(folder).mkdir(parents=True, exist_ok=True)
         axes = Path(folder, "axes.txt")
         if not axes.exists():
-            maker = [python, str(HERE / "make_onnx.py"), net, exporter, folder]
+            script = "make_keras_onnx.py" if exporter == "tf2onnx" else "make_onnx.py"
+            maker = [python, str(HERE / script), net, exporter, folder]
             done = subprocess.run(maker, capture_output=True, text=True)
             if done.returncode:
                 return {"unexported": done.stderr[-300:]}
@@ -138,8 +148,10 @@ def table(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", metavar="PATH", help="of an environment with PyTorch")
-    parser.add_argument("--nets", nargs="+", metavar="NAME", default=NETS.split())
-    parser.add_argument("--exporters", nargs="+", choices=["old", "new"], default=["old", "new"])
+    parser.add_argument("--nets", nargs="+", metavar="NAME")
+    parser.add_argument(
+        "--exporters", nargs="+", choices=["old", "new", "tf2onnx"], default=["old", "new"]
+    )
     parser.add_argument("--files", type=Path, metavar="FOLDER", help="keep the exported files here")
     parser.add_argument("--json", type=Path, metavar="FILE", help="results, kept net by net")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a file")
@@ -152,7 +164,8 @@ def main():
     results = {}
     if options.json and options.json.exists():
         results = json.loads(options.json.read_text())
-    for key in [f"{net} {exporter}" for net in options.nets for exporter in options.exporters]:
+    nets = options.nets or (KERAS if options.exporters == ["tf2onnx"] else NETS).split()
+    for key in [f"{net} {exporter}" for net in nets for exporter in options.exporters]:
         known = results.get(key)
         if known and not (options.again and not ("errors" in known and passed(known))):
             continue

@@ -73,7 +73,7 @@ class Trace:
         clash = self.shapes.keys() & self.parameters.keys()
         if clash:
             raise ValueError(
-                f"a parameter of {net.name} is named {min(clash)!r} like an input: rename it"
+                f"a parameter of {title(net)} is named {min(clash)!r} like an input: rename it"
             )
         self.unknown: Set[str] = set()
         self.free, self.fixed = True, False
@@ -179,7 +179,7 @@ class Trace:
         at = [block for block in self._running if block is not self.net][-1:]
         where = f" (in {at[0].name}, a {type(at[0]).__name__})" if at else ""
         return (
-            f"{cause}. Therefore {self.net.name} could not be traced with inputs of shape "
+            f"{cause}. Therefore {title(self.net)} could not be traced with inputs of shape "
             f"{list(self.shapes.values())}{where}: give the shapes of all its inputs, and replace "
             "blocks that require arrays by HybridBlocks"
         )
@@ -235,6 +235,11 @@ def nest(structure: Any, results: Sequence[Any]) -> Any:
     if isinstance(structure, list):
         return tuple(nest(each, results) for each in structure)
     return results[structure]
+
+
+def title(block: Block) -> str:
+    """Return the name of a block for messages, which is its class if the name is empty."""
+    return block.name or type(block).__name__
 
 
 def blocks_of(net: Block) -> List[Block]:

@@ -7,6 +7,8 @@
 - :mod:`.fold_batchnorm`: fold normalizations, scales and shifts into layers;
 - :mod:`.activations`: replace slow operators with equivalent faster ones;
 - :mod:`.convolutions`: replace convolutions for which oneDNN has only slow kernels;
+- :mod:`.sums`: sum groups of channels by convolutions;
+- :mod:`.channels`: pad channels to multiples for which oneDNN has fast kernels;
 - :mod:`.gates`: multiply by gates in oneDNN's memory layout;
 - :mod:`.fuse`: apply MXNet's oneDNN fusion;
 - :mod:`.bfloat16`, :mod:`.int8`: compute layers in another dtype.

@@ -4,7 +4,9 @@ On a CPU, oneDNN's operators are vectorized and read the blocked layout of oneDN
 MXNet's own kernels require plain memory, so MXNet reorders their inputs and the inputs of what follows.
 """
 
-from typing import Optional
+from typing import Collection, Optional
+
+import numpy as np
 
 from ..graph import Entry, Graph, Node, scalar
 
@@ -26,6 +28,9 @@ EQUAL = {
     "broadcast_mul": "elemwise_mul",
     "_npi_multiply": "elemwise_mul",
 }
+
+#: Products of two tensors.
+PRODUCTS = {"elemwise_mul", "broadcast_mul"}
 
 #: Maps reductions to the equivalent type of global pooling.
 REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "max": "max"}
@@ -85,6 +90,45 @@ def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new("clip", node, [shifted], a_min=0.0, a_max=1.0)
 
 
+def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a shift and a clip from 0 on by a hard sigmoid, unless a layer absorbs them."""
+    shift, high = node.inputs[0].node if node.inputs else node, float(node.get("a_max", 0))
+    if node.op != "clip" or float(node.get("a_min", -1)) != 0 or not 0 < high < np.inf:
+        return None
+    if shift.op != "_plus_scalar" or (
+        shift.inputs[0].node.op in LAYERS and graph.uses(shift.inputs[0]) == 1
+    ):
+        return None
+    line = dict(alpha=1 / high, beta=scalar(shift) / high)
+    return graph.new(
+        "_mul_scalar", node, [graph.new("hard_sigmoid", node, shift.inputs, **line)], scalar=high
+    )
+
+
+def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
+    """Move a scale behind a product, and merge scales that follow each other."""
+    for i, entry in enumerate(node.inputs[:2]):
+        factor = _factor(entry.node)
+        if factor is None or graph.uses(entry) > 1:
+            continue
+        inputs = list(node.inputs)
+        inputs[i] = entry.node.inputs[0]
+        if node.op in PRODUCTS:
+            moved = graph.new(node.op, node, inputs, **node.attrs)
+            return graph.new("_mul_scalar", node, [moved], scalar=factor)
+        own = _factor(node)
+        if own is not None:
+            return graph.new("_mul_scalar", node, inputs, scalar=own * factor)
+    return None
+
+
+def _factor(node):
+    """Return by what an operator multiplies; None for all others."""
+    if node.op == "_mul_scalar":
+        return scalar(node)
+    return 1 / scalar(node) if node.op == "_div_scalar" and scalar(node) else None
+
+
 def use_bounded(graph: Graph, node: Node) -> Optional[Entry]:
     """Drop the ReLU in front of a clip from 0 on behind a layer, which absorbs one operator only."""
     act = node.inputs[0].node if node.op == "clip" else node
@@ -95,8 +139,10 @@ def use_bounded(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new(node.op, node, [layer], **node.attrs) if alone and layer.node.op in LAYERS else None
 
 
-def gate_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
-    """Copy ``x`` of ``x * activation(x)`` to plain memory once.
+def gate_in_plain_memory(
+    graph: Graph, node: Node, gates: Collection[str] = ("Activation", "LeakyReLU", "hard_sigmoid")
+) -> Optional[Entry]:
+    """Copy ``x`` of ``x * gate(x)`` to plain memory once.
 
     The product requires plain memory for both operands.
     """
@@ -104,7 +150,7 @@ def gate_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     for x, gate in (node.inputs, node.inputs[::-1]):
         act, shape = gate.node, graph.shape(x)
-        gated = act.op in ("Activation", "LeakyReLU") and act.inputs == [x] and graph.uses(gate) == 1
+        gated = act.op in gates and act.inputs == [x] and graph.uses(gate) == 1
         if gated and shape is not None and x.node.op in ONEDNN:
             plain = graph.new("transpose", node, [x], axes=tuple(range(len(shape))))
             return graph.new(node.op, node, [plain, graph.new(act.op, act, [plain], **act.attrs)])
@@ -116,4 +162,12 @@ def _tuple(value):
 
 
 #: Rules that never make a net slower.
-RULES = (use_activation, use_equal_shapes, use_pooling, use_clip, use_bounded)
+RULES = (
+    use_activation,
+    use_equal_shapes,
+    use_pooling,
+    use_clip,
+    use_hard_sigmoid,
+    move_scale,
+    use_bounded,
+)

@@ -5,7 +5,10 @@ from typing import Optional
 import numpy as np
 
 from ..graph import Entry, Graph, Node
-from .fold_batchnorm import weights_of
+from .fold_batchnorm import affine, weights_of, with_weights
+
+#: The largest number of groups that are worth computing with zeros.
+GROUPS = 4
 
 #: Axes of the transposes to channels last and back to channels first.
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -40,8 +43,43 @@ def transpose_by_dense(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new("transpose", node, [image], axes=TO_FIRST)
 
 
+def normalize_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a normalization in front of a ReLU with a depthwise convolution, which fuses with it."""
+    taker = graph.takers(node.out)[0] if graph.uses(node.out) == 1 else None
+    if node.op != "BatchNorm" or taker is None or taker.get("act_type") != "relu":
+        return None
+    found, shape = affine(graph, node), graph.shape(node.out)
+    if found is None or found.axis != 1 or shape is None or len(shape) != 4:
+        return None
+    inputs = [found.data, graph.constant(node, "weight", found.scale.reshape(-1, 1, 1, 1))]
+    inputs.append(graph.constant(node, "bias", found.shift))
+    return graph.new("Convolution", node, inputs, kernel=(1, 1), **_depthwise(shape[1]))
+
+
+def ungroup(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a 1x1 convolution of few groups of odd sizes with one that has zeros between groups."""
+    groups, kernel = int(node.get("num_group", 1)), node.get("kernel", ())
+    if node.op != "Convolution" or not 1 < groups <= GROUPS or set(kernel) != {1} or len(kernel) != 2:
+        return None
+    weight, bias = weights_of(graph, node)
+    if weight is None:
+        return None
+    count, size = len(weight) // groups, weight.shape[1]
+    if size == 1 or (count % 16 == 0 and size % 16 == 0):
+        return None
+    wide = np.zeros((groups, count, groups, size))
+    for group in range(groups):
+        wide[group, :, group] = weight.reshape(groups, count, size)[group]
+    wide = wide.reshape(groups * count, groups * size, 1, 1)
+    return with_weights(graph, node, node.inputs[0], wide, bias, num_group=1)
+
+
+def _depthwise(channels):
+    return {"num_filter": channels, "num_group": channels}
+
+
 def copied(graph: Graph, near: Node, entry: Entry, channels: int) -> Entry:
     """Return the result of a depthwise convolution with ones, a copy in oneDNN's blocked layout."""
     ones = graph.constant(near, "ones", np.ones((channels, 1, 1, 1)))
-    counts = {"num_filter": channels, "num_group": channels}
+    counts = _depthwise(channels)
     return graph.new("Convolution", near, [entry, ones], kernel=(1, 1), no_bias=True, **counts)

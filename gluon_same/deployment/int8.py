@@ -9,6 +9,7 @@ from mxnet.contrib import quantization
 
 from ..arrays import in_thread
 from ..graph import Graph
+from .fold_batchnorm import LAYERS
 from .fuse import shield
 from .running import quiet
 
@@ -29,6 +30,7 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     # MXNet's passes crash if a graph returns a layer's result twice, or also uses it, and if several
     # operators use that of a dense layer.
     graph = shield(graph, lambda node: node.name in heads or node.op == "FullyConnected")
+    _rename_weights(graph)
     symbol = graph.symbol()
     used, states = set(symbol.list_inputs()), set(symbol.list_auxiliary_states())
     arguments = {name: value for name, value in graph.params.items() if name not in states}
@@ -57,6 +59,17 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
             logger=None,
         )
     return Graph(symbol, {**arguments, **auxiliary}, graph.inputs)
+
+
+def _rename_weights(graph):
+    """Name parameters of layers so that MXNet, which goes by their names, quantizes them."""
+    for node in graph.nodes():
+        if node.op in LAYERS:
+            for entry, word in zip(node.inputs[1:], ("weight", "bias")):
+                name = entry.node.name
+                if name in graph.params and not name.endswith(("weight", "bias")):
+                    entry.node.name = f"{name}_{word}"
+                    graph.params[entry.node.name] = graph.params.pop(name)
 
 
 def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context) -> List[List[Any]]:

@@ -23,8 +23,8 @@ class Run(NamedTuple):
 class Move(NamedTuple):
     """Step that changes the axes of an array, without a block of its own."""
 
-    operator: str  # 'transpose' or 'reshape'
-    amounts: Tuple[int, ...]  # axes of the transpose, or shape of the reshape
+    operator: str  # 'transpose', 'reshape', 'expand_dims' or 'cast'
+    amounts: Any  # the axes, the shape, the axis, or the dtype
     inputs: Tuple[int, ...]
     outputs: Tuple[int, ...]
 
@@ -104,7 +104,7 @@ class ImportedNet(HybridBlock):
             return super().forward(*given)
         shapes = [each.shape for each in given]
         self._check_inputs(shapes)
-        given = tuple(map(_of_kind, given, self.plan.dtypes)) or given
+        given = (*map(_of_kind, given, self.plan.dtypes), *given[len(self.plan.dtypes) :])
         try:
             return super().forward(*given)
         except mx.MXNetError as error:

@@ -9,7 +9,7 @@ from mxnet.gluon import HybridBlock
 from ..importing.block import Function, output_shapes
 from . import graph
 from .arguments import Arguments, Unsupported
-from .layers import Lowered, Request
+from .layers import KERAS, STRINGS, Lowered, Request
 from .layers.attention import ARRAYS
 from .layers.core import SAVED_AS_TRAINING
 from .layers.masks import named_mask, passed_on
@@ -28,6 +28,8 @@ class Settings(NamedTuple):
     custom: Dict[str, Callable]
     channels_first: Callable[[int], Axes]  # axes of channels_first arrays, by rank
     arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # returns a layer's arrays from its path
+    sized: Dict[Any, List[Value]]  # outputs of shared models, by model and inputs
+    originals: Dict[str, str]  # names of layers in the file, where they differ
 
 
 class Problems(NamedTuple):
@@ -43,6 +45,10 @@ _FAILURES = (
     *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError),
     mx.MXNetError,
 )
+
+
+#: Most calls of layers, including those in nested models each time that these are called.
+_MOST_CALLS = 200_000
 
 
 class _Unknown(Exception):
@@ -71,6 +77,9 @@ def build(
     ValueError
         If layers or arguments are not supported. The message lists all of them.
     """
+    count = graph.calls_in(model, {})
+    if count > _MOST_CALLS:
+        raise ValueError(f"{model.name} calls {count} layers, and at most {_MOST_CALLS} are supported")
     problems = Problems([], [], [])
     builder = _Builder(model, settings, (), f"{model.name}_", problems)
     outer = keras_order if layout == "NHWC" else settings.channels_first
@@ -95,6 +104,7 @@ class _Builder:
         prefix: str,
         problems: Problems,
         trainable: bool = True,
+        shapes_only: bool = False,
     ):
         self.model = model
         self.settings = settings
@@ -102,9 +112,11 @@ class _Builder:
         self.prefix = prefix
         self.problems = problems
         self.trainable = trainable and model.trainable
+        self.shapes_only = shapes_only  # whether the blocks are not used
         self.steps = Steps()
         self.weights: Dict[str, LayerWeights] = {}
-        self.values: Dict[graph.Ref, Value] = {}
+        self.values: Dict[graph.Ref, Any] = {}  # arrays, and numbers that were computed from sizes
+        self.keywords: Dict[str, Any] = {}  # of the first calls of custom layers
         self.first: Dict[str, Tuple[Value, ...]] = {}  # inputs of each layer's first call
         self.outputs: Dict[str, List[Value]] = {}  # outputs of each nested model, for its first call
         self.shared = {call.layer for call in model.calls if call.number}
@@ -122,16 +134,19 @@ class _Builder:
         for ref, value in zip(self.model.inputs, starts):
             self.values[ref] = value
             self.steps.show(ref, value)
-        for call in self.model.calls:
+        for call in graph.without_losses(self.model):
             if graph.Ref(call.layer, call.number, 0) not in self.values:
                 self._call(call)
         if self.problems.unsupported or not all(ref in self.values for ref in self.model.outputs):
             return None
         given = [self.values[ref] for ref in self.model.outputs]
+        if not all(isinstance(value, Value) for value in given):
+            raise Unsupported("an output is a number, such as a size, and not an array")
         outputs = [self.steps.in_order(value, outer(value.rank)) for value in given]
         names = [ref.layer for ref in self.model.inputs]
         more = [self._ready(mask) for mask in masks_of(outputs) if masks]
         net = self.steps.net([*starts, *masks_of(starts)], [*outputs, *more], self.prefix, names)
+        net.originals = self.settings.originals
         return net, [self.weights[name] for name in self.model.layers if name in self.weights], outputs
 
     def _call(self, call: graph.Call) -> None:
@@ -144,17 +159,19 @@ class _Builder:
             outputs = self._guessed(call)
             if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
                 where = "/".join((*self.path, layer.name))
-                problem = f"{where} ({layer.class_name}): {error}"
+                problem = graph.printable(f"{where} ({layer.class_name}): {error}")
                 if problem not in self.problems.unsupported:  # else a shared model contains it
                     self.problems.unsupported.append(problem)
         for output, value in enumerate(outputs):
             ref = graph.Ref(call.layer, call.number, output)
             self.values[ref] = value
-            self.steps.show(ref, value)
+            if isinstance(value, Value):
+                self.steps.show(ref, value)
 
     def _inputs(self, call: graph.Call) -> List[Value]:
         """Return the known inputs of a call."""
-        return [self.values[ref] for ref in call.inputs() if ref in self.values]
+        given = (self.values.get(ref) for ref in call.inputs())
+        return [value for value in given if isinstance(value, Value)]
 
     def _guessed(self, call: graph.Call) -> List[Value]:
         """Return the input of a rejected layer as its output, so that later layers are checked too."""
@@ -174,18 +191,32 @@ class _Builder:
         inputs = list(graph.arrays_in((args, kwargs), Value))
         if layer.name in self.first:
             inputs = self._as_before(inputs, self.first[layer.name])
+        if layer.name in self.shared:
+            new = iter(inputs)
+            is_value = lambda each: isinstance(each, Value)  # noqa: E731
+            args, kwargs = (graph.mapped(part, is_value, lambda _: next(new)) for part in (args, kwargs))
+        custom = getattr(builder, "custom", False)
         if builder is not build_operation:
             read = () if layer.model is not None else ("initial_state", *ARRAYS)
-            more = {name: value for name, value in kwargs.items() if name not in read}
-            _check_call(layer.class_name, more, version, arrays=layer.model is None)
+            known = {name: value for name, value in kwargs.items() if name not in read}
+            if custom:
+                known = {key: kwargs[key] for key in ("mask", "training") if key in kwargs}
+                plain = graph.mapped(
+                    [args, kwargs], lambda each: isinstance(each, Value), lambda x: None
+                )
+                if self.keywords.setdefault(layer.name, plain) != plain:
+                    raise Unsupported("its calls have different arguments, which one block cannot have")
+            _check_call(layer.class_name, known, version, arrays=layer.model is None)
         if isinstance(builder, graph.Model):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)._replace(masked=masked)
         built = builder(request, *inputs)
+        if not isinstance(built, Lowered):
+            return [built]
         request.arguments.finish()
         if builder is build_operation:
             built = built._replace(masks=built.masks or ())
-        else:
+        elif not custom:
             _check_call(layer.class_name, kwargs, version)
         if built.masks is None:
             built = built._replace(masks=passed_on(request, *inputs))
@@ -198,17 +229,25 @@ class _Builder:
     def _builder_of(self, layer: graph.Layer, call: graph.Call) -> Any:
         """Return the builder of a layer, or the model of a layer that contains one."""
         name, custom = layer.class_name.rpartition(">")[2], self.settings.custom
-        given = custom.get(layer.class_name) or custom.get(name)
+        function = is_operation(layer.class_name, layer.module, call.args)
+        names = [layer.name, layer.class_name, name]
+        if function and "function" in layer.config:
+            names = [layer.name, f"tf.{layer.config['function']}"]
+        given = next((custom[each] for each in names if each in custom), None)
         if given is not None:
             return custom_builder(given)
         if layer.model is not None:
             return layer.model
-        if is_operation(layer.class_name, layer.module, call.args):
+        if function:
             return build_operation
         if name in BUILDERS:
             return BUILDERS[name]
-        why = "its code is in the file and is never run" if name == "Lambda" else "it is not known"
-        raise Unsupported(f"{why}: give custom={{{name!r}: builder}}")
+        if name in STRINGS:
+            raise Unsupported("strings are not supported: turn them into numbers outside of the net")
+        key, why = name, "it is not supported" if name in KERAS else "it is not known"
+        if name == "Lambda":
+            key, why = layer.name, "its code is in the file and is never run"
+        raise Unsupported(f"{why}: give custom={{{key!r}: builder}}")
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
         return Request(
@@ -235,7 +274,10 @@ class _Builder:
         """Return the inputs of a shared layer in the axis order of its first call."""
         if [x.rank for x in inputs] != [x.rank for x in first]:
             raise ValueError("its calls receive inputs with different numbers of axes")
-        return [self.steps.in_order(x, before.axes) for x, before in zip(inputs, first)]
+        return [
+            self.steps.in_order(self.steps.cast(x, before.dtype), before.axes)
+            for x, before in zip(inputs, first)
+        ]
 
     def _ready(self, x: Value) -> Value:
         return self.steps.in_order(x, keras_order(x.rank))
@@ -271,7 +313,7 @@ class _Builder:
         self, layer: graph.Layer, call: graph.Call, built: Lowered, inputs: Sequence[Value]
     ) -> List[Value]:
         """Add the step of a layer whose block is built, and return its outputs."""
-        given = built.inputs or inputs
+        given = [self.steps.cast(x, built.takes) for x in built.inputs or inputs]
         wanted = built.input_axes or (None,) * len(given)
         if built.folds:
             ready = list(given)
@@ -287,10 +329,13 @@ class _Builder:
             slots = self.steps.run(child, ready, len(all_axes), built.states)
         self.first.setdefault(layer.name, tuple(inputs if built.inputs else ready))
         shapes = _shapes(built, given, ready, all_axes)
+        dtypes = built.gives or given[0].dtype
+        rows = given[0].rows if built.rows is None else built.rows
+        dtypes = dtypes if isinstance(dtypes, tuple) else (dtypes,) * len(shapes)
         masks = (*(built.masks or ()), *(None for _ in slots))
         return [
-            Value(slot, shape, free, axes, built.padding, built.nonnegative, mask=mask)
-            for slot, (shape, free), axes, mask in zip(slots, shapes, all_axes, masks)
+            Value(slot, shape, free, axes, built.padding, built.nonnegative, False, dtype, rows, mask)
+            for slot, (shape, free), axes, dtype, mask in zip(slots, shapes, all_axes, dtypes, masks)
         ]
 
     def _child(self, layer: graph.Layer, call: graph.Call, built: Lowered) -> str:
@@ -333,7 +378,10 @@ class _Builder:
         first = self.first.get(layer.name, inputs)
         if [x.mask is None for x in inputs] != [x.mask is None for x in first]:
             raise Unsupported("its calls differ in masks")
-        if layer.name not in self.steps.blocks:
+        if self.shapes_only:
+            self.first[layer.name] = tuple(inputs)
+            outputs = self._sized(layer, model, given)
+        elif layer.name not in self.steps.blocks:
             # The net of a shared model must not depend on the sizes of one call.
             general = [any_size(model, *pair) for pair in zip(model.inputs, given)] if shared else given
             block, layers, outputs = self._inside(layer, model, general, self.problems)
@@ -345,13 +393,16 @@ class _Builder:
             own = LayerWeights(layer.name, layer.class_name, trainable, (), layers, block)
             self.weights[layer.name] = own
             self._keep_to_inference(call, block)
-        outputs = self.outputs[layer.name]
+        if not self.shapes_only:
+            outputs = self.outputs[layer.name]
         if shared:
-            _, _, sized = self._inside(layer, model, given, Problems(self.problems.unsupported, [], []))
+            sized = self._sized(layer, model, given)
             outputs = [
                 y._replace(shape=s.shape, free=s.free, mask=s.mask) for y, s in zip(outputs, sized)
             ]
-        states = () if layer.distributed else self.steps.blocks[layer.name].plan.states
+        states = ()
+        if not layer.distributed and not self.shapes_only:
+            states = self.steps.blocks[layer.name].plan.states
         if layer.distributed:
             outputs = [sequence_of(self._request(layer, [], {}), outputs, inputs[0])]
         elif states and shared:
@@ -369,15 +420,27 @@ class _Builder:
             ]
         return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
 
+    def _sized(self, layer: graph.Layer, model: graph.Model, inputs: List[Value]) -> List[Value]:
+        """Return the outputs of a nested model for some inputs, each of which is computed once."""
+        key = id(model), tuple(x._replace(slot=-1) for x in inputs)
+        if key not in self.settings.sized:
+            problems = Problems(self.problems.unsupported, [], [])
+            self.settings.sized[key] = self._inside(layer, model, inputs, problems, True)[2]
+        return self.settings.sized[key]
+
     def _inside(
-        self, layer: graph.Layer, model: graph.Model, inputs: List[Value], problems: Problems
+        self,
+        layer: graph.Layer,
+        model: graph.Model,
+        inputs: List[Value],
+        problems: Problems,
+        shapes_only: bool = False,
     ) -> Tuple[KerasNet, List[LayerWeights], List[Value]]:
         """Build a nested model."""
         path, prefix = (*self.path, layer.name), f"{self.prefix}{layer.name}_"
         trainable = self.trainable and layer.trainable
-        result = _Builder(model, self.settings, path, prefix, problems, trainable).build(
-            inputs, lambda rank: None, masks=not layer.distributed
-        )
+        inner = _Builder(model, self.settings, path, prefix, problems, trainable, shapes_only)
+        result = inner.build(inputs, lambda rank: None, masks=not layer.distributed)
         if result is None:
             if problems.unsupported:
                 raise _Unknown
@@ -391,8 +454,8 @@ def _shapes(
     """Return the two shapes of each output, saved and free, by the layer's rule or from its block."""
     both = [x.shape for x in inputs], [x.free for x in inputs]
     if built.rule is not None:
-        pair = [built.rule(*shapes) for shapes in both]
-        return [*zip(*pair)] if isinstance(pair[0], list) else [tuple(pair)] * len(all_axes)
+        known = [built.rule(*shapes) for shapes in both]
+        return list(zip(*known)) if isinstance(known[0], list) else [tuple(known)] * len(all_axes)
     stored = ([stored_shape(x.axes, shape) for x, shape in zip(ready, shapes)] for shapes in both)
     found = zip(*output_shapes(built.block, *stored))
     return [tuple(keras_shape(axes, s) for s in pair) for axes, pair in zip(all_axes, found)]

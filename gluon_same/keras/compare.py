@@ -11,6 +11,7 @@ import numpy as np
 from ..importing.block import title_of
 from ..importing.net import Run
 from ..tables import aligned, html
+from .graph import printable
 from .steps import KerasNet
 
 __all__ = ["compare"]
@@ -143,7 +144,8 @@ def compare(
     """
     if not isinstance(net, KerasNet):
         raise TypeError(f"net={net!r} is not a net from gluon_same.keras.load_model")
-    known = dict(activations) if isinstance(activations, dict) else _read(os.fspath(activations))
+    known = activations if isinstance(activations, dict) else _read(os.fspath(activations))
+    known = {printable(name): array for name, array in known.items()}
     inputs = [_input(net, index, known) for index in range(len(net.plan.inputs))]
     rows, calls = [], _by_layer(known)
     for name, kind, array in _outputs(net, inputs):
@@ -158,7 +160,7 @@ def compare(
     if not rows:
         raise ValueError(
             f"none of {', '.join(left[:5]) or 'the inputs'} is a layer of {net.name}, which has "
-            f"{', '.join(list(net.layers)[:5])}"
+            f"{', '.join(map(printable, list(net.layers)[:5]))}"
         )
     return Comparison(rows, tolerance, left)
 
@@ -212,7 +214,7 @@ def _outputs(net: KerasNet, inputs: Sequence[Any], path: str = "") -> Iterator[T
     entered = set()
     for shown in net.plan.layer_outputs:
         run = runs.get(shown.slot)
-        block = net.layers[run.child] if run else None
+        block = net._children[run.child] if run else None
         if run and isinstance(block, KerasNet) and run not in entered:
             entered.add(run)
             again = "".join(shown.key.partition("#")[1:]).partition(":")[0]

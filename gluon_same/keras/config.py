@@ -1,8 +1,19 @@
 """Parser of Keras 2 and 3 configurations into one simple graph of calls."""
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
-from .graph import TIME_DISTRIBUTED, Call, Layer, Model, Ref, mapped, numbering, ordered, renumbered
+from .graph import (
+    TIME_DISTRIBUTED,
+    Call,
+    Layer,
+    Model,
+    Ref,
+    mapped,
+    numbering,
+    ordered,
+    printable,
+    renumbered,
+)
 
 #: Classes of models whose layers are called one after another.
 SEQUENTIAL = ("Sequential",)
@@ -28,17 +39,31 @@ def parse(config: Dict[str, Any], path: str) -> Model:
         If ``config`` is not the configuration of a Sequential or functional model.
     """
     try:
+        originals = {printable(name): name for name in _names(config) if not name.isprintable()}
+        if originals:
+            renamed = originals.values()
+            config = mapped(config, lambda v: isinstance(v, str) and v in renamed, printable)
         class_name, content = config.get("class_name"), decoded(config.get("config"))
         if not isinstance(class_name, str) or not _is_model(class_name, content):
             raise ValueError(
                 f"class {class_name!r} is neither Sequential nor functional. Keras does not save the "
                 "computation of a subclassed model: write it as a functional model"
             )
-        return _model(content)
+        return _model(content)._replace(originals=originals)
     except (KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path}: its configuration is damaged: {error!r}") from error
     except ValueError as error:
         raise ValueError(f"{path}: its configuration cannot be read: {error}") from error
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Yield all names in a configuration."""
+    if isinstance(value, dict):
+        if isinstance(value.get("name"), str):
+            yield value["name"]
+        value = list(value.values())
+    for item in value if isinstance(value, list) else ():
+        yield from _names(item)
 
 
 def decoded(value: Any) -> Any:
@@ -82,7 +107,7 @@ def _model(content) -> Model:
     name, trainable = content.get("name") or "model", content.get("trainable") is not False
     if not isinstance(name, str):
         raise ValueError(f"the name {name!r} is not a string")
-    return Model(name, layers, calls, inputs, outputs, trainable)
+    return Model(name, layers, calls, inputs, outputs, trainable, {})
 
 
 def _layer(entry, place) -> Layer:
@@ -95,7 +120,7 @@ def _layer(entry, place) -> Layer:
         raise ValueError(f"a layer has class_name={class_name!r} and name={name!r}: give strings")
     if not isinstance(config, dict):
         config = {}
-    return Layer(name, class_name, entry.get("module") or "", config, nested)
+    return Layer(name, printable(class_name), entry.get("module") or "", config, nested)
 
 
 def _model_in(class_name, config):

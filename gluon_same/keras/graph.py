@@ -72,6 +72,7 @@ class Model(NamedTuple):
     inputs: List[Ref]
     outputs: List[Ref]
     trainable: bool
+    originals: Dict[str, str]  # names in the file of layers that were renamed by `printable`
 
     def all_layers(self) -> Iterator[Layer]:
         """Yield the layers of this model and of nested models."""
@@ -100,7 +101,7 @@ def mapped(value: Any, chosen: Callable[[Any], bool], function: Callable[[Any], 
     if isinstance(value, list):
         return [mapped(item, chosen, function) for item in value]
     if isinstance(value, dict):
-        return {key: mapped(item, chosen, function) for key, item in value.items()}
+        return {key: mapped(item, chosen, function) for key, item in sorted(value.items())}
     return value
 
 
@@ -166,6 +167,31 @@ def is_before(calls: Sequence[Call], first: Call, second: Call) -> bool:
         seen |= keys
         stack.extend(known[key] for key in keys if key in known)
     return (first.layer, first.number) in seen
+
+
+def printable(name: str) -> str:
+    """Return a name without line breaks and control characters, which no terminal may receive."""
+    return "".join(c if c.isprintable() else "_" for c in name)
+
+
+def calls_in(model: Model, known: Dict[int, int]) -> int:
+    """Return the number of calls of layers in a model and nested models, of which some are ``known``."""
+    if id(model) not in known:
+        inner = (model.layers[call.layer].model for call in model.calls)
+        known[id(model)] = sum(calls_in(each, known) if each else 1 for each in inner)
+    return known[id(model)]
+
+
+def without_losses(model: Model) -> List[Call]:
+    """Return the calls of a model, except functions that only ``add_loss`` and ``add_metric`` use."""
+    used = {(ref.layer, ref.call) for ref in model.outputs}
+    kept = []
+    for call in reversed(model.calls):
+        function = model.layers[call.layer].class_name.endswith(("OpLambda", "AddLoss", "AddMetric"))
+        if not function or (call.layer, call.number) in used:
+            kept.append(call)
+            used.update((ref.layer, ref.call) for ref in call.inputs())
+    return kept[::-1]
 
 
 def snake_case(name: str) -> str:

@@ -142,7 +142,7 @@ def _different(net: Block, found: Opened, model: Model, both: Any, shape: Any) -
     units, held = both
     try:
         source = source_of(found.weights, model)
-        settings = Settings(version_of(found), {}, axes_of(model), source.arrays)
+        settings = Settings(version_of(found), {}, axes_of(model), source.arrays, {}, model.originals)
         built, layers, _ = build(model, settings, "NCHW")
         sizes = [tuple(n or (224 if len(s) == 4 else 64) for n in s[1:]) for s in built.plan.saved]
         shapes = [shape_of("input_shape", shape)] if shape else [(1, *size) for size in sizes]

@@ -46,9 +46,14 @@ def load_model(
         ``model.to_json()`` and the weights (``.weights.h5`` or ``.h5``). Keras 2.2 to 2.15 and Keras 3
         are supported.
     custom : dict of str to callable, optional
-        Maps class names to builders, called as ``builder(config, arrays)``. A builder receives the
-        layer's configuration and its arrays in Keras' layout. It returns an initialized HybridBlock for
-        channels-first data. Custom builders take precedence over built-in ones.
+        Maps names of layers, names of classes, or names of functions such as ``'tf.math.erfinv'``, to
+        builders, called as ``builder(config, arrays, **keywords)``. A builder receives the layer's
+        configuration, its arrays in Keras' layout, and the arguments of its call that are not arrays.
+        It returns an initialized HybridBlock for channels-first data, which is called with the arrays of
+        the call: those given by keyword last, in alphabetical order. Of the arrays, those of sublayers
+        follow the layer's own: in ``.keras`` and ``.weights.h5`` by attribute, in ``.h5`` in Keras'
+        order. Custom builders take precedence over built-in ones. A ``Lambda`` requires one for its
+        name.
     layout : {'NCHW', 'NHWC'}
         Layout of inputs and outputs: channels first (NCHW), or that of Keras (NHWC). A Keras model whose
         layers have ``data_format='channels_first'`` keeps its own layout.
@@ -72,7 +77,8 @@ def load_model(
         If an argument is of the wrong type.
     ValueError
         If a file is damaged or malicious; if the model contains unsupported layers or arguments, all of
-        which the message lists; or if MXNet's NumPy mode is active.
+        which the message lists; if it calls more than 200,000 layers, where nested models count each
+        time that they are called; or if MXNet's NumPy mode is active.
 
     Warns
     -----
@@ -89,6 +95,9 @@ def load_model(
 
     Masks have no effect on the statistics of BatchNormalization in training. If recurrent layers are
     ``stateful``, the net keeps their states from call to call until ``net.reset_states()``.
+    Inputs that are whole numbers in Keras are cast to them, and results that are true or false are 1 and
+    0 in float32. Layers whose names contain line breaks or control characters have names without them;
+    ``net.layers`` keeps those of the file.
 
     Examples
     --------
@@ -124,7 +133,9 @@ def load_model(
             )
         model = parse(found.config, os.fspath(where))
         source = source_of(found.weights, model)
-        settings = Settings(version_of(found), dict(custom or {}), axes_of(model), source.arrays)
+        settings = Settings(
+            version_of(found), dict(custom or {}), axes_of(model), source.arrays, {}, model.originals
+        )
         try:
             net, layers, problems = build(model, settings, layout)
         except ValueError as error:

@@ -1,8 +1,10 @@
 """Inputs and steps of a net under construction."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from types import MappingProxyType
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import HybridBlock
 
 from ..importing.net import ImportedNet, LayerOutput, Move, Plan, Run, Step
@@ -22,6 +24,21 @@ class KerasNet(ImportedNet):
     Outputs:
         - **out**: an array, or a list of arrays, in the same layout.
     """
+
+    originals: Dict[str, str] = {}  #: names in the file of layers whose names cannot be printed
+
+    @property
+    def layers(self) -> Mapping[str, HybridBlock]:
+        """Return the blocks by the names of layers in the file."""
+        children = self._children.items()
+        return MappingProxyType({self.originals.get(name, name): block for name, block in children})
+
+    def run_steps(self, F: Any, *inputs: Any) -> Dict[int, Any]:
+        if F is mx.sym:  # as in forward, which casts arrays
+            kinds = zip(inputs, self.plan.dtypes)
+            cast = tuple(F.cast(x, dtype=d.name) if d.kind == "i" else x for x, d in kinds)
+            inputs = (*cast, *inputs[len(cast) :])
+        return super().run_steps(F, *inputs)
 
     _states: Optional[List[Any]] = None
 
@@ -135,6 +152,7 @@ class Steps:
             (*(stored_shape(value.axes, value.free) for value in inputs), *carried),
             tuple(stored_shape(value.axes, value.free) for value in outputs),
             tuple(names),
+            tuple(np.dtype(value.dtype.replace("bool", "float32")) for value in inputs),
             states=shapes,
         )
         return KerasNet(self.blocks, plan, prefix=prefix)
@@ -150,6 +168,15 @@ class Steps:
                 kept.append(step)
         self._steps = kept[::-1]
 
+    def cast(self, value: Value, dtype: Optional[str]) -> Value:
+        """Return a value of a dtype, None for its own, adding a step as needed."""
+        if dtype in (None, value.dtype):
+            return value
+        stored = [to.replace("bool", "float32") for to in (value.dtype, dtype)]
+        if stored[0] != stored[1]:
+            value = self._once(Move("cast", stored[1], (value.slot,), ()), self.in_order(value, None))
+        return value._replace(dtype=dtype)
+
     def in_order(self, value: Value, axes: Optional[Axes]) -> Value:
         """Return a value with its padding applied and its axes in an order, adding steps as needed."""
         if value.padding is not None:
@@ -157,6 +184,14 @@ class Steps:
             value = self._once(Run(value.padding.layer, (value.slot,), ()), value)
             value = value._replace(padding=None)
         if axes is None or axes == value.axes:
+            return value
+        while 2 < value.rank < len(axes):
+            value = self._once(Move("expand_dims", 1, (value.slot,), ()), value)
+            shapes: Any = dict(
+                shape=(value.shape[0], 1, *value.shape[1:]), free=(value.free[0], 1, *value.free[1:])
+            )
+            value = value._replace(axes=value.axes_with(1), **shapes)
+        if axes == value.axes:
             return value
         if value.rank < len(axes):  # insert axes of size 1 into a matrix
             sizes = {0: 0, len(axes) - 1: -1}
@@ -196,8 +231,19 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
             "with model.build(shape) before saving it"
         )
     shape = (None, *given[1:])
+    if model.layers[ref.layer].config.get("dtype") == "string":
+        raise ValueError(
+            f"{model.name}: input {ref.layer!r} contains strings, which MXNet's arrays cannot: save a "
+            "model that begins behind the layers of strings"
+        )
+    dtype = _STORED.get(str(model.layers[ref.layer].config.get("dtype")), "float32")
     free = (None,) * len(shape) if _is_of_ids(model, ref) else _fixed(model, shape)
-    return Value(-1, shape, free, axes(len(shape)))
+    return Value(-1, shape, free, axes(len(shape)), dtype=dtype)
+
+
+#: Dtypes of arrays, by those of Keras' inputs. All others are float32.
+_STORED = {"bool": "bool", "int64": "int64", "uint32": "int64"}
+_STORED.update(dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16"), "int32"))
 
 
 def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:

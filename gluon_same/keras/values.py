@@ -8,6 +8,7 @@ renames axes.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 Shape = Tuple[Optional[int], ...]
@@ -23,6 +24,15 @@ class Padding(NamedTuple):
     pairs: Pairs  # (before, after) for each of the stored array's spatial axes
 
 
+@dataclass(frozen=True)
+class Size:
+    """Number of elements along an axis, which a function receives as a number."""
+
+    saved: Optional[int]  # for the input sizes of the saved model
+    source: Any = None  # the Value and Keras' axis whose size it is; None if it was computed
+    times: int = 1  # whole factor of that size
+
+
 class Value(NamedTuple):
     """Array in a net."""
 
@@ -33,6 +43,8 @@ class Value(NamedTuple):
     padding: Optional[Padding] = None  # included in the shapes, and not in the array
     nonnegative: bool = False
     guessed: bool = False  # because it depends on a rejected layer
+    dtype: str = "float32"  # or int32, int64, and bool, which is stored as 0 and 1 in float32
+    rows: int = 0  # 0 if the first axis is the model's batch, else a number of what it was folded into
     mask: Optional["Value"] = None  # 1 where a step of the sequence counts, and 0 where it does not
 
     @property

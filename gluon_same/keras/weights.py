@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 import numpy as np
 from mxnet.gluon import HybridBlock
 
-from .graph import Model, role_of, snake_case
+from .graph import Model, printable, role_of, snake_case
 from .hdf5 import Hdf5
 from .layers.weight import Weight
 from .parameters import Assign
@@ -30,8 +30,9 @@ def all_weights(
     """Return the weights of a layer or nested model, layer by layer, and whether Keras trains each."""
     path, trainable = (*path, layer.name), layer.trainable and not frozen
     if layer.layers is None:
-        never = ("moving_mean", "moving_variance", "mean", "variance", "count")
-        return [(path, w, trainable and w.role not in never) for w in layer.weights]
+        never = ("moving_mean", "moving_variance", "mean", "variance", "count", "vector_u")
+        own = [weight for weight in layer.weights if not weight.copied]
+        return [(path, w, trainable and w.role not in never) for w in own]
     return [each for inner in layer.layers for each in all_weights(inner, path, not trainable)]
 
 
@@ -102,10 +103,15 @@ class Grouped:
                 self._name_groups(layer.model, (*path, layer.name), inner)
 
     def arrays(self, path: Path) -> List[np.ndarray]:
-        """Return all arrays of a layer."""
-        return [
-            self.file.array(where).copy() for where in self.file.numbered(f"{self.groups[path]}/vars")
-        ]
+        """Return all arrays of a layer: its own, then those of its sublayers by attribute."""
+
+        def below(group):
+            yield from self.file.numbered(f"{group}/vars")
+            for name in self.file.names(group):
+                if name != "vars":
+                    yield from below(f"{group}/{name}")
+
+        return [self.file.array(where).copy() for where in below(self.groups[path])]
 
     def fill(self, layers: Sequence[LayerWeights], assign: Assign, path: Path = ()) -> None:
         """Assign all weights of these layers to their parameters."""
@@ -152,7 +158,8 @@ class Legacy:
         for layer in file.texts("layer_names", root) or ():
             group = f"{root}/{layer}" if root else layer
             names = file.texts("weight_names", group) if file.names(group) else None
-            self.entries[layer] = [Entry(f"{group}/{name}", name) for name in names or ()]
+            entries = [Entry(f"{group}/{name}", printable(name)) for name in names or ()]
+            self.entries[printable(layer)] = entries
 
     def arrays(self, path: Path) -> List[np.ndarray]:
         """Return all arrays of a layer and remove them from the remaining arrays.

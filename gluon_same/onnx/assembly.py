@@ -1,6 +1,7 @@
 """Steps, blocks and parameters of a net that is made from an ONNX graph."""
 
 import re
+from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -38,6 +39,7 @@ class Assembly(Inference):
         self._steps: List[Run] = []
         self._slots = 0
         self._prefixes: Dict[str, int] = {}
+        self._uses: Dict[str, int] = {}  # how many nodes read each array of the main graph
         self._node: Any = None
         self._scope: Any = None
 
@@ -130,8 +132,7 @@ class Assembly(Inference):
         -------
         Data, or list of Data
         """
-        for attribute, value in (weights or {}).items():
-            self._adopt(block, attribute, value)
+        self._adopt(block, weights or {})
         key = self._key()
         self.blocks[key] = block
         results = flat(block(*(x.symbol for x in inputs)))
@@ -145,6 +146,21 @@ class Assembly(Inference):
             extra = tuple(range(self._slots - len(results) + outputs, self._slots))
             self._steps[-1] = self._steps[-1]._replace(outputs=self._steps[-1].outputs + extra)
         return made[0] if outputs == 1 else made
+
+    def block_before(self, x: Data) -> Optional[HybridBlock]:
+        """Return the block whose result is an array that only the current node reads, else None."""
+        names = [name for name, value in self._scope.values.items() if value is x]
+        if self._scope.path or len(names) != 1 or self._uses[names[0]] != 1:
+            return None
+        return self.blocks[self._key_of(x)]
+
+    def exchange(self, x: Data, block: HybridBlock, weights: Dict[str, Known]) -> None:
+        """Exchange the block whose result is an array for one whose result has the same shape."""
+        self._adopt(block, weights)
+        self.blocks[self._key_of(x)] = block
+
+    def _key_of(self, x: Data) -> str:
+        return next(step.child for step in self._steps if x.slot in step.outputs)
 
     @property
     def outputs(self) -> int:
@@ -165,10 +181,11 @@ class Assembly(Inference):
         if x.open:
             if any(x.at(t).size != 1 for t in self.trials):
                 raise Unsupported(f"{x.name or 'an input'} {FIX}")
-            like, axis = self.find_axis(tuple(x.at(t).item() for t in self.trials))
+            values = [Fraction(x.at(t).item()) for t in self.trials]
+            like, axis, factor, offset = self.find_size(values)
             return self.call(
-                functions.size_of, like, axis=axis, rank=max(x.ndim, 1), to=dtype.name, dtype=dtype,
-                scalar=scalar,
+                functions.size_of, like, axis=axis, rank=max(x.ndim, 1), times=factor.numerator,
+                by=factor.denominator, offset=float(offset), to=dtype.name, dtype=dtype, scalar=scalar,
             )  # fmt: skip
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
 
@@ -188,27 +205,34 @@ class Assembly(Inference):
             return self.call(functions.cast, x, to=dtype.name)
         return self.call("identity", x) if x.index is not None else x
 
-    def _adopt(self, block: HybridBlock, attribute: str, value: Known) -> None:
-        """Give a block a parameter with a name and an array of the file. Nodes may share it."""
+    def _adopt(self, block: HybridBlock, weights: Dict[str, Known]) -> None:
+        """Give a block parameters with the names and arrays of the file. Nodes may share them."""
+        for attribute, value in weights.items():
+            original = getattr(block, attribute)
+            parameter = self._parameter(value, original, f"{block.prefix}{attribute}")
+            vars(block)[attribute] = block._reg_params[attribute] = parameter
+            block.params._params.pop(original.name, None)
+            block.params._params[parameter.name] = parameter
+
+    def _parameter(self, value: Known, original: Parameter, default: str) -> Parameter:
+        """Return the parameter for an array of the file, made like the block's original one."""
         array = _stored(value.array)
-        original = getattr(block, attribute)
+        kind = original.grad_req if value.trainable and array.size > 1 else "null"
+        learns = original._differentiable and kind != "null"
         name, count = value.name, 1
-        while name in self._parameters and not _is_same(self._parameters[name][0], array):
+        # Exporters write equal arrays once, also that of a weight and a running statistic.
+        while name in self._parameters and not (
+            _is_same(self._parameters[name][0], array)
+            and self._parameters[name][1]._differentiable == learns
+        ):
             name, count = f"{value.name}_{count}", count + 1
         if name not in self._parameters:
-            kind = original.grad_req if value.trainable and array.size > 1 else "null"
             dtype = np.float32 if array.dtype in (np.float16, bool) else array.dtype
-            parameter = Parameter(
-                name or f"{block.prefix}{attribute}", kind, array.shape, dtype,
-                differentiable=original._differentiable and kind != "null",
-            )  # fmt: skip
+            parameter = Parameter(name or default, kind, array.shape, dtype, differentiable=learns)
             parameter.is_constant = not value.trainable  # not counted by summary
             self._parameters[name] = array, parameter
             self.assigned.append((parameter, array))
-        parameter = self._parameters[name][1]
-        vars(block)[attribute] = block._reg_params[attribute] = parameter
-        block.params._params.pop(original.name, None)
-        block.params._params[parameter.name] = parameter
+        return self._parameters[name][1]
 
     def name(self) -> str:
         """Return the name of the current node: its own, or that of its first output."""

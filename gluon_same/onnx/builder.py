@@ -9,12 +9,15 @@ from mxnet.gluon import HybridBlock, Parameter
 from ..importing.net import cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
-from .registry import check_call, find
+from .registry import array_places, check_call, find
 from .values import Data, Input, Known, Padded, Unsupported
 
-#: Operators whose results differ from run to run, or that no array can hold.
-_RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"}
-_RANDOM |= {"Bernoulli"}
+#: Operators that are computed at run time: the results of the first differ from run to run, and the
+#: reference computes those of the others element by element.
+_NOT_FOLDED = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"}
+_NOT_FOLDED |= {"Bernoulli", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "MaxPool", "LpPool"}
+_NOT_FOLDED |= {"AveragePool", "Resize", "Upsample", "GridSample", "RoiAlign", "DeformConv", "LSTM"}
+_NOT_FOLDED |= {"GRU", "RNN"}
 
 #: Errors that converters raise for malformed nodes.
 _FAILURES = (
@@ -76,7 +79,6 @@ class Builder(Assembly):
         self.opsets = {each.domain or "": each.version for each in model.opset_import}
         self.problems: List[str] = []
         self.unrolled = 0
-        self._uses: Dict[str, int] = {}  # how many nodes read each array of the main graph
         self._inside: Dict[int, Tuple[Any, Dict[str, Known]]] = {}  # subgraphs and their initializers
 
     def build(self, graph: Any, inputs: Sequence[Input], given: Dict[str, np.ndarray]) -> Tuple:
@@ -206,6 +208,9 @@ class Builder(Assembly):
             if not hasattr(function, "pads"):
                 inputs = [x.made() if isinstance(x, Padded) else x for x in inputs]
             check_call(function, inputs, attributes)
+            for i in array_places(function):
+                if i < len(inputs) and isinstance(inputs[i], Known):
+                    inputs[i] = self.array(inputs[i])
             results = function(self, *inputs, **attributes)
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         for place, name in enumerate(node.output):
@@ -218,7 +223,8 @@ class Builder(Assembly):
 
         Return None if they are not known, or if their shapes depend on open sizes.
         """
-        if node.op_type in _RANDOM or any(a.HasField("g") for a in node.attribute):
+        own = node.domain in ("", "ai.onnx") and not any(a.HasField("g") for a in node.attribute)
+        if not own or node.op_type in _NOT_FOLDED:
             return None
         if not all(isinstance(x, Known) or x is None for x in inputs):
             return None

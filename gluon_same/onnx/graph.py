@@ -65,7 +65,7 @@ def convert(
     ValueError
         If the model would exceed 2 GiB.
     """
-    from onnx import checker, helper, numpy_helper, shape_inference
+    from onnx import checker, helper, shape_inference
 
     graph = _converted(marked, weights, dtypes, free)
     _merge_identities(graph)
@@ -98,7 +98,9 @@ def convert(
     arrays = {name: value.asnumpy() for name, value in weights.items() if name in used}
     if model.ByteSize() + sum(array.nbytes for array in arrays.values()) > _MOST:
         raise ValueError(f"an ONNX file holds at most {_MOST} bytes, and this one would have more")
-    graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    for name, array in arrays.items():  # without a copy between
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        graph.initializer.add(name=name, data_type=kind, dims=array.shape, raw_data=array.tobytes())
     return model
 
 

@@ -10,24 +10,11 @@ from mxnet.gluon import HybridBlock
 
 from ..arrays import in_thread
 from ..importing.parameters import contexts, fill
-from .builder import Builder, Input
+from .builder import Builder
 from .by_value import NetByValue
-from .reading import dtype_of, initializers, read
-from .values import NeedsValue, NoSizes
-
-Shape = Sequence[Optional[int]]
-
-#: Sizes that are tried for the first open axis of a model, in turn; further ones are larger by the step.
-#: A size must fit the model, which may require large images, multiples of 32, or short sequences. The
-#: sizes of one row include odd numbers, which show what depends on a remainder.
-_TRIALS = (
-    ((192, 64), (320, 64), (224, 32), (230, 36), (225, 34), (257, 10)),
-    ((8, 8), (16, 8), (12, 4), (14, 6), (13, 2), (17, 4)),
-    ((2, 3), (4, 3), (3, 2), (5, 1), (7, 4), (6, 5)),
-    ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (16385, 34), (20001, 10)),
-)
-#: The same for an open batch.
-_BATCHES = (2, 3, 5, 4, 7, 6)
+from .inputs import TRIALS, Shape, input_dtype, shapes_of, tried_shapes
+from .reading import initializers, read
+from .values import Input, NeedsValue, NoSizes
 
 _VERSIONS = 1, 21
 
@@ -54,7 +41,7 @@ def import_model(
     Parameters
     ----------
     path : str or path-like
-        An ONNX file of operator set 7 to 21. Weights in other files are read from the folder of the
+        An ONNX file of operator set 1 to 21. Weights in other files are read from the folder of the
         model and those in it only.
     input_shapes : tuple, list of tuple, or dict of str to tuple, optional
         Shapes that replace those in the file: one for a single input, one for each input, or some by
@@ -157,11 +144,11 @@ class _Import:
             )
         self.weights = initializers(model, path)
         given = [each for each in model.graph.input if each.name not in self.weights]
-        self.dtypes = {each.name: _dtype(each) for each in given}
+        self.dtypes = {each.name: input_dtype(each) for each in given}
         if not given:
             raise ValueError("the model has no inputs, so that its results are constants")
-        self.outputs = [_dtype(each) for each in model.graph.output]
-        self.shapes = _shapes(given, input_shapes)
+        self.outputs = [input_dtype(each) for each in model.graph.output]
+        self.shapes = shapes_of(given, input_shapes)
         self.names = list(self.dtypes)
         self.parameters: Dict[str, Any] = {}
         halves = np.dtype(np.float16)
@@ -178,7 +165,7 @@ class _Import:
     def built(self, values: Dict[int, np.ndarray]) -> Tuple[HybridBlock, Tuple[int, ...]]:
         """Return the net for the values of inputs that are read as numbers, and its other inputs."""
         why: Optional[NoSizes] = None
-        for trials in _TRIALS:
+        for trials in TRIALS:
             try:
                 return self._built(values, trials)
             except NoSizes as error:
@@ -201,7 +188,9 @@ class _Import:
         shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
         inputs = [
             Input(name, self.dtypes[name], tuple(sizes), place)
-            for place, (name, sizes) in zip(places, _tried(shapes, self.model.graph, trials).items())
+            for place, (name, sizes) in zip(
+                places, tried_shapes(shapes, self.model.graph, trials).items()
+            )
         ]
         constants = {self.names[i]: array for i, array in values.items()}
         parameters = dict(self.parameters)  # those of a trial that fails get no values
@@ -216,91 +205,3 @@ class _Import:
         in_thread(fill, builder.assigned, self.placed)
         self.parameters.update(parameters)
         return net, tuple(places)
-
-
-def _tried(shapes: Dict[str, Shape], graph: Any, trials: Any) -> Dict[str, List[Tuple[int, ...]]]:
-    """Return the shapes of the inputs at each trial. Axes with one name in the file have one size."""
-    named = {each.name: _axis_names(each) for each in graph.input}
-    order: Dict[Any, int] = {}
-    batches: Dict[Any, int] = {}
-    found: Dict[str, List[Tuple[int, ...]]] = {}
-    for name, shape in shapes.items():
-        for axis, n in enumerate(shape):
-            if n is None:
-                key = _key(named, name, axis)
-                if axis == 0 and key not in order:
-                    batches.setdefault(key, len(batches))
-                elif key not in batches:
-                    order.setdefault(key, len(order))
-    count = len(_BATCHES) if order or batches else 1
-    for name, shape in shapes.items():
-        found[name] = []
-        for t in range(count):
-            sizes = []
-            for axis, n in enumerate(shape):
-                key = _key(named, name, axis)
-                if n is None and key in batches:
-                    n = _BATCHES[t] + 10 * batches[key]
-                elif n is None:
-                    start, step = trials[t]
-                    n = start + step * order[key]
-                sizes.append(n)
-            found[name].append(tuple(sizes))
-    return found
-
-
-def _key(named: Dict[str, List[str]], name: str, axis: int) -> Any:
-    """Return what identifies an open axis: its name in the file if it has one."""
-    names = named.get(name, [])
-    return names[axis] if axis < len(names) and names[axis] else (name, axis)
-
-
-def _axis_names(value: Any) -> List[str]:
-    return [dim.dim_param for dim in value.type.tensor_type.shape.dim]
-
-
-def _dtype(value: Any) -> np.dtype:
-    kind = value.type.WhichOneof("value")
-    if kind != "tensor_type":
-        raise ValueError(f"{value.name!r} is a {kind or 'value without a type'}, not a tensor")
-    try:
-        return dtype_of(value.type.tensor_type.elem_type)
-    except ValueError as error:
-        raise ValueError(f"{value.name!r}: {error}") from None
-
-
-def _shapes(inputs: Sequence[Any], given: Any) -> Dict[str, Shape]:
-    """Return the shape of each input, with None for open sizes."""
-    names = [each.name for each in inputs]
-    if given is None:
-        given = {}
-    elif not isinstance(given, dict):
-        if not isinstance(given, (tuple, list)):
-            raise TypeError(f"input_shapes={given!r} is not a shape: give a tuple for each input")
-        nested = given and isinstance(given[0], (tuple, list))
-        given = list(given) if nested else [given]
-        if len(given) != len(names):
-            raise ValueError(f"input_shapes has {len(given)} shapes: give {len(names)}, for {names}")
-        given = dict(zip(names, given))
-    unknown = [name for name in given if name not in names]
-    if unknown:
-        raise ValueError(f"input_shapes has a shape for {unknown[0]!r}: the inputs are {names}")
-    found: Dict[str, Shape] = {}
-    for each in inputs:
-        kind = each.type.tensor_type
-        own: List[Optional[int]] = [
-            dim.dim_value if dim.dim_value > 0 else None for dim in kind.shape.dim
-        ]
-        new = given.get(each.name)
-        if new is None and not kind.HasField("shape"):
-            raise ValueError(f"the file does not state the shape of {each.name!r}: give input_shapes=")
-        if new is not None:
-            if any(n is not None and (not isinstance(n, int) or n < 1) for n in new):
-                raise ValueError(f"input_shapes: {new!r} for {each.name!r} is not a shape")
-            if kind.HasField("shape") and len(new) != len(own):
-                raise ValueError(
-                    f"input_shapes: {tuple(new)} for {each.name!r} does not have {len(own)} axes"
-                )
-            own = list(new)
-        found[each.name] = tuple(own)
-    return found

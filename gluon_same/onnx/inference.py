@@ -1,5 +1,6 @@
 """Shapes of the arrays of a net at each trial of the sizes that its file leaves open."""
 
+from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
@@ -71,6 +72,19 @@ class Inference:
                 if [shape[axis : axis + len(sizes)] for shape in shapes] == wanted:
                     return x, axis
         return None
+
+    def find_size(self, values: Sequence[Fraction]) -> Tuple[Data, int, Fraction, Fraction]:
+        """Return an array, its axis, and the factor and offset that give a number from its size."""
+        self.infer()
+        for x in self._arrays:
+            for axis, sizes in enumerate(zip(*(x.at(trial) for trial in self.trials))):
+                i = next((i for i, n in enumerate(sizes) if n != sizes[0]), 0)
+                if i:
+                    factor = (values[i] - values[0]) / (sizes[i] - sizes[0])
+                    offset = values[0] - factor * sizes[0]
+                    if factor and all(factor * n + offset == v for n, v in zip(sizes, values)):
+                        return x, axis, factor, offset
+        raise Unsupported(f"a number that it computes with {FIX}")
 
     def _settle(self, x: Data, shapes: Sequence[Optional[Sizes]]) -> None:
         """Store the shapes of an array, which is a variable from now on."""

@@ -86,6 +86,14 @@ def _batch_norm(write: Writer) -> None:
     write("Reshape", y, shape)
 
 
+def _group_norm(write: Writer) -> None:
+    """Normalize groups of channels, which have one scale each, as the channels of a sequence."""
+    x, *parameters = write.inputs
+    y = write("Reshape", x, [0, int(write.attributes["num_groups"]), -1])
+    y = write("InstanceNormalization", y, *parameters, epsilon=write.attributes.get("eps", 1e-5))
+    write("Reshape", y, write("Shape", x))
+
+
 def _argsort(write: Writer) -> None:
     """Sort whole axes. MXNet's converter gives the number of elements as a scalar."""
     x, axis = write.inputs[0], write.attributes.get("axis", -1)
@@ -120,6 +128,27 @@ def _resize(write: Writer) -> None:
     sizes = write("Concat", write("Slice", write("Shape", x), [0], [2]), sizes, axis=0)
     where = "align_corners" if given.get("align_corners", True) else "pytorch_half_pixel"
     write("Resize", x, "", "", sizes, mode="linear", coordinate_transformation_mode=where)
+
+
+def _adaptive_pooling(write: Writer) -> None:
+    """Average windows that divide an image of a fixed size, by a product with a matrix for each axis."""
+    counts = write.sizes("output_size") or [1]
+    sizes = write.shape_of(0)[2:]
+    if set(counts) == {1}:
+        return
+    if len(sizes) != 2 or None in sizes:
+        raise ValueError("its windows depend on the image size: export with dynamic=False")
+    rows, columns = (_windows(size, count) for size, count in zip(sizes, (counts[0], counts[-1])))
+    write("MatMul", write("MatMul", rows, write.inputs[0]), columns.T)
+
+
+def _windows(size, count):
+    """Return the weights of the elements of an axis, with a row for each window."""
+    weights = np.zeros((count, size))
+    for i in range(count):
+        window = slice(i * size // count, -(-(i + 1) * size // count))
+        weights[i, window] = 1 / len(range(size)[window])
+    return weights
 
 
 def _cumsum(write: Writer) -> None:
@@ -201,7 +230,13 @@ _ON_NUMBERS.update(plus="Add", power="Pow")
 
 #: Functions of each element that MXNet's exporter lacks.
 _ELEMENTWISE = {"arccosh": "Acosh", "arcsinh": "Asinh", "arctanh": "Atanh", "cosh": "Cosh"}
-_ELEMENTWISE.update(erf="Erf", sign="Sign", sinh="Sinh")
+_ELEMENTWISE.update(erf="Erf", sign="Sign", sinh="Sinh", softsign="Softsign")
+
+#: Operators of operands of one shape, which MXNet's exporter knows as those that broadcast.
+_EVEN = (
+    *("equal", "greater", "greater_equal", "lesser", "lesser_equal", "logical_and", "logical_or"),
+    *("logical_xor", "mod", "not_equal"),
+)
 
 
 def _same_inputs(operator: str) -> Callable[[Writer], None]:
@@ -214,11 +249,13 @@ def _same_inputs(operator: str) -> Callable[[Writer], None]:
 CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     **PLACING,
     "BatchNorm": _batch_norm,
+    "GroupNorm": _group_norm,
     "Convolution": window,
     "Deconvolution": window,
     "LeakyReLU": _leaky_relu,
     "Pooling": window,
     "Reshape": _reshape,
+    "_contrib_AdaptiveAvgPooling2D": _adaptive_pooling,
     "_contrib_BilinearResize2D": _resize,
     "_contrib_box_nms": _refused(
         lambda given: given.get("id_index", -1) != -1 and not given.get("force_suppress"),
@@ -259,6 +296,9 @@ def added(registry: Dict[int, Dict[str, Any]], version: int, shapes: Shapes) -> 
     """
     older = {**registry.get(version - 1, {}), **registry[version]}
     ours = {name: _converter(write, older.get(name), shapes) for name, write in CONVERTERS.items()}
+    ours.update(
+        {f"_{name}": older[f"broadcast_{name}"] for name in _EVEN if f"broadcast_{name}" in older}
+    )
     return {**registry[version], **ours, "_foreach": _converter(scan, None, shapes)}
 
 

@@ -1,9 +1,10 @@
 """Registry of converters, by operator and version."""
 
 import inspect
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Sequence
 
-from .values import Unsupported
+from .values import Data, Unsupported
 
 #: Attributes that are 0 or 1.
 _FLAGS = {"align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad", "exclude_outside"}
@@ -44,6 +45,13 @@ def find(operator: str, version: int) -> Callable[..., Any]:
     if not versions:
         raise Unsupported(f"the operator has no converter: give custom={{{operator!r}: builder}}")
     return table[max(versions)]
+
+
+@lru_cache(maxsize=None)
+def array_places(function: Callable[..., Any]) -> FrozenSet[int]:
+    """Return the positions of the inputs that a converter declares as :class:`Data`."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return frozenset(i for i, p in enumerate(parameters) if p.annotation is Data)
 
 
 def check_call(

@@ -105,6 +105,7 @@ class Data:
         self.dtype = np.dtype(dtype)
         self.index: Optional[int] = None  # number of the model's input that it is
         self.node = ""  # the node that computes it, for messages
+        self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.stored: Optional[List[Optional[Sizes]]] = None  # shape in MXNet at each trial
 
     def at(self, trial: int) -> Sizes:

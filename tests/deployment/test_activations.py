@@ -3,7 +3,7 @@
 import mxnet as mx
 import pytest
 
-from gluon_same.deployment import activations, fold_batchnorm
+from gluon_same.deployment import activations, clean, fold_batchnorm
 from graphs import rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
@@ -79,3 +79,38 @@ def test_a_swish_is_put_in_plain_memory_once(turn):
     rules = [activations.gate_in_plain_memory]
     found = rewritten(symbol, rules, (1, 3, 4, 4))
     assert found == ["Convolution", "transpose", "Activation", "elemwise_mul"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda y: F.elemwise_mul(y, F.clip(y + 3, 0, 6) / 6),
+        lambda y: F.elemwise_mul(y, F.clip(y + 3, 0, 6)) / 6,
+        lambda y: F.elemwise_mul(F.clip(y + 3, 0, 6) * (1 / 6), y),
+    ],
+)
+def test_a_hard_swish_is_a_product_with_a_hard_sigmoid(make):
+    rules = (*activations.RULES, *fold_batchnorm.RULES, clean.drop_identity)
+    found = rewritten(make(convolution(X)), rules, (1, 3, 4, 4))
+    assert found == ["Convolution", "hard_sigmoid", "elemwise_mul"]
+    found = rewritten(make(convolution(X)), [*rules, activations.gate_in_plain_memory], (1, 3, 4, 4))
+    assert found == ["Convolution", "transpose", "hard_sigmoid", "elemwise_mul"]
+
+
+def test_a_shift_and_a_clip_after_a_layer_stay_for_the_layer():
+    rules = (*activations.RULES, *fold_batchnorm.RULES)
+    assert rewritten(F.clip(convolution(X) + 3, 0, 6), rules, (2, 3, 4, 4)) == ["Convolution", "clip"]
+    gate = F.clip(convolution(X) + 3, 0, 6) / 6
+    assert rewritten(gate, rules, (2, 3, 4, 4)) == ["Convolution", "clip", "_div_scalar"]
+
+
+@pytest.mark.parametrize("bounds", [(-1, 6), (0, 0), (1, 2)])
+def test_other_clips_stay(bounds):
+    assert rewritten(F.clip(F.relu(X) + 3, *bounds), activations.RULES, (2, 3))[-1] == "clip"
+
+
+def test_scales_move_behind_products_into_layers():
+    y = F.elemwise_mul(F.Activation(X, act_type="relu") * 2, F.Activation(X, act_type="tanh") / 5) * 3
+    rules = (*activations.RULES, *fold_batchnorm.RULES)
+    found = rewritten(convolution(y), rules, (2, 3, 4, 4))
+    assert found == ["Activation", "Activation", "elemwise_mul", "Convolution"]

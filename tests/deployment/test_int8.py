@@ -140,3 +140,33 @@ def test_a_net_that_uses_no_input(int8):
     net.initialize()
     with pytest.raises(ValueError, match="requires a net that uses its inputs"):
         gluon_same.deploy(net, (1, 3), dtype=int8, data=np.ones((1, 3)), tune=False)
+
+
+class Joined(gluon.HybridBlock):
+    """A dense layer whose weight and bias consist of two parameters each."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            for name, shape in (("w", (4, 8)), ("v", (4, 8)), ("b", (4,)), ("c", (4,))):
+                setattr(self, name, self.params.get(name, shape=shape, init=mx.init.Uniform(1)))
+
+    def hybrid_forward(self, F, x, w, v, b, c):
+        y = F.FullyConnected(x, F.concat(w, v, dim=0), F.concat(b, c, dim=0), num_hidden=8)
+        return F.relu(y)
+
+
+def test_weights_that_are_folded_constants_are_quantized():
+    net = Joined()
+    net.initialize()
+    x = mx.nd.random.normal(shape=(16, 8))
+    block = gluon_same.deploy(net, x.shape, dtype="int8", data=x, tune=False)
+    assert 1e-4 < block.report.error < 0.05
+    assert any("quantize" in name for name in block.collect_params())
+
+
+def test_messages_name_a_net_without_a_name_by_its_class():
+    net = Joined(prefix="")
+    net.initialize()
+    with pytest.raises(ValueError, match="Therefore Joined could not be traced"):
+        gluon_same.deploy(net, (2, 9))

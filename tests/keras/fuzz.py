@@ -32,6 +32,10 @@ FILES = [
     ("keras3", "squeeze_excite", "keras"),
     ("keras3", "reshape_between", "keras"),
     ("keras3", "rnn", "h5"),
+    ("keras2.15_functions", "functions_that_move", "h5"),
+    ("keras2.15_functions", "functions_of_images", "h5"),
+    ("keras3_functions", "functions_along_axes", "keras"),
+    ("keras3_functions", "encodings", "keras"),
 ]
 
 #: Values that an edit can write into a configuration.

@@ -27,6 +27,8 @@ import mask_cases  # noqa: F401
 import model_cases  # noqa: F401
 import nested_cases  # noqa: F401
 import numpy as np
+import operation_cases  # noqa: F401
+import preprocessing_cases  # noqa: F401
 import recurrent_cases  # noqa: F401
 from activations import recorded
 from forms import FORMS
@@ -292,7 +294,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only these models")
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="keep the files unpacked there, too")
-    parser.add_argument("--archive", metavar="PART", help="the models of another archive: sequences")
+    parser.add_argument(
+        "--archive", metavar="PART", help="the models of another archive: functions or sequences"
+    )
     options = parser.parse_args()
     keras = import_keras()
     part = f"_{options.archive}" if options.archive else ""

@@ -134,6 +134,12 @@ def test_an_input_that_is_an_output_is_passed_on(tmp_path):
     assert all((y.asnumpy() == 1).all() for y in net(mx.nd.ones((2, 3))))
 
 
+def test_functions_of_losses_are_left_out(tmp_path):
+    mean = layer("TFOpLambda", "mean", "image", function="math.reduce_mean")  # of the batch, too
+    config = functional(image(3), mean, layer("AddLoss", "loss", "mean"), layer("ReLU", "relu", "image"))
+    assert list(load_model(write(tmp_path, config)).layers) == ["relu"]
+
+
 def test_all_problems_are_in_one_error(tmp_path):
     inner = functional(
         image(None, None, 2), layer("Lambda", "secret", "image", function="?"), name="inner"
@@ -170,7 +176,7 @@ def test_an_argument_that_is_not_known_is_refused(tmp_path):
         load_model(write(tmp_path, functional(image(None, None, 2), new), new=shapes))
 
 
-@pytest.mark.parametrize("given", [{"training": True}, {"noise": ["image", 0, 0]}])
+@pytest.mark.parametrize("given", [{"training": True}, {"noise": ["image", 0, 0]}, {"scale": 2.0}])
 def test_a_call_that_computes_something_else_is_refused(tmp_path, given):
     drop = layer("Dropout", "drop", "image", rate=0.5)
     drop["inbound_nodes"] = [[["image", 0, 0, given]]]

@@ -236,3 +236,26 @@ def test_dilated_transposed_convolution_over_three_axes(tmp_path, padding, befor
     end = None if padding == "valid" else -2
     want = whole[:, before:end, before:end, before:end]
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("version, rounds", [("2.15.0", False), ("3.3.3", True)])
+def test_keras_3_rounds_whole_numbers_that_it_resizes(tmp_path, version, rounds):
+    start, made = image(2, 2, 1), layer("Resizing", "resizing", "image", height=1, width=4)
+    start["config"]["dtype"] = "uint8"
+    config = {**functional(start, made), "keras_version": version}
+    x = np.array([[0, 9], [1, 4]], "uint8").reshape((1, 1, 2, 2))
+    want = np.array([0.5, 2, 5, 6.5])  # the center of both rows, not the first one
+    found = load_model(write(tmp_path, config))(mx.nd.array(x, dtype="uint8")).asnumpy().ravel()
+    np.testing.assert_allclose(found, np.round(want) if rounds else want, atol=1e-5)
+
+
+def test_indices_keep_their_dtype(tmp_path):
+    start = image(2)
+    start["config"]["dtype"] = "int64"
+    shaped = layer("Reshape", "shaped", "image", target_shape=[2, 1])
+    encoding = layer(
+        "IntegerLookup", "ids", "shaped", vocabulary=[10**10, 10**10 + 1], num_oov_indices=1
+    )
+    net = load_model(write(tmp_path, functional(start, shaped, encoding)))
+    x = mx.nd.array(np.array([[10**10 + 1, 10**10 + 2]]), dtype="int64")
+    assert net(x).asnumpy().ravel().tolist() == [2, 0]

@@ -73,6 +73,25 @@ def test_sizes_that_depend_on_remainders_are_refused(tmp_path):
     compared(path, numbers(2, 3, 7, 5), input_shapes=(2, 3, 7, 5))
 
 
+def test_a_step_backward_keeps_its_grid_at_every_size(tmp_path):
+    given = dict(starts=[-1], ends=[-1000], axes=[3], steps=[-3])
+    text, values = node("y = Slice(x, starts, ends, axes, steps)", "N, 3, H, W", **given)
+    calls = [numbers(2, 3, 4, width) for width in range(4, 14)]
+    compared(written(tmp_path / "net.onnx", text, values), *calls)
+
+
+def test_a_model_of_one_size_is_not_taken_for_one_of_every_size(tmp_path):
+    """A table of 192 by 256 elements fits one of the tried sizes, and a batch of 3 another one."""
+    text = "net (float[N, 3, H, W] x) => (float[a, b, c, d] y) { y = Add(x, table) }"
+    for shape, fixed in ((192, 256), (None, None, 192, 256)), ((3, 1, 1, 1), (3, None, None, None)):
+        path = written(tmp_path / "net.onnx", text, {"table": numbers(*shape)})
+        with pytest.raises(ValueError, match="input_shapes="):
+            import_model(path)
+        assert import_model(path, input_shapes=[fixed[:1] + (3,) + fixed[2:]]).input_sizes == (
+            (fixed[0], 3, *fixed[2:]),
+        )
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     data=st.lists(
@@ -122,6 +141,8 @@ def test_slices(tmp_path_factory, data, fixed):
         ("t = Concat<axis: int = 0>(one, one, h, one) y = Expand(x, t)", {"one": [1]}),
         ("y = Expand(x, t)", {"t": [1, 1, 1, 1]}),
         ("t = Concat<axis: int = 0>(n, one, h, w) z = ConstantOfShape(t) y = Sub(z, x)", {"one": [1]}),
+        ("k = Mul(h, three) l = Sub(k, two) f = Cast<to: int = 1>(l) y = Sub(x, f)",
+         {"three": [3], "two": [2]}),
         ("k = Squeeze(w) r = Range(zero, k, one) f = Cast<to: int = 1>(r) y = Add(x, f)",
          {"zero": 0, "one": 1}),
         ("k = Squeeze(h) r = Range(zero, k, two) e = Shape(r) f = Cast<to: int = 1>(e) y = Mul(x, f)",

@@ -1,5 +1,6 @@
 """Convolutions, transposed convolutions and poolings of ONNX files, against onnxruntime."""
 
+import mxnet as mx
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -116,6 +117,37 @@ def test_transposed_to_a_size(tmp_path, shape):
     }}"""
     path = written(tmp_path / "net.onnx", text, {"w": numbers(1, 2, 3, 3)})
     compared(path, numbers(1, 1, 3, 3))
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+def test_largest_integers(tmp_path, kind):
+    """Padding is less than all numbers. onnxruntime has no dilated pooling of integers."""
+    window = "kernel_shape: ints = [2, 2], pads: ints = [1, 0, 0, 1]"
+    text = f"net ({kind}[N, 1, H, W] x) => ({kind}[N, 1, a, b] y) {{ y = MaxPool<{window}>(x) }}"
+    x = np.array([[-5, -128, -7], [-1, -2, -100]]).astype(kind).reshape(1, 1, 2, 3)
+    compared(written(tmp_path / "net.onnx", text), x, np.concatenate([x, x[..., ::-1]], 2))
+
+
+def test_padding_that_a_pooling_cannot_take_over(tmp_path):
+    text = """net (float[N, 3, H, W] x) => (float[N, 3, a, b] y) {
+        p = Pad(x, pads) y = AveragePool<kernel_shape: ints = [2, 2]>(p) }"""
+    path = written(tmp_path / "net.onnx", text, {"pads": np.array([0, 0, 2, 0, 0, 0, 0, 1])})
+    compared(path, numbers(2, 3, 4, 5), numbers(1, 3, 7, 4))
+
+
+@pytest.mark.parametrize("node", ["BatchNormalization", "Dropout"])
+def test_training_of_old_operator_sets_is_refused(tmp_path, node):
+    more = ", one, zero, zero, one" if node == "BatchNormalization" else ""
+    weights = {"one": np.ones(3, "f"), "zero": np.zeros(3, "f")}
+    for words, known in ("", False), ("<is_test: int = 1>", True):
+        text = f"net (float[N, 3, H, W] x) => (float[N, 3, H, W] y) {{ y = {node}{words}(x{more}) }}"
+        path = written(tmp_path / "net.onnx", text, weights, version=6)
+        if known:
+            y = import_model(path)(mx.nd.ones((1, 3, 2, 2))).asnumpy()
+            np.testing.assert_allclose(y, 1, rtol=1e-4)
+        else:
+            with pytest.raises(ValueError, match="is_test=1"):
+                import_model(path)
 
 
 @pytest.mark.parametrize(

@@ -249,3 +249,12 @@ def test_an_output_that_is_padded_before_a_convolution(dynamic, path):
     files.initialize()
     export_model(files, (1, 2, 5, 5), path, dynamic=dynamic)
     assert operators(path) == ["Tanh", "Identity", "Tanh", "Pad", "Conv"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, (4, 1), (7, 9), (9, 12)])
+def test_an_adaptive_average_of_a_fixed_size(size, path):
+    net = of(lambda F, x: F.contrib.AdaptiveAvgPooling2D(x, output_size=size))
+    exported(net, (2, 3, 7, 9), path)
+    if size != 1:
+        with pytest.raises(ValueError, match="AdaptiveAvgPooling2D.*dynamic=False"):
+            export_model(net, (2, 3, 7, 9), path, dynamic=True)

@@ -97,6 +97,23 @@ def test_nodes_share_a_weight(tmp_path):
     assert sorted(net.collect_params()) == ["v", "w"]
 
 
+def test_a_weight_is_not_shared_with_a_running_statistic(tmp_path):
+    """Exporters write equal arrays once."""
+    text = """net (float[N, 3, H, W] x) => (float[N, 3, H, W] y) {
+        a = Conv(x, w, zeros) y = BatchNormalization(a, ones, zeros, zeros, ones) }"""
+    weights = {"w": numbers(3, 3, 1, 1), "zeros": np.zeros(3, "f"), "ones": np.ones(3, "f")}
+    net = compared(written(tmp_path / "net.onnx", text, weights), CALLS[0])
+    kinds = {name: p.grad_req for name, p in net.collect_params().items()}
+    assert kinds == {
+        "w": "write",
+        "zeros": "write",
+        "ones": "write",
+        "zeros_1": "null",
+        "ones_1": "null",
+    }
+    export_model(net, CALLS[0].shape, tmp_path / "again.onnx")
+
+
 def test_other_dtypes_are_cast_and_wrong_shapes_refused(path):
     net = import_model(path)
     whole = np.round(CALLS[0])

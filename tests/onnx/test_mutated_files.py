@@ -176,10 +176,10 @@ def arrays(session, random):
 
 def outcome(data, folder):
     """Import a file, and return what came of it in a word; raise if it is wrong."""
+    from gluon_same.onnx import import_model  # isort: skip  prepares NumPy for MXNet
+
     import mxnet as mx
     import onnxruntime
-
-    from gluon_same.onnx import import_model
 
     path = os.path.join(folder, "mutated.onnx")
     Path(path).write_bytes(data)

@@ -44,6 +44,8 @@ def compared(F, x):
         lambda F, x: F.erf(x) + F.sign(x),
         lambda F, x: F.sinh(x) + F.cosh(x),
         lambda F, x: F.arcsinh(x) + F.arccosh(F.abs(x) + 1) + F.arctanh(F.tanh(x)),
+        lambda F, x: F.softsign(x),
+        lambda F, x: (x > x * x) + (x == F.abs(x)) * 2 + (x <= 0 * x) * 4 + (x % (x * x + 1)),
         lambda F, x: F.cumsum(x, axis=2),
         lambda F, x: F.cumsum(x),
         lambda F, x: F.contrib.BilinearResize2D(x, height=9, width=4),
@@ -95,6 +97,10 @@ WINDOWS = [
     dict(kernel=(2, 5), stride=(3, 2), pad="same_lower"),
     dict(kernel=(3, 4), stride=(2, 1), pad="valid"),
 ]
+
+
+def test_normalization_of_groups(tmp_path):
+    exported(mx.gluon.nn.GroupNorm(2, epsilon=0.01), tmp_path)
 
 
 @pytest.mark.parametrize("window", WINDOWS)

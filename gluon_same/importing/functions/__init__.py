@@ -11,6 +11,7 @@ from ...nn.upsampling import interpolate, repeat_elements
 from .activations import *
 from .attention import *
 from .elementwise import *
+from .encoding import *
 from .indexing import *
 from .losses import *
 from .masks import *

@@ -126,6 +126,11 @@ def sparse_sigmoid(F: Any, x: Any) -> Any:
     return F.clip(x * 0.5 + 0.5, 0, 1)
 
 
+def above(F: Any, x: Any, threshold: float, value: float) -> Any:
+    """Return ``x`` if it exceeds the threshold, else a number."""
+    return F.where(x > threshold, x, F.zeros_like(x) + value)
+
+
 def thresholded_relu(F: Any, x: Any, theta: float) -> Any:
     """Return ``x`` if it exceeds theta, else 0."""
     return x * (x > theta)

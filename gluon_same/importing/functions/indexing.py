@@ -7,7 +7,7 @@ from typing import Any, Tuple
 
 from .elementwise import pairwise
 from .padding import pad
-from .rearranging import merge_axes
+from .rearranging import exactly, merge_axes
 
 
 def indices_along(F: Any, x: Any, axis: int, rank: int, dtype: str = "int64") -> Any:
@@ -35,6 +35,14 @@ def gather(F: Any, x: Any, indices: Any, axis: int = 0, drop: bool = False) -> A
     """Pick elements along an axis. ``drop`` declares that the index is a scalar, whose axis goes."""
     y = F.take(x, indices, axis=axis, mode="wrap")
     return F.squeeze(y, axis=axis) if drop else y
+
+
+def gather_in_batch(F: Any, x: Any, indices: Any, ranks: Tuple[int, int]) -> Any:
+    """Pick elements along the second axis, by indices for each element of the batch.
+
+    ``ranks`` are as for :func:`gather_nd`, with one more axis of the indices.
+    """
+    return gather_nd(F, x, F.expand_dims(indices, axis=-1), ranks, batch_dims=1)
 
 
 def element(F: Any, x: Any, index: int, axis: int, drop: bool) -> Any:
@@ -155,6 +163,11 @@ def topk(F: Any, x: Any, k: int, axis: int, rank: int, largest: bool = True) -> 
     run = F.cumsum(F.cast(rises, dtype="int64"), axis=axis) * 2**32
     order = F.sort(run + order, axis=axis) - run
     return tuple(F.slice_axis(y, axis=axis, begin=0, end=k) for y in (values, order))
+
+
+def order(F: Any, x: Any, k: int, axis: int, rank: int, largest: bool) -> Any:
+    """Return the indices that sort all ``k`` elements of an axis."""
+    return topk(F, exactly(F, x, axis, k), k, axis, rank, largest)[1]
 
 
 def eye_like(F: Any, x: Any, k: int) -> Any:

@@ -5,10 +5,25 @@ from typing import Any, Tuple
 from .padding import pad
 
 
-def unit_norm(F: Any, x: Any, axis: Any) -> Any:
-    """Scale vectors along some axes to unit length."""
+def unit_norm(F: Any, x: Any, axis: Any, least: float = 1e-12) -> Any:
+    """Scale vectors along some axes to unit length. Their squares are taken for at least ``least``."""
     total = F.sum(F.square(x), axis=axis, keepdims=True)
-    return F.broadcast_div(x, F.sqrt(F.clip(total, 1e-12, 3e38)))
+    return F.broadcast_div(x, F.sqrt(F.clip(total, least, 3e38)))
+
+
+def per_image_standardization(F: Any, x: Any) -> Any:
+    """Return each image with mean 0 and deviation 1, which is taken for at least 1 / sqrt(elements)."""
+    axes = (1, 2, 3)
+    centered = F.broadcast_sub(x, F.mean(x, axis=axes, keepdims=True))
+    variance = F.mean(F.square(centered), axis=axes, keepdims=True)
+    count = F.sum(F.ones_like(x), axis=axes, keepdims=True)
+    return F.broadcast_div(centered, F.sqrt(F.broadcast_maximum(variance, 1 / count)))
+
+
+def adjust_contrast(F: Any, x: Any, factor: float, axes: Tuple[int, ...]) -> Any:
+    """Multiply the distance from the mean of each channel, along the spatial axes, by a factor."""
+    mean = F.mean(x, axis=axes, keepdims=True)
+    return F.broadcast_add(F.broadcast_sub(x, mean) * factor, mean)
 
 
 def rms_norm(F: Any, x: Any, gamma: Any, axis: Tuple[int, ...], epsilon: float) -> Any:

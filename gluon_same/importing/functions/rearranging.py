@@ -1,5 +1,6 @@
 """Functions that move, repeat or drop elements."""
 
+import math
 from typing import Any, Sequence, Tuple
 
 
@@ -17,6 +18,25 @@ def slices(F: Any, x: Any, parts: Sequence[Any], dropped: Tuple[int, ...], added
     for _ in range(added):
         x = F.expand_dims(x, axis=1)
     return x
+
+
+def reshape_rows(F: Any, x: Any, shape: Sequence[int]) -> Any:
+    """Reshape to rows of a shape, whose number follows from the number of elements."""
+    # MXNet reads beyond the array if the number of elements differs, but splits an axis exactly.
+    x = F.reshape(F.reshape(x, shape=(-1,)), shape=(-4, -1, math.prod(shape)))
+    return F.reshape(x, shape=(0, *shape) if shape else (-1,))
+
+
+def reshape_tail(F: Any, x: Any, kept: int, shape: Sequence[int], drop: bool) -> Any:
+    """Keep the first axes, and reshape all others to a shape, one of whose sizes may be -1.
+
+    ``drop`` declares that the others have size 1 and go.
+    """
+    known = math.prod(n for n in shape if n != -1)
+    first = (0,) * kept
+    x = F.reshape(x, shape=(*first, -1))
+    x = F.reshape(x, shape=(*first, -4, *((-1, known) if -1 in shape else (known, -1))))
+    return F.reshape(x, shape=first if drop else (*first, *shape))
 
 
 def flip(F: Any, x: Any, axes: Sequence[int], rank: int) -> Any:
@@ -39,8 +59,15 @@ def roll(F: Any, x: Any, shift: int, axis: int) -> Any:
     return F.concat(first, F.slice_axis(x, axis=axis, begin=0, end=-shift), dim=axis)
 
 
+def exactly(F: Any, x: Any, axis: int, size: int) -> Any:
+    """Return an array; raise an error if an axis has another size."""
+    x = F.reshape(x, shape=(*(0,) * axis, -4, size, 1, -2))
+    return F.reshape(x, shape=(*(0,) * axis, -3, -2))
+
+
 def split(F: Any, x: Any, axis: int, sizes: Sequence[int]) -> Any:
     """Cut an axis into parts of the given sizes, which must add up to the size of the axis."""
+    x = exactly(F, x, axis, sum(sizes))
     ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
     pairs = zip(ends, sizes)
     return [F.slice_axis(x, axis=axis, begin=end - n, end=end) for end, n in pairs]

@@ -29,11 +29,20 @@ def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = Fa
         most = F.BlockGrad(F.clip(F.max(x, axis=axes, keepdims=True), -3e38, 3e38))
         total = F.log(F.sum(F.exp(F.broadcast_sub(x, most)), **how))
         return total + (most if keepdims else F.max(most, axis=axes))
+    if kind == "count_nonzero":
+        return F.sum(x != 0, **how)
+    if kind == "max_abs":
+        return F.max(F.abs(x), **how)
     if kind in ("var", "std"):
         centered = F.broadcast_sub(x, F.mean(x, axis=axes, keepdims=True))
         y = F.mean(F.square(centered), **how)
         return F.sqrt(y) if kind == "std" else y
     return getattr(F, kind)(x, **how)
+
+
+def moments(F: Any, x: Any, axes: Tuple[int, ...], keepdims: bool) -> Any:
+    """Return the mean and the variance along axes."""
+    return [reduce(F, x, kind, axes, keepdims) for kind in ("mean", "var")]
 
 
 def arg_reduce(

@@ -32,6 +32,7 @@ class Resize(NamedTuple):
     cubic: float = -0.75
     exclude_outside: bool = False
     antialias: bool = False
+    steps: int = 0  #: of positions between two elements in `resize_open`; 0 for any
 
     def matrix(
         self, size: int, new: int, scale: Optional[float] = None, roi: Tuple[float, float] = (0, 1)
@@ -160,7 +161,7 @@ def resize_open(
     """Resize an axis of any size to a whole multiple of the size of another array's axis.
 
     ``axis`` are the axes of the two arrays, and ``how`` the fields of :class:`Resize`, without
-    antialiasing and excluded elements. The positions are computed when the graph runs.
+    antialiasing. The positions are computed when the graph runs.
     """
     rule = Resize(*how)
     i = F.contrib.arange_like(F.repeat(F.contrib.arange_like(like, axis=axis[1]), repeats=factor))
@@ -173,6 +174,7 @@ def resize_open(
         return F.take(x, _NEAREST[rule.nearest](F, where), axis=axis[0], mode="clip")
     below = F.floor(where)
     rest = where - below
+    rest = F.floor(rest * rule.steps + 0.5) / rule.steps if rule.steps else rest
     weights = {0: 1 - rest, 1: rest}
     if rule.kind == "cubic":
         weights = {
@@ -181,12 +183,32 @@ def resize_open(
             1: rule.near(1 - rest),
             2: rule.far(2 - rest),
         }
+    if rule.exclude_outside:
+        inside = ((tap, (below + tap >= 0) * F.broadcast_lesser(below + tap, size)) for tap in weights)
+        weights = {tap: weights[tap] * each for tap, each in inside}
+        total = F.add_n(*weights.values())
+        weights = {tap: weight / total for tap, weight in weights.items()}
     shape = (-1, *(1,) * (rank - axis[0] - 1))
     parts = []
     for tap, weight in weights.items():
         lines = F.take(x, below + tap, axis=axis[0], mode="clip")
         parts.append(F.broadcast_mul(lines, F.reshape(weight, shape=shape)))
     return F.add_n(*parts)
+
+
+def resize_images_open(
+    F: Any, x: Any, rows: Any, columns: Any, how: Sequence[Any], axes: Tuple[int, int],
+    factors: Tuple[int, int],
+) -> Any:  # fmt: skip
+    """Resize channels-first images of any size to whole multiples of the sizes of two arrays' axes."""
+    for place, like, axis, factor in zip((2, 3), (rows, columns), axes, factors):
+        x = resize_open(F, x, like, how, (place, axis), 4, factor)
+    return x
+
+
+def resize_images(F: Any, x: Any, rows: Any, columns: Any) -> Any:
+    """Resize channels-first images of a known size by a matrix for each axis."""
+    return resize_by_matrix(F, resize_by_matrix(F, x, rows, axis=2, rank=4), columns, axis=3, rank=4)
 
 
 def resize_by_matrix(F: Any, x: Any, matrix: Any, *offset: Any, axis: int, rank: int) -> Any:

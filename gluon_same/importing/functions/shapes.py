@@ -34,6 +34,11 @@ def split_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, count: int
     return F.reshape_like(x, like, lhs_begin=axis, **ends)
 
 
+def unfold_like(F: Any, x: Any, like: Any) -> Any:
+    """Split the first axis into two, of the sizes of another array's first two axes."""
+    return F.reshape_like(x, like, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+
+
 def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim: int) -> Any:
     """Cut the end of an axis to the size of another array's axis."""
     sized = F.contrib.arange_like(like, axis=other_axis)
@@ -46,10 +51,18 @@ def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: st
     return F.cast(F.contrib.arange_like(like, axis=axis) * step + start, dtype=to)
 
 
-def size_of(F: Any, like: Any, axis: int, rank: int, to: str) -> Any:
-    """Return the number of elements along an axis, as an array with axes of size 1."""
+def size_of(
+    F: Any, like: Any, axis: int, rank: int, to: str, times: int = 1, by: int = 1, offset: float = 0
+) -> Any:
+    """Return the number of elements along an axis, as an array with axes of size 1.
+
+    ``n * times / by + offset`` stands for the number ``n``.
+    """
     last = F.slice_axis(F.contrib.arange_like(like, axis=axis), axis=0, begin=-1, end=None)
-    return F.cast(F.reshape(last + 1, shape=(1,) * rank), dtype=to)
+    n = F.reshape(last + 1, shape=(1,) * rank)
+    n = n * times if times != 1 else n
+    n = n / by if by != 1 else n
+    return F.cast(n + offset if offset else n, dtype=to)
 
 
 def pad_to_multiple(F: Any, x: Any, axis: int, multiple: int, ndim: int, value: float) -> Any:

@@ -3,6 +3,7 @@
 from typing import Any, List, Sequence, Tuple
 
 from ... import functional
+from .padding import pad
 
 
 def convolution(F: Any, x: Any, weight: Any, bias: Any = None, **arguments: Any) -> Any:
@@ -40,17 +41,14 @@ def max_by_slices(
     strides: Sequence[int],
     dilation: Sequence[int],
     padding: Sequence[Tuple[int, int]],
-    least: float = -3.4028235e38,
+    least: float,
 ) -> Any:
-    """Return the max pooling of any dtype with a dilated window, one axis after the other."""
-    for axis, (k, stride, step, (before, after)) in enumerate(
-        zip(kernel, strides, dilation, padding), 2
-    ):
-        for count, first in ((before, True), (after, False)):
-            if count:
-                edge = F.slice_axis(x, axis=axis, begin=0, end=1)
-                edge = F.repeat(F.zeros_like(edge) + least, repeats=count, axis=axis)
-                x = F.concat(*((edge, x) if first else (x, edge)), dim=axis)
+    """Return the max pooling with a dilated window, one axis after the other.
+
+    ``least`` is the padding: the least number of the dtype, which may be any.
+    """
+    x = pad(F, x, ((0, 0), (0, 0), *padding), value=least)
+    for axis, (k, stride, step) in enumerate(zip(kernel, strides, dilation), 2):
         span = (k - 1) * step
         parts = []
         for i in range(k):

@@ -2,17 +2,33 @@
 
 from . import (  # noqa: F401  each registers its builders
     activations,
+    arithmetic,
     attention,
-    comparisons,
     convolutions,
     core,
+    gathering,
+    images,
     masks,
     merging,
     normalization,
     pooling,
+    preprocessing,
     rearranging,
     recurrent,
+    reducing,
     sizes,
     wrappers,
 )
 from .registry import Lowered, Request  # noqa: F401
+
+#: Keras' layers of strings.
+STRINGS = ("HashedCrossing", "StringLookup", "TextVectorization")
+
+#: Keras' layers that have no builder.
+_KERAS = """
+    ContrastLimitedAdaptiveHistogramEqualization DenseFeatures FlaxLayer GRUCell Hashing JaxLayer
+    LSTMCell
+    MaxNumBoundingBoxes MelSpectrogram Pipeline ReversibleEmbedding STFTSpectrogram SimpleRNNCell
+    StackedRNNCells TFSMLayer TorchModuleWrapper
+"""
+KERAS = _KERAS.split()

@@ -18,10 +18,11 @@ _NATIVE = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "softplus": "so
 
 #: Functions of each element that need no arguments, by the name of the function or MXNet's operator.
 _ELEMENTWISE = (
-    *("abs", "celu", "cos", "elu", "exp", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu"),
-    *("hard_tanh", "leaky_relu", "log", "log_sigmoid", "mish", "negative", "rsqrt", "selu", "silu"),
-    *("sin", "soft_shrink", "softsign", "sparse_plus", "sparse_sigmoid", "sqrt", "square"),
-    *("squareplus", "tanh_shrink"),
+    *("abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "celu", "cos"),
+    *("cosh", "elu", "erf", "exp", "expm1", "floor", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu"),
+    *("hard_tanh", "leaky_relu", "log", "log10", "log1p", "log2", "log_sigmoid", "mish", "negative"),
+    *("reciprocal", "round", "rsqrt", "selu", "sign", "silu", "sin", "sinh", "soft_shrink", "softsign"),
+    *("sparse_plus", "sparse_sigmoid", "sqrt", "square", "squareplus", "tan", "tanh_shrink", "trunc"),
 )
 
 #: Activations that depend on all elements along an axis.
@@ -32,23 +33,7 @@ _NONNEGATIVE = (
 )
 
 #: Older and alternative names of functions.
-ALIASES = {
-    "absolute": "abs",
-    "add_v2": "add",
-    "clip_by_value": "clip",
-    "concat": "concatenate",
-    "exponential": "exp",
-    "get_item": "getitem",
-    "hard_swish": "hard_silu",
-    "mul": "multiply",
-    "neg": "negative",
-    "pow": "power",
-    "real_div": "divide",
-    "sub": "subtract",
-    "swish": "silu",
-    "true_divide": "divide",
-    "truediv": "divide",
-}
+ALIASES = {"exponential": "exp", "hard_swish": "hard_silu", "swish": "silu"}
 
 
 def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridBlock]:
@@ -110,6 +95,7 @@ def function_named(name: str, keras3: bool) -> Union[str, Callable[..., Any]]:
     """Return a function by name, or the name of MXNet's operator."""
     if name == "hard_sigmoid" and not keras3:
         name = "hard_sigmoid_keras2"
+    name = "round_half_even" if name == "round" else name
     return getattr(functions, name, name)
 
 
@@ -172,8 +158,12 @@ def _thresholded_relu(request: Request, x: Value) -> Lowered:
 @builds("Softmax")
 def _softmax(request: Request, x: Value) -> Lowered:
     axes = request.arguments.ints("axis", -1)
+    if len(axes) > 1 and x.mask is None and len(x.places(axes)) == len({axis % x.rank for axis in axes}):
+        stored = tuple(sorted(x.stored(axis) for axis in axes))
+        how = dict(kind="softmax", axes=stored, rank=x.rank)
+        return elementwise(request.function(functions.over_axes, **how), nonnegative=True)
     if len(axes) != 1 or not -x.rank <= axes[0] < x.rank:
-        raise Unsupported(f"axis={axes}: only one axis of the input is supported")
+        raise Unsupported(f"axis={axes} are not axes of an input with {x.rank} axes")
     if x.mask is None:
         return elementwise(request.function("softmax", axis=x.stored(axes[0])), nonnegative=True)
     if x.mask.rank != x.rank:

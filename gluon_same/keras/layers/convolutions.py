@@ -1,10 +1,16 @@
 """Plain, transposed, depthwise and separable convolutions."""
 
-from typing import Any, Dict, Optional, Tuple
+import math
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+from mxnet.gluon.nn import HybridSequential
 
 from ... import nn
 from ...geometry import effective_kernel
+from ...importing import functions
 from ...keras_backend.checks import conv_transpose_padding
+from ..arguments import Unsupported
 from ..values import Shape, Value, replaced, resized, window_size
 from .activations import activation, is_nonnegative
 from .registry import Lowered, Request, builds, data_format, spatial, within
@@ -146,3 +152,48 @@ def _transposed(request: Request, x: Value, ndim: int) -> Lowered:
         return replaced(shape, window.channel_axis, filters)
 
     return window.lowered(block, kernel)._replace(rule=rule)
+
+
+@builds("LocallyConnected{}D", ndims=(1, 2))
+def _locally_connected(request: Request, x: Value, ndim: int) -> Lowered:
+    window = Window(request, x, ndim)
+    filters = request.arguments.whole("filters")
+    form = request.arguments.whole("implementation", 1)
+    size: List[Any] = [x.shape[axis] for axis in window.axes]
+    if None in size or not window.channels or form > 2 or window.channel_axis == 1:
+        raise Unsupported(f"implementation={form} of shape {x.shape}: only 1 and 2 are supported")
+    places = [window.size(n, k, s) for n, k, s in zip(size, window.kernel, window.strides)]
+    # Windows are centered at multiples of the stride, unlike those of convolutions.
+    befores = [k // 2 if window.padding == "same" else 0 for k in window.kernel]
+    ends = [(m - 1) * s + k for m, k, s in zip(places, window.kernel, window.strides)]
+    pads = [(b, max(end - b - n, 0)) for n, b, end in zip(size, befores, ends)]
+    count = math.prod(window.kernel) * window.channels
+    parameters: Dict[str, Any] = {"kernel": dict(shape=(math.prod(places), count, filters))}
+    if window.blocks["use_bias"]:
+        parameters["offset"] = dict(shape=(filters, *places))
+    given = dict(size=size, kernel=window.kernel, strides=window.strides, pads=pads, positions=places)
+    block = request.function(functions.locally_connected, parameters, window=given)
+    order, whole = (ndim, *range(ndim)), block
+    if window.activation is not None:
+        whole = HybridSequential(prefix=request.prefix)
+        whole.add(block, window.activation)
+
+    def assign(array):
+        """Take the elements under each position out of a kernel of all pairs of places."""
+        if form == 1:
+            return [(block.kernel, array)]
+        wide = np.pad(array, [*pads, *[(0, 0)] * (ndim + 2)])
+        rows = []
+        for place in np.ndindex(*places):
+            begin = [i * s for i, s in zip(place, window.strides)]
+            part = wide[tuple(slice(b, b + k) for b, k in zip(begin, window.kernel))]
+            last: Any = (..., *place, slice(None))
+            rows.append(part[last].reshape((count, filters)))
+        return [(block.kernel, np.stack(rows))]
+
+    shape = block.kernel.shape if form == 1 else (*size, window.channels, *places, filters)
+    weights = [Weight("kernel", shape, assign)]
+    if "offset" in parameters:
+        weights.append(weight_of("bias", block.offset, *order))
+    rule = lambda given: (given[0], *places, filters)  # noqa: E731
+    return Lowered(whole, window.order, (window.order,), rule, tuple(weights))

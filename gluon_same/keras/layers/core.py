@@ -12,7 +12,16 @@ from .registry import Lowered, Request, builds, data_format, elementwise, of_ran
 from .weight import bias_of, weight_of
 
 AUGMENTATIONS = (
-    *("AugMix", "CutMix", "MixUp", "RandAugment", "RandomBrightness", "RandomColorDegeneration"),
+    *(
+        "AugMix",
+        "CutMix",
+        "Equalization",
+        "MixUp",
+        "RandAugment",
+        "Solarization",
+        "RandomBrightness",
+        "RandomColorDegeneration",
+    ),
     *("RandomColorJitter", "RandomContrast", "RandomElasticTransform", "RandomErasing", "RandomFlip"),
     *("RandomGaussianBlur", "RandomGrayscale", "RandomHeight", "RandomHue", "RandomInvert"),
     *("RandomPerspective", "RandomPosterization", "RandomRotation", "RandomSaturation"),
@@ -20,7 +29,7 @@ AUGMENTATIONS = (
 )
 
 #: Layers whose calls Keras 3 always writes with ``training=True``, which the model's mode replaces.
-SAVED_AS_TRAINING = (*AUGMENTATIONS, "Resizing")
+SAVED_AS_TRAINING = (*AUGMENTATIONS, "AutoContrast", "CenterCrop", "RandomCrop", "Resizing")
 
 
 @builds("Dense")
@@ -54,16 +63,15 @@ def _dense(request: Request, x: Value) -> Lowered:
 def _flatten(request: Request, x: Value) -> Lowered:
     layout = data_format(request.arguments)
     if x.rank < 2:
-        return Lowered(request.function(functions.reshape, shape=(1,)), (0, 1))
+        return Lowered(request.function(functions.reshape, shape=(1,)), (0, 1), takes=None)
     taken = keras_order(x.rank)
     if layout == "channels_first" and x.rank > 2:  # Keras moves the channels last before it flattens
         taken = (0, *range(2, x.rank), 1)
     if same_memory(x.axes, taken, x.free):
         taken = x.axes
     block = nn.Flatten(prefix=request.prefix)
-    return Lowered(
-        block, (0, 1), (taken,), lambda shape: (shape[0], product(shape[1:])), nonnegative=x.nonnegative
-    )
+    rule = lambda shape: (shape[0], product(shape[1:]))  # noqa: E731
+    return Lowered(block, (0, 1), (taken,), rule, nonnegative=x.nonnegative, takes=None)
 
 
 @builds("Reshape")
@@ -91,7 +99,7 @@ def reshaped(request: Request, x: Value, target: Sequence[int]) -> Lowered:
         axes = keras_order(len(sizes))
     fits = product(x.free[1:]) is not None  # `rule` checks the sizes then
     block = request.function(functions.reshape, shape=[target[axis - 1] for axis in axes[1:]], fits=fits)
-    return Lowered(block, axes, (taken,), rule, nonnegative=x.nonnegative)
+    return Lowered(block, axes, (taken,), rule, nonnegative=x.nonnegative, takes=None)
 
 
 @builds("Permute")
@@ -105,16 +113,15 @@ def _permute(request: Request, x: Value) -> Lowered:
 def permuted(x: Value, dims: Sequence[int]) -> Lowered:
     """Transpose a value by renaming its axes, without touching the array."""
     axes = tuple(dims.index(axis) for axis in x.axes)
-    return Lowered(
-        None, axes, (), lambda shape: tuple(shape[axis] for axis in dims), nonnegative=x.nonnegative
-    )
+    rule = lambda shape: tuple(shape[axis] for axis in dims)  # noqa: E731
+    return Lowered(None, axes, (), rule, nonnegative=x.nonnegative, takes=None)
 
 
 @builds("RepeatVector")
 def _repeat_vector(request: Request, x: Value) -> Lowered:
     of_rank(x, 2)
     block = request.function(functions.repeat_vector, times=request.arguments.whole("n"))
-    return Lowered(block, (0, 1, 2), ((0, 1),))
+    return Lowered(block, (0, 1, 2), ((0, 1),), takes=None)
 
 
 @builds("Embedding")
@@ -127,7 +134,8 @@ def _embedding(request: Request, x: Value) -> Lowered:
     masks: Tuple[Value, ...] = ()
     if arguments.flag("mask_zero", False):
         masks = (request.derive(functions.differs, x, number=0, last=False),)
-    return Lowered(block, keras_order(x.rank + 1), (keras_order(x.rank),), weights=weights, masks=masks)
+    axes = keras_order(x.rank + 1), (keras_order(x.rank),)
+    return Lowered(block, *axes, weights=weights, masks=masks, takes=None, gives="float32")
 
 
 @builds("SpatialDropout{}D", ndims=(1, 2, 3))
@@ -168,7 +176,7 @@ def _noise(request: Request, x: Value) -> Lowered:
 
 @builds("Identity")
 def _identity(request: Request, x: Value) -> Lowered:
-    return elementwise(None, nonnegative=x.nonnegative)
+    return elementwise(None, nonnegative=x.nonnegative, takes=None)
 
 
 def _is_free(x: Value, sizes: Shape) -> bool:

@@ -30,10 +30,8 @@ def _merge(request: Request, *inputs: Value) -> Lowered:
 
 
 def combined(request: Request, kind: str, inputs: Tuple[Value, ...], scale: float = 1) -> Lowered:
-    """Combine values elementwise. Shapes with fewer axes are aligned at the batch."""
+    """Combine values elementwise. Shapes with fewer axes receive new ones after the batch."""
     rank = max(x.rank for x in inputs)
-    if any(x.rank not in (rank, 2) for x in inputs):
-        raise ValueError(f"inputs of shapes {[x.shape for x in inputs]} have different ranks")
     axes = next(x.axes for x in inputs if x.rank == rank)
     even = len({(x.shape, x.free) for x in inputs}) == 1
 
@@ -65,9 +63,11 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
         others = zip(*(replaced(shape, axis, total) for shape in shapes))
         return tuple(agreed(each, shapes) for each in others)
 
+    takes = None if len({x.dtype for x in inputs}) == 1 else "float32"
     block = request.function("concat", dim=axes.index(axis))
     nonnegative = all(x.nonnegative for x in inputs)
-    return Lowered(block, axes, tuple(axes for _ in inputs), rule, nonnegative=nonnegative)
+    taken = tuple(axes for _ in inputs)
+    return Lowered(block, axes, taken, rule, nonnegative=nonnegative, takes=takes)
 
 
 @builds("Dot")

@@ -1,87 +1,100 @@
 """Functions of Keras' symbolic arrays: ``x + 1``, ``tf.nn.relu(x)``, ``ops.mean(x)``.
 
-Keras 2 saves them as TFOpLambda layers, and Keras 3 as operations with their own classes.
+Keras 2 saves them as TFOpLambda layers, and Keras 3 as operations with their own classes. The functions
+that are registered by :func:`~.registry.computes` have Keras' arguments by Keras' names, and annotations
+that say what is allowed: anything else in a file is refused, by ``signatures.py``.
 """
 
-import math
+import inspect
+import operator
 import re
-from typing import Any, Dict, List, Sequence
+import typing
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Arguments, Unsupported
+from ..arguments import Unsupported
 from ..graph import snake_case
-from ..values import Value
-from .activations import ALIASES, elementwise_block, function_named, is_nonnegative
-from .merging import combined, joined
-from .registry import OPERATIONS, Lowered, Request, computes, elementwise
+from ..values import Axes, Shape, Size, Value, broadcast, keras_order
+from .registry import OPERATIONS, Lowered, Request
+from .signatures import ALIASES, bound, require
 
 #: Keras 2 classes of layers that wrap a TensorFlow function.
 _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")
 
+#: Modules of TensorFlow's functions that may share a name with one of the table.
+_MODULES = ("", "math", "nn", "linalg", "image", "__operators__", "compat", "v1", "keras", "backend")
 
-class Operation:
-    """Function call: name, positional arrays and numbers, and named arguments."""
+#: Fields of a result that :meth:`Operation.lowered` receives.
+_FIELDS = ("gives", "input_axes", "more_axes", "nonnegative", "rows", "rule", "takes")
 
-    def __init__(self, request: Request):
-        config = request.arguments.all()
-        request.arguments.ignore(*config)
-        self.operands = list(request.args)
-        if request.class_name == "TensorFlowOpLayer":
-            name, named = self._node(config), {}
-        elif request.class_name in _LAMBDAS:
-            name = str(config.get("function")).rpartition(".")[2]
-            named = dict(request.kwargs)
-        else:
-            name = snake_case(request.class_name)
-            named = {**config, **request.kwargs}
-        name = name[len("reduce_") :] if name.startswith("reduce_") else name
-        self.name = ALIASES.get(name, name)
-        if "y" in named:
-            self.operands.append(named.pop("y"))
-        self.arguments = Arguments(named)
-        self.request = request._replace(arguments=self.arguments)
-        self.function = self.request.function
+#: Functions of one array whose arguments are those of Keras.
+_PLAIN = {
+    "threshold": functions.above,
+    **{name: getattr(functions, name) for name in ("celu", "cumsum", "elu", "glu", "hard_shrink")},
+    **{name: getattr(functions, name) for name in ("leaky_relu", "per_image_standardization")},
+    **{name: getattr(functions, name) for name in ("soft_shrink", "sparsemax", "squareplus")},
+}
 
-    def _node(self, config: Dict[str, Any]) -> str:
-        """Return the function of a TensorFlow graph node, as saved by Keras 2.3; add its constants."""
-        node = config.get("node_def")
-        found = re.search(
-            r'\bop: "(\w+)"', f'op: "{node.get("op")}"' if isinstance(node, dict) else str(node)
+
+class Operation(typing.NamedTuple):
+    """Function of a file."""
+
+    name: str  # in the table
+    request: Request
+
+    def lowered(
+        self, function: Any, *operands: Any, order: Optional[Axes] = None, **more: Any
+    ) -> Lowered:
+        """Return the result for a function of arrays and constants.
+
+        Parameters
+        ----------
+        function : str or callable
+            As for :class:`~gluon_same.importing.block.Function`.
+        *operands : Value or numpy.ndarray
+        order : tuple of int, optional
+            Axes of the result; the first operand's by default.
+        **more
+            Arguments of the function, and fields of the result.
+        """
+        fields = {name: more.pop(name) for name in _FIELDS if name in more}
+        fixed = {i: each for i, each in enumerate(operands) if not isinstance(each, Value)}
+        parameters = {
+            f"constant{i}": dict(shape=each.shape, dtype=each.dtype.name, grad_req="null")
+            for i, each in fixed.items()
+        }
+        block = self.request.function(function, parameters, places=tuple(fixed), **more)
+        constants = tuple((getattr(block, f"constant{i}"), each) for i, each in fixed.items())
+        inputs = tuple(each for each in operands if isinstance(each, Value))
+        return Lowered(block, order, constants=constants, **{"inputs": inputs, **fields})
+
+    def in_keras_order(self, function: Any, *operands: Any, ndim: int, **more: Any) -> Lowered:
+        """Return the result, with ``ndim`` axes, for a function of arrays stored as in Keras."""
+        taken = tuple(keras_order(x.rank) for x in operands if isinstance(x, Value))
+        return self.lowered(function, *operands, order=keras_order(ndim), input_axes=taken, **more)
+
+    def each(self, function: Any, x: Value, nonnegative: bool = False, **more: Any) -> Lowered:
+        """Return the result for a function that keeps the shape."""
+        return self.lowered(
+            function, x, order=x.axes, nonnegative=nonnegative, rule=lambda shape: shape, **more
         )
-        (given,) = self.operands or ([],)
-        self.operands = list(given) if isinstance(given, list) else [given]
-        for place, number in sorted((config.get("constants") or {}).items()):
-            self.operands.insert(int(place), number)
-        return snake_case(found.group(1)).replace("_v2", "") if found else "?"
 
-    def take(self, *names: str, default: Any = None) -> Any:
-        """Return an argument known by any of these names."""
-        given = self.arguments.all()
-        return self.arguments.get(next((name for name in names if name in given), names[0]), default)
 
-    @property
-    def x(self) -> Value:
-        """Return the only operand, which must be an array."""
-        if len(self.operands) != 1 or not isinstance(self.operands[0], Value):
-            raise Unsupported(
-                f"{self.name} of {len(self.operands)} operands: only one array is supported"
-            )
-        return self.operands[0]
-
-    @property
-    def arrays(self) -> List[Value]:
-        """Return the operands, given as one list or one by one, which must be arrays."""
-        given = self.operands[0] if len(self.operands) == 1 else self.operands
-        if not isinstance(given, list) or not given or not all(isinstance(x, Value) for x in given):
-            raise Unsupported(f"{self.name} of an argument that is not a list of arrays")
-        return given
+def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
+    """Return the result for a function of one array whose arguments are Keras'."""
+    parameters = inspect.signature(function).parameters
+    if "rank" in parameters:
+        given["rank"] = x.rank
+    if "axis" in parameters:
+        given["axis"] = x.stored(axis_of(op, x, given["axis"], 1))
+    return op.lowered(function, x, **given)
 
 
 def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
     """Return whether a configuration's layer is a function."""
-    if class_name in _LAMBDAS or ".ops." in f"{module}.":
+    if class_name in _LAMBDAS or (module.startswith("keras.") and ".ops." in f"{module}."):
         return True
     # Keras 3 omits modules in .h5 files, but its layers receive one list, and operations two operands.
     return (
@@ -91,122 +104,151 @@ def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
     )
 
 
-def build_operation(request: Request, *inputs: Value) -> Lowered:
-    """Build the block of a function."""
-    operation = Operation(request)
-    built = OPERATIONS.get(operation.name, _elementwise)(operation)
-    operation.arguments.finish(operation.name)
-    return built
+def build_operation(request: Request, *inputs: Value) -> Any:
+    """Build the block of a function, or compute the result of a function of numbers."""
+    config = request.arguments.all()
+    name, args, kwargs = _call(request)
+    if not inputs:
+        return _computed(name, args, kwargs)
+    if name == "shape":
+        (x,) = inputs
+        return [n if m is not None else Size(n, (x, i)) for i, (n, m) in enumerate(zip(x.shape, x.free))]
+    if name in _PLAIN:
+        given = bound(name, _PLAIN[name], args, {**kwargs, "rank": 0})
+        return _plain(Operation(name, request), _PLAIN[name], require(given.pop("x"), Value), **given)
+    if name not in OPERATIONS:
+        key = f"tf.{config['function']}" if "function" in config else request.class_name
+        raise Unsupported(f"the function {name!r} is not supported: give custom={{{key!r}: builder}}")
+    function = OPERATIONS[name]
+    return function(Operation(name, request), **bound(name, function, args, kwargs))
 
 
-@computes("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
-def _pairwise(operation: Operation) -> Lowered:
-    kind = operation.name
-    if len(operation.operands) != 2:
-        raise Unsupported(f"{kind} of {len(operation.operands)} operands")
-    one, other = operation.operands
-    if isinstance(one, Value) and isinstance(other, Value):
-        if one.rank != other.rank:
-            raise ValueError(f"{kind} of shapes {one.shape} and {other.shape}")
-        return combined(operation.request, kind, (one, other))
-    x, constant = (one, other) if isinstance(one, Value) else (other, one)
-    how = dict(kind=kind, first=constant is one)
-    if isinstance(constant, (int, float)) and not isinstance(constant, bool) and math.isfinite(constant):
-        return elementwise(operation.function(functions.scalar, number=float(constant), **how))
-    try:
-        values = np.asarray(constant, dtype=np.float32)
-    except (TypeError, ValueError):
-        raise Unsupported(f"{kind} with {constant!r}") from None
+def _call(request: Request) -> Tuple[str, List[Any], Dict[str, Any]]:
+    """Return a function's name in the table, and its arguments."""
+    config = request.arguments.all()
+    request.arguments.ignore(*config)
+    args, kwargs = list(request.args), dict(request.kwargs)
+    if request.class_name == "TensorFlowOpLayer":
+        name, args = _node(config, args)
+    elif request.class_name in _LAMBDAS:
+        *modules, name = str(config.get("function")).split(".")
+        if not set(modules) <= set(_MODULES):
+            name = str(config.get("function"))
+    else:
+        name = snake_case(request.class_name)
+        config = {key: value for key, value in config.items() if key not in ("name", "trainable")}
+        kwargs = {**config, **kwargs}
+    name = name[len("reduce_") :] if name.startswith("reduce_") else name
+    return ALIASES.get(name, name), args, kwargs
+
+
+def _node(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any]]:
+    """Return the function and operands of a TensorFlow graph node, as saved by Keras 2.3."""
+    node = config.get("node_def")
+    found = re.search(
+        r'\bop: "(\w+)"', f'op: "{node.get("op")}"' if isinstance(node, dict) else str(node)
+    )
+    (given,) = args or ([],)
+    args = list(given) if isinstance(given, list) else [given]
+    for place, number in sorted((config.get("constants") or {}).items()):
+        args.insert(int(place), number)
+    return snake_case(found.group(1)).replace("_v2", "") if found else "?", args
+
+
+#: Functions of numbers that were computed from sizes.
+_OF_NUMBERS = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, mod=operator.mod)
+_OF_NUMBERS.update(floor_divide=operator.floordiv, divide=operator.truediv, maximum=max, minimum=min)
+
+
+def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
+    """Return the result of a function of numbers, some of which are sizes of arrays."""
+    x: Any = args[0] if args else None
+    y: Any = args[1] if len(args) > 1 else kwargs.get("y")
+    if name in ("cast", "identity", "convert_to_tensor"):
+        return x
+    if name in ("stack", "concatenate") and isinstance(x, list):
+        return x if name == "stack" else [n for part in x for n in part]
+    if name == "getitem" and isinstance(x, list):
+        part = kwargs.get("slice_spec", y)
+        part = part[0] if isinstance(part, list) and len(part) == 1 else part
+        if isinstance(part, dict):
+            part = slice(*((part.get("config") or part).get(n) for n in ("start", "stop", "step")))
+        return x[part]
+    if name == "prod" and isinstance(x, list):
+        total: Any = 1
+        for n in x:
+            total = _combined("multiply", total, n)
+        return total
+    if name in _OF_NUMBERS and y is not None:
+        if isinstance(x, list) or isinstance(y, list):
+            pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))
+            return [_combined(name, *pair) for pair in pairs]
+        return _combined(name, x, y)
+    raise Unsupported(f"{name} of what is not an array of the model")
+
+
+def _combined(name: str, x: Any, y: Any) -> Any:
+    """Return a function of two numbers or sizes, which is a size if one of them is."""
+    if not isinstance(x, Size) and not isinstance(y, Size):
+        return _OF_NUMBERS[name](x, y)
+    one, other = (n.saved if isinstance(n, Size) else n for n in (x, y))
+    saved = None if one is None or other is None else _OF_NUMBERS[name](one, other)
+    size, number = (x, y) if isinstance(x, Size) else (y, x)
+    if name == "multiply" and isinstance(number, int):
+        return Size(saved, size.source, size.times * number)
+    same = number == 1 and name in ("floor_divide", "divide") and size is x
+    return Size(saved, size.source if same else None, size.times)
+
+
+def spread(x: Value, values: np.ndarray, name: str) -> np.ndarray:
+    """Return a constant in the axes of an array, with which it is combined elementwise."""
     if values.ndim > x.rank or (values.ndim == x.rank and len(values) != 1):
-        raise ValueError(f"{kind} of shapes {x.shape} and {values.shape}")
+        raise ValueError(f"{name} of shapes {x.shape} and {values.shape}")
     values = values.reshape((1,) * (x.rank - values.ndim) + values.shape)
-    if any(m not in (1, n) and n is not None for n, m in zip(x.shape, values.shape)):
-        raise ValueError(f"a constant of shape {values.shape} does not fit an input of shape {x.shape}")
-    values = values.transpose(x.axes)
-    constants = {"constant": dict(shape=values.shape, grad_req="null")}
-    block = operation.function(functions.with_constant, constants, **how)
-    return elementwise(block, constants=((block.constant, values),))
+    return values.transpose(x.axes)
 
 
-def _unary(operation: Operation, block: Any, nonnegative: bool = False) -> Lowered:
-    """Return the result for a function of one array, which it checks."""
-    return elementwise(block, operation.x.axes, nonnegative=nonnegative)
+def combined_elementwise(
+    op: Operation,
+    function: Any,
+    *operands: Any,
+    gives: str = "float32",
+    real: bool = False,
+    **arguments: Any,
+) -> Lowered:
+    """Return the result for an elementwise function of arrays and constants, which broadcast."""
+    arrays = [each for each in operands if isinstance(each, Value)]
+    rank = max(x.rank for x in arrays)
+    first = next(x for x in arrays if x.rank == rank)
+    if any(x.rank != rank for x in arrays):
+        raise ValueError(f"{op.name} of shapes {', '.join(str(x.shape) for x in arrays)}")
+    kinds = [x.dtype if isinstance(x, Value) else x.dtype.name for x in operands]
+    whole = not real and all(kind.startswith("int") for kind in kinds)
+    wide = any(x.dtype == "int64" for x in arrays)
+    dtype = "float32" if not whole else "int64" if wide else "int32"
+    given = [x if isinstance(x, Value) else spread(first, x, op.name).astype(dtype) for x in operands]
+    back = [first.axes.index(axis) for axis in range(rank)]
+    sizes = [np.transpose(x, back).shape for x in given if not isinstance(x, Value)]
+
+    def rule(*shapes: Shape) -> Shape:
+        return broadcast(*shapes, *sizes)
+
+    rule(*(x.shape for x in arrays))
+    fields = dict(rule=rule, input_axes=(first.axes,) * len(arrays), takes=dtype)
+    gives = dtype if gives == "same" else gives
+    return op.lowered(function, *given, order=first.axes, gives=gives, **fields, **arguments)
 
 
-@computes("relu")
-def _relu(operation: Operation) -> Lowered:
-    if operation.take("max_value", "negative_slope", "threshold") not in (None, 0):
-        raise Unsupported("relu with arguments")
-    return _elementwise(operation)
+def axis_of(op: Operation, x: Value, axis: int, least: int = 0) -> int:
+    """Return one of Keras' axes, counted from the first; raise if there is none after ``least``."""
+    if not -x.rank <= axis < x.rank or axis % x.rank < least:
+        raise ValueError(f"{op.name} along axis={axis} of shape {x.shape}")
+    return axis % x.rank
 
 
-def _elementwise(operation: Operation) -> Lowered:
-    request, name = operation.request, operation.name
-    block = elementwise_block(name, request.keras3, request.prefix, request.class_name)
-    if block is None:
-        raise Unsupported(f"the function {name!r} is not known: use a custom layer for it")
-    return _unary(operation, block, is_nonnegative(name))
-
-
-@computes("identity", "cast", "stop_gradient")
-def _nothing(operation: Operation) -> Lowered:
-    dtype = operation.take("dtype", default="float32")
-    if operation.name == "cast" and dtype not in ("float32", "float16", "bfloat16"):
-        raise Unsupported(f"cast to {dtype!r}")
-    masks = (operation.x.mask,) if operation.name == "cast" else ()  # which returns the array itself
-    return elementwise(None, nonnegative=operation.x.nonnegative, masks=masks)
-
-
-@computes("leaky_relu", "elu", "celu")
-def _slope(operation: Operation) -> Lowered:
-    leaky = operation.name == "leaky_relu"
-    given = operation.take("alpha", "negative_slope", default=0.2 if leaky else 1.0)
-    how = {"slope" if leaky else "alpha": float(given)}
-    return _unary(operation, operation.function(function_named(operation.name, True), **how))
-
-
-@computes("gelu")
-def _gelu(operation: Operation) -> Lowered:
-    # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
-    approximate = operation.take("approximate")
-    return _unary(operation, operation.function(functions.gelu_tanh if approximate else functions.gelu))
-
-
-@computes("softmax", "log_softmax")
-def _softmax(operation: Operation) -> Lowered:
-    x, axis = operation.x, operation.take("axis", default=-1)
-    if not isinstance(axis, int) or not -x.rank <= axis < x.rank:
-        raise ValueError(f"{operation.name} along axis={axis!r}")
-    return elementwise(operation.function(operation.name, axis=x.stored(axis)))
-
-
-@computes("clip")
-def _clip(operation: Operation) -> Lowered:
-    low = operation.take("clip_value_min", "x_min")
-    high = operation.take("clip_value_max", "x_max")
-    return _unary(operation, operation.function("clip", a_min=float(low), a_max=float(high)), low >= 0)
-
-
-@computes("mean", "max", "min", "sum")
-def _reduction(operation: Operation) -> Lowered:
-    x, keepdims = operation.x, bool(operation.take("keepdims", default=False))
-    given = operation.take("axis")
-    axes = x.places(given)
-    if not axes:
-        given = given if isinstance(given, list) else [given]
-        raise Unsupported(
-            f"{operation.name} along axis={given}: only axes after the batch are supported"
-        )
-    stored = tuple(sorted(map(x.stored, axes)))
-    block = operation.function(operation.name, axis=stored, keepdims=keepdims)
-    return Lowered(block, x.axes if keepdims else x.axes_without(axes))
-
-
-@computes("concatenate")
-def _joined(operation: Operation) -> Lowered:
-    return joined(operation.request, tuple(operation.arrays), operation.take("axis", default=-1))
-
-
-@computes("add_n")
-def _summed(operation: Operation) -> Lowered:
-    return combined(operation.request, "add", tuple(operation.arrays))
+def size_of(op: Operation, x: Value, axis: int) -> int:
+    """Return the saved size of an axis; raise if it is not known."""
+    size = x.shape[axis]
+    if size is None:
+        raise Unsupported(f"{op.name} along axis={axis}, whose size is not known")
+    return size

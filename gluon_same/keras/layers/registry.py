@@ -62,6 +62,9 @@ class Lowered(NamedTuple):
     states: Tuple[Shape, ...] = ()  # of one sample: further inputs and outputs, kept between calls
     clears: bool = False  # whether Keras takes the masks off the inputs
     inference_only: bool = False  # whether Keras differs in training
+    takes: Optional[str] = "float32"  # dtype to which the inputs are cast; None for any
+    gives: Any = None  # dtype of the outputs, or of each; None for the first input's
+    rows: Optional[int] = None  # of the outputs; None for the first input's
 
 
 def builds(*class_names: str, ndims: Sequence[int] = ()) -> Callable:

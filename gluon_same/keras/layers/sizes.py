@@ -1,23 +1,73 @@
 """Padding, cropping, resizing and upsampling layers."""
 
+from typing import Any, List, Sequence
+
+import numpy as np
+from mxnet.gluon.nn import HybridSequential
+
 from ... import nn
 from ...importing import functions
+from ...importing.block import Function
 from ..arguments import Unsupported
-from ..values import Padding, Shape, Value, resized
+from ..values import Padding, Shape, Size, Value, resized
+from .operations import Operation
 from .registry import Lowered, Request, builds, spatial
 
 
 @builds("Resizing")
 def _resizing(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
-    arguments.word("interpolation", ("bilinear",), "bilinear")
-    arguments.only(
-        crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, antialias=False, fill_mode="constant"
-    )
+    arguments.only(crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, fill_mode="constant")
     arguments.ignore("fill_value")
-    _, order = spatial(request, x, 2)
-    size = arguments.whole("height"), arguments.whole("width")
-    return Lowered(request.function(functions.resize, size=size), order, (order,))
+    size = [arguments.whole("height"), arguments.whole("width")]
+    method = arguments.word("interpolation", tuple(_METHODS), "bilinear")
+    built = resized_images(request, x, size, method, arguments.flag("antialias", False))
+    if not (request.keras3 and x.dtype.startswith("int")):
+        return built
+    if method == "bicubic":
+        raise Unsupported("interpolation='bicubic' of whole numbers")
+    block = HybridSequential(prefix=request.prefix)  # Keras 3 returns whole numbers, too
+    block.add(built.block, Function(functions.round_half_even, "Round"))
+    return built._replace(block=block)
+
+
+#: Keras' interpolations, as TensorFlow computes them.
+_METHODS = {
+    "bilinear": functions.Resize("linear"),
+    "nearest": functions.Resize("nearest", "tf_half_pixel_for_nn", "floor"),
+    "bicubic": functions.Resize("cubic", cubic=-0.5, exclude_outside=True, steps=1024),
+}
+
+
+def resized_images(
+    request: Request, x: Value, size: Sequence[Any], method: str, antialias: bool = False
+) -> Lowered:
+    """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays."""
+    if method not in _METHODS:
+        raise Unsupported(f"interpolation={method!r}: only {', '.join(_METHODS)} are supported")
+    how, op = _METHODS[method], Operation("resize", request)
+    axes, order = spatial(request, x, 2)
+    computed = [isinstance(n, Size) for n in size]
+    if antialias and method != "nearest":  # each output depends on all inputs that it covers
+        before: List[Any] = [x.shape[axis] for axis in axes]
+        if None in before or any(computed):
+            raise Unsupported("antialias=True for images of unknown size")
+        how = how._replace(antialias=True, exclude_outside=True)
+        matrices = [how.matrix(n, m).astype("float32") for n, m in zip(before, size)]
+        fields = dict(input_axes=(order,), rule=lambda shape: resized(shape, axes, lambda n, m: m, size))
+        return op.lowered(functions.resize_images, x, *matrices, order=order, **fields)
+    if method == "bilinear" and not any(computed) and 1 not in size:
+        return Lowered(request.function(functions.resize, size=tuple(size)), order, (order,))
+    # The sizes of the result are those of arrays: of constants, where they are numbers.
+    sources = [n.source if isinstance(n, Size) else (np.zeros(n, "float32"), 0) for n in size]
+    if None in sources:
+        raise Unsupported("resize to a size that is computed otherwise than as a whole multiple")
+    likes = [like for like, _ in sources]
+    stored = [y.stored(i) if isinstance(y, Value) else i for y, i in sources]
+    times = [n.times if isinstance(n, Size) else 1 for n in size]
+    arrays = [like.axes for like in likes if isinstance(like, Value)]
+    given = dict(how=tuple(how), axes=tuple(stored), factors=tuple(times), input_axes=(order, *arrays))
+    return op.lowered(functions.resize_images_open, x, *likes, order=order, **given)
 
 
 @builds("ZeroPadding{}D", ndims=(1, 2, 3))
@@ -51,10 +101,13 @@ def _cropping(request: Request, x: Value, ndim: int) -> Lowered:
 @builds("UpSampling{}D", ndims=(1, 2, 3))
 def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
     times = request.arguments.axes("size", ndim)
-    how = request.arguments.word("interpolation", ("nearest", "bilinear"), "nearest")
-    if how == "bilinear" and ndim != 2:
+    how = request.arguments.word("interpolation", ("nearest", "bilinear", "bicubic"), "nearest")
+    if how != "nearest" and ndim != 2:
         raise Unsupported(f"interpolation={how!r} is only for images")
-    _, order = spatial(request, x, ndim)
+    axes, order = spatial(request, x, ndim)
+    if how == "bicubic":
+        size = [Size(None, (x, axis), times[i]) for i, axis in enumerate(axes)]
+        return resized_images(request, x, size, how)
     if how == "nearest":
         block = request.function(functions.repeat_elements, times=times)
     else:

@@ -17,6 +17,7 @@ class Weight(NamedTuple):
     shape: Shape  # Keras' shape, with None for sizes not in the configuration
     assign: Callable[[np.ndarray], Assignments]  # returns parameters and their values from the array
     part: str = ""  # subgroup in wrappers and recurrent layers, for files with groups
+    copied: bool = False  # whether only files with groups contain it, once more
 
 
 def weight_of(role: str, parameter: Parameter, *order: int, shape: Optional[Shape] = None) -> Weight:

@@ -1,14 +1,16 @@
 """TimeDistributed, which applies a layer or a model to each step of a sequence, and custom layers."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from mxnet.gluon import HybridBlock
 
 from ...importing.block import output_shapes
 from ..arguments import Arguments, Unsupported
+from ..graph import arrays_in
 from ..values import Axes, Shape, Value, keras_order, masks_of, stored_shape
 from .masks import CONSUMERS, passed_on
 from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside
+from .weight import Weight
 
 
 class TimeDistributed(HybridBlock):
@@ -146,21 +148,47 @@ def _inner(order: Axes) -> Axes:
     return (0, *(axis - 1 for axis in order[2:]))
 
 
-def custom_builder(make: Callable[[Dict[str, Any], List[Any]], HybridBlock]) -> Callable[..., Lowered]:
+def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
     """Return the builder for a caller's function."""
 
     def build(request: Request, *inputs: Value) -> Lowered:
         request.arguments.ignore(*request.arguments.all())
         if any(x.mask is not None for x in inputs):
             raise Unsupported("its input has a mask, which blocks from custom= do not receive")
-        block = make(request.arguments.all(), request.array_of())
+        given, named = list(request.args), dict(request.kwargs or {})
+        more = [each for each in given if not list(arrays_in(each, Value))]
+        named = {
+            key: value
+            for key, value in named.items()
+            if value is not None and key != "name" and not list(arrays_in(value, Value))
+        }
+        named.pop("training", None)
+        block = make(request.arguments.all(), request.array_of(), *more, **named)
         if not isinstance(block, HybridBlock):
             raise TypeError(
                 f"custom[{request.class_name!r}] returned {block!r}, which is not a HybridBlock"
             )
         axes = tuple(request.channels_first(x.rank) for x in inputs)
         shapes = [stored_shape(each, x.shape) for each, x in zip(axes, inputs)]
-        ((out, *_),) = output_shapes(block, shapes)
-        return Lowered(block, request.channels_first(len(out)), axes)
+        try:
+            (outputs,) = output_shapes(block, shapes)
+        except TypeError as error:
+            raise Unsupported(
+                f"its block from custom= cannot be called with {len(inputs)} inputs: {error}"
+            ) from None
+        first, *others = [request.channels_first(len(out)) for out in outputs]
+        return Lowered(block, first, axes, more_axes=tuple(others), inputs=inputs)
 
+    build.custom = True  # type: ignore[attr-defined]
     return build
+
+
+@builds("SpectralNormalization")
+def _spectral_normalization(request: Request, x: Value) -> Lowered:
+    inner = inner_request(request, request.arguments.get("layer"), BUILDERS)
+    request.arguments.ignore("power_iterations")  # of training, which stores the divided kernel
+    built = BUILDERS[inner.class_name](inner, x)
+    inner.arguments.finish()
+    kernel = built.weights[0]._replace(assign=lambda array: [], copied=True)
+    more = (kernel, Weight("vector_u", (1, None), kernel.assign))
+    return built._replace(weights=(*inside("layer", built.weights), *more), inference_only=True)

@@ -5,9 +5,8 @@ from typing import Any, List, Sequence
 import numpy as np
 
 from ...importing.steps import Scanned, Steps
-from ..builder import Input
 from ..registry import converter
-from ..values import Data, Known, Unsupported, axis_of, known
+from ..values import Data, Input, Known, Unsupported, axis_of, known
 from .indexing import Ints
 
 #: Most steps of all loops of a model that are unrolled.

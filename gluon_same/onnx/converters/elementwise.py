@@ -26,7 +26,7 @@ _UNARY: Dict[str, Union[str, Callable[..., Any]]] = {
 #: Activations with an operator in oneDNN.
 _NATIVE = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh"}
 
-_ARITHMETIC = {"Add": "add", "Sub": "subtract", "Mul": "multiply"}
+_ARITHMETIC = {"Sub": "subtract", "Mul": "multiply"}
 
 _LOGIC = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
 
@@ -94,7 +94,7 @@ def _older(net: Any, x: Any, other: Any, axis: Optional[int], broadcast: int) ->
     return other
 
 
-def _binary(operator: str, kind: str, convert: Callable[..., Data]) -> None:
+def binary(operator: str, kind: str, convert: Callable[..., Data]) -> None:
     """Register an operator of two inputs, with the attributes of operator sets before 7, too."""
 
     def older(net: Any, x: Any, other: Any, *, axis: Optional[int] = None, broadcast: int = 0) -> Data:
@@ -128,13 +128,13 @@ def _power(net: Any, x: Any, other: Any, kind: str) -> Data:
 
 
 for _name, _kind in _ARITHMETIC.items():
-    _binary(_name, _kind, combine)
+    binary(_name, _kind, combine)
 for _name, _kind in _LOGIC.items():
-    _binary(_name, _kind, _logic)
+    binary(_name, _kind, _logic)
 for _name, _kind in _COMPARISONS.items():
-    _binary(_name, _kind, _compare)
-_binary("Div", "divide", _divide)
-_binary("Pow", "power", _power)
+    binary(_name, _kind, _compare)
+binary("Div", "divide", _divide)
+binary("Pow", "power", _power)
 
 
 def _merge(operator: str, kind: str) -> Callable[..., Data]:

@@ -1,13 +1,14 @@
 """Products of matrices."""
 
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
+from ... import nn
 from ...importing import functions
 from ..registry import converter
 from ..values import Data, Known, Unsupported
-from .windows import dense
+from .elementwise import binary, combine
 
 
 @converter("MatMul")
@@ -34,3 +35,66 @@ def _einsum(net: Any, labels: Any, out: Any, *arrays: Any) -> Data:
     arrays = tuple(net.call(functions.cast, x, to="float64", dtype="float64") for x in arrays)
     y = net.call(functions.einsum, *arrays, labels=tuple(labels), out=tuple(out), scalar=not out)
     return net.call(functions.cast, y, to=dtype.name, dtype=dtype)
+
+
+@converter("Gemm")
+def gemm(
+    net: Any,
+    a: Any,
+    b: Any,
+    c: Any = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,  # noqa: N803  ONNX's names
+    transB: int = 0,  # noqa: N803
+    broadcast: int = 1,
+) -> Data:
+    fits = isinstance(a, Data) and isinstance(b, Known) and (c is None or _is_bias(c, b, transB))
+    if fits and not transA and b.dtype.kind == "f":
+        weight = b if transB else b.changed(np.transpose)
+        weight = weight if alpha == 1 else weight.changed(lambda w: w * w.dtype.type(alpha))
+        bias = c if c is None or beta == 1 else c.changed(lambda w: w * w.dtype.type(beta))
+        return dense(net, a, weight, bias)
+    return net.call(
+        functions.gemm, *(x for x in (a, b, c) if x is not None), alpha=alpha, beta=beta,
+        transpose=(bool(transA), bool(transB)),
+    )  # fmt: skip
+
+
+def _is_bias(c, b, transposed):
+    units = b.shape[0] if transposed else b.shape[1]
+    return isinstance(c, Known) and c.array.size == units and c.shape in ((units,), (1, units))
+
+
+def dense(net: Any, x: Data, weight: Known, bias: Optional[Known] = None) -> Data:
+    """Return a dense layer over the last axis."""
+    bias = bias.changed(np.ravel) if bias is not None and bias.ndim > 1 else bias
+    y = net.block(_dense(x, weight, bias, net.prefix()), x, weights=_weights(weight, bias))
+    y.weight = weight if bias is None else None
+    return y
+
+
+def _dense(x, weight, bias, prefix):
+    units, inputs = weight.shape
+    how = dict(use_bias=bias is not None, flatten=x.ndim == 2, in_units=inputs)
+    return nn.Dense(units, **how, prefix=prefix)
+
+
+def _weights(weight, bias):
+    return {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
+
+
+def _add(net: Any, x: Any, other: Any, kind: str) -> Data:
+    """Return a sum. That of a product and a vector is one dense layer."""
+    for y, bias in ((x, other), (other, x)):
+        if isinstance(y, Data) and y.weight is not None and isinstance(bias, Known):
+            old = net.block_before(y) if bias.shape == y.weight.shape[:1] and not bias.open else None
+            if old is not None:
+                net.exchange(y, _dense(y, y.weight, bias, old.prefix), _weights(y.weight, bias))
+                y.weight = None
+                return y
+    return combine(net, x, other, kind)
+
+
+binary("Add", "add", _add)

@@ -8,8 +8,8 @@ from ... import nn
 from ...importing import functions
 from ..registry import converter
 from ..values import Data, Known, Unsupported, axis_of
+from .pooling import Pooled
 from .reducing import axes_of
-from .windows import Pooled
 from .windows import axes_of as spatial_axes
 
 

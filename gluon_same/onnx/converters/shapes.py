@@ -1,4 +1,4 @@
-"""Operators that read shapes: reshaping, slicing, expansion, ranges; and casts."""
+"""Operators that read shapes: reshaping, expansion, ranges; and casts."""
 
 import itertools
 from math import prod
@@ -17,9 +17,6 @@ Shapes = Sequence[Tuple[int, ...]]
 
 #: Axes of a reshape on a CPU, where oneDNN may hold the data.
 _MOST_AXES = 6
-
-#: Numbers above it stand for the end of an axis.
-_END = 2**31 - 1
 
 
 @converter("Shape")
@@ -45,8 +42,15 @@ def dropout(net: Any, x: Data, ratio: Any = None, training_mode: Any = None, *, 
     return _dropout(net, x, rate)
 
 
+@converter("Dropout", 7)
+def dropout_7(net: Any, x: Data, *, ratio: float = 0.5) -> Data:
+    return _dropout(net, x, ratio)
+
+
 @converter("Dropout", 1)
-def dropout_1(net: Any, x: Data, *, ratio: float = 0.5, is_test: int = 1) -> Data:
+def dropout_1(net: Any, x: Data, *, ratio: float = 0.5, is_test: int = 0) -> Data:
+    if not is_test:
+        raise Unsupported("without is_test=1, training is meant, which is not supported")
     return _dropout(net, x, ratio)
 
 
@@ -130,10 +134,10 @@ def reshaped(net: Any, x: Data, wanted: Sequence[Optional[Tuple[int, ...]]]) -> 
         raise Unsupported(f"its result has {len(new[0])} axes, and MXNet supports {_MOST_AXES}")
     if given == new:
         return x if scalar == x.scalar else net.call("identity", x, scalar=scalar)
-    codes = codes_for(given, new)
     if len(x.trials) > 1 and len(set(new)) == 1:
         # A size may be the same only at the trials, as that of the first 10 elements of a longer axis.
         return net.call(functions.reshape_exactly, x, shape=new[0], scalar=scalar)
+    codes = codes_for(given, new)
     if codes is not None:
         return net.call("reshape", x, shape=codes, scalar=scalar)
     return _split_like(net, x, given, new)
@@ -159,7 +163,7 @@ def codes_for(given: Shapes, wanted: Shapes) -> Optional[Tuple[int, ...]]:
         0 if inputs[j : j + 1] == [sizes] else -1 if j in open_axes else sizes[0]
         for j, sizes in enumerate(outputs)
     )
-    candidates = itertools.chain([aligned], _codes(inputs, outputs, False))
+    candidates = itertools.chain([aligned], _codes(inputs, outputs))
     return next((codes for codes in candidates if _is_right(codes, given, wanted)), None)
 
 
@@ -172,33 +176,23 @@ def _is_right(codes: Tuple[int, ...], given: Shapes, wanted: Shapes) -> bool:
         return False
 
 
-def _codes(inputs, outputs, inferred) -> Iterator[Tuple[int, ...]]:
-    """Yield codes that make the outputs from the inputs, from the first axis to the last."""
+def _codes(inputs, outputs) -> Iterator[Tuple[int, ...]]:
+    """Yield codes that may make the outputs from the inputs, from the first axis to the last."""
     if not outputs:
-        if not inputs or inferred:
+        if not inputs:
             yield ()
         return
     first, rest = outputs[0], outputs[1:]
-    fixed = len(set(first)) == 1
     if inputs and inputs[0] == first:
-        yield from ((0, *more) for more in _codes(inputs[1:], rest, inferred))
+        yield from ((0, *more) for more in _codes(inputs[1:], rest))
     if len(inputs) > 1 and _times(inputs[0], inputs[1]) == first:
-        yield from ((-3, *more) for more in _codes(inputs[2:], rest, inferred))
+        yield from ((-3, *more) for more in _codes(inputs[2:], rest))
     if inputs and rest and _times(first, rest[0]) == inputs[0]:
         pair = [n[0] if len(set(n)) == 1 else -1 for n in (first, rest[0])]
         if pair.count(-1) < 2:
-            yield from ((-4, *pair, *more) for more in _codes(inputs[1:], rest[1:], inferred))
-    # A size that is inferred, or a number, stands for any axis: the rest must match from the end.
-    if not inferred and not any(len(set(n)) > 1 for n in rest if n not in inputs):
-        for skipped in range(1, len(inputs) + 1):
-            left = inputs[skipped:]
-            if len(left) == len(rest) and left == rest and skipped == 1:
-                yield (-1, *(0,) * len(rest))
-            elif all(len(set(n)) == 1 for n in rest):
-                yield (-1, *(n[0] for n in rest))
-    # A new axis of size 1 is split off the next one.
-    if fixed and first[0] == 1 and inputs and rest and inputs[0] == rest[0]:
-        yield from ((-4, 1, -1, *more) for more in _codes(inputs[1:], rest[1:], inferred))
+            yield from ((-4, *pair, *more) for more in _codes(inputs[1:], rest[1:]))
+    if all(len(set(n)) == 1 for n in rest):
+        yield (-1, *(n[0] for n in rest))
 
 
 def _times(one, other):
@@ -251,7 +245,7 @@ def expanded(net: Any, x: Data, wanted: Sequence[Optional[Tuple[int, ...]]]) -> 
         if len(set(new)) == 1:
             sizes[axis] = new[0]
             continue
-        other, other_axis = net.find_axis(tuple(new))
+        other, other_axis = net.find_axis(new)
         x = net.call(
             "broadcast_like", x, other, lhs_axes=(axis,), rhs_axes=(other_axis,), dtype=x.dtype,
             scalar=False,
@@ -270,94 +264,10 @@ def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = Non
 def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
     begin, step = known(start, "start"), known(delta, "step")
     limit = numbers(limit, "limit")
-    counts = [None if x is None else max(int(np.ceil((x - begin) / step)), 0) for x in limit.trials]
-    other, axis = net.find_axis(tuple(n for n in counts if n is not None))
+    other, axis = net.find_axis(
+        [max(int(np.ceil((limit.at(trial) - begin) / step)), 0) for trial in net.trials]
+    )
     return net.call(
         functions.arange_along, other, axis=axis, start=float(begin), step=float(step),
         to=begin.dtype.name, dtype=begin.dtype, scalar=False,
     )  # fmt: skip
-
-
-@converter("Slice", 10)
-def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Data:
-    starts, ends = numbers(starts, "starts"), numbers(ends, "ends")
-    x = net.array(x)
-    count = starts.first.size
-    where = range(count) if axes is None else [int(a) for a in known(axes, "axes")]
-    step = [1] * count if steps is None else [int(s) for s in known(steps, "steps")]
-    flipped = []
-    parts: List[Any] = [(None, None, None)] * x.ndim
-    for i, axis in enumerate(where):
-        axis = axis + x.ndim if axis < 0 else axis
-
-        def bounds(trial, given, i=i, axis=axis):
-            start, end = (int(each.at(trial).flat[i]) for each in (starts, ends))
-            if not range(*slice(start, end, step[i]).indices(given[axis])):
-                raise ValueError("its result has no elements, which MXNet does not support")
-            return given[axis], start, end
-
-        found = [each for each in x.each(bounds) if each is not None]
-        begin, end, other = _bounds(net, found, step[i])
-        parts[axis] = begin, end, abs(step[i])
-        if other is not None:
-            x = net.call(
-                functions.slice_axis_like, x, other[0], axis=axis, other_axis=other[1],
-                ndim=x.ndim, dtype=x.dtype, scalar=False,
-            )  # fmt: skip
-        flipped += [axis] if step[i] < 0 else []
-    plain = ((None, None, None), (None, None, 1))
-    if x.ndim > 1 and parts[1] not in plain and parts[1][2] == 1:
-        # MXNet's ``slice`` fails on channels in oneDNN's memory.
-        x = net.call("slice_axis", x, axis=1, begin=parts[1][0] or 0, end=parts[1][1])
-        parts[1] = plain[1]
-    if any(part not in plain for part in parts):
-        begin, end, by = (tuple(each) for each in zip(*parts))
-        x = net.call("slice", x, begin=begin, end=end, step=by)
-    return net.call(functions.flip, x, axes=tuple(flipped), rank=x.ndim) if flipped else x
-
-
-@converter("Slice", 1)
-def slice_1(
-    net: Any, x: Data, *, starts: List[int], ends: List[int], axes: Optional[List[int]] = None
-) -> Data:
-    given = (None if each is None else Known([np.array(each)]) for each in (starts, ends, axes))
-    return slice_(net, x, *given)
-
-
-def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]], step: int) -> Tuple[Any, Any, Any]:
-    """Return begin and end of a forward slice of one axis, and an array whose axis ends it.
-
-    ``trials`` are size, start and end by the file. For a negative step the slice covers the same
-    elements from the lowest to the highest.
-    """
-    ranges = [range(*slice(start, end, step).indices(n)) for n, start, end in trials]
-    sizes = [n for n, _, _ in trials]
-    low = [min(r) for r in ranges]
-    begin = _same(low)
-    if begin is None:
-        begin = _same([a - n for a, n in zip(low, sizes)])
-        if begin is None:
-            raise Unsupported(f"its start {FIX}")
-    ends = [max(r) + 1 for r in ranges]
-    if step > 0 and len(set(sizes)) > 1:
-        # Numbers of the file keep their meaning at sizes that are not tried.
-        raw = _same([end for _, _, end in trials])
-        if raw is not None and len({(start) for _, start, _ in trials}) == 1:
-            first = trials[0][1]
-            return first or None, None if raw >= _END else raw, None
-    end = _same(ends)
-    if ends == sizes:
-        return begin or None, None, None
-    if end is not None:
-        return begin or None, end, None
-    end = _same([e - n for e, n in zip(ends, sizes)])
-    if end is not None:
-        return begin or None, end or None, None
-    if begin == 0:
-        return None, None, net.find_axis(tuple(ends))
-    raise Unsupported(f"its end {FIX}")
-
-
-def _same(numbers: Sequence[int]) -> Optional[int]:
-    """Return a number that is the same everywhere, or None."""
-    return numbers[0] if len(set(numbers)) == 1 else None

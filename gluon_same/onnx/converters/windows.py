@@ -1,8 +1,6 @@
-"""Convolutions, transposed convolutions, poolings, batch normalization and dense layers."""
+"""Convolutions, transposed convolutions, and batch normalization."""
 
 from typing import Any, List, Optional, Sequence, Tuple
-
-import numpy as np
 
 from ... import nn
 from ...geometry import Window
@@ -75,6 +73,8 @@ def merged(x: Any, padding: Any, spans: Sequence[int], stride: Sequence[int], va
         return x.made(), padding, False
     own = [p if isinstance(p, tuple) else (p, p) for p in padding or (0,) * len(spans)]
     total = [tuple((a + b, c + d) for (a, c), (b, d) in zip(own, pairs[2:])) for pairs, _ in trials]
+    if any(max(pair) >= span for each in total for pair, span in zip(each, spans)):
+        return x.made(), padding, False  # MXNet's poolings require less padding than this
     if len(set(total)) == 1:
         return x.x, simple(total[0]), True
     for word in ("same", "same_lower"):
@@ -152,8 +152,6 @@ def conv_transpose(
 
 def _check_operands(x, w, b, kernel_shape):
     """Check data, weight and bias of a convolution, and return its number of spatial axes."""
-    if isinstance(x, Known):
-        raise Unsupported("its data are constant, and its weight is not")
     ndim = axes_of(x)
     if w.ndim != ndim + 2 or None in w.shape:
         raise Unsupported(f"its weight of shape {w.shape} does not fit data with {ndim + 2} axes")
@@ -199,176 +197,27 @@ def _pads_for(x, output_shape, auto_pad, stride, spans, extra):
     return [_split(total, word) for total in totals]
 
 
-@converter("MaxPool")
-@takes_padding
-def max_pool(
-    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
-    dilations: Optional[List[int]] = None, pads: Optional[List[int]] = None, storage_order: int = 0,
-    strides: Optional[List[int]] = None,
+@converter("BatchNormalization", 1)
+def batch_normalization_1(
+    net: Any, x: Data, *weights: Any, epsilon: float = 1e-5, is_test: int = 0, momentum: float = 0.9,
+    spatial: int = 1,
 ) -> Data:  # fmt: skip
-    ndim = axes_of(x)
-    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, -np.inf)
-    x = pooled.x
-    if max(pooled.dilation) > 1 or x.dtype.kind != "f":
-        return net.call(
-            functions.max_by_slices, x, kernel=pooled.kernel, strides=pooled.stride,
-            dilation=pooled.dilation, padding=pooled.pairs(),
-        )  # fmt: skip
-    layer = (nn.MaxPool1D, nn.MaxPool2D, nn.MaxPool3D)[ndim - 1]
-    return net.block(layer(**pooled.arguments(), prefix=net.prefix()), x)
+    if not is_test:
+        raise Unsupported("without is_test=1, training is meant, which is not supported")
+    return batch_normalization(net, x, *weights, epsilon=epsilon, momentum=momentum, spatial=spatial)
 
 
-@converter("AveragePool")
-@takes_padding
-def average_pool(
-    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
-    count_include_pad: int = 0, dilations: Optional[List[int]] = None, pads: Optional[List[int]] = None,
-    strides: Optional[List[int]] = None,
-) -> Data:  # fmt: skip
-    ndim = axes_of(x)
-    own = padding_of(auto_pad, pads, ndim)
-    known_zero = not isinstance(own, str) and not any(own or ())
-    # Elements that Pad added count; those that the pooling adds count if its attribute says so.
-    value = 0 if count_include_pad or known_zero else None
-    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value)
-    x, counted = pooled.x, bool(count_include_pad) or pooled.merged
-    if max(pooled.dilation) > 1:
-        raise Unsupported(f"MXNet has no dilated average pooling: dilations={dilations}")
-    if counted and ceil_mode and pooled.plain is None:
-        # Padding that rounding up adds is never counted.
-        raise Unsupported("ceil_mode with count_include_pad and these pads")
-    if counted and ceil_mode and not any(map(any, pooled.given)):
-        counted = False
-    layer = (nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D)[ndim - 1]
-    return net.block(layer(**pooled.arguments(), count_include_pad=counted, prefix=net.prefix()), x)
-
-
-class Pooled:
-    """Window of a pooling, by ONNX's attributes."""
-
-    def __init__(self, x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value):
-        ndim = axes_of(x)
-        self.kernel = per_axis("kernel_shape", kernel_shape, ndim)
-        self.stride = per_axis("strides", strides, ndim)
-        self.dilation = per_axis("dilations", dilations, ndim)
-        spans = self.spans = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation)]
-        padding = padding_of(auto_pad, pads, ndim)
-        self.x, self.padding, self.merged = merged(x, padding, spans, self.stride, value)
-        self.sizes = self.x.shape[2:]
-        self.ceil = bool(ceil_mode) and auto_pad == "NOTSET" and max(self.stride) > 1
-        given = (0,) * ndim if isinstance(self.padding, (str, int)) else self.padding
-        self.given = [p if isinstance(p, tuple) else (p, p) for p in given]
-        # No window starts behind the data and the padding in front of it.
-        kept = all(s <= k - after for s, k, (_, after) in zip(self.stride, spans, self.given))
-        self.plain = given if kept and all(isinstance(p, int) for p in given) else None
-
-    def arguments(self):
-        """Return the arguments of Gluon's pooling."""
-        padding, ceil = self.padding, False
-        if self.ceil and self.plain is not None:
-            padding, ceil = self.plain, True
-        elif self.ceil:
-            padding = simple(self.pairs())
-        spans = zip(self.spans, [padding] * 9 if isinstance(padding, (str, int)) else padding)
-        if any(
-            max(p if isinstance(p, tuple) else (p,)) >= k for k, p in spans if not isinstance(p, str)
-        ):
-            raise Unsupported(f"its padding {padding} is not less than its window {self.kernel}")
-        return {
-            "pool_size": self.kernel, "strides": self.stride, "padding": padding, "ceil_mode": ceil
-        }  # fmt: skip
-
-    def pairs(self) -> Tuple[Tuple[int, int], ...]:
-        """Return the padding of each axis, with what rounding up adds to the end."""
-        if isinstance(self.padding, str):
-            windows = [Window(k, s, self.padding) for k, s in zip(self.spans, self.stride)]
-            if None in self.sizes:
-                raise Unsupported(f"its padding {FIX}")
-            return tuple(window.at(n) or (0, 0) for window, n in zip(windows, self.sizes))
-        if not self.ceil:
-            return tuple(self.given)
-        return tuple(map(self._rounded_up, self.sizes, self.stride, self.spans, self.given))
-
-    def _rounded_up(self, size, stride, span, pair):
-        before, after = pair
-        if stride <= span - after:
-            return before, after + stride - 1
-        if size is None:
-            raise Unsupported(f"its number of windows with ceil_mode {FIX}")
-        count = -(-(size + before + after - span) // stride) + 1
-        if (count - 1) * stride >= size + before:  # the last window starts behind the data
-            count -= 1
-        return before, max((count - 1) * stride + span - size - before, 0)
-
-
-def _global_pool(kind):
-    layers = [getattr(nn, f"Global{kind}Pool{n}D") for n in (1, 2, 3)]
-
-    def convert(net: Any, x: Data) -> Data:
-        return net.block(layers[axes_of(x) - 1](prefix=net.prefix()), x)
-
-    return convert
-
-
-converter("GlobalAveragePool")(_global_pool("Avg"))
-converter("GlobalMaxPool")(_global_pool("Max"))
-
-
-@converter("BatchNormalization")
+@converter("BatchNormalization", 7)
 def batch_normalization(
     net: Any, x: Data, scale: Any, offset: Any, mean: Any, variance: Any, *, epsilon: float = 1e-5,
-    momentum: float = 0.9, spatial: int = 1, training_mode: int = 0, is_test: int = 1,
+    momentum: float = 0.9, spatial: int = 1, training_mode: int = 0,
 ) -> Data:  # fmt: skip
-    if training_mode or not spatial or not is_test:
+    if training_mode or not spatial:
         raise Unsupported("only inference with one mean for each channel is supported")
     weights = {"gamma": scale, "beta": offset, "running_mean": mean, "running_var": variance}
     if not all(isinstance(each, Known) for each in weights.values()):
-        return net.call(
-            functions.batch_norm, x, *weights.values(), epsilon=epsilon, ndim=x.ndim
-        )  # fmt: skip
+        return net.call(functions.batch_norm, x, *weights.values(), epsilon=epsilon, ndim=x.ndim)
     block = nn.BatchNorm(
         epsilon=epsilon, momentum=momentum, in_channels=mean.shape[0], prefix=net.prefix()
     )
-    return net.block(block, x, weights=weights)
-
-
-@converter("Gemm")
-def gemm(
-    net: Any,
-    a: Any,
-    b: Any,
-    c: Any = None,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: int = 0,  # noqa: N803  ONNX's names
-    transB: int = 0,  # noqa: N803
-    broadcast: int = 1,
-) -> Data:
-    fits = isinstance(a, Data) and isinstance(b, Known) and (c is None or _is_bias(c, b, transB))
-    if fits and not transA and b.dtype.kind == "f":
-        weight = b if transB else b.changed(np.transpose)
-        weight = weight if alpha == 1 else weight.changed(lambda w: w * w.dtype.type(alpha))
-        bias = c if c is None or beta == 1 else c.changed(lambda w: w * w.dtype.type(beta))
-        return dense(net, a, weight, bias)
-    return net.call(
-        functions.gemm, *(x for x in (a, b, c) if x is not None), alpha=alpha, beta=beta,
-        transpose=(bool(transA), bool(transB)),
-    )  # fmt: skip
-
-
-def _is_bias(c, b, transposed):
-    units = b.shape[0] if transposed else b.shape[1]
-    return isinstance(c, Known) and c.array.size == units and c.shape in ((units,), (1, units))
-
-
-def dense(net: Any, x: Data, weight: Known, bias: Optional[Known] = None) -> Data:
-    """Return a dense layer over the last axis."""
-    units, inputs = weight.shape
-    block = nn.Dense(
-        units, use_bias=bias is not None, flatten=x.ndim == 2, in_units=inputs, prefix=net.prefix()
-    )
-    weights = {"weight": weight}
-    if bias is not None:
-        weights["bias"] = bias.changed(np.ravel) if bias.ndim > 1 else bias
     return net.block(block, x, weights=weights)

@@ -1,0 +1,279 @@
+"""Rules that pad the channels of layers to multiples for which oneDNN has fast kernels.
+
+A padded layer is followed by a *selection*: ``take`` of the channels that the net has. Selections move
+behind the operators that follow, until layers absorb them, which ignore the other channels. A slice or a
+shuffle of channels is a selection, too.
+"""
+
+from functools import partial
+from typing import Any, Dict, List, NamedTuple, Optional, Set
+
+import numpy as np
+
+from ..crops import FIRST
+from ..graph import Entry, Graph, Node, Rule
+from .fold_batchnorm import LAYERS, weights_of, with_weights
+
+#: Operators that compute each channel alike, and a finite number from 0.
+ALIKE = {"Activation", "clip", "hard_sigmoid", "Pooling", "UpSampling", "_contrib_BilinearResize2D"}
+ALIKE |= {"_mul_scalar", "_div_scalar", "_plus_scalar", "_minus_scalar"}
+
+#: Operators on two tensors of equal channels.
+PAIRS = {"elemwise_add", "elemwise_mul", "broadcast_add", "broadcast_mul"}
+
+#: Operators that add or drop axes.
+RESHAPES = {"Reshape", "reshape", "Flatten", "flatten", "expand_dims", "squeeze"}
+
+#: Attribute that holds the number of channels that a selection selects from.
+WIDTH = "__width__"
+
+
+#: A layer absorbs a selection from at most this many times its channels, and others compute at most
+#: this many times as much because of one.
+MOST, MOST_COMPUTED = 2.5, 1.5
+
+
+#: To what channels are padded: oneDNN's blocks with AVX-512, and with AVX2.
+MULTIPLES = 16, 8
+
+
+class Selection(NamedTuple):
+    """Channels of an entry."""
+
+    data: Entry
+    channels: np.ndarray
+    width: int  #: the number of channels of ``data``
+
+
+def selection(graph: Graph, entry: Entry) -> Optional[Selection]:
+    """Return the channels that an entry selects; None if it is no selection."""
+    width = entry.node.get(WIDTH)
+    if width is None:
+        return None
+    data, channels = entry.node.inputs
+    return Selection(data, graph.params[channels.node.name].asnumpy().astype(int), width)
+
+
+def _select(graph, near, data, channels, width):
+    indices = graph.constant(near, "channels", channels)
+    indices.node.attrs["__dtype__"] = "0"  # float32, which fusion does not infer
+    return graph.new("take", near, [data, indices], axis=1, mode="clip", **{WIDTH: width})
+
+
+def select_slice(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a slice of channels by a selection."""
+    shape = graph.shape(node.inputs[0]) if node.op == "slice_axis" else None
+    if shape is None or len(shape) != 4 or shape[0] != 1 or node.get("axis") != 1:
+        return None
+    kept = np.arange(shape[1])[slice(node.get("begin"), node.get("end"))]
+    return _select(graph, node, node.inputs[0], kept, shape[1])
+
+
+def select_shuffle(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a channel shuffle, which swaps two axes of the channels, by a selection."""
+    swap = node.inputs[0].node if node.op in RESHAPES else node
+    if swap.op not in ("SwapAxis", "transpose") or swap.inputs[0].node.op not in RESHAPES:
+        return None
+    axes = {swap.get("dim1", 0), swap.get("dim2", 0)} if swap.op == "SwapAxis" else swap.get("axes")
+    data = swap.inputs[0].node.inputs[0]
+    shape, split = graph.shape(data), graph.shape(swap.inputs[0])
+    if axes not in ({1, 2}, (0, 2, 1, 3, 4)) or shape is None or split is None or len(split) != 5:
+        return None
+    if shape != graph.shape(node.out) or shape != (1, split[1] * split[2], *split[3:]):
+        return None
+    order = np.arange(shape[1]).reshape(split[1:3]).T.reshape(-1)
+    return _select(graph, node, data, order, shape[1])
+
+
+def merge_selections(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a selection from a selection by one."""
+    outer = selection(graph, node.out)
+    inner = outer and selection(graph, outer.data)
+    if not outer or not inner:
+        return None
+    return _select(graph, node, inner.data, inner.channels[outer.channels], inner.width)
+
+
+def sink_concatenated(graph: Graph, node: Node) -> Optional[Entry]:
+    """Move selections of the first channels behind a concatenation."""
+    if not _joins(node):
+        return None
+    found = [selection(graph, entry) for entry in node.inputs]
+    found = [each if each and _is_padding(each) else None for each in found]
+    counts = [(graph.shape(entry) or (0, 0))[1] for entry in node.inputs]
+    if not any(found) or 0 in counts:
+        return None
+    kept, width = [], 0
+    for each, count in zip(found, counts):
+        kept.append(width + np.arange(count))
+        width += each.width if each else count
+    inputs = [each.data if each else entry for each, entry in zip(found, node.inputs)]
+    joined = graph.new(node.op, node, inputs, **node.attrs)
+    return _select(graph, node, joined, np.concatenate(kept), width)
+
+
+def pad_filters(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
+    """Pad the filters of a layer with zeros if layers absorb the selection of its channels."""
+    count = int(node.get("num_filter") or node.get("num_hidden") or 0)
+    if count % multiple == 0 or not _is_source(graph, node) or not _can_pad(graph, node.out):
+        return None
+    weight, bias = weights_of(graph, node)
+    more = -count % multiple
+    weight = np.pad(weight, [(0, more), *[(0, 0)] * (weight.ndim - 1)])
+    inputs = [node.inputs[0], graph.constant(node, "weight", weight)]
+    inputs.append(graph.constant(node, "bias", np.pad(bias, (0, more))))
+    counts = {"num_hidden" if node.op == "FullyConnected" else "num_filter": count + more}
+    padded = graph.new(node.op, node, inputs, **{**node.attrs, "no_bias": "False", **counts})
+    return _select(graph, node, padded, np.arange(count), count + more)
+
+
+def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
+    """Move a selection behind an operator that treats channels alike."""
+    found = selection(graph, node.inputs[0]) if node.inputs else None
+    if found is None or not _connects(graph, node):
+        return None
+    data, channels, width = found
+    if not _is_padding(found) and width > MOST_COMPUTED * len(channels):
+        return None
+    inputs: List[Entry] = [data, *node.inputs[1:]]
+    attrs: Dict[str, Any] = dict(node.attrs)
+    if node.op in PAIRS:
+        other = selection(graph, node.inputs[1])
+        if other is None or width != other.width or not np.array_equal(channels, other.channels):
+            return None
+        inputs[1] = other.data
+    elif node.op in RESHAPES:
+        (batch, _, *rest), node = graph.shape(node.out) or (), Node("Reshape", node.name)
+        attrs = {"shape": (batch, width, *rest)}
+    elif len(inputs) > 1:  # parameters of each channel
+        fills = (1, 0, 0, 1) if node.op == "BatchNorm" else (0, 0)
+        for i, fill in enumerate(fills[: len(inputs) - 1], 1):
+            values = graph.params[inputs[i].node.name].asnumpy()
+            wide = np.full((width, *values.shape[1:]), float(fill))
+            wide[channels] = values
+            inputs[i] = graph.constant(node, "wide", wide)
+        if node.op == "Convolution":
+            attrs.update(num_filter=width, num_group=width)
+    return _select(graph, node, graph.new(node.op, node, inputs, **attrs), channels, width)
+
+
+def absorb_selection(graph: Graph, node: Node) -> Optional[Entry]:
+    """Let a layer read all channels, with weights of zero for those that are not selected."""
+    found = selection(graph, node.inputs[0]) if node.inputs else None
+    if found is None or not _absorbs(graph, node) or found.width > MOST * len(found.channels):
+        return None
+    weight, bias = weights_of(graph, node)
+    axis = 0 if node.op == "Deconvolution" else 1
+    weight = np.moveaxis(weight, axis, 0)
+    # A dense layer has a weight for each element of a channel.
+    each = weight.reshape(len(found.channels), -1, *weight.shape[1:])
+    wide = np.zeros((found.width, *each.shape[1:]))
+    wide[found.channels] = each
+    wide = np.moveaxis(wide.reshape(-1, *weight.shape[1:]), 0, axis)
+    return with_weights(graph, node, found.data, wide, bias)
+
+
+def slice_selection(graph: Graph, node: Node) -> Optional[Entry]:
+    """Slice neighboring channels, and take others as rows of a matrix, which is fastest."""
+    found = selection(graph, node.out)
+    if found is None:
+        return None
+    data, (first, *_), shape = found.data, found.channels, graph.shape(node.out) or ()
+    if np.array_equal(found.channels, first + np.arange(len(found.channels))):
+        end = first + len(found.channels)
+        return graph.new("slice_axis", node, [data], axis=1, begin=first, end=end)
+    rows = graph.new("Reshape", node, [data], shape=(found.width, -1))
+    taken = graph.new("take", node, [rows, node.inputs[1]], axis=0, mode="clip")
+    return graph.new("Reshape", node, [taken], shape=shape)
+
+
+def _is_padding(found):
+    """Return whether a selection leaves out only the channels of a padding."""
+    count = len(found.channels)
+    padded = found.width - count in [-count % multiple for multiple in MULTIPLES]
+    return padded and np.array_equal(found.channels, np.arange(count))
+
+
+def _can_pad(graph, entry):
+    """Return whether all operators connected with an entry by their channels can be padded."""
+    seen: Set[Entry] = set()
+    waiting: List[Entry] = [entry]
+    while waiting:
+        entry = waiting.pop()
+        if entry in seen:
+            continue
+        seen.add(entry)
+        node, shape = entry.node, graph.shape(entry)
+        if shape is None or entry.output:
+            return False
+        if not (_is_source(graph, node) or selection(graph, entry) or node.op == "Concat"):
+            if not _connects(graph, node):
+                return False
+            waiting += node.inputs[: 2 if node.op in PAIRS else 1]
+        large = any(n > 1 for n in shape[2:])  # a slice of small results costs little
+        for taker in graph.takers(entry):
+            if taker is not None and entry not in taker.inputs:
+                continue  # in this walk, a rule has replaced what it reads
+            if taker is not None and selection(graph, taker.out):
+                continue  # which becomes a selection from the padded channels
+            if taker is not None and (_connects(graph, taker) or _joins(taker)):
+                waiting.append(taker.out)
+            elif large and not (taker and taker.inputs[0] == entry and _absorbs(graph, taker)):
+                return False
+    return True
+
+
+def _is_source(graph, node):
+    """Return whether a node is a layer with weights for each channel of its result."""
+    if node.op not in ("Convolution", "FullyConnected") or not _is_constant(graph, node):
+        return False
+    if node.op == "FullyConnected":
+        return len(graph.shape(node.out) or ()) == 2 and None not in graph.takers(node.out)
+    return node.get("num_group", 1) == 1 and node.get("layout") in FIRST
+
+
+def _absorbs(graph, node):
+    if node.op not in LAYERS or not _is_constant(graph, node) or node.get("num_group", 1) != 1:
+        return False
+    if node.op == "FullyConnected":
+        return node.get("flatten", True) or len(graph.shape(node.inputs[0]) or ()) == 2
+    return node.get("layout") in FIRST
+
+
+def _connects(graph, node):
+    """Return whether a node's result has the channels of its input, and may be padded like it."""
+    shapes = [graph.shape(entry) or () for entry in node.inputs]
+    if node.op == "Convolution":
+        count = node.get("num_filter")
+        depthwise = 1 < count == node.get("num_group") and shapes[0][1:2] == (count,)
+        return depthwise and _is_constant(graph, node) and node.get("layout") in FIRST
+    if node.op == "BatchNorm":
+        return node.get("axis", 1) == 1 and _is_constant(graph, node)
+    if node.op in PAIRS:
+        return len(shapes[0]) == len(shapes[1]) > 1 and shapes[0][:2] == shapes[1][:2]
+    if node.op in RESHAPES:
+        shape, result = shapes[0], graph.shape(node.out) or ()
+        return (
+            len(shape) > 1 and shape[:2] == result[:2] and not any(n > 1 for n in shape[2:] + result[2:])
+        )
+    if node.op == "LeakyReLU":
+        return node.get("act_type", "leaky") in ("leaky", "elu", "gelu")
+    return node.op in ALIKE and len(shapes) == 1 and node.get("layout") in FIRST
+
+
+def _joins(node):
+    return node.op == "Concat" and int(node.get("dim", 1)) == 1
+
+
+def _is_constant(graph, node):
+    return all(entry.node.op == "null" and entry.node.name in graph.params for entry in node.inputs[1:])
+
+
+def padding_to(multiple: int) -> List[Rule]:
+    """Return the rules that pad channels to a multiple."""
+    pad = partial(pad_filters, multiple=multiple)
+    return [*SELECT, pad, sink_concatenated, sink_selection, absorb_selection]
+
+
+#: Rules that replace operators by selections.
+SELECT = (select_shuffle, select_slice, merge_selections)

@@ -1,0 +1,78 @@
+"""Rules for sums over a few groups of channels, as in split attention, and for what surrounds them."""
+
+from typing import Optional
+
+import numpy as np
+
+from ..crops import FIRST
+from ..graph import Entry, Graph, Node
+
+#: Operators that change the shape only.
+RESHAPES = {"Reshape", "reshape", "Flatten", "flatten", "expand_dims", "squeeze"}
+
+#: The largest number of groups, and of channels of each, that a convolution sums.
+GROUPS, CHANNELS = 4, 512
+
+
+def merge_reshapes(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace two reshapes in a row by one."""
+    shape = graph.shape(node.out)
+    if node.op not in RESHAPES or shape is None or node.inputs[0].node.op not in RESHAPES:
+        return None
+    return graph.new("Reshape", node, node.inputs[0].node.inputs[:1], shape=shape)
+
+
+def scale_before_reshape(graph: Graph, node: Node) -> Optional[Entry]:
+    """Scale the channels of an image before they are split into groups, not after."""
+    if node.op != "broadcast_mul":
+        return None
+    for split, gate in (node.inputs, node.inputs[::-1]):
+        image = _image(graph, split)
+        if image is None or graph.shape(gate) != (*(graph.shape(split) or ())[:3], 1, 1):
+            continue
+        batch, groups, count, *_ = graph.shape(split) or ()
+        flat = graph.new("Reshape", node, [gate], shape=(batch, groups * count, 1, 1))
+        scaled = graph.new("broadcast_mul", node, [image, flat])
+        return graph.new("Reshape", node, [scaled], shape=graph.shape(split))
+    return None
+
+
+def sum_by_convolution(graph: Graph, node: Node) -> Optional[Entry]:
+    """Sum groups of channels by a convolution with ones, which remains in oneDNN's memory layout."""
+    if node.op != "sum" or node.get("axis") not in (1, (1,)) or node.get("exclude", False):
+        return None
+    image, shape = _image(graph, node.inputs[0]), graph.shape(node.inputs[0])
+    if image is None or shape is None or len(graph.shape(node.out) or ()) != 4:
+        return None
+    groups, count = shape[1:3]
+    if groups > GROUPS or count > CHANNELS:
+        return None
+    ones = graph.constant(node, "ones", np.tile(np.eye(count), groups)[..., None, None])
+    return graph.new("Convolution", node, [image, ones], kernel=(1, 1), num_filter=count, no_bias=True)
+
+
+def pool_before_layer(graph: Graph, node: Node) -> Optional[Entry]:
+    """Average the input of a 1x1 convolution instead of its result."""
+    layer = node.inputs[0].node if node.inputs else node
+    if node.op != "Pooling" or not node.get("global_pool", False) or node.get("pool_type") != "avg":
+        return None
+    if layer.op != "Convolution" or set(layer.get("kernel")) != {1} or graph.uses(node.inputs[0]) > 1:
+        return None
+    moves = set(layer.get("stride", ())) <= {1} and not any(layer.get("pad", ()))
+    if not moves or layer.get("layout") not in FIRST:
+        return None
+    pooled = graph.new(node.op, node, layer.inputs[:1], **node.attrs)
+    return graph.new(layer.op, layer, [pooled, *layer.inputs[1:]], **layer.attrs)
+
+
+def _image(graph, entry):
+    """Return the image whose channels an entry splits into groups; None if it does not."""
+    shape = graph.shape(entry)
+    if entry.node.op not in RESHAPES or shape is None or len(shape) != 5:
+        return None
+    batch, groups, count, *size = shape
+    image = entry.node.inputs[0]
+    return image if graph.shape(image) == (batch, groups * count, *size) else None
+
+
+RULES = (merge_reshapes, scale_before_reshape, sum_by_convolution, pool_before_layer)

@@ -1,0 +1,140 @@
+"""Functions of each element: arithmetic, comparisons, choices and activations."""
+
+from typing import Any, List
+
+import numpy as np
+
+from ...importing import functions
+from ..arguments import Unsupported
+from ..values import Value
+from .activations import elementwise_block, function_named, is_nonnegative
+from .merging import combined
+from .operations import Operation, axis_of, combined_elementwise
+from .registry import Lowered, computes, elementwise
+from .signatures import Operand
+
+#: Functions whose results are true or false, and the endings of MXNet's operators.
+_COMPARISONS = {name: name for name in ("equal", "not_equal", "greater", "greater_equal")}
+_COMPARISONS.update(less="lesser", less_equal="lesser_equal")
+_COMPARISONS.update({name: name for name in ("logical_and", "logical_or", "logical_xor")})
+
+_ZERO = np.int64(0)
+
+#: Dtypes in which a net stores Keras' dtypes.
+_STORED = dict.fromkeys(("float32", "float16", "bfloat16", "float64"), "float32")
+_STORED.update({name: name for name in ("bool", "int32", "int64")})
+
+
+@computes(*("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"), *functions.OF_TWO)
+def _pairwise(op: Operation, x: Operand, y: Operand) -> Lowered:
+    kind, number = op.name, y if isinstance(x, Value) else x
+    special = kind in functions.OF_TWO
+    whole = all("int" in (each.dtype if isinstance(each, Value) else each.dtype.name) for each in (x, y))
+    if not special and not whole and isinstance(x, Value) and isinstance(y, Value):
+        if x.rank != y.rank:
+            raise ValueError(f"{kind} of shapes {x.shape} and {y.shape}")
+        return combined(op.request, kind, (x, y))._replace(inputs=(x, y))
+    if not special and not whole and not isinstance(number, Value) and number.ndim == 0:
+        array = x if isinstance(x, Value) else y
+        fixed: Any = dict(kind=kind, number=float(number), first=number is x)
+        return op.each(functions.scalar, array, **fixed)
+    how = {"whole": whole} if special else {}
+    real = kind in ("divide", "arctan2", "logaddexp")  # whole numbers that are divided are not whole
+    return combined_elementwise(op, functions.of_two, x, y, gives="same", real=real, kind=kind, **how)
+
+
+@computes(*_COMPARISONS)
+def _compare(op: Operation, x: Operand, y: Operand) -> Lowered:
+    kind = _COMPARISONS[op.name]
+    return combined_elementwise(op, functions.compare, x, y, gives="bool", kind=kind)
+
+
+@computes("where", "select", "select_v2")
+def _where(op: Operation, condition: Operand, x: Operand, y: Operand) -> Lowered:
+    return combined_elementwise(op, functions.select, condition, x, y)
+
+
+@computes("zeros_like", "ones_like", "full_like")
+def _filled(op: Operation, x: Value, fill_value: float = 0, dtype: Any = None) -> Lowered:
+    kind = dtype or x.dtype
+    if kind != "bool" and _STORED.get(kind) != "float32":
+        raise Unsupported(f"{op.name} of {kind}")
+    number = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value)
+    built = op.each(functions.filled, x, number=float(number))
+    return built._replace(gives="bool") if kind == "bool" else built
+
+
+@computes("clip")
+def _clip(op: Operation, x: Value, x_min: float, x_max: float) -> Lowered:
+    return op.each("clip", x, nonnegative=x_min >= 0, a_min=x_min, a_max=x_max)
+
+
+@computes("identity", "convert_to_tensor", "copy")
+def _nothing(op: Operation, x: Value, dtype: Any = None) -> Lowered:
+    if dtype not in (None, x.dtype):
+        return _cast(op, x, dtype)
+    return elementwise(None, takes=None, nonnegative=x.nonnegative)
+
+
+@computes("stop_gradient")
+def _constant(op: Operation, x: Value) -> Lowered:
+    return op.each("BlockGrad", x, x.nonnegative, takes=None)
+
+
+@computes("cast")
+def _cast(op: Operation, x: Value, dtype: str) -> Lowered:
+    to = _STORED.get(dtype)
+    if to is None:
+        raise Unsupported(f"cast to {dtype!r}")
+    if to == x.dtype or (to == "float32" and x.dtype == "bool"):
+        return elementwise(None, takes=None, gives=to, nonnegative=x.nonnegative)
+    if to == "bool":
+        return combined_elementwise(
+            op, functions.compare, x, np.int64(0), gives="bool", kind="not_equal"
+        )
+    return op.each(functions.cast, x, x.nonnegative, to=to, takes=None, gives=to)
+
+
+@computes("logical_not")
+def _not(op: Operation, x: Value) -> Lowered:
+    return combined_elementwise(op, functions.compare, x, _ZERO, gives="bool", kind="equal")
+
+
+@computes("isnan", "isinf", "isfinite")
+def _special(op: Operation, x: Value) -> Lowered:
+    return op.each(functions.special, x, kind=op.name, gives="bool")
+
+
+@computes(
+    *("abs", "sign", "floor", "ceil", "trunc", "exp", "expm1", "log", "log1p", "log2", "log10"),
+    *("sqrt", "rsqrt", "square", "reciprocal", "negative", "sin", "cos", "tan", "arcsin", "arccos"),
+    *("arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "erf", "sigmoid", "relu6"),
+    *("selu", "mish", "softplus", "softsign", "log_sigmoid", "hard_sigmoid", "hard_silu", "hard_tanh"),
+    *("tanh_shrink", "sparse_plus", "sparse_sigmoid", "relu"),
+)
+def _of_one(op: Operation, x: Value) -> Lowered:
+    if "int" in x.dtype and op.name in ("abs", "sign", "negative", "square"):
+        return op.each(op.name, x, takes=None)
+    request = op.request
+    block = elementwise_block(op.name, request.keras3, request.prefix, request.class_name)
+    return elementwise(block, x.axes, inputs=(x,), nonnegative=is_nonnegative(op.name))
+
+
+@computes("round", "silu", "gelu")
+def _with_option(
+    op: Operation, x: Value, decimals: int = 0, beta: float = 1.0, approximate: bool = False
+) -> Lowered:
+    if decimals or beta != 1:
+        raise Unsupported(f"{op.name} with decimals={decimals} and beta={beta}")
+    # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
+    return op.each(function_named("gelu_tanh" if approximate else op.name, True), x)
+
+
+@computes("softmax", "log_softmax")
+def _softmax(op: Operation, x: Value, axis: int = -1) -> Lowered:
+    return op.each(op.name, x, axis=x.stored(axis_of(op, x, axis)))
+
+
+@computes("add_n")
+def _summed(op: Operation, x: List[Value]) -> Lowered:
+    return combined(op.request, "add", tuple(x))

@@ -1,0 +1,117 @@
+"""Functions of images: convolutions, poolings, resizing, colors."""
+
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from ...importing import functions
+from ..arguments import Arguments, Unsupported
+from ..values import Value
+from .operations import Operation
+from .registry import BUILDERS, Lowered, Request, computes
+from .signatures import Operand
+from .sizes import resized_images
+
+
+def _layer(op: Operation, class_name: str, x: Value, config: Dict[str, Any], *arrays: Any) -> Lowered:
+    """Return the result of a layer with weights that are constants of the file."""
+    arguments = Arguments(config)
+    request: Request = op.request._replace(arguments=arguments, class_name=class_name)
+    built = BUILDERS[class_name](request, x)
+    arguments.finish(op.name)
+    pairs = [pair for weight, array in zip(built.weights, arrays) for pair in weight.assign(array)]
+    for parameter, _ in pairs:
+        parameter.grad_req = "null"
+    return built._replace(weights=(), constants=tuple(pairs), inputs=(x,))
+
+
+def _window(x: Value, given: Any, what: str) -> List[int]:
+    """Return one number for each spatial axis, from one for each axis of the data, or one for all."""
+    ndim = x.rank - 2
+    items = given if isinstance(given, list) else [given]
+    if len(items) == x.rank and items[0] == items[-1] == 1:
+        items = items[1:-1]
+    items = items * ndim if len(items) == 1 else items
+    if len(items) != ndim or not 1 <= ndim <= 3:
+        raise Unsupported(f"{what}={given!r} of an array with {x.rank} axes")
+    return items
+
+
+def _last(op: Operation, data_format: Optional[str]) -> None:
+    if data_format is not None and not data_format.endswith(("c", "channels_last")):
+        raise Unsupported(f"{op.name} with data_format={data_format!r}: the channels must come last")
+
+
+@computes("conv", "depthwise_conv")
+def _convolution(
+    op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
+    data_format: Optional[str] = None, dilation_rate: Any = None,
+) -> Lowered:  # fmt: skip
+    _last(op, data_format)
+    if isinstance(kernel, Value) or kernel.ndim != x.rank or not x.channels:
+        raise Unsupported(f"{op.name} by what is not a constant array with {x.rank} axes")
+    config = dict(
+        kernel_size=list(kernel.shape[:-2]),
+        strides=_window(x, strides, "strides"),
+        padding=padding,
+        dilation_rate=_window(x, 1 if dilation_rate is None else dilation_rate, "dilation_rate"),
+        use_bias=False,
+    )
+    name = f"Conv{x.rank - 2}D"
+    if op.name == "conv":
+        groups, rest = divmod(x.channels, kernel.shape[-2])
+        config.update(filters=kernel.shape[-1], groups=groups)
+    else:
+        rest = x.channels - kernel.shape[-2]
+        config.update(depth_multiplier=kernel.shape[-1])
+        name = f"Depthwise{name}"
+    if rest:
+        raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
+    return _layer(op, name, x, config, kernel.astype("float32"))
+
+
+@computes("max_pool", "average_pool")
+def _pool(
+    op: Operation, x: Value, pool_size: Any, strides: Any = None, padding: str = "valid",
+    data_format: Optional[str] = None,
+) -> Lowered:  # fmt: skip
+    _last(op, data_format)
+    size = _window(x, pool_size, "ksize")
+    config = dict(
+        pool_size=size,
+        strides=size if strides is None else _window(x, strides, "strides"),
+        padding=padding,
+    )
+    kind = "Max" if op.name == "max_pool" else "Average"
+    return _layer(op, f"{kind}Pooling{x.rank - 2}D", x, config)
+
+
+@computes("resize")
+def _resize(
+    op: Operation, x: Value, size: List[int], method: str = "bilinear", antialias: bool = False,
+    data_format: Optional[str] = None,
+) -> Lowered:  # fmt: skip
+    _last(op, data_format)
+    if x.rank != 4 or len(size) != 2:
+        raise ValueError(f"resize to {size} of shape {x.shape}")
+    request = op.request._replace(arguments=Arguments({}))
+    return resized_images(request, x, size, method, antialias)
+
+
+@computes("rgb_to_grayscale")
+def _gray(op: Operation, x: Value, data_format: Optional[str] = None) -> Lowered:
+    _last(op, data_format)
+    if x.channels != 3:
+        raise ValueError(f"{op.name} of shape {x.shape}")
+    weights = np.array([[0.2989, 0.587, 0.114]], "float32")
+    return op.lowered(functions.resize_by_matrix, x, weights, axis=x.stored(-1), rank=x.rank)
+
+
+@computes("adjust_brightness", "adjust_contrast")
+def _adjusted(op: Operation, x: Value, delta: float = 0, contrast_factor: float = 1) -> Lowered:
+    if x.rank != 4:
+        raise ValueError(f"{op.name} of shape {x.shape}")
+    if op.name == "adjust_brightness":
+        return op.each(functions.scalar, x, kind="add", number=delta, first=False)
+    axes = tuple(sorted((x.stored(1), x.stored(2))))
+    return op.each(functions.adjust_contrast, x, factor=contrast_factor, axes=axes)

@@ -1,0 +1,174 @@
+"""Layers that prepare data: encodings of whole numbers, and crops and contrasts of images."""
+
+import math
+from typing import Any, List, Tuple
+
+import numpy as np
+
+from ...importing import functions
+from ..arguments import Unsupported
+from ..values import Shape, Value, channels_first, resized
+from .operations import Operation
+from .registry import Lowered, Request, builds, elementwise, spatial
+
+#: Most numbers from the first key of a lookup to the last for a table of all of them.
+_SPAN = 2**20
+
+
+def _encoded(
+    request: Request, x: Value, depth: int, *arrays: Any, front: Any = None, **how: Any
+) -> Lowered:
+    """Return the result for whole numbers, which a function computes, in the layer's ``output_mode``."""
+    arguments = request.arguments
+    arguments.only(sparse=False)
+    arguments.ignore("idf_weights")
+    modes = (
+        "int",
+        "one_hot",
+        "multi_hot",
+        "count",
+        *(["tf_idf"] if front is not None and request.keras3 else []),
+    )
+    mode = arguments.word("output_mode", modes, "int")
+    alone = mode == "one_hot" and x.rank > 1 and x.shape[-1] == 1
+    new_axis = mode == "one_hot" and not alone
+    if mode != "int" and (x.rank < 2 or (x.rank + new_axis > 2 and not request.keras3)):
+        raise Unsupported(f"output_mode={mode!r} of an input of shape {x.shape}")
+    weights = []
+    if mode == "tf_idf":  # new indices in front have the mean weight, and those at the end none
+        given = np.array(arguments.get("idf_weights"), "float32")
+        weights = [np.pad(given, (front, depth - front - len(given)))]
+        weights[0][:front] = given.mean()
+
+    def rule(shape: Shape) -> Shape:
+        if mode == "int":
+            return shape
+        kept = shape[:-1] if alone else shape if new_axis else (shape[:1] + shape[2:])
+        return (*kept, depth)
+
+    rank = len(rule(x.shape))
+    gives = "int64" if mode == "int" else "float32"
+    more = dict(
+        takes="float32" if "numbers" in how and "first" not in how else None, gives=gives, rule=rule
+    )
+    how.update(mode=mode, depth=depth, rank=x.rank, alone=alone)
+    op = Operation(request.class_name, request)
+    return op.in_keras_order(functions.encode, x, *arrays, *weights, ndim=rank, **more, **how)
+
+
+@builds("CategoryEncoding")
+def _category_encoding(request: Request, x: Value) -> Lowered:
+    if request.arguments.get("output_mode", None) is None:
+        raise Unsupported("output_mode is missing")
+    return _encoded(request, x, request.arguments.whole("num_tokens"))
+
+
+@builds("Discretization")
+def _discretization(request: Request, x: Value) -> Lowered:
+    bounds = request.arguments.get("bin_boundaries", None)
+    request.arguments.ignore("num_bins", "epsilon")
+    if not isinstance(bounds, list) or not bounds:
+        raise Unsupported("bin_boundaries are not in the file: Keras does not save those of adapt()")
+    line = np.array(bounds, "float32")
+    return _encoded(request, x, len(line) + 1, line, numbers=functions.discretize)
+
+
+@builds("IntegerLookup")
+def _integer_lookup(request: Request, x: Value) -> Lowered:
+    arguments = request.arguments
+    arguments.only(invert=False, vocabulary_dtype="int64", oov_method="floormod", salt=None)
+    arguments.ignore("vocabulary_size", "has_input_vocabulary", "oov_token", "max_values", "oov_value")
+    keys = arguments.get("vocabulary", None)
+    if not isinstance(keys, list) or not all(isinstance(key, int) for key in keys) or not keys:
+        raise Unsupported(
+            "its vocabulary is not in the configuration: save the model with "
+            "IntegerLookup(vocabulary=layer.get_vocabulary()) in place of an adapted layer"
+        )
+    count, mask = arguments.whole("num_oov_indices", 1, least=0), arguments.get("mask_token", None)
+    start = int(mask is not None)
+    special = [mask] * start + [arguments.get("oov_token", -1)] * count
+    found = keys[: len(special)] == special
+    keys, front = (keys[len(special) :], 0) if found else (keys, len(special))
+    most = arguments.get("max_tokens", None)
+    padded = arguments.flag("pad_to_max_tokens", False)
+    depth = arguments.whole("max_tokens") if padded and most is not None else len(special) + len(keys)
+    values = dict(zip(keys, range(len(special), len(special) + len(keys))))
+    values.update({mask: 0} if start else {})
+    first, last = min(values), max(values)
+    small = last - first < _SPAN
+    line = np.full(last - first + 3, -1, "int64") if small else np.array([*values.values()], "int64")
+    if small:
+        line[np.array([*values]) - first + 1] = [*values.values()]
+    arrays = np.array([*values], "int64"), line
+    place = first - 1 if small else None
+    how = dict(numbers=functions.look_up, first=place, start=start, count=count)
+    return _encoded(request, x, depth, *arrays, front=front, **how)
+
+
+def _sizes(request: Request, x: Value) -> Tuple[Any, List[Any], Tuple[int, int]]:
+    """Return the order of images, their saved sizes, and the size to which they are cropped."""
+    axes, order = spatial(request, x, 2)
+    size = request.arguments.whole("height"), request.arguments.whole("width")
+    return order, [x.shape[axis] for axis in axes], size
+
+
+@builds("CenterCrop")
+def _center_crop(request: Request, x: Value) -> Lowered:
+    order, before, size = _sizes(request, x)
+    if any(n is not None and n < m for n, m in zip(before, size)):
+        return _smart_resized(request, x)
+    axes = list(order[2:])
+    block = request.function(functions.center_crop, size=size)
+    return Lowered(block, order, (order,), lambda shape: resized(shape, axes, lambda n, m: m, size))
+
+
+@builds("RandomCrop")
+def _random_crop(request: Request, x: Value) -> Lowered:
+    if request.keras3:  # in inference, Keras 3 returns the image as it is
+        request.arguments.ignore("height", "width", "data_format")
+        return elementwise(None, inference_only=True)
+    return _smart_resized(request, x)._replace(inference_only=True)
+
+
+def _smart_resized(request: Request, x: Value) -> Lowered:
+    """Cut the largest box of the aspect ratio of a size out of the center, and interpolate it."""
+    order, before, size = _sizes(request, x)
+    if None in before:
+        raise Unsupported("images of unknown size are not supported")
+    cut = [
+        max(min(n, int(float(other * m) / k)), 1)
+        for n, other, m, k in zip(before, before[::-1], size, size[::-1])
+    ]
+    box = [(int((n - m) / 2), int((n - m) / 2) + m) for n, m in zip(before, cut)]
+    if 1 in size:
+        raise Unsupported(f"a size of {size}")
+    how = dict(before=tuple(before), box=box, size=size)
+    axes = list(order[2:])
+    block = request.function(functions.crop_and_resize, **how)
+    return Lowered(block, order, (order,), lambda shape: resized(shape, axes, lambda n, m: m, size))
+
+
+@builds("AutoContrast")
+def _auto_contrast(request: Request, x: Value) -> Lowered:
+    low, high = sorted(request.arguments.get("value_range", [0, 255]))
+    request.arguments.ignore("data_format")
+    order = channels_first(4)
+    block = request.function(functions.auto_contrast, low=low, high=high, axes=(2, 3))
+    if x.rank != 4:
+        raise ValueError(f"its input of shape {x.shape} has {x.rank} axes, not 4")
+    return elementwise(block, order)
+
+
+@builds("AdaptiveAveragePooling{}D", "AdaptiveMaxPooling{}D", ndims=(1, 2, 3))
+def _adaptive(request: Request, x: Value, ndim: int) -> Lowered:
+    axes, order = spatial(request, x, ndim)
+    sizes = request.arguments.axes("output_size", ndim)
+    before: List[Any] = [x.shape[axis] for axis in axes]
+    if None in before:
+        raise Unsupported("inputs of unknown size are not supported, as in Keras")
+    windows = [
+        [(i * n // m, math.ceil((i + 1) * n / m)) for i in range(m)] for n, m in zip(before, sizes)
+    ]
+    kind = "max" if "Max" in request.class_name else "mean"
+    block = request.function(functions.pool_windows, windows=windows, kind=kind)
+    return Lowered(block, order, (order,), lambda shape: resized(shape, axes, lambda n, m: m, sizes))

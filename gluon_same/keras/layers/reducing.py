@@ -1,0 +1,162 @@
+"""Functions of all elements along axes: reductions, extremes, norms, products."""
+
+import math
+from typing import Any, List, Optional, Sequence
+
+import numpy as np
+
+from ...importing import functions
+from ..arguments import Unsupported
+from ..values import Shape, Value, replaced
+from .operations import Operation, axis_of, size_of
+from .registry import Lowered, computes
+from .signatures import Operand
+
+_KINDS = dict(all="min", any="max", logsumexp="log_sum_exp", average="mean", euclidean_norm="l2")
+
+#: Kinds of norms, by Keras' order.
+_NORMS = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf: "max_abs"}
+
+
+@computes("mean", "max", "min", "sum", "prod", "var", "std", "count_nonzero", *_KINDS)
+def _reduction(
+    op: Operation, x: Value, axis: Optional[List[int]] = None, keepdims: bool = False
+) -> Lowered:
+    whole = "int" in x.dtype and op.name in ("max", "min", "sum", "prod")
+    if "int" in x.dtype and not whole and not op.request.keras3:
+        raise Unsupported(f"{op.name} of whole numbers, which TensorFlow rounds")
+    gives = "bool" if op.name in ("all", "any") else None
+    how: Any = dict(kind=_KINDS.get(op.name, op.name), takes=None if whole else "float32", gives=gives)
+    return _reduced(op, x, axis, keepdims, functions.reduce, **how)
+
+
+def _reduced(
+    op: Operation, x: Value, axis: Any, keepdims: bool, function: Any, count: int = 1, **more: Any
+) -> Lowered:
+    """Return the result, of so many outputs, for a function along axes after the batch."""
+    axes = x.places(axis)
+    if not axes:
+        given = axis if isinstance(axis, list) else [axis]
+        raise Unsupported(f"{op.name} along axis={given}: only axes after the batch are supported")
+    kept = x.axes if keepdims else x.axes_without(axes)
+    more.update(axes=tuple(sorted(map(x.stored, axes))), keepdims=keepdims)
+    return op.lowered(function, x, order=kept, more_axes=(kept,) * (count - 1), **more)
+
+
+@computes("argmax", "argmin")
+def _arg_extreme(op: Operation, x: Value, axis: Optional[int] = None, keepdims: bool = False) -> Lowered:
+    if axis is None or not x.places(axis):
+        raise Unsupported(f"{op.name} along axis={axis}: give one axis after the batch")
+    how = dict(kind=op.name, axis=x.stored(axis), rank=x.rank, keepdims=keepdims)
+    order = x.axes if keepdims else x.axes_without(x.places(axis))
+    return op.lowered(functions.arg_reduce, x, order=order, gives="int64", **how)
+
+
+@computes("norm")
+def _norm(
+    op: Operation, x: Value, order: Any = None, axis: Optional[List[int]] = None, keepdims: bool = False
+) -> Lowered:
+    several = axis is not None and len(axis) > 1
+    if order not in _NORMS or (several and order not in (None, "euclidean", "fro")):
+        raise Unsupported(f"norm with ord={order!r} along axis={axis}")
+    return _reduced(op, x, axis, keepdims, functions.reduce, kind=_NORMS[order])
+
+
+@computes("l2_normalize", "normalize")
+def _normalize(
+    op: Operation, x: Value, axis: Optional[List[int]] = None, epsilon: Optional[float] = None,
+    order: Any = 2,
+) -> Lowered:  # fmt: skip
+    keras3 = op.name == "normalize"
+    places = x.places(-1 if axis is None and keras3 else axis)
+    if not places or order != 2 or (keras3 and not op.request.keras3):
+        raise Unsupported(f"{op.name} with ord={order!r} along axis={axis}")
+    default = 1e-7 if keras3 else 1e-12
+    least = (default if epsilon is None else epsilon) ** (2 if keras3 else 1)
+    return op.each(functions.unit_norm, x, axis=tuple(sorted(map(x.stored, places))), least=least)
+
+
+@computes("moments")
+def _moments(op: Operation, x: Value, axes: List[int], keepdims: bool = False) -> Lowered:
+    return _reduced(op, x, axes, keepdims, functions.moments, count=2)
+
+
+@computes("top_k")
+def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
+    if not 1 <= k <= size_of(op, x, x.rank - 1):
+        raise ValueError(f"top_k of {k} elements of {x.channels}")
+    fields: Any = dict(more_axes=(x.axes,), gives=("float32", "int64"))
+    fields["rule"] = lambda shape: replaced(shape, x.rank - 1, k)
+    return op.lowered(functions.topk, x, k=k, axis=x.stored(-1), rank=x.rank, **fields)
+
+
+@computes("sort", "argsort")
+def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending") -> Lowered:
+    place, ascending = axis_of(op, x, axis, 1), direction == "ascending"
+    if op.name == "sort":
+        return op.each("sort", x, axis=x.stored(place), is_ascend=ascending)
+    how: Any = dict(k=size_of(op, x, place), axis=x.stored(place), rank=x.rank, largest=not ascending)
+    return op.each(functions.order, x, gives="int64", **how)
+
+
+@computes("matmul")
+def _matmul(
+    op: Operation, x: Operand, y: Operand, transpose_a: bool = False, transpose_b: bool = False
+) -> Lowered:
+    flags = transpose_a, transpose_b
+    shapes = [_turned(list(each.shape), flag) for each, flag in zip((x, y), flags)]
+    inner = {shapes[0][-1], shapes[1][-2:][0]} - {None}
+    if len(inner) > 1:
+        raise ValueError(f"{op.name} of shapes {', '.join(map(str, shapes))}")
+    labels, out = functions.matmul_labels(*shapes)
+    return _product(op, [x, y], [_turned(each, flag) for each, flag in zip(labels, flags)], out)
+
+
+def _turned(items: Sequence[Any], turn: bool) -> Sequence[Any]:
+    return (*items[:-2], items[-1], items[-2]) if turn else items
+
+
+@computes("einsum")
+def _einsum(op: Operation, operands: List[Operand], subscripts: str) -> Lowered:
+    return _product(
+        op, operands, *functions.einsum_labels(subscripts, [each.shape for each in operands])
+    )
+
+
+@computes("dot", "tensordot")
+def _dot(op: Operation, x: Operand, y: Operand, axes: Any = 1) -> Lowered:
+    ranks = [len(each.shape) for each in (x, y)]
+    if op.name == "dot":
+        axes = [[-1], [-2 if ranks[1] > 1 else 0]]
+    elif isinstance(axes, int):
+        axes = [[*range(ranks[0] - axes, ranks[0])], [*range(axes)]]
+    pairs = [each if isinstance(each, list) else [each] for each in axes]
+    names = [*range(ranks[0])], [*range(ranks[0], sum(ranks))]
+    for one, other in zip(*pairs):
+        names[1][other] = names[0][one]
+    out = [label for label in (*names[0], *names[1]) if (*names[0], *names[1]).count(label) == 1]
+    return _product(op, [x, y], names, out)
+
+
+def _product(
+    op: Operation, operands: Sequence[Any], labels: Sequence[Sequence[Any]], out: Sequence[Any]
+) -> Lowered:
+    """Return the result for a sum of products, whose batch must be the first axis."""
+    labels = [tuple(named) for named in labels]
+    batches = {named[0] for x, named in zip(operands, labels) if isinstance(x, Value)}
+    others = {label for x, named in zip(operands, labels) for label in named[isinstance(x, Value) :]}
+    if batches != {out[0] if out else None} or batches & others:
+        raise Unsupported(f"{op.name} of axes {labels}: the batch must stay first")
+
+    def rule(*shapes: Shape) -> Shape:
+        given = iter(shapes)
+        known: dict = {}
+        for x, named in zip(operands, labels):
+            for label, n in zip(named, next(given) if isinstance(x, Value) else x.shape):
+                if n is not None and known.setdefault(label, n) != n:
+                    raise ValueError(f"{op.name} of shapes {', '.join(str(x.shape) for x in operands)}")
+        return tuple(known.get(label) for label in out)
+
+    arrays = [x if isinstance(x, Value) else np.asarray(x, "float32") for x in operands]
+    how = dict(labels=labels, out=tuple(out), rule=rule)
+    return op.in_keras_order(functions.einsum, *arrays, ndim=len(out), **how)

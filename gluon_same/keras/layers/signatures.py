@@ -1,0 +1,141 @@
+"""Arguments of a file for the functions of the table, by their names and annotations."""
+
+import inspect
+import math
+import typing
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+import numpy as np
+
+from ..arguments import Arguments, Unsupported
+from ..graph import arrays_in
+from ..values import Size, Value
+
+#: Arguments without an effect on the result.
+_HARMLESS = (
+    "name",
+    "out_type",
+    "use_cudnn_on_gpu",
+    "validate_indices",
+    "synchronized",
+    "sorted",
+    "rank",
+)
+
+#: Further arguments that Keras writes, without an effect at these values.
+_DEFAULTS: List[Any] = [
+    ("crop_to_aspect_ratio", False),
+    ("pad_to_aspect_ratio", False),
+    ("fill_value", 0.0),
+]
+_DEFAULTS += [("fill_mode", "constant"), ("preserve_aspect_ratio", False), ("batch_dims", 0)]
+
+#: An array, a number, or nested lists of numbers.
+if typing.TYPE_CHECKING:
+    Operand = Any
+else:
+    Operand = Union[Value, float, list]
+
+
+def bound(name: str, function: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the arguments of a function by its names, checked by its annotations."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    known = [each.name for each in parameters]
+    if parameters[0].annotation in (List[Value], List[Operand]):  # given as a list, or one by one
+        args = [args[0] if len(args) == 1 else list(args)]
+    if len(args) > len(known):
+        raise Unsupported(f"{name} of {len(args)} operands: {len(known)} are supported")
+    given = dict(zip(known, args))
+    unknown = {}
+    for key, value in kwargs.items():
+        key = key if key in known else _NAMES.get(key, key)
+        key = key if key in known else {"axes": "axis", "axis": "axes"}.get(key, key)
+        if key in given and len(args) < len(known):
+            key = known[len(args)]  # TensorFlow's second argument, such as x of atan2(y, x)
+        if key in known:
+            given[key] = value
+        elif value is not None and (key, value) not in _DEFAULTS and key not in _HARMLESS:
+            unknown[key] = value
+    if unknown:
+        Arguments(unknown).finish(name)
+    for each in parameters:
+        value, missing = given.get(each.name), each.default is inspect.Parameter.empty
+        if missing and each.name not in given:
+            raise Unsupported(f"{name} of {len(given)} operands: {each.name} is missing")
+        if value is None and not missing:
+            given.pop(each.name, None)
+            continue
+        try:
+            given[each.name] = _CHECKS.get(each.annotation, lambda same: same)(value)
+        except (TypeError, ValueError, OverflowError):
+            raise Unsupported(f"{name} with {each.name}={_said(value)}") from None
+    return given
+
+
+def _said(value: Any) -> str:
+    computed = isinstance(value, Size) or list(arrays_in(value, Value))
+    return "what is computed" if computed else repr(value)
+
+
+def require(value: Any, *kinds: type) -> Any:
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise TypeError
+    return value
+
+
+def _operand(value):
+    if isinstance(value, Value):
+        return value
+    np.asarray(value, "float64")  # raises for lists of different lengths in every version of NumPy
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf" or (array.ndim == 0 and not math.isfinite(array)):
+        raise TypeError
+    return array.astype("float32" if array.dtype.kind in "bf" else "int64")
+
+
+def _number(value):
+    value = float(require(value, int, float))
+    return value if math.isfinite(value) else require(None)
+
+
+_CHECKS: Dict[Any, Any] = {
+    Value: lambda value: require(value, Value),
+    Operand: _operand,
+    int: lambda value: require(value, int, Size),
+    float: _number,
+    bool: lambda value: bool(require(value, bool, int)),
+    str: lambda value: require(value, str).lower(),
+    List[int]: lambda value: [_CHECKS[int](each) for each in _listed(value)],
+    List[Value]: lambda value: [_CHECKS[Value](each) for each in _listed(value) or [None]],
+    List[Operand]: lambda value: [_operand(each) for each in _listed(value)],
+}
+_CHECKS.update([(Optional[kind], check) for kind, check in _CHECKS.items()])
+
+
+def _listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def _table(text: str) -> Dict[str, str]:
+    return dict(pair.split("=") for pair in text.split())
+
+
+#: Names in the table of arguments that have several.
+_NAMES = _table("""
+    alpha=slope b=y clip_value_max=x_max clip_value_min=x_min default_value=value depth=num_classes
+    dilations=dilation_rate dim=axis dims=axis filter=kernel filters=kernel interpolation=method
+    keep_dims=keepdims ksize=pool_size multiples=repeats negative_slope=slope newshape=shape ord=order
+    paddings=pad_width perm=axes rate=dilation_rate x2=y
+""")
+
+#: Names in the table of functions that have several.
+ALIASES = _table("""
+    absolute=abs acos=arccos acosh=arccosh add_v2=add amax=max amin=min arg_max=argmax arg_min=argmin
+    asin=arcsin asinh=arcsinh atan2=arctan2 atan=arctan atanh=arctanh avg_pool1d=average_pool
+    avg_pool2d=average_pool avg_pool3d=average_pool avg_pool=average_pool batch_matmul=matmul
+    clip_by_value=clip concat=concatenate conv1d=conv conv2d=conv conv3d=conv
+    depthwise_conv2d=depthwise_conv exponential=exp floor_div=floor_divide floordiv=floor_divide
+    floormod=mod get_item=getitem hard_swish=hard_silu is_finite=isfinite is_inf=isinf is_nan=isnan
+    max_pool1d=max_pool max_pool2d=max_pool max_pool3d=max_pool mul=multiply neg=negative pow=power
+    real_div=divide reverse=flip sub=subtract swish=silu true_divide=divide truediv=divide variance=var
+""")

@@ -1,0 +1,128 @@
+"""Poolings."""
+
+from typing import Any, List, Optional, Tuple
+
+import numpy as np
+
+from ... import nn
+from ...geometry import Window
+from ...importing import functions
+from ..registry import converter
+from ..values import FIX, Data, Unsupported
+from .windows import axes_of, merged, padding_of, per_axis, simple, takes_padding
+
+
+@converter("MaxPool")
+@takes_padding
+def max_pool(
+    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
+    dilations: Optional[List[int]] = None, pads: Optional[List[int]] = None, storage_order: int = 0,
+    strides: Optional[List[int]] = None,
+) -> Data:  # fmt: skip
+    ndim = axes_of(x)
+    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, -np.inf)
+    x = pooled.x
+    if max(pooled.dilation) > 1 or x.dtype.kind != "f":
+        return net.call(
+            functions.max_by_slices, x, kernel=pooled.kernel, strides=pooled.stride,
+            dilation=pooled.dilation, padding=pooled.pairs(),
+            least=float(np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min),
+        )  # fmt: skip
+    layer = (nn.MaxPool1D, nn.MaxPool2D, nn.MaxPool3D)[ndim - 1]
+    return net.block(layer(**pooled.arguments(), prefix=net.prefix()), x)
+
+
+@converter("AveragePool")
+@takes_padding
+def average_pool(
+    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
+    count_include_pad: int = 0, dilations: Optional[List[int]] = None, pads: Optional[List[int]] = None,
+    strides: Optional[List[int]] = None,
+) -> Data:  # fmt: skip
+    ndim = axes_of(x)
+    own = padding_of(auto_pad, pads, ndim)
+    known_zero = not isinstance(own, str) and not any(own or ())
+    # Elements that Pad added count; those that the pooling adds count if its attribute says so.
+    value = 0 if count_include_pad or known_zero else None
+    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value)
+    x, counted = pooled.x, bool(count_include_pad) or pooled.merged
+    if max(pooled.dilation) > 1:
+        raise Unsupported(f"MXNet has no dilated average pooling: dilations={dilations}")
+    if counted and ceil_mode and pooled.plain is None:
+        # Padding that rounding up adds is never counted.
+        raise Unsupported("ceil_mode with count_include_pad and these pads")
+    if counted and ceil_mode and not any(map(any, pooled.given)):
+        counted = False
+    layer = (nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D)[ndim - 1]
+    return net.block(layer(**pooled.arguments(), count_include_pad=counted, prefix=net.prefix()), x)
+
+
+class Pooled:
+    """Window of a pooling, by ONNX's attributes."""
+
+    def __init__(self, x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value):
+        ndim = axes_of(x)
+        self.kernel = per_axis("kernel_shape", kernel_shape, ndim)
+        self.stride = per_axis("strides", strides, ndim)
+        self.dilation = per_axis("dilations", dilations, ndim)
+        spans = self.spans = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation)]
+        padding = padding_of(auto_pad, pads, ndim)
+        self.x, self.padding, self.merged = merged(x, padding, spans, self.stride, value)
+        self.sizes = self.x.shape[2:]
+        self.ceil = bool(ceil_mode) and auto_pad == "NOTSET" and max(self.stride) > 1
+        given = (0,) * ndim if isinstance(self.padding, (str, int)) else self.padding
+        self.given = [p if isinstance(p, tuple) else (p, p) for p in given]
+        # No window starts behind the data and the padding in front of it.
+        kept = all(s <= k - after for s, k, (_, after) in zip(self.stride, spans, self.given))
+        self.plain = given if kept and all(isinstance(p, int) for p in given) else None
+
+    def arguments(self):
+        """Return the arguments of Gluon's pooling."""
+        padding, ceil = self.padding, False
+        if self.ceil and self.plain is not None:
+            padding, ceil = self.plain, True
+        elif self.ceil:
+            padding = simple(self.pairs())
+        spans = zip(self.spans, [padding] * 9 if isinstance(padding, (str, int)) else padding)
+        if any(
+            max(p if isinstance(p, tuple) else (p,)) >= k for k, p in spans if not isinstance(p, str)
+        ):
+            raise Unsupported(f"its padding {padding} is not less than its window {self.kernel}")
+        return {
+            "pool_size": self.kernel, "strides": self.stride, "padding": padding, "ceil_mode": ceil
+        }  # fmt: skip
+
+    def pairs(self) -> Tuple[Tuple[int, int], ...]:
+        """Return the padding of each axis, with what rounding up adds to the end."""
+        if isinstance(self.padding, str):
+            windows = [Window(k, s, self.padding) for k, s in zip(self.spans, self.stride)]
+            if None in self.sizes:
+                raise Unsupported(f"its padding {FIX}")
+            return tuple(window.at(n) or (0, 0) for window, n in zip(windows, self.sizes))
+        if not self.ceil:
+            return tuple(self.given)
+        return tuple(map(self._rounded_up, self.sizes, self.stride, self.spans, self.given))
+
+    def _rounded_up(self, size, stride, span, pair):
+        before, after = pair
+        if stride <= span - after:
+            return before, after + stride - 1
+        if size is None:
+            raise Unsupported(f"its number of windows with ceil_mode {FIX}")
+        count = -(-(size + before + after - span) // stride) + 1
+        if (count - 1) * stride >= size + before:  # the last window starts behind the data
+            count -= 1
+        return before, max((count - 1) * stride + span - size - before, 0)
+
+
+def _global_pool(kind):
+    layers = [getattr(nn, f"Global{kind}Pool{n}D") for n in (1, 2, 3)]
+
+    def convert(net: Any, x: Data) -> Data:
+        return net.block(layers[axes_of(x) - 1](prefix=net.prefix()), x)
+
+    return convert
+
+
+converter("GlobalAveragePool")(_global_pool("Avg"))
+converter("GlobalMaxPool")(_global_pool("Max"))

@@ -1,0 +1,95 @@
+"""Slices."""
+
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ...importing import functions
+from ..registry import converter
+from ..values import FIX, Data, Known, Unsupported, known, numbers
+
+#: Numbers above it stand for the end of an axis.
+_END = 2**31 - 1
+
+
+@converter("Slice", 10)
+def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Data:
+    starts, ends = numbers(starts, "starts"), numbers(ends, "ends")
+    x = net.array(x)
+    count = starts.first.size
+    where = range(count) if axes is None else [int(a) for a in known(axes, "axes")]
+    step = [1] * count if steps is None else [int(s) for s in known(steps, "steps")]
+    backward = [(axis + x.ndim) % x.ndim for axis, by in zip(where, step) if by < 0]
+    if backward:
+        x = net.call(functions.flip, x, axes=tuple(backward), rank=x.ndim)
+    parts: List[Any] = [(None, None, None)] * x.ndim
+    for i, axis in enumerate(where):
+        axis = axis + x.ndim if axis < 0 else axis
+
+        def bounds(trial, given, i=i, axis=axis):
+            start, end = (int(each.at(trial).flat[i]) for each in (starts, ends))
+            if not range(*slice(start, end, step[i]).indices(given[axis])):
+                raise ValueError("its result has no elements, which MXNet does not support")
+            # Of the flipped data, the same elements from the first to the last.
+            return (given[axis], start, end) if step[i] > 0 else (given[axis], -1 - start, -1 - end)
+
+        begin, end, other = _bounds(net, [each for each in x.each(bounds) if each is not None])
+        parts[axis] = begin, end, abs(step[i])
+        if other is not None:
+            x = net.call(
+                functions.slice_axis_like, x, other[0], axis=axis, other_axis=other[1],
+                ndim=x.ndim, dtype=x.dtype, scalar=False,
+            )  # fmt: skip
+    plain = ((None, None, None), (None, None, 1))
+    if x.ndim > 1 and parts[1] not in plain and parts[1][2] == 1:
+        # MXNet's ``slice`` fails on channels in oneDNN's memory.
+        x = net.call("slice_axis", x, axis=1, begin=parts[1][0] or 0, end=parts[1][1])
+        parts[1] = plain[1]
+    if any(part not in plain for part in parts):
+        begin, end, by = (tuple(each) for each in zip(*parts))
+        x = net.call("slice", x, begin=begin, end=end, step=by)
+    return x
+
+
+@converter("Slice", 1)
+def slice_1(
+    net: Any, x: Data, *, starts: List[int], ends: List[int], axes: Optional[List[int]] = None
+) -> Data:
+    given = (None if each is None else Known([np.array(each)]) for each in (starts, ends, axes))
+    return slice_(net, x, *given)
+
+
+def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]]) -> Tuple[Any, Any, Any]:
+    """Return begin and end of a slice of one axis, and an array whose axis ends it.
+
+    ``trials`` are size, start and end by the file.
+    """
+    sizes = [n for n, _, _ in trials]
+    starts, ends, _ = zip(*(slice(start, end).indices(n) for n, start, end in trials))
+    if len(set(sizes)) > 1:
+        # Numbers of the file keep their meaning at sizes that are not tried.
+        start, end = (_same([each[i] for each in trials]) for i in (1, 2))
+        if start is not None and end is not None:
+            return (None if start <= -_END else start or None), (None if end >= _END else end), None
+    begin = _relative(starts, sizes)
+    if begin is None:
+        raise Unsupported(f"its start {FIX}")
+    if list(ends) == sizes:
+        return begin or None, None, None
+    end = _relative(ends, sizes)
+    if end is not None:
+        return begin or None, end or None, None
+    if begin == 0:
+        return None, None, net.find_axis(ends)
+    raise Unsupported(f"its end {FIX}")
+
+
+def _relative(places: Sequence[int], sizes: Sequence[int]) -> Optional[int]:
+    """Return places that are the same from the start or from the end at all sizes, or None."""
+    place = _same(places)
+    return _same([place - n for place, n in zip(places, sizes)]) if place is None else place
+
+
+def _same(numbers: Sequence[int]) -> Optional[int]:
+    """Return a number that is the same everywhere, or None."""
+    return numbers[0] if len(set(numbers)) == 1 else None

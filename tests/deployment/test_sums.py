@@ -1,0 +1,65 @@
+"""Sums over a few groups of channels."""
+
+import mxnet as mx
+import pytest
+
+from gluon_same.deployment import sums
+from graphs import rewritten
+
+F, X = mx.sym, mx.sym.var("data0")
+SHAPE = (1, 12, 4, 5)
+
+
+def split(x, groups=2, channels=6):
+    return F.reshape(F.expand_dims(x, axis=1), shape=(0, groups, channels, 4, 5))
+
+
+def pooled(x):
+    return F.Pooling(x, kernel=(1, 1), global_pool=True, pool_type="avg")
+
+
+@pytest.mark.parametrize("groups, channels", [(2, 6), (3, 4), (4, 3)])
+def test_groups_are_summed_by_a_convolution(groups, channels):
+    found = rewritten(F.sum(split(X, groups, channels), axis=1), sums.RULES, SHAPE)
+    assert found == ["Convolution"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: F.sum(split(x, 6, 2), axis=1),  # many groups
+        lambda x: F.sum(split(x), axis=2),
+        lambda x: F.sum(split(x), axis=(1, 2)),
+        lambda x: F.sum(split(x), axis=1, keepdims=True),
+        lambda x: F.sum(split(x), axis=1, exclude=True),
+        lambda x: F.mean(split(x), axis=1),
+        lambda x: F.sum(x, axis=1),
+    ],
+)
+def test_other_sums_stay(make):
+    found = rewritten(make(X), sums.RULES, SHAPE)
+    assert found[-1] in ("sum", "mean") and "Convolution" not in found
+
+
+def test_split_attention_has_no_large_sum():
+    gates = F.reshape(F.softmax(F.reshape(pooled(X), shape=(0, 2, 6)), axis=1), shape=(0, 2, 6, 1, 1))
+    y = F.sum(F.broadcast_mul(split(X), gates), axis=1)
+    found = rewritten(y, sums.RULES, SHAPE)
+    assert found == ["Pooling", "Reshape", "softmax", "Reshape", "broadcast_mul", "Convolution"]
+
+
+def test_gates_of_single_elements_stay_behind_the_split():
+    gates = F.reshape(F.sigmoid(X), shape=(0, 2, 6, 4, 5))
+    found = rewritten(F.broadcast_mul(split(X), gates), sums.RULES, SHAPE)
+    assert found[-1] == "broadcast_mul"
+
+
+def test_the_input_of_a_1x1_convolution_is_averaged():
+    def layer(x, kernel=1, **kwargs):
+        return F.Convolution(x, kernel=(kernel, kernel), num_filter=7, **kwargs)
+
+    assert rewritten(pooled(layer(X)), sums.RULES, SHAPE) == ["Pooling", "Convolution"]
+    y = layer(X)
+    for other in (layer(X, 3), layer(X, 1, stride=(2, 2)), layer(X, 1, pad=(1, 1)), F.relu(layer(X))):
+        assert rewritten(pooled(other), sums.RULES, SHAPE)[-1] == "Pooling"
+    assert rewritten(F.broadcast_mul(y, pooled(y)), sums.RULES, SHAPE)[-2] == "Pooling"

@@ -1,0 +1,120 @@
+"""How much a pass may change results, and which form is kept."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import gluon_same
+from gluon_same import nn
+from gluon_same.deployment import pipeline, running
+from gluon_same.deployment.fuse import available
+from graphs import graph_of
+
+F, X = mx.sym, mx.sym.var("data0")
+SHAPE = (1, 3, 8, 8)
+
+
+class Net(nn.HybridBlock):
+    """A convolution and a normalization, followed by a function."""
+
+    def __init__(self, after):
+        super().__init__()
+        self.after = after
+        with self.name_scope():
+            self.conv, self.norm = nn.Conv2D(8, 3, padding="same", in_channels=3), nn.BatchNorm()
+
+    def hybrid_forward(self, F, x):
+        return self.after(F, self.norm(self.conv(x)))
+
+
+def made(after):
+    net = Net(after)
+    net.initialize(mx.init.Normal(1))
+    x = mx.nd.random.normal(shape=SHAPE)
+    with mx.autograd.record():  # fills the running averages
+        net(x)
+    return net, x
+
+
+def test_a_net_that_amplifies_rounding_is_folded():
+    def logistic(F, y):  # each step doubles errors
+        y = F.sigmoid(y)
+        for _ in range(4):
+            y = 4 * y * (1 - y)
+        return y
+
+    net, x = made(logistic)
+    block = gluon_same.deploy(net, x.shape, tune=False)
+    assert 1e-5 < block.report.error < 1e-3
+    assert not any(row.note for row in block.report.rows)
+    net.cast("float64")
+    want = net(x.astype("float64")).asnumpy()
+    assert np.abs(block(x).asnumpy() - want).max() < 1e-3 * np.abs(want).max()
+
+
+def test_noise_is_that_of_the_last_bit():
+    weight = np.array([1, 0, -3], "float32")
+    changed = running._last_bit(mx.nd.array(weight)).asnumpy()
+    np.testing.assert_array_equal(np.abs(changed - weight), np.spacing(np.abs(weight)) * (weight != 0))
+    graph = graph_of(F.FullyConnected(X, num_hidden=4), (2, 3))
+    checks = running.samples(graph, [mx.nd.ones((2, 3))])
+    assert 1e-8 < running.noise(graph, checks) < 1e-6
+
+
+def test_rules_of_a_pass_that_was_left_out_are_not_tried_again(monkeypatch):
+    def wrong(graph, node):
+        return node.inputs[0] if node.op == "Activation" else None
+
+    both = pipeline.Pass("wrong and right", [wrong, *pipeline._FOLD])
+    monkeypatch.setattr(pipeline, "PASSES", [pipeline.Pass("wrong", [wrong]), both])
+    net, x = made(lambda F, y: F.Activation(y, act_type="relu"))
+    rows = gluon_same.deploy(net, x.shape, tune=False).report.rows
+    assert [(row.name, row.note) for row in rows[:2]] == [
+        ("wrong", pipeline.DIFFERS),
+        ("wrong and right", ""),
+    ]
+
+
+@pytest.mark.skipif(not available(), reason="this build of MXNet is without oneDNN")
+def test_without_fusion_the_graph_does_not_grow(monkeypatch):
+    def gated(F, y):
+        return F.broadcast_mul(y, F.sigmoid(F.mean(y, axis=(2, 3), keepdims=True)))
+
+    def fuse(graph):
+        raise mx.MXNetError("no kernel")
+
+    net, x = made(gated)
+    monkeypatch.setattr(pipeline, "fuse", fuse)
+    report = gluon_same.deploy(net, x.shape, tune=False).report
+    assert report.rows[-1].after <= report.rows[0].before
+
+
+@pytest.mark.skipif(not available(), reason="this build of MXNet is without oneDNN")
+def test_mxnets_own_fusion_is_a_candidate(monkeypatch):
+    def faster(graphs, arrays, rule):
+        return next((name for name in graphs if name.startswith("alone")), rule)
+
+    monkeypatch.setattr(pipeline, "faster", faster)
+    net, x = made(lambda F, y: F.relu(y))
+    block = gluon_same.deploy(net, x.shape)
+    assert block.report.rows[-1].note == "alone: the other passes are slower"
+    want = net(x)
+    assert (block(x) - want).abs().max() < 1e-5 * want.abs().max()
+
+
+@pytest.mark.parametrize(
+    "seconds, kept",
+    [
+        ([1.0] * 12, "other"),
+        ([1.0] * 11 + [2.5], "other"),  # one disturbed round
+        ([1.0] * 9 + [2.5] * 3, "default"),  # too busy a machine to tell
+        ([1.99] * 12, "default"),  # about as fast
+        ([2.5] * 12, "default"),
+    ],
+)
+def test_a_default_gives_way_only_to_what_is_faster_in_nearly_all_rounds(monkeypatch, seconds, kept):
+    waiting = iter([0.0, *seconds])  # the first call is not timed
+    runs = {"default": lambda: 0.04, "other": lambda: next(waiting, 1.0) / 50}
+    monkeypatch.setattr(running, "_runs", lambda graphs, arrays: runs)
+    monkeypatch.setattr(running, "_seconds", lambda run: run())
+    assert running.faster({}, [], "default") == kept

@@ -1,0 +1,108 @@
+"""Layers that prepare data, and layers that one generation of Keras has, in archives of their own."""
+
+from forms import form
+
+in_functions = dict(archive="functions", since=(2, 13))
+
+
+def data(keras, *shape, dtype="float32"):
+    return keras.layers.Input(shape, dtype=dtype, name="data")
+
+
+@form([(2, 4)], **in_functions, integers=5)
+def encodings(keras):
+    """Encodings of whole numbers."""
+    L, x = keras.layers, data(keras, 4, dtype="int64")
+    one, outputs = x[:, :1], []
+    for mode in ("multi_hot", "count"):
+        outputs.append(L.CategoryEncoding(6, output_mode=mode, name=f"category_{mode}")(x))
+    outputs.append(L.CategoryEncoding(6, output_mode="one_hot", name="one_hot")(one))
+    keys = [3, 1, 7, -2]
+    for oov in (1, 2):
+        look_up = L.IntegerLookup(vocabulary=keys, num_oov_indices=oov, mask_token=0, name=f"ids{oov}")
+        outputs.append(L.Embedding(9, 3, name=f"embedding{oov}")(look_up(x)))
+    far = L.IntegerLookup(vocabulary=[2, 10**10, 4], output_mode="multi_hot", name="far")
+    outputs.append(far(x))
+    if keras.__version__ >= "3":
+        idf = dict(output_mode="tf_idf", idf_weights=[0.5, 0.25, 2.0, 1.0])
+        outputs.append(L.IntegerLookup(vocabulary=keys, name="tf_idf", **idf)(x))
+    padded = dict(max_tokens=8, pad_to_max_tokens=True, output_mode="count")
+    outputs.append(L.IntegerLookup(vocabulary=keys, name="padded", **padded)(x))
+    return keras.models.Model(x, outputs)
+
+
+@form([(3, 4)], **in_functions)
+def discretization(keras):
+    """Numbers put into bins."""
+    L, x = keras.layers, data(keras, 4)
+    bounds = [-1.0, -0.2, 0.0, 0.7]
+    outputs = [L.Embedding(5, 2, name="embedding")(L.Discretization(bounds, name="bins")(x))]
+    for mode in ("multi_hot", "count"):
+        outputs.append(L.Discretization(bounds, output_mode=mode, name=mode)(x))
+    outputs.append(L.Discretization(bounds, output_mode="one_hot", name="one_hot")(x[:, :1]))
+    return keras.models.Model(x, outputs)
+
+
+@form([(2, 7, 9, 3)], **in_functions)
+def image_preprocessing(keras):
+    """Crops, sizes and contrasts of images."""
+    L, x = keras.layers, data(keras, 7, 9, 3)
+    outputs = [L.CenterCrop(4, 5, name="even")(x), L.CenterCrop(5, 4, name="odd")(x)]
+    outputs += [L.CenterCrop(8, 8, name="enlarged")(x)]
+    for how in ("nearest", "bicubic"):
+        outputs += [L.Resizing(5, 12, interpolation=how, name=f"resizing_{how}")(x)]
+        outputs += [L.UpSampling2D((2, 3), interpolation=how, name=f"upsampling_{how}")(x)]
+    outputs += [L.Softmax(axis=[1, 2], name="softmax")(x) if keras.__version__ < "3" else x]
+    if keras.__version__ < "3":
+        outputs += [L.RandomCrop(4, 5, name="random_crop")(x), L.RandomCrop(8, 4, name="wide")(x)]
+    else:
+        outputs += [L.AutoContrast((-3, 3), name="contrast")(x)]
+        outputs += [L.Solarization(0.3, value_range=(-3, 3), name="solarization")(x)]
+    return keras.models.Model(x, outputs)
+
+
+@form([(2, 5, 7, 3)], **in_functions, only=3)
+def adaptive_pooling(keras):
+    """Poolings with an output size."""
+    L, x = keras.layers, data(keras, 5, 7, 3)
+    line, cube = L.Reshape((35, 3), name="line")(x), L.Reshape((5, 7, 3, 1), name="cube")(x)
+    outputs = []
+    for kind in ("Average", "Max"):
+        outputs += [getattr(L, f"Adaptive{kind}Pooling1D")(4)(line)]
+        outputs += [getattr(L, f"Adaptive{kind}Pooling2D")(each)(x) for each in ((2, 3), (4, 3))]
+        outputs += [getattr(L, f"Adaptive{kind}Pooling3D")((2, 3, 2))(cube)]
+    return keras.models.Model(x, outputs)
+
+
+@form([(2, 4, 5, 2)], **in_functions, only=2)
+def locally_connected(keras):
+    """Convolutions with another kernel at each position."""
+    L, x = keras.layers, data(keras, 4, 5, 2)
+    line = L.Reshape((10, 4), name="line")(x)
+    outputs = [L.LocallyConnected2D(2, (3, 2), name="plain")(x)]
+    outputs += [L.LocallyConnected2D(2, 3, strides=(1, 2), activation="relu", name="strided")(x)]
+    outputs += [L.LocallyConnected2D(2, 2, implementation=2, name="pairs", use_bias=False)(x)]
+    outputs += [L.LocallyConnected2D(2, 3, padding="same", implementation=2, name="same")(x)]
+    outputs += [L.LocallyConnected1D(4, 3, name="line_plain")(line)]
+    outputs += [L.LocallyConnected1D(4, 4, padding="same", implementation=2, name="line_same")(line)]
+    return keras.models.Model(x, outputs)
+
+
+@form([(2, 5, 6, 3)], **in_functions, only=3, every_kind=True)
+def spectral_normalization(keras):
+    """Layers whose kernels were divided by their norm."""
+    L, start = keras.layers, data(keras, 5, 6, 3)
+    x = L.SpectralNormalization(L.Conv2D(4, 3, activation="relu"), name="first")(start)
+    x = L.Flatten(name="flat")(x)
+    return keras.models.Model(start, L.SpectralNormalization(L.Dense(3), 2, name="last")(x))
+
+
+@form([(2, 4, 5, 3), (2, 5, 3), (2, 3)], **in_functions)
+def ranks(keras):
+    """Arrays with fewer axes receive new ones after the batch."""
+    L, shapes = keras.layers, [(4, 5, 3), (5, 3), (3,)]
+    starts = x, y, z = [L.Input(shape, name=f"x{i}") for i, shape in enumerate(shapes)]
+    outputs = [L.Multiply(name="product")([x, y]), L.Add(name="sum")([z, y, x])]
+    outputs += [L.Maximum(name="largest")([y, z]), L.Average(name="mean")([y, x])]
+    outputs += [L.Multiply(name="after")([L.Conv2D(3, 1, name="conv")(x), y])]
+    return keras.models.Model(starts, outputs)

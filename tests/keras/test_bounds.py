@@ -1,0 +1,91 @@
+"""Models that nest deeply, and names that no terminal may receive."""
+
+import json
+import time
+
+import h5py
+import mxnet as mx
+import numpy as np
+import pytest
+from small_models import conv, functional, image, layer, write
+
+import gluon_same
+from gluon_same.keras import compare, load_model
+from gluon_same.onnx import export_model
+
+EVIL = "\x1b]0;title\x07a\nb\x00c"
+
+
+def nested(depth):
+    """Return a model whose inner model is called twice, on so many levels."""
+    model = functional(image(3), layer("ReLU", "relu", "image"), name="m0")
+    for level in range(depth):
+        name = f"m{level}"
+        inner = layer("Functional", name)
+        inner["config"] = model["config"]
+        inner["inbound_nodes"] = [[["image", 0, 0, {}]], [[name, 0, 0, {}]]]
+        model = functional(image(3), inner, name=f"m{level + 1}")
+        model["config"]["output_layers"] = [[name, 1, 0]]
+    return model
+
+
+def test_nested_models_take_time_for_each_level_only(tmp_path):
+    begin = time.perf_counter()
+    net = load_model(write(tmp_path, nested(10)))
+    assert time.perf_counter() - begin < 2  # 1,024 calls, but 10 models
+    assert net(mx.nd.array([[-1, 0, 2]])).asnumpy().tolist() == [[0, 0, 2]]
+
+
+def test_too_many_calls_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="m40 calls 3298534883327 layers, and at most 200000"):
+        load_model(write(tmp_path, nested(40)))
+
+
+@pytest.fixture
+def evil(tmp_path):
+    made, shapes = conv(EVIL, "image")
+    model = functional(image(5, 5, 2), made, layer("ReLU", "relu\n", EVIL), name="mo\x1bdel")
+    (tmp_path / "config.json").write_text(json.dumps(model))
+    with h5py.File(tmp_path / "new.weights.h5", "w") as file:
+        for number, shape in enumerate(shapes.values()):
+            file[f"layers/conv2d/vars/{number}"] = np.ones(shape, "float32")
+    return str(tmp_path / "config.json"), str(tmp_path / "new.weights.h5")
+
+
+def test_names_are_printed_without_control_characters(evil, capfd):
+    net = load_model(evil)
+    print(net, gluon_same.summary(net, (1, 2, 5, 5)), list(net.collect_params()))
+    assert all(c.isprintable() or c == "\n" for c in capfd.readouterr().out)
+
+
+def test_layers_keep_the_names_of_the_file(evil):
+    net = load_model(evil)
+    assert list(net.layers) == [EVIL, "relu\n"]
+    assert net.layers[EVIL].weight.shape == (2, 2, 3, 3)
+
+
+def test_nets_with_such_names_deploy_export_and_save(evil, tmp_path):
+    net, x = load_model(evil), mx.nd.ones((1, 2, 5, 5))
+    np.testing.assert_allclose(gluon_same.deploy(net, x.shape)(x).asnumpy(), net(x).asnumpy())
+    export_model(net, [x.shape], str(tmp_path / "net.onnx"))
+    net.save_parameters(str(tmp_path / "net.params"))
+    net.load_parameters(str(tmp_path / "net.params"))
+
+
+def test_errors_are_printed_without_control_characters(tmp_path):
+    odd = [
+        layer(f"Strange{EVIL}", EVIL, "image", **{EVIL: 1}),
+        layer("ReLU", "odd", "image", **{EVIL: 1}),
+    ]
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, functional(image(3), *odd, name=EVIL)))
+    assert all(c.isprintable() or c == "\n" for c in str(error.value))
+    assert len(str(error.value).splitlines()) == 3
+
+
+def test_layers_with_such_names_are_compared(evil):
+    net, x = load_model(evil), np.ones((1, 5, 5, 2))
+    known = {"input:0": x, EVIL: np.full((1, 3, 3, 2), 19), "oth\x1ber": x}
+    found = compare(net, known)
+    assert found.first is None and len(found.rows) == 1
+    assert all(c.isprintable() or c == "\n" for c in str(found))

@@ -1,0 +1,160 @@
+"""Layers and functions that the caller builds."""
+
+import json
+import zipfile
+
+import h5py
+import mxnet as mx
+import numpy as np
+import pytest
+from small_models import functional, image, layer, write
+
+from gluon_same.importing import functions
+from gluon_same.importing.block import Function
+from gluon_same.keras import load_model
+
+
+class Power(mx.gluon.HybridBlock):
+    def __init__(self, power):
+        super().__init__()
+        self.power = power
+
+    def hybrid_forward(self, F, x, *others):
+        return [x**self.power, *others] if others else x**self.power
+
+
+def called(class_name, name, *inputs, **keywords):
+    """Return a layer that is called with keywords."""
+    made = layer(class_name, name, *inputs)
+    made["inbound_nodes"][0][0][3].update(keywords)
+    return made
+
+
+X = mx.nd.array([[1, 2, 3]])
+
+
+@pytest.mark.parametrize("key", ["odd", "Strange", "pkg>Strange"])
+def test_keys_are_names_of_layers_and_classes(tmp_path, key):
+    path = write(tmp_path, functional(image(3), layer("pkg>Strange", "odd", "image")))
+    net = load_model(path, custom={key: lambda config, arrays: Power(2)})
+    np.testing.assert_array_equal(net(X).asnumpy(), [[1, 4, 9]])
+
+
+def test_the_name_of_a_layer_precedes_that_of_its_class(tmp_path):
+    odd = [layer("Strange", name, "image") for name in ("one", "two")]
+    path = write(tmp_path, functional(image(3), *odd, outputs=["one", "two"]))
+    custom = {"Strange": lambda config, arrays: Power(2), "two": lambda config, arrays: Power(3)}
+    one, two = load_model(path, custom=custom)(X)
+    np.testing.assert_array_equal(
+        np.concatenate([one.asnumpy(), two.asnumpy()]), [[1, 4, 9], [1, 8, 27]]
+    )
+
+
+def test_a_lambda_is_built_by_its_name(tmp_path):
+    path = write(tmp_path, functional(image(3), layer("Lambda", "squared", "image", function="?")))
+    with pytest.raises(ValueError, match=r"give custom=\{'squared': builder\}"):
+        load_model(path)
+    net = load_model(path, custom={"squared": lambda config, arrays: Power(2)})
+    np.testing.assert_array_equal(net(X).asnumpy(), [[1, 4, 9]])
+
+
+def test_call_keywords_are_handed_to_the_builder(tmp_path):
+    path = write(tmp_path, functional(image(3), called("Strange", "odd", "image", scale=3.0, mask=None)))
+    net = load_model(path, custom={"Strange": lambda config, arrays, scale: Power(scale)})
+    np.testing.assert_array_equal(net(X).asnumpy(), [[1, 8, 27]])
+
+
+def test_arrays_given_by_keyword_follow_the_others(tmp_path):
+    other = layer("ReLU", "other", "image")
+    odd = called("Strange", "odd", "image", value=["other", 0, 0])
+    path = write(tmp_path, functional(image(3), other, odd))
+    net = load_model(
+        path,
+        custom={
+            "Strange": lambda config, arrays: Function(functions.merge, "Sum", kind="add", even=True)
+        },
+    )
+    np.testing.assert_array_equal(net(X).asnumpy(), [[2, 4, 6]])
+
+
+def test_a_keyword_that_the_builder_does_not_take_is_an_error(tmp_path):
+    path = write(tmp_path, functional(image(3), called("Strange", "odd", "image", scale=3.0)))
+    with pytest.raises(ValueError, match=r"odd \(Strange\): .*unexpected keyword argument 'scale'"):
+        load_model(path, custom={"Strange": lambda config, arrays: Power(1)})
+
+
+def test_a_function_is_built_by_its_name_with_its_arguments(tmp_path):
+    given = layer("TFOpLambda", "odd", "image", function="math.erfinv")
+    given["inbound_nodes"][0][0][3].update(scale=2, name=None)
+    path = write(tmp_path, functional(image(3), given))
+    with pytest.raises(ValueError, match=r"give custom=\{'tf.math.erfinv': builder\}"):
+        load_model(path)
+    net = load_model(path, custom={"tf.math.erfinv": lambda config, arrays, scale: Power(scale)})
+    np.testing.assert_array_equal(net(X).asnumpy(), [[1, 4, 9]])
+
+
+def test_custom_layers_have_several_outputs(tmp_path):
+    odd, last = layer("Strange", "odd", "image", "image"), layer("ReLU", "last", "odd")
+    odd["inbound_nodes"] = [[["image", 0, 0, {}], ["image", 0, 0, {}]]]
+    last["inbound_nodes"] = [[["odd", 0, 1, {}]]]
+    path = write(tmp_path, functional(image(3), odd, last, outputs=["odd", "last"]))
+    squares, same = load_model(path, custom={"odd": lambda config, arrays: Power(2)})(X)
+    np.testing.assert_array_equal(squares.asnumpy(), [[1, 4, 9]])
+    np.testing.assert_array_equal(same.asnumpy(), X.asnumpy())
+
+
+def test_a_block_for_another_number_of_inputs_is_an_error(tmp_path):
+    odd = layer("Strange", "odd", "image")
+    odd["inbound_nodes"] = [[["image", 0, 0, {}], ["image", 0, 0, {}]]]
+    path = write(tmp_path, functional(image(3), odd))
+    with pytest.raises(ValueError, match="from custom= cannot be called with 2 inputs"):
+        load_model(path, custom={"odd": lambda config, arrays: mx.gluon.nn.Dense(2)})
+
+
+def test_arrays_of_sublayers_are_found_in_both_kinds_of_files(tmp_path):
+    config = functional(image(3), layer("Strange", "odd", "image"))
+    arrays = [np.full((3, 2), n, "float32") for n in range(3)]
+    with zipfile.ZipFile(tmp_path / "new.keras", "w") as packed:
+        packed.writestr("config.json", json.dumps(config))
+        packed.writestr("metadata.json", '{"keras_version": "3.0.0"}')
+        with h5py.File(tmp_path / "inner.h5", "w") as file:
+            for group, array in zip(("vars", "dense/vars", "dense/norm/vars"), arrays):
+                file[f"layers/strange/{group}/0"] = array
+        packed.write(tmp_path / "inner.h5", "model.weights.h5")
+    old = write(tmp_path, config, odd={"w": (3, 2), "dense/kernel": (3, 2), "dense/norm/gamma": (3, 2)})
+    found = {}
+
+    def build(config, arrays):
+        found[len(found)] = arrays
+        return Power(1)
+
+    for path in (str(tmp_path / "new.keras"), old):
+        load_model(path, custom={"Strange": build})
+    assert [array[0, 0] for array in found[0]] == [0, 1, 2]
+    assert [array.shape for array in found[1]] == [(3, 2)] * 3
+
+
+@pytest.mark.parametrize(
+    "class_name, words",
+    [
+        ("Hashing", "it is not supported: give custom={'Hashing': builder}"),
+        ("Nonsense", "it is not known: give custom={'Nonsense': builder}"),
+        ("TextVectorization", "strings are not supported: turn them into numbers"),
+    ],
+)
+def test_advice_depends_on_the_layer(tmp_path, class_name, words):
+    path = write(tmp_path, functional(image(3), layer(class_name, "odd", "image")))
+    with pytest.raises(ValueError) as error:
+        load_model(path)
+    assert words in str(error.value)
+    assert ("custom=" in str(error.value)) == ("custom=" in words)
+
+
+def test_a_custom_layer_whose_calls_differ_is_refused(tmp_path):
+    odd = called("Strange", "odd", "image", scale=2.0)
+    odd["inbound_nodes"].append([["image", 0, 0, {"scale": 3.0}]])
+    last = layer("Add", "sum")
+    last["inbound_nodes"] = [[["odd", 0, 0, {}], ["odd", 1, 0, {}]]]
+    path = write(tmp_path, functional(image(3), odd, last))
+    with pytest.raises(ValueError, match="its calls have different arguments"):
+        load_model(path, custom={"Strange": lambda config, arrays, scale: Power(scale)})

@@ -1,0 +1,47 @@
+"""Constants that are computed while importing, against the numbers of ONNX's own tests."""
+
+import numpy as np
+import onnx
+from test_backend import DATA, FAULTY, arrays, is_late
+
+from gluon_same.onnx.evaluation import attributes_of, evaluate
+from gluon_same.onnx.values import Unsupported
+
+#: Operators whose results are random.
+RANDOM = {"Bernoulli", "Dropout"}
+
+
+def cases():
+    for path in sorted(DATA.glob("node/test_*")):
+        model = onnx.load(str(path / "model.onnx"))
+        name, node = f"node/{path.name}", model.graph.node[0]
+        plain = len(model.graph.node) == 1 and node.op_type not in RANDOM and not node.domain
+        if "FLOAT8" in name or "BFLOAT16" in name:  # which NumPy lacks
+            continue
+        if plain and name not in FAULTY and not is_late(name):
+            yield path, model
+
+
+def test_no_constant_is_wrong():
+    compared, wrong = 0, []
+    for path, model in cases():
+        node = model.graph.node[0]
+        opsets = {each.domain: each.version for each in model.opset_import}
+        folder = path / "test_data_set_0"
+        try:
+            wanted, given = arrays(folder, "output"), iter(arrays(folder, "input"))
+            inputs = [next(given) if name else None for name in node.input]
+            (found,) = evaluate(node, opsets, attributes_of(node, {}), [inputs])
+        except (Unsupported, ValueError, TypeError, KeyError):  # also lists and optional values
+            continue
+        if isinstance(found, Unsupported) or wanted[0].dtype == object:
+            continue
+        compared += 1
+        found = [x for x in found if x is not None]
+        try:
+            for one, other in zip(found, wanted):
+                assert one.shape == other.shape and one.dtype == other.dtype
+                np.testing.assert_allclose(one.astype("f8"), other.astype("f8"), rtol=1e-3, atol=1e-6)
+        except (AssertionError, ValueError, TypeError) as error:
+            wrong.append((path.name, str(error)[:200]))
+    assert compared > 600 and not wrong, wrong
