@@ -183,9 +183,10 @@ class Assembly(Inference):
                 raise Unsupported(f"{x.name or 'an input'} {FIX}")
             values = [Fraction(x.at(t).item()) for t in self.trials]
             like, axis, factor, offset = self.find_size(values)
+            linear = factor.numerator, factor.denominator, float(offset)
             return self.call(
-                functions.size_of, like, axis=axis, rank=max(x.ndim, 1), times=factor.numerator,
-                by=factor.denominator, offset=float(offset), to=dtype.name, dtype=dtype, scalar=scalar,
+                functions.size_of, like, axis=axis, rank=max(x.ndim, 1), to=dtype.name, linear=linear,
+                dtype=dtype, scalar=scalar,
             )  # fmt: skip
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
 

@@ -1,7 +1,7 @@
 """Functions whose sizes come from other arrays, so that one graph serves every size."""
 
 import math
-from typing import Any
+from typing import Any, Tuple
 
 
 def constant(F: Any, x: Any, value: Any) -> Any:
@@ -52,12 +52,13 @@ def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: st
 
 
 def size_of(
-    F: Any, like: Any, axis: int, rank: int, to: str, times: int = 1, by: int = 1, offset: float = 0
+    F: Any, like: Any, axis: int, rank: int, to: str, linear: Tuple[int, int, float] = (1, 1, 0)
 ) -> Any:
     """Return the number of elements along an axis, as an array with axes of size 1.
 
-    ``n * times / by + offset`` stands for the number ``n``.
+    With ``linear=(times, by, offset)``, return ``n * times / by + offset`` instead of the number ``n``.
     """
+    times, by, offset = linear
     last = F.slice_axis(F.contrib.arange_like(like, axis=axis), axis=0, begin=-1, end=None)
     n = F.reshape(last + 1, shape=(1,) * rank)
     n = n * times if times != 1 else n
