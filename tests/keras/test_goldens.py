@@ -313,6 +313,6 @@ def test_deployed_nets_use_masks_as_well(golden, archive, name, ending):
     model = golden(archive, name, ending)
     inputs, outputs = next(model.runs())
     inputs = [model.first(each) for each in inputs]
-    net = deploy(model.load(), *(each.shape for each in inputs))
+    net = deploy(model.load(), *(each.shape for each in inputs), data=[inputs])
     expected = {key: model.first(value) for key, value in outputs.items()}
     assert differences(call(net, inputs), expected) == {}
