@@ -183,7 +183,8 @@ class _Builder:
         whole = layer.name in self.shared or layer.model is not None  # whether to apply all padding
 
         def value(ref: graph.Ref) -> Value:
-            return self.steps.in_order(self._value(ref), None) if whole else self._value(ref)
+            x = self._value(ref)  # sizes of an array are a list
+            return self.steps.in_order(x, None) if whole and isinstance(x, Value) else x
 
         args, kwargs = (graph.with_arrays(part, value) for part in (call.args, call.kwargs))
         masked = builder is not build_operation and "mask" in kwargs
@@ -268,7 +269,7 @@ class _Builder:
         if ref not in self.values:
             raise _Unknown
         x = self.values[ref]
-        return x._replace(mask=None) if x.slot in self.cleared else x
+        return x._replace(mask=None) if isinstance(x, Value) and x.slot in self.cleared else x
 
     def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
         """Return the inputs of a shared layer in the axis order of its first call."""
@@ -297,9 +298,11 @@ class _Builder:
 
     def _clear(self, call: graph.Call) -> None:
         """Take the masks off the inputs of a call, for all calls after it."""
-        slots = {self.values[ref].slot for ref in call.inputs() if self._value(ref).mask is not None}
+        own = [self._value(ref) for ref in call.inputs()]
+        slots = {x.slot for x in own if isinstance(x, Value) and x.mask is not None}
         for other in self.model.calls:
-            given = {self.values[ref].slot for ref in other.inputs() if ref in self.values}
+            known = (self.values.get(ref) for ref in other.inputs())
+            given = {x.slot for x in known if isinstance(x, Value)}
             ordered = (
                 graph.is_before(self.model.calls, *pair) for pair in ((call, other), (other, call))
             )
