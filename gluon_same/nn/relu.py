@@ -68,8 +68,9 @@ class ReLU(HybridBlock):
         most, slope, threshold = self._given
         if slope or threshold:
             return restore(F.identity(general_relu(F, x, most, slope, threshold), name="fwd"))
-        y = F.Activation(x, act_type="relu", name="fwd")
-        return restore(y if most is None else F.clip(y, 0, most))
+        if most is None:
+            return restore(F.Activation(x, act_type="relu", name="fwd"))
+        return restore(F.clip(F.Activation(x, act_type="relu"), 0, most, name="fwd"))
 
     def __repr__(self) -> str:
         most, slope, threshold = self._given

@@ -1,16 +1,15 @@
 """ReLU6, written in operators that are fast in MXNet."""
 
-from typing import Any, Optional
+from typing import Optional
 
-from mxnet.gluon import HybridBlock, ParameterDict
+from mxnet.gluon import ParameterDict
 
-from ..arrays import classic
-from .checks import check_scope
+from .relu import ReLU
 
 __all__ = ["ReLU6"]
 
 
-class ReLU6(HybridBlock):
+class ReLU6(ReLU):
     """Activation ``min(max(x, 0), 6)``, as Keras' ``ReLU(6.)``.
 
     Parameters
@@ -46,12 +45,7 @@ class ReLU6(HybridBlock):
     def __init__(self, prefix: Optional[str] = None, params: Optional[ParameterDict] = None):
         if prefix is not None and not isinstance(prefix, str):
             raise TypeError(f"prefix={prefix!r} is not a string: the maximum is always 6")
-        check_scope(prefix, params)
-        super().__init__(prefix=prefix, params=params)
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        x, restore = classic(x)
-        return restore(F.clip(F.Activation(x, act_type="relu"), 0, 6, name="fwd"))
+        super().__init__(6, prefix=prefix, params=params)
 
     def __repr__(self) -> str:
         return "ReLU6()"

@@ -6,11 +6,6 @@ from .elementwise import pairwise
 from .reductions import over_axes
 
 
-def compared_with(F: Any, x: Any, kind: str, number: float) -> Any:
-    """Compare elements with a number and return 0 and 1. ``kind`` ends an operator's name."""
-    return F.cast(getattr(F._internal, f"_{kind}_scalar")(x, scalar=number), dtype="float32")
-
-
 def differs(F: Any, x: Any, number: float, last: bool) -> Any:
     """Return 1 where elements differ from a number; ``last`` reduces to any along the last axis."""
     y = F.cast(x != number, dtype="float32")
