@@ -53,6 +53,7 @@ _HARD = ("hard_sigmoid",)
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
     Pass("drop and fold constants", clean.RULES),
+    Pass("drop taps in padding", [windows.drop_taps]),
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),

@@ -1,4 +1,4 @@
-"""Rules for windows that pad one end more than the other."""
+"""Rules for windows that pad one end more than the other, or that see little but padding."""
 
 from typing import Optional
 
@@ -36,6 +36,32 @@ def grow_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     pad = tuple(map(max, paddings))
     weight = np.pad(weight, [(0, 0), (0, 0), *((p - b, p - a) for p, (b, a) in zip(pad, paddings))])
     return with_weights(graph, layer, data, weight, bias, kernel=weight.shape[2:], pad=pad)
+
+
+def drop_taps(graph: Graph, node: Node) -> Optional[Entry]:
+    """Shorten the kernel of a convolution whose first and last elements only meet padding.
+
+    A kernel with a dilation as large as the feature map is one of 1x1, as is one of 3x3 on a map of 1x1.
+    """
+    if node.op != "Convolution" or node.get("layout") not in FIRST:
+        return None
+    kept, pad = [], []
+    outputs, sizes = graph.shape(node.out)[2:], graph.shape(node.inputs[0])[2:]
+    for (kernel, stride, dilation, own), size, count in zip(windows_of(node), sizes, outputs):
+        starts = np.arange(count) * stride - own
+        met = [tap for tap in range(kernel) if ((starts + tap * dilation) // size == 0).any()]
+        # The operator pads both ends equally, so the kernel loses as many elements at each end.
+        dropped = min(met[0], kernel - 1 - met[-1], own // dilation) if met else 0
+        kept.append(slice(dropped, kernel - dropped))
+        pad.append(own - dropped * dilation)
+    weight, bias = weights_of(graph, node)
+    if weight is None or not any(each.start for each in kept):
+        return None
+    weight = weight[(..., *kept)]
+    dilate = tuple(d if k > 1 else 1 for (_, _, d, _), k in zip(windows_of(node), weight.shape[2:]))
+    return with_weights(
+        graph, node, node.inputs[0], weight, bias, kernel=weight.shape[2:], pad=tuple(pad), dilate=dilate
+    )
 
 
 def _kept(graph, node, layer, crop):

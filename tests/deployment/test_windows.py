@@ -63,3 +63,33 @@ def test_only_depthwise_kernels_grow():
 
     assert graph_of(strided(4), (1, 4, 8, 8)).rewrite(windows.grow_depthwise) == 1
     assert graph_of(strided(1), (1, 4, 8, 8)).rewrite(windows.grow_depthwise) == 0
+
+
+@pytest.mark.parametrize(
+    "size, kernel, stride, dilate, pad, kept",
+    [
+        ((24, 24), 3, 1, 24, 24, (1, 1)),  # atrous pooling on a small map
+        ((24, 24), 3, 1, 23, 23, (3, 3)),
+        ((1, 1), 3, 1, 1, 1, (1, 1)),
+        ((1, 1), 3, 2, 1, 1, (1, 1)),
+        ((1, 7), 5, 1, 1, 2, (1, 5)),
+        ((2, 2), 5, 1, 1, 2, (3, 3)),
+        ((2, 3), 4, 1, 1, 2, (4, 4)),
+        ((9,), 7, 1, 4, 12, (5,)),
+    ],
+)
+def test_elements_of_kernels_that_meet_only_padding_are_dropped(size, kernel, stride, dilate, pad, kept):
+    axes = len(size)
+    y = F.Convolution(
+        X,
+        kernel=(kernel,) * axes,
+        stride=(stride,) * axes,
+        dilate=(dilate,) * axes,
+        pad=(pad,) * axes,
+        num_filter=4,
+    )
+    rewritten(y, [windows.drop_taps], (2, 3, *size))
+    graph = graph_of(y, (2, 3, *size))
+    graph.rewrite(windows.drop_taps)
+    (layer,) = (node for node in graph.nodes() if node.op == "Convolution")
+    assert tuple(layer.get("kernel")) == kept
