@@ -1,28 +1,22 @@
 """Convert the padding of an existing net to SAME."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
-from mxnet.gluon import Block, HybridBlock, SymbolBlock
-from mxnet.gluon import nn as stock
+import mxnet as mx
+from mxnet.gluon import Block, HybridBlock
 
-from . import nn
-from .graph import Graph
 from .nn.base import operator_arguments, windowed
-from .same_rules import counts_padding, meant_as_same, of_node, pads_as_same, windows_in
-from .summaries import _window
+from .same_rules import counts_padding, meant_as_same, pads_as_same, windows_in
+from .sized import Sized
+from .summaries import window_text
 from .tables import aligned
+from .window_places import OURS, as_same, layer_class, operators_padded_by_code, places_in
 
 __all__ = ["to_same"]
 
 Predicate = Callable[[str, Block], Optional[bool]]
-
-#: Our class for each stock one.
-_OURS = {
-    getattr(stock, name): getattr(nn, name)
-    for kind in ("Conv{}D", "Conv{}DTranspose", "MaxPool{}D", "AvgPool{}D")
-    for name in map(kind.format, (1, 2, 3))
-}
 
 
 class Layer(NamedTuple):
@@ -45,14 +39,21 @@ class Report:
         The layers whose padding became SAME.
     left : list of Layer
         The other layers that do not pad as SAME does at every input size.
+    by_code : list of Layer
+        Those of ``left`` whose input the net's code pads, or whose result it crops. Together, they may
+        already pad as SAME does.
     """
 
     changed: List[Layer]
     left: List[Layer]
+    by_code: List[Layer] = field(default_factory=list)
 
     def __repr__(self) -> str:
         parts: List[str] = []
-        for title, layers in (("changed to SAME", self.changed), ("left unchanged", self.left)):
+        plain = [layer for layer in self.left if layer not in self.by_code]
+        groups = {"changed to SAME": self.changed, "left unchanged": plain}
+        groups["left unchanged, because the net's code pads or crops there"] = self.by_code
+        for title, layers in groups.items():
             if layers or not parts:
                 parts.append(f"{len(layers)} layer{'s' * (len(layers) != 1)} {title}")
                 parts += [f"  {line}" for line in aligned(list(map(_cells, layers)))]
@@ -93,7 +94,7 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
         If ``net`` is not a block, or if the predicate is not callable or returns anything else.
     ValueError
         If a layer that should change cannot, because its class has its own ``hybrid_forward`` or it is
-        part of the fixed graph of a SymbolBlock. No layer is changed then.
+        part of a specialized or deployed block. No layer is changed then.
 
     Notes
     -----
@@ -102,6 +103,10 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     - if it pads some axis, and each axis by ``k // 2`` or ``(k - 1) // 2``, where ``k`` is the number of
       elements that its window spans: 7x7 with padding 3, 3x3 with 1, 4x4 with 1 or 2, 1x7 with (0, 3);
     - if it is a transposed convolution that gives ``in * strides`` elements along every axis.
+
+    Each operator in the graph of a SymbolBlock counts as a layer. Layers whose input the net's code pads
+    by operators, or whose result it crops, do not change either: such code often pads as SAME does. The
+    report lists them. To find them, the net is run on symbols, which calls its hooks.
 
     Layers without padding stay ``'valid'``; explicit pairs and other words do not change. Average
     poolings that change divide by the elements that lie in the input, as TensorFlow's do. ``ceil_mode``
@@ -140,19 +145,29 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
         raise TypeError(f"net={net!r} is not a Gluon Block")
     if predicate is not None and not callable(predicate):
         raise TypeError(f"predicate={predicate!r} is not a function: give one of (path, block), or None")
-    blocks = dict(_walk(net))
-    layers = {block: path for block, path in blocks.items() if _differs(block)}
-    chosen = [block for block, path in layers.items() if _is_chosen(path, block, predicate)]
-    for block in chosen:
-        _check(layers[block], block)
-    before = {block: _layer(path, block) for block, path in layers.items()}
-    for block in blocks:
+    blocks = list(_walk(net))
+    places = [place for block, path in blocks for place in places_in(path, block)]
+    names = operators_padded_by_code(net, places)
+    places = [place for place in places if not pads_as_same(place.known, place.windows)]
+    coded = [place.windows is None and place.operator in names for place in places]
+    rows = [_layer(place) for place in places]
+    chosen = [_is_chosen(place, by_code, predicate) for place, by_code in zip(places, coded)]
+    changing = [place for place, is_chosen in zip(places, chosen) if is_chosen]
+    for place in changing:
+        _check(place)
+    for block, _ in blocks:
         if isinstance(block, HybridBlock):
             block._clear_cached_op()
-    for block in chosen:
-        _change(block)
-    changed = [before[block]._replace(after=_layer("", block).after) for block in chosen]
-    return Report(changed, [row for block, row in before.items() if block not in chosen])
+    _change_graphs([place for place in changing if place.graph is not None])
+    for place in changing:
+        if place.graph is None:
+            _change(place.block)
+    found = list(zip(rows, chosen, coded))
+    return Report(
+        [row._replace(after="same") for row, is_chosen, _ in found if is_chosen],
+        [row for row, is_chosen, _ in found if not is_chosen],
+        [row for row, is_chosen, by_code in found if by_code and not is_chosen],
+    )
 
 
 def _walk(net: Block) -> Iterator[Tuple[Block, str]]:
@@ -176,52 +191,30 @@ def _walk(net: Block) -> Iterator[Tuple[Block, str]]:
     return visit(net, ())
 
 
-def _base(cls):
-    return next((base for base in cls.__mro__ if base in _OURS), None)
-
-
-def _operators(block):
-    """Return the arguments and windows of a layer's operator, or of each operator of a fixed graph.
-
-    The windows are None if the operator pads by itself.
-    """
-    if isinstance(block, SymbolBlock):
-        nodes = map(of_node, Graph(block._cached_graph[1]).nodes())
-        return [(known, None) for known in nodes if known is not None]
-    known = operator_arguments(block)
-    if _base(type(block)) is None or known.get("global_pool"):
-        return []
-    layer = windowed(block)
-    return [(known, None if layer is None else layer._windows)]
-
-
-def _differs(block):
-    """Return whether a block has windows that differ from those of SAME at some input size."""
-    return not all(pads_as_same(*each) for each in _operators(block))
-
-
-def _is_meant(block):
-    # The author of a word or of pairs could have chosen SAME, so these stay.
-    numbers = [known for known, windows in _operators(block) if windows is None]
-    return any(meant_as_same(known) and not pads_as_same(known) for known in numbers)
-
-
-def _is_chosen(path, block, predicate):
-    chosen = None if predicate is None else predicate(path, block)
+def _is_chosen(place, coded, predicate):
+    chosen = None if predicate is None else predicate(place.path, place.block)
     if chosen not in (True, False, None):
-        raise TypeError(f"predicate({path!r}, ...) returned {chosen!r}: return True, False or None")
-    return _is_meant(block) if chosen is None else chosen
-
-
-def _check(path, block):
-    """Raise a ValueError if a layer cannot be changed."""
-    hint = f"give a predicate that returns False for {path!r} to leave it as it is"
-    if isinstance(block, SymbolBlock):
-        raise ValueError(
-            f"{path!r} is a SymbolBlock, whose graph is fixed: convert the original net, or {hint}"
+        raise TypeError(
+            f"predicate({place.path!r}, ...) returned {chosen!r}: return True, False or None"
         )
+    # The author of a word or of pairs could have chosen SAME, so these stay.
+    return (
+        not coded and place.windows is None and meant_as_same(place.known) if chosen is None else chosen
+    )
+
+
+def _check(place):
+    """Raise a ValueError if an operator cannot be changed."""
+    path, block = place.path, place.block
+    hint = f"give a predicate that returns False for {path!r} to leave it as it is"
+    if isinstance(block, Sized):
+        raise ValueError(
+            f"{path!r} belongs to a block for fixed sizes: convert the original net, or {hint}"
+        )
+    if place.node is not None:
+        return
     cls = type(block)
-    base = _base(cls)
+    base = layer_class(cls)
     for each in cls.__mro__[: cls.__mro__.index(base)]:
         for name in ("forward", "hybrid_forward"):
             own = vars(each).get(name)
@@ -235,10 +228,27 @@ def _check(path, block):
                 )
 
 
+def _change_graphs(places):
+    """Change operators of the graphs of SymbolBlocks."""
+    for block, graph in {place.block: place.graph for place in places}.items():
+        graph.rewrite(partial(_as_same, [place.node for place in places]))
+        inputs, symbol = block._cached_graph
+        restore = "as_np_ndarray" if type(symbol) is not mx.sym.Symbol else "as_nd_ndarray"
+        block._cached_graph = inputs, getattr(graph.symbol(), restore)()
+
+
+def _as_same(chosen, graph, node):
+    return as_same(graph, node) if node in chosen else None
+
+
+def _as_same(chosen, graph, node):
+    return as_same(graph, node) if node in chosen else None
+
+
 def _change(block):
     layer = windowed(block)
     if layer is None:  # our layer shares the parameters and the activation of the stock block
-        layer = object.__new__(_OURS[_base(type(block))])
+        layer = object.__new__(OURS[layer_class(type(block))])
         vars(layer).update(vars(block))
         vars(block)["hybrid_forward"] = layer.hybrid_forward
     known = operator_arguments(block)
@@ -251,11 +261,10 @@ def _change(block):
     layer._pad_by("same")
 
 
-def _layer(path, block):
-    if isinstance(block, SymbolBlock):
-        return Layer(path, "SymbolBlock", "", "a graph", "a graph")
-    window, padding = _window(block)
-    ((known, windows),) = _operators(block)
-    if counts_padding(known, windows or windows_in(known)):
+def _layer(place):
+    windows = place.windows or windows_in(place.known)
+    window, padding = window_text(place.known, windowed(place.block))
+    if counts_padding(place.known, windows):
         padding += ", counted"
-    return Layer(path, type(block).__name__, window, padding, padding)
+    kind = type(place.block).__name__ if place.node is None else place.node.op
+    return Layer(place.path, kind, window, padding, padding)

@@ -170,6 +170,18 @@ class Graph:
         """Return the result of a new operator, named after a node."""
         return Node(op, self._fresh(near.name), inputs, **attrs).out
 
+    def graft(self, symbol: mx.sym.Symbol, near: Node, inputs: Dict[str, Entry]) -> Entry:
+        """Return the result of a copy of a symbol's operators, named after a node that it replaces.
+
+        ``inputs`` are the entries that take the places of the symbol's variables.
+        """
+        copied = Graph(symbol)
+        for node in copied.nodes():
+            node.inputs = [inputs.get(entry.node.name, entry) for entry in node.inputs]
+            if node.op != "null" and node.name != near.name:
+                node.name = self._fresh(near.name)
+        return copied.heads[0]
+
     def constant(self, near: Node, word: str, values: Any) -> Entry:
         """Return a new parameter, named after a node."""
         name = self._fresh(f"{near.name}_{word}")
@@ -193,6 +205,8 @@ class Graph:
         symbol = to_symbol(nodes, entries)
         known = {name: value.shape for name, value in self.params.items()}
         known.update(self.inputs)
+        if not known:  # some operators raise an error for data of unknown shape
+            return {}
         there = set(symbol.list_inputs())
         _, shapes, _ = symbol.infer_shape_partial(**{k: v for k, v in known.items() if k in there})
         return {e: s for e, s in zip(entries, shapes) if s and min(s) > 0}

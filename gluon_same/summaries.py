@@ -1,12 +1,12 @@
 """Summarize the layers of a net with their windows, padding, shapes and parameters."""
 
 import sys
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mxnet.gluon import Block
 
 from .arguments import shape_of
-from .nn.base import operator_arguments, windowed
+from .nn.base import Windowed, operator_arguments, windowed
 from .tables import aligned, by_axis, html
 from .trace import Trace
 
@@ -168,7 +168,7 @@ def summarize(net: Block, *input_shapes: Sequence[int]) -> Summary:
             Row(
                 _short_name(block, net),
                 getattr(block, "layer_type", type(block).__name__),
-                *_window(block),
+                *window_text(operator_arguments(block), windowed(block)),
                 trace.shapes_of(inputs),
                 trace.shapes_of(outputs),
                 sum(size for _, size in new),
@@ -181,9 +181,11 @@ def summarize(net: Block, *input_shapes: Sequence[int]) -> Summary:
     return Summary(net, rows, shapes, trace.shapes_of(trace.outputs), sizes, sorted(trace.unknown))
 
 
-def _window(block: Block) -> Tuple[str, str]:
-    """Return the window and the padding of a block as text, or two empty strings without a window."""
-    known = operator_arguments(block)
+def window_text(known: Dict[str, Any], layer: Optional[Windowed] = None) -> Tuple[str, str]:
+    """Return window and padding of an operator's arguments as text; two empty strings without a window.
+
+    ``layer`` is the one that the arguments are of, if it extends stock Gluon.
+    """
     if "kernel" not in known:
         return "", ""
     if known.get("global_pool"):
@@ -191,7 +193,6 @@ def _window(block: Block) -> Tuple[str, str]:
     window = f"{by_axis(known['kernel'])}/{_short(known['stride'])}"
     if max(known.get("dilate", (1,))) > 1:
         window += f" d{_short(known['dilate'])}"
-    layer = windowed(block)
     padding = None if layer is None else layer._padding
     if isinstance(padding, tuple):
         padding = " ".join(map(str, padding[:1] if len(set(padding)) == 1 else padding))

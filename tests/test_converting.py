@@ -82,7 +82,7 @@ def test_only_the_windows_change(tmp_path):
     blocks, names = list(net), list(net.collect_params())
     values = [p.data() for p in net.collect_params().values()]
     seen = []
-    net[0].register_forward_hook(lambda *_: seen.append(1))
+    net[0].register_forward_hook(lambda block, inputs, result: seen.append(type(result)))
     net.save_parameters(str(tmp_path / "net.params"))
     to_same(net)
     assert list(net) == blocks and list(net.collect_params()) == names
@@ -91,7 +91,7 @@ def test_only_the_windows_change(tmp_path):
     assert isinstance(windowed(net[0]), nn.Conv2D) and windowed(net[2]) is None
     assert type(net[1]) is type(net[6]) is stock.MaxPool2D
     net(mx.nd.ones((1, 3, 40, 40)))
-    assert seen == [1]
+    assert seen.count(mx.nd.NDArray) == 1
     net.load_parameters(str(tmp_path / "net.params"))
     assert to_same(net).changed == []  # nothing is left to change
 
@@ -232,20 +232,67 @@ def test_a_layer_with_its_own_computation_is_refused_and_nothing_changes(kind):
     assert [layer.type for layer in report.left] == [kind.__name__]
 
 
-def test_a_fixed_graph_with_another_padding_is_refused():
-    def graph(padding, strides):
-        conv = stock.Conv2D(4, 3, strides, padding, in_channels=3)
-        data = mx.sym.var("data")
-        block = mx.gluon.SymbolBlock([conv(data)], [data], params=conv.collect_params())
-        net = stock.HybridSequential()
-        net.add(block, stock.MaxPool2D(3, 2, 1))
-        return net
+@pytest.mark.parametrize(
+    "layer",
+    [
+        stock.Conv2D(4, 3, 2, 1, in_channels=3, activation="relu"),
+        stock.Conv2D(4, 2, 1, 1, in_channels=3, use_bias=False),
+        stock.Conv2DTranspose(4, 3, 2, 1, 1, in_channels=3),
+        stock.MaxPool2D(3, 2, 1),
+        stock.AvgPool2D(3, 2, 1),
+    ],
+)
+def test_operators_in_the_graph_of_a_symbol_block_change(layer):
+    layer.initialize()
+    net = stock.HybridSequential()
+    data = mx.sym.var("data")
+    with net.name_scope():
+        net.add(mx.gluon.SymbolBlock([layer(data)], [data], params=layer.collect_params()))
+        net.add(stock.MaxPool2D(3, 2, 1))
+    net.hybridize()
+    x = mx.nd.random.normal(shape=(2, 3, 12, 9))
+    assert to_same(net, lambda path, block: False).changed == []
+    before = net(x).shape
+    report = to_same(net)
+    assert [each.after for each in report.changed] == ["same", "same"]
+    assert report.changed[0].path == f"0.{layer.name}_fwd"
+    to_same(layer)
+    want = nn.MaxPool2D(3, 2, "same")(layer(x))
+    np.testing.assert_allclose(net(x).asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
+    assert before[:2] == want.shape[:2] and to_same(net).changed == []
 
-    with pytest.raises(ValueError, match="'0' is a SymbolBlock"):
-        to_same(graph(1, 2))
-    assert len(to_same(graph(1, 2), lambda path, _: path != "0").changed) == 1
-    assert to_same(graph(1, 1)).left == []
-    assert [layer.type for layer in to_same(graph(0, 1)).left] == ["SymbolBlock"]
+
+class Padded(stock.HybridSequential):
+    """Pads and crops as SAME does, as the nets of some model zoos do."""
+
+    def hybrid_forward(self, F, x):
+        x = self[0](F.pad(x, mode="constant", pad_width=(0, 0, 0, 0, 0, 1, 0, 1)))
+        x = self[1](F.pad(x, mode="constant", pad_width=(0, 0, 0, 0, 1, 0, 1, 0)))
+        x = F.slice(x, begin=(0, 0, 1, 1), end=(None, None, None, None))
+        return self[2](x)
+
+
+def test_layers_that_the_code_pads_or_crops_are_named():
+    net = Padded()
+    net.add(stock.Conv2D(4, 3, 2), stock.MaxPool2D(3, 2, 1), stock.MaxPool2D(3, 2, 1))
+    report = to_same(net)
+    assert [layer.path for layer in report.changed] == ["2"]
+    assert [layer.path for layer in report.by_code] == ["0", "1"]
+    assert repr(report).splitlines()[2:] == [
+        "2 layers left unchanged, because the net's code pads or crops there",
+        "  0 (Conv2D)     3x3/2  0",
+        "  1 (MaxPool2D)  3x3/2  1",
+    ]
+    assert len(to_same(net, lambda path, block: path == "1").changed) == 1
+
+
+def test_our_layers_are_not_code_that_pads_or_crops():
+    net = stock.HybridSequential()
+    with net.name_scope():
+        net.add(stock.Conv2D(4, 3, 2, 1), nn.MaxPool2D(2, 1, "same"), stock.MaxPool2D(3, 2, 1))
+        net.add(nn.MaxPool2D(3, 2, ((0, 1), (1, 1))))
+    report = to_same(net)
+    assert [layer.path for layer in report.changed] == ["0", "2"] and not report.by_code
 
 
 @pytest.mark.parametrize(
@@ -378,7 +425,7 @@ def test_specialized_blocks_do_not_follow_the_change():
 
 def test_specialized_blocks_are_fixed_graphs():
     net = stock_net()
-    with pytest.raises(ValueError, match="is a SymbolBlock, whose graph is fixed: convert the original"):
+    with pytest.raises(ValueError, match="belongs to a block for fixed sizes: convert the original net"):
         to_same(specialize(net, (1, 3, 40, 40)))
     assert windowed(net[0]) is None
 

@@ -27,6 +27,7 @@ ORDER = [
     ("crops", "sized"),
     ("specializing",),
     ("summaries", "same_rules"),
+    ("window_places",),
     ("converting",),
     ("picture",),
     ("model_zoo",),
