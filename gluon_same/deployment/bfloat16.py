@@ -3,7 +3,6 @@
 from typing import Optional
 
 import mxnet as mx
-import numpy as np
 
 from ..graph import Entry, Graph, Node
 from .fold_batchnorm import LAYERS
@@ -68,4 +67,5 @@ def _weight(graph, node, entry):
     # oneDNN fails on constant bfloat16 weights of grouped convolutions, so these are cast at each call.
     if node.get("num_group", 1) > 1:
         return _cast(graph, node, graph.constant(node, "plain", value), _SMALL)
-    return graph.constant(node, "bfloat16", value.astype(np.dtype([(_SMALL, np.uint16)])))
+    # ``astype`` truncates, which makes all weights smaller. ``amp_cast`` rounds.
+    return graph.constant(node, "bfloat16", mx.nd.amp_cast(value, dtype=_SMALL))

@@ -47,5 +47,14 @@ def test_weights_are_cast_once_but_for_those_of_groups():
     assert operators(many).count("amp_cast") == 4
 
 
+def test_weights_are_rounded_to_the_nearest():
+    graph = graph_of(convolution(X), (1, 8, 8, 8))
+    before, after = ({p.shape: p for p in each.params.values()} for each in (graph, to_bfloat16(graph)))
+    for shape, values in before.items():
+        rounded = mx.nd.amp_cast(after[shape], dtype="float32").asnumpy()
+        errors = np.abs(rounded / values.asnumpy() - 1)
+        assert 2**-11 < errors.max() < 2**-8.99
+
+
 def test_a_net_without_layers_stays():
     assert operators(lowered(F.relu(X), (2, 3))) == ["relu"]
