@@ -171,11 +171,8 @@ def error_by_channel(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> f
 
 def times(graphs: Dict[str, Graph], arrays: Arrays) -> Dict[str, float]:
     """Return the fewest seconds per call of each graph, timed in turn."""
-    return {name: min(seconds) for name, seconds in in_turns(_runs(graphs, arrays)).items()}
-
-
-def _runs(graphs: Dict[str, Graph], arrays: Arrays) -> Dict[str, Callable[[], Any]]:
-    return {name: partial(caller(graph), arrays) for name, graph in graphs.items()}
+    runs = {name: partial(caller(graph), arrays) for name, graph in graphs.items()}
+    return {name: min(seconds) for name, seconds in in_turns(runs).items()}
 
 
 def in_turns(runs: Dict[str, Callable[[], Any]], seconds: float = SECONDS) -> Dict[str, List[float]]:
@@ -197,25 +194,32 @@ def faster(graphs: Dict[str, Graph], arrays: Arrays, rule: str) -> Tuple[str, bo
     The second result tells whether this is clear. On a busy machine, no graph is faster than another in
     nearly all rounds, and the default stays.
     """
-    runs = _runs(graphs, arrays)
-    for run in runs.values():
-        run()  # The first call prepares the weights.
-    rounds = max(LEAST, int(SECONDS / _seconds(runs[rule])))
-    found: Dict[str, List[float]] = {name: [] for name in runs}
-    while len(runs) > 1 and len(found[rule]) < rounds:
-        for name, run in runs.items():
-            found[name].append(_seconds(run))
-        # Those that can no longer be faster in nearly all rounds are not timed to the end.
-        runs = {
-            name: run
-            for name, run in runs.items()
-            if name == rule or np.less(found[rule], found[name]).sum() <= rounds * (1 - NEARLY_ALL)
-        }
-    least = {name: min(seconds, default=0) for name, seconds in found.items()}
-    best = min(runs, key=lambda name: least[name])
-    if least[best] < WORTH_IT * least[rule]:
-        return best, True
-    return rule, all(seconds >= WORTH_IT * least[rule] for seconds in least.values())
+    best, clear = rule, True
+    run = partial(caller(graphs[rule]), arrays)
+    for name, graph in graphs.items():
+        if name != rule:
+            other = partial(caller(graph), arrays)
+            is_faster, sure = _race(run, other)
+            if is_faster:
+                best, run = name, other
+            clear = clear and sure
+            del other  # before the next one is prepared, so that two at a time need memory
+    return best, clear
+
+
+def _race(run, other):
+    """Return whether the other function is faster than the first, and whether this is clear."""
+    for each in (run, other):
+        each()  # The first call prepares the weights.
+    rounds, losses = max(LEAST, int(SECONDS / _seconds(run))), 0
+    most = rounds * (1 - NEARLY_ALL)
+    found = []
+    while len(found) < rounds and losses <= most:
+        found.append((_seconds(run), _seconds(other)))
+        losses += found[-1][0] < found[-1][1]
+    own, its = map(min, zip(*found))
+    is_faster, nearly_always = its < WORTH_IT * own, losses <= most
+    return is_faster and nearly_always, nearly_always or not is_faster
 
 
 def _seconds(run):
