@@ -89,7 +89,7 @@ def merge_selections(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a selection from a selection by one."""
     outer = selection(graph, node.out)
     inner = outer and selection(graph, outer.data)
-    if not outer or not inner:
+    if not outer or not inner or _is_padding(outer):  # by pad_selection
         return None
     return _select(graph, node, inner.data, inner.channels[outer.channels], inner.width)
 
@@ -125,6 +125,20 @@ def pad_filters(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
     counts = {"num_hidden" if node.op == "FullyConnected" else "num_filter": count + more}
     padded = graph.new(node.op, node, inputs, **{**node.attrs, "no_bias": "False", **counts})
     return _select(graph, node, padded, np.arange(count), count + more)
+
+
+def pad_selection(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
+    """Let a selection that is joined with other channels select more, if layers absorb it."""
+    found = selection(graph, node.out)
+    more = -len(found.channels) % multiple if found else 0
+    if not more or _is_padding(found) or not any(t and _joins(t) for t in graph.takers(node.out)):
+        return None
+    if not _can_pad(graph, node.out):
+        return None
+    data, channels, width = found
+    others = np.minimum(channels[-1] + 1 + np.arange(more), width - 1)
+    wide = _select(graph, node, data, np.concatenate([channels, others]), width)
+    return _select(graph, node, wide, np.arange(len(channels)), len(channels) + more)
 
 
 def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
@@ -271,8 +285,8 @@ def _is_constant(graph, node):
 
 def padding_to(multiple: int) -> List[Rule]:
     """Return the rules that pad channels to a multiple."""
-    pad = partial(pad_filters, multiple=multiple)
-    return [*SELECT, pad, sink_concatenated, sink_selection, absorb_selection]
+    pads = [partial(pad, multiple=multiple) for pad in (pad_filters, pad_selection)]
+    return [*SELECT, *pads, sink_concatenated, sink_selection, absorb_selection]
 
 
 #: Rules that replace operators by selections.

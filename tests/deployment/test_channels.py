@@ -115,6 +115,8 @@ def test_shuffles_and_slices_are_absorbed_by_layers():
     assert error(outputs(graph, arrays), want) < 1e-5
     found = operators(graph)
     assert found.count("Convolution") == 3 and found.count("take") == 1
+    depthwise = next(n for n in graph.nodes() if n.get("kernel") == (3, 3))
+    assert depthwise.get("num_group") == 16  # the slice selects 8 channels, which are joined with 8
     assert not {"SwapAxis", "transpose", "slice_axis"} & set(found)
 
 
