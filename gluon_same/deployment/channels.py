@@ -27,11 +27,9 @@ RESHAPES = {"Reshape", "reshape", "Flatten", "flatten", "expand_dims", "squeeze"
 #: Attribute that holds the number of channels that a selection selects from.
 WIDTH = "__width__"
 
-
 #: A layer absorbs a selection from at most this many times its channels, and others compute at most
 #: this many times as much because of one.
 MOST, MOST_COMPUTED = 2.5, 1.5
-
 
 #: To what channels are padded: oneDNN's blocks with AVX-512, and with AVX2.
 MULTIPLES = 16, 8

@@ -10,7 +10,18 @@ import numpy as np
 from .. import crops
 from ..graph import Graph, Rule
 from ..progress import Progress
-from . import activations, channels, clean, convolutions, fold_batchnorm, gates, pools, sums, windows
+from . import (
+    activations,
+    channels,
+    clean,
+    convolutions,
+    fold_batchnorm,
+    gates,
+    joins,
+    pools,
+    sums,
+    windows,
+)
 from .bfloat16 import to_bfloat16
 from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
 from .int8 import to_int8
@@ -57,6 +68,7 @@ _HARD = ("hard_sigmoid",)
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
     Pass("drop and fold constants", clean.RULES),
+    Pass("join slices", joins.RULES),
     Pass("drop taps in padding", [windows.drop_taps]),
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
     Pass("fold normalizations", _FOLD),

@@ -1,0 +1,82 @@
+"""Rules for slices and concatenations of each other's results, as in the decoders of detectors."""
+
+from typing import List, Optional, Tuple
+
+from ..graph import Entry, Graph, Node
+
+
+def exchange(graph: Graph, node: Node) -> Optional[Entry]:
+    """Concatenate along two axes in the order that requires fewer operators.
+
+    A concatenation of others is one of few parts, each of which consists of many.
+    """
+    joins = [_join(graph, entry) for entry in node.inputs]
+    own = _join(graph, node.out)
+    if own is None or None in joins or len({join and join[0] for join in joins} | {own[0]}) != 2:
+        return None
+    axis = joins[0][0]
+    widths = {tuple(graph.shape(part)[axis] for part in parts) for _, parts in joins}
+    if len(widths) != 1 or len(joins) < len(*widths) or any(graph.uses(e) > 1 for e in node.inputs):
+        return None
+    parts = [_joined(graph, node, each, own[0]) for each in zip(*(parts for _, parts in joins))]
+    return _joined(graph, node, parts, axis)
+
+
+def part(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a slice of a concatenation by the part that it returns."""
+    found = _slice(graph, node)
+    join = found and _join(graph, found[0])
+    if not found or not join or join[0] != found[1]:
+        return None
+    begin = 0
+    for entry in join[1]:
+        end = begin + graph.shape(entry)[join[0]]
+        if (begin, end) == found[2:]:
+            return entry
+        begin = end
+    return None
+
+
+def transpose(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a concatenation of all slices of an array, along another axis, by a transpose."""
+    join = _join(graph, node.out)
+    slices = [_slice(graph, entry.node) for entry in join[1]] if join else []
+    if len(slices) < 2 or None in slices or len({found[:2] for found in slices}) != 1:
+        return None
+    data, axis, _, width = slices[0]
+    shape, count = graph.shape(data), len(slices)
+    whole = [(data, axis, i * width, (i + 1) * width) for i in range(count)]
+    if slices != whole or shape[axis] != count * width or join[0] == axis:
+        return None
+    split = (*shape[:axis], count, width, *shape[axis + 1 :])
+    axes = [i for i in range(len(split)) if i != axis]
+    axes.insert(join[0], axis)  # in front of the axis along which the slices are joined
+    y = graph.new("Reshape", node, [data], shape=split)
+    y = graph.new("transpose", node, [y], axes=tuple(axes))
+    return graph.new("Reshape", node, [y], shape=graph.shape(node.out))
+
+
+def _joined(graph, node, parts, axis):
+    return graph.new("Concat", node, parts, dim=axis, num_args=len(parts))
+
+
+def _join(graph: Graph, entry: Entry) -> Optional[Tuple[int, List[Entry]]]:
+    """Return the axis and the parts of a concatenation; None for all else."""
+    shape = graph.shape(entry)
+    if entry.node.op != "Concat" or shape is None or None in map(graph.shape, entry.node.inputs):
+        return None
+    return entry.node.get("dim", 1) % len(shape), entry.node.inputs
+
+
+def _slice(graph: Graph, node: Node) -> Optional[Tuple[Entry, int, int, int]]:
+    """Return data, axis, begin and end of a slice along one axis; None for all else."""
+    shape = graph.shape(node.inputs[0]) if node.op == "slice_axis" else None
+    if shape is None:
+        return None
+    axis = node.get("axis") % len(shape)
+    begin, end, _ = slice(node.get("begin"), node.get("end")).indices(shape[axis])
+    return node.inputs[0], axis, begin, end
+
+
+#: The rules in the order in which they are tried.
+RULES = (transpose, exchange, part)
