@@ -15,7 +15,8 @@ from .. import nn
 from ..arguments import shape_of, true_or_false
 from ..tables import aligned
 from ..trace import Trace
-from .build import Settings, build
+from .build import build
+from .calls import Settings
 from .config import parse
 from .differences import IN_PLACE, Difference, Net, blocks_in_order, differences, listed, mend
 from .files import Opened, opened

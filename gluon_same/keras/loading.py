@@ -9,7 +9,8 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ..arrays import in_thread
-from .build import Settings, build
+from .build import build
+from .calls import Settings
 from .config import parse
 from .files import opened
 from .parameters import Assign
