@@ -22,7 +22,20 @@ _ELEMENTWISE = (
     *("cosh", "elu", "erf", "exp", "expm1", "floor", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu"),
     *("hard_tanh", "leaky_relu", "log", "log10", "log1p", "log2", "log_sigmoid", "mish", "negative"),
     *("reciprocal", "round", "rsqrt", "selu", "sign", "silu", "sin", "sinh", "soft_shrink", "softsign"),
-    *("sparse_plus", "sparse_sigmoid", "sqrt", "square", "squareplus", "tan", "tanh_shrink", "trunc"),
+    *(
+        "cbrt",
+        "erfinv",
+        "exp2",
+        "sinc",
+        "sparse_plus",
+        "sparse_sigmoid",
+        "sqrt",
+        "square",
+        "squareplus",
+        "tan",
+        "tanh_shrink",
+        "trunc",
+    ),
 )
 
 #: Activations that depend on all elements along an axis.

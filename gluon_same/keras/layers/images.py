@@ -1,5 +1,6 @@
 """Functions of images: convolutions, poolings, resizing, colors."""
 
+import math
 from typing import Any, Dict, List, Optional
 
 import numpy as np
@@ -8,7 +9,7 @@ from ...importing import functions
 from ..arguments import Arguments, Unsupported
 from ..values import Value
 from .operations import Operation
-from .registry import BUILDERS, Lowered, Request, computes
+from .registry import BUILDERS, Lowered, Request, computes, of_rank
 from .signatures import Operand
 from .sizes import resized_images
 
@@ -68,6 +69,20 @@ def _convolution(
     if rest:
         raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
     return _layer(op, name, x, config, kernel.astype("float32"))
+
+
+@computes("extract_patches")
+def _patches(
+    op: Operation, x: Value, size: List[int], strides: Any = None, padding: str = "valid",
+    dilation_rate: Any = 1, data_format: Optional[str] = None,
+) -> Lowered:  # fmt: skip
+    window = _window(of_rank(x, 4), size, "size")
+    count = math.prod(window) * (x.channels or 0)
+    kernel = np.eye(count, dtype="float32").reshape((*window, -1, count))
+    how = dict(strides=window if strides is None else strides, padding=padding)
+    return _convolution(
+        op._replace(name="conv"), x, kernel, data_format=data_format, dilation_rate=dilation_rate, **how
+    )
 
 
 @computes("max_pool", "average_pool")

@@ -81,6 +81,10 @@ class Operation(typing.NamedTuple):
             function, x, order=x.axes, nonnegative=nonnegative, rule=lambda shape: shape, **more
         )
 
+    def each_with(self, function: Any, x: Value, *constants: np.ndarray, **more: Any) -> Lowered:
+        """Return the result for a function of an array and constants that keeps the array's shape."""
+        return self.lowered(function, x, *constants, order=x.axes, rule=lambda shape: shape, **more)
+
 
 def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
     """Return the result for a function of one array whose arguments are Keras'."""

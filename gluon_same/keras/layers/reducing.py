@@ -18,7 +18,7 @@ _KINDS = dict(all="min", any="max", logsumexp="log_sum_exp", average="mean", euc
 _NORMS = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf: "max_abs"}
 
 
-@computes("mean", "max", "min", "sum", "prod", "var", "std", "count_nonzero", *_KINDS)
+@computes("mean", "max", "min", "sum", "prod", "var", "std", "ptp", "count_nonzero", *_KINDS)
 def _reduction(
     op: Operation, x: Value, axis: Optional[List[int]] = None, keepdims: bool = False
 ) -> Lowered:
@@ -49,7 +49,9 @@ def _arg_extreme(op: Operation, x: Value, axis: Optional[int] = None, keepdims: 
         raise Unsupported(f"{op.name} along axis={axis}: give one axis after the batch")
     how = dict(kind=op.name, axis=x.stored(axis), rank=x.rank, keepdims=keepdims)
     order = x.axes if keepdims else x.axes_without(x.places(axis))
-    return op.lowered(functions.arg_reduce, x, order=order, gives="int64", **how)
+    signed = op.request.keras3 and x.dtype == "float32" and not x.nonnegative
+    function = functions.with_negative_zeros if signed else functions.arg_reduce
+    return op.lowered(function, x, order=order, gives="int64", **how)
 
 
 @computes("norm")
@@ -74,6 +76,37 @@ def _normalize(
     default = 1e-7 if keras3 else 1e-12
     least = (default if epsilon is None else epsilon) ** (2 if keras3 else 1)
     return op.each(functions.unit_norm, x, axis=tuple(sorted(map(x.stored, places))), least=least)
+
+
+@computes("rms_norm")
+def _rms_norm(
+    op: Operation, x: Value, scale: Operand = None, axis: int = -1, epsilon: float = 1e-7
+) -> Lowered:
+    (factors,) = _vectors(op, x, axis, 1.0 if scale is None else scale)
+    how = dict(axis=(x.stored(axis),), epsilon=epsilon)
+    return op.each_with(functions.rms_norm, x, factors, **how)
+
+
+@computes("layer_norm")
+def _layer_norm(
+    op: Operation, x: Value, gamma: Operand = None, beta: Operand = None, axis: int = -1,
+    epsilon: float = 1e-7, rms_scaling: bool = False,
+) -> Lowered:  # fmt: skip
+    if rms_scaling:
+        raise Unsupported("layer_normalization with rms_scaling=True")
+    scales = _vectors(op, x, axis, 1.0 if gamma is None else gamma, 0.0 if beta is None else beta)
+    how = dict(axes=(x.stored(axis),), epsilon=epsilon)
+    return op.each_with(functions.layer_norm, x, *scales, **how)
+
+
+def _vectors(op: Operation, x: Value, axis: int, *given: Any) -> List[np.ndarray]:
+    """Return constant vectors along one of Keras' axes, in the axes of the array."""
+    place, size = axis_of(op, x, axis, 1), size_of(op, x, axis_of(op, x, axis, 1))
+    if any(isinstance(each, Value) for each in given):
+        raise Unsupported(f"{op.name} with weights that are not constant")
+    shape = [size if i == place else 1 for i in range(x.rank)]
+    arrays = [np.broadcast_to(np.asarray(each, "float32"), (size,)) for each in given]
+    return [each.reshape(shape).transpose(x.axes) for each in arrays]
 
 
 @computes("moments")
