@@ -188,6 +188,8 @@ FUNCTIONS = [
     ("math.top_k", {"k": 3}, "top_k of 3 elements of 2"),
     ("nn.conv2d", {"filters": [1.0], "strides": 1, "padding": "SAME"}, "not a constant array"),
     ("math.argmax", {}, "argmax along axis=None"),
+    ("sort", {"axis": None}, "sort with axis=None"),
+    ("gather_nd", {"indices": ["vector", 0, 0]}, "gather_nd with batch_dims=0: the batch must stay"),
     ("norm", {"ord": 3, "axis": 1}, "norm with ord=3"),
     ("one_hot", {"depth": 3, "axis": 0}, "one_hot with axis=0"),
     ("roll", {"shift": 5, "axis": 1}, "roll by [5] along axis=[1]"),

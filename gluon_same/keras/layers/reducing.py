@@ -80,8 +80,9 @@ def _normalize(
 
 @computes("rms_norm")
 def _rms_norm(
-    op: Operation, x: Value, scale: Operand = None, axis: int = -1, epsilon: float = 1e-7
+    op: Operation, x: Value, scale: Operand = None, axis: int = -1, epsilon: Optional[float] = None
 ) -> Lowered:
+    epsilon = 1e-7 if epsilon is None else epsilon
     (factors,) = _vectors(op, x, axis, 1.0 if scale is None else scale)
     how = dict(axis=(x.stored(axis),), epsilon=epsilon)
     return op.each_with(functions.rms_norm, x, factors, **how)
@@ -90,8 +91,9 @@ def _rms_norm(
 @computes("layer_norm")
 def _layer_norm(
     op: Operation, x: Value, gamma: Operand = None, beta: Operand = None, axis: int = -1,
-    epsilon: float = 1e-7, rms_scaling: bool = False,
+    epsilon: Optional[float] = None, rms_scaling: bool = False,
 ) -> Lowered:  # fmt: skip
+    epsilon = 1e-7 if epsilon is None else epsilon
     if rms_scaling:
         raise Unsupported("layer_normalization with rms_scaling=True")
     scales = _vectors(op, x, axis, 1.0 if gamma is None else gamma, 0.0 if beta is None else beta)

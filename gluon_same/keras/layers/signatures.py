@@ -63,7 +63,8 @@ def bound(name: str, function: Any, args: Sequence[Any], kwargs: Dict[str, Any])
         value, missing = given.get(each.name), each.default is inspect.Parameter.empty
         if missing and each.name not in given:
             raise Unsupported(f"{name} of {len(given)} operands: {each.name} is missing")
-        if value is None and not missing:
+        # None is no default of a whole number: with axis=None, functions flatten the array.
+        if value is None and not missing and (each.annotation is not int or each.name not in given):
             given.pop(each.name, None)
             continue
         try:
