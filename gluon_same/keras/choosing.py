@@ -15,7 +15,7 @@ from .values import Value
 def builder_of(layer: graph.Layer, call: graph.Call, custom: Dict[str, Callable]) -> Any:
     """Return the builder of a layer, or the model of a layer that contains one."""
     name = layer.class_name.rpartition(">")[2]
-    function = is_operation(layer.class_name, layer.module, call.args)
+    function = is_operation(layer, call.args)
     names = [layer.name, layer.class_name, name]
     if function and "function" in layer.config:
         names = [layer.name, f"tf.{layer.config['function']}"]
