@@ -142,7 +142,7 @@ def _different(net: Block, found: Opened, model: Model, both: Any, shape: Any) -
     """Return the differences of the net's layers from the file's; warn if they cannot be compared."""
     units, held = both
     try:
-        source = source_of(found.weights, model)
+        source = source_of(found, model)
         settings = Settings(version_of(found), {}, axes_of(model), source.arrays, {}, model.originals)
         built, layers, _ = build(model, settings, "NCHW")
         sizes = [tuple(n or (224 if len(s) == 4 else 64) for n in s[1:]) for s in built.plan.saved]

@@ -133,7 +133,7 @@ def load_model(
                 "own net with gluon_same.keras.load_keras_weights(net, path)"
             )
         model = parse(found.config, os.fspath(where))
-        source = source_of(found.weights, model)
+        source = source_of(found, model)
         settings = Settings(
             version_of(found), dict(custom or {}), axes_of(model), source.arrays, {}, model.originals
         )
