@@ -11,7 +11,6 @@ from ..importing.net import ImportedNet, LayerOutput, Move, Plan, Run, Step
 from . import graph
 from .values import Axes, Shape, Value, channels_first, keras_order, stored_shape
 
-
 _FLOATS = (np.dtype("float32"),)  # of each state
 
 
