@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 from mxnet.gluon import HybridBlock
 
+from .arguments import words
 from .files import Opened
 from .graph import Model, printable, role_of, snake_case
 from .hdf5 import Hdf5
@@ -245,19 +246,10 @@ def _same_role(role: str, name: str) -> bool:
 
 
 #: Names that identify an array's role in a legacy file.
-_KNOWN_ROLES = (
-    "alpha",
-    "beta",
-    "bias",
-    "depthwise_kernel",
-    "embeddings",
-    "gamma",
-    "kernel",
-    "moving_mean",
-    "moving_variance",
-    "pointwise_kernel",
-    "recurrent_kernel",
-)
+_KNOWN_ROLES = words("""
+    alpha beta bias depthwise_kernel embeddings gamma kernel moving_mean moving_variance
+    pointwise_kernel recurrent_kernel
+""")
 
 
 def _roles(items: Iterable[Any]) -> str:

@@ -245,3 +245,10 @@ def test_a_function_with_the_name_of_an_activation_of_keras_has_a_warning(tmp_pa
     model = functional(image(3), layer("Activation", "act", "image", activation=given))
     with pytest.warns(UserWarning, match="'swish' is a function of the model's author"):
         load_model(write(tmp_path, model))
+
+
+def test_a_slice_that_is_empty_at_any_size_is_refused(tmp_path):
+    made = layer("SlicingOpLambda", "odd", function="__operators__.getitem")
+    made["inbound_nodes"] = [[["image", 0, 0, {"slice_spec": [{}, {"start": 3, "stop": 1}]}]]]
+    with pytest.raises(ValueError, match="would be empty"):
+        load_model(write(tmp_path, functional(image(None, 2), made)))

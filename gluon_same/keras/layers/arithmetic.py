@@ -7,7 +7,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Value
-from .activations import elementwise_block, function_named, is_nonnegative
+from .activations import ELEMENTWISE, NATIVE, elementwise_block, function_named, is_nonnegative
 from .merging import combined
 from .operations import Operation, axis_of, combined_elementwise
 from .registry import Lowered, computes, elementwise
@@ -132,13 +132,7 @@ def _special(op: Operation, x: Value) -> Lowered:
     return op.each(functions.special, x, kind=op.name, gives="bool")
 
 
-@computes(
-    *("abs", "sign", "floor", "ceil", "trunc", "exp", "expm1", "log", "log1p", "log2", "log10"),
-    *("sqrt", "rsqrt", "square", "reciprocal", "negative", "sin", "cos", "tan", "arcsin", "arccos"),
-    *("arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "erf", "sigmoid", "relu6"),
-    *("selu", "mish", "softplus", "softsign", "log_sigmoid", "hard_sigmoid", "hard_silu", "hard_tanh"),
-    *("tanh_shrink", "sparse_plus", "sparse_sigmoid", "relu", "cbrt", "exp2", "sinc"),
-)
+@computes(*ELEMENTWISE, *NATIVE, "relu6")
 def _of_one(op: Operation, x: Value) -> Lowered:
     if "int" in x.dtype and op.name in ("abs", "sign", "negative", "square"):
         return op.each(op.name, x, takes=None)

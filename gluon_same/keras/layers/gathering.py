@@ -14,6 +14,9 @@ from .signatures import Operand
 
 _WHOLE = (None, None, 1)
 
+#: A trial of unknown sizes, for slices that are empty at most sizes.
+_LARGE = 2**30
+
 
 @computes("getitem")
 def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
@@ -41,7 +44,7 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
             None if n is None else len(range(n)[slice(*part)]) if part != _WHOLE else n
             for n, part in zip(shape, parts)
         ]
-        if 0 in sizes:
+        if 0 in sizes or any(n is None and not range(_LARGE)[slice(*p)] for n, p in zip(shape, parts)):
             raise ValueError(f"a slice of shape {shape} would be empty")
         return tuple(1 if axis is None else sizes[axis] for axis in kept)
 

@@ -22,13 +22,8 @@ def _encoded(
     arguments = request.arguments
     arguments.only(sparse=False)
     arguments.ignore("idf_weights")
-    modes = (
-        "int",
-        "one_hot",
-        "multi_hot",
-        "count",
-        *(["tf_idf"] if front is not None and request.keras3 else []),
-    )
+    modes = ["int", "one_hot", "multi_hot", "count"]
+    modes += ["tf_idf"] if front is not None and request.keras3 else []
     mode = arguments.word("output_mode", modes, "int")
     alone = mode == "one_hot" and x.rank > 1 and x.shape[-1] == 1
     new_axis = mode == "one_hot" and not alone

@@ -7,21 +7,14 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
-from ..arguments import Arguments, Unsupported
+from ..arguments import Arguments, Unsupported, words
 from ..graph import arrays_in
 from ..values import Size, Value
 
 #: Arguments without an effect on the result.
-_HARMLESS = (
-    "name",
-    "out_type",
-    "use_cudnn_on_gpu",
-    "validate_indices",
-    "synchronized",
-    "sorted",
-    "rank",
-    "flash_attention",
-)
+_HARMLESS = words("""
+    flash_attention name out_type rank sorted synchronized use_cudnn_on_gpu validate_indices
+""")
 
 #: Further arguments that Keras writes, without an effect at these values.
 _DEFAULTS: List[Any] = [
@@ -119,7 +112,7 @@ def _listed(value):
 
 
 def _table(text: str) -> Dict[str, str]:
-    return dict(pair.split("=") for pair in text.split())
+    return dict(pair.split("=") for pair in words(text))
 
 
 #: Names in the table of arguments that have several.
