@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Unsupported
+from ..arguments import Arguments, Unsupported
 from ..graph import Layer, snake_case
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
@@ -81,9 +81,15 @@ class Operation(typing.NamedTuple):
             function, x, order=x.axes, nonnegative=nonnegative, rule=lambda shape: shape, **more
         )
 
-    def each_with(self, function: Any, x: Value, *constants: np.ndarray, **more: Any) -> Lowered:
-        """Return the result for a function of an array and constants that keeps the array's shape."""
-        return self.lowered(function, x, *constants, order=x.axes, rule=lambda shape: shape, **more)
+    def layer(self, class_name: str, x: Value, config: Dict[str, Any], *arrays: np.ndarray) -> Lowered:
+        """Return the result of a layer with weights that are constants of the file."""
+        request: Request = self.request._replace(arguments=Arguments(config), class_name=class_name)
+        built = BUILDERS[class_name](request, x)
+        request.arguments.finish(self.name)
+        pairs = [pair for weight, array in zip(built.weights, arrays) for pair in weight.assign(array)]
+        for parameter, _ in pairs:
+            parameter.grad_req = "null"
+        return built._replace(weights=(), constants=tuple(pairs), inputs=(x,))
 
 
 def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:

@@ -78,37 +78,19 @@ def _normalize(
     return op.each(functions.unit_norm, x, axis=tuple(sorted(map(x.stored, places))), least=least)
 
 
-@computes("rms_norm")
-def _rms_norm(
-    op: Operation, x: Value, scale: Operand = None, axis: int = -1, epsilon: Optional[float] = None
-) -> Lowered:
-    epsilon = 1e-7 if epsilon is None else epsilon
-    (factors,) = _vectors(op, x, axis, 1.0 if scale is None else scale)
-    how = dict(axis=(x.stored(axis),), epsilon=epsilon)
-    return op.each_with(functions.rms_norm, x, factors, **how)
-
-
-@computes("layer_norm")
-def _layer_norm(
-    op: Operation, x: Value, gamma: Operand = None, beta: Operand = None, axis: int = -1,
+@computes("layer_norm", "rms_norm")
+def _normalized(
+    op: Operation, x: Value, scale: Operand = None, beta: Operand = None, axis: int = -1,
     epsilon: Optional[float] = None, rms_scaling: bool = False,
 ) -> Lowered:  # fmt: skip
-    epsilon = 1e-7 if epsilon is None else epsilon
-    if rms_scaling:
-        raise Unsupported("layer_normalization with rms_scaling=True")
-    scales = _vectors(op, x, axis, 1.0 if gamma is None else gamma, 0.0 if beta is None else beta)
-    how = dict(axes=(x.stored(axis),), epsilon=epsilon)
-    return op.each_with(functions.layer_norm, x, *scales, **how)
-
-
-def _vectors(op: Operation, x: Value, axis: int, *given: Any) -> List[np.ndarray]:
-    """Return constant vectors along one of Keras' axes, in the axes of the array."""
-    place, size = axis_of(op, x, axis, 1), size_of(op, x, axis_of(op, x, axis, 1))
-    if any(isinstance(each, Value) for each in given):
-        raise Unsupported(f"{op.name} with weights that are not constant")
-    shape = [size if i == place else 1 for i in range(x.rank)]
-    arrays = [np.broadcast_to(np.asarray(each, "float32"), (size,)) for each in given]
-    return [each.reshape(shape).transpose(x.axes) for each in arrays]
+    if rms_scaling or isinstance(scale, Value) or isinstance(beta, Value):
+        raise Unsupported(f"{op.name} with rms_scaling={rms_scaling} or weights that are not constant")
+    config: Any = dict(axis=axis, epsilon=1e-7 if epsilon is None else epsilon)
+    if op.name == "rms_norm":
+        scale = np.ones(size_of(op, x, axis), "float32") if scale is None else scale
+        return op.layer("RMSNormalization", x, config, scale)
+    config.update(scale=scale is not None, center=beta is not None)
+    return op.layer("LayerNormalization", x, config, *(w for w in (scale, beta) if w is not None))
 
 
 @computes("moments")

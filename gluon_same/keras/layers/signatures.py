@@ -118,8 +118,8 @@ def _table(text: str) -> Dict[str, str]:
 #: Names in the table of arguments that have several.
 _NAMES = _table("""
     alpha=slope array=x b=y clip_value_max=x_max clip_value_min=x_min data=x default_value=value
-    depth=num_classes depthwise_kernel=kernel dilations=dilation_rate dim=axis dims=axis
-    filter=kernel filters=kernel interpolation=method keep_dims=keepdims ksize=pool_size
+    depth=num_classes depthwise_kernel=kernel dilations=dilation_rate dim=axis dims=axis filter=kernel
+    filters=kernel gamma=scale interpolation=method keep_dims=keepdims ksize=pool_size
     multiples=repeats negative_slope=slope newshape=shape ord=order paddings=pad_width params=x
     perm=axes rate=dilation_rate rates=dilation_rate sizes=size x2=y
 """)
