@@ -252,3 +252,20 @@ def test_a_slice_that_is_empty_at_any_size_is_refused(tmp_path):
     made["inbound_nodes"] = [[["image", 0, 0, {"slice_spec": [{}, {"start": 3, "stop": 1}]}]]]
     with pytest.raises(ValueError, match="would be empty"):
         load_model(write(tmp_path, functional(image(None, 2), made)))
+
+
+@pytest.mark.parametrize(
+    "name, config, args",
+    [
+        ("Normalize", {"axis": None, "order": 2, "epsilon": None}, []),
+        ("Softmax", {"axis": None}, []),
+        ("Sort", {"axis": None}, []),
+        ("Take", {"axis": None}, [1]),
+    ],
+)
+def test_functions_of_flat_arrays_are_refused(tmp_path, name, config, args):
+    tensor = {"shape": [None, 4, 2], "dtype": "float32", "keras_history": ["image", 0, 0]}
+    node = {"args": [{"class_name": "__keras_tensor__", "config": tensor}, *args], "kwargs": {}}
+    made = {**layer(name, "odd", **config), "module": "keras.src.ops", "inbound_nodes": [node]}
+    with pytest.raises(ValueError, match=rf"- odd \({name}\): .*(axis=None|axis=\[None\]|flat)"):
+        load_model(write(tmp_path, {**functional(image(4, 2), made), "keras_version": "3.15.1"}))

@@ -129,6 +129,8 @@ def _unstack(op: Operation, x: Value, num: Optional[int] = None, axis: int = 0) 
 def _gather(
     op: Operation, x: Operand, indices: Operand, axis: Optional[int] = None, batch_dims: int = 0
 ) -> Lowered:
+    if op.name == "take" and axis is None and len(x.shape) > 1:
+        raise Unsupported("take of a flat array: give an axis")
     if isinstance(indices, Value):
         table = not isinstance(x, Value)
         if (axis if axis is not None else batch_dims, batch_dims) != ((0, 0) if table else (1, 1)):

@@ -70,7 +70,7 @@ def _normalize(
     order: Any = 2,
 ) -> Lowered:  # fmt: skip
     keras3 = op.name == "normalize"
-    places = x.places(-1 if axis is None and keras3 else axis)
+    places = x.places(axis)
     if not places or order != 2 or (keras3 and not op.request.keras3):
         raise Unsupported(f"{op.name} with ord={order!r} along axis={axis}")
     default = 1e-7 if keras3 else 1e-12
