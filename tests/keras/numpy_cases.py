@@ -18,6 +18,7 @@ def functions_of_two(keras):
     outputs += [ops.sinc(x), ops.sinc(zero), ops.deg2rad(x), ops.rad2deg(y)]
     whole = [ops.fmod(a, b * 2 + 1)]
     true = [ops.isclose(x, x + 1e-6), ops.isclose(x, y, 0.5, 0.1), ops.isposinf(1.0 / zero)]
+    true += [ops.all(zero * 3.0, axis=1), ops.any(zero * 3.0, axis=1), ops.all(a, 1), ops.any(b, 1)]
     outputs += [ops.cast(each, "float32") for each in [*whole, *true, ops.isneginf(-1.0 / zero)]]
     return keras.models.Model([x, y], outputs)
 

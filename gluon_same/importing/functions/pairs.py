@@ -52,6 +52,11 @@ def _whole_floor_divide(F: Any, x: Any, y: Any) -> Any:
     return quotient - (F.broadcast_mul(rest, F.sign(y)) < 0)
 
 
+def _undefined_by_zero(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of a remainder that is not a number for a divisor of 0, where MXNet's is 0."""
+    return lambda F, x, y: F.broadcast_add(function(F, x, y), F.log(y != 0) * 0)
+
+
 def _rest(divide: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function of what a division of whole numbers leaves."""
     return lambda F, x, y: F.broadcast_sub(x, F.broadcast_mul(divide(F, x, y), y))
@@ -62,12 +67,12 @@ _OF_TWO: Dict[str, Callable[..., Any]] = {
     "arctan2": _arctan2,
     "divide_no_nan": _divide_no_nan,
     "floor_divide": _floor_divide,
-    "fmod": remainder,
+    "fmod": _undefined_by_zero(remainder),
     "heaviside": _heaviside,
     "hypot": _hypot,
     "logaddexp": _logaddexp,
     "logaddexp2": _logaddexp2,
-    "mod": lambda F, x, y: F.broadcast_mod(x, y),
+    "mod": _undefined_by_zero(lambda F, x, y: F.broadcast_mod(x, y)),
     "squared_difference": _squared_difference,
 }
 _WHOLE: Dict[str, Callable[..., Any]] = {

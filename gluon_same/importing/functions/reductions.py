@@ -17,7 +17,7 @@ def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = Fa
     """Reduce along axes.
 
     ``kind`` is one of MXNet's (sum, mean, prod, min, max), or l1, l2, sum_square, log_sum, log_sum_exp,
-    var, std and ptp (the range).
+    var, std, ptp (the range), and all and any, which return 0 and 1.
     """
     how = dict(axis=axes, keepdims=keepdims)
     if kind in _SUMS:
@@ -31,6 +31,8 @@ def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = Fa
         return total + (most if keepdims else F.max(most, axis=axes))
     if kind == "count_nonzero":
         return F.sum(x != 0, **how)
+    if kind in ("all", "any"):
+        return (F.min if kind == "all" else F.max)(x != 0, **how)
     if kind == "ptp":
         return F.max(x, **how) - F.min(x, **how)
     if kind == "max_abs":

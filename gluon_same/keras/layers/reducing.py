@@ -12,13 +12,15 @@ from .operations import Operation, axis_of, size_of
 from .registry import Lowered, computes
 from .signatures import Operand
 
-_KINDS = dict(all="min", any="max", logsumexp="log_sum_exp", average="mean", euclidean_norm="l2")
+_KINDS = dict(logsumexp="log_sum_exp", average="mean", euclidean_norm="l2")
 
 #: Kinds of norms, by Keras' order.
 _NORMS = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf: "max_abs"}
 
 
-@computes("mean", "max", "min", "sum", "prod", "var", "std", "ptp", "count_nonzero", *_KINDS)
+@computes(
+    "mean", "max", "min", "sum", "prod", "var", "std", "ptp", "count_nonzero", "all", "any", *_KINDS
+)
 def _reduction(
     op: Operation, x: Value, axis: Optional[List[int]] = None, keepdims: bool = False
 ) -> Lowered:
