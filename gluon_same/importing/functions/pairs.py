@@ -99,4 +99,5 @@ def of_two(F: Any, x: Any, y: Any, kind: str, whole: bool = False) -> Any:
 def is_close(F: Any, x: Any, y: Any, rtol: float, atol: float) -> Any:
     """Return 1 where two arrays are equal to ``atol + rtol * |y|``, else 0."""
     near = F.broadcast_lesser_equal(F.abs(F.broadcast_sub(x, y)), F.abs(y) * rtol + atol)
-    return F.broadcast_maximum(near, F.broadcast_equal(x, y))  # because inf - inf is not a number
+    near = F.broadcast_mul(near, F.abs(y) < float("inf"))
+    return F.broadcast_maximum(near, F.broadcast_equal(x, y))
