@@ -23,6 +23,11 @@ def test_functions_of_whole_numbers(kind):
     check(functions.of_two, getattr(np, kind)(x, y), x, y, kind=kind, whole=True)
 
 
+def test_steps_at_zero_do_not_spread_infinities():
+    x, y = np.array([2, 0, -np.inf], "float32"), np.array([np.inf, np.inf, np.nan], "float32")
+    check(functions.of_two, np.heaviside(x, y), x, y, kind="heaviside")
+
+
 def test_a_quotient_by_zero_may_be_zero():
     want = np.array([1.75, -1.75, 0, -2.6666667, -0.33333334], "float32")
     check(functions.of_two, want, X, Y, kind="divide_no_nan")

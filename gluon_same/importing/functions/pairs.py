@@ -34,7 +34,7 @@ def _hypot(F: Any, x: Any, y: Any) -> Any:
 
 
 def _heaviside(F: Any, x: Any, y: Any) -> Any:
-    return F.broadcast_add(x > 0, F.broadcast_mul(x == 0, y))
+    return select(F, x == 0, y, x > 0)
 
 
 def _divide_no_nan(F: Any, x: Any, y: Any) -> Any:
