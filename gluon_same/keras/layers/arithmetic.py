@@ -72,9 +72,11 @@ def _where(op: Operation, condition: Operand, x: Operand, y: Operand) -> Lowered
 @computes("zeros_like", "ones_like", "full_like")
 def _filled(op: Operation, x: Value, fill_value: float = 0, dtype: Any = None) -> Lowered:
     kind = dtype or x.dtype
+    number = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value)
+    if "int" in kind and kind == x.dtype and number == int(number):
+        return op.each(functions.filled, x, number=int(number), takes=None)
     if kind != "bool" and _STORED.get(kind) != "float32":
         raise Unsupported(f"{op.name} of {kind}")
-    number = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value)
     built = op.each(functions.filled, x, number=float(number))
     return built._replace(gives="bool") if kind == "bool" else built
 
