@@ -7,21 +7,18 @@ from .. import arguments as checks
 
 _MISSING = object()
 
+
+def words(text: str) -> Tuple[str, ...]:
+    """Return the words of a table."""
+    return tuple(text.split())
+
+
 #: Arguments that do not affect the numbers of a trained layer.
-_HARMLESS = {
-    *(
-        "autocast",
-        "dtype",
-        "fused",
-        "implementation",
-        "name",
-        "optional",
-        "quantization_config",
-        "ragged",
-    ),
-    *("batch_input_shape", "batch_shape", "batch_size", "input_dim", "input_dtype", "input_length"),
-    *("input_shape", "seed", "sparse", "synchronized", "trainable", "zero_output_for_mask"),
-}
+_HARMLESS = words("""
+    autocast batch_input_shape batch_shape batch_size dtype fused implementation input_dim input_dtype
+    input_length input_shape name optional quantization_config ragged seed sparse synchronized
+    trainable zero_output_for_mask
+""")
 _HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")
 
 
@@ -110,7 +107,7 @@ class Arguments:
         unread = {
             name: value
             for name, value in self._config.items()
-            if name not in self._read | _HARMLESS and not name.endswith(_HARMLESS_ENDS)
+            if name not in (*self._read, *_HARMLESS) and not name.endswith(_HARMLESS_ENDS)
         }
         left = [f"{name}={value!r}" for name, value in unread.items() if value is not None]
         if left:

@@ -146,7 +146,9 @@ def compare(
         raise TypeError(f"net={net!r} is not a net from gluon_same.keras.load_model")
     known = activations if isinstance(activations, dict) else _read(os.fspath(activations))
     known = {printable(name): array for name, array in known.items()}
-    inputs = [_input(net, index, known) for index in range(len(net.plan.inputs))]
+    count = len(net.plan.inputs) - len(net.plan.states)
+    inputs = [_input(net, index, known) for index in range(count)]
+    inputs += net.initial_states(inputs[0])
     rows, calls = [], _by_layer(known)
     for name, kind, array in _outputs(net, inputs):
         same = calls.get(_without_number(name), {})

@@ -3,9 +3,10 @@
 import io
 import json
 import os
+import re
 import zipfile
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
 
 from ..files import check_regular
 from .hdf5 import Hdf5, open_hdf5
@@ -24,6 +25,7 @@ class Opened(NamedTuple):
     config: Optional[Dict[str, Any]]  # None for a file that contains only weights
     version: Optional[str]  # Keras version, if the file contains it
     weights: Hdf5
+    assets: Mapping[str, bytes] = {}  # vocabularies of layers, by entry
 
 
 @contextmanager
@@ -102,7 +104,8 @@ def _zipped(path):
             missing = [name for name in (CONFIG, WEIGHTS) if name not in sizes]
             if missing:
                 raise ValueError(f"it has no {' and no '.join(missing)}, which every .keras file has")
-            wanted = [name for name in (CONFIG, METADATA, WEIGHTS) if name in sizes]
+            words = [name for name in sizes if re.match("assets/.*/vocabulary.txt$", name)]
+            wanted = [name for name in (CONFIG, METADATA, WEIGHTS, *words) if name in sizes]
             if sum(sizes[name] for name in wanted) > _most(os.path.getsize(path)):
                 raise ValueError("its unpacked entries would be many times larger than the file")
             contents = {name: _member(archive, name) for name in wanted}
@@ -112,7 +115,7 @@ def _zipped(path):
     metadata = _parsed(contents.get(METADATA, b"{}"), f"{path}: entry {METADATA!r}")
     weights = contents[WEIGHTS]
     with open_hdf5(f"{path}: {WEIGHTS}", io.BytesIO(weights), _most(len(weights))) as found:
-        yield Opened(config, _version(metadata), found)
+        yield Opened(config, _version(metadata), found, {name: contents[name] for name in words})
 
 
 def _member(archive, name):

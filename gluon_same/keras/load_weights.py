@@ -15,7 +15,8 @@ from .. import nn
 from ..arguments import shape_of, true_or_false
 from ..tables import aligned
 from ..trace import Trace
-from .build import Settings, build
+from .build import build
+from .calls import Settings
 from .config import parse
 from .differences import IN_PLACE, Difference, Net, blocks_in_order, differences, listed, mend
 from .files import Opened, opened
@@ -141,7 +142,7 @@ def _different(net: Block, found: Opened, model: Model, both: Any, shape: Any) -
     """Return the differences of the net's layers from the file's; warn if they cannot be compared."""
     units, held = both
     try:
-        source = source_of(found.weights, model)
+        source = source_of(found, model)
         settings = Settings(version_of(found), {}, axes_of(model), source.arrays, {}, model.originals)
         built, layers, _ = build(model, settings, "NCHW")
         sizes = [tuple(n or (224 if len(s) == 4 else 64) for n in s[1:]) for s in built.plan.saved]

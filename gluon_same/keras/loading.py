@@ -9,7 +9,8 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ..arrays import in_thread
-from .build import Settings, build
+from .build import build
+from .calls import Settings
 from .config import parse
 from .files import opened
 from .parameters import Assign
@@ -132,7 +133,7 @@ def load_model(
                 "own net with gluon_same.keras.load_keras_weights(net, path)"
             )
         model = parse(found.config, os.fspath(where))
-        source = source_of(found.weights, model)
+        source = source_of(found, model)
         settings = Settings(
             version_of(found), dict(custom or {}), axes_of(model), source.arrays, {}, model.originals
         )

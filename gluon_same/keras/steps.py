@@ -11,6 +11,8 @@ from ..importing.net import ImportedNet, LayerOutput, Move, Plan, Run, Step
 from . import graph
 from .values import Axes, Shape, Value, channels_first, keras_order, stored_shape
 
+_FLOATS = (np.dtype("float32"),)  # of each state
+
 
 class KerasNet(ImportedNet):
     """Net loaded from a Keras model by :func:`gluon_same.keras.load_model`.
@@ -61,7 +63,8 @@ class KerasNet(ImportedNet):
         if not isinstance(x, mx.nd.NDArray):
             raise ValueError(
                 f"{self.name} keeps states between its calls (stateful=True), so its output is not a "
-                "function of its inputs: save the Keras model with stateful=False for this"
+                "function of its inputs. Save the Keras model with stateful=False for this, or give the "
+                f"shapes of the states as those of further inputs: {self.plan.states}, after the batch"
             )
         *outputs, self._states = self._called(x, others)
         return outputs[0] if len(outputs) == 1 else outputs
@@ -152,7 +155,7 @@ class Steps:
             (*(stored_shape(value.axes, value.free) for value in inputs), *carried),
             tuple(stored_shape(value.axes, value.free) for value in outputs),
             tuple(names),
-            tuple(np.dtype(value.dtype.replace("bool", "float32")) for value in inputs),
+            (*(np.dtype(x.dtype.replace("bool", "float32")) for x in inputs), *_FLOATS * len(shapes)),
             states=shapes,
         )
         return KerasNet(self.blocks, plan, prefix=prefix)

@@ -1,10 +1,13 @@
 """Weights of a net's layers, and the assignment of a file's arrays to them."""
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from types import MappingProxyType
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 from mxnet.gluon import HybridBlock
 
+from .arguments import words
+from .files import Opened
 from .graph import Model, printable, role_of, snake_case
 from .hdf5 import Hdf5
 from .layers.weight import Weight
@@ -81,10 +84,12 @@ class Grouped:
     file : Hdf5
     model : Model
         Model whose layers the groups belong to.
+    assets : mapping of str to bytes
+        Vocabularies of layers, by the entry of the file.
     """
 
-    def __init__(self, file: Hdf5, model: Model):
-        self.file = file
+    def __init__(self, file: Hdf5, model: Model, assets: Mapping[str, bytes] = MappingProxyType({})):
+        self.file, self.assets = file, assets
         # Keras 2.13 uses another name for this group.
         self._layers = "layers" if file.has("layers") else "_layer_checkpoint_dependencies"
         self.groups: Dict[Path, str] = {}  # group by layer path
@@ -103,7 +108,7 @@ class Grouped:
                 self._name_groups(layer.model, (*path, layer.name), inner)
 
     def arrays(self, path: Path) -> List[np.ndarray]:
-        """Return all arrays of a layer: its own, then those of its sublayers by attribute."""
+        """Return all arrays of a layer: vocabulary, its own, then those of sublayers by attribute."""
 
         def below(group):
             yield from self.file.numbered(f"{group}/vars")
@@ -111,7 +116,9 @@ class Grouped:
                 if name != "vars":
                     yield from below(f"{group}/{name}")
 
-        return [self.file.array(where).copy() for where in below(self.groups[path])]
+        text = self.assets.get(f"assets/{self.groups[path]}/vocabulary.txt")
+        words = [] if text is None else [np.array(text.decode().split("\n"))]
+        return words + [self.file.array(where).copy() for where in below(self.groups[path])]
 
     def fill(self, layers: Sequence[LayerWeights], assign: Assign, path: Path = ()) -> None:
         """Assign all weights of these layers to their parameters."""
@@ -202,10 +209,10 @@ class Legacy:
         return {layer.name: entries for layer, entries in zip(layers, held.values())}
 
 
-def source_of(file: Hdf5, model: Model) -> Union[Legacy, Grouped]:
+def source_of(found: Opened, model: Model) -> Union[Legacy, Grouped]:
     """Return the reader for a file's format."""
-    root = legacy_root(file)
-    return Grouped(file, model) if root is None else Legacy(file, root)
+    file, root = found.weights, legacy_root(found.weights)
+    return Grouped(file, model, found.assets) if root is None else Legacy(file, root)
 
 
 def legacy_root(file: Hdf5) -> Optional[str]:
@@ -239,19 +246,10 @@ def _same_role(role: str, name: str) -> bool:
 
 
 #: Names that identify an array's role in a legacy file.
-_KNOWN_ROLES = (
-    "alpha",
-    "beta",
-    "bias",
-    "depthwise_kernel",
-    "embeddings",
-    "gamma",
-    "kernel",
-    "moving_mean",
-    "moving_variance",
-    "pointwise_kernel",
-    "recurrent_kernel",
-)
+_KNOWN_ROLES = words("""
+    alpha beta bias depthwise_kernel embeddings gamma kernel moving_mean moving_variance
+    pointwise_kernel recurrent_kernel
+""")
 
 
 def _roles(items: Iterable[Any]) -> str:

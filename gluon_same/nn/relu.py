@@ -12,8 +12,8 @@ __all__ = ["ReLU"]
 
 
 def general_relu(F: Any, x: Any, most: Optional[float], slope: float, threshold: float) -> Any:
-    """Return ``min(x, most)`` if ``x >= threshold``, else ``slope * (x - threshold)``."""
-    high = x * (x >= threshold)
+    """Return ``min(x, most)`` if ``x > threshold``, else ``slope * (x - threshold)``."""
+    high = F.where(x > threshold, x, F.zeros_like(x))
     if most is not None:
         high = F.clip(high, -3e38, most)
     return high - slope * F.relu(threshold - x) if slope else high
@@ -29,7 +29,7 @@ class ReLU(HybridBlock):
     negative_slope : float
         Factor of elements below the threshold; at least 0.
     threshold : float
-        Elements below it count as negative.
+        Elements up to it count as negative.
     prefix : str, optional
         Start of the name of the block. None generates one.
     params : ParameterDict, optional

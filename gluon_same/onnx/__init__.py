@@ -145,7 +145,7 @@ def _free_axes(net, shapes):
 
 def _as_dtypes(dtype, net, count):
     if dtype is None:  # an imported net knows its dtypes
-        dtype = list(getattr(getattr(net, "plan", None), "dtypes", ()))
+        dtype = list(getattr(getattr(net, "plan", None), "dtypes", ()))[:count]
     if dtype == []:
         dtype = next((np.dtype(p.dtype).name for p in net.collect_params().values()), "float32")
     dtypes = list(dtype) if isinstance(dtype, (tuple, list)) else [dtype] * count

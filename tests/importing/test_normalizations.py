@@ -54,3 +54,8 @@ def test_norms_of_any_order(p):
     check_sizes(functions.lp_norm, lambda x: norm(x, (1, 2)), *sizes, axes=(1, 2), p=p)
     check_sizes(functions.lp_normalize, lambda x: x / norm(x, 1), *sizes, axis=1, p=p)
     check(functions.lp_normalize, np.zeros((2, 3), "float32"), np.zeros((2, 3), "float32"), axis=1, p=p)
+
+
+def test_vectors_whose_squares_are_infinite_become_zeros():
+    x = np.array([[1e30, 1], [3, 4]], "float32")
+    check(functions.unit_norm, np.array([[0, 0], [0.6, 0.8]], "float32"), x, axis=1)

@@ -36,6 +36,9 @@ FILES = [
     ("keras2.15_functions", "functions_of_images", "h5"),
     ("keras3_functions", "functions_along_axes", "keras"),
     ("keras3_functions", "encodings", "keras"),
+    ("keras3_functions", "functions_of_attention", "keras"),
+    ("keras3_functions", "functions_along_open_axes", "keras"),
+    ("keras2.15_functions", "functions_of_places", "h5"),
 ]
 
 #: Values that an edit can write into a configuration.

@@ -27,6 +27,7 @@ import mask_cases  # noqa: F401
 import model_cases  # noqa: F401
 import nested_cases  # noqa: F401
 import numpy as np
+import numpy_cases  # noqa: F401
 import operation_cases  # noqa: F401
 import preprocessing_cases  # noqa: F401
 import recurrent_cases  # noqa: F401

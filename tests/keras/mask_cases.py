@@ -131,3 +131,15 @@ def masked_by_name(keras):
     outputs += [L.LSTM(2)(y), L.GlobalAveragePooling1D()(x, mask=mask)]
     outputs += [L.Softmax()(x[:, :, 0], mask=mask)]
     return keras.models.Model(start, outputs)
+
+
+@form([(2, 3, 4)], [(1, 4, 6)], **IDS)
+def masked_steps(keras):
+    """Masks that layers compute for each step of a sequence of sequences."""
+    L = keras.layers
+    start = L.Input((None, None), dtype="int32", name="sentences")
+    x = L.TimeDistributed(L.Embedding(5, 4, mask_zero=True))(start)
+    blank = L.TimeDistributed(L.Masking(-1.0))(L.TimeDistributed(L.Embedding(5, 3))(start) // 9.0)
+    outputs = [L.TimeDistributed(L.GRU(2))(each) for each in (x, L.TimeDistributed(L.Dense(2))(x))]
+    outputs += [blank, L.TimeDistributed(L.GRU(2))(blank), L.LSTM(2)(outputs[0])]
+    return keras.models.Model(start, outputs)

@@ -105,3 +105,14 @@ def test_a_notebook_shows_a_table_of_html(net, arrays):
     page = compare(net, arrays)._repr_html_()
     assert page.count("<tr>") == 6 and ">first (Conv2D)</td>" in page
     assert "The first layer beyond 0.0001 is first (Conv2D)." in page
+
+
+def test_layers_that_keep_states_begin_with_zeros(tmp_path):
+    lstm = layer("LSTM", "lstm", "image", units=2, stateful=True)
+    arrays = {"kernel": (3, 8), "recurrent_kernel": (2, 8), "bias": (8,)}
+    net = load_model(write(tmp_path, functional(image(4, 3), lstm), lstm=arrays), layout="NHWC")
+    x = mx.nd.random.normal(shape=(2, 4, 3))
+    want = net(x).asnumpy()
+    net(x)
+    found = compare(net, {"image": x.asnumpy(), "lstm": want})
+    assert found.first is None and len(found.rows) == 2

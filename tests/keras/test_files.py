@@ -7,6 +7,7 @@ import sys
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import h5py
+import mxnet as mx
 import numpy as np
 import pytest
 from small_models import functional, image, layer, write
@@ -181,3 +182,18 @@ def test_what_may_never_end_is_refused(kind, tmp_path):
     for given in (path, (path, path)):
         with pytest.raises(ValueError, match="is a pipe, a socket or a device"):
             load_model(given)
+
+
+def test_the_vocabulary_of_an_adapted_layer_is_beside_the_configuration(tmp_path):
+    lookup = layer("IntegerLookup", "lookup", "image", vocabulary=None, output_mode="multi_hot")
+    config = {**functional(image(2), lookup), "keras_version": "3.15.1"}
+    weights, path = io.BytesIO(), tmp_path / "model.keras"
+    with h5py.File(weights, "w") as file:
+        file.create_group("layers/integer_lookup/vars")
+    with ZipFile(path, "w") as packed:
+        packed.writestr("config.json", json.dumps(config))
+        packed.writestr("metadata.json", json.dumps({"keras_version": "3.15.1"}))
+        packed.writestr("model.weights.h5", weights.getvalue())
+        packed.writestr("assets/layers/integer_lookup/vocabulary.txt", "-1\n9\n7")
+    got = load_model(path)(mx.nd.array([[7, 5], [9, 9]]))
+    np.testing.assert_array_equal(got.asnumpy(), [[1, 0, 1], [0, 1, 0]])

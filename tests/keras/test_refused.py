@@ -84,7 +84,7 @@ LAYERS = [
     ("Resizing", "image", {"height": 2, "width": 2, "crop_to_aspect_ratio": True}, "only False"),
     ("CenterCrop", "open", {"height": 2, "width": 2}, "has 3 axes, not 4"),
     ("StringLookup", "vector", {}, "strings are not supported: turn them into numbers outside"),
-    ("IntegerLookup", "vector", {}, "its vocabulary is not in the configuration"),
+    ("IntegerLookup", "vector", {}, "its vocabulary is not in the file"),
     ("Discretization", "vector", {"num_bins": 3}, "Keras does not save those of adapt()"),
     ("CategoryEncoding", "words", {"num_tokens": 3, "output_mode": "count"}, "output_mode='count'"),
     ("AdaptiveMaxPooling1D", "open", {"output_size": 2}, "inputs of unknown size"),
@@ -125,12 +125,6 @@ LAYERS = [
     ("Bidirectional", "words", {"layer": {"class_name": "Dense"}}, "class 'Dense'"),
     ("TimeDistributed", "words", {"layer": {"class_name": "Functional"}}, "inner layer of class"),
     ("TimeDistributed", "vector", {"layer": {"class_name": "ReLU", "config": {}}}, "has no time axis"),
-    (
-        "TimeDistributed",
-        "image",
-        {"layer": {"class_name": "Masking", "config": {"mask_value": 0.0}}},
-        "an inner layer that computes a mask",
-    ),
     ("TimeDistributed", "words", {"layer": FORK}, "an inner model with 2 outputs is not supported"),
     ("TimeDistributed", "vector", {"layer": FORK}, "has no time axis"),
     ("TimeDistributed", "words", {"layer": FORK, "strange": 1}, "strange=1 is not known"),
@@ -188,6 +182,8 @@ FUNCTIONS = [
     ("math.top_k", {"k": 3}, "top_k of 3 elements of 2"),
     ("nn.conv2d", {"filters": [1.0], "strides": 1, "padding": "SAME"}, "not a constant array"),
     ("math.argmax", {}, "argmax along axis=None"),
+    ("sort", {"axis": None}, "sort with axis=None"),
+    ("gather_nd", {"indices": ["vector", 0, 0]}, "gather_nd with batch_dims=0: the batch must stay"),
     ("norm", {"ord": 3, "axis": 1}, "norm with ord=3"),
     ("one_hot", {"depth": 3, "axis": 0}, "one_hot with axis=0"),
     ("roll", {"shift": 5, "axis": 1}, "roll by [5] along axis=[1]"),
@@ -249,3 +245,27 @@ def test_a_function_with_the_name_of_an_activation_of_keras_has_a_warning(tmp_pa
     model = functional(image(3), layer("Activation", "act", "image", activation=given))
     with pytest.warns(UserWarning, match="'swish' is a function of the model's author"):
         load_model(write(tmp_path, model))
+
+
+def test_a_slice_that_is_empty_at_any_size_is_refused(tmp_path):
+    made = layer("SlicingOpLambda", "odd", function="__operators__.getitem")
+    made["inbound_nodes"] = [[["image", 0, 0, {"slice_spec": [{}, {"start": 3, "stop": 1}]}]]]
+    with pytest.raises(ValueError, match="would be empty"):
+        load_model(write(tmp_path, functional(image(None, 2), made)))
+
+
+@pytest.mark.parametrize(
+    "name, config, args",
+    [
+        ("Normalize", {"axis": None, "order": 2, "epsilon": None}, []),
+        ("Softmax", {"axis": None}, []),
+        ("Sort", {"axis": None}, []),
+        ("Take", {"axis": None}, [1]),
+    ],
+)
+def test_functions_of_flat_arrays_are_refused(tmp_path, name, config, args):
+    tensor = {"shape": [None, 4, 2], "dtype": "float32", "keras_history": ["image", 0, 0]}
+    node = {"args": [{"class_name": "__keras_tensor__", "config": tensor}, *args], "kwargs": {}}
+    made = {**layer(name, "odd", **config), "module": "keras.src.ops", "inbound_nodes": [node]}
+    with pytest.raises(ValueError, match=rf"- odd \({name}\): .*(axis=None|axis=\[None\]|flat)"):
+        load_model(write(tmp_path, {**functional(image(4, 2), made), "keras_version": "3.15.1"}))

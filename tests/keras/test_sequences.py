@@ -83,6 +83,19 @@ def test_states_have_one_batch_size_and_no_graph(tmp_path):
         export_model(net, (2, 3, 4), str(tmp_path / "net.onnx"))
 
 
+def test_an_exported_net_receives_and_returns_its_states(tmp_path):
+    import onnxruntime
+
+    net, path = stateful(tmp_path), str(tmp_path / "net.onnx")
+    export_model(net, [(2, 3, 4), *((2, *shape) for shape in net.plan.states)], path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names, states = [each.name for each in session.get_inputs()], [np.zeros((2, 2), "float32")] * 2
+    for _ in range(2):
+        x = np.random.RandomState(0).normal(size=(2, 3, 4)).astype("float32")
+        y, *states = session.run(None, dict(zip(names, [x, *states])))
+        np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), y, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("function", [specialize, deploy])
 def test_convolutional_lstms_run_outside_of_graphs(tmp_path, function):
     last = layer("ConvLSTM2D", "last", "image", filters=2, kernel_size=3)

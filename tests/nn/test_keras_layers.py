@@ -72,6 +72,7 @@ def test_upsampling_in_a_net_serves_every_size_and_exports(tmp_path):
         (dict(max_value=6), [0, 0, 0.5, 2, 6]),
         (dict(max_value=0), [0, 0, 0, 0, 0]),
         (dict(negative_slope=0.5), [-1, -0.25, 0.5, 2, 8]),
+        (dict(threshold=2), [0, 0, 0, 0, 8]),  # Keras compares strictly
         (dict(negative_slope=0.5, threshold=1, max_value=4), [-1.5, -0.75, -0.25, 2, 4]),
     ],
 )

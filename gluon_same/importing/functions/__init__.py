@@ -17,6 +17,7 @@ from .losses import *
 from .masks import *
 from .normalizations import *
 from .padding import *
+from .pairs import *
 from .products import *
 from .quantizing import *
 from .rearranging import *

@@ -147,6 +147,24 @@ def multi_head_attention(
     return [y, share] if all_outputs else y
 
 
+def dot_product_attention(
+    F: Any, *arrays: Any, sight: Sight, scale: float, groups: int, biased: bool
+) -> Any:
+    """Apply attention to query, key and value of shape (batch, steps, heads, channels).
+
+    ``groups`` queries share a head of key and value. A bias for the scores, if ``biased``, and a mask
+    follow the arrays.
+    """
+    query, key, value, *more = arrays
+    key, value = (F.repeat(x, repeats=groups, axis=2) if groups > 1 else x for x in (key, value))
+    rows, columns, scored = (0, 1, 2, 3), (0, 4, 2, 3), (0, 2, 1, 4)
+    scores = einsum(F, query * scale, key, labels=(rows, columns), out=scored)
+    scores = F.broadcast_add(scores, more[0]) if biased else scores
+    mask = visible(F, scores, more[biased:], sight, 4)
+    share = masked_softmax(F, scores, *mask, axes=(3,), rank=4, how="replace")
+    return einsum(F, share, value, labels=(scored, (0, 4, 2, 5)), out=(0, 1, 2, 5))
+
+
 def einsum_dense(F: Any, x: Any, kernel: Any, labels: Sequence[Labels], out: Labels, **bias: Any) -> Any:
     """Return Einstein's sum of an array and weights, plus a bias that broadcasts."""
     y = einsum(F, x, kernel, labels=labels, out=out)

@@ -12,9 +12,6 @@ _PYTHON = {
     "power": operator.pow,
 }
 
-#: Pairwise functions that are combined from several operators.
-OF_TWO = ("arctan2", "floor_divide", "logaddexp", "mod", "squared_difference")
-
 #: Endings of the names of MXNet's operators that broadcast, where they differ from the functions' names.
 _BROADCAST = {"subtract": "sub", "multiply": "mul", "divide": "div"}
 
@@ -38,33 +35,6 @@ def pairwise(F: Any, kind: str, one: Any, other: Any, even: bool = False) -> Any
         name = _EVEN[kind]
         return getattr(F._internal if name.startswith("_") else F, name)(one, other)
     return getattr(F, "broadcast_" + _BROADCAST.get(kind, kind))(one, other)
-
-
-def of_two(F: Any, x: Any, y: Any, kind: str, whole: bool = False) -> Any:
-    """Combine two arrays elementwise, by one of :data:`OF_TWO` or as :func:`pairwise`.
-
-    Divisions round down. ``whole`` declares that the arrays are of whole numbers.
-    """
-    if kind not in OF_TWO:
-        return pairwise(F, kind, x, y)
-    if kind == "squared_difference":
-        return F.square(F.broadcast_sub(x, y))
-    if kind == "logaddexp":
-        distance = F.abs(F.broadcast_sub(x, y))
-        return F.broadcast_add(F.broadcast_maximum(x, y), F.log1p(F.exp(-distance)))
-    if kind == "arctan2":
-        angle = F.arctan(F.broadcast_div(x, y + (y == 0) * 1e-38))
-        turned = F.broadcast_mul(3.141592653589793 * (1 - 2 * (x < 0)), y < 0)
-        return F.broadcast_add(angle, turned)
-    if whole:
-        quotient = integer_divide(F, x, y)
-        rest = F.broadcast_sub(x, F.broadcast_mul(quotient, y))
-        quotient = quotient - (F.broadcast_mul(rest, F.sign(y)) < 0)
-    else:
-        quotient = F.floor(F.broadcast_div(x, y))
-    if kind == "floor_divide":
-        return quotient
-    return F.broadcast_sub(x, F.broadcast_mul(quotient, y)) if whole else F.broadcast_mod(x, y)
 
 
 def filled(F: Any, x: Any, number: float) -> Any:
@@ -186,6 +156,22 @@ def round_half_even(F: Any, x: Any) -> Any:
     odd = below - 2 * F.floor(below / 2)  # not a number for infinities
     odd = F.where(rest == 0.5, odd, F.zeros_like(x))
     return below + (rest > 0.5) + odd
+
+
+def cbrt(F: Any, x: Any) -> Any:
+    """Return the cube root. MXNet's exporter lacks its own operator."""
+    return F.sign(x) * F.abs(x) ** (1 / 3)
+
+
+def exp2(F: Any, x: Any) -> Any:
+    """Return ``2 ** x``."""
+    return 2**x
+
+
+def sinc(F: Any, x: Any) -> Any:
+    """Return ``sin(pi * x) / (pi * x)``, which is 1 at 0."""
+    angle = x * 3.141592653589793 + (x == 0) * 1e-20
+    return F.sin(angle) / angle
 
 
 def log10(F: Any, x: Any) -> Any:

@@ -8,7 +8,7 @@ from .padding import pad
 def unit_norm(F: Any, x: Any, axis: Any, least: float = 1e-12) -> Any:
     """Scale vectors along some axes to unit length. Their squares are taken for at least ``least``."""
     total = F.sum(F.square(x), axis=axis, keepdims=True)
-    return F.broadcast_div(x, F.sqrt(F.clip(total, least, 3e38)))
+    return F.broadcast_div(x, F.sqrt(F.maximum(total, least)))
 
 
 def per_image_standardization(F: Any, x: Any) -> Any:

@@ -48,6 +48,14 @@ def flip(F: Any, x: Any, axes: Sequence[int], rank: int) -> Any:
     return F.slice(x, begin=(None,) * rank, end=(None,) * rank, step=step)
 
 
+def difference(F: Any, x: Any, axis: int, times: int) -> Any:
+    """Subtract from each element along an axis the one before it, as often as told."""
+    for _ in range(times):
+        later = F.slice_axis(x, axis=axis, begin=1, end=None)
+        x = F.elemwise_sub(later, F.slice_axis(x, axis=axis, begin=0, end=-1))
+    return x
+
+
 def roll(F: Any, x: Any, shift: int, axis: int) -> Any:
     """Move the elements along an axis by a number of positions, and those beyond the end to the start.
 

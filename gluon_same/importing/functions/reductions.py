@@ -17,7 +17,7 @@ def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = Fa
     """Reduce along axes.
 
     ``kind`` is one of MXNet's (sum, mean, prod, min, max), or l1, l2, sum_square, log_sum, log_sum_exp,
-    var and std.
+    var, std, ptp (the range), and all and any, which return 0 and 1.
     """
     how = dict(axis=axes, keepdims=keepdims)
     if kind in _SUMS:
@@ -31,6 +31,10 @@ def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = Fa
         return total + (most if keepdims else F.max(most, axis=axes))
     if kind == "count_nonzero":
         return F.sum(x != 0, **how)
+    if kind in ("all", "any"):
+        return (F.min if kind == "all" else F.max)(x != 0, **how)
+    if kind == "ptp":
+        return F.max(x, **how) - F.min(x, **how)
     if kind == "max_abs":
         return F.max(F.abs(x), **how)
     if kind in ("var", "std"):
@@ -43,6 +47,12 @@ def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = Fa
 def moments(F: Any, x: Any, axes: Tuple[int, ...], keepdims: bool) -> Any:
     """Return the mean and the variance along axes."""
     return [reduce(F, x, kind, axes, keepdims) for kind in ("mean", "var")]
+
+
+def with_negative_zeros(F: Any, x: Any, kind: str, **how: Any) -> Any:
+    """Return :func:`arg_reduce` with -0.0 below 0.0, as in Keras 3."""
+    negative = (x == 0) * (1 / x < 0)
+    return arg_reduce(F, x - negative * 1.1754943508222875e-38, kind, **how)
 
 
 def arg_reduce(

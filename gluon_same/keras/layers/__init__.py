@@ -1,5 +1,6 @@
 """Keras' layers and the builders of their blocks."""
 
+from ..arguments import words
 from . import (  # noqa: F401  each registers its builders
     activations,
     arithmetic,
@@ -25,10 +26,9 @@ from .registry import Lowered, Request  # noqa: F401
 STRINGS = ("HashedCrossing", "StringLookup", "TextVectorization")
 
 #: Keras' layers that have no builder.
-_KERAS = """
+KERAS = words("""
     ContrastLimitedAdaptiveHistogramEqualization DenseFeatures FlaxLayer GRUCell Hashing JaxLayer
     LSTMCell
     MaxNumBoundingBoxes MelSpectrogram Pipeline ReversibleEmbedding STFTSpectrogram SimpleRNNCell
     StackedRNNCells TFSMLayer TorchModuleWrapper
-"""
-KERAS = _KERAS.split()
+""")

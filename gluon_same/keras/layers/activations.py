@@ -8,29 +8,28 @@ from mxnet.gluon import HybridBlock
 from ... import nn
 from ...importing import functions
 from ...importing.block import Function
-from ..arguments import Unsupported
+from ..arguments import Unsupported, words
 from ..values import Value, keras_order
 from .registry import BUILDERS, Lowered, Request, builds, elementwise, inner_request
 from .weight import Weight
 
 #: Activations with an operator in oneDNN.
-_NATIVE = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "softplus": "softrelu"}
+NATIVE = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "softplus": "softrelu"}
 
-#: Functions of each element that need no arguments, by the name of the function or MXNet's operator.
-_ELEMENTWISE = (
-    *("abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "celu", "cos"),
-    *("cosh", "elu", "erf", "exp", "expm1", "floor", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu"),
-    *("hard_tanh", "leaky_relu", "log", "log10", "log1p", "log2", "log_sigmoid", "mish", "negative"),
-    *("reciprocal", "round", "rsqrt", "selu", "sign", "silu", "sin", "sinh", "soft_shrink", "softsign"),
-    *("sparse_plus", "sparse_sigmoid", "sqrt", "square", "squareplus", "tan", "tanh_shrink", "trunc"),
-)
+#: Functions of each element without arguments, by the name of the function or MXNet's operator.
+ELEMENTWISE = words("""
+    abs arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh erf exp exp2 expm1 floor
+    hard_sigmoid hard_silu hard_tanh log log10 log1p log2 log_sigmoid mish negative reciprocal rsqrt
+    selu sign sin sinc sinh softsign sparse_plus sparse_sigmoid sqrt square tan tanh_shrink trunc
+""")
+
+#: Functions of each element with arguments, which have defaults.
+_WITH_OPTIONS = words("celu elu gelu hard_shrink leaky_relu round silu soft_shrink squareplus")
 
 #: Activations that depend on all elements along an axis.
 _ALONG_AXIS = ("softmax", "log_softmax", "sparsemax")
 
-_NONNEGATIVE = (
-    *("abs", "exp", "hard_sigmoid", "relu", "relu6", "sigmoid", "softmax", "softplus", "sqrt", "square"),
-)
+_NONNEGATIVE = words("abs exp hard_sigmoid relu relu6 sigmoid softmax softplus sqrt square")
 
 #: Older and alternative names of functions.
 ALIASES = {"exponential": "exp", "hard_swish": "hard_silu", "swish": "silu"}
@@ -86,9 +85,13 @@ def elementwise_block(
     """Return the block of a function of each element; None if the function is not known."""
     if name == "relu6":
         return nn.ReLU6(prefix=prefix)
-    if name in _NATIVE:
-        return nn.Activation(_NATIVE[name], prefix=prefix)
-    return Function(function_named(name, keras3), title, prefix) if name in _ELEMENTWISE else None
+    if name in NATIVE:
+        return nn.Activation(NATIVE[name], prefix=prefix)
+    return (
+        Function(function_named(name, keras3), title, prefix)
+        if name in (*ELEMENTWISE, *_WITH_OPTIONS)
+        else None
+    )
 
 
 def function_named(name: str, keras3: bool) -> Union[str, Callable[..., Any]]:

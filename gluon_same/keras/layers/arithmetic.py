@@ -7,7 +7,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Value
-from .activations import elementwise_block, function_named, is_nonnegative
+from .activations import ELEMENTWISE, NATIVE, elementwise_block, function_named, is_nonnegative
 from .merging import combined
 from .operations import Operation, axis_of, combined_elementwise
 from .registry import Lowered, computes, elementwise
@@ -39,7 +39,7 @@ def _pairwise(op: Operation, x: Operand, y: Operand) -> Lowered:
         fixed: Any = dict(kind=kind, number=float(number), first=number is x)
         return op.each(functions.scalar, array, **fixed)
     how = {"whole": whole} if special else {}
-    real = kind in ("divide", "arctan2", "logaddexp")  # whole numbers that are divided are not whole
+    real = kind in ("divide", *functions.REAL)  # whole numbers that are divided are not whole
     return combined_elementwise(op, functions.of_two, x, y, gives="same", real=real, kind=kind, **how)
 
 
@@ -47,6 +47,21 @@ def _pairwise(op: Operation, x: Operand, y: Operand) -> Lowered:
 def _compare(op: Operation, x: Operand, y: Operand) -> Lowered:
     kind = _COMPARISONS[op.name]
     return combined_elementwise(op, functions.compare, x, y, gives="bool", kind=kind)
+
+
+@computes("isclose")
+def _is_close(
+    op: Operation,
+    x: Operand,
+    y: Operand,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Lowered:
+    if equal_nan:
+        raise Unsupported(f"{op.name} with equal_nan=True")
+    how: Any = dict(gives="bool", real=True, rtol=rtol, atol=atol)
+    return combined_elementwise(op, functions.is_close, x, y, **how)
 
 
 @computes("where", "select", "select_v2")
@@ -57,11 +72,19 @@ def _where(op: Operation, condition: Operand, x: Operand, y: Operand) -> Lowered
 @computes("zeros_like", "ones_like", "full_like")
 def _filled(op: Operation, x: Value, fill_value: float = 0, dtype: Any = None) -> Lowered:
     kind = dtype or x.dtype
+    number = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value)
+    if "int" in kind and kind == x.dtype and number == int(number):
+        return op.each(functions.filled, x, number=int(number), takes=None)
     if kind != "bool" and _STORED.get(kind) != "float32":
         raise Unsupported(f"{op.name} of {kind}")
-    number = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value)
     built = op.each(functions.filled, x, number=float(number))
     return built._replace(gives="bool") if kind == "bool" else built
+
+
+@computes("deg2rad", "rad2deg")
+def _degrees(op: Operation, x: Value) -> Lowered:
+    factor = np.pi / 180 if op.name == "deg2rad" else 180 / np.pi
+    return op.each(functions.scalar, x, kind="multiply", number=factor, first=False)
 
 
 @computes("clip")
@@ -100,18 +123,18 @@ def _not(op: Operation, x: Value) -> Lowered:
     return combined_elementwise(op, functions.compare, x, _ZERO, gives="bool", kind="equal")
 
 
+@computes("isneginf", "isposinf")
+def _infinite(op: Operation, x: Value) -> Lowered:
+    signs = dict(negative=op.name == "isneginf", positive=op.name == "isposinf")
+    return op.each(functions.is_infinite, x, gives="bool", **signs)
+
+
 @computes("isnan", "isinf", "isfinite")
 def _special(op: Operation, x: Value) -> Lowered:
     return op.each(functions.special, x, kind=op.name, gives="bool")
 
 
-@computes(
-    *("abs", "sign", "floor", "ceil", "trunc", "exp", "expm1", "log", "log1p", "log2", "log10"),
-    *("sqrt", "rsqrt", "square", "reciprocal", "negative", "sin", "cos", "tan", "arcsin", "arccos"),
-    *("arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "erf", "sigmoid", "relu6"),
-    *("selu", "mish", "softplus", "softsign", "log_sigmoid", "hard_sigmoid", "hard_silu", "hard_tanh"),
-    *("tanh_shrink", "sparse_plus", "sparse_sigmoid", "relu"),
-)
+@computes(*ELEMENTWISE, *NATIVE, "relu6")
 def _of_one(op: Operation, x: Value) -> Lowered:
     if "int" in x.dtype and op.name in ("abs", "sign", "negative", "square"):
         return op.each(op.name, x, takes=None)

@@ -8,7 +8,8 @@ from ...importing.block import Function
 from ..arguments import Unsupported
 from ..values import Shape, Value, keras_order
 from .activations import activation
-from .registry import Lowered, Request, builds, of_rank, within
+from .operations import Operation
+from .registry import Lowered, Request, builds, computes, of_rank, within
 from .weight import Weight, matrix_of, weight_of
 
 _ROLES = ("query", "value", "key")
@@ -191,6 +192,25 @@ def _projected(
             bias = weight_of("bias", getattr(block, f"{name}_bias"), shape=after)
             weights.append(bias._replace(part=f"{name}_dense"))
     return block, weights
+
+
+@computes("dot_product_attention")
+def _dot_product_attention(
+    op: Operation, x: List[Value], bias: Optional[Value] = None, mask: Optional[Value] = None,
+    scale: Optional[float] = None, is_causal: bool = False,
+) -> Lowered:  # fmt: skip
+    query, key, value = x
+    if query.rank != 4 or not query.channels or None in (query.shape[2], key.shape[2]):
+        raise ValueError(f"{op.name} of shapes {query.shape} and {key.shape}")
+    masks = [x for x in (bias, mask) if x is not None]
+    if any(x.rank != 4 for x in masks):
+        raise Unsupported(f"{op.name} with a bias and a mask of shapes {[x.shape for x in masks]}")
+    how: Any = dict(biased=bias is not None, groups=query.shape[2] // key.shape[2])
+    how["scale"] = query.channels**-0.5 if scale is None else scale
+    how["sight"] = functions.Sight(("scores",) * (mask is not None), is_causal, mask_rank=4)
+    how["rule"] = lambda q, k, v, *_: (*q[:-1], v[-1])
+    inputs = (query, key, value, *masks)
+    return op.in_keras_order(functions.dot_product_attention, *inputs, ndim=4, **how)
 
 
 class EinsumDense(Function):

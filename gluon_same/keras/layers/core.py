@@ -5,28 +5,19 @@ from typing import Any, Dict, Sequence, Tuple
 
 from ... import nn
 from ...importing import functions
-from ..arguments import Unsupported
+from ..arguments import Unsupported, words
 from ..values import Shape, Value, channels_first, keras_order, product, same_memory
 from .activations import activation, is_nonnegative
 from .registry import Lowered, Request, builds, data_format, elementwise, of_rank, spatial, within
 from .weight import bias_of, weight_of
 
-AUGMENTATIONS = (
-    *(
-        "AugMix",
-        "CutMix",
-        "Equalization",
-        "MixUp",
-        "RandAugment",
-        "Solarization",
-        "RandomBrightness",
-        "RandomColorDegeneration",
-    ),
-    *("RandomColorJitter", "RandomContrast", "RandomElasticTransform", "RandomErasing", "RandomFlip"),
-    *("RandomGaussianBlur", "RandomGrayscale", "RandomHeight", "RandomHue", "RandomInvert"),
-    *("RandomPerspective", "RandomPosterization", "RandomRotation", "RandomSaturation"),
-    *("RandomSharpness", "RandomShear", "RandomTranslation", "RandomWidth", "RandomZoom"),
-)
+AUGMENTATIONS = words("""
+    AugMix CutMix Equalization MixUp RandAugment RandomBrightness RandomColorDegeneration
+    RandomColorJitter RandomContrast RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur
+    RandomGrayscale RandomHeight RandomHue RandomInvert RandomPerspective RandomPosterization
+    RandomRotation RandomSaturation RandomSharpness RandomShear RandomTranslation RandomWidth
+    RandomZoom Solarization
+""")
 
 #: Layers whose calls Keras 3 always writes with ``training=True``, which the model's mode replaces.
 SAVED_AS_TRAINING = (*AUGMENTATIONS, "AutoContrast", "CenterCrop", "RandomCrop", "Resizing")

@@ -1,21 +1,136 @@
-"""Functions that pick elements by indices."""
+"""Functions that pick elements: slices, splits, and parts by indices."""
 
-from typing import Any, Optional
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Value, replaced
+from ..values import Shape, Value, replaced
 from .operations import Operation, axis_of, size_of
+from .rearranging import squeezed
 from .registry import Lowered, computes
 from .signatures import Operand
+
+_WHOLE = (None, None, 1)
+
+#: A trial of unknown sizes, for slices that are empty at most sizes.
+_LARGE = 2**30
+
+
+@computes("getitem")
+def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
+    given = _spelled_out(slice_spec if isinstance(slice_spec, list) else [slice_spec], x.rank)
+    parts: List[Tuple[Optional[int], Optional[int], int]] = []
+    dropped = []
+    kept: List[Optional[int]] = []  # the input's axis for each axis of the result, None for a new one
+    for part in given:
+        if part is None:
+            kept.append(None)
+        elif isinstance(part, int) and not isinstance(part, bool):
+            dropped.append(len(parts))
+            parts.append((part, part + 1 or None, 1))
+        else:
+            kept.append(len(parts))
+            parts.append(_bounds(part))
+    if parts[0] != _WHOLE or kept[0] != 0:
+        raise Unsupported("a slice of the batch")
+
+    def rule(shape: Shape) -> Shape:
+        for n, (begin, _, step) in zip(shape, parts):
+            if not (n is None or begin is None or -n <= begin < n + (step > 0)):
+                raise ValueError(f"a slice from {begin} of an axis of {n}")  # MXNet requires it inside
+        sizes = [
+            None if n is None else len(range(n)[slice(*part)]) if part != _WHOLE else n
+            for n, part in zip(shape, parts)
+        ]
+        if 0 in sizes or any(n is None and not range(_LARGE)[slice(*p)] for n, p in zip(shape, parts)):
+            raise ValueError(f"a slice of shape {shape} would be empty")
+        return tuple(1 if axis is None else sizes[axis] for axis in kept)
+
+    added = [place for place, axis in enumerate(kept) if axis is None]
+    order = (0, *added, *(kept.index(axis) for axis in x.axes[1:] if axis in kept))
+    how = dict(parts=[parts[axis] for axis in x.axes], dropped=tuple(sorted(map(x.stored, dropped))))
+    fields = dict(rule=rule, takes=None, nonnegative=x.nonnegative)
+    return op.lowered(functions.slices, x, order=order, added=len(added), **how, **fields)
+
+
+def _spelled_out(given: List[Any], rank: int) -> List[Any]:
+    """Return one slice entry for each axis, and None for each new axis."""
+    whole = {"start": None, "stop": None, "step": None}
+    ellipses = [i for i, part in enumerate(given) if _class(part) == "__ellipsis__"]
+    at = ellipses[0] if ellipses else len(given)
+    rest = given[at + 1 :]
+    missing = rank - sum(part is not None for part in (*given[:at], *rest))
+    if len(ellipses) > 1 or missing < 0:
+        raise ValueError(f"a slice by {given!r}")
+    return [*given[:at], *[whole] * missing, *rest]
+
+
+def _class(part: Any) -> Any:
+    return part.get("class_name") if isinstance(part, dict) else None
+
+
+def _bounds(part: Any) -> Tuple[Optional[int], Optional[int], int]:
+    part = part.get("config") if _class(part) == "__slice__" else part
+    if not isinstance(part, dict):
+        raise Unsupported(f"a slice by {part!r}")
+    bounds = [part.get(name) for name in ("start", "stop", "step")]
+    if any(n is not None and (isinstance(n, bool) or not isinstance(n, int)) for n in bounds):
+        raise Unsupported(f"a slice by {part!r}")
+    begin, end, step = bounds
+    if step == 0:
+        raise Unsupported("a slice with a step of 0")
+    return begin, end, 1 if step is None else step
+
+
+@computes("split", "array_split")
+def _split(
+    op: Operation, x: Value, num_or_size_splits: Optional[List[int]] = None,
+    indices_or_sections: Any = None, axis: int = 0,
+) -> Lowered:  # fmt: skip
+    axis = axis_of(op, x, axis, 1)
+    size, given = size_of(op, x, axis), num_or_size_splits or indices_or_sections
+    if isinstance(indices_or_sections, list):
+        cuts = [0, *indices_or_sections, size]
+        parts = [end - begin for begin, end in zip(cuts, cuts[1:])]
+    elif isinstance(given, list) and len(given) > 1:
+        rest = size - sum(n for n in given if n != -1)
+        parts = [rest if n == -1 else n for n in given]
+    else:
+        (count,) = given if isinstance(given, list) else [given]
+        parts = [size // count] * count if isinstance(count, int) and count > 0 else []
+    if not parts or min(parts) < 1 or sum(parts) != size:
+        raise ValueError(f"split into {given!r} at axis={axis!r} of shape {x.shape}")
+    fields: Any = dict(takes=None, more_axes=(x.axes,) * (len(parts) - 1))
+    fields["rule"] = lambda shape: [replaced(shape, axis, shape[axis] and n) for n in parts]
+    if len(set(parts)) == 1 and len(parts) > 1:
+        return op.lowered("split", x, num_outputs=len(parts), axis=x.stored(axis), **fields)
+    return op.lowered(functions.split, x, axis=x.stored(axis), sizes=tuple(parts), **fields)
+
+
+@computes("hsplit", "dsplit")
+def _split_at(op: Operation, x: Value, indices_or_sections: Any) -> Lowered:
+    return _split(op, x, None, indices_or_sections, 1 if op.name == "hsplit" else 2)
+
+
+@computes("unstack")
+def _unstack(op: Operation, x: Value, num: Optional[int] = None, axis: int = 0) -> Lowered:
+    axis = axis_of(op, x, axis, 1)
+    count, order = size_of(op, x, axis), x.axes_without([axis])
+    if count == 1:
+        return squeezed(op, x, [axis])
+    how: Any = dict(num_outputs=count, axis=x.stored(axis), squeeze_axis=True, takes=None)
+    how["rule"] = lambda shape: (*shape[:axis], *shape[axis + 1 :])
+    return op.lowered("split", x, order=order, more_axes=(order,) * (count - 1), **how)
 
 
 @computes("gather", "take")
 def _gather(
     op: Operation, x: Operand, indices: Operand, axis: Optional[int] = None, batch_dims: int = 0
 ) -> Lowered:
+    if op.name == "take" and axis is None and len(x.shape) > 1:
+        raise Unsupported("take of a flat array: give an axis")
     if isinstance(indices, Value):
         table = not isinstance(x, Value)
         if (axis if axis is not None else batch_dims, batch_dims) != ((0, 0) if table else (1, 1)):
@@ -37,6 +152,22 @@ def _gather(
         return op.lowered(functions.element, x, order=x.axes_without([place]), **how)
     rule = lambda shape: replaced(shape, place, len(numbers))  # noqa: E731
     return op.lowered(functions.gather, x, numbers, axis=stored, takes=None, rule=rule)
+
+
+@computes("gather_nd", "batch_gather_nd")
+def _gather_nd(op: Operation, x: Operand, indices: Value, batch_dims: int = 0) -> Lowered:
+    count, table = indices.shape[-1], not isinstance(x, Value)
+    if count is None or not table and batch_dims < 1:
+        raise Unsupported(f"{op.name} with batch_dims={batch_dims}: the batch must stay first")
+    sizes = x.shape[batch_dims + count :]
+
+    def rule(*shapes: Shape) -> Shape:
+        return (*shapes[-1][:-1], *(sizes if table else shapes[0][batch_dims + count :]))
+
+    ndim = indices.rank - 1 + len(sizes)
+    how: Any = dict(ranks=(indices.rank, ndim), batch_dims=batch_dims, rule=rule, takes=None)
+    how["gives"] = "float32" if table else x.dtype
+    return op.in_keras_order(functions.gather_nd, x, indices, ndim=ndim, **how)
 
 
 @computes("take_along_axis")

@@ -1,6 +1,7 @@
 """Functions of images: convolutions, poolings, resizing, colors."""
 
-from typing import Any, Dict, List, Optional
+import math
+from typing import Any, List, Optional
 
 import numpy as np
 
@@ -8,21 +9,9 @@ from ...importing import functions
 from ..arguments import Arguments, Unsupported
 from ..values import Value
 from .operations import Operation
-from .registry import BUILDERS, Lowered, Request, computes
+from .registry import Lowered, computes, of_rank
 from .signatures import Operand
 from .sizes import resized_images
-
-
-def _layer(op: Operation, class_name: str, x: Value, config: Dict[str, Any], *arrays: Any) -> Lowered:
-    """Return the result of a layer with weights that are constants of the file."""
-    arguments = Arguments(config)
-    request: Request = op.request._replace(arguments=arguments, class_name=class_name)
-    built = BUILDERS[class_name](request, x)
-    arguments.finish(op.name)
-    pairs = [pair for weight, array in zip(built.weights, arrays) for pair in weight.assign(array)]
-    for parameter, _ in pairs:
-        parameter.grad_req = "null"
-    return built._replace(weights=(), constants=tuple(pairs), inputs=(x,))
 
 
 def _window(x: Value, given: Any, what: str) -> List[int]:
@@ -67,7 +56,21 @@ def _convolution(
         name = f"Depthwise{name}"
     if rest:
         raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
-    return _layer(op, name, x, config, kernel.astype("float32"))
+    return op.layer(name, x, config, kernel.astype("float32"))
+
+
+@computes("extract_patches")
+def _patches(
+    op: Operation, x: Value, size: List[int], strides: Any = None, padding: str = "valid",
+    dilation_rate: Any = 1, data_format: Optional[str] = None,
+) -> Lowered:  # fmt: skip
+    window = _window(of_rank(x, 4), size, "size")
+    count = math.prod(window) * (x.channels or 0)
+    kernel = np.eye(count, dtype="float32").reshape((*window, -1, count))
+    how = dict(strides=window if strides is None else strides, padding=padding)
+    return _convolution(
+        op._replace(name="conv"), x, kernel, data_format=data_format, dilation_rate=dilation_rate, **how
+    )
 
 
 @computes("max_pool", "average_pool")
@@ -83,7 +86,7 @@ def _pool(
         padding=padding,
     )
     kind = "Max" if op.name == "max_pool" else "Average"
-    return _layer(op, f"{kind}Pooling{x.rank - 2}D", x, config)
+    return op.layer(f"{kind}Pooling{x.rank - 2}D", x, config)
 
 
 @computes("resize")

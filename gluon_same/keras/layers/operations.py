@@ -14,10 +14,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Unsupported
-from ..graph import snake_case
+from ..arguments import Arguments, Unsupported
+from ..graph import Layer, snake_case
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
-from .registry import OPERATIONS, Lowered, Request
+from .registry import BUILDERS, OPERATIONS, Lowered, Request
 from .signatures import ALIASES, bound, require
 
 #: Keras 2 classes of layers that wrap a TensorFlow function.
@@ -81,6 +81,16 @@ class Operation(typing.NamedTuple):
             function, x, order=x.axes, nonnegative=nonnegative, rule=lambda shape: shape, **more
         )
 
+    def layer(self, class_name: str, x: Value, config: Dict[str, Any], *arrays: np.ndarray) -> Lowered:
+        """Return the result of a layer with weights that are constants of the file."""
+        request: Request = self.request._replace(arguments=Arguments(config), class_name=class_name)
+        built = BUILDERS[class_name](request, x)
+        request.arguments.finish(self.name)
+        pairs = [pair for weight, array in zip(built.weights, arrays) for pair in weight.assign(array)]
+        for parameter, _ in pairs:
+            parameter.grad_req = "null"
+        return built._replace(weights=(), constants=tuple(pairs), inputs=(x,))
+
 
 def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
     """Return the result for a function of one array whose arguments are Keras'."""
@@ -92,16 +102,18 @@ def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
     return op.lowered(function, x, **given)
 
 
-def is_operation(class_name: str, module: str, args: Sequence[Any]) -> bool:
+def is_operation(layer: Layer, args: Sequence[Any]) -> bool:
     """Return whether a configuration's layer is a function."""
-    if class_name in _LAMBDAS or (module.startswith("keras.") and ".ops." in f"{module}."):
+    name = layer.class_name
+    if name in _LAMBDAS or (layer.module.startswith("keras.") and ".ops." in f"{layer.module}."):
         return True
-    # Keras 3 omits modules in .h5 files, but its layers receive one list, and operations two operands.
-    return (
-        not module
-        and len(args) == 2
-        and class_name in ("Add", "Subtract", "Multiply", "Maximum", "Minimum")
-    )
+    # Keras 3 omits modules in .h5 files. Layers have `trainable`, and receive one list of operands.
+    if layer.module or "trainable" in layer.config:
+        return False
+    if name in BUILDERS:
+        return len(args) == 2 and name in ("Add", "Dot", "Maximum", "Minimum", "Multiply", "Subtract")
+    name = snake_case(name)
+    return ALIASES.get(name, name) in (*OPERATIONS, *_PLAIN)
 
 
 def build_operation(request: Request, *inputs: Value) -> Any:

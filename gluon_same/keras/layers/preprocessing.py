@@ -22,13 +22,8 @@ def _encoded(
     arguments = request.arguments
     arguments.only(sparse=False)
     arguments.ignore("idf_weights")
-    modes = (
-        "int",
-        "one_hot",
-        "multi_hot",
-        "count",
-        *(["tf_idf"] if front is not None and request.keras3 else []),
-    )
+    modes = ["int", "one_hot", "multi_hot", "count"]
+    modes += ["tf_idf"] if front is not None and request.keras3 else []
     mode = arguments.word("output_mode", modes, "int")
     alone = mode == "one_hot" and x.rank > 1 and x.shape[-1] == 1
     new_axis = mode == "one_hot" and not alone
@@ -36,6 +31,8 @@ def _encoded(
         raise Unsupported(f"output_mode={mode!r} of an input of shape {x.shape}")
     weights = []
     if mode == "tf_idf":  # new indices in front have the mean weight, and those at the end none
+        if arguments.get("idf_weights", None) is None:
+            raise Unsupported("idf_weights are not in the configuration")
         given = np.array(arguments.get("idf_weights"), "float32")
         weights = [np.pad(given, (front, depth - front - len(given)))]
         weights[0][:front] = given.mean()
@@ -79,9 +76,11 @@ def _integer_lookup(request: Request, x: Value) -> Lowered:
     arguments.only(invert=False, vocabulary_dtype="int64", oov_method="floormod", salt=None)
     arguments.ignore("vocabulary_size", "has_input_vocabulary", "oov_token", "max_values", "oov_value")
     keys = arguments.get("vocabulary", None)
+    if keys is None:  # adapt() found it
+        keys = [int(key) for words in request.array_of()[:1] for key in words]
     if not isinstance(keys, list) or not all(isinstance(key, int) for key in keys) or not keys:
         raise Unsupported(
-            "its vocabulary is not in the configuration: save the model with "
+            "its vocabulary is not in the file: save the model as .keras, or with "
             "IntegerLookup(vocabulary=layer.get_vocabulary()) in place of an adapted layer"
         )
     count, mask = arguments.whole("num_oov_indices", 1, least=0), arguments.get("mask_token", None)

@@ -1,7 +1,7 @@
-"""Functions that pick, move, repeat or join elements: slices, reshapes, transposes, gathers."""
+"""Functions that move, repeat or join elements: reshapes, transposes, paddings."""
 
 import math
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence
 
 import numpy as np
 
@@ -12,74 +12,6 @@ from .core import permuted, reshaped
 from .merging import joined
 from .operations import Operation, axis_of, size_of
 from .registry import Lowered, computes
-
-_WHOLE = (None, None, 1)
-
-
-@computes("getitem")
-def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
-    given = _spelled_out(slice_spec if isinstance(slice_spec, list) else [slice_spec], x.rank)
-    parts: List[Tuple[Optional[int], Optional[int], int]] = []
-    dropped = []
-    kept: List[Optional[int]] = []  # the input's axis for each axis of the result, None for a new one
-    for part in given:
-        if part is None:
-            kept.append(None)
-        elif isinstance(part, int) and not isinstance(part, bool):
-            dropped.append(len(parts))
-            parts.append((part, part + 1 or None, 1))
-        else:
-            kept.append(len(parts))
-            parts.append(_bounds(part))
-    if parts[0] != _WHOLE or kept[0] != 0:
-        raise Unsupported("a slice of the batch")
-
-    def rule(shape: Shape) -> Shape:
-        for n, (begin, _, step) in zip(shape, parts):
-            if not (n is None or begin is None or -n <= begin < n + (step > 0)):
-                raise ValueError(f"a slice from {begin} of an axis of {n}")  # MXNet requires it inside
-        sizes = [
-            None if n is None else len(range(n)[slice(*part)]) if part != _WHOLE else n
-            for n, part in zip(shape, parts)
-        ]
-        if 0 in sizes:
-            raise ValueError(f"a slice of shape {shape} would be empty")
-        return tuple(1 if axis is None else sizes[axis] for axis in kept)
-
-    added = [place for place, axis in enumerate(kept) if axis is None]
-    order = (0, *added, *(kept.index(axis) for axis in x.axes[1:] if axis in kept))
-    how = dict(parts=[parts[axis] for axis in x.axes], dropped=tuple(sorted(map(x.stored, dropped))))
-    fields = dict(rule=rule, takes=None, nonnegative=x.nonnegative)
-    return op.lowered(functions.slices, x, order=order, added=len(added), **how, **fields)
-
-
-def _spelled_out(given: List[Any], rank: int) -> List[Any]:
-    """Return one slice entry for each axis, and None for each new axis."""
-    whole = {"start": None, "stop": None, "step": None}
-    ellipses = [i for i, part in enumerate(given) if _class(part) == "__ellipsis__"]
-    at = ellipses[0] if ellipses else len(given)
-    rest = given[at + 1 :]
-    missing = rank - sum(part is not None for part in (*given[:at], *rest))
-    if len(ellipses) > 1 or missing < 0:
-        raise ValueError(f"a slice by {given!r}")
-    return [*given[:at], *[whole] * missing, *rest]
-
-
-def _class(part: Any) -> Any:
-    return part.get("class_name") if isinstance(part, dict) else None
-
-
-def _bounds(part: Any) -> Tuple[Optional[int], Optional[int], int]:
-    part = part.get("config") if _class(part) == "__slice__" else part
-    if not isinstance(part, dict):
-        raise Unsupported(f"a slice by {part!r}")
-    bounds = [part.get(name) for name in ("start", "stop", "step")]
-    if any(n is not None and (isinstance(n, bool) or not isinstance(n, int)) for n in bounds):
-        raise Unsupported(f"a slice by {part!r}")
-    begin, end, step = bounds
-    if step == 0:
-        raise Unsupported("a slice with a step of 0")
-    return begin, end, 1 if step is None else step
 
 
 @computes("reshape")
@@ -194,7 +126,7 @@ def _expand_dims(op: Operation, x: Value, axis: List[int]) -> Lowered:
 
 
 @computes("squeeze")
-def _squeeze(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
+def squeezed(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
     axes = x.places([i for i, n in enumerate(x.shape) if n == 1 and i] if axis is None else axis)
     if not axes:
         raise ValueError(f"squeeze of axis={axis!r}")
@@ -227,6 +159,38 @@ def _joined(op: Operation, x: List[Value], axis: int = -1) -> Lowered:
     return joined(op.request, tuple(x), axis)._replace(inputs=tuple(x))
 
 
+@computes("append", "hstack", "dstack")
+def _appended(op: Operation, x: List[Value], axis: Optional[int] = None) -> Lowered:
+    axis = {"hstack": 1, "dstack": 2}.get(op.name, axis)
+    if axis is None or min(each.rank for each in x) <= axis:
+        raise Unsupported(f"{op.name} along axis={axis} of shapes {[each.shape for each in x]}")
+    return _joined(op, x, axis)
+
+
+@computes("diff")
+def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
+    place = axis_of(op, x, axis, 1)
+
+    def rule(shape: Shape) -> Shape:
+        size = shape[place]
+        if size is not None and size <= n:
+            raise ValueError(f"{op.name} of shape {shape}, {n} times along axis={axis}")
+        return replaced(shape, place, None if size is None else size - n)
+
+    return op.lowered(functions.difference, x, order=x.axes, axis=x.stored(place), times=n, rule=rule)
+
+
+@computes("broadcast_to")
+def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
+    sizes = [_kept(x, place, n) for place, n in enumerate(shape)]
+    if len(shape) != x.rank or sizes[0] != 0 or any(isinstance(n, Size) or n < 0 for n in sizes):
+        raise Unsupported(f"{op.name} of shape {x.shape} to {_said(shape)}")
+    if any(n != m and m != 1 for n, m in zip(sizes[1:], x.shape[1:]) if n):
+        raise ValueError(f"{op.name} of shape {x.shape} to {_said(shape)}")
+    how: Any = dict(shape=tuple(sizes[axis] for axis in x.axes), takes=None)
+    return op.lowered("broadcast_to", x, order=x.axes, **how)
+
+
 @computes("stack")
 def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
     place = axis % (x[0].rank + 1)
@@ -234,42 +198,6 @@ def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
         raise ValueError(f"stack at axis={axis!r} of shapes {[each.shape for each in x]}")
     orders = (x[0].axes,) * len(x)
     return op.lowered("stack", *x, order=x[0].axes_with(place), axis=1, input_axes=orders)
-
-
-@computes("split", "array_split")
-def _split(
-    op: Operation, x: Value, num_or_size_splits: Optional[List[int]] = None,
-    indices_or_sections: Any = None, axis: int = 0,
-) -> Lowered:  # fmt: skip
-    axis = axis_of(op, x, axis, 1)
-    size, given = size_of(op, x, axis), num_or_size_splits or indices_or_sections
-    if isinstance(indices_or_sections, list):
-        cuts = [0, *indices_or_sections, size]
-        parts = [end - begin for begin, end in zip(cuts, cuts[1:])]
-    elif isinstance(given, list) and len(given) > 1:
-        rest = size - sum(n for n in given if n != -1)
-        parts = [rest if n == -1 else n for n in given]
-    else:
-        (count,) = given if isinstance(given, list) else [given]
-        parts = [size // count] * count if isinstance(count, int) and count > 0 else []
-    if not parts or min(parts) < 1 or sum(parts) != size:
-        raise ValueError(f"split into {given!r} at axis={axis!r} of shape {x.shape}")
-    fields: Any = dict(takes=None, more_axes=(x.axes,) * (len(parts) - 1))
-    fields["rule"] = lambda shape: [replaced(shape, axis, shape[axis] and n) for n in parts]
-    if len(set(parts)) == 1 and len(parts) > 1:
-        return op.lowered("split", x, num_outputs=len(parts), axis=x.stored(axis), **fields)
-    return op.lowered(functions.split, x, axis=x.stored(axis), sizes=tuple(parts), **fields)
-
-
-@computes("unstack")
-def _unstack(op: Operation, x: Value, num: Optional[int] = None, axis: int = 0) -> Lowered:
-    axis = axis_of(op, x, axis, 1)
-    count, order = size_of(op, x, axis), x.axes_without([axis])
-    if count == 1:
-        return _squeeze(op, x, [axis])
-    how: Any = dict(num_outputs=count, axis=x.stored(axis), squeeze_axis=True, takes=None)
-    how["rule"] = lambda shape: (*shape[:axis], *shape[axis + 1 :])
-    return op.lowered("split", x, order=order, more_axes=(order,) * (count - 1), **how)
 
 
 @computes("tile")
@@ -288,9 +216,9 @@ def _repeat(op: Operation, x: Value, repeats: int, axis: int) -> Lowered:
     return op.lowered("repeat", x, repeats=repeats, axis=stored, takes=None)
 
 
-@computes("flip", "flip_left_right", "flip_up_down")
+@computes("flip", "flip_left_right", "flip_up_down", "fliplr")
 def _flip(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
-    given = {"flip_left_right": [-2], "flip_up_down": [-3]}.get(op.name, axis) or [0]
+    given = {"flip_left_right": [-2], "flip_up_down": [-3], "fliplr": [1]}.get(op.name, axis) or [0]
     axes = tuple(x.stored(axis_of(op, x, each, 1)) for each in given)
     return op.each(functions.flip, x, axes=axes, rank=x.rank, takes=None)
 

@@ -12,13 +12,15 @@ from .operations import Operation, axis_of, size_of
 from .registry import Lowered, computes
 from .signatures import Operand
 
-_KINDS = dict(all="min", any="max", logsumexp="log_sum_exp", average="mean", euclidean_norm="l2")
+_KINDS = dict(logsumexp="log_sum_exp", average="mean", euclidean_norm="l2")
 
 #: Kinds of norms, by Keras' order.
 _NORMS = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf: "max_abs"}
 
 
-@computes("mean", "max", "min", "sum", "prod", "var", "std", "count_nonzero", *_KINDS)
+@computes(
+    "mean", "max", "min", "sum", "prod", "var", "std", "ptp", "count_nonzero", "all", "any", *_KINDS
+)
 def _reduction(
     op: Operation, x: Value, axis: Optional[List[int]] = None, keepdims: bool = False
 ) -> Lowered:
@@ -49,7 +51,9 @@ def _arg_extreme(op: Operation, x: Value, axis: Optional[int] = None, keepdims: 
         raise Unsupported(f"{op.name} along axis={axis}: give one axis after the batch")
     how = dict(kind=op.name, axis=x.stored(axis), rank=x.rank, keepdims=keepdims)
     order = x.axes if keepdims else x.axes_without(x.places(axis))
-    return op.lowered(functions.arg_reduce, x, order=order, gives="int64", **how)
+    signed = op.request.keras3 and x.dtype == "float32" and not x.nonnegative
+    function = functions.with_negative_zeros if signed else functions.arg_reduce
+    return op.lowered(function, x, order=order, gives="int64", **how)
 
 
 @computes("norm")
@@ -68,12 +72,27 @@ def _normalize(
     order: Any = 2,
 ) -> Lowered:  # fmt: skip
     keras3 = op.name == "normalize"
-    places = x.places(-1 if axis is None and keras3 else axis)
+    places = x.places(axis)
     if not places or order != 2 or (keras3 and not op.request.keras3):
         raise Unsupported(f"{op.name} with ord={order!r} along axis={axis}")
     default = 1e-7 if keras3 else 1e-12
     least = (default if epsilon is None else epsilon) ** (2 if keras3 else 1)
     return op.each(functions.unit_norm, x, axis=tuple(sorted(map(x.stored, places))), least=least)
+
+
+@computes("layer_norm", "rms_norm")
+def _normalized(
+    op: Operation, x: Value, scale: Operand = None, beta: Operand = None, axis: int = -1,
+    epsilon: Optional[float] = None, rms_scaling: bool = False,
+) -> Lowered:  # fmt: skip
+    if rms_scaling or isinstance(scale, Value) or isinstance(beta, Value):
+        raise Unsupported(f"{op.name} with rms_scaling={rms_scaling} or weights that are not constant")
+    config: Any = dict(axis=axis, epsilon=1e-7 if epsilon is None else epsilon)
+    if op.name == "rms_norm":
+        scale = np.ones(size_of(op, x, axis), "float32") if scale is None else scale
+        return op.layer("RMSNormalization", x, config, scale)
+    config.update(scale=scale is not None, center=beta is not None)
+    return op.layer("LayerNormalization", x, config, *(w for w in (scale, beta) if w is not None))
 
 
 @computes("moments")

@@ -7,20 +7,14 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
-from ..arguments import Arguments, Unsupported
+from ..arguments import Arguments, Unsupported, words
 from ..graph import arrays_in
 from ..values import Size, Value
 
 #: Arguments without an effect on the result.
-_HARMLESS = (
-    "name",
-    "out_type",
-    "use_cudnn_on_gpu",
-    "validate_indices",
-    "synchronized",
-    "sorted",
-    "rank",
-)
+_HARMLESS = words("""
+    flash_attention name out_type rank sorted synchronized use_cudnn_on_gpu validate_indices
+""")
 
 #: Further arguments that Keras writes, without an effect at these values.
 _DEFAULTS: List[Any] = [
@@ -62,7 +56,8 @@ def bound(name: str, function: Any, args: Sequence[Any], kwargs: Dict[str, Any])
         value, missing = given.get(each.name), each.default is inspect.Parameter.empty
         if missing and each.name not in given:
             raise Unsupported(f"{name} of {len(given)} operands: {each.name} is missing")
-        if value is None and not missing:
+        # None is no default of a whole number: with axis=None, functions flatten the array.
+        if value is None and not missing and (each.annotation is not int or each.name not in given):
             given.pop(each.name, None)
             continue
         try:
@@ -117,15 +112,16 @@ def _listed(value):
 
 
 def _table(text: str) -> Dict[str, str]:
-    return dict(pair.split("=") for pair in text.split())
+    return dict(pair.split("=") for pair in words(text))
 
 
 #: Names in the table of arguments that have several.
 _NAMES = _table("""
-    alpha=slope b=y clip_value_max=x_max clip_value_min=x_min default_value=value depth=num_classes
-    dilations=dilation_rate dim=axis dims=axis filter=kernel filters=kernel interpolation=method
-    keep_dims=keepdims ksize=pool_size multiples=repeats negative_slope=slope newshape=shape ord=order
-    paddings=pad_width perm=axes rate=dilation_rate x2=y
+    alpha=slope array=x b=y clip_value_max=x_max clip_value_min=x_min data=x default_value=value
+    depth=num_classes depthwise_kernel=kernel dilations=dilation_rate dim=axis dims=axis filter=kernel
+    filters=kernel gamma=scale interpolation=method keep_dims=keepdims ksize=pool_size
+    multiples=repeats negative_slope=slope newshape=shape ord=order paddings=pad_width params=x
+    perm=axes rate=dilation_rate rates=dilation_rate sizes=size x2=y
 """)
 
 #: Names in the table of functions that have several.
@@ -134,7 +130,7 @@ ALIASES = _table("""
     asin=arcsin asinh=arcsinh atan2=arctan2 atan=arctan atanh=arctanh avg_pool1d=average_pool
     avg_pool2d=average_pool avg_pool3d=average_pool avg_pool=average_pool batch_matmul=matmul
     clip_by_value=clip concat=concatenate conv1d=conv conv2d=conv conv3d=conv
-    depthwise_conv2d=depthwise_conv exponential=exp floor_div=floor_divide floordiv=floor_divide
+    depthwise_conv2d=depthwise_conv exponential=exp fabs=abs floor_div=floor_divide floordiv=floor_divide
     floormod=mod get_item=getitem hard_swish=hard_silu is_finite=isfinite is_inf=isinf is_nan=isnan
     max_pool1d=max_pool max_pool2d=max_pool max_pool3d=max_pool mul=multiply neg=negative pow=power
     real_div=divide reverse=flip sub=subtract swish=silu true_divide=divide truediv=divide variance=var

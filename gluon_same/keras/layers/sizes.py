@@ -70,32 +70,23 @@ def resized_images(
     return op.lowered(functions.resize_images_open, x, *likes, order=order, **given)
 
 
-@builds("ZeroPadding{}D", ndims=(1, 2, 3))
-def _zero_padding(request: Request, x: Value, ndim: int) -> Lowered:
-    block = getattr(nn, f"ZeroPadding{ndim}D")(request.arguments.get("padding"), prefix=request.prefix)
-    pairs = block._amounts
+@builds("Cropping{}D", "ZeroPadding{}D", ndims=(1, 2, 3))
+def _borders(request: Request, x: Value, ndim: int) -> Lowered:
+    pads = request.class_name.startswith("Zero")
+    given = request.arguments.get("padding" if pads else "cropping")
+    block = getattr(nn, request.class_name)(given, prefix=request.prefix)
+    pairs, sign = block._amounts, 1 if pads else -1
     axes, order = spatial(request, x, ndim)
 
     def rule(shape: Shape) -> Shape:
-        return resized(shape, axes, lambda n, pair: n + sum(pair), pairs)
-
-    padding = Padding(request.name, block, pairs)
-    return Lowered(None, order, (order,), rule, padding=padding, nonnegative=x.nonnegative)
-
-
-@builds("Cropping{}D", ndims=(1, 2, 3))
-def _cropping(request: Request, x: Value, ndim: int) -> Lowered:
-    block = getattr(nn, f"Cropping{ndim}D")(request.arguments.get("cropping"), prefix=request.prefix)
-    pairs = block._amounts
-    axes, order = spatial(request, x, ndim)
-
-    def rule(shape: Shape) -> Shape:
-        cropped = resized(shape, axes, lambda n, pair: n - sum(pair), pairs)
-        if any(n is not None and n < 1 for n in cropped):
+        new = resized(shape, axes, lambda n, pair: n + sign * sum(pair), pairs)
+        if any(n is not None and n < 1 for n in new):
             raise ValueError(f"cropping={pairs} removes all of an input of shape {shape}")
-        return cropped
+        return new
 
-    return Lowered(block, order, (order,), rule, nonnegative=x.nonnegative)
+    padding = Padding(request.name, block, pairs) if pads else None
+    how = dict(padding=padding, nonnegative=x.nonnegative)
+    return Lowered(None if pads else block, order, (order,), rule, **how)
 
 
 @builds("UpSampling{}D", ndims=(1, 2, 3))

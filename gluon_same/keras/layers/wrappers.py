@@ -30,14 +30,18 @@ class TimeDistributed(HybridBlock):
         return F.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
 
 
+#: Layers that compute the same for whole sequences as for each step.
+_OF_ANY_RANK = ("Dense", "Embedding", "Masking")
+
+
 @builds("TimeDistributed")
 def _time_distributed(request: Request, x: Value) -> Lowered:
     inner = inner_request(request, request.arguments.get("layer"), BUILDERS)
     _check_rank(x)
-    # Dense applies to the last axis of arrays of any rank.
-    dense = inner.class_name == "Dense"
-    if dense:
-        built = BUILDERS["Dense"](inner, x)._replace(masks=(x.mask,))
+    if inner.class_name in _OF_ANY_RANK:
+        built = BUILDERS[inner.class_name](inner, x)
+        own = () if request.keras3 else built.masks
+        built = built._replace(masks=own or (x.mask,))
     else:
         built = _on_steps(request, inner, x)
     inner.arguments.finish()

@@ -1,0 +1,103 @@
+"""Functions of the elements of two arrays that are combined from several operators of MXNet."""
+
+from typing import Any, Callable, Dict
+
+from .elementwise import integer_divide, pairwise, remainder
+from .indexing import select
+
+_LOG_2 = 0.6931471805599453
+
+
+def _squared_difference(F: Any, x: Any, y: Any) -> Any:
+    return F.square(F.broadcast_sub(x, y))
+
+
+def _logaddexp(F: Any, x: Any, y: Any) -> Any:
+    distance = F.abs(F.broadcast_sub(x, y))
+    return F.broadcast_add(F.broadcast_maximum(x, y), F.log1p(F.exp(-distance)))
+
+
+def _logaddexp2(F: Any, x: Any, y: Any) -> Any:
+    return _logaddexp(F, x * _LOG_2, y * _LOG_2) / _LOG_2
+
+
+def _arctan2(F: Any, x: Any, y: Any) -> Any:
+    angle = F.arctan(F.broadcast_div(x, y + (y == 0) * 1e-38))
+    turned = F.broadcast_mul(3.141592653589793 * (1 - 2 * (x < 0)), y < 0)
+    return F.broadcast_add(angle, turned)
+
+
+def _hypot(F: Any, x: Any, y: Any) -> Any:
+    x, y = F.abs(x), F.abs(y)
+    most = F.broadcast_maximum(x, y)  # whose square may be infinite
+    return most * F.sqrt(1 + F.square(F.broadcast_minimum(x, y) / (most + (most == 0))))
+
+
+def _heaviside(F: Any, x: Any, y: Any) -> Any:
+    return select(F, x == 0, y, x > 0)
+
+
+def _divide_no_nan(F: Any, x: Any, y: Any) -> Any:
+    quotient = F.broadcast_div(x, y + (y == 0))
+    return select(F, y != 0, quotient, F.zeros_like(quotient))
+
+
+def _floor_divide(F: Any, x: Any, y: Any) -> Any:
+    return F.floor(F.broadcast_div(x, y))
+
+
+def _whole_floor_divide(F: Any, x: Any, y: Any) -> Any:
+    quotient = integer_divide(F, x, y)
+    rest = F.broadcast_sub(x, F.broadcast_mul(quotient, y))
+    return quotient - (F.broadcast_mul(rest, F.sign(y)) < 0)
+
+
+def _undefined_by_zero(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of a remainder that is not a number for a divisor of 0, where MXNet's is 0."""
+    return lambda F, x, y: F.broadcast_add(function(F, x, y), F.log(y != 0) * 0)
+
+
+def _rest(divide: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of what a division of whole numbers leaves."""
+    return lambda F, x, y: F.broadcast_sub(x, F.broadcast_mul(divide(F, x, y), y))
+
+
+#: Functions of real numbers, and of whole numbers where those differ.
+_OF_TWO: Dict[str, Callable[..., Any]] = {
+    "arctan2": _arctan2,
+    "divide_no_nan": _divide_no_nan,
+    "floor_divide": _floor_divide,
+    "fmod": _undefined_by_zero(remainder),
+    "heaviside": _heaviside,
+    "hypot": _hypot,
+    "logaddexp": _logaddexp,
+    "logaddexp2": _logaddexp2,
+    "mod": _undefined_by_zero(lambda F, x, y: F.broadcast_mod(x, y)),
+    "squared_difference": _squared_difference,
+}
+_WHOLE: Dict[str, Callable[..., Any]] = {
+    "floor_divide": _whole_floor_divide,
+    "fmod": _rest(integer_divide),
+    "mod": _rest(_whole_floor_divide),
+}
+
+#: Functions of real numbers only.
+REAL = ("arctan2", "divide_no_nan", "heaviside", "hypot", "logaddexp", "logaddexp2")
+OF_TWO = tuple(_OF_TWO)
+
+
+def of_two(F: Any, x: Any, y: Any, kind: str, whole: bool = False) -> Any:
+    """Combine two arrays elementwise, by one of :data:`OF_TWO` or as :func:`~.elementwise.pairwise`.
+
+    Divisions round down, except that of fmod. ``whole`` declares that the arrays are of whole numbers.
+    """
+    function = _WHOLE.get(kind) if whole else None
+    function = function or _OF_TWO.get(kind)
+    return function(F, x, y) if function else pairwise(F, kind, x, y)
+
+
+def is_close(F: Any, x: Any, y: Any, rtol: float, atol: float) -> Any:
+    """Return 1 where two arrays are equal to ``atol + rtol * |y|``, else 0."""
+    near = F.broadcast_lesser_equal(F.abs(F.broadcast_sub(x, y)), F.abs(y) * rtol + atol)
+    near = F.broadcast_mul(near, F.abs(y) < float("inf"))
+    return F.broadcast_maximum(near, F.broadcast_equal(x, y))

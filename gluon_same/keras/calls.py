@@ -1,0 +1,179 @@
+"""Steps of a net for the calls of single layers, and the weights of their blocks."""
+
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
+
+from mxnet.gluon import HybridBlock
+
+from ..importing.block import Function, output_shapes
+from . import graph
+from .arguments import Unsupported
+from .layers import Lowered
+from .steps import Steps
+from .values import Axes, Shape, Value, keras_order, keras_shape, stored_shape
+from .weights import LayerWeights, keep_to_inference
+
+
+class Settings(NamedTuple):
+    """Settings that all layers of a model share."""
+
+    version: Tuple[int, int]  # version of the Keras that wrote the model
+    custom: Dict[str, Callable]
+    channels_first: Callable[[int], Axes]  # axes of channels_first arrays, by rank
+    arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # returns a layer's arrays from its path
+    sized: Dict[Any, List[Value]]  # outputs of shared models, by model and inputs
+    originals: Dict[str, str]  # names of layers in the file, where they differ
+
+
+class Problems(NamedTuple):
+    """Findings of the construction, including those in nested models."""
+
+    unsupported: List[str]  # layers and arguments
+    constants: List[Tuple[Any, Any]]  # parameters, and their values in the configuration
+    inference_only: List[str]  # paths of layers that differ from Keras in training
+
+
+class Unknown(Exception):
+    """Raised if an input of a layer comes from a rejected layer."""
+
+
+class Calls:
+    """Recorder of the calls of one model's or nested model's layers."""
+
+    def __init__(
+        self,
+        model: graph.Model,
+        settings: Settings,
+        path: Tuple[str, ...],
+        prefix: str,
+        problems: Problems,
+        trainable: bool = True,
+        shapes_only: bool = False,
+    ):
+        self.model = model
+        self.settings = settings
+        self.path = path
+        self.prefix = prefix
+        self.problems = problems
+        self.trainable = trainable and model.trainable
+        self.shapes_only = shapes_only  # whether the blocks are not used
+        self.steps = Steps()
+        self.weights: Dict[str, LayerWeights] = {}
+        self.values: Dict[graph.Ref, Any] = {}  # arrays, and numbers that were computed from sizes
+        self.keywords: Dict[str, Any] = {}  # of the first calls of custom layers
+        self.first: Dict[str, Tuple[Value, ...]] = {}  # inputs of each layer's first call
+        self.outputs: Dict[str, List[Value]] = {}  # outputs of each nested model, for its first call
+        self.shared = {call.layer for call in model.calls if call.number}
+        self.received: Dict[str, int] = {}  # number of arrays that each block receives
+        self.cleared: Set[int] = set()  # slots of arrays that have lost their masks
+
+    def _value(self, ref: graph.Ref) -> Value:
+        if ref not in self.values:
+            raise Unknown
+        x = self.values[ref]
+        return x._replace(mask=None) if isinstance(x, Value) and x.slot in self.cleared else x
+
+    def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
+        """Return the inputs of a shared layer in the axis order of its first call."""
+        if [x.rank for x in inputs] != [x.rank for x in first]:
+            raise ValueError("its calls receive inputs with different numbers of axes")
+        return [
+            self.steps.in_order(self.steps.cast(x, before.dtype), before.axes)
+            for x, before in zip(inputs, first)
+        ]
+
+    def ready(self, x: Value) -> Value:
+        return self.steps.in_order(x, keras_order(x.rank))
+
+    def _derive(
+        self, layer: graph.Layer, function: Any, *inputs: Value, rule: Any = None, **arguments: Any
+    ) -> Value:
+        """Add a step that computes an array beside a layer's own, by default of the first's shape."""
+        name = f"{layer.name}:mask{len(self.steps.blocks)}"
+        prefix = f"{self.prefix}{layer.name}_mask{len(self.steps.blocks)}_"
+        self.steps.blocks[name] = Function(function, "Mask", prefix, **arguments)
+        self.steps.derived.add(name)
+        (slot,) = self.steps.run(name, [self.ready(x) for x in inputs], 1)
+        rule = rule or (lambda shape, *_: shape)
+        shape, free = rule(*(x.shape for x in inputs)), rule(*(x.free for x in inputs))
+        return Value(slot, shape, free, keras_order(len(shape)))
+
+    def _clear(self, call: graph.Call) -> None:
+        """Take the masks off the inputs of a call, for all calls after it."""
+        own = [self._value(ref) for ref in call.inputs()]
+        slots = {x.slot for x in own if isinstance(x, Value) and x.mask is not None}
+        for other in self.model.calls:
+            known = (self.values.get(ref) for ref in other.inputs())
+            given = {x.slot for x in known if isinstance(x, Value)}
+            ordered = (
+                graph.is_before(self.model.calls, *pair) for pair in ((call, other), (other, call))
+            )
+            if other != call and given & slots and "mask" not in other.kwargs and not any(ordered):
+                raise Unsupported(
+                    f"Keras takes the masks off its inputs, perhaps before it runs {other.layer}"
+                )
+        self.cleared |= slots
+
+    def _added(
+        self, layer: graph.Layer, call: graph.Call, built: Lowered, inputs: Sequence[Value]
+    ) -> List[Value]:
+        """Add the step of a layer whose block is built, and return its outputs."""
+        given = [self.steps.cast(x, built.takes) for x in built.inputs or inputs]
+        wanted = built.input_axes or (None,) * len(given)
+        if built.folds:
+            ready = list(given)
+        else:
+            ready = [self.steps.in_order(x, axes) for x, axes in zip(given, wanted)]
+        all_axes = (built.axes or ready[0].axes, *built.more_axes)
+        if built.block is None:
+            slots = [ready[0].slot]
+        else:
+            child = self._child(layer, call, built)
+            if self.received.setdefault(child, len(given)) != len(given):
+                raise Unsupported("its calls differ in initial states or masks")
+            slots = self.steps.run(child, ready, len(all_axes), built.states)
+        self.first.setdefault(layer.name, tuple(inputs if built.inputs else ready))
+        shapes = _shapes(built, given, ready, all_axes)
+        dtypes = built.gives or given[0].dtype
+        rows = given[0].rows if built.rows is None else built.rows
+        dtypes = dtypes if isinstance(dtypes, tuple) else (dtypes,) * len(shapes)
+        masks = (*(built.masks or ()), *(None for _ in slots))
+        return [
+            Value(slot, shape, free, axes, built.padding, built.nonnegative, False, dtype, rows, mask)
+            for slot, (shape, free), axes, dtype, mask in zip(slots, shapes, all_axes, dtypes, masks)
+        ]
+
+    def _child(self, layer: graph.Layer, call: graph.Call, built: Lowered) -> str:
+        """Return the name of the block for a call. Calls of a layer with weights share one block."""
+        first = self.weights.get(layer.name)
+        if first is not None and first.block.collect_params():
+            return layer.name
+        name = f"{layer.name}#{call.number}" if call.number else layer.name
+        if call.number and name in self.model.layers:
+            raise Unsupported(f"its second call would have the name of another layer, {name!r}")
+        if built.states and layer.name in self.shared:
+            raise Unsupported("stateful=True: it is called more than once")
+        self.steps.blocks[name] = built.block
+        self.problems.constants.extend(built.constants)
+        trainable = self.trainable and layer.trainable
+        own = LayerWeights(name, layer.class_name, trainable, built.weights, None, built.block)
+        self.weights[name] = own
+        self._keep_to_inference(call, built.block)
+        return name
+
+    def _keep_to_inference(self, call: graph.Call, block: HybridBlock) -> None:
+        """Apply a call's ``training=False``. Keras 3 ignores it in favor of the whole model's mode."""
+        if call.kwargs.get("training") is False and self.settings.version < (3, 0):
+            keep_to_inference(block)
+
+
+def _shapes(
+    built: Lowered, inputs: Sequence[Value], ready: Sequence[Value], all_axes: Sequence[Axes]
+) -> List[Tuple[Shape, ...]]:
+    """Return the two shapes of each output, saved and free, by the layer's rule or from its block."""
+    both = [x.shape for x in inputs], [x.free for x in inputs]
+    if built.rule is not None:
+        known = [built.rule(*shapes) for shapes in both]
+        return list(zip(*known)) if isinstance(known[0], list) else [tuple(known)] * len(all_axes)
+    stored = ([stored_shape(x.axes, shape) for x, shape in zip(ready, shapes)] for shapes in both)
+    found = zip(*output_shapes(built.block, *stored))
+    return [tuple(keras_shape(axes, s) for s in pair) for axes, pair in zip(all_axes, found)]

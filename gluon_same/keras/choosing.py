@@ -1,0 +1,52 @@
+"""Choice of the builder for a call of a layer, and checks of the arguments of the call."""
+
+from typing import Any, Callable, Dict, Tuple
+
+from . import graph
+from .arguments import Unsupported
+from .layers import KERAS, STRINGS
+from .layers.core import SAVED_AS_TRAINING
+from .layers.operations import build_operation, is_operation
+from .layers.registry import BUILDERS
+from .layers.wrappers import custom_builder
+from .values import Value
+
+
+def builder_of(layer: graph.Layer, call: graph.Call, custom: Dict[str, Callable]) -> Any:
+    """Return the builder of a layer, or the model of a layer that contains one."""
+    name = layer.class_name.rpartition(">")[2]
+    function = is_operation(layer, call.args)
+    names = [layer.name, layer.class_name, name]
+    if function and "function" in layer.config:
+        names = [layer.name, f"tf.{layer.config['function']}"]
+    given = next((custom[each] for each in names if each in custom), None)
+    if given is not None:
+        return custom_builder(given)
+    if layer.model is not None:
+        return layer.model
+    if function:
+        return build_operation
+    if name in BUILDERS:
+        return BUILDERS[name]
+    if name in STRINGS:
+        raise Unsupported("strings are not supported: turn them into numbers outside of the net")
+    key, why = name, "it is not supported" if name in KERAS else "it is not known"
+    if name == "Lambda":
+        key, why = layer.name, "its code is in the file and is never run"
+    raise Unsupported(f"{why}: give custom={{{key!r}: builder}}")
+
+
+def check_call(
+    class_name: str, kwargs: Dict[str, Any], version: Tuple[int, int], arrays: bool = False
+) -> None:
+    """Raise for arguments of a layer's call that change its result, or only for arrays."""
+    for name, value in kwargs.items():
+        if arrays and not list(graph.arrays_in(value, Value)):
+            continue
+        if name == "training" and class_name in SAVED_AS_TRAINING and version >= (3, 0):
+            continue
+        harmless = value in (None, []) or (name == "training" and value is False)
+        harmless = harmless or (isinstance(value, list) and all(each is None for each in value))
+        if not harmless:
+            what = "an array" if list(graph.arrays_in(value, Value)) else repr(value)
+            raise Unsupported(f"it is called with {name}={what}")
