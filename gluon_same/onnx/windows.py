@@ -14,6 +14,9 @@ MARK = "__onnx__"
 #: An end beyond the last element.
 ALL = 2**63 - 1
 
+#: An end beyond the first element, of a slice with a negative step.
+ALL_BACKWARDS = -(2**63) + 1
+
 
 def window(write: Writer) -> None:
     """Convert a Convolution, Deconvolution or Pooling."""

@@ -51,10 +51,6 @@ SHAPE = (1, 3, 9, 10)
             lambda: of(lambda F, x: F.Pooling(x, kernel=(2, 2), pool_type="lp", p_value=3)),
             "Pooling .*p_value=2",
         ),
-        (
-            lambda: of(lambda F, x: F.contrib.BilinearResize2D(x, scale_height=1.5, scale_width=2)),
-            "BilinearResize2D .*whole multiples",
-        ),
         (model_zoo.TinyDarkNet, "tinydarknet.*smaller than the stride"),
     ],
 )
@@ -68,6 +64,13 @@ def test_a_block_that_cannot_be_exported_is_named_and_no_file_is_written(make, w
         export_model(net, SHAPE, path)
     assert path.read_bytes() == b"of before"
     assert os.listdir(tmp_path) == ["net.onnx"]
+
+
+def test_sizes_that_only_a_fixed_file_can_have(tmp_path):
+    net = of(lambda F, x: F.contrib.BilinearResize2D(x, mode="to_odd_up"))
+    export_model(net, SHAPE, tmp_path / "net.onnx")
+    with pytest.raises(ValueError, match="mode='to_odd_up' .*dynamic=False"):
+        export_model(net, SHAPE, tmp_path / "net.onnx", dynamic=True)
 
 
 def initialized(layer):

@@ -51,6 +51,8 @@ def compared(F, x):
         lambda F, x: F.contrib.BilinearResize2D(x, height=9, width=4),
         lambda F, x: F.contrib.BilinearResize2D(x, height=1, width=7, align_corners=False),
         lambda F, x: F.contrib.BilinearResize2D(x, scale_height=2, scale_width=3, align_corners=False),
+        lambda F, x: F.contrib.BilinearResize2D(x, scale_height=1.7, scale_width=0.5),
+        lambda F, x: F.SequenceReverse(x),
         lambda F, x: F.contrib.BilinearResize2D(
             x, F.concat(x, x, dim=2), mode="like", align_corners=False
         ),
