@@ -9,10 +9,13 @@ from mxnet.gluon import HybridBlock, Parameter
 
 from ..arrays import flat
 from ..importing import functions
-from ..importing.block import Function
+from ..importing.block import Function, title_of
 from ..importing.net import ImportedNet, Plan, Run
 from .inference import Inference
 from .values import FIX, Data, Input, Known, Padded, Unsupported
+
+#: Layers and operators whose results oneDNN does not hold in blocks.
+_PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
 
 
 class Assembly(Inference):
@@ -158,6 +161,18 @@ class Assembly(Inference):
         """Exchange the block whose result is an array for one whose result has the same shape."""
         self._adopt(block, weights)
         self.blocks[self._key_of(x)] = block
+
+    def in_blocks(self, x: Data) -> bool:
+        """Return whether oneDNN may hold an array in blocks of channels, as after convolutions."""
+        made = {slot: step for step in self._steps for slot in step.outputs}
+        slots = [x.slot]
+        while slots:
+            step = made.pop(slots.pop(), None)
+            if step is not None and title_of(self.blocks[step.child]) not in _PLAIN:
+                if not isinstance(self.blocks[step.child], Function):
+                    return True
+                slots += step.inputs
+        return False
 
     def _key_of(self, x: Data) -> str:
         return next(step.child for step in self._steps if x.slot in step.outputs)
