@@ -294,4 +294,4 @@ def _printable(name: str) -> str:
 
 def _plain(name: str) -> str:
     """Return a name that any tool accepts."""
-    return re.sub(r"[^A-Za-z0-9_.]+", "_", name)[:200].strip("_")
+    return re.sub(r"[^A-Za-z0-9_.]+", "_", str(name))[:200].strip("_")

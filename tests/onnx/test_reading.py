@@ -2,6 +2,7 @@
 
 import os
 
+import mxnet as mx
 import numpy as np
 import onnx
 import onnx.external_data_helper
@@ -98,3 +99,9 @@ def test_constants_of_any_size_are_not_made(tmp_path):
     path = written(tmp_path / "net.onnx", text, {"n": np.array([10**6, 10**6])})
     with pytest.raises(ValueError, match="more than 268435456 elements"):
         import_model(path)
+
+
+def test_a_name_that_is_no_text(tmp_path):
+    path = written(tmp_path / "net.onnx", "graph_name (float[2] x) => (float[2] y) { y = Relu(x) }")
+    path.write_bytes(path.read_bytes().replace(b"graph_name", b"graph\xff\xfeame"))
+    assert import_model(path)(mx.nd.array([-1, 2])).asnumpy().tolist() == [0, 2]
