@@ -58,8 +58,11 @@ class Assembly(Inference):
             starts.append(data)
         return starts
 
-    def net(self, starts: Sequence[Data], outputs: Sequence[Any], dtypes: Sequence[Any], name: str):
-        """Return the net."""
+    def net(
+        self, starts: Sequence[Data], outputs: Sequence[Any], dtypes: Sequence[Any], name: str,
+        alike: Tuple[bool, ...] = (),
+    ) -> ImportedNet:  # fmt: skip
+        """Return the net. ``alike`` is for :class:`gluon_same.importing.net.Plan`."""
         final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(outputs, dtypes)]
         self.infer()
         self.check_open(starts)
@@ -74,6 +77,7 @@ class Assembly(Inference):
             tuple(x.stored_shape for x in final),
             tuple(self._inputs),
             tuple(np.dtype(np.float32) if x.dtype == bool else x.dtype for x in starts),
+            alike=alike,
         )
         return ImportedNet(self.blocks, plan, prefix=f"{_plain(name) or 'net'}_")
 
@@ -252,7 +256,9 @@ class Assembly(Inference):
 
     def name(self) -> str:
         """Return the name of the current node: its own, or that of its first output."""
-        return _printable(self._scope.path + (self._node.name or next(iter(self._node.output), "node")))
+        return _printable(
+            f"{self._scope.path}{self._node.name or next(iter(self._node.output), 'node')}"
+        )
 
     def title(self) -> str:
         """Return the current node's name and operator, for messages."""

@@ -63,6 +63,8 @@ class Builder(Assembly):
     ----------
     problems : list of str
         What is not supported.
+    unfit : bool
+        Whether a problem may be that the sizes which are tried do not fit.
     unrolled : int
         Number of steps of loops that are unrolled.
     """
@@ -78,6 +80,7 @@ class Builder(Assembly):
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.opsets = {each.domain or "": each.version for each in model.opset_import}
         self.problems: List[str] = []
+        self.unfit = False
         self.unrolled = 0
         self._inside: Dict[int, Tuple[Any, Dict[str, Known]]] = {}  # subgraphs and their initializers
 
@@ -178,6 +181,7 @@ class Builder(Assembly):
             except _FAILURES as error:
                 self._node, self._scope = node, scope
                 problem = f"{self.title()}: {cause(error)}"
+                self.unfit |= not isinstance(error, Unsupported)
                 if problem not in self.problems:
                     self.problems.append(problem)
                 results = [_Rejected] * len(node.output)

@@ -101,7 +101,10 @@ def test_constants_of_any_size_are_not_made(tmp_path):
         import_model(path)
 
 
-def test_a_name_that_is_no_text(tmp_path):
-    path = written(tmp_path / "net.onnx", "graph_name (float[2] x) => (float[2] y) { y = Relu(x) }")
-    path.write_bytes(path.read_bytes().replace(b"graph_name", b"graph\xff\xfeame"))
+def test_names_that_are_no_text(tmp_path):
+    text = "graph_name (float[2] x) => (float[2] y) { node_name = Relu(x) y = Identity(node_name) }"
+    path = tmp_path / "net.onnx"
+    written(path, text)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"graph_name", b"graph\xff\xfeame").replace(b"node_", b"node\xff"))
     assert import_model(path)(mx.nd.array([-1, 2])).asnumpy().tolist() == [0, 2]
