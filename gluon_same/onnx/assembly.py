@@ -17,6 +17,9 @@ from .values import FIX, Data, Input, Known, Padded, Unsupported
 #: Layers and operators whose results oneDNN does not hold in blocks.
 _PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
 
+#: Most numbers of an array that are computed one by one at run time.
+_MOST_SIZES = 8
+
 
 class Assembly(Inference):
     """Net in the making: its blocks, the steps between them, and their parameters.
@@ -196,18 +199,30 @@ class Assembly(Inference):
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):
             return x.made() if isinstance(x, Padded) else x
-        scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
         if x.open:
-            if any(x.at(t).size != 1 for t in self.trials):
-                raise Unsupported(f"{x.name or 'an input'} {FIX}")
-            values = [Fraction(x.at(t).item()) for t in self.trials]
-            like, axis, factor, offset = self.find_size(values)
-            linear = factor.numerator, factor.denominator, float(offset)
-            return self.call(
-                functions.size_of, like, axis=axis, rank=max(x.ndim, 1), to=dtype.name, linear=linear,
-                dtype=dtype, scalar=scalar,
-            )  # fmt: skip
+            try:
+                return self._size(x)
+            except Unsupported:
+                made = x.make and x.make()
+                if made is None:
+                    raise
+                return made
+        scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
+
+    def _size(self, x: Known) -> Data:
+        """Return numbers that follow from sizes of arrays."""
+        if x.ndim == 1 and 1 < x.first.size <= _MOST_SIZES:
+            return self.call("concat", *map(self.array, x.elements()), dim=0)
+        if any(x.at(t).size != 1 for t in self.trials):
+            raise Unsupported(f"{x.name or 'an input'} {FIX}")
+        values = [Fraction(x.at(t).item()) for t in self.trials]
+        like, axis, factor, offset = self.find_size(values)
+        linear, dtype = (factor.numerator, factor.denominator, float(offset)), compute_dtype(x.dtype)
+        return self.call(
+            functions.size_of, like, axis=axis, rank=max(x.ndim, 1), to=dtype.name, linear=linear,
+            dtype=dtype, scalar=x.ndim == 0,
+        )  # fmt: skip
 
     def _new(self, symbol: Any, dtype: Any, scalar: bool = False) -> Data:
         data = Data(self._slots, symbol, self, dtype, scalar)

@@ -1,5 +1,6 @@
 """Conversion of the nodes of an ONNX graph to a net."""
 
+from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import mxnet as mx
@@ -208,19 +209,35 @@ class Builder(Assembly):
         if results is None:
             if domain not in scope.opsets:
                 raise Unsupported(f"the file does not state a version of the operator set {domain!r}")
-            function = find(operator, scope.opsets[domain])
-            if not hasattr(function, "pads"):
-                inputs = [x.made() if isinstance(x, Padded) else x for x in inputs]
-            check_call(function, inputs, attributes)
-            for i in array_places(function):
-                if i < len(inputs) and isinstance(inputs[i], Known):
-                    inputs[i] = self.array(inputs[i])
-            results = function(self, *inputs, **attributes)
+            results = self._called(find(operator, scope.opsets[domain]), inputs, attributes)
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         for place, name in enumerate(node.output):
             if name and (place >= len(results) or results[place] is None) and self._uses.get(name, 1):
                 raise Unsupported(f"its output number {place}, {name!r}, is not supported")
         return results
+
+    def _called(self, function, inputs, attributes) -> Any:
+        """Return the results of a converter."""
+        if not hasattr(function, "pads"):
+            inputs = [x.made() if isinstance(x, Padded) else x for x in inputs]
+        check_call(function, inputs, attributes)
+        for i in array_places(function):
+            if i < len(inputs) and isinstance(inputs[i], Known):
+                inputs[i] = self.array(inputs[i])
+        return function(self, *inputs, **attributes)
+
+    def _at_run_time(self, node, scope, attributes, inputs, place) -> Optional[Data]:
+        """Return a result of a node that at run time; None if that is not supported."""
+        current = self._node, self._scope
+        self._node, self._scope = node, scope
+        try:
+            inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
+            results = self._called(find(node.op_type, scope.opsets[""]), inputs, attributes)
+        except Unsupported:
+            return None
+        finally:
+            self._node, self._scope = current
+        return results[place] if isinstance(results, (list, tuple)) else results
 
     def _folded(self, node, scope, attributes, inputs) -> Optional[List[Any]]:
         """Return the results of a node whose inputs are known, at each trial of the open sizes.
@@ -247,13 +264,14 @@ class Builder(Assembly):
         trials, found = [t for t, _ in served], [x for _, x in served]
         trainable = any(x is not None and x.trainable for x in inputs)
         results = []
-        for name, arrays in zip(node.output, zip(*found)):
+        for place, (name, arrays) in enumerate(zip(node.output, zip(*found))):
             per_trial: List[Any] = [None] * count
             if len({np.shape(array) for array in arrays}) > 1:
                 return None
             for t, array in zip(trials, arrays):
                 per_trial[t] = array
             results.append(Known(per_trial, name, trainable and arrays[0].dtype.kind == "f"))
+            results[-1].make = partial(self._at_run_time, node, scope, attributes, inputs, place)
         return results
 
     def _inlined(self, function: Any, attributes: Dict[str, Any], inputs: Sequence[Any]) -> List[Any]:

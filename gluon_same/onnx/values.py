@@ -1,5 +1,6 @@
 """Values in an ONNX graph while it is imported: numbers that are known, and arrays at run time."""
 
+from functools import partial
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -44,6 +45,7 @@ class Known:
         self.trials = list(trials)
         self.name = name
         self.trainable = trainable
+        self.make: Optional[Callable[[], Data]] = None  # computes them at run time, if they are open
 
     @property
     def first(self) -> np.ndarray:
@@ -83,6 +85,14 @@ class Known:
         """Return the results of a function, under the same name."""
         new = [None if x is None else np.asarray(function(x)) for x in self.trials]
         return Known(new, self.name, self.trainable)
+
+    def elements(self) -> List["Known"]:
+        """Return the numbers of an array with one axis, each as an array of its own."""
+        return [self.changed(partial(_element, i)) for i in range(len(self.first))]
+
+
+def _element(i, x):
+    return x[i : i + 1]
 
 
 class Data:

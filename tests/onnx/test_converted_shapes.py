@@ -164,6 +164,17 @@ def test_sizes_from_other_arrays(tmp_path, text, values):
     compared(str(path), numbers(2, 3, 5, 6), numbers(1, 3, 7, 4))
 
 
+def test_numbers_that_sizes_give_at_run_time(tmp_path):
+    text = f"""{SIZES}
+        g = Concat<axis: int = 0>(h, w) k = ReduceProd(g) m = Sub(k, i1)
+        a = Cast<to: int = 1>(k) b = Cast<to: int = 1>(m) r = Div(a, b)
+        f = Cast<to: int = 1>(g) q = Sqrt(f) u, v = Split<axis: int = 0>(q)
+        d = Mul(x, r) e = Add(d, u) y = Sub(e, v)"""
+    path = written(tmp_path / "net.onnx", *node(text, **INDICES))
+    net = compared(path, numbers(2, 4, 5, 6), numbers(3, 8, 7, 2), numbers(1, 2, 3, 9))
+    assert net.input_sizes == ((None,) * 4,)
+
+
 def test_positions_are_cut_from_a_table(tmp_path):
     text = "net (float[N, T, 4] x) => (float[N, T, 4] y) "
     text += "{ s = Shape(x) t = Gather(s, one) p = Slice(table, zero, t, one) y = Add(x, p) }"
