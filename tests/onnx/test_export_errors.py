@@ -46,7 +46,12 @@ SHAPE = (1, 3, 9, 10)
         (lambda_net, r"net_odd \(HybridLambda\).*operator erfinv \(net_odd_erfinv0\)"),
         (plain_net, r"could not be traced .*\(in plain, a Plain\)"),
         (suppressing_net, r"boxes \(HybridLambda\).*box_nms.*force_suppress"),
-        (lambda: nn.AvgPool2D(3, 2, 1, ceil_mode=True), r"\(AvgPool2D\).*count_include_pad=False"),
+        (
+            lambda: of(
+                lambda F, x: F.Pooling(x, kernel=(2, 2), pool_type="sum", pooling_convention="full")
+            ),
+            "Pooling .*pooling_convention='valid'",
+        ),
         (
             lambda: of(lambda F, x: F.Pooling(x, kernel=(2, 2), pool_type="lp", p_value=3)),
             "Pooling .*p_value=2",

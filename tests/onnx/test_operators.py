@@ -101,6 +101,13 @@ WINDOWS = [
 ]
 
 
+@pytest.mark.parametrize("shape", [(1, 2, 7, 8), (1, 2, 8, 9)])
+def test_averages_that_count_the_padding_of_the_last_window(tmp_path, shape):
+    net = nn.AvgPool2D(3, 2, 1, ceil_mode=True, count_include_pad=True)
+    path = export_model(net, shape, tmp_path / "net.onnx")
+    close(reader(path)(arrays(shape)), net(arrays(shape)))
+
+
 def test_normalization_of_groups(tmp_path):
     exported(mx.gluon.nn.GroupNorm(2, epsilon=0.01), tmp_path)
 
