@@ -1,6 +1,5 @@
 """Steps, blocks and parameters of a net that is made from an ONNX graph."""
 
-import re
 from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -12,6 +11,7 @@ from ..importing import functions
 from ..importing.block import Function, title_of
 from ..importing.net import ImportedNet, Plan, Run
 from .inference import Inference
+from .scopes import plain, printable
 from .values import FIX, Data, Input, Known, Padded, Unsupported
 
 #: Layers and operators whose results oneDNN does not hold in blocks.
@@ -82,7 +82,7 @@ class Assembly(Inference):
             tuple(np.dtype(np.float32) if x.dtype == bool else x.dtype for x in starts),
             alike=alike,
         )
-        return ImportedNet(self.blocks, plan, prefix=f"{_plain(name) or 'net'}_")
+        return ImportedNet(self.blocks, plan, prefix=f"{plain(name) or 'net'}_")
 
     def call(
         self,
@@ -191,7 +191,7 @@ class Assembly(Inference):
 
     def prefix(self) -> str:
         """Return a prefix for a block of the current node, which no other block has."""
-        name = _plain(self.name())
+        name = plain(self.name())
         count = self._prefixes[name] = self._prefixes.get(name, 0) + 1
         return f"{name}_" if count == 1 else f"{name}_{count - 1}_"
 
@@ -271,9 +271,7 @@ class Assembly(Inference):
 
     def name(self) -> str:
         """Return the name of the current node: its own, or that of its first output."""
-        return _printable(
-            f"{self._scope.path}{self._node.name or next(iter(self._node.output), 'node')}"
-        )
+        return printable(f"{self._scope.path}{self._node.name or next(iter(self._node.output), 'node')}")
 
     def title(self) -> str:
         """Return the current node's name and operator, for messages."""
@@ -306,13 +304,3 @@ def _stored(array: np.ndarray) -> np.ndarray:
 def _is_same(one: np.ndarray, other: np.ndarray) -> bool:
     """Return whether two arrays are views of the same memory."""
     return one is other or one.__array_interface__ == other.__array_interface__
-
-
-def _printable(name: str) -> str:
-    """Return a name without what changes a terminal."""
-    return "".join(c if c.isprintable() else "_" for c in name)[:200]
-
-
-def _plain(name: str) -> str:
-    """Return a name that any tool accepts."""
-    return re.sub(r"[^A-Za-z0-9_.]+", "_", str(name))[:200].strip("_")

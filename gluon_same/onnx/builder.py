@@ -1,7 +1,7 @@
 """Conversion of the nodes of an ONNX graph to a net."""
 
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -11,6 +11,7 @@ from ..importing.net import cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
 from .registry import array_places, check_call, find
+from .scopes import Scope, initializers_of, names_read
 from .values import Data, Input, Known, Padded, Unsupported
 
 #: Operators that are computed at run time: the results of the first differ from run to run, and the
@@ -25,24 +26,6 @@ _FAILURES = (
     *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError),
     mx.MXNetError,
 )
-
-
-class Scope(NamedTuple):
-    """Names in a graph, in one of its subgraphs, or in a function of the model."""
-
-    values: Dict[str, Any]
-    opsets: Dict[str, int]  # versions of operator sets, by domain
-    path: str  # in front of the names of nodes
-    attributes: Dict[str, Any]  # arguments of a function of the model
-    outer: Optional["Scope"] = None
-
-    def find(self, name: str) -> Any:
-        """Return a value by its name, also from the graph around this one."""
-        if name in self.values:
-            return self.values[name]
-        if self.outer is None:
-            raise Unsupported(f"its input {name!r} is not computed by any node")
-        return self.outer.find(name)
 
 
 class _Rejected:
@@ -126,7 +109,7 @@ class Builder(Assembly):
         node, scope = self._node, self._scope
         values = {each.name: value for each, value in zip(graph.input, inputs)}
         if id(graph) not in self._inside:  # all steps of a loop share the weights in its body
-            self._inside[id(graph)] = graph, _initializers(graph)
+            self._inside[id(graph)] = graph, initializers_of(graph)
         values.update(self._inside[id(graph)][1])
         inner = Scope(values, scope.opsets, f"{self.name()}/", scope.attributes, scope)
         count = len(self.problems)
@@ -151,12 +134,14 @@ class Builder(Assembly):
             The net; arrays around the subgraph that it reads, which are further inputs of the net; and
             the outputs.
         """
-        around = {name: self._scope.find(name) for name in _read(graph)}
+        around = {name: self._scope.find(name) for name in names_read(graph)}
         if any(x is _Rejected for x in around.values()):
             raise _Silent
         outer = {name: x for name, x in around.items() if isinstance(x, Data)}
         given = {
-            name: x.array for name, x in {**around, **_initializers(graph)}.items() if name not in outer
+            name: x.array
+            for name, x in {**around, **initializers_of(graph)}.items()
+            if name not in outer
         }
         more = [
             Input(name, x.dtype, tuple(x.trials[t] or () for t in self.trials), None)
@@ -304,21 +289,3 @@ class Builder(Assembly):
 
 class _Silent(Exception):
     """A node depends on one that is not supported, and that is reported already."""
-
-
-def _initializers(graph: Any) -> Dict[str, Known]:
-    from onnx import numpy_helper
-
-    return {each.name: Known([numpy_helper.to_array(each)], each.name) for each in graph.initializer}
-
-
-def _read(graph: Any) -> List[str]:
-    """Return the names that a subgraph reads from the graph around it."""
-    own = {each.name for each in (*graph.input, *graph.initializer)}
-    found = {}
-    for node in graph.node:
-        inner = [name for a in node.attribute if a.HasField("g") for name in _read(a.g)]
-        found.update(dict.fromkeys(name for name in (*node.input, *inner) if name and name not in own))
-        own.update(node.output)
-    found.update(dict.fromkeys(each.name for each in graph.output if each.name not in own))
-    return list(found)
