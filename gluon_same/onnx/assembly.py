@@ -195,6 +195,20 @@ class Assembly(Inference):
         count = self._prefixes[name] = self._prefixes.get(name, 0) + 1
         return f"{name}_" if count == 1 else f"{name}_{count - 1}_"
 
+    def find_axis(self, sizes: Sequence[int]) -> Tuple[Data, int]:
+        """Return an array and its axis that has a size at each trial; raise if there is none."""
+        found = self.find_axes([sizes])
+        if found is None:
+            steps = self.find_steps(sizes)
+            if steps is None:
+                raise Unsupported(f"a size of its result {FIX}")
+            x, axis, (times, begin, step) = steps
+            line = self.call(
+                functions.steps_along, x, axis=axis, times=times, begin=begin, step=step, scalar=False
+            )
+            return line, 0
+        return found
+
     def array(self, x: Any) -> Data:
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):

@@ -175,7 +175,8 @@ def _allowed(session, run):
         for name, x in run.data.items()
     }
     results = ([x.astype(float) for x in each] for each in (session.run(None, data), run.got))
-    return min(run.most, TIMES * max(run.rounding(), error(*results)))
+    with np.errstate(invalid="ignore"):
+        return min(run.most, TIMES * max(run.rounding(), error(*results)))
 
 
 def _near(one, other, scale, tolerance):

@@ -68,6 +68,16 @@ def size_of(
     return F.cast(n + offset if offset else n, dtype=to)
 
 
+def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int) -> Any:
+    """Return an array as long as ``range(begin, n * times, step)`` for an axis of n elements."""
+    line = F.repeat(F.contrib.arange_like(like, axis=axis), repeats=times)
+    if begin < 0:
+        line = F.concat(
+            line, F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), repeats=-begin), dim=0
+        )
+    return F.slice(line, begin=(max(begin, 0),), end=(None,), step=(step,))
+
+
 def pad_to_multiple(
     F: Any, x: Any, axis: int, multiple: int, ndim: int, value: float = 0, mode: str = "constant"
 ) -> Any:
