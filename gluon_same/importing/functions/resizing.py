@@ -33,6 +33,7 @@ class Resize(NamedTuple):
     exclude_outside: bool = False
     antialias: bool = False
     steps: int = 0  #: of positions between two elements in `resize_open`; 0 for any
+    scale: Optional[float] = None  #: in `resize_open`, if it is not exactly the ratio of the sizes
 
     def matrix(
         self, size: int, new: int, scale: Optional[float] = None, roi: Tuple[float, float] = (0, 1)
@@ -156,13 +157,12 @@ def resize_times(F: Any, x: Any, times: Tuple[int, int], aligned: bool) -> Any:
 
 
 def resize_open(
-    F: Any, x: Any, like: Any, how: Sequence[Any], axis: Tuple[int, int], rank: int, factor: int = 1,
-    scale: Optional[float] = None,
-) -> Any:  # fmt: skip
+    F: Any, x: Any, like: Any, how: Sequence[Any], axis: Tuple[int, int], rank: int, factor: int = 1
+) -> Any:
     """Resize an axis of any size to a whole multiple of the size of another array's axis.
 
-    ``axis`` are the axes of the two arrays, ``how`` the fields of :class:`Resize`, without antialiasing,
-    and ``scale`` as for its ``matrix``. The positions are computed when the graph runs.
+    ``axis`` are the axes of the two arrays, and ``how`` the fields of :class:`Resize`, without
+    antialiasing. The positions are computed when the graph runs.
     """
     rule = Resize(*how)
     i = F.contrib.arange_like(F.repeat(F.contrib.arange_like(like, axis=axis[1]), repeats=factor))
@@ -170,7 +170,7 @@ def resize_open(
         F.broadcast_add(F.zeros_like(i), F.sum(F.ones_like(line)))
         for line in (F.contrib.arange_like(x, axis=axis[0]), i)
     )
-    where = rule.where(i, size, new, *((new, size) if scale is None else (scale, 1)))
+    where = rule.where(i, size, new, *((new, size) if rule.scale is None else (rule.scale, 1)))
     if rule.kind == "nearest":
         return F.take(x, _NEAREST[rule.nearest](F, where), axis=axis[0], mode="clip")
     below = F.floor(where)

@@ -181,8 +181,8 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
     if factor is None:
         like, place = net.find_axis(tuple(m for _, m in plan.sizes))
     return net.call(
-        functions.resize_open, x, like, how=tuple(how), axis=(axis, place), rank=rank,
-        factor=factor or 1, scale=plan.scale,
+        functions.resize_open, x, like, how=tuple(how._replace(scale=plan.scale)), axis=(axis, place),
+        rank=rank, factor=factor or 1,
     )  # fmt: skip
 
 
