@@ -1,6 +1,5 @@
 """Steps, blocks and parameters of a net that is made from an ONNX graph."""
 
-from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -10,15 +9,13 @@ from ..arrays import flat
 from ..importing import functions
 from ..importing.block import Function, title_of
 from ..importing.net import ImportedNet, Plan, Run
+from .computed import computed_size
 from .inference import Inference
 from .scopes import plain, printable
-from .values import FIX, Data, Input, Known, Padded, Unsupported
+from .values import Data, Input, Known, Padded, Unsupported, compute_dtype
 
 #: Layers and operators whose results oneDNN does not hold in blocks.
 _PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
-
-#: Most numbers of an array that are computed one by one at run time.
-_MOST_SIZES = 8
 
 
 class Assembly(Inference):
@@ -195,27 +192,13 @@ class Assembly(Inference):
         count = self._prefixes[name] = self._prefixes.get(name, 0) + 1
         return f"{name}_" if count == 1 else f"{name}_{count - 1}_"
 
-    def find_axis(self, sizes: Sequence[int]) -> Tuple[Data, int]:
-        """Return an array and its axis that has a size at each trial; raise if there is none."""
-        found = self.find_axes([sizes])
-        if found is None:
-            steps = self.find_steps(sizes)
-            if steps is None:
-                raise Unsupported(f"a size of its result {FIX}")
-            x, axis, (times, begin, step) = steps
-            line = self.call(
-                functions.steps_along, x, axis=axis, times=times, begin=begin, step=step, scalar=False
-            )
-            return line, 0
-        return found
-
     def array(self, x: Any) -> Data:
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):
             return x.made() if isinstance(x, Padded) else x
         if x.open:
             try:
-                return self._size(x)
+                return computed_size(self, x)
             except Unsupported:
                 made = x.make and x.make()
                 if made is None:
@@ -223,20 +206,6 @@ class Assembly(Inference):
                 return made
         scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
-
-    def _size(self, x: Known) -> Data:
-        """Return numbers that follow from sizes of arrays."""
-        if x.ndim == 1 and 1 < x.first.size <= _MOST_SIZES:
-            return self.call("concat", *map(self.array, x.elements()), dim=0)
-        if any(x.at(t).size != 1 for t in self.trials):
-            raise Unsupported(f"{x.name or 'an input'} {FIX}")
-        values = [Fraction(x.at(t).item()) for t in self.trials]
-        like, axis, factor, offset = self.find_size(values)
-        linear, dtype = (factor.numerator, factor.denominator, float(offset)), compute_dtype(x.dtype)
-        return self.call(
-            functions.size_of, like, axis=axis, rank=max(x.ndim, 1), to=dtype.name, linear=linear,
-            dtype=dtype, scalar=x.ndim == 0,
-        )  # fmt: skip
 
     def _new(self, symbol: Any, dtype: Any, scalar: bool = False) -> Data:
         data = Data(self._slots, symbol, self, dtype, scalar)
@@ -303,11 +272,6 @@ class _Output:
     """Stands for a node where an output is finished."""
 
     op_type, name, output = "Output", "output", ("output",)
-
-
-def compute_dtype(dtype: Any) -> np.dtype:
-    """Return the dtype in which the net computes, by ONNX's types."""
-    return np.dtype(np.float32) if dtype == np.float16 else np.dtype(dtype)
 
 
 def _stored(array: np.ndarray) -> np.ndarray:

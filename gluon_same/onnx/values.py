@@ -187,6 +187,11 @@ class Padded:
         return self._made
 
 
+def compute_dtype(dtype: Any) -> np.dtype:
+    """Return the dtype in which the net computes, by ONNX's types."""
+    return np.dtype(np.float32) if dtype == np.float16 else np.dtype(dtype)
+
+
 def axis_of(axis: int, ndim: int) -> int:
     """Return an axis counted from the first; raise if there is none."""
     if not -ndim <= axis < max(ndim, 1):

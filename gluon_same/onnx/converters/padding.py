@@ -6,6 +6,7 @@ import numpy as np
 
 from ...geometry import ceil_div
 from ...importing import functions
+from ..computed import axis_of_size
 from ..registry import converter
 from ..values import FIX, Data, Padded, Unsupported, axis_of, known, numbers
 
@@ -96,7 +97,7 @@ def _open(net, x, trials, mode, value):
         else:
             if mode != "constant" or any(before for before, _ in given):
                 raise Unsupported(f"its padding {FIX}")
-            other, other_axis = net.find_axis(tuple(n + sum(p) for n, p in zip(
+            other, other_axis = axis_of_size(net, tuple(n + sum(p) for n, p in zip(
                 (shape[axis] for shape in sizes), given
             )))  # fmt: skip
             x = net.call(

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...importing import functions
 from ...importing.functions import Resize
+from ..computed import axis_of_size
 from ..registry import converter
 from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
 
@@ -179,7 +180,7 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
         raise Unsupported(f"its interpolation of {x.dtype} {FIX}")
     like, place = x, axis
     if factor is None:
-        like, place = net.find_axis(tuple(m for _, m in plan.sizes))
+        like, place = axis_of_size(net, tuple(m for _, m in plan.sizes))
     return net.call(
         functions.resize_open, x, like, how=tuple(how._replace(scale=plan.scale)), axis=(axis, place),
         rank=rank, factor=factor or 1,
