@@ -143,13 +143,13 @@ class ImportedNet(HybridBlock):
                 )
 
         for first in self.plan.alike:
-            sizes = {
+            found = {
                 n
                 for shape, wanted in zip(given, self.plan.input_shapes)
                 for axis, (n, fixed) in enumerate(zip(shape, wanted))
                 if fixed is None and (axis == 0) == first
             }
-            if len(sizes) > 1:
+            if len(found) > 1:
                 which = "batch" if first else "size for all other axes that are open"
                 raise ValueError(f"data of shapes {[*given]} does not have one {which} of {self.name}")
 

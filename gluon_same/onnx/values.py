@@ -45,7 +45,8 @@ class Known:
         self.trials = list(trials)
         self.name = name
         self.trainable = trainable
-        self.make: Optional[Callable[[], Data]] = None  # computes them at run time, if they are open
+        #: Computes them at run time if they are open; returns None if that is not supported.
+        self.make: Optional[Callable[[], Optional[Data]]] = None
 
     @property
     def first(self) -> np.ndarray:
