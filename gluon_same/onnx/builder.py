@@ -21,6 +21,9 @@ _NOT_FOLDED |= {"Bernoulli", "Conv", "ConvInteger", "ConvTranspose", "QLinearCon
 _NOT_FOLDED |= {"AveragePool", "Resize", "Upsample", "GridSample", "RoiAlign", "DeformConv", "LSTM"}
 _NOT_FOLDED |= {"GRU", "RNN"}
 
+#: Operators that may give a number that is the same from some size on.
+_BOUNDS = {"Clip", "Max", "Min", "ReduceMax", "ReduceMin", "Where"}
+
 #: Errors that converters raise for malformed nodes.
 _FAILURES = (
     *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError),
@@ -256,6 +259,9 @@ class Builder(Assembly):
             for t, array in zip(trials, arrays):
                 per_trial[t] = array
             results.append(Known(per_trial, name, trainable and arrays[0].dtype.kind == "f"))
+            results[-1].bounded = node.op_type in _BOUNDS or any(
+                x is not None and x.bounded for x in inputs
+            )
             results[-1].make = partial(self._at_run_time, node, scope, attributes, inputs, place)
         return results
 

@@ -27,7 +27,7 @@ def computed_size(net: Any, x: Known) -> Data:
     """Return numbers that follow from sizes of arrays; raise if they do not."""
     if x.ndim == 1 and 1 < x.first.size <= _MOST_SIZES:
         return net.call("concat", *map(net.array, x.elements()), dim=0)
-    if any(x.at(t).size != 1 for t in net.trials):
+    if x.bounded or any(x.at(t).size != 1 for t in net.trials):
         raise Unsupported(f"{x.name or 'an input'} {FIX}")
     values = [Fraction(x.at(t).item()) for t in net.trials]
     like, axis, factor, offset = net.find_size(values)

@@ -45,6 +45,7 @@ class Known:
         self.trials = list(trials)
         self.name = name
         self.trainable = trainable
+        self.bounded = False  # whether a bound that no trial reaches may limit them at other sizes
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None
 

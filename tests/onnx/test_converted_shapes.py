@@ -177,6 +177,12 @@ def test_numbers_that_sizes_give_at_run_time(tmp_path):
     assert net.input_sizes == ((None,) * 4,)
 
 
+def test_a_number_that_other_sizes_would_bound(tmp_path):
+    text = f"{SIZES} k = Min(w, most) f = Cast<to: int = 1>(k) y = Mul(x, f)"
+    path = written(tmp_path / "net.onnx", *node(text, **INDICES, most=[30_000]))
+    compared(path, numbers(1, 1, 1, 30), numbers(1, 1, 1, 30_001))
+
+
 def test_positions_are_cut_from_a_table(tmp_path):
     text = "net (float[N, T, 4] x) => (float[N, T, 4] y) "
     text += "{ s = Shape(x) t = Gather(s, one) p = Slice(table, zero, t, one) y = Add(x, p) }"

@@ -95,7 +95,8 @@ def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1)
 def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> List[Data]:
     axis, counts = axis_of(axis, x.ndim), numbers(k, "k")
     whole = x.each(lambda trial, given: int(counts.at(trial).item()) == given[axis])
-    count = None if all(each in (True, None) for each in whole) else int(known(k, "k").item())
+    all_of_it = all(each in (True, None) for each in whole) and not counts.bounded
+    count = None if all_of_it else int(known(k, "k").item())
     size = x.shape[axis]
     if count is not None and (count < 1 or (size is not None and count > size)):
         raise Unsupported(f"its k={count} does not fit data of shape {x.shape}")
