@@ -15,7 +15,7 @@ from .builder import Builder
 from .by_value import NetByValue
 from .inputs import ALIKE, TRIALS, Shape, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
-from .values import Input, NeedsValue, NoSizes
+from .values import FIX, Input, NeedsValue, NoSizes
 
 _VERSIONS = 1, 21
 
@@ -171,7 +171,7 @@ class _Import:
         tried: List[Any] = []
         for alike, trials in itertools.product(ALIKE, TRIALS):
             sizes = tried_shapes(shapes, self.model.graph, trials, alike)
-            if sizes in tried:
+            if sizes in tried or (isinstance(why, _Open) and trials is not TRIALS[0]):
                 continue
             tried.append(sizes)
             try:
@@ -209,7 +209,9 @@ class _Import:
         if net is None or builder.problems:
             listed = "\n".join(f"- {problem}" for problem in builder.problems)
             message = f"the model contains operators that are not supported:\n{listed}"
-            raise _Unfit(message) if builder.unfit else self._refusal(message)
+            if builder.unfit:
+                raise _Unfit(message)
+            raise _Open(message) if FIX in message else self._refusal(message)
         in_thread(fill, builder.assigned, self.placed)
         self.parameters.update(parameters)
         return net, places
@@ -217,3 +219,7 @@ class _Import:
 
 class _Unfit(Exception):
     """A node does not support the sizes that are tried, or any."""
+
+
+class _Open(_Unfit):
+    """A node does not support axes that are open, unless they have one size."""

@@ -235,6 +235,13 @@ def test_axes_that_have_one_size_under_several_names(tmp_path):
         net(mx.nd.ones((2, 3, 4)), mx.nd.ones((2, 1, 4)))
 
 
+def test_a_reshape_that_requires_one_size(tmp_path):
+    text = """net (float[N, T] x, float[M, S] z) => (float[N, A] y) {
+        s = Shape(z) v = Reshape(x, minus) w = Reshape(v, s) y = Sub(w, z) }"""
+    path = written(tmp_path / "net.onnx", text, {"minus": np.array([-1])})
+    compared(path, (numbers(2, 3), numbers(2, 3)), (numbers(4, 5), numbers(4, 5)))
+
+
 def test_a_table_limits_the_sizes(tmp_path):
     """The first sizes that are tried exceed the mask of 32 steps."""
     text = """net (float[N, T, 4] x) => (float[N, T, T] y) {
