@@ -57,6 +57,8 @@ class Plan:
     dtypes: Tuple[np.dtype, ...] = ()  # dtype of each input, to which arrays of another kind are cast
     #: Shapes, without the batch, of the last inputs and outputs, which are kept from call to call.
     states: Tuple[Shape, ...] = ()
+    #: True if all open batches have one size, and False if all other open axes have.
+    alike: Tuple[bool, ...] = ()
 
 
 class ImportedNet(HybridBlock):
@@ -139,6 +141,17 @@ class ImportedNet(HybridBlock):
                 raise ValueError(
                     f"{which} of shape {tuple(shape)} does not fit {self.name}, which requires ({sizes})"
                 )
+
+        for first in self.plan.alike:
+            found = {
+                n
+                for shape, wanted in zip(given, self.plan.input_shapes)
+                for axis, (n, fixed) in enumerate(zip(shape, wanted))
+                if fixed is None and (axis == 0) == first
+            }
+            if len(found) > 1:
+                which = "batch" if first else "size for all other axes that are open"
+                raise ValueError(f"data of shapes {[*given]} does not have one {which} of {self.name}")
 
     def _why(self, given, error):
         shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))

@@ -1,7 +1,5 @@
 """Steps, blocks and parameters of a net that is made from an ONNX graph."""
 
-import re
-from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -9,10 +7,15 @@ from mxnet.gluon import HybridBlock, Parameter
 
 from ..arrays import flat
 from ..importing import functions
-from ..importing.block import Function
+from ..importing.block import Function, title_of
 from ..importing.net import ImportedNet, Plan, Run
+from .computed import computed_size
 from .inference import Inference
-from .values import FIX, Data, Input, Known, Padded, Unsupported
+from .scopes import plain, printable
+from .values import Data, Input, Known, Padded, Unsupported, compute_dtype
+
+#: Layers and operators whose results oneDNN does not hold in blocks.
+_PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
 
 
 class Assembly(Inference):
@@ -55,8 +58,11 @@ class Assembly(Inference):
             starts.append(data)
         return starts
 
-    def net(self, starts: Sequence[Data], outputs: Sequence[Any], dtypes: Sequence[Any], name: str):
-        """Return the net."""
+    def net(
+        self, starts: Sequence[Data], outputs: Sequence[Any], dtypes: Sequence[Any], name: str,
+        alike: Tuple[bool, ...] = (),
+    ) -> ImportedNet:  # fmt: skip
+        """Return the net. ``alike`` is for :class:`gluon_same.importing.net.Plan`."""
         final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(outputs, dtypes)]
         self.infer()
         self.check_open(starts)
@@ -71,8 +77,9 @@ class Assembly(Inference):
             tuple(x.stored_shape for x in final),
             tuple(self._inputs),
             tuple(np.dtype(np.float32) if x.dtype == bool else x.dtype for x in starts),
+            alike=alike,
         )
-        return ImportedNet(self.blocks, plan, prefix=f"{_plain(name) or 'net'}_")
+        return ImportedNet(self.blocks, plan, prefix=f"{plain(name) or 'net'}_")
 
     def call(
         self,
@@ -159,6 +166,18 @@ class Assembly(Inference):
         self._adopt(block, weights)
         self.blocks[self._key_of(x)] = block
 
+    def in_blocks(self, x: Data) -> bool:
+        """Return whether oneDNN may hold an array in blocks of channels, as after convolutions."""
+        made = {slot: step for step in self._steps for slot in step.outputs}
+        slots = [x.slot]
+        while slots:
+            step = made.pop(slots.pop(), None)
+            if step is not None and title_of(self.blocks[step.child]) not in _PLAIN:
+                if not isinstance(self.blocks[step.child], Function):
+                    return True
+                slots += step.inputs
+        return False
+
     def _key_of(self, x: Data) -> str:
         return next(step.child for step in self._steps if x.slot in step.outputs)
 
@@ -169,7 +188,7 @@ class Assembly(Inference):
 
     def prefix(self) -> str:
         """Return a prefix for a block of the current node, which no other block has."""
-        name = _plain(self.name())
+        name = plain(self.name())
         count = self._prefixes[name] = self._prefixes.get(name, 0) + 1
         return f"{name}_" if count == 1 else f"{name}_{count - 1}_"
 
@@ -177,17 +196,15 @@ class Assembly(Inference):
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):
             return x.made() if isinstance(x, Padded) else x
-        scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
         if x.open:
-            if any(x.at(t).size != 1 for t in self.trials):
-                raise Unsupported(f"{x.name or 'an input'} {FIX}")
-            values = [Fraction(x.at(t).item()) for t in self.trials]
-            like, axis, factor, offset = self.find_size(values)
-            linear = factor.numerator, factor.denominator, float(offset)
-            return self.call(
-                functions.size_of, like, axis=axis, rank=max(x.ndim, 1), to=dtype.name, linear=linear,
-                dtype=dtype, scalar=scalar,
-            )  # fmt: skip
+            try:
+                return computed_size(self, x)
+            except Unsupported:
+                made = x.make and x.make()
+                if made is None:
+                    raise
+                return made
+        scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
 
     def _new(self, symbol: Any, dtype: Any, scalar: bool = False) -> Data:
@@ -237,7 +254,7 @@ class Assembly(Inference):
 
     def name(self) -> str:
         """Return the name of the current node: its own, or that of its first output."""
-        return _printable(self._scope.path + (self._node.name or next(iter(self._node.output), "node")))
+        return printable(f"{self._scope.path}{self._node.name or next(iter(self._node.output), 'node')}")
 
     def title(self) -> str:
         """Return the current node's name and operator, for messages."""
@@ -257,11 +274,6 @@ class _Output:
     op_type, name, output = "Output", "output", ("output",)
 
 
-def compute_dtype(dtype: Any) -> np.dtype:
-    """Return the dtype in which the net computes, by ONNX's types."""
-    return np.dtype(np.float32) if dtype == np.float16 else np.dtype(dtype)
-
-
 def _stored(array: np.ndarray) -> np.ndarray:
     """Return an array as MXNet stores it: with one axis at least."""
     return array.reshape(1) if array.ndim == 0 else array
@@ -270,13 +282,3 @@ def _stored(array: np.ndarray) -> np.ndarray:
 def _is_same(one: np.ndarray, other: np.ndarray) -> bool:
     """Return whether two arrays are views of the same memory."""
     return one is other or one.__array_interface__ == other.__array_interface__
-
-
-def _printable(name: str) -> str:
-    """Return a name without what changes a terminal."""
-    return "".join(c if c.isprintable() else "_" for c in name)[:200]
-
-
-def _plain(name: str) -> str:
-    """Return a name that any tool accepts."""
-    return re.sub(r"[^A-Za-z0-9_.]+", "_", name)[:200].strip("_")

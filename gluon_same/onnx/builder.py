@@ -1,6 +1,7 @@
 """Conversion of the nodes of an ONNX graph to a net."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -10,6 +11,7 @@ from ..importing.net import cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
 from .registry import array_places, check_call, find
+from .scopes import Scope, initializers_of, names_read
 from .values import Data, Input, Known, Padded, Unsupported
 
 #: Operators that are computed at run time: the results of the first differ from run to run, and the
@@ -19,29 +21,14 @@ _NOT_FOLDED |= {"Bernoulli", "Conv", "ConvInteger", "ConvTranspose", "QLinearCon
 _NOT_FOLDED |= {"AveragePool", "Resize", "Upsample", "GridSample", "RoiAlign", "DeformConv", "LSTM"}
 _NOT_FOLDED |= {"GRU", "RNN"}
 
+#: Operators that may give a number that is the same from some size on.
+_BOUNDS = {"Clip", "Max", "Min", "ReduceMax", "ReduceMin", "Where"}
+
 #: Errors that converters raise for malformed nodes.
 _FAILURES = (
     *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError),
     mx.MXNetError,
 )
-
-
-class Scope(NamedTuple):
-    """Names in a graph, in one of its subgraphs, or in a function of the model."""
-
-    values: Dict[str, Any]
-    opsets: Dict[str, int]  # versions of operator sets, by domain
-    path: str  # in front of the names of nodes
-    attributes: Dict[str, Any]  # arguments of a function of the model
-    outer: Optional["Scope"] = None
-
-    def find(self, name: str) -> Any:
-        """Return a value by its name, also from the graph around this one."""
-        if name in self.values:
-            return self.values[name]
-        if self.outer is None:
-            raise Unsupported(f"its input {name!r} is not computed by any node")
-        return self.outer.find(name)
 
 
 class _Rejected:
@@ -63,6 +50,8 @@ class Builder(Assembly):
     ----------
     problems : list of str
         What is not supported.
+    unfit : bool
+        Whether a problem may be that the sizes which are tried do not fit.
     unrolled : int
         Number of steps of loops that are unrolled.
     """
@@ -78,6 +67,7 @@ class Builder(Assembly):
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.opsets = {each.domain or "": each.version for each in model.opset_import}
         self.problems: List[str] = []
+        self.unfit = False
         self.unrolled = 0
         self._inside: Dict[int, Tuple[Any, Dict[str, Known]]] = {}  # subgraphs and their initializers
 
@@ -122,7 +112,7 @@ class Builder(Assembly):
         node, scope = self._node, self._scope
         values = {each.name: value for each, value in zip(graph.input, inputs)}
         if id(graph) not in self._inside:  # all steps of a loop share the weights in its body
-            self._inside[id(graph)] = graph, _initializers(graph)
+            self._inside[id(graph)] = graph, initializers_of(graph)
         values.update(self._inside[id(graph)][1])
         inner = Scope(values, scope.opsets, f"{self.name()}/", scope.attributes, scope)
         count = len(self.problems)
@@ -147,12 +137,14 @@ class Builder(Assembly):
             The net; arrays around the subgraph that it reads, which are further inputs of the net; and
             the outputs.
         """
-        around = {name: self._scope.find(name) for name in _read(graph)}
+        around = {name: self._scope.find(name) for name in names_read(graph)}
         if any(x is _Rejected for x in around.values()):
             raise _Silent
         outer = {name: x for name, x in around.items() if isinstance(x, Data)}
         given = {
-            name: x.array for name, x in {**around, **_initializers(graph)}.items() if name not in outer
+            name: x.array
+            for name, x in {**around, **initializers_of(graph)}.items()
+            if name not in outer
         }
         more = [
             Input(name, x.dtype, tuple(x.trials[t] or () for t in self.trials), None)
@@ -178,6 +170,7 @@ class Builder(Assembly):
             except _FAILURES as error:
                 self._node, self._scope = node, scope
                 problem = f"{self.title()}: {cause(error)}"
+                self.unfit |= not isinstance(error, Unsupported)
                 if problem not in self.problems:
                     self.problems.append(problem)
                 results = [_Rejected] * len(node.output)
@@ -204,19 +197,35 @@ class Builder(Assembly):
         if results is None:
             if domain not in scope.opsets:
                 raise Unsupported(f"the file does not state a version of the operator set {domain!r}")
-            function = find(operator, scope.opsets[domain])
-            if not hasattr(function, "pads"):
-                inputs = [x.made() if isinstance(x, Padded) else x for x in inputs]
-            check_call(function, inputs, attributes)
-            for i in array_places(function):
-                if i < len(inputs) and isinstance(inputs[i], Known):
-                    inputs[i] = self.array(inputs[i])
-            results = function(self, *inputs, **attributes)
+            results = self._called(find(operator, scope.opsets[domain]), inputs, attributes)
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         for place, name in enumerate(node.output):
             if name and (place >= len(results) or results[place] is None) and self._uses.get(name, 1):
                 raise Unsupported(f"its output number {place}, {name!r}, is not supported")
         return results
+
+    def _called(self, function, inputs, attributes) -> Any:
+        """Return the results of a converter."""
+        if not hasattr(function, "pads"):
+            inputs = [x.made() if isinstance(x, Padded) else x for x in inputs]
+        check_call(function, inputs, attributes)
+        for i in array_places(function):
+            if i < len(inputs) and isinstance(inputs[i], Known):
+                inputs[i] = self.array(inputs[i])
+        return function(self, *inputs, **attributes)
+
+    def _at_run_time(self, node, scope, attributes, inputs, place) -> Optional[Data]:
+        """Return a result of a node that at run time; None if that is not supported."""
+        current = self._node, self._scope
+        self._node, self._scope = node, scope
+        try:
+            inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
+            results = self._called(find(node.op_type, scope.opsets[""]), inputs, attributes)
+        except Unsupported:
+            return None
+        finally:
+            self._node, self._scope = current
+        return results[place] if isinstance(results, (list, tuple)) else results
 
     def _folded(self, node, scope, attributes, inputs) -> Optional[List[Any]]:
         """Return the results of a node whose inputs are known, at each trial of the open sizes.
@@ -243,13 +252,17 @@ class Builder(Assembly):
         trials, found = [t for t, _ in served], [x for _, x in served]
         trainable = any(x is not None and x.trainable for x in inputs)
         results = []
-        for name, arrays in zip(node.output, zip(*found)):
+        for place, (name, arrays) in enumerate(zip(node.output, zip(*found))):
             per_trial: List[Any] = [None] * count
             if len({np.shape(array) for array in arrays}) > 1:
                 return None
             for t, array in zip(trials, arrays):
                 per_trial[t] = array
             results.append(Known(per_trial, name, trainable and arrays[0].dtype.kind == "f"))
+            results[-1].bounded = node.op_type in _BOUNDS or any(
+                x is not None and x.bounded for x in inputs
+            )
+            results[-1].make = partial(self._at_run_time, node, scope, attributes, inputs, place)
         return results
 
     def _inlined(self, function: Any, attributes: Dict[str, Any], inputs: Sequence[Any]) -> List[Any]:
@@ -282,21 +295,3 @@ class Builder(Assembly):
 
 class _Silent(Exception):
     """A node depends on one that is not supported, and that is reported already."""
-
-
-def _initializers(graph: Any) -> Dict[str, Known]:
-    from onnx import numpy_helper
-
-    return {each.name: Known([numpy_helper.to_array(each)], each.name) for each in graph.initializer}
-
-
-def _read(graph: Any) -> List[str]:
-    """Return the names that a subgraph reads from the graph around it."""
-    own = {each.name for each in (*graph.input, *graph.initializer)}
-    found = {}
-    for node in graph.node:
-        inner = [name for a in node.attribute if a.HasField("g") for name in _read(a.g)]
-        found.update(dict.fromkeys(name for name in (*node.input, *inner) if name and name not in own))
-        own.update(node.output)
-    found.update(dict.fromkeys(each.name for each in graph.output if each.name not in own))
-    return list(found)

@@ -1,19 +1,25 @@
 """Compare an exported file, run by onnxruntime, with its net."""
 
 import warnings
+from functools import partial
 from math import prod
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, SymbolBlock
 
 from ..arrays import flat
+from ..deployment.running import error, noise
 from ..graph import Graph
 from ..trace import Trace
 
 #: Largest difference, relative to the largest magnitude of an output. Rounding stays well below it.
 TOLERANCE = 1e-3
+
+#: The same for a net that amplifies rounding: this many times what a change of the last bits makes of
+#: its results, and at most so much for numbers from 0 to 2. Larger ones may leave nothing to compare.
+TIMES, MOST = 4, 0.1
 
 #: Positions of inputs that are indices from 0 on, and of lengths from 1 on, by operator.
 _INDICES = {"Embedding": 0, "gather_nd": 1, "one_hot": 0, "pick": 1, "take": 1}
@@ -24,6 +30,17 @@ _KEEPING = ("Cast", "Reshape", "SwapAxis", "expand_dims", "slice_axis", "squeeze
 _CONSTANTS, _MOST = ("scalar", "a_min", "a_max"), 1000
 
 Shapes = Dict[str, Tuple[int, ...]]
+
+
+class _Run(NamedTuple):
+    """Results of a file and its net."""
+
+    shapes: Shapes
+    data: Dict[str, np.ndarray]
+    got: List[np.ndarray]
+    want: List[np.ndarray]
+    rounding: Callable[[], float]  # returns how far rounding changes the net's results
+    most: float  # that it may explain
 
 
 def compare(
@@ -76,21 +93,22 @@ def compare(
         for given, low, high in _runs(graph, shapes, free or {}):
             data = _data(graph, given, dtypes, low, high)
             try:
-                want = _outputs(net, data)
+                want, rounding = _outputs(net, data)
             except Exception:
                 if given == shapes:
                     raise
                 continue  # the net does not support this size
-            compared.append((given, session.run(None, data), want))
-    except Exception as error:  # onnxruntime and the net raise errors of many types
-        text = " ".join(str(error).split())
+            most = MOST if high == 2 else np.inf
+            compared.append(_Run(given, data, session.run(None, data), want, rounding, most))
+    except Exception as failure:  # onnxruntime and the net raise errors of many types
+        text = " ".join(str(failure).split())
         cause = text if len(text) <= 300 else f"... {text[-300:]}"  # onnxruntime's cause comes last
         raise ValueError(
             f"{net.name} was exported and could not be checked: {cause}. Use check=False to skip "
             "the check"
-        ) from error
-    for given, got, want in compared:
-        _compare(net, got, want, f"for inputs of shape {[*given.values()]}", draws)
+        ) from failure
+    for run in compared:
+        _compare(net, run, None if draws else partial(_allowed, session, run))
     if draws:
         warnings.warn(
             f"{net.name} draws random numbers: its results were not compared, only their shapes",
@@ -129,17 +147,19 @@ def _data(graph, shapes, dtypes, low, high):
     return data
 
 
-def _compare(net: Block, got: List[Any], want: List[Any], where: str, draws: bool) -> None:
-    if [x.shape for x in got] != [x.shape for x in want]:
-        both = " and ".join(str([x.shape for x in each]) for each in (got, want))
+def _compare(net: Block, run: _Run, allowed: Optional[Callable[[], float]]) -> None:
+    where = f"for inputs of shape {[*run.shapes.values()]}"
+    if [x.shape for x in run.got] != [x.shape for x in run.want]:
+        both = " and ".join(str([x.shape for x in each]) for each in (run.got, run.want))
         raise ValueError(
             f"{net.name} cannot be exported: {where}, onnxruntime and MXNet give outputs of "
             f"shapes {both}"
         )
-    for i, (one, other) in enumerate(zip(got, want)):
+    if allowed is None:
+        return
+    for i, (one, other) in enumerate(zip(run.got, run.want)):
         scale = np.abs(other[np.isfinite(other)]).max(initial=0)
-        near = np.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE * scale, equal_nan=True)
-        if not near and not draws:
+        if not _near(one, other, scale, TOLERANCE) and not _near(one, other, scale, allowed()):
             off = np.nanmax(np.abs(one.astype(float) - other))
             raise ValueError(
                 f"{net.name} cannot be exported: {where}, its output {i}, which reaches {scale:.3g}, "
@@ -148,9 +168,26 @@ def _compare(net: Block, got: List[Any], want: List[Any], where: str, draws: boo
             )
 
 
-def _outputs(net: Block, data: Dict[str, np.ndarray]) -> List[np.ndarray]:
+def _allowed(session, run):
+    """Return the largest difference that rounding explains, in MXNet or in onnxruntime."""
+    data = {
+        name: np.nextafter(x, x.dtype.type(np.inf)) if x.dtype.kind == "f" else x
+        for name, x in run.data.items()
+    }
+    results = ([x.astype(float) for x in each] for each in (session.run(None, data), run.got))
+    with np.errstate(invalid="ignore"):
+        return min(run.most, TIMES * max(run.rounding(), error(*results)))
+
+
+def _near(one, other, scale, tolerance):
+    return np.allclose(one, other, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+
+
+def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Tuple[List[np.ndarray], Callable[[], float]]:
+    """Return the outputs of a net, and a function that returns how far rounding changes them."""
     trace = Trace(net, [x.shape for x in data.values()])
-    Graph(trace.symbol(), inputs=trace.shapes).rewrite(_refuse_other_counts)
+    graph = Graph(trace.symbol(), inputs=trace.shapes)
+    graph.rewrite(_refuse_other_counts)
     parameters = net.collect_params()
     contexts = [c for p in parameters.values() for c in p.list_ctx()] or [mx.cpu()]
     arrays = [mx.nd.array(x, ctx=contexts[0], dtype=x.dtype) for x in data.values()]
@@ -159,7 +196,14 @@ def _outputs(net: Block, data: Dict[str, np.ndarray]) -> List[np.ndarray]:
         # A separate block leaves the net's cached graphs as they are.
         inputs = [mx.sym.var(name, dtype=x.dtype) for name, x in data.items()]
         block = SymbolBlock(trace.symbol(), inputs, params=parameters)
-        return [x.asnumpy() for x in flat([block(*arrays)])]
+        found = [x.asnumpy() for x in flat([block(*arrays)])]
+
+    def rounding():
+        graph.params = {name: p.data(contexts[0]) for name, p in block.collect_params().items()}
+        with mx.util.np_array(False):
+            return noise(graph, [(arrays, [x.astype(float) for x in found])])
+
+    return found, rounding
 
 
 def _refuse_other_counts(graph, node):

@@ -16,6 +16,9 @@ MOST = 2**28
 _GROWING = {"ConstantOfShape", "Expand", "Tile", "Range", "Pad", "OneHot", "EyeLike", "CenterCropPad"}
 _GROWING |= {"BlackmanWindow", "HannWindow", "HammingWindow", "MelWeightMatrix", "Col2Im"}
 
+#: Operators whose older versions onnx' reference may lack. A later one computes the same.
+_LATER = {"QuantizeLinear": 19, "DequantizeLinear": 19}
+
 
 def evaluate(
     node: Any,
@@ -53,6 +56,9 @@ def evaluate(
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         evaluator = _attempt(ReferenceEvaluator, graph, opsets=opsets)
+        if isinstance(evaluator, Unsupported) and node.op_type in _LATER:
+            later = {**opsets, "": _LATER[node.op_type]}
+            evaluator = _attempt(ReferenceEvaluator, graph, opsets=later)
         if isinstance(evaluator, Unsupported):
             raise evaluator
         for inputs in trials:

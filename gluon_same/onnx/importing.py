@@ -1,5 +1,6 @@
 """Import of ONNX files as Gluon nets."""
 
+import itertools
 import os
 import warnings
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
@@ -12,9 +13,9 @@ from ..arrays import in_thread
 from ..importing.parameters import contexts, fill
 from .builder import Builder
 from .by_value import NetByValue
-from .inputs import TRIALS, Shape, input_dtype, shapes_of, tried_shapes
+from .inputs import ALIKE, TRIALS, Shape, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
-from .values import Input, NeedsValue, NoSizes
+from .values import FIX, Input, NeedsValue, NoSizes
 
 _VERSIONS = 1, 21
 
@@ -164,12 +165,21 @@ class _Import:
 
     def built(self, values: Dict[int, np.ndarray]) -> Tuple[HybridBlock, Tuple[int, ...]]:
         """Return the net for the values of inputs that are read as numbers, and its other inputs."""
-        why: Optional[NoSizes] = None
-        for trials in TRIALS:
+        why: Optional[Exception] = None
+        places = [i for i in range(len(self.names)) if i not in values] or [0]
+        shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
+        tried: List[Any] = []
+        for alike, trials in itertools.product(ALIKE, TRIALS):
+            sizes = tried_shapes(shapes, self.model.graph, trials, alike)
+            if sizes in tried or (isinstance(why, _Open) and trials is not TRIALS[0]):
+                continue
+            tried.append(sizes)
             try:
-                return self._built(values, trials)
-            except NoSizes as error:
+                return self._built(values, tuple(places), sizes, alike)
+            except (NoSizes, _Unfit) as error:
                 why = why or error
+        if isinstance(why, _Unfit):
+            raise self._refusal(str(why))
         raise self._refusal(
             "the model supports none of the sizes that were tried for the axes that it leaves open: fix "
             f"them with input_shapes=, for example those it was made for. {why}"
@@ -183,14 +193,10 @@ class _Import:
         error.shapes = self.shapes
         return error
 
-    def _built(self, values, trials):
-        places = [i for i in range(len(self.names)) if i not in values] or [0]
-        shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
+    def _built(self, values, places, sizes, alike):
         inputs = [
-            Input(name, self.dtypes[name], tuple(sizes), place)
-            for place, (name, sizes) in zip(
-                places, tried_shapes(shapes, self.model.graph, trials).items()
-            )
+            Input(name, self.dtypes[name], tuple(shapes), place)
+            for place, (name, shapes) in zip(places, sizes.items())
         ]
         constants = {self.names[i]: array for i, array in values.items()}
         parameters = dict(self.parameters)  # those of a trial that fails get no values
@@ -198,10 +204,22 @@ class _Import:
         starts, outputs = builder.build(self.model.graph, inputs, {**self.weights, **constants})
         net = None
         if not builder.problems:
-            net = builder.net(starts, outputs, self.outputs, self.model.graph.name or self.name)
+            name = self.model.graph.name or self.name
+            net = builder.net(starts, outputs, self.outputs, name, alike)
         if net is None or builder.problems:
             listed = "\n".join(f"- {problem}" for problem in builder.problems)
-            raise self._refusal(f"the model contains operators that are not supported:\n{listed}")
+            message = f"the model contains operators that are not supported:\n{listed}"
+            if builder.unfit:
+                raise _Unfit(message)
+            raise _Open(message) if FIX in message else self._refusal(message)
         in_thread(fill, builder.assigned, self.placed)
         self.parameters.update(parameters)
-        return net, tuple(places)
+        return net, places
+
+
+class _Unfit(Exception):
+    """A node does not support the sizes that are tried, or any."""
+
+
+class _Open(_Unfit):
+    """A node does not support axes that are open, unless they have one size."""

@@ -1,12 +1,16 @@
 """Shapes of the arrays of a net at each trial of the sizes that its file leaves open."""
 
 from fractions import Fraction
+from math import gcd
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 
 from ..importing.net import cause
 from .values import FIX, Data, NoSizes, Sizes, Unsupported
+
+#: How many times an axis may be longer, and shorter, than another that is computed from it.
+_RATIOS = [(n, m) for m in range(1, 9) for n in range(1, 9) if gcd(n, m) == 1]
 
 
 class Inference:
@@ -55,13 +59,6 @@ class Inference:
         for i, x in enumerate(pending):
             self._settle(x, [each[i] if each else None for each in shapes])
 
-    def find_axis(self, sizes: Sequence[int]) -> Tuple[Data, int]:
-        """Return an array and its axis that has a size at each trial; raise if there is none."""
-        found = self.find_axes([sizes])
-        if found is None:
-            raise Unsupported(f"a size of its result {FIX}")
-        return found
-
     def find_axes(self, sizes: Sequence[Sequence[int]]) -> Optional[Tuple[Data, int]]:
         """Return an array and the first of its consecutive axes that have these sizes at each trial."""
         self.infer()
@@ -71,6 +68,23 @@ class Inference:
             for axis in range(len(shapes[0]) - len(sizes) + 1):
                 if [shape[axis : axis + len(sizes)] for shape in shapes] == wanted:
                     return x, axis
+        return None
+
+    def find_steps(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, Tuple[int, int, int]]]:
+        """Return an array, its axis, and how its size n gives the sizes at each trial.
+
+        ``times, begin, step`` mean that a size is that of ``range(begin, n * times, step)``. The trials
+        leave no choice of ``begin``.
+        """
+        self.infer()
+        done = {()}
+        for x in self._arrays:
+            for axis, given in enumerate(zip(*(x.at(trial) for trial in self.trials))):
+                for times, step in _RATIOS if given not in done and len(set(given)) > 1 else ():
+                    begins = [n * times - step * size for n, size in zip(given, sizes)]
+                    if max(begins) == min(begins) + step - 1:
+                        return x, axis, (times, max(begins), step)
+                done.add(given)
         return None
 
     def find_size(self, values: Sequence[Fraction]) -> Tuple[Data, int, Fraction, Fraction]:

@@ -17,12 +17,21 @@ TRIALS = (
     ((2, 3), (4, 3), (3, 2), (5, 1), (7, 4), (6, 5)),
     ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (16385, 34), (20001, 10)),
 )
-#: The same for an open batch.
+#: Axes that have one size although the file gives them several names, in turn. True is for batches, and
+#: False for all other axes.
+ALIKE = ((), (True,), (True, False))
+#: The same as TRIALS for an open batch.
 _BATCHES = (2, 3, 5, 4, 7, 6)
 
 
-def tried_shapes(shapes: Dict[str, Shape], graph: Any, trials: Any) -> Dict[str, List[Tuple[int, ...]]]:
-    """Return the shapes of the inputs at each trial. Axes with one name in the file have one size."""
+def tried_shapes(
+    shapes: Dict[str, Shape], graph: Any, trials: Any, alike: Sequence[bool]
+) -> Dict[str, List[Tuple[int, ...]]]:
+    """Return the shapes of the inputs at each trial.
+
+    Axes with one name in the file have one size; with True in ``alike``, all batches; with False, all
+    other axes.
+    """
     named = {each.name: _axis_names(each) for each in graph.input}
     order: Dict[Any, int] = {}
     batches: Dict[Any, int] = {}
@@ -30,7 +39,7 @@ def tried_shapes(shapes: Dict[str, Shape], graph: Any, trials: Any) -> Dict[str,
     for name, shape in shapes.items():
         for axis, n in enumerate(shape):
             if n is None:
-                key = _key(named, name, axis)
+                key = axis == 0 if (axis == 0) in alike else _key(named, name, axis)
                 if axis == 0 and key not in order:
                     batches.setdefault(key, len(batches))
                 elif key not in batches:
@@ -41,7 +50,7 @@ def tried_shapes(shapes: Dict[str, Shape], graph: Any, trials: Any) -> Dict[str,
         for t in range(count):
             sizes = []
             for axis, n in enumerate(shape):
-                key = _key(named, name, axis)
+                key = axis == 0 if (axis == 0) in alike else _key(named, name, axis)
                 if n is None and key in batches:
                     n = _BATCHES[t] + 10 * batches[key]
                 elif n is None:

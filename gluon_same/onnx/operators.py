@@ -6,34 +6,8 @@ import numpy as np
 
 from .loops import scan
 from .placing import PLACING
-from .windows import ALL, MARK, window
-from .writer import Shapes, Writer
-
-#: An end beyond the first element, of a slice with a negative step.
-_ALL_BACKWARDS = -(2**63) + 1
-
-
-def _slice(write: Writer) -> None:
-    if MARK in write.node["attrs"]:
-        write("Identity", write.inputs[0], doc_string=MARK)
-        return
-    begins, ends = (write.attributes[name] for name in ("begin", "end"))
-    steps = [step or 1 for step in write.attributes.get("step", ())]
-    steps += [1] * (len(begins) - len(steps))
-    wholes = [(0, ALL) if step > 0 else (ALL, _ALL_BACKWARDS) for step in steps]
-    parts = zip(
-        *(
-            (first if begin is None else begin, last if end is None else end)
-            for begin, end, (first, last) in zip(begins, ends, wholes)
-        )
-    )
-    write("Slice", write.inputs[0], *map(list, parts), [*range(len(begins))], steps)
-
-
-def _reverse(write: Writer) -> None:
-    axes = write.sizes("axis")
-    back = [-1] * len(axes)
-    write("Slice", write.inputs[0], back, [_ALL_BACKWARDS] * len(axes), axes, back)
+from .windows import ALL, window
+from .writer import Shapes, Writer, kind_of
 
 
 def _reshape(write: Writer) -> None:
@@ -94,37 +68,20 @@ def _group_norm(write: Writer) -> None:
     write("Reshape", y, write("Shape", x))
 
 
-def _argsort(write: Writer) -> None:
-    """Sort whole axes. MXNet's converter gives the number of elements as a scalar."""
-    x, axis = write.inputs[0], write.attributes.get("axis", -1)
-    if write.node.get("attrs", {}).get("axis") == "None":
-        x, axis = write("Reshape", x, [-1]), 0
-    dtype = np.dtype(write.attributes.get("dtype", "float32"))
-    count = write("Slice", write("Shape", x), [axis], [axis + 1 or ALL])
-    order = write(
-        "TopK", x, count, count=2, axis=axis, largest=int(not write.attributes.get("is_ascend", 1))
-    )
-    write("Cast", order, to=_kind(dtype))
-    write.dtypes = [dtype]
-
-
 def _resize(write: Writer) -> None:
     """Resize images linearly. For a size of 1 ONNX's pytorch_half_pixel takes the first element, too."""
     given, x = write.attributes, write.inputs[0]
-    mode = given.get("mode", "size")
+    mode, sizes = given.get("mode", "size"), list(write.result[2:])
     if mode == "like":
         sizes = write("Slice", write("Shape", write.inputs[1]), [2], [4])
     elif mode == "size" and given.get("scale_height") is None:
         sizes = [given["height"], given["width"]]
-    elif mode == "size" and all(
-        float(given[f"scale_{each}"]).is_integer() for each in ("height", "width")
-    ):
-        times = [int(given["scale_height"]), int(given["scale_width"])]
-        sizes = write("Mul", write("Slice", write("Shape", x), [2], [4]), times)
-    else:
-        raise ValueError(
-            "of the sizes that are computed, ONNX has whole multiples and those of an array"
-        )
+    elif mode == "size":  # MXNet multiplies in float32 and rounds down
+        scales = np.array([given["scale_height"], given["scale_width"]])
+        sizes = write("Cast", write("Slice", write("Shape", x), [2], [4]), to=kind_of(np.float32))
+        sizes = write("Cast", write("Mul", sizes, scales), to=kind_of(np.int64))
+    elif not sizes or None in sizes:
+        raise ValueError(f"mode={mode!r} computes its sizes: export with dynamic=False")
     sizes = write("Concat", write("Slice", write("Shape", x), [0], [2]), sizes, axis=0)
     where = "align_corners" if given.get("align_corners", True) else "pytorch_half_pixel"
     write("Resize", x, "", "", sizes, mode="linear", coordinate_transformation_mode=where)
@@ -151,29 +108,9 @@ def _windows(size, count):
     return weights
 
 
-def _cumsum(write: Writer) -> None:
-    """Add up along an axis, or along all axes as one."""
-    x, axis = write.inputs[0], write.attributes.get("axis")
-    if not isinstance(axis, int):
-        x, axis = write("Reshape", x, [-1]), 0
-    write("CumSum", x, [axis])
-
-
 def _broadcast_to(write: Writer) -> None:
     # MXNet keeps an axis for 0, and ONNX for 1.
     write("Expand", write.inputs[0], [n or 1 for n in write.sizes("shape")])
-
-
-def _repeat(write: Writer) -> None:
-    """Repeat elements of an axis. MXNet's converter writes 16 operators, and onnxruntime fails."""
-    axis, rank = write.attributes.get("axis"), write.rank()
-    if isinstance(axis, int) and write.given[0].dtype == np.float32:
-        scales = np.ones(rank, np.float32)
-        scales[axis] = write.attributes["repeats"]
-        write(
-            "Resize", write.inputs[0], "", scales, mode="nearest",
-            coordinate_transformation_mode="asymmetric", nearest_mode="floor",
-        )  # fmt: skip
 
 
 def _squeeze(write: Writer) -> None:
@@ -183,10 +120,15 @@ def _squeeze(write: Writer) -> None:
 
 
 def _leaky_relu(write: Writer) -> None:
-    """Apply a slope for each channel to axis 1, which ONNX would apply to the last axis."""
-    if write.attributes.get("act_type") == "prelu":
+    """Write the two kinds for which MXNet's converter ignores the number of axes, and the dtype."""
+    kind = write.attributes.get("act_type")
+    if kind == "prelu":  # a slope for each channel of axis 1, which ONNX would apply to the last axis
         x, slopes = write.inputs
         write("PRelu", x, write("Reshape", slopes, [-1, *[1] * (write.rank() - 2)]))
+    elif kind == "gelu":
+        x = write.inputs[0]
+        erf = write("Erf", write("Div", x, np.sqrt(2)))
+        write("Mul", write("Mul", x, 0.5), write("Add", erf, 1))
 
 
 def _scalar(operator: str, first: bool = False, compares: bool = False) -> Callable[[Writer], None]:
@@ -199,20 +141,14 @@ def _scalar(operator: str, first: bool = False, compares: bool = False) -> Calla
         operands = [write.inputs[0], float(write.attributes["scalar"])]
         y = write(operator, *(reversed(operands) if first else operands))
         if compares:
-            write("Cast", y, to=_kind(write.given[0].dtype))
+            write("Cast", y, to=kind_of(write.given[0].dtype))
 
     return convert
 
 
 def _not_equal(write: Writer) -> None:
     same = write("Equal", write.inputs[0], float(write.attributes["scalar"]))
-    write("Cast", write("Not", same), to=_kind(write.given[0].dtype))
-
-
-def _kind(dtype):
-    from onnx import helper
-
-    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    write("Cast", write("Not", same), to=kind_of(write.given[0].dtype))
 
 
 def _refused(wrong: Callable[[Dict[str, Any]], bool], why: str) -> Callable[[Writer], None]:
@@ -268,16 +204,11 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     **{f"_{name}_scalar": _scalar(operator) for name, operator in _ON_NUMBERS.items()},
     **{f"_r{name}_scalar": _scalar(_ON_NUMBERS[name], first=True) for name in ("div", "minus", "power")},
     **{name: _same_inputs(operator) for name, operator in _ELEMENTWISE.items()},
-    "_np_cumsum": _cumsum,
-    "argsort": _argsort,
     "broadcast_to": _broadcast_to,
     "broadcast_maximum": _same_inputs("Max"),
     "expm1": lambda write: write("Sub", write("Exp", write.inputs[0]), 1),
     "log1p": lambda write: write("Log", write("Add", write.inputs[0], 1)),
-    "repeat": _repeat,
-    "reverse": _reverse,
     "rsqrt": lambda write: write("Reciprocal", write("Sqrt", write.inputs[0])),
-    "slice": _slice,
     "squeeze": _squeeze,
 }
 

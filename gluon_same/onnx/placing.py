@@ -1,11 +1,11 @@
 """Convert operators of MXNet that pick, place and order elements to ONNX."""
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 
-from .windows import ALL
-from .writer import Writer
+from .windows import ALL, ALL_BACKWARDS, MARK
+from .writer import Writer, kind_of
 
 
 def _whole_axis(write: Writer, axis: int) -> Any:
@@ -14,16 +14,12 @@ def _whole_axis(write: Writer, axis: int) -> Any:
 
 
 def _int64(write: Writer, x: Any) -> Any:
-    from onnx import TensorProto
-
-    return write("Cast", x, to=TensorProto.INT64)
+    return write("Cast", x, to=kind_of(np.int64))
 
 
 def _where(write: Writer) -> None:
-    from onnx import TensorProto
-
     condition, x, y = write.inputs
-    write("Where", write("Cast", condition, to=TensorProto.BOOL), x, y)
+    write("Where", write("Cast", condition, to=kind_of(bool)), x, y)
     write.dtypes = [write.given[1].dtype]
 
 
@@ -48,7 +44,36 @@ def _pick(write: Writer) -> None:
         write("Squeeze", y, [axis])
 
 
+def _slice(write: Writer) -> None:
+    if MARK in write.node["attrs"]:
+        write("Identity", write.inputs[0], doc_string=MARK)
+        return
+    begins, ends = (write.attributes[name] for name in ("begin", "end"))
+    steps = [step or 1 for step in write.attributes.get("step", ())]
+    steps += [1] * (len(begins) - len(steps))
+    wholes = [(0, ALL) if step > 0 else (ALL, ALL_BACKWARDS) for step in steps]
+    parts = zip(
+        *(
+            (first if begin is None else begin, last if end is None else end)
+            for begin, end, (first, last) in zip(begins, ends, wholes)
+        )
+    )
+    write("Slice", write.inputs[0], *map(list, parts), [*range(len(begins))], steps)
+
+
+def _reverse(write: Writer) -> None:
+    _reversed(write, write.sizes("axis"))
+
+
+def _reversed(write: Writer, axes: List[int]) -> None:
+    back = [-1] * len(axes)
+    write("Slice", write.inputs[0], back, [ALL_BACKWARDS] * len(axes), axes, back)
+
+
 def _sequence_reverse(write: Writer) -> None:
+    if not write.attributes.get("use_sequence_length"):
+        _reversed(write, [0])
+        return
     x, lengths = write.inputs
     write("ReverseSequence", x, _int64(write, lengths), batch_axis=1, time_axis=0)
 
@@ -59,15 +84,47 @@ def _shape(write: Writer) -> None:
 
 
 def _cumsum(write: Writer) -> None:
+    """Add up along an axis, or along all axes as one."""
     x, axis = write.inputs[0], write.attributes.get("axis")
-    write("CumSum", x if axis is not None else write("Reshape", x, [-1]), [axis or 0])
+    if not isinstance(axis, int):
+        x, axis = write("Reshape", x, [-1]), 0
+    write("CumSum", x, [axis])
+
+
+def _order(write: Writer) -> Tuple[Any, int, Any]:
+    """Write the indices that sort an axis. Return the data, the axis, and the indices.
+
+    MXNet's converter gives the number of elements as a scalar.
+    """
+    x, axis = write.inputs[0], write.attributes.get("axis", -1)
+    if write.node.get("attrs", {}).get("axis") == "None":
+        x, axis = write("Reshape", x, [-1]), 0
+    count = write("Slice", write("Shape", x), [axis], [axis + 1 or ALL])
+    largest = int(not write.attributes.get("is_ascend", 1))
+    return x, axis, write("TopK", x, count, count=2, axis=axis, largest=largest)
+
+
+def _argsort(write: Writer) -> None:
+    dtype = np.dtype(write.attributes.get("dtype", "float32"))
+    write("Cast", _order(write)[2], to=kind_of(dtype))
+    write.dtypes = [dtype]
 
 
 def _sort(write: Writer) -> None:
-    x, axis = write.inputs[0], write.attributes.get("axis", -1)
-    largest = int(not write.attributes.get("is_ascend", True))
-    order = write("TopK", x, _whole_axis(write, axis), count=2, axis=axis, largest=largest)
+    x, axis, order = _order(write)
     write("GatherElements", x, order, axis=axis)
+
+
+def _repeat(write: Writer) -> None:
+    """Repeat elements of an axis. MXNet's converter writes 16 operators, and onnxruntime fails."""
+    axis, rank = write.attributes.get("axis"), write.rank()
+    if isinstance(axis, int) and write.given[0].dtype == np.float32:
+        scales = np.ones(rank, np.float32)
+        scales[axis] = write.attributes["repeats"]
+        write(
+            "Resize", write.inputs[0], "", scales, mode="nearest",
+            coordinate_transformation_mode="asymmetric", nearest_mode="floor",
+        )  # fmt: skip
 
 
 def _mod_scalar(write: Writer) -> None:
@@ -86,7 +143,11 @@ PLACING: Dict[str, Callable[[Writer], Any]] = {
     "_mod_scalar": _mod_scalar,
     "_npi_where": _where,
     "_np_cumsum": _cumsum,
+    "argsort": _argsort,
     "pick": _pick,
+    "repeat": _repeat,
+    "reverse": _reverse,
     "shape_array": _shape,
+    "slice": _slice,
     "sort": _sort,
 }

@@ -1,5 +1,6 @@
 """Values in an ONNX graph while it is imported: numbers that are known, and arrays at run time."""
 
+from functools import partial
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -44,6 +45,9 @@ class Known:
         self.trials = list(trials)
         self.name = name
         self.trainable = trainable
+        self.bounded = False  # whether a bound that no trial reaches may limit them at other sizes
+        #: Computes them at run time if they are open; returns None if that is not supported.
+        self.make: Optional[Callable[[], Optional[Data]]] = None
 
     @property
     def first(self) -> np.ndarray:
@@ -83,6 +87,14 @@ class Known:
         """Return the results of a function, under the same name."""
         new = [None if x is None else np.asarray(function(x)) for x in self.trials]
         return Known(new, self.name, self.trainable)
+
+    def elements(self) -> List["Known"]:
+        """Return the numbers of an array with one axis, each as an array of its own."""
+        return [self.changed(partial(_element, i)) for i in range(len(self.first))]
+
+
+def _element(i, x):
+    return x[i : i + 1]
 
 
 class Data:
@@ -175,6 +187,11 @@ class Padded:
         if self._made is None:
             self._made = self._make()
         return self._made
+
+
+def compute_dtype(dtype: Any) -> np.dtype:
+    """Return the dtype in which the net computes, by ONNX's types."""
+    return np.dtype(np.float32) if dtype == np.float16 else np.dtype(dtype)
 
 
 def axis_of(axis: int, ndim: int) -> int:

@@ -14,6 +14,9 @@ MARK = "__onnx__"
 #: An end beyond the last element.
 ALL = 2**63 - 1
 
+#: An end beyond the first element, of a slice with a negative step.
+ALL_BACKWARDS = -(2**63) + 1
+
 
 def window(write: Writer) -> None:
     """Convert a Convolution, Deconvolution or Pooling."""
@@ -42,6 +45,8 @@ def window(write: Writer) -> None:
             write.inputs[i] = write("Transpose", write.inputs[i], perm=first)
     (node,) = write.theirs(**changed)
     values = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    if sums and values.get("ceil_mode"):
+        raise ValueError("pooling of type 'sum' or 'lp' requires pooling_convention='valid'")
     marked = write.attributes.get(MARK, {})
     for name in ("pads", "output_padding") if marked else ():
         values.pop(name, None)
@@ -60,6 +65,14 @@ def _padded(write, operator, values):
     strides, dilations = (values.get(key, [1] * len(kernel)) for key in ("strides", "dilations"))
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilations)]
     own: List[int] = list(values.get("pads", [0] * 2 * len(kernel)))
+    sizes = write.shape_of(0)[2:]
+    if values.get("ceil_mode") and values.get("count_include_pad"):
+        # onnxruntime counts padding of the last windows otherwise. Max keeps it from merging the Pad.
+        pair = own[: len(kernel)], own[len(kernel) :]
+        x = write("Max", write("Pad", x, [0, 0, *pair[0], 0, 0, *pair[1]]), -np.inf)
+        sizes = tuple(n and n + before + after for n, before, after in zip(sizes, *pair))
+        own, values["count_include_pad"] = [0] * len(own), 0
+        values.pop("pads", None)
     befores, afters = own[: len(kernel)], own[len(kernel) :]
     pads: Any = None
     if "auto_pad" in values and any(d > 1 or span < s for span, s, d in zip(spans, strides, dilations)):
@@ -70,13 +83,11 @@ def _padded(write, operator, values):
                 "gaps between them: use dynamic=False"
             )
         pads = _same(write, x, spans, strides, values["auto_pad"] == "SAME_LOWER")
-    elif values.get("ceil_mode") and values.get("count_include_pad"):
-        raise ValueError("average pooling with ceil_mode=True requires count_include_pad=False")
     elif values.get("ceil_mode") and any(after + s > k for after, s, k in zip(afters, strides, kernel)):
         # ONNX drops a last window that contains padding only.
         if operator == "MaxPool":
             pads = [0, 0, *befores, 0, 0, *(after + s - 1 for after, s in zip(afters, strides))]
-        elif any(map(_ends_in_padding, write.shape_of(0)[2:], kernel, strides, befores)):
+        elif any(map(_ends_in_padding, sizes, kernel, strides, befores)):
             raise ValueError(
                 "a window may contain padding only, which ONNX drops: use ceil_mode=False or "
                 "less padding"

@@ -72,6 +72,11 @@ class Writer:
             {**self.node, "attrs": {**self.node.get("attrs", {}), **changed}}, **self.known
         )
 
+    @property
+    def result(self) -> Tuple[Any, ...]:
+        """Shape of the result, with None for free sizes; () if it is not known, as in a loop."""
+        return self._shapes.get(f"{self.name}_output", ())
+
     def rank(self, output: str = "") -> int:
         """Return the number of axes of the result, or of the output with this number."""
         return len(self._shapes[f"{self.name}_output{output}"])
@@ -95,6 +100,13 @@ class Writer:
     def _new(self):
         self._count += 1
         return f"{self.name}_part{self._count}"
+
+
+def kind_of(dtype: Any) -> int:
+    """Return ONNX's number of a dtype."""
+    from onnx import helper
+
+    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
 def _value(text):

@@ -43,6 +43,34 @@ def test_arrays_are_rearranged(tmp_path, text, weights, rank):
     assert net.input_sizes == ((None, 3, None, None),)
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_padding_to_a_multiple(tmp_path, mode):
+    text = f"""
+        s = Shape(x) h = Gather(s, two) w = Gather(s, three)
+        m = Neg(h) p = Mod(m, four) n = Neg(w) q = Mod(n, three)
+        a = Concat<axis: int = 0>(zeros, p, q) y = Pad<mode: string = "{mode}">(x, a)
+    """
+    names = dict(two=[2], three=[3], four=[4], zeros=[0] * 6)
+    net = compared(model(tmp_path, text, names, version=19), *CALLS)
+    assert net.input_sizes == ((None, 3, None, None),)
+    if mode in ("reflect", "wrap"):
+        with pytest.raises(ValueError, match="cannot run on data of shape"):
+            net(mx.nd.ones((1, 3, 2, 6)))
+
+
+@pytest.mark.parametrize("axis", [0, 2, -1])
+def test_sorting_of_an_open_axis(tmp_path, axis):
+    text = f"s = Shape(x) k = Gather(s, at) y, i = TopK<axis: int = {axis}>(x, k)"
+    compared(model(tmp_path, text, dict(at=[axis])), *CALLS)
+
+
+def test_a_bound_that_no_size_reaches_which_is_tried(tmp_path):
+    text = "s = Shape(x) n = Gather(s, at) k = Min(n, most) y, i = TopK<axis: int = 2>(x, k)"
+    path = model(tmp_path, text, dict(at=[2], most=[100_000]))
+    with pytest.raises(ValueError, match="k depends on sizes that the file leaves open"):
+        import_model(path)
+
+
 def test_attributes_of_older_files(tmp_path):
     texts = [
         ("y = Unsqueeze<axes: ints = [0, 2]>(x)", 6),

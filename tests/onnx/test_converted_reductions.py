@@ -61,6 +61,17 @@ def test_positions_of_extremes(tmp_path, operator, last):
         compared(model(tmp_path, f"y = {operator}<{attributes}>(x)", out=out), *calls)
 
 
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("between, squeezes", [("Identity", 1), ("Elu", 1), ("Transpose", 0)])
+def test_softmax_behind_a_convolution(tmp_path, operator, between, squeezes):
+    """oneDNN would crash for channels that it holds in blocks."""
+    weights = {"w": numbers(8, 8, 1, 1)}
+    text = f"a = Conv(x, w) b = {between}(a) y = {operator}<axis: int = -1>(b)"
+    path = model(tmp_path, text, weights, 17, ranked(4), "N, 8, 5, W")
+    net = compared(path, numbers(2, 8, 5, 9), numbers(1, 8, 5, 7))
+    assert net(mx.sym.var("data")).tojson().count('"squeeze"') == squeezes
+
+
 @pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])
 @pytest.mark.parametrize("version", [11, 13])
 def test_softmax_by_both_rules(tmp_path, operator, version):

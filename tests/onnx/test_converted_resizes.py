@@ -44,6 +44,16 @@ WHOLE = [
 ]
 
 
+@pytest.mark.parametrize("positions", ["half_pixel", "pytorch_half_pixel", "asymmetric"])
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_scales_of_open_sizes(tmp_path, mode, positions):
+    nearest = mode == "nearest"
+    attributes = how(mode, positions, **({"nearest_mode": "floor"} if nearest else {}))
+    path = model(tmp_path, attributes, {"scales": [1, 1, 0.5, 0.5 if nearest else 1.5]})
+    net = compared(path, *CALLS, numbers(1, 3, 9, 11))
+    assert net.input_sizes == ((None, 3, None, None),)
+
+
 @pytest.mark.parametrize("attributes", WHOLE)
 @pytest.mark.parametrize("scales", [[1, 1, 2, 2], [1, 1, 1, 3], [1, 1, 4, 1]])
 def test_whole_scales_serve_every_size(tmp_path, attributes, scales):

@@ -52,6 +52,7 @@ def test_an_average_that_rounds_up_to_a_window_of_padding_is_refused(package, pa
         lambda F, x: F.one_hot(F.reshape(x, -1) > 0, depth=2, on_value=5, off_value=2, dtype="float16"),
         lambda F, x: F.log2(F.abs(x) + 1),
         lambda F, x: F.LeakyReLU(x, act_type="leaky", slope=0.5),
+        lambda F, x: F.LeakyReLU(x, act_type="gelu"),
         lambda F, x: F.ones_like(x) + x,
         lambda F, x: x > 3,
     ],

@@ -222,6 +222,37 @@ def test_inputs_that_are_read_as_numbers(tmp_path):
         net(mx.sym.var("x"), mx.sym.var("axes"))
 
 
+def test_axes_that_have_one_size_under_several_names(tmp_path):
+    """PyTorch's exporter gives each axis of each input a name of its own."""
+    text = "net (float[N, T, 4] x, float[M, S, 4] z) => (float[N, A, 4] y) {{ {} }}"
+    apart = written(tmp_path / "net.onnx", text.format("y = Concat<axis: int = 1>(x, z)"))
+    net = compared(apart, (numbers(2, 3, 4), numbers(2, 6, 4)))
+    with pytest.raises(ValueError, match="does not have one batch"):
+        net(mx.nd.ones((2, 3, 4)), mx.nd.ones((3, 3, 4)))
+    alike = written(tmp_path / "net.onnx", text.format("y = Add(x, z)"))
+    net = compared(alike, (numbers(2, 3, 4), numbers(2, 3, 4)), (numbers(1, 5, 4), numbers(1, 5, 4)))
+    with pytest.raises(ValueError, match="does not have one size for all other axes"):
+        net(mx.nd.ones((2, 3, 4)), mx.nd.ones((2, 1, 4)))
+
+
+def test_a_reshape_that_requires_one_size(tmp_path):
+    text = """net (float[N, T] x, float[M, S] z) => (float[N, A] y) {
+        s = Shape(z) v = Reshape(x, minus) w = Reshape(v, s) y = Sub(w, z) }"""
+    path = written(tmp_path / "net.onnx", text, {"minus": np.array([-1])})
+    compared(path, (numbers(2, 3), numbers(2, 3)), (numbers(4, 5), numbers(4, 5)))
+
+
+def test_a_table_limits_the_sizes(tmp_path):
+    """The first sizes that are tried exceed the mask of 32 steps."""
+    text = """net (float[N, T, 4] x) => (float[N, T, T] y) {
+        s = Shape(x) t = Gather(s, one) m = Slice(mask, zero, t, one) n = Slice(m, zero, t, zero)
+        k = Transpose<perm: ints = [0, 2, 1]>(x) a = MatMul(x, k) b = Equal(n, none) y = Where(b, low, a)
+    }"""
+    names = dict(zero=[0], one=[1], mask=np.tril(np.ones((32, 32), "f4")), none=np.float32(0))
+    path = written(tmp_path / "net.onnx", text, {**names, "low": np.float32(-1e9)})
+    compared(path, numbers(2, 7, 4), numbers(1, 32, 4))
+
+
 def test_half_precision_is_computed_in_float32(tmp_path):
     text = "net (float16[N, 3] x) => (float16[N, 3] y) { y = Add(x, w) }"
     path = written(tmp_path / "net.onnx", text, {"w": np.array([1, 2, 3], "f2")})

@@ -51,6 +51,8 @@ def compared(F, x):
         lambda F, x: F.contrib.BilinearResize2D(x, height=9, width=4),
         lambda F, x: F.contrib.BilinearResize2D(x, height=1, width=7, align_corners=False),
         lambda F, x: F.contrib.BilinearResize2D(x, scale_height=2, scale_width=3, align_corners=False),
+        lambda F, x: F.contrib.BilinearResize2D(x, scale_height=1.7, scale_width=0.5),
+        lambda F, x: F.SequenceReverse(x),
         lambda F, x: F.contrib.BilinearResize2D(
             x, F.concat(x, x, dim=2), mode="like", align_corners=False
         ),
@@ -97,6 +99,13 @@ WINDOWS = [
     dict(kernel=(2, 5), stride=(3, 2), pad="same_lower"),
     dict(kernel=(3, 4), stride=(2, 1), pad="valid"),
 ]
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 7, 8), (1, 2, 8, 9)])
+def test_averages_that_count_the_padding_of_the_last_window(tmp_path, shape):
+    net = nn.AvgPool2D(3, 2, 1, ceil_mode=True, count_include_pad=True)
+    path = export_model(net, shape, tmp_path / "net.onnx")
+    close(reader(path)(arrays(shape)), net(arrays(shape)))
 
 
 def test_normalization_of_groups(tmp_path):

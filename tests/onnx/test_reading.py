@@ -2,6 +2,7 @@
 
 import os
 
+import mxnet as mx
 import numpy as np
 import onnx
 import onnx.external_data_helper
@@ -98,3 +99,12 @@ def test_constants_of_any_size_are_not_made(tmp_path):
     path = written(tmp_path / "net.onnx", text, {"n": np.array([10**6, 10**6])})
     with pytest.raises(ValueError, match="more than 268435456 elements"):
         import_model(path)
+
+
+def test_names_that_are_no_text(tmp_path):
+    text = "graph_name (float[2] x) => (float[2] y) { node_name = Relu(x) y = Identity(node_name) }"
+    path = tmp_path / "net.onnx"
+    written(path, text)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"graph_name", b"graph\xff\xfeame").replace(b"node_", b"node\xff"))
+    assert import_model(path)(mx.nd.array([-1, 2])).asnumpy().tolist() == [0, 2]

@@ -3,7 +3,7 @@
 Positions may be negative. They are computed on integers, because float32 has none above 2 ** 24.
 """
 
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 from .elementwise import pairwise
 from .padding import pad
@@ -150,8 +150,10 @@ def one_hot(
     return y if order[-1] == rank else F.transpose(y, axes=order)
 
 
-def topk(F: Any, x: Any, k: int, axis: int, rank: int, largest: bool = True) -> Tuple[Any, Any]:
-    """Return the ``k`` largest or smallest elements, sorted, and their indices as int64.
+def topk(
+    F: Any, x: Any, k: Optional[int], axis: int, rank: int, largest: bool = True
+) -> Tuple[Any, Any]:
+    """Return the ``k`` largest or smallest elements or all, sorted, and their indices as int64.
 
     The lower index is first among equal elements, whose order MXNet's operator leaves open.
     """

@@ -33,6 +33,7 @@ class Resize(NamedTuple):
     exclude_outside: bool = False
     antialias: bool = False
     steps: int = 0  #: of positions between two elements in `resize_open`; 0 for any
+    scale: Optional[float] = None  #: in `resize_open`, if it is not exactly the ratio of the sizes
 
     def matrix(
         self, size: int, new: int, scale: Optional[float] = None, roi: Tuple[float, float] = (0, 1)
@@ -169,7 +170,7 @@ def resize_open(
         F.broadcast_add(F.zeros_like(i), F.sum(F.ones_like(line)))
         for line in (F.contrib.arange_like(x, axis=axis[0]), i)
     )
-    where = rule.where(i, size, new, new, size)
+    where = rule.where(i, size, new, *((new, size) if rule.scale is None else (rule.scale, 1)))
     if rule.kind == "nearest":
         return F.take(x, _NEAREST[rule.nearest](F, where), axis=axis[0], mode="clip")
     below = F.floor(where)

@@ -3,6 +3,8 @@
 import math
 from typing import Any, Tuple
 
+from .padding import pad
+
 
 def constant(F: Any, x: Any, value: Any) -> Any:
     """Return a constant. ``x`` is any array, because a block has at least one input."""
@@ -66,14 +68,28 @@ def size_of(
     return F.cast(n + offset if offset else n, dtype=to)
 
 
-def pad_to_multiple(F: Any, x: Any, axis: int, multiple: int, ndim: int, value: float) -> Any:
-    """Lengthen an axis at its end to the next multiple of a number."""
+def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int) -> Any:
+    """Return an array as long as ``range(begin, n * times, step)`` for an axis of n elements."""
+    line = F.repeat(F.contrib.arange_like(like, axis=axis), repeats=times)
+    if begin < 0:
+        line = F.concat(
+            line, F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), repeats=-begin), dim=0
+        )
+    return F.slice(line, begin=(max(begin, 0),), end=(None,), step=(step,))
+
+
+def pad_to_multiple(
+    F: Any, x: Any, axis: int, multiple: int, ndim: int, value: float = 0, mode: str = "constant"
+) -> Any:
+    """Lengthen an axis at its end to the next multiple of a number, as :func:`.padding.pad` does.
+
+    Modes that repeat elements require at least ``multiple`` of them.
+    """
     blocks = F.slice(F.contrib.arange_like(x, axis=axis), begin=(None,), end=(None,), step=(multiple,))
     shape = tuple(-1 if i == axis else 1 for i in range(ndim))
     sized = F.reshape(F.repeat(blocks, repeats=multiple), shape)
-    edge = F.zeros_like(F.slice_axis(x, axis=axis, begin=0, end=1)) + value
-    longer = F.concat(x, F.repeat(edge, repeats=multiple - 1, axis=axis), dim=axis)
-    return F.slice_like(longer, sized, axes=(axis,))
+    pairs = [(0, multiple - 1 if i == axis else 0) for i in range(ndim)]
+    return F.slice_like(pad(F, x, pairs, mode, value), sized, axes=(axis,))
 
 
 def pad_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim: int, value: float) -> Any:

@@ -186,7 +186,7 @@ def _computed(dtype: np.dtype) -> np.dtype:
 
 @converter("Clip", 11)
 def clip(net: Any, x: Data, low: Any = None, high: Any = None) -> Data:
-    if not all(isinstance(each, (Known, type(None))) for each in (low, high)):
+    if not all(each is None or (isinstance(each, Known) and not each.open) for each in (low, high)):
         x = x if low is None else net.call("broadcast_maximum", x, low, scalar=x.scalar)
         return x if high is None else net.call("broadcast_minimum", x, high, scalar=x.scalar)
     bounds: Any = [None if each is None else known(each, "bounds").item() for each in (low, high)]

@@ -7,7 +7,7 @@ import numpy as np
 from ...importing import functions
 from ..reading import dtype_of
 from ..registry import converter
-from ..values import Data, Known, Unsupported, axis_of, known
+from ..values import Data, Known, Unsupported, axis_of, known, numbers
 from .shapes import cast_to
 
 #: An attribute of some integers.
@@ -93,9 +93,12 @@ def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1)
 
 @converter("TopK", 10)
 def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> List[Data]:
-    count, axis = int(known(k, "k").item()), axis_of(axis, x.ndim)
+    axis, counts = axis_of(axis, x.ndim), numbers(k, "k")
+    whole = x.each(lambda trial, given: int(counts.at(trial).item()) == given[axis])
+    all_of_it = all(each in (True, None) for each in whole) and not counts.bounded
+    count = None if all_of_it else int(known(k, "k").item())
     size = x.shape[axis]
-    if count < 1 or (size is not None and count > size):
+    if count is not None and (count < 1 or (size is not None and count > size)):
         raise Unsupported(f"its k={count} does not fit data of shape {x.shape}")
     values, order = net.call(
         functions.topk, x, k=count, axis=axis, rank=x.ndim, largest=bool(largest), outputs=2

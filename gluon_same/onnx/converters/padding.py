@@ -6,6 +6,7 @@ import numpy as np
 
 from ...geometry import ceil_div
 from ...importing import functions
+from ..computed import axis_of_size
 from ..registry import converter
 from ..values import FIX, Data, Padded, Unsupported, axis_of, known, numbers
 
@@ -57,8 +58,8 @@ def _padded(net, x, amounts, mode, value, axes):
     if len(set(trials)) == 1:
         return _fixed(net, x, found, trials[0], mode, value)
     if mode != "constant":
-        raise Unsupported(f"its padding {FIX}")
-    return Padded(x, found, value, lambda: _open(net, x, trials, value))
+        return _open(net, x, trials, mode, value)
+    return Padded(x, found, value, lambda: _open(net, x, trials, mode, value))
 
 
 def _fixed(net, x, found, pairs, mode, value):
@@ -76,7 +77,7 @@ def _fixed(net, x, found, pairs, mode, value):
     return Padded(x, found, value, make) if mode == "constant" else make()
 
 
-def _open(net, x, trials, value):
+def _open(net, x, trials, mode, value):
     """Return data whose open axes are padded, to a multiple of a number or to another array's size."""
     sizes = [shape for shape in x.trials if shape is not None]
     pairs = []
@@ -92,11 +93,11 @@ def _open(net, x, trials, value):
         ]  # fmt: skip
         how = dict(axis=axis, ndim=x.ndim, value=value)
         if factors:
-            x = net.call(functions.pad_to_multiple, x, multiple=factors[0], **how)
+            x = net.call(functions.pad_to_multiple, x, multiple=factors[0], mode=mode, **how)
         else:
-            if any(before for before, _ in given):
+            if mode != "constant" or any(before for before, _ in given):
                 raise Unsupported(f"its padding {FIX}")
-            other, other_axis = net.find_axis(tuple(n + sum(p) for n, p in zip(
+            other, other_axis = axis_of_size(net, tuple(n + sum(p) for n, p in zip(
                 (shape[axis] for shape in sizes), given
             )))  # fmt: skip
             x = net.call(
@@ -106,7 +107,7 @@ def _open(net, x, trials, value):
     native = x.dtype.kind == "f" and bool(np.isfinite(value))
     if not any(map(any, pairs)):
         return x
-    return net.call(functions.pad, x, pairs=tuple(pairs), value=value, native=native)
+    return net.call(functions.pad, x, pairs=tuple(pairs), mode=mode, value=value, native=native)
 
 
 @converter("CenterCropPad", 18)

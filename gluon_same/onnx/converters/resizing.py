@@ -6,6 +6,7 @@ import numpy as np
 
 from ...importing import functions
 from ...importing.functions import Resize
+from ..computed import axis_of_size
 from ..registry import converter
 from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
 
@@ -172,15 +173,17 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
         size, new = plan.sizes[0]
         offset = value * how.outside(size, new, plan.roi)
         return _at_size(net, x, axis, how, how.matrix(size, new, plan.scale, plan.roi), offset)
-    fixed = plan.scale is not None or how.positions == "tf_crop_and_resize" or how.antialias
+    # Positions between two elements would be rounded otherwise than in the file's program.
+    rounded = how.kind == "nearest" and plan.scale is not None and np.frexp(plan.scale)[0] != 0.5
+    fixed = rounded or how.positions == "tf_crop_and_resize" or how.antialias
     if fixed or (how.exclude_outside and how.kind == "cubic") or x.dtype != np.float32:
         raise Unsupported(f"its interpolation of {x.dtype} {FIX}")
     like, place = x, axis
     if factor is None:
-        like, place = net.find_axis(tuple(m for _, m in plan.sizes))
+        like, place = axis_of_size(net, tuple(m for _, m in plan.sizes))
     return net.call(
-        functions.resize_open, x, like, how=tuple(how), axis=(axis, place), rank=rank,
-        factor=factor or 1,
+        functions.resize_open, x, like, how=tuple(how._replace(scale=plan.scale)), axis=(axis, place),
+        rank=rank, factor=factor or 1,
     )  # fmt: skip
 
 

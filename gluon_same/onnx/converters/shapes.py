@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import nn
 from ...importing import functions
+from ..computed import axis_of_size
 from ..reading import dtype_of
 from ..registry import converter
 from ..values import FIX, Data, Known, Unsupported, known, numbers
@@ -245,7 +246,7 @@ def expanded(net: Any, x: Data, wanted: Sequence[Optional[Tuple[int, ...]]]) -> 
         if len(set(new)) == 1:
             sizes[axis] = new[0]
             continue
-        other, other_axis = net.find_axis(new)
+        other, other_axis = axis_of_size(net, new)
         x = net.call(
             "broadcast_like", x, other, lhs_axes=(axis,), rhs_axes=(other_axis,), dtype=x.dtype,
             scalar=False,
@@ -264,8 +265,8 @@ def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = Non
 def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
     begin, step = known(start, "start"), known(delta, "step")
     limit = numbers(limit, "limit")
-    other, axis = net.find_axis(
-        [max(int(np.ceil((limit.at(trial) - begin) / step)), 0) for trial in net.trials]
+    other, axis = axis_of_size(
+        net, [max(int(np.ceil((limit.at(trial) - begin) / step)), 0) for trial in net.trials]
     )
     return net.call(
         functions.arange_along, other, axis=axis, start=float(begin), step=float(step),

@@ -5,6 +5,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ...importing import functions
+from ..computed import axis_of_size
 from ..registry import converter
 from ..values import FIX, Data, Known, Unsupported, known, numbers
 
@@ -80,7 +81,7 @@ def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]]) -> Tuple[Any, Any,
     if end is not None:
         return begin or None, end or None, None
     if begin == 0:
-        return None, None, net.find_axis(ends)
+        return None, None, axis_of_size(net, ends)
     raise Unsupported(f"its end {FIX}")
 
 

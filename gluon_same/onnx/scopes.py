@@ -1,0 +1,53 @@
+"""Names in graphs, subgraphs and functions of an ONNX model."""
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from .values import Known, Unsupported
+
+
+class Scope(NamedTuple):
+    """Names in a graph, in one of its subgraphs, or in a function of the model."""
+
+    values: Dict[str, Any]
+    opsets: Dict[str, int]  # versions of operator sets, by domain
+    path: str  # in front of the names of nodes
+    attributes: Dict[str, Any]  # arguments of a function of the model
+    outer: Optional["Scope"] = None
+
+    def find(self, name: str) -> Any:
+        """Return a value by its name, also from the graph around this one."""
+        if name in self.values:
+            return self.values[name]
+        if self.outer is None:
+            raise Unsupported(f"its input {name!r} is not computed by any node")
+        return self.outer.find(name)
+
+
+def initializers_of(graph: Any) -> Dict[str, Known]:
+    """Return the initializers of a subgraph."""
+    from onnx import numpy_helper
+
+    return {each.name: Known([numpy_helper.to_array(each)], each.name) for each in graph.initializer}
+
+
+def names_read(graph: Any) -> List[str]:
+    """Return the names that a subgraph reads from the graph around it."""
+    own = {each.name for each in (*graph.input, *graph.initializer)}
+    found = {}
+    for node in graph.node:
+        inner = [name for a in node.attribute if a.HasField("g") for name in names_read(a.g)]
+        found.update(dict.fromkeys(name for name in (*node.input, *inner) if name and name not in own))
+        own.update(node.output)
+    found.update(dict.fromkeys(each.name for each in graph.output if each.name not in own))
+    return list(found)
+
+
+def printable(name: str) -> str:
+    """Return a name without what changes a terminal."""
+    return "".join(c if c.isprintable() else "_" for c in name)[:200]
+
+
+def plain(name: str) -> str:
+    """Return a name that any tool accepts."""
+    return re.sub(r"[^A-Za-z0-9_.]+", "_", str(name))[:200].strip("_")
