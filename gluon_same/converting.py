@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 import mxnet as mx
 from mxnet.gluon import Block, HybridBlock
@@ -214,7 +214,7 @@ def _check(place):
     if place.node is not None:
         return
     cls = type(block)
-    base = layer_class(cls)
+    base: Any = layer_class(cls)
     for each in cls.__mro__[: cls.__mro__.index(base)]:
         for name in ("forward", "hybrid_forward"):
             own = vars(each).get(name)
@@ -235,10 +235,6 @@ def _change_graphs(places):
         inputs, symbol = block._cached_graph
         restore = "as_np_ndarray" if type(symbol) is not mx.sym.Symbol else "as_nd_ndarray"
         block._cached_graph = inputs, getattr(graph.symbol(), restore)()
-
-
-def _as_same(chosen, graph, node):
-    return as_same(graph, node) if node in chosen else None
 
 
 def _as_same(chosen, graph, node):

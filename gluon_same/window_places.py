@@ -88,7 +88,7 @@ def as_same(graph: Graph, node: Node) -> Entry:
     known: Any = of_node(node)
     windows = windows_of("padding", "same", known)
     layout = None if known.get("layout") == "None" else known.get("layout")
-    call = {"layout": check_layout(layout, len(windows)), "name": node.name}
+    call: Dict[str, Any] = {"layout": check_layout(layout, len(windows)), "name": node.name}
     call.update({name: known[name] for name in _KEPT[node.op] if name in known})
     inputs = {f"_input{i}": entry for i, entry in enumerate(node.inputs)}
     data, *weights = map(mx.sym.var, inputs)

@@ -128,10 +128,10 @@ def pad_filters(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
 def pad_selection(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
     """Let a selection that is joined with other channels select more, if layers absorb it."""
     found = selection(graph, node.out)
-    more = -len(found.channels) % multiple if found else 0
-    if not more or _is_padding(found) or not any(t and _joins(t) for t in graph.takers(node.out)):
+    if found is None or _is_padding(found) or not any(t and _joins(t) for t in graph.takers(node.out)):
         return None
-    if not _can_pad(graph, node.out):
+    more = -len(found.channels) % multiple
+    if not more or not _can_pad(graph, node.out):
         return None
     data, channels, width = found
     others = np.minimum(channels[-1] + 1 + np.arange(more), width - 1)

@@ -1,6 +1,6 @@
 """Rules for slices and concatenations of each other's results, as in the decoders of detectors."""
 
-from typing import List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from ..graph import Entry, Graph, Node
 
@@ -10,12 +10,12 @@ def exchange(graph: Graph, node: Node) -> Optional[Entry]:
 
     A concatenation of others is one of few parts, each of which consists of many.
     """
-    joins = [_join(graph, entry) for entry in node.inputs]
+    joins: Any = [_join(graph, entry) for entry in node.inputs]
     own = _join(graph, node.out)
-    if own is None or None in joins or len({join and join[0] for join in joins} | {own[0]}) != 2:
+    if own is None or None in joins or len({own[0], *(axis for axis, _ in joins)}) != 2:
         return None
     axis = joins[0][0]
-    widths = {tuple(graph.shape(part)[axis] for part in parts) for _, parts in joins}
+    widths = {tuple(_size(graph, part, axis) for part in parts) for _, parts in joins}
     if len(widths) != 1 or len(joins) < len(*widths) or any(graph.uses(e) > 1 for e in node.inputs):
         return None
     parts = [_joined(graph, node, each, own[0]) for each in zip(*(parts for _, parts in joins))]
@@ -30,7 +30,7 @@ def part(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     begin = 0
     for entry in join[1]:
-        end = begin + graph.shape(entry)[join[0]]
+        end = begin + _size(graph, entry, join[0])
         if (begin, end) == found[2:]:
             return entry
         begin = end
@@ -40,11 +40,11 @@ def part(graph: Graph, node: Node) -> Optional[Entry]:
 def transpose(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a concatenation of all slices of an array, along another axis, by a transpose."""
     join = _join(graph, node.out)
-    slices = [_slice(graph, entry.node) for entry in join[1]] if join else []
-    if len(slices) < 2 or None in slices or len({found[:2] for found in slices}) != 1:
+    slices: Any = [_slice(graph, entry.node) for entry in join[1]] if join else []
+    if not join or len(slices) < 2 or None in slices or len({found[:2] for found in slices}) != 1:
         return None
     data, axis, _, width = slices[0]
-    shape, count = graph.shape(data), len(slices)
+    shape, count = graph.shape(data) or (), len(slices)
     whole = [(data, axis, i * width, (i + 1) * width) for i in range(count)]
     if slices != whole or shape[axis] != count * width or join[0] == axis:
         return None
@@ -54,6 +54,10 @@ def transpose(graph: Graph, node: Node) -> Optional[Entry]:
     y = graph.new("Reshape", node, [data], shape=split)
     y = graph.new("transpose", node, [y], axes=tuple(axes))
     return graph.new("Reshape", node, [y], shape=graph.shape(node.out))
+
+
+def _size(graph: Graph, entry: Entry, axis: int) -> int:
+    return (graph.shape(entry) or ())[axis]
 
 
 def _joined(graph, node, parts, axis):

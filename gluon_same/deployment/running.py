@@ -108,9 +108,11 @@ def _in_order(got, want):
         return got
     got = [y.copy() for y in got]
     for each in range(shape[0]):
-        rows, others = ([y[each].reshape(shape[1], -1) for y in some] for some in (want, got))
-        scales = [np.abs(y).max() or 1 for y in rows]
-        rows, others = (np.hstack([y / s for y, s in zip(some, scales)]) for some in (rows, others))
+        scales = [np.abs(y[each]).max() or 1 for y in want]
+        rows, others = (
+            np.hstack([y[each].reshape(shape[1], -1) / scale for y, scale in zip(some, scales)])
+            for some in (want, got)
+        )
         (moved,) = np.nonzero(np.abs(rows - others).max(1) > TOLERANCE)
         if not 1 < len(moved) <= MOST_MOVED:
             continue
@@ -171,7 +173,7 @@ def error_by_channel(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> f
 
 def times(graphs: Dict[str, Graph], arrays: Arrays) -> Dict[str, float]:
     """Return the fewest seconds per call of each graph, timed in turn."""
-    runs = {name: partial(caller(graph), arrays) for name, graph in graphs.items()}
+    runs: Dict[str, Callable] = {name: partial(caller(graph), arrays) for name, graph in graphs.items()}
     return {name: min(seconds) for name, seconds in in_turns(runs).items()}
 
 
@@ -213,7 +215,7 @@ def _race(run, other):
         each()  # The first call prepares the weights.
     rounds, losses = max(LEAST, int(SECONDS / _seconds(run))), 0
     most = rounds * (1 - NEARLY_ALL)
-    found = []
+    found: List[Tuple[float, float]] = []
     while len(found) < rounds and losses <= most:
         found.append((_seconds(run), _seconds(other)))
         losses += found[-1][0] < found[-1][1]

@@ -46,7 +46,7 @@ def drop_taps(graph: Graph, node: Node) -> Optional[Entry]:
     if node.op != "Convolution" or node.get("layout") not in FIRST:
         return None
     kept, pad = [], []
-    outputs, sizes = graph.shape(node.out)[2:], graph.shape(node.inputs[0])[2:]
+    sizes, outputs = ((graph.shape(each) or ())[2:] for each in (node.inputs[0], node.out))
     for (kernel, stride, dilation, own), size, count in zip(windows_of(node), sizes, outputs):
         starts = np.arange(count) * stride - own
         met = [tap for tap in range(kernel) if ((starts + tap * dilation) // size == 0).any()]

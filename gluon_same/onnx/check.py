@@ -174,9 +174,9 @@ def _allowed(session, run):
         name: np.nextafter(x, x.dtype.type(np.inf)) if x.dtype.kind == "f" else x
         for name, x in run.data.items()
     }
-    results = ([x.astype(float) for x in each] for each in (session.run(None, data), run.got))
+    changed, own = ([x.astype(float) for x in each] for each in (session.run(None, data), run.got))
     with np.errstate(invalid="ignore"):
-        return min(run.most, TIMES * max(run.rounding(), error(*results)))
+        return min(run.most, TIMES * max(run.rounding(), error(changed, own)))
 
 
 def _near(one, other, scale, tolerance):

@@ -205,7 +205,8 @@ def _dot_product_attention(
     masks = [x for x in (bias, mask) if x is not None]
     if any(x.rank != 4 for x in masks):
         raise Unsupported(f"{op.name} with a bias and a mask of shapes {[x.shape for x in masks]}")
-    how: Any = dict(biased=bias is not None, groups=query.shape[2] // key.shape[2])
+    heads: Any = (query.shape[2], key.shape[2])
+    how: Any = dict(biased=bias is not None, groups=heads[0] // heads[1])
     how["scale"] = query.channels**-0.5 if scale is None else scale
     how["sight"] = functions.Sight(("scores",) * (mask is not None), is_causal, mask_rank=4)
     how["rule"] = lambda q, k, v, *_: (*q[:-1], v[-1])

@@ -85,7 +85,7 @@ def _borders(request: Request, x: Value, ndim: int) -> Lowered:
         return new
 
     padding = Padding(request.name, block, pairs) if pads else None
-    how = dict(padding=padding, nonnegative=x.nonnegative)
+    how: Any = dict(padding=padding, nonnegative=x.nonnegative)
     return Lowered(None if pads else block, order, (order,), rule, **how)
 
 
