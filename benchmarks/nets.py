@@ -10,7 +10,7 @@ are medians of wall time. The error is the largest difference from the net in fl
 number. ``--python`` names the interpreter of a contender in another environment. Contenders that are not
 installed are skipped:
 
-    pip install '.[test]'; python -m venv torch; torch/bin/pip install torch numpy
+    pip install '.[test]' sympy; python -m venv torch; torch/bin/pip install torch numpy
     python -m venv tensorflow; tensorflow/bin/pip install tensorflow-cpu
 
 - *stock*: layers of ``mxnet.gluon.nn``, hybridized, padded by ``k // 2`` at both ends, which gives
