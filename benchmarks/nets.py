@@ -16,7 +16,8 @@ installed are skipped:
 - *stock*: layers of ``mxnet.gluon.nn``, hybridized, padded by ``k // 2`` at both ends, which gives
   different results where SAME is not symmetric;
 - *padding first*: stock layers, with SAME by ``F.pad`` before each one whose padding is not symmetric;
-- *hybridized*: ``gluon_same.nn``, one graph for every size; *specialized*: by ``gluon_same.specialize``;
+- *hybridized*: ``gluon_same.nn``, one graph for every size, with ``static_alloc`` and ``static_shape``,
+  and *hybridized without flags*; *specialized*: by ``gluon_same.specialize``;
   *deployed*: by ``gluon_same.deploy``, in float32, bfloat16 or int8;
 - *onnxruntime* and *OpenCV* read the file of ``gluon_same.onnx.export_model``; *onnxruntime int8* uses
   onnxruntime's static quantization of it;
