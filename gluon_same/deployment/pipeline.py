@@ -19,6 +19,7 @@ from . import (
     gates,
     joins,
     pools,
+    products,
     sums,
     windows,
 )
@@ -83,6 +84,7 @@ PASSES = (
     Pass("normalize by convolutions", [convolutions.normalize_by_depthwise], True, True, _FLOAT32),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=_FLOAT32),
     Pass("transpose by dense layers", [convolutions.transpose_by_dense], True, True, _FLOAT32),
+    Pass("resize by products", [products.resize_by_products], True, True, _FLOAT32),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
     Pass("scale by normalizations", [gates.scale_by_normalization], True, True, _FLOAT32),
     Pass(
