@@ -187,8 +187,9 @@ CAUSES = {
     "--kvstore dist_sync is for processes that MXNet's launcher starts": without_launcher,
 }
 
-#: Messages that do not occur at every run.
+#: Messages that do not occur at every run, or that end the process.
 RARE = {"any container is empty", "Check failed: !is_view"}
+RARE.add("terminate called without an active exception")
 
 
 def symptoms():
