@@ -104,9 +104,10 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
       elements that its window spans: 7x7 with padding 3, 3x3 with 1, 4x4 with 1 or 2, 1x7 with (0, 3);
     - if it is a transposed convolution that gives ``in * strides`` elements along every axis.
 
-    Each operator in the graph of a SymbolBlock counts as a layer. Layers whose input the net's code pads
-    by operators, or whose result it crops, do not change either: such code often pads as SAME does. The
-    report lists them. To find them, the net is run on symbols, which calls its hooks.
+    Each operator in the graph of a SymbolBlock counts as a layer, and its path ends with its name.
+    Layers whose input the net's code pads by operators, or whose result it crops, do not change either:
+    such code often pads as SAME does. The report lists them. To find them, the net is run on symbols,
+    which calls its hooks.
 
     Layers without padding stay ``'valid'``; explicit pairs and other words do not change. Average
     poolings that change divide by the elements that lie in the input, as TensorFlow's do. ``ceil_mode``
@@ -197,10 +198,10 @@ def _is_chosen(place, coded, predicate):
         raise TypeError(
             f"predicate({place.path!r}, ...) returned {chosen!r}: return True, False or None"
         )
+    if chosen is not None:
+        return chosen
     # The author of a word or of pairs could have chosen SAME, so these stay.
-    return (
-        not coded and place.windows is None and meant_as_same(place.known) if chosen is None else chosen
-    )
+    return place.windows is None and not coded and meant_as_same(place.known)
 
 
 def _check(place):

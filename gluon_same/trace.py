@@ -3,7 +3,7 @@
 from collections import deque
 from contextlib import ExitStack, contextmanager, suppress
 from math import prod
-from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Deque, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import mxnet as mx
 from mxnet.gluon import Block, Parameter
@@ -121,9 +121,8 @@ class Trace:
 
     def _run(self, sizes: Optional[Sizes]) -> None:
         self.calls: List[Call] = []
-        inputs = [in_mode(mx.sym.var(name)) for name in self.shapes]
         with _recorded(self, sizes):
-            self.structure, self.outputs = structure_of(self.net(*inputs))
+            self.structure, self.outputs = on_symbols(self.net, self.shapes)
         self._symbols = [x for call in self.calls for x in call.inputs + call.outputs] + self.outputs
         known = {*self.shapes, *self.symbol().list_inputs(), *self.parameters}
         if not known.issuperset(mx.sym.Group(list(map(as_classic, self._symbols))).list_inputs()):
@@ -215,6 +214,11 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
         for layer in filter(None, map(windowed, trace.blocks)):
             stack.callback(layer.__dict__.update, _in_shape=None)
         yield
+
+
+def on_symbols(net: Block, names: Iterable[str]) -> Tuple[Any, List[Any]]:
+    """Run a net on symbols, and return the nesting of its results, and the results."""
+    return structure_of(net(*(in_mode(mx.sym.var(name)) for name in names)))
 
 
 def structure_of(results: Any) -> Tuple[Any, List[Any]]:

@@ -1,21 +1,21 @@
 """Find the operators with windows in a net, and change their padding to SAME in a graph."""
 
 from contextlib import suppress
-from inspect import signature
 from typing import Any, Dict, Iterable, Iterator, NamedTuple, Optional, Set
 
 import mxnet as mx
-from mxnet.gluon import Block, HybridBlock, SymbolBlock
+from mxnet.gluon import Block, SymbolBlock
 from mxnet.gluon import nn as stock
 
 from . import nn
 from .arguments import check_layout, windows_of
-from .arrays import as_classic, flat, in_mode
+from .arrays import as_classic, flat
 from .functional import convolve, deconvolve, pool
 from .graph import Entry, Graph, Node
 from .lowering import Windows
 from .nn.base import operator_arguments, windowed
 from .same_rules import of_node
+from .trace import on_symbols
 
 #: Our class for each stock one.
 OURS = {
@@ -24,6 +24,8 @@ OURS = {
     for name in map(kind.format, (1, 2, 3))
 }
 
+#: Number of inputs up to which a net is tried, because nothing tells how many it has.
+MOST_INPUTS = 4
 
 _LAYER = ("kernel", "stride", "dilate", "num_filter", "num_group")
 
@@ -70,16 +72,12 @@ def places_in(path: str, block: Block) -> Iterator[Place]:
 def operators_padded_by_code(net: Block, places: Iterable[Place]) -> Set[str]:
     """Return the names of operators whose input the net's code pads, or whose result it crops."""
     graphs = [place.graph for place in places if place.graph is not None]
-    ours = tuple(place.block.prefix for place in places if place.windows is not None)
-    with suppress(Exception):  # code that requires arrays tells nothing
-        arguments = signature(getattr(net, "hybrid_forward", net.forward)).parameters.values()
-        count = sum(
-            each.default is each.empty and each.kind == each.POSITIONAL_OR_KEYWORD for each in arguments
-        )
-        count -= isinstance(net, HybridBlock)  # F is the first argument
-        count -= len(getattr(net, "_reg_params", ()))
-        results = net(*(in_mode(mx.sym.var(f"data{i}")) for i in range(max(count, 1))))
-        graphs.append(Graph(mx.sym.Group([as_classic(x) for x in flat(results)])))
+    ours = tuple(place.block.prefix for place in places if place.windows and place.block.prefix)
+    for count in range(1, MOST_INPUTS + 1):
+        with suppress(Exception):  # another number of inputs, or code that requires arrays
+            _, results = on_symbols(net, [f"data{i}" for i in range(count)])
+            graphs.append(Graph(mx.sym.Group(list(map(as_classic, flat(results))))))
+            break
     return {name for graph in graphs for name in _padded_by_code(graph, ours)}
 
 

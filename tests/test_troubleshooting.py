@@ -277,6 +277,20 @@ def test_the_slope_of_prelu_has_a_wrong_gradient_when_hybridized_but_not_as_the_
     assert slope_gradient(False, Slope()) == pytest.approx(right, rel=1e-4)
 
 
+@pytest.mark.parametrize("channels", [8, 16])
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_a_softmax_behind_a_convolution_as_the_page_writes_it(channels, hybridize):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(channels, 3, padding=1))
+    net.add(nn.HybridLambda(lambda F, x: F.softmax(x.expand_dims(0), axis=-1).squeeze(axis=0)))
+    net.initialize(mx.init.Normal(1))
+    if hybridize:
+        net.hybridize()
+    x = mx.nd.random.normal(shape=(1, 3, 8, 8))
+    y = np.exp(net[0](x).asnumpy())
+    np.testing.assert_allclose(net(x).asnumpy(), y / y.sum(-1, keepdims=True), rtol=1e-4)
+
+
 def test_pip_warns_because_of_the_metadata_of_mxnet():
     page = (ROOT / "notebooks" / "troubleshooting.md").read_text(encoding="utf-8")
     (row,) = (line for line in page.splitlines() if "pip warns that mxnet" in line)
