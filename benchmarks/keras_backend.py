@@ -166,7 +166,7 @@ def main():
                 ratios = [pair and pair[1] / pair[0] for pair in pairs]
                 for every, ratio in zip(found[row[3]], ratios):
                     every += [ratio] * (ratio is not None)
-                cells = ["" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
+                cells = ["" if ratio is None else f"{ratio:.4f}" for ratio in ratios]
                 table.writerow([data_format, row[0], STOCK[row[3]], *cells])
                 file.flush()
             for right, lists in found.items():

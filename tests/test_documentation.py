@@ -14,7 +14,7 @@ import mxnet as mx
 import pytest
 
 import gluon_same
-from gluon_same import geometry
+from gluon_same import geometry, nn
 
 
 def public():
@@ -177,3 +177,18 @@ def test_the_pages_mention_only_names_that_exist():
             for name in path.split("."):
                 assert hasattr(value, name), f"{page.name}: gluon_same.{path}"
                 value = getattr(value, name)
+
+
+@pytest.mark.parametrize(
+    "layer, size",
+    [(lambda: nn.Conv2D(2, 3, 65, "same", in_channels=2), 130), (lambda: nn.MaxPool2D(2, 2, "same"), 1)],
+)
+def test_the_two_limits_of_one_graph_raise_and_specializing_mends_them(layer, size):
+    layer, x = layer(), mx.nd.ones((1, 2, size, size))
+    layer.initialize()
+    want = layer(x)
+    layer.hybridize()
+    with pytest.raises((ValueError, mx.MXNetError), match="up to a stride of 64|exceeds input"):
+        layer(x)
+    got = gluon_same.specialize(layer, x.shape)(x)
+    assert got.shape == want.shape and (got.asnumpy() == want.asnumpy()).all()

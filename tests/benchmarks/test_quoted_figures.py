@@ -1,0 +1,174 @@
+"""Figures that documents quote are those of the tables beside the benchmarks."""
+
+import csv
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BENCHMARKS = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+
+
+def rows(name):
+    with open(ROOT / "benchmarks" / name, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def mean(ratios):
+    """Return a geometric mean as the documents write it."""
+    return f"{np.exp(np.mean(np.log(list(ratios)))):.2f}"
+
+
+def cells(label):
+    """Return what a table of benchmarks/README.md has in the line that begins with a label."""
+    (line,) = (line for line in BENCHMARKS.splitlines() if line.startswith(f"| {label} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")[1:]]
+
+
+def quoted(pattern, text=BENCHMARKS):
+    """Return the figures in the one place that a pattern describes, which may cross lines."""
+    (found,) = re.finditer(pattern.replace(" ", r"\s+"), text)
+    return list(found.groups())
+
+
+def test_the_means_over_the_ten_nets():
+    nets = rows("nets.csv")
+    forms = ["padding first", "hybridized without flags", "hybridized", "specialized", "deployed"]
+    forms += ["deployed bfloat16", "deployed int8", "onnxruntime", "onnxruntime int8", "OpenCV"]
+    forms += ["PyTorch", "PyTorch frozen", "PyTorch compiled", "TensorFlow"]
+    assert [name for name in nets[0] if name.endswith(", ms")][1:] == [f"{form}, ms" for form in forms]
+
+    def over(form, other):
+        both = [row for row in nets if row[f"{form}, ms"] and row[f"{other}, ms"]]
+        return mean(float(row[f"{form}, ms"]) / float(row[f"{other}, ms"]) for row in both)
+
+    assert cells("over stock") == [over(form, "stock") for form in forms]
+    assert cells("deployed over it") == [over("deployed", form) for form in forms]
+
+
+def test_the_range_of_the_ten_nets():
+    nets = rows("nets.csv")
+    least = {}
+    for form in ("hybridized", "specialized"):
+        ratios = sorted(float(row[f"{form}, ms"]) / float(row["stock, ms"]) for row in nets)
+        least[form] = [f"{ratios[0]:.2f}", f"{ratios[-1]:.2f}"]
+    said = quoted(r"take (\S+) to (\S+) times as long hybridized, (\S+) to (\S+) times specialized")
+    assert said == least["hybridized"] + least["specialized"]
+
+
+def test_the_means_over_the_zoo():
+    zoo = rows("zoo.csv")
+    numbers = quoted(r"On (\d+) nets of (?s:.*?) take (\S+) of stock, (\S+) of `opt[^`]*`, and (\S+) of")
+
+    def over(form):
+        both = [row for row in zoo if row[f"{form}, ms"] and row["deployed, ms"]]
+        return mean(float(row["deployed, ms"]) / float(row[f"{form}, ms"]) for row in both)
+
+    names = {row["net"] for row in zoo}
+    assert numbers == [str(len(names)), over("stock"), over("optimize_for"), over("onnxruntime")]
+
+
+def test_the_means_over_single_layers():
+    layers = rows("layers.csv")
+    pattern = r"times (\d+) layers (?s:.*?) means: eager (\S+), hybridized (\S+), specialized (\S+),"
+    count, *means = quoted(pattern + r" and padding first (\S+), where")
+    assert int(count) == len(layers)
+    assert means == [
+        mean(float(row[f"{form}, us"]) / float(row["stock, us"]) for row in layers if row[f"{form}, us"])
+        for form in ("eager", "hybridized", "specialized", "padding first")
+    ]
+
+
+def backend(column, channels, stock):
+    return [
+        float(row[column])
+        for row in rows("keras_backend.csv")
+        if row["format"] == f"channels_{channels}" and (row["stock"] == "right") == stock
+    ]
+
+
+def test_the_means_over_models_of_keras_mxnet():
+    columns = [(column, channels) for channels in ("last", "first") for column in ("predict", "train")]
+    for words, stock in {
+        "13 models whose numbers are right without `install()`": True,
+        "the other 10": False,
+    }.items():
+        assert cells(words) == [mean(backend(*column, stock)) for column in columns]
+    largest = (
+        f"{max(float(row[c]) for row in rows('keras_backend.csv') for c in ('predict', 'train')):.2f}"
+    )
+    notebook = json.loads(
+        (ROOT / "notebooks" / "7_for_keras_backends.ipynb").read_text(encoding="utf-8")
+    )
+    text = "".join(
+        "".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown"
+    )
+    means = [mean(backend(*column, stock)) for column in columns for stock in (True, False)]
+    said = quoted(
+        r"take (\S+) to (\S+) times as long as without it on average, and at most (\S+) times", text
+    )
+    assert said == [min(means), max(means), largest]
+    assert quoted(r"whole model: up to (\d\.\d+)") == [largest]
+
+
+def test_the_nets_that_were_imported():
+    nets = rows("onnx_models.csv")
+
+    def passed(exporter, opened=""):
+        return sum(
+            row["passed"] == "yes" and opened in row["open axes"]
+            for row in nets
+            if row["exporter"] == exporter
+        )
+
+    def count(exporter):
+        return sum(row["exporter"] == exporter for row in nets)
+
+    every, good, opened = quoted(
+        r"Of (\d+) nets, [^,]*, (\d+) pass in all forms, (\d+) of them with open"
+    )
+    assert [int(every), int(good), int(opened)] == [count("old"), passed("old"), passed("old", "height")]
+    for exporter, words in {"new": r"takes minutes a net,", "tf2onnx": r"by tf2onnx"}.items():
+        good, every = quoted(words + r" (\d+) of (\d+)")
+        assert [int(good), int(every)] == [passed(exporter), count(exporter)]
+
+
+@pytest.fixture(scope="module")
+def golden():
+    spec = importlib.util.spec_from_file_location("golden_cases", ROOT / "tests" / "test_golden.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_layers_that_match_tensorflow(golden):
+    layers, gradients = quoted(
+        r"(\d+) layers \([^)]*\) match TensorFlow 2.15 to float rounding, (\d+) of them", README
+    )
+    assert int(layers) == sum(golden.COUNTS.values()) == len(golden.CASES)
+    assert int(gradients) == sum(golden.GRADIENT_COUNTS.values())
+
+
+def test_the_errors_over_nets_of_keras_applications():
+    nets = rows("keras_applications.csv")
+    (every,) = quoted(r"All (\d+) files pass")
+    assert int(every) == len(nets) == sum(row["passed"] == "yes" for row in nets)
+
+    def figures(summary, *columns):
+        return [f"{summary([float(row[name]) for row in nets if row[name]]):.1e}" for name in columns]
+
+    numbers = [
+        f"{float(n):.1e}"
+        for n in quoted(
+            r"error is (\S+) hybridized and specialized, (\S+) in Keras and (\S+) in onnxruntime; "
+            r"the largest, of NASNetLarge, (\S+), (\S+) and (\S+?)\. "
+        )
+    ]
+    forms = ("specialized", "Keras in float32", "ONNX file")
+    assert figures(np.median, "hybridized") == numbers[:1]
+    assert [*figures(np.median, *forms), *figures(max, *forms)] == numbers
