@@ -82,6 +82,7 @@ setup(
             *NOTEBOOKS,
             "scipy",  # for the entropy calibration of MXNet's quantization
             "pytest>=7",
+            "pytest-xdist",
             "hypothesis>=6",
             # OpenCV 4.12 requires NumPy 2, and OpenCV 5 does not read Darknet's files.
             "opencv-python-headless>=4.9,<4.12; python_version < '3.13'",
