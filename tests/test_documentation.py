@@ -1,6 +1,5 @@
 """Every public name documents its arguments and results, with an example that the suite runs."""
 
-import csv
 import doctest
 import importlib
 import inspect
@@ -130,27 +129,6 @@ def test_python_blocks_run(tmp_path, monkeypatch):
 
 def test_the_readme_can_be_finished():
     assert len((ROOT / "README.md").read_bytes()) <= 9000
-
-
-def test_the_times_in_the_readme_are_those_of_the_table():
-    with open(ROOT / "benchmarks" / "nets.csv", encoding="utf-8", newline="") as file:
-        nets = {row["net"]: row for row in csv.DictReader(file) if row["batch"] == row["threads"] == "1"}
-    assert len(nets) == 10
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (head,) = (line for line in readme.splitlines() if line.startswith("| You | Write |"))
-    chosen = head.strip("|").split("|")[2:]
-    for words, form in {
-        "| `net.hybridize()`": "hybridized without flags",
-        "| `net.hybridize(static_alloc=True, static_shape=True)`": "hybridized",
-        "| `gluon_same.specialize(net, (": "specialized",
-        "| `gluon_same.specialize(net)`": "specialized",
-        "| `gluon_same.deploy(net, (": "deployed",
-        "| `gluon_same.onnx.export_model`": "onnxruntime",
-    }.items():
-        rows = [nets[name.strip()] for name in chosen]
-        ratios = [float(row[f"{form}, ms"]) / float(row["stock, ms"]) for row in rows]
-        (line,) = (line for line in readme.splitlines() if words in line)
-        assert line.endswith(" | ".join(["", *(f"{ratio:.2f}" for ratio in ratios)]) + " |")
 
 
 #: Words that the documents do not use, and what they use instead.

@@ -1,13 +1,12 @@
 """Figures that documents quote are those of the tables beside the benchmarks."""
 
 import csv
-import importlib.util
-import json
 import re
 from pathlib import Path
 
 import numpy as np
-import pytest
+import test_golden
+from test_documentation import text_of
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -34,6 +33,25 @@ def quoted(pattern, text=BENCHMARKS):
     """Return the figures in the one place that a pattern describes, which may cross lines."""
     (found,) = re.finditer(pattern.replace(" ", r"\s+"), text)
     return list(found.groups())
+
+
+def test_the_times_in_the_readme_are_those_of_the_table():
+    nets = {row["net"]: row for row in rows("nets.csv") if row["batch"] == row["threads"] == "1"}
+    assert len(nets) == 10
+    (head,) = (line for line in README.splitlines() if line.startswith("| You | Write |"))
+    chosen = head.strip("|").split("|")[2:]
+    for words, form in {
+        "| `net.hybridize()`": "hybridized without flags",
+        "| `net.hybridize(static_alloc=True, static_shape=True)`": "hybridized",
+        "| `gluon_same.specialize(net, (": "specialized",
+        "| `gluon_same.specialize(net)`": "specialized",
+        "| `gluon_same.deploy(net, (": "deployed",
+        "| `gluon_same.onnx.export_model`": "onnxruntime",
+    }.items():
+        chosen_nets = [nets[name.strip()] for name in chosen]
+        ratios = [float(row[f"{form}, ms"]) / float(row["stock, ms"]) for row in chosen_nets]
+        (line,) = (line for line in README.splitlines() if words in line)
+        assert line.endswith(" | ".join(["", *(f"{ratio:.2f}" for ratio in ratios)]) + " |")
 
 
 def test_the_means_over_the_ten_nets():
@@ -76,7 +94,7 @@ def test_the_means_over_the_zoo():
 def test_the_means_over_single_layers():
     layers = rows("layers.csv")
     pattern = r"times (\d+) layers (?s:.*?) means: eager (\S+), hybridized (\S+), specialized (\S+),"
-    count, *means = quoted(pattern + r" and padding first (\S+), where")
+    count, *means = quoted(pattern + r" and padding first (\S+) \(")
     assert int(count) == len(layers)
     assert means == [
         mean(float(row[f"{form}, us"]) / float(row["stock, us"]) for row in layers if row[f"{form}, us"])
@@ -102,12 +120,7 @@ def test_the_means_over_models_of_keras_mxnet():
     largest = (
         f"{max(float(row[c]) for row in rows('keras_backend.csv') for c in ('predict', 'train')):.2f}"
     )
-    notebook = json.loads(
-        (ROOT / "notebooks" / "7_for_keras_backends.ipynb").read_text(encoding="utf-8")
-    )
-    text = "".join(
-        "".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown"
-    )
+    text = text_of(ROOT / "notebooks" / "7_for_keras_backends.ipynb")
     means = [mean(backend(*column, stock)) for column in columns for stock in (True, False)]
     said = quoted(
         r"take (\S+) to (\S+) times as long as without it on average, and at most (\S+) times", text
@@ -138,20 +151,12 @@ def test_the_nets_that_were_imported():
         assert [int(good), int(every)] == [passed(exporter), count(exporter)]
 
 
-@pytest.fixture(scope="module")
-def golden():
-    spec = importlib.util.spec_from_file_location("golden_cases", ROOT / "tests" / "test_golden.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_layers_that_match_tensorflow(golden):
+def test_the_layers_that_match_tensorflow():
     layers, gradients = quoted(
         r"(\d+) layers \([^)]*\) match TensorFlow 2.15 to float rounding, (\d+) of them", README
     )
-    assert int(layers) == sum(golden.COUNTS.values()) == len(golden.CASES)
-    assert int(gradients) == sum(golden.GRADIENT_COUNTS.values())
+    assert int(layers) == sum(test_golden.COUNTS.values()) == len(test_golden.CASES)
+    assert int(gradients) == sum(test_golden.GRADIENT_COUNTS.values())
 
 
 def test_the_errors_over_nets_of_keras_applications():

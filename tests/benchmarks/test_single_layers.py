@@ -2,7 +2,7 @@
 
 import csv
 
-import gluon_same  # isort: skip  before mxnet, because it restores NumPy names
+import gluon_same  # noqa: F401  isort: skip  before mxnet, because it restores NumPy names
 
 import layers
 import mxnet as mx
@@ -17,7 +17,6 @@ def test_the_forms_of_a_layer_compute_the_same(kind):
     x = mx.nd.random.normal(shape=(1, layers.CHANNELS, 8, 8))
     blocks = layers.forms(kind, 3, 2, x)
     assert ("padding first" in blocks) == (kind != "avg")
-    assert isinstance(blocks["eager"], gluon_same.nn.Conv2D if kind[0] in "cd" else mx.gluon.HybridBlock)
     for parameters in zip(*(blocks[name].collect_params().values() for name in blocks)):
         for parameter in parameters[1:]:
             parameter.set_data(parameters[0].data())
@@ -35,4 +34,4 @@ def test_the_table_is_printed_and_written(tmp_path):
     assert first["kind"] == "conv" and len(others) == 63 and float(first["stock, us"]) > 0
     names = [line.split()[0] for line in done.stdout.splitlines()]
     assert names == ["padding", "eager", "hybridized", "specialized"]
-    assert "(0.00 to" not in done.stdout and "64 layers" in done.stdout
+    assert done.stdout.count("64 layers") == 3 and "56 layers" in done.stdout
