@@ -65,3 +65,11 @@ def every_way(net, *shapes):
     net.hybridize()
     yield net
     yield specialize(net, *shapes)
+
+
+def eager_and_hybridized(block, x):
+    """Return the results of a block, eager and hybridized, which must be equal."""
+    eager = block(mx.nd.array(x)).asnumpy()
+    block.hybridize()
+    np.testing.assert_array_equal(block(mx.nd.array(x)).asnumpy(), eager)
+    return eager

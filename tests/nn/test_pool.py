@@ -42,25 +42,6 @@ def test_max_pooling_never_picks_the_padding(stride, hybridize):
     assert net(x).max().asscalar() < -1
 
 
-@pytest.mark.parametrize("hybridize", [False, True])
-@pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("include", [None, False, True])
-def test_averages_divide_as_count_include_pad_says(stride, include, hybridize):
-    x = mx.nd.random.normal(shape=(1, 2, 7, 8))
-    net = nn.AvgPool2D(4, stride, "same", count_include_pad=include)
-    net.hybridize(hybridize)
-    pads = reference.same_pads((7, 8), (4, 4), (stride,) * 2, (1, 1))
-    want = reference.pooling(x.asnumpy(), (4, 4), (stride,) * 2, pads, "avg", bool(include))
-    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-5, atol=1e-5)
-
-
-def test_averages_with_pairs_divide_by_the_whole_window_by_default():
-    x = mx.nd.ones((1, 1, 4, 4))
-    pairs = ((1, 0), (0, 1))
-    assert nn.AvgPool2D(2, 1, pairs)(x)[0, 0, 0, 0].asscalar() == 0.5
-    assert nn.AvgPool2D(2, 1, pairs, count_include_pad=False)(x)[0, 0, 0, 0].asscalar() == 1
-
-
 @pytest.mark.parametrize("kind", ["max", "avg"])
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 @pytest.mark.parametrize("stride", [1, 2, 3])
@@ -119,7 +100,6 @@ def test_gradients_of_padded_edges_go_to_the_edge():
     "make, error, words",
     [
         (lambda: nn.MaxPool2D(2, padding="same", ceil_mode=True), ValueError, "ceil_mode=True"),
-        (lambda: nn.AvgPool2D(2, padding="valid", ceil_mode=True), ValueError, "ceil_mode=True"),
         (lambda: nn.MaxPool2D(2, padding="causal"), ValueError, "1-D convolution only"),
         (lambda: nn.MaxPool1D(2, padding="causal"), ValueError, "1-D convolution only"),
         (lambda: nn.MaxPool2D(2, padding="full"), ValueError, "padding='full'"),
@@ -128,8 +108,6 @@ def test_gradients_of_padded_edges_go_to_the_edge():
         (lambda: nn.MaxPool2D(2, 0), ValueError, "strides=0"),
         (lambda: nn.MaxPool2D(2, padding=2), ValueError, "is not less than pool_size"),
         (lambda: nn.MaxPool1D(2, padding=((2, 0),)), ValueError, "is not less than pool_size"),
-        (lambda: nn.AvgPool2D(2, count_include_pad="no"), TypeError, "count_include_pad='no'"),
-        (lambda: nn.AvgPool3D(2, layout="NCHW"), ValueError, "layout='NCHW'"),
     ],
 )
 def test_bad_arguments_are_refused_at_construction(make, error, words):
