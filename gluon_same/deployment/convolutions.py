@@ -1,6 +1,6 @@
 """Convolutions for which oneDNN has only slow kernels, and those that copy."""
 
-from typing import Optional
+from typing import Dict, Optional
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def normalize_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     inputs = [found.data, graph.constant(node, "weight", found.scale.reshape(-1, 1, 1, 1))]
     inputs.append(graph.constant(node, "bias", found.shift))
-    return graph.new("Convolution", node, inputs, kernel=(1, 1), **_depthwise(shape[1]))
+    return graph.new("Convolution", node, inputs, kernel=(1, 1), **depthwise(shape[1]))
 
 
 def ungroup(graph: Graph, node: Node) -> Optional[Entry]:
@@ -74,12 +74,13 @@ def ungroup(graph: Graph, node: Node) -> Optional[Entry]:
     return with_weights(graph, node, node.inputs[0], wide, bias, num_group=1)
 
 
-def _depthwise(channels):
+def depthwise(channels: int) -> Dict[str, int]:
+    """Return the arguments of a convolution with a group for each channel."""
     return {"num_filter": channels, "num_group": channels}
 
 
 def copied(graph: Graph, near: Node, entry: Entry, channels: int) -> Entry:
     """Return the result of a depthwise convolution with ones, a copy in oneDNN's blocked layout."""
     ones = graph.constant(near, "ones", np.ones((channels, 1, 1, 1)))
-    counts = _depthwise(channels)
+    counts = depthwise(channels)
     return graph.new("Convolution", near, [entry, ones], kernel=(1, 1), no_bias=True, **counts)

@@ -74,6 +74,7 @@ PASSES = (
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),
+    Pass("crop in blocks", [windows.crop_in_blocks], True, True, _FLOAT32),
     Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
     Pass("ungroup convolutions", [convolutions.ungroup], True, True, _FLOAT32),
     Pass("sum by convolutions", sums.RULES, True, True, _FLOAT32),

@@ -1,12 +1,18 @@
 """Rules for windows that pad one end more than the other, or that see little but padding."""
 
+from math import prod
 from typing import Optional
 
 import numpy as np
 
 from ..crops import FIRST, crop_of, windows_of, zeros_of
 from ..graph import Entry, Graph, Node
+from .convolutions import depthwise
 from .fold_batchnorm import weights_of, with_weights
+from .pools import BLOCKED
+
+#: The largest number of elements of a kernel that crops.
+MOST_TAPS = 4
 
 
 def grow_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
@@ -62,6 +68,23 @@ def drop_taps(graph: Graph, node: Node) -> Optional[Entry]:
     return with_weights(
         graph, node, node.inputs[0], weight, bias, kernel=weight.shape[2:], pad=tuple(pad), dilate=dilate
     )
+
+
+def crop_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
+    """Crop by a depthwise convolution, which stays in oneDNN's blocked layout, where a slice does not.
+
+    The kernel spans what is dropped, and has a one at the element that is kept.
+    """
+    crop, shape = crop_of(graph, node), graph.shape(node.out)
+    if crop is None or shape is None or node.inputs[0].node.op not in BLOCKED:
+        return None
+    channels, kernel = shape[1], tuple(before + after + 1 for before, after in crop)
+    if len(kernel) != 2 or channels % 8 or prod(kernel) > MOST_TAPS:
+        return None
+    one = np.zeros((channels, 1, *kernel))
+    one[(..., *(before for before, _ in crop))] = 1
+    inputs = [node.inputs[0], graph.constant(node, "one", one)]
+    return graph.new("Convolution", node, inputs, kernel=kernel, no_bias=True, **depthwise(channels))
 
 
 def _kept(graph, node, layer, crop):

@@ -1,4 +1,4 @@
-"""Rules that enlarge kernels by zeros, instead of crops and pads."""
+"""Rules for windows that pad one end more than the other, or that see little but padding."""
 
 import mxnet as mx
 import pytest
@@ -93,3 +93,27 @@ def test_elements_of_kernels_that_meet_only_padding_are_dropped(size, kernel, st
     graph.rewrite(windows.drop_taps)
     (layer,) = (node for node in graph.nodes() if node.op == "Convolution")
     assert tuple(layer.get("kernel")) == kept
+
+
+@pytest.mark.parametrize(
+    "kernel, channels, wanted",
+    [
+        ((2, 2), 8, "Convolution"),
+        ((4, 1), 16, "Convolution"),
+        ((2, 2), 12, "slice"),  # oneDNN does not hold 12 channels in blocks
+        ((8, 8), 8, "slice"),  # drops three rows and columns, so its kernel would have 16 elements
+    ],
+)
+def test_a_crop_behind_a_convolution_is_one_in_blocks(kernel, channels, wanted):
+    symbol = mx.sym.Convolution(
+        X, kernel=kernel, num_filter=channels, pad=tuple(k // 2 for k in kernel), name="conv"
+    )
+    begin = tuple(min(k // 2, 3) * (k % 2 == 0) for k in kernel)
+    symbol = F.slice(symbol, begin=(None, None, *begin), end=(None,) * 4)
+    operators = rewritten(symbol, [windows.crop_in_blocks], (2, 4, 9, 10))
+    assert operators == ["Convolution", wanted]
+
+
+def test_a_crop_of_plain_memory_stays():
+    symbol = F.slice(F.transpose(X, axes=(0, 1, 3, 2)), begin=(None, None, 1, 1), end=(None,) * 4)
+    assert graph_of(symbol, (1, 8, 9, 9)).rewrite(windows.crop_in_blocks) == 0
