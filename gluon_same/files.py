@@ -1,5 +1,6 @@
 """Files that are read and written."""
 
+import errno
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -17,18 +18,36 @@ def replacing(path: str) -> Iterator[str]:
     OSError
         If the file cannot be written; it names ``path``.
     ValueError
-        As :func:`check_name`.
+        As :func:`check_name` and :func:`check_regular`.
     """
     check_name(path)
-    part = f"{path}.{os.getpid()}.part"
+    if os.path.exists(path):
+        check_regular(path)
+    target = os.path.realpath(path)  # a link stays
+    part = f"{target}.{os.getpid()}.part"
     try:
         yield part
-        os.replace(part, path)
-    except OSError as error:  # that of a full disk does not name a file
+        os.replace(part, target)
+    except Exception as error:
+        if "local_filesys" in str(error):  # MXNet's error for every failure to write
+            error = cause(part)
+        # The error of a full disk names no file.
+        if not isinstance(error, OSError) or error.filename not in (None, part):
+            raise
         raise OSError(error.errno, error.strerror, path) from error
     finally:
         with suppress(FileNotFoundError):
             os.remove(part)
+
+
+def cause(path: str) -> OSError:
+    """Return the error that writing on raises for a file, because MXNet does not report it."""
+    try:
+        with open(path, "ab") as file:
+            file.write(bytes(2**20))
+    except OSError as error:
+        return error
+    return OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def check_name(path: str) -> None:

@@ -10,14 +10,14 @@ from mxnet.gluon import Block, HybridBlock, Parameter, ParameterDict, SymbolBloc
 
 from . import arguments
 from .arrays import as_classic, fix_shape, flat, in_mode
-from .files import replacing
+from .saving import Saved, write
 from .trace import Trace, nest
 
 #: What messages say of a block, by the function that created it.
 DONE = {"specialize": "specialized", "deploy": "deployed"}
 
 
-class Sized(SymbolBlock):
+class Sized(Saved, SymbolBlock):
     """Block that runs a graph for given input shapes.
 
     :func:`gluon_same.specialize` and :func:`gluon_same.deploy` return it. It can be called, hybridized,
@@ -219,7 +219,7 @@ class Sized(SymbolBlock):
         raise ValueError(f"{self.name} is {DONE[self._verb]}: use export or save_parameters")
 
 
-class EverySize(HybridBlock):
+class EverySize(Saved):
     """Block that serves every input shape by a :class:`Sized` block for each.
 
     :func:`gluon_same.specialize` and :func:`gluon_same.deploy` return it if no shape is given.
@@ -295,18 +295,6 @@ class EverySize(HybridBlock):
                 f"export gluon_same.specialize(net, {', '.join(map(str, shapes))})"
             )
         write(trace.symbol(), self._net.collect_params(), path, epoch, remove_amp_cast)
-
-
-def write(
-    graph: mx.sym.Symbol, parameters: ParameterDict, path: str, epoch: int, remove_amp_cast: bool
-) -> None:
-    """Write a graph and its parameters as ``export`` of a HybridBlock does."""
-    kinds = {"arg": graph.list_arguments(), "aux": graph.list_auxiliary_states()}
-    names = {name: f"{kind}:{name}" for kind, found in kinds.items() for name in found}
-    values = {names[name]: p._reduce() for name, p in parameters.items() if name in names}
-    with replacing(f"{path}-symbol.json") as symbol, replacing(f"{path}-{epoch:04d}.params") as params:
-        graph.save(symbol, remove_amp_cast=remove_amp_cast)
-        (mx.npx if mx.util.is_np_array() else mx.nd).save(params, values)
 
 
 def _written(shape):

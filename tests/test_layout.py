@@ -18,7 +18,7 @@ ORDER = [
     ("_mxnet",),
     ("progress", "files", "tables", "geometry"),
     ("arguments",),
-    ("arrays",),
+    ("arrays", "saving"),
     ("lowering",),
     ("functional",),
     ("nn",),

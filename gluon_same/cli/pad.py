@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Tuple
 
+from ..files import replacing
 from ..geometry import MODES
 from ..picture import svg
 from ..picture.explain import Picture, explain
@@ -99,7 +100,8 @@ def run(args: argparse.Namespace) -> int:
     """
     layer = _layer(args)
     if args.svg is not None:
-        Path(args.svg).write_text(svg.draw([*_panels(layer)], _headline(layer)), encoding="utf-8")
+        with replacing(args.svg) as part:
+            Path(part).write_text(svg.draw([*_panels(layer)], _headline(layer)), encoding="utf-8")
     print(json.dumps(_facts(layer), indent=2) if args.json else "\n\n".join(_report(layer, args.size)))
     return 0
 

@@ -9,6 +9,8 @@ import numpy as np
 from mxnet.gluon import HybridBlock
 from mxnet.ndarray import NDArray
 
+from ..saving import Saved
+
 Shape = Tuple[Optional[int], ...]
 
 
@@ -61,7 +63,7 @@ class Plan:
     alike: Tuple[bool, ...] = ()
 
 
-class ImportedNet(HybridBlock):
+class ImportedNet(Saved):
     """Net from a model file.
 
     Parameters

@@ -7,9 +7,10 @@ from mxnet.gluon import HybridBlock
 from mxnet.ndarray import NDArray
 
 from .. import arguments
+from ..saving import Saved
 
 
-class Net(HybridBlock):
+class Net(Saved):
     """A net with one input that raises an error for an array that does not fit."""
 
     _stride = 1  # pixels from one cell of the last map to the next

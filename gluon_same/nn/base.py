@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Any, Dict, Literal, Optional, Sequence, Tuple, TypeVar, Union
 
-from mxnet.gluon import Block, HybridBlock
+from mxnet.gluon import Block
 from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arguments import Ints
 from ..lowering import Windows
+from ..saving import Saved
 from .checks import NamedArguments, check_scope, refuse_unknown
 
 #: One int for all axes, or one for each.
@@ -33,7 +34,7 @@ def operator_arguments(block: Block) -> Dict[str, Any]:
     return known if isinstance(known, dict) else {}
 
 
-class Windowed(NamedArguments, HybridBlock):
+class Windowed(NamedArguments, Saved):
     """Mixin that extends ``padding`` of a stock Gluon block; place it before the stock class.
 
     Public constructors pass ``locals()``, their arguments, to this one, which builds the stock block.

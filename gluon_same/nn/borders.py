@@ -2,12 +2,13 @@
 
 from typing import Any, Optional, Sequence, Tuple, Union
 
-from mxnet.gluon import HybridBlock, ParameterDict
+from mxnet.gluon import ParameterDict
 from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arrays import classic
 from ..lowering.steps import Pad, Slice
+from ..saving import Saved
 from .checks import check_scope
 
 __all__ = ["ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "Cropping1D", "Cropping2D", "Cropping3D"]
@@ -15,7 +16,7 @@ __all__ = ["ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "Cropping1D", "Cro
 Amounts = Union[int, Sequence[int], Sequence[Tuple[int, int]]]
 
 
-class _Borders(HybridBlock):
+class _Borders(Saved):
     """Base class of blocks with an amount for each end of each spatial axis."""
 
     _argument = ""  # name of the argument for the amounts

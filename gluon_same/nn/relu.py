@@ -3,9 +3,10 @@
 import math
 from typing import Any, Optional
 
-from mxnet.gluon import HybridBlock, ParameterDict
+from mxnet.gluon import ParameterDict
 
 from ..arrays import classic
+from ..saving import Saved
 from .checks import check_scope
 
 __all__ = ["ReLU"]
@@ -19,7 +20,7 @@ def general_relu(F: Any, x: Any, most: Optional[float], slope: float, threshold:
     return high - slope * F.relu(threshold - x) if slope else high
 
 
-class ReLU(HybridBlock):
+class ReLU(Saved):
     """Rectified linear unit, as Keras' ``ReLU``: ``nn.Activation('relu')`` with a maximum and a slope.
 
     Parameters

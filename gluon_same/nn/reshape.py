@@ -3,10 +3,11 @@
 import math
 from typing import Any, Optional, Sequence
 
-from mxnet.gluon import HybridBlock, ParameterDict
+from mxnet.gluon import ParameterDict
 
 from .. import arguments
 from ..arrays import classic
+from ..saving import Saved
 from .checks import check_scope
 
 __all__ = ["Reshape"]
@@ -25,7 +26,7 @@ def reshape(F: Any, x: Any, shape: Sequence[int], fits: bool = False) -> Any:
     return F.reshape(x, shape=(0, *shape))
 
 
-class Reshape(HybridBlock):
+class Reshape(Saved):
     """Reshape each sample, as Keras' ``Reshape``. The batch stays the first axis.
 
     Keras' axes have the channels last, and those of Gluon first: the order of elements differs.

@@ -2,8 +2,9 @@
 
 from typing import Any, NoReturn, Optional
 
-from mxnet.gluon import HybridBlock, ParameterDict
+from mxnet.gluon import ParameterDict
 
+from ..saving import Saved
 from .base import IntOrInts, PaddingLike
 from .checks import NamedArguments, check_initializer, check_scope, refuse_unknown
 from .conv import Conv1D, Conv2D, Initializer
@@ -12,7 +13,7 @@ from .depthwise import DepthwiseConv1D, DepthwiseConv2D
 __all__ = ["SeparableConv1D", "SeparableConv2D"]
 
 
-class _Separable(NamedArguments, HybridBlock):
+class _Separable(NamedArguments, Saved):
     """Base class of separable convolutions, with the child blocks ``depthwise`` and ``pointwise``."""
 
     _depthwise: Any = None

@@ -2,11 +2,12 @@
 
 from typing import Any, Optional, Sequence, Union
 
-from mxnet.gluon import HybridBlock, ParameterDict
+from mxnet.gluon import ParameterDict
 from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arrays import classic
+from ..saving import Saved
 from .checks import check_scope
 
 __all__ = ["UpSampling1D", "UpSampling2D", "UpSampling3D"]
@@ -47,7 +48,7 @@ def interpolate(F: Any, x: Any, times: Sequence[int], centers: bool) -> Any:
     return x
 
 
-class _UpSampling(HybridBlock):
+class _UpSampling(Saved):
     _ndim = 0
 
     def __init__(

@@ -7,13 +7,14 @@ import numpy as np
 from mxnet.gluon import HybridBlock
 from mxnet.ndarray import NDArray
 
+from ..saving import Saved
 from .values import NeedsValue
 
 #: Most graphs that are kept.
 MOST_GRAPHS = 16
 
 
-class NetByValue(HybridBlock):
+class NetByValue(Saved):
     """Net that reads some of its inputs as numbers, such as the axes of a reduction.
 
     Parameters

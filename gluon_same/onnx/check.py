@@ -26,6 +26,7 @@ _INDICES = {"Embedding": 0, "gather_nd": 1, "one_hot": 0, "pick": 1, "take": 1}
 _LENGTHS = {"SequenceLast": 1, "SequenceMask": 1, "SequenceReverse": 1, "softmax": 1}
 #: Operators behind which indices remain indices.
 _KEEPING = ("Cast", "Reshape", "SwapAxis", "expand_dims", "slice_axis", "squeeze", "transpose")
+_ATTENTION = "_contrib_interleaved_matmul_selfatt_qk"
 #: Arguments that the data should reach, and the largest one that it needs to.
 _CONSTANTS, _MOST = ("scalar", "a_min", "a_max"), 1000
 
@@ -144,6 +145,10 @@ def _data(graph, shapes, dtypes, low, high):
             if entry.node.name in data:
                 x, least = data[entry.node.name], int(node.op in _LENGTHS)
                 data[entry.node.name] = random.randint(least, least + 2, x.shape).astype(x.dtype)
+        if node.op == "_contrib_box_nms" and node.inputs[0].node.name in data:
+            at = int(node.get("coord_start", 2))
+            corners = data[node.inputs[0].node.name][..., at : at + 4]
+            corners[...] = np.sort(corners.reshape(*corners.shape[:-1], 2, 2), -2).reshape(corners.shape)
     return data
 
 
@@ -207,9 +212,13 @@ def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Tuple[List[np.ndarray],
 
 
 def _refuse_other_counts(graph, node):
-    """Raise an error for a reshape to another number of elements, for which MXNet reads other memory."""
-    if node.op != "Reshape":
+    """Raise an error for numbers of elements that an operator cannot divide: it reads other memory."""
+    if node.op not in ("Reshape", _ATTENTION):
         return
     before, after = graph.shape(node.inputs[0]), graph.shape(node.out)
-    if before and after and prod(before) != prod(after):
+    if not before or not after:
+        return
+    if node.op == _ATTENTION and before[-1] % (3 * int(node.get("heads"))):
+        raise ValueError(f"{node.name} cannot split {before[-1]} elements into heads")
+    if node.op == "Reshape" and prod(before) != prod(after):
         raise ValueError(f"{node.name} cannot reshape {before} to {after}")

@@ -151,14 +151,21 @@ def _not_equal(write: Writer) -> None:
     write("Cast", write("Not", same), to=kind_of(write.given[0].dtype))
 
 
-def _refused(wrong: Callable[[Dict[str, Any]], bool], why: str) -> Callable[[Writer], None]:
-    """Return a converter that raises an error for attributes that MXNet's would convert wrong."""
-
-    def convert(write):
-        if wrong(write.attributes):
-            raise ValueError(why)
-
-    return convert
+def _box_nms(write: Writer) -> None:
+    """Keep the highest scores before boxes are suppressed, as MXNet does; ONNX would keep them after."""
+    given, x = write.attributes, write.inputs[0]
+    if given.get("id_index", -1) != -1 and not given.get("force_suppress"):
+        raise ValueError("boxes of all classes compete in ONNX, which requires force_suppress=True")
+    most, at = given.get("topk", -1), given.get("score_index", 1)
+    if most > 0:
+        scores = write("Slice", x, [at], [at + 1], [-1])
+        count = write("Min", write("Slice", write("Shape", x), [-2], [-1]), [most])
+        write("TopK", scores, count, axis=-2, count=2)
+        least = write("ReduceMin", write.nodes[-1].output[0], axes=[-2], keepdims=1)
+        kept = write("GreaterOrEqual", scores, least)
+        # This is not above the threshold, so that the box is left out.
+        x = write("Where", kept, x, float(given.get("valid_thresh", 0)))
+    write.nodes += write.theirs(x, topk="-1")
 
 
 _ON_NUMBERS = {"div": "Div", "maximum": "Max", "minimum": "Min", "minus": "Sub", "mul": "Mul"}
@@ -193,10 +200,7 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     "Reshape": _reshape,
     "_contrib_AdaptiveAvgPooling2D": _adaptive_pooling,
     "_contrib_BilinearResize2D": _resize,
-    "_contrib_box_nms": _refused(
-        lambda given: given.get("id_index", -1) != -1 and not given.get("force_suppress"),
-        "boxes of all classes compete in ONNX, which requires force_suppress=True",
-    ),
+    "_contrib_box_nms": _box_nms,
     "_not_equal_scalar": _not_equal,
     "_greater_equal_scalar": _scalar("GreaterOrEqual", compares=True),
     "_lesser_equal_scalar": _scalar("LessOrEqual", compares=True),

@@ -65,12 +65,16 @@ class Writer:
         self.nodes.append(helper.make_node(operator, names, outputs, **attributes))
         return outputs[-1]
 
-    def theirs(self, **changed: str) -> Any:
-        """Return what MXNet's converter returns for the operator with changed attributes."""
+    def theirs(self, data: str = "", **changed: str) -> Any:
+        """Return what MXNet's converter returns for changed attributes, and another first input."""
         assert self._theirs is not None
-        return self._theirs(
-            {**self.node, "attrs": {**self.node.get("attrs", {}), **changed}}, **self.known
-        )
+        known, (source, index, *_) = self.known, self.node["inputs"][0]
+        if data:
+            lookup = list(known["outputs_lookup"])
+            lookup[source] = list(lookup[source])
+            lookup[source][index] = type(self.given[0])(data, self.given[0].dtype)
+            known = {**known, "outputs_lookup": lookup}
+        return self._theirs({**self.node, "attrs": {**self.node.get("attrs", {}), **changed}}, **known)
 
     @property
     def result(self) -> Tuple[Any, ...]:

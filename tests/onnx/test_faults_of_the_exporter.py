@@ -214,6 +214,35 @@ def test_the_check_draws_indices(function, shapes, path):
     export_model(Net(), shapes, path, dtype=dtypes)
 
 
+@pytest.mark.parametrize("form", ["corner", "center"])
+@pytest.mark.parametrize("most", [-1, 3, 9])
+def test_the_highest_scores_are_kept_before_boxes_are_suppressed(form, most, path):
+    net = of(
+        lambda F, x: F.contrib.box_nms(
+            x,
+            coord_start=1,
+            score_index=0,
+            topk=most,
+            overlap_thresh=0.4,
+            in_format=form,
+            out_format=form,
+        )
+    )
+    export_model(net, (1, 2, 6, 5), path, dynamic=True)
+    run, random = reader(path), np.random.RandomState(0)
+    for shape in [(1, 2, 6, 5), (2, 2, 8, 6)] * 10:
+        x = random.uniform(0, 2, shape)
+        corners = x[..., 1:5].reshape(*shape[:-1], 2, 2)
+        x[..., 1:5] = np.sort(corners, axis=-2).reshape(*shape[:-1], 4)
+        close(run(mx.nd.array(x)), net(mx.nd.array(x)))
+
+
+@pytest.mark.parametrize("heads", [3, 5])
+def test_the_check_passes_over_sizes_that_cannot_be_split_into_heads(heads, path):
+    net = of(lambda F, x: F.contrib.interleaved_matmul_selfatt_qk(x, heads=heads))
+    exported(net, (4, 2, 6 * heads), path, (5, 2, 9 * heads))
+
+
 def test_random_results_are_not_compared(path):
     net = of(lambda F, x: x + F.random.uniform(0, 1, shape=(2, 3)))
     with pytest.warns(UserWarning, match="were not compared"):
