@@ -277,6 +277,23 @@ def test_the_slope_of_prelu_has_a_wrong_gradient_when_hybridized_but_not_as_the_
     assert slope_gradient(False, Slope()) == pytest.approx(right, rel=1e-4)
 
 
+def test_prelu_overwrites_what_a_batchnormrelu_in_front_of_it_needs():
+    net = nn.HybridSequential()
+    net.add(nn.BatchNormReLU(in_channels=3), nn.PReLU(in_channels=3), nn.GlobalAvgPool2D())
+    net.initialize()
+    found = []
+    for hybridize in (False, True):
+        net.hybridize(hybridize)
+        x = mx.nd.array(np.random.RandomState(0).normal(size=(2, 3, 1, 10)))
+        x.attach_grad()
+        with mx.autograd.record():
+            y = net(x) * mx.nd.array([[[[1]], [[2]], [[-1]]]])
+        y.backward()
+        found.append(net[0].gamma.grad().asnumpy())
+    right, wrong = found
+    assert np.abs(wrong - right).max() > 0.1 * np.abs(right).max()
+
+
 @pytest.mark.parametrize("channels", [8, 16])
 @pytest.mark.parametrize("hybridize", [False, True])
 def test_a_softmax_behind_a_convolution_as_the_page_writes_it(channels, hybridize):

@@ -205,7 +205,7 @@ class Draw:
         if any(max(size, default=1) > 2 * MOST[self.ndim] for size in found):
             return None
         if name == "Flatten":
-            return channels * prod(sizes[0]), found
+            return (channels * prod(sizes[0]), found) if len({*sizes}) == 1 else None
         grown = given.get("target_shape", [channels * given.get("depth_multiplier", 1)])[0]
         return given.get("channels", given.get("units", grown)), found
 
