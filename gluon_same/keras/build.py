@@ -126,7 +126,8 @@ class _Builder(Calls):
 
     def _connected(self, layer: graph.Layer, call: graph.Call) -> List[Value]:
         """Add the steps of a call and return its outputs."""
-        builder, version = builder_of(layer, call, self.settings.custom), self.settings.version
+        version = self.settings.version
+        builder = builder_of(layer, self.settings.custom, version)
         whole = layer.name in self.shared or layer.model is not None  # whether to apply all padding
 
         def value(ref: graph.Ref) -> Value:

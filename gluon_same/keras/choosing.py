@@ -12,10 +12,10 @@ from .layers.wrappers import custom_builder
 from .values import Value
 
 
-def builder_of(layer: graph.Layer, call: graph.Call, custom: Dict[str, Callable]) -> Any:
+def builder_of(layer: graph.Layer, custom: Dict[str, Callable], version: Tuple[int, int]) -> Any:
     """Return the builder of a layer, or the model of a layer that contains one."""
     name = layer.class_name.rpartition(">")[2]
-    function = is_operation(layer, call.args)
+    function = is_operation(layer, version)
     names = [layer.name, layer.class_name, name]
     if function and "function" in layer.config:
         names = [layer.name, f"tf.{layer.config['function']}"]

@@ -1,6 +1,6 @@
 """Parser of Keras 2 and 3 configurations into one simple graph of calls."""
 
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 from .graph import (
     TIME_DISTRIBUTED,
@@ -39,31 +39,27 @@ def parse(config: Dict[str, Any], path: str) -> Model:
         If ``config`` is not the configuration of a Sequential or functional model.
     """
     try:
-        originals = {printable(name): name for name in _names(config) if not name.isprintable()}
+        model = _parsed(config)
+        names = [model.name, *(layer.name for layer in model.all_layers())]
+        originals = {printable(name): name for name in names if not name.isprintable()}
         if originals:
             renamed = originals.values()
-            config = mapped(config, lambda v: isinstance(v, str) and v in renamed, printable)
-        class_name, content = config.get("class_name"), decoded(config.get("config"))
-        if not isinstance(class_name, str) or not _is_model(class_name, content):
-            raise ValueError(
-                f"class {class_name!r} is neither Sequential nor functional. Keras does not save the "
-                "computation of a subclassed model: write it as a functional model"
-            )
-        return _model(content)._replace(originals=originals)
+            model = _parsed(mapped(config, lambda v: isinstance(v, str) and v in renamed, printable))
+        return model._replace(originals=originals)
     except (KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path}: its configuration is damaged: {error!r}") from error
     except ValueError as error:
         raise ValueError(f"{path}: its configuration cannot be read: {error}") from error
 
 
-def _names(value: Any) -> Iterator[str]:
-    """Yield all names in a configuration."""
-    if isinstance(value, dict):
-        if isinstance(value.get("name"), str):
-            yield value["name"]
-        value = list(value.values())
-    for item in value if isinstance(value, list) else ():
-        yield from _names(item)
+def _parsed(config) -> Model:
+    class_name, content = config.get("class_name"), decoded(config.get("config"))
+    if not isinstance(class_name, str) or not _is_model(class_name, content):
+        raise ValueError(
+            f"class {class_name!r} is neither Sequential nor functional. Keras does not save the "
+            "computation of a subclassed model: write it as a functional model"
+        )
+    return _model(content)
 
 
 def decoded(value: Any) -> Any:

@@ -171,7 +171,7 @@ def is_before(calls: Sequence[Call], first: Call, second: Call) -> bool:
 
 def printable(name: str) -> str:
     """Return a name without line breaks and control characters, which no terminal may receive."""
-    return "".join(c if c.isprintable() else "_" for c in name)
+    return name if name.isprintable() else "".join(c if c.isprintable() else "_" for c in name)
 
 
 def calls_in(model: Model, known: Dict[int, int]) -> int:

@@ -2,10 +2,9 @@
 
 import math
 import os
-import re
 import warnings
 from itertools import zip_longest
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 import numpy as np
@@ -16,18 +15,16 @@ from ..arguments import shape_of, true_or_false
 from ..tables import aligned
 from ..trace import Trace
 from .build import build
-from .calls import Settings
 from .config import parse
 from .differences import IN_PLACE, Difference, Net, blocks_in_order, differences, listed, mend
 from .files import Opened, opened
 from .graph import Model
 from .hdf5 import Hdf5
 from .layers.weight import Weight
-from .loading import version_of
-from .matching import FileLayer, fits, kinds_of, units_of, weights_of
+from .loading import settings_of
+from .matching import FileLayer, fits, kinds_of, layers_in, units_of, weights_of
 from .parameters import Assign
-from .steps import axes_of
-from .weights import Entry, Grouped, Legacy, legacy_root, source_of
+from .weights import source_of
 
 __all__ = ["load_keras_weights"]
 
@@ -107,7 +104,7 @@ def load_keras_weights(
     assign = Assign(mx.current_context() if ctx is None else ctx)
     with opened(path) as found:
         model = None if found.config is None else parse(found.config, found.weights.path)
-        held = list(_held(found, model))
+        held = list(layers_in(found, model))
         units = list(units_of(net))
         if not units:
             raise ValueError(f"{net.name} has no layers with weights")
@@ -142,9 +139,7 @@ def _different(net: Block, found: Opened, model: Model, both: Any, shape: Any) -
     """Return the differences of the net's layers from the file's; warn if they cannot be compared."""
     units, held = both
     try:
-        source = source_of(found, model)
-        settings = Settings(version_of(found), {}, axes_of(model), source.arrays, {}, model.originals)
-        built, layers, _ = build(model, settings, "NCHW")
+        built, layers, _ = build(model, settings_of(found, model, source_of(found, model)), "NCHW")
         sizes = [tuple(n or (224 if len(s) == 4 else 64) for n in s[1:]) for s in built.plan.saved]
         shapes = [shape_of("input_shape", shape)] if shape else [(1, *size) for size in sizes]
         blocks = blocks_in_order(layers, [layer.name for layer in held])
@@ -231,44 +226,6 @@ def _saved_shape(model: Optional[Model]) -> Optional[Tuple[int, ...]]:
         return None
     sizes = [n or 64 for n in given[1:]]
     return (1, sizes[-1], *sizes[:-1])
-
-
-def _held(found: Opened, model: Optional[Model]) -> Iterator[FileLayer]:
-    """Yield the layers with weights in the model's order, or by class and number without a model."""
-    file = found.weights
-    root = legacy_root(file)
-    if root is not None:
-        yield from _legacy(file, root)
-    elif model is not None:
-        for path, group in Grouped(file, model).groups.items():
-            yield from _of_group(file, "/".join(path), group)
-    else:
-        top = "layers" if file.has("layers") else "_layer_checkpoint_dependencies"
-        names = sorted(file.names(top), key=lambda name: (name.rstrip("0123456789_"), len(name), name))
-        for name in names:
-            if file.has(f"{top}/{name}/layers"):
-                raise ValueError(
-                    f"{file.path}: {name!r} is a nested model, and the file does not contain the order "
-                    "of its layers: give (config.json, weights.h5), or a .keras file"
-                )
-            yield from _of_group(file, name, f"{top}/{name}")
-
-
-def _of_group(file: Hdf5, name: str, group: str) -> Iterator[FileLayer]:
-    entries = file.numbered(f"{group}/vars")
-    if entries:
-        kind = re.sub(r"_\d+$", "", group.rpartition("/")[2])
-        yield FileLayer(name, kind, [Entry(where, "") for where in entries])
-
-
-def _legacy(file: Hdf5, root: str) -> Iterator[FileLayer]:
-    """Yield the layers of a legacy file. Name scopes separate the layers of a nested model."""
-    for layer, entries in Legacy(file, root).entries.items():
-        scopes: Dict[str, List[Entry]] = {}
-        for entry in entries:
-            scopes.setdefault(entry.name.rpartition("/")[0], []).append(entry)
-        for scope, inside in scopes.items():
-            yield FileLayer(layer if len(scopes) == 1 else scope, "", inside)
 
 
 def _in_order_of(units: Sequence[Block], held: Sequence[FileLayer]) -> List[FileLayer]:

@@ -12,7 +12,8 @@ from ..arrays import in_thread
 from .build import build
 from .calls import Settings
 from .config import parse
-from .files import opened
+from .files import Opened, opened
+from .graph import Model
 from .parameters import Assign
 from .steps import KerasNet, axes_of
 from .weights import freeze, source_of
@@ -134,9 +135,7 @@ def load_model(
             )
         model = parse(found.config, os.fspath(where))
         source = source_of(found, model)
-        settings = Settings(
-            version_of(found), dict(custom or {}), axes_of(model), source.arrays, {}, model.originals
-        )
+        settings = settings_of(found, model, source, custom)
         try:
             net, layers, problems = build(model, settings, layout)
         except ValueError as error:
@@ -156,7 +155,13 @@ def load_model(
     return net
 
 
-def version_of(found):
+def settings_of(found: Opened, model: Model, source: Any, custom: Any = None) -> Settings:
+    """Return the settings for building the model of an open file, whose arrays a source reads."""
+    custom = dict(custom or {})
+    return Settings(_version_of(found), custom, axes_of(model), source.arrays, {}, model.originals)
+
+
+def _version_of(found):
     """Return the version of Keras. The 2.2 line of TensorFlow's Keras counts as 2.3."""
     if found.version is None:  # Keras 3 omits its version from JSON but adds modules
         return (3, 0) if "module" in found.config else (2, 3)

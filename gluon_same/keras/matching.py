@@ -1,14 +1,16 @@
 """Matching of a Gluon net's blocks with Keras' layers and their arrays."""
 
 import re
-from typing import Iterator, List, NamedTuple, Optional, Sequence
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from mxnet.gluon import Block
 from mxnet.gluon import nn as stock
 from mxnet.gluon.nn.conv_layers import _Conv
 
 from .. import nn
-from .graph import snake_case
+from .files import Opened
+from .graph import Model, snake_case
+from .hdf5 import Hdf5
 from .layers.weight import (
     Weight,
     bias_of,
@@ -17,7 +19,7 @@ from .layers.weight import (
     separable_kernels_of,
     weight_of,
 )
-from .weights import Entry
+from .weights import Entry, Grouped, Legacy, legacy_root
 
 
 class FileLayer(NamedTuple):
@@ -26,6 +28,44 @@ class FileLayer(NamedTuple):
     name: str
     kind: str  # Keras' class in snake case, '' if unknown
     entries: Sequence[Entry]
+
+
+def layers_in(found: Opened, model: Optional[Model]) -> Iterator[FileLayer]:
+    """Yield the layers with weights in the model's order, or by class and number without a model."""
+    file = found.weights
+    root = legacy_root(file)
+    if root is not None:
+        yield from _legacy(file, root)
+    elif model is not None:
+        for path, group in Grouped(file, model).groups.items():
+            yield from _of_group(file, "/".join(path), group)
+    else:
+        top = "layers" if file.has("layers") else "_layer_checkpoint_dependencies"
+        names = sorted(file.names(top), key=lambda name: (name.rstrip("0123456789_"), len(name), name))
+        for name in names:
+            if file.has(f"{top}/{name}/layers"):
+                raise ValueError(
+                    f"{file.path}: {name!r} is a nested model, and the file does not contain the order "
+                    "of its layers: give (config.json, weights.h5), or a .keras file"
+                )
+            yield from _of_group(file, name, f"{top}/{name}")
+
+
+def _of_group(file: Hdf5, name: str, group: str) -> Iterator[FileLayer]:
+    entries = file.numbered(f"{group}/vars")
+    if entries:
+        kind = re.sub(r"_\d+$", "", group.rpartition("/")[2])
+        yield FileLayer(name, kind, [Entry(where, "") for where in entries])
+
+
+def _legacy(file: Hdf5, root: str) -> Iterator[FileLayer]:
+    """Yield the layers of a legacy file. Name scopes separate the layers of a nested model."""
+    for layer, entries in Legacy(file, root).entries.items():
+        scopes: Dict[str, List[Entry]] = {}
+        for entry in entries:
+            scopes.setdefault(entry.name.rpartition("/")[0], []).append(entry)
+        for scope, inside in scopes.items():
+            yield FileLayer(layer if len(scopes) == 1 else scope, "", inside)
 
 
 def units_of(block: Block) -> Iterator[Block]:

@@ -107,6 +107,11 @@ def channels_first(rank: int) -> Axes:
     return (0, rank - 1, *range(1, rank - 1)) if rank > 2 else keras_order(rank)
 
 
+def sequence_axes(step: Axes) -> Axes:
+    """Return the axes of a sequence from those of its steps."""
+    return (0, 1, *(axis + 1 for axis in step[1:]))
+
+
 def same_memory(axes: Axes, wanted: Axes, shape: Shape) -> bool:
     """Return whether two orders of axes store a shape identically. Axes of size 1 may be anywhere."""
     one, other = ([axis for axis in each if shape[axis] != 1] for each in (axes, wanted))

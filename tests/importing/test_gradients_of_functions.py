@@ -31,7 +31,7 @@ CASES = {
     ),
     "reflect": (functions.pad, [(3, 4)], dict(pairs=[(1, 0), (2, 3)], mode="reflect")),
     "crop": (functions.pad, [(3, 4)], dict(pairs=[(-1, 0), (2, -2)], mode="edge")),
-    "roll": (functions.roll, [(2, 5)], dict(shift=2, axis=1)),
+    "roll": (functions.roll, [(2, 5)], dict(shifts=[2], axes=[1])),
     "pixels": (functions.depth_to_space, [(1, 8, 2, 2)], dict(block=2, columns_first=True)),
     "phases": (
         *(functions.resize_by_phases, [(1, 2, 3, 2)]),

@@ -80,7 +80,7 @@ def test_gradients_of_flips_add_up():
 @pytest.mark.parametrize("shift", [0, 1, -2, 4])
 def test_axes_are_rolled(shift):
     sizes = [(random(2, n, 3),) for n in (5, 8)]
-    check_sizes(functions.roll, lambda x: np.roll(x, shift, 1), *sizes, shift=shift, axis=1)
+    check_sizes(functions.roll, lambda x: np.roll(x, shift, 1), *sizes, shifts=[shift], axes=[1])
 
 
 def test_uneven_splits():

@@ -259,17 +259,3 @@ def test_indices_keep_their_dtype(tmp_path):
     net = load_model(write(tmp_path, functional(start, shaped, encoding)))
     x = mx.nd.array(np.array([[10**10 + 1, 10**10 + 2]]), dtype="int64")
     assert net(x).asnumpy().ravel().tolist() == [2, 0]
-
-
-def test_functions_in_h5_files_of_keras_3_have_no_module(tmp_path):
-    def call(class_name, before, *more, **config):
-        tensor = {"shape": [None, 3], "dtype": "float32", "keras_history": [before, 0, 0]}
-        node = {"args": [{"class_name": "__keras_tensor__", "config": tensor}, *more], "kwargs": {}}
-        name = class_name.lower()
-        return {**layer(class_name, name, **config), "inbound_nodes": [node]}
-
-    every = {"class_name": "__slice__", "config": {"start": None, "stop": None, "step": None}}
-    calls = [call("Square", "image"), call("GetItem", "square", [every, 1])]
-    config = functional(image(3), *calls, call("Add", "getitem", 2.0))
-    net = load_model(write(tmp_path, {**config, "keras_version": "3.15.1"}))
-    np.testing.assert_array_equal(net(mx.nd.array([[1, 2, 3]])).asnumpy(), [6])

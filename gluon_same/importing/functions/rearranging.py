@@ -56,15 +56,16 @@ def difference(F: Any, x: Any, axis: int, times: int) -> Any:
     return x
 
 
-def roll(F: Any, x: Any, shift: int, axis: int) -> Any:
-    """Move the elements along an axis by a number of positions, and those beyond the end to the start.
+def roll(F: Any, x: Any, shifts: Sequence[int], axes: Sequence[int]) -> Any:
+    """Move the elements along axes by numbers of positions, and those beyond the end to the start.
 
-    The absolute value of ``shift`` must be less than the size of the axis.
+    The absolute value of each shift must be less than the size of its axis.
     """
-    if not shift:
-        return x
-    first = F.slice_axis(x, axis=axis, begin=-shift, end=None)
-    return F.concat(first, F.slice_axis(x, axis=axis, begin=0, end=-shift), dim=axis)
+    for n, axis in zip(shifts, axes):
+        if n:
+            end = F.slice_axis(x, axis=axis, begin=-n, end=None)
+            x = F.concat(end, F.slice_axis(x, axis=axis, begin=0, end=-n), dim=axis)
+    return x
 
 
 def exactly(F: Any, x: Any, axis: int, size: int) -> Any:

@@ -9,7 +9,7 @@ import inspect
 import operator
 import re
 import typing
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -102,17 +102,16 @@ def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
     return op.lowered(function, x, **given)
 
 
-def is_operation(layer: Layer, args: Sequence[Any]) -> bool:
+def is_operation(layer: Layer, version: Tuple[int, int]) -> bool:
     """Return whether a configuration's layer is a function."""
-    name = layer.class_name
-    if name in _LAMBDAS or (layer.module.startswith("keras.") and ".ops." in f"{layer.module}."):
+    if layer.class_name in _LAMBDAS or (
+        layer.module.startswith("keras.") and ".ops." in f"{layer.module}."
+    ):
         return True
-    # Keras 3 omits modules in .h5 files. Layers have `trainable`, and receive one list of operands.
-    if layer.module or "trainable" in layer.config:
+    # Keras 3 omits modules in .h5 files, where all layers but functions have `trainable`.
+    if version < (3, 0) or layer.module or "trainable" in layer.config:
         return False
-    if name in BUILDERS:
-        return len(args) == 2 and name in ("Add", "Dot", "Maximum", "Minimum", "Multiply", "Subtract")
-    name = snake_case(name)
+    name = snake_case(layer.class_name)
     return ALIASES.get(name, name) in (*OPERATIONS, *_PLAIN)
 
 

@@ -21,8 +21,7 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
         if batch.source is not None and batch.times == 1 and batch.source[1] == 0:
             return _unfolded(op, x, shape)
         batch = -1
-    saved = product([n.saved if isinstance(n, Size) else n for n in shape[1:]])
-    if batch == -1 and -1 not in shape[1:] and saved is not None and saved == product(x.shape[1:]):
+    if batch == -1 and _same_rest(x, rest):
         batch = 0
     if -1 not in rest and sum(isinstance(n, Size) for n in rest) == 1:  # it follows from the others
         rest = [-1 if isinstance(n, Size) else n for n in rest]
@@ -42,6 +41,13 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
 
     fields = dict(rule=rule, takes=None, rows=x.slot + 1)
     return op.in_keras_order(functions.reshape_rows, x, ndim=len(shape), shape=tuple(rest), **fields)
+
+
+def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
+    """Return whether a reshape to sizes behind the batch, in which 0 keeps a size, keeps the batch."""
+    others = [n for axis, n in enumerate(x.shape[1:]) if rest[axis : axis + 1] != [0]]
+    sizes = [n.saved if isinstance(n, Size) else n for n in rest if n != 0]
+    return -1 not in rest and None not in sizes and product(sizes) == product(others)
 
 
 def _divided(op: Operation, sizes: Shape, given: Sequence[int]) -> Optional[int]:
@@ -225,11 +231,12 @@ def _flip(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
 
 @computes("roll")
 def _roll(op: Operation, x: Value, shift: List[int], axis: List[int]) -> Lowered:
-    place = axis_of(op, x, axis[0], 1)
-    size = size_of(op, x, place)
-    if len(shift) != 1 or len(axis) != 1 or abs(shift[0]) >= size:
+    axes = [axis_of(op, x, each, 1) for each in axis]
+    sizes = [size_of(op, x, each) for each in axes]
+    if len(shift) != len(axes) or any(abs(n) >= size for n, size in zip(shift, sizes)):
         raise Unsupported(f"roll by {shift} along axis={axis} of shape {x.shape}")
-    return op.each(functions.roll, x, shift=shift[0], axis=x.stored(place), takes=None)
+    stored = tuple(map(x.stored, axes))
+    return op.each(functions.roll, x, shifts=tuple(shift), axes=stored, takes=None)
 
 
 @computes("tril", "triu", "band_part")

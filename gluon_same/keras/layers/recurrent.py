@@ -7,7 +7,7 @@ import numpy as np
 from ... import nn
 from ..arguments import Unsupported
 from ..graph import arrays_in, snake_case
-from ..values import Axes, Shape, Value, masks_of, replaced, resized, stored_shape
+from ..values import Shape, Value, masks_of, replaced, resized, sequence_axes, stored_shape
 from .activations import activation
 from .convolutions import Window
 from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside, of_rank, within
@@ -118,8 +118,8 @@ def _lowered(
 
     return Lowered(
         block,
-        _outer(order) if sequences else order,
-        (_outer(order), *((0, 1) for _ in masks), *(order for _ in states)),
+        sequence_axes(order) if sequences else order,
+        (sequence_axes(order), *((0, 1) for _ in masks), *(order for _ in states)),
         rule,
         tuple(weights),
         more_axes=(order,) * len(sizes) if returned else (),
@@ -128,11 +128,6 @@ def _lowered(
         states=tuple(stored_shape(order, s)[1:] for s in last(x.shape)) if stateful else (),
         inference_only=block.dropout,
     )
-
-
-def _outer(order: Axes) -> Axes:
-    """Return the order of a whole sequence from the order of its steps."""
-    return (0, 1, *(axis + 1 for axis in order[1:]))
 
 
 @builds("Bidirectional")

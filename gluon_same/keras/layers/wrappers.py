@@ -7,7 +7,7 @@ from mxnet.gluon import HybridBlock
 from ...importing.block import output_shapes
 from ..arguments import Arguments, Unsupported
 from ..graph import arrays_in
-from ..values import Axes, Shape, Value, keras_order, masks_of, stored_shape
+from ..values import Axes, Shape, Value, keras_order, masks_of, sequence_axes, stored_shape
 from .masks import CONSUMERS, passed_on
 from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside
 from .weight import Weight
@@ -67,8 +67,8 @@ def _on_steps(request: Request, inner: Request, x: Value) -> Lowered:
     return built._replace(
         block=block and TimeDistributed(block, request.prefix),
         rule=own_rule and rule,
-        axes=_outer(built.axes or taken[0]),
-        input_axes=tuple(map(_outer, taken)),
+        axes=sequence_axes(built.axes or taken[0]),
+        input_axes=tuple(map(sequence_axes, taken)),
         padding=None,
         inputs=(x, *masks_of([x])[: len(given) - 1]),
         masks=(_outer_mask(request, x, *passes),),
@@ -109,7 +109,7 @@ def sequence_order(x: Value, order: Callable[[int], Axes]) -> Axes:
         Returns the order of a step's axes, by their number, if the steps must be moved.
     """
     _check_rank(x)
-    return x.axes if x.axes[:2] == (0, 1) else _outer(order(x.rank - 1))
+    return x.axes if x.axes[:2] == (0, 1) else sequence_axes(order(x.rank - 1))
 
 
 def step_of(x: Value, config: Dict[str, Any]) -> Value:
@@ -131,7 +131,7 @@ def sequence_of(request: Request, outputs: Sequence[Value], x: Value) -> Value:
     if y.mask is not None and not request.keras3:
         raise Unsupported("an inner model whose output has a mask")
     mask = _outer_mask(request, x)
-    return y._replace(shape=shape, free=known, axes=_outer(y.axes), mask=mask)
+    return y._replace(shape=shape, free=known, axes=sequence_axes(y.axes), mask=mask)
 
 
 def _check_rank(x: Value) -> None:
@@ -141,11 +141,6 @@ def _check_rank(x: Value) -> None:
 
 def _step(shape: Shape) -> Shape:
     return (shape[0], *shape[2:])
-
-
-def _outer(order: Axes) -> Axes:
-    """Return the order of a whole sequence from the order of its steps."""
-    return (0, 1, *(axis + 1 for axis in order[1:]))
 
 
 def _inner(order: Axes) -> Axes:

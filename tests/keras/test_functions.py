@@ -1,0 +1,51 @@
+"""Functions of arrays in models' files, against NumPy."""
+
+import mxnet as mx
+import numpy as np
+from small_models import functional, image, layer, write
+
+from gluon_same.keras import load_model
+
+RANDOM = np.random.RandomState(0)
+
+
+def test_functions_in_h5_files_of_keras_3_have_no_module(tmp_path):
+    def call(class_name, before, *more, **config):
+        tensor = {"shape": [None, 3], "dtype": "float32", "keras_history": [before, 0, 0]}
+        node = {"args": [{"class_name": "__keras_tensor__", "config": tensor}, *more], "kwargs": {}}
+        name = class_name.lower()
+        return {**layer(class_name, name, **config), "inbound_nodes": [node]}
+
+    every = {"class_name": "__slice__", "config": {"start": None, "stop": None, "step": None}}
+    calls = [call("Square", "image"), call("Reshape", "square", newshape=[-1, 3, 1])]
+    calls += [call("GetItem", "reshape", [every, 1, 0]), call("Add", "getitem", 2.0)]
+    config = {**functional(image(3), *calls), "keras_version": "3.15.1"}
+    net = load_model(write(tmp_path, config))
+    np.testing.assert_array_equal(net(mx.nd.array([[1, 2, 3]])).asnumpy(), [6])
+
+
+def function(name, before, **arguments):
+    made = layer("TFOpLambda", name.replace(".", "_"), function=name)
+    return {**made, "inbound_nodes": [[before, 0, 0, arguments]]}
+
+
+def test_several_axes_are_rolled(tmp_path):
+    rolled = function("roll", "image", shift=[-2, 1], axis=[1, 2])
+    net, x = (
+        load_model(write(tmp_path, functional(image(4, 3, 2), rolled))),
+        RANDOM.normal(size=(2, 2, 4, 3)).astype("float32"),
+    )
+    np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), np.roll(x, (-2, 1), (2, 3)))
+
+
+def test_a_reshape_that_splits_the_channels_of_images_of_any_size_keeps_the_batch(tmp_path):
+    sizes = function("shape", "image")
+    parts = [function("__operators__.getitem", "shape", slice_spec=axis) for axis in (1, 2)]
+    for part, name in zip(parts, "ab"):
+        part["name"] = part["config"]["name"] = name
+    target = [-1, ["a", 0, 0], ["b", 0, 0], 2, 3]
+    config = functional(image(None, None, 6), sizes, *parts, function("reshape", "image", shape=target))
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    for size in (4, 5):
+        x = RANDOM.normal(size=(2, size, 3, 6)).astype("float32")
+        np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x.reshape((2, size, 3, 2, 3)))
