@@ -21,8 +21,8 @@ The nets avoid faults and limits of MXNet 1.9.1, which stock blocks show too:
 - training transposed convolutions that are called twice, or that lead from a multiple of 8 channels to
   one, in a group;
 - a concatenation of channels that oneDNN keeps in blocks: multiples of 8 before or after it;
-- gradients of PReLU's slope, of SELU, of BatchNormReLU, whose result the next operator may overwrite, and
-  of max pooling in inference;
+- gradients of PReLU's slope, of SELU, of max pooling in inference, and of BatchNormReLU, whose result
+  MXNet may overwrite;
 - gradients of max pooling where elements are equal, because any of them may receive the gradient;
 - writing the weight of a 1-D or 3-D convolution that has run in inference;
 - "Check failed: !is_view" where gradients are read, which is counted and ends the net: read again, they
