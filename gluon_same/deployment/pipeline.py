@@ -74,7 +74,7 @@ PASSES = (
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),
-    Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
+    Pass("activations", (*activations.RULES, *_FOLD, pools.stride_in_layer), onednn=True),
     Pass("ungroup convolutions", [convolutions.ungroup], True, True, _FLOAT32),
     Pass("sum by convolutions", sums.RULES, True, True, _FLOAT32),
     *(
