@@ -10,13 +10,13 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
 
-from ..crops import FIRST
+from ..crops import FIRST, crop_of, zeros_of
 from ..graph import Entry, Graph, Node, Rule
 from .fold_batchnorm import LAYERS, weights_of, with_weights
 
 #: Operators that compute each channel alike, and a finite number from 0.
 ALIKE = {"Activation", "clip", "hard_sigmoid", "Pooling", "UpSampling", "_contrib_BilinearResize2D"}
-ALIKE |= {"_mul_scalar", "_div_scalar", "_plus_scalar", "_minus_scalar"}
+ALIKE |= {"_mul_scalar", "_div_scalar", "_plus_scalar", "_minus_scalar", "_contrib_AdaptiveAvgPooling2D"}
 
 #: Operators on two tensors of equal channels.
 PAIRS = {"elemwise_add", "elemwise_mul", "broadcast_add", "broadcast_mul"}
@@ -157,6 +157,8 @@ def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
     elif node.op in RESHAPES:
         (batch, _, *rest), node = graph.shape(node.out) or (), Node("Reshape", node.name)
         attrs = {"shape": (batch, width, *rest)}
+    elif node.op == "slice":
+        attrs.update((key, (None, None, *node.get(key)[2:])) for key in ("begin", "end"))
     elif len(inputs) > 1:  # parameters of each channel
         fills = (1, 0, 0, 1) if node.op == "BatchNorm" else (0, 0)
         for i, fill in enumerate(fills[: len(inputs) - 1], 1):
@@ -270,6 +272,8 @@ def _connects(graph, node):
         )
     if node.op == "LeakyReLU":
         return node.get("act_type", "leaky") in ("leaky", "elu", "gelu")
+    if crop_of(graph, node) is not None or zeros_of(node) is not None:
+        return True
     return node.op in ALIKE and len(shapes) == 1 and node.get("layout") in FIRST
 
 

@@ -136,7 +136,7 @@ def deploy(
         batches = [[in_thread(mx.nd.array, random.normal(size=shape), context) for shape in shapes]]
     symbol = trace.symbol()
     used = set(symbol.list_inputs())  # layers that were not called may have parameters without shapes
-    values = {name: p.data().copy() for name, p in trace.parameters.items() if name in used}
+    values = {name: p.data() for name, p in trace.parameters.items() if name in used}
     traced = Graph(symbol, values, trace.shapes)
     checks = samples(traced, batches[0])
     want = checks[0][1]
@@ -151,7 +151,8 @@ def deploy(
             if not pipeline.close(found):
                 pipeline.report.rows.clear()
                 found = pipeline.run(traced, check=True)
-            block = _block(net, pipeline.end(traced, found, batches), trace.structure, pipeline.report)
+            found = pipeline.end(traced, found, batches).copy()
+            block = _block(net, found, trace.structure, pipeline.report)
         if dtype != "float32":  # measured only on the given data
             checks = [(arrays, outputs(traced, arrays)) for arrays in batches]
         # Some of MXNet's operators fail in the second call.
@@ -170,9 +171,10 @@ def deploy(
 
 
 def _block(net, graph, structure, report):
-    """Return the block for a graph, with parameters of its own."""
+    """Return the block for a graph, with parameters of its own. The graph loses those it has."""
     parameters: Dict[str, Parameter] = {}
-    for name, value in graph.params.items():
+    for name in list(graph.params):
+        value = graph.params.pop(name)  # so that no more than one array exists twice
         parameter = Parameter(name, "null", shape=value.shape, dtype=value.dtype)
         parameter.initialize(init=mx.init.Zero(), ctx=value.context)
         parameter.set_data(value.as_np_ndarray() if mx.util.is_np_array() else value)

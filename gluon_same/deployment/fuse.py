@@ -42,12 +42,25 @@ def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
     if computes_weights(graph):
         return None
     gated = graph.copy()
+    gated.rewrite(flatten_pixel)
     changed = gates and can_fail(gated) and gated.rewrite(*BEFORE_FUSION)
     fused = Graph(shield(gated).symbol().get_backend_symbol(BACKEND), gated.params, graph.inputs)
     fused.rewrite(drop_identity)  # the products by one
     if any(node.op == GRADIENT for node in fused.nodes()):
         fail_without_onednn(fused)
-    return fused if changed or fused.operators() < graph.operators() else None
+    return fused if changed or fused.operators() < gated.operators() else None
+
+
+def flatten_pixel(graph: Graph, node: Node) -> Optional[Entry]:
+    """Flatten an image of one pixel in front of a dense layer.
+
+    A fused dense layer fails in its second call if its data are such an image from a fused convolution.
+    """
+    shape = graph.shape(node.inputs[0]) if node.op == "FullyConnected" else None
+    if shape is None or len(shape) < 3 or max(shape[2:]) > 1 or not node.get("flatten", True):
+        return None
+    flat = graph.new("Flatten", node, node.inputs[:1])
+    return graph.new(node.op, node, [flat, *node.inputs[1:]], **node.attrs)
 
 
 def kinds(graph: Graph) -> List[str]:

@@ -74,14 +74,14 @@ PASSES = (
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),
-    Pass("crop in blocks", [windows.crop_in_blocks], True, True, _FLOAT32),
-    Pass("activations", (*activations.RULES, *_FOLD), onednn=True),
+    Pass("activations", (*activations.RULES, *_FOLD, pools.stride_in_layer), onednn=True),
     Pass("ungroup convolutions", [convolutions.ungroup], True, True, _FLOAT32),
     Pass("sum by convolutions", sums.RULES, True, True, _FLOAT32),
     *(
         Pass(f"pad channels to {n}s", channels.padding_to(n), True, True, _FLOAT32)
         for n in channels.MULTIPLES
     ),
+    Pass("crop in blocks", [windows.crop_in_blocks], True, True, _FLOAT32),
     Pass("normalize by convolutions", [convolutions.normalize_by_depthwise], True, True, _FLOAT32),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=_FLOAT32),
     Pass("transpose by dense layers", [convolutions.transpose_by_dense], True, True, _FLOAT32),

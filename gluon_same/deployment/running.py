@@ -51,7 +51,11 @@ def caller(graph: Graph) -> Callable[[Arrays], List[mx.nd.NDArray]]:
     """Return a function that runs a graph on its inputs and waits for the results."""
     symbol = graph.symbol()
     names = symbol.list_inputs()
-    operator = mx.nd.CachedOp(symbol, list(flags(graph).items()))
+    # As in a block: operators that read an array of neither list are run one by one.
+    kinds: List[Tuple[str, Any]] = [("data_indices", []), ("param_indices", [])]
+    for index, name in enumerate(names):
+        kinds[name not in graph.inputs][1].append(index)
+    operator = mx.nd.CachedOp(symbol, [*kinds, *flags(graph).items()])
 
     def run(arrays):
         given = {**graph.params, **dict(zip(graph.inputs, arrays))}

@@ -38,6 +38,9 @@ CONNECTED = {
     "normalization without scale": lambda y: F.BatchNorm(y, fix_gamma=True, use_global_stats=True),
     "two layers": lambda y: convolution(convolution(y, 11), 13, 3),
     "upsampling": lambda y: F.UpSampling(y, scale=2, sample_type="nearest"),
+    "adaptive pooling": lambda y: F.contrib.AdaptiveAvgPooling2D(y, output_size=(3, 2)),
+    "zeros around": lambda y: F.pad(y, mode="constant", pad_width=(0, 0, 0, 0, 1, 0, 0, 2)),
+    "crop": lambda y: F.slice(y, begin=(0, 0, 1, 0), end=(2, 10, 6, -1)),
     "sum": lambda y: F.elemwise_add(y, convolution(F.Activation(y, act_type="relu"))),
     "gate": lambda y: F.broadcast_mul(
         y, convolution(convolution(F.Pooling(y, kernel=(1, 1), global_pool=True, pool_type="avg"), 5))
