@@ -115,7 +115,11 @@ def _logic(net: Any, x: Any, other: Any, kind: str) -> Data:
 
 
 def _compare(net: Any, x: Any, other: Any, kind: str) -> Data:
-    return net.call(functions.compare, x, other, kind=kind, dtype=bool)
+    y = combine(net, x, other, kind)
+    if _computed(y.dtype) != np.float32:  # MXNet returns 0 and 1 in the dtype of the operands
+        return net.call(functions.cast, y, to="float32", dtype=bool)
+    y.dtype = np.dtype(bool)
+    return y
 
 
 def _power(net: Any, x: Any, other: Any, kind: str) -> Data:
