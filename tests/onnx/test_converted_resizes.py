@@ -217,3 +217,9 @@ def test_a_fixed_size_of_open_images(tmp_path, attributes):
     }}"""
     path = written(tmp_path / "net.onnx", graph, {"images": np.array([13, 40])})
     assert compared(path, *CALLS).input_sizes == ((None, 3, None, None),)
+
+
+def test_smoothing_does_not_matter_where_images_grow(tmp_path):
+    attributes = how("cubic", antialias=1, exclude_outside=1)
+    path = model(tmp_path, attributes, {"scales": [1, 1, 2, 2]}, version=18)
+    compared(path, *CALLS)

@@ -175,8 +175,8 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
         return _at_size(net, x, axis, how, how.matrix(size, new, plan.scale, plan.roi), offset)
     # Positions between two elements would be rounded otherwise than in the file's program.
     rounded = how.kind == "nearest" and plan.scale is not None and np.frexp(plan.scale)[0] != 0.5
-    fixed = rounded or how.positions == "tf_crop_and_resize" or how.antialias
-    if fixed or (how.exclude_outside and how.kind == "cubic") or x.dtype != np.float32:
+    smoothed = how.antialias and any(m < n for n, m in plan.sizes)
+    if rounded or smoothed or how.positions == "tf_crop_and_resize" or x.dtype != np.float32:
         raise Unsupported(f"its interpolation of {x.dtype} {FIX}")
     like, place = x, axis
     if factor is None:
