@@ -22,6 +22,7 @@ def transpose(net: Any, x: Data, *, perm: Optional[List[int]] = None) -> Data:
 @converter("Concat", 4)
 def concat(net: Any, *arrays: Any, axis: int) -> Data:
     axis = axis_of(axis, arrays[0].ndim)
+    arrays = tuple(x for x in arrays if x.shape[axis] != 0) or arrays[:1]
     return net.call("concat", *arrays, dim=axis) if len(arrays) > 1 else arrays[0]
 
 
@@ -44,13 +45,20 @@ def split(
     else:
         chunk = -(-size // count)
         parts = [chunk] * (count - 1) + [size - chunk * (count - 1)]
-    if min(parts) < 1:
-        raise Unsupported(
-            f"its parts {parts} include one without elements, which MXNet does not support"
-        )
-    if size is not None and sum(parts) != size:
+    if min(parts) < 0 or (size is not None and sum(parts) != size):
         raise Unsupported(f"its parts {parts} do not fit an axis of size {size}")
-    return net.call(functions.split, x, axis=axis, sizes=tuple(parts), outputs=len(parts))
+    sizes = tuple(n for n in parts if n)
+    if len(sizes) == 1:
+        rest = iter([net.call(functions.exactly, x, axis=axis, size=sizes[0])])
+    else:
+        rest = iter(net.call(functions.split, x, axis=axis, sizes=sizes, outputs=len(sizes)))
+    return [next(rest) if n else _nothing(x, axis) for n in parts]
+
+
+def _nothing(x, axis):
+    """Return a part of an array that has no elements, which MXNet does not support, but Concat here."""
+    shapes = [given and (*given[:axis], 0, *given[axis + 1 :]) for given in x.trials]
+    return Known([None if shape is None else np.zeros(shape, x.dtype) for shape in shapes])
 
 
 @converter("Split", 1)
