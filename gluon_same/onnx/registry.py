@@ -2,7 +2,7 @@
 
 import inspect
 from functools import lru_cache
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Sequence
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from .values import Data, Unsupported
 
@@ -38,13 +38,10 @@ def converter(operator: str, *versions: int) -> Callable[[Callable], Callable]:
     return register
 
 
-def find(operator: str, version: int) -> Callable[..., Any]:
-    """Return the converter of an operator; raise Unsupported if there is none."""
+def find(operator: str, version: int) -> Optional[Callable[..., Any]]:
+    """Return the converter of an operator; None if there is none."""
     table = CONVERTERS.get(operator, {})
-    versions = [each for each in table if each <= version]
-    if not versions:
-        raise Unsupported(f"the operator has no converter: give custom={{{operator!r}: builder}}")
-    return table[max(versions)]
+    return table.get(max((each for each in table if each <= version), default=0))
 
 
 @lru_cache(maxsize=None)
