@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import nn
 from ...importing import functions
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import Data, Known, Unsupported, known
 
 #: Operators of one input without attributes.
@@ -201,11 +201,7 @@ def clip(net: Any, x: Data, low: Any = None, high: Any = None) -> Data:
     return net.call(functions.bounded, x, low=bounds[0], high=bounds[1])
 
 
-@converter("Clip", 1)
-def clip_by_attributes(
-    net: Any, x: Data, *, min: Optional[float] = None, max: Optional[float] = None
-) -> Data:
-    return clip(net, x, *(None if each is None else Known([np.array(each)]) for each in (min, max)))
+once_attributes("Clip", 1, clip, min="low", max="high")
 
 
 @converter("IsInf", 10)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...importing import functions
 from ..reading import dtype_of
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import Data, Known, Unsupported, axis_of, known, numbers
 from .shapes import cast_to
 
@@ -107,9 +107,7 @@ def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted:
     return [values, order]
 
 
-@converter("TopK", 1)
-def topk_1(net: Any, x: Data, *, k: int, axis: int = -1) -> List[Data]:
-    return topk(net, x, Known([np.array(k)]), axis=axis)
+once_attributes("TopK", 1, topk, k="k")
 
 
 @converter("Compress")

@@ -7,7 +7,7 @@ import numpy as np
 from ...importing import functions
 from ...importing.functions import Resize
 from ..computed import axis_of_size
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
 
 
@@ -63,11 +63,7 @@ def resize_10(net: Any, x: Data, scales: Any, *, mode: str = "nearest") -> Data:
 
 
 converter("Upsample", 9)(resize_10)
-
-
-@converter("Upsample", 7)
-def upsample_7(net: Any, x: Data, *, scales: List[float], mode: str = "nearest") -> Data:
-    return resize_10(net, x, Known([np.array(scales, np.float32)]), mode=mode)
+once_attributes("Upsample", 7, resize_10, scales="scales")
 
 
 def _trials(x: Data, axis: int) -> List[int]:

@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 import numpy as np
 
 from ...importing import functions
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import expanded
@@ -61,9 +61,7 @@ def _nothing(x, axis):
     return Known([None if shape is None else np.zeros(shape, x.dtype) for shape in shapes])
 
 
-@converter("Split", 1)
-def split_by_attribute(net: Any, x: Data, *, split: Optional[List[int]] = None, axis: int = 0) -> Any:
-    return globals()["split"](net, x, None if split is None else Known([np.array(split)]), axis=axis)
+once_attributes("Split", 1, split, split="sizes")
 
 
 @converter("Squeeze", 13)
@@ -79,9 +77,7 @@ def squeeze(net: Any, x: Data, axes: Any = None) -> Data:
     return net.call("squeeze", x, axis=places) if places else x
 
 
-@converter("Squeeze", 1)
-def squeeze_by_attribute(net: Any, x: Data, *, axes: Optional[List[int]] = None) -> Data:
-    return squeeze(net, x, None if axes is None else Known([np.array(axes)]))
+once_attributes("Squeeze", 1, squeeze, axes="axes")
 
 
 @converter("Unsqueeze", 13)
@@ -95,9 +91,7 @@ def unsqueeze(net: Any, x: Data, axes: Any) -> Data:
     return x
 
 
-@converter("Unsqueeze", 1)
-def unsqueeze_by_attribute(net: Any, x: Data, *, axes: List[int]) -> Data:
-    return unsqueeze(net, x, Known([np.array(axes)]))
+once_attributes("Unsqueeze", 1, unsqueeze, axes="axes")
 
 
 @converter("Tile", 6)
