@@ -1,6 +1,6 @@
 """Operators that pick, place and mask elements."""
 
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 import numpy as np
 
@@ -147,17 +147,9 @@ def reverse_sequence(
     return net.call(functions.reverse_sequence, x, lengths, time_first=time_axis == 0)
 
 
-def _bitwise(kind):
-    def convert(net: Any, x: Any, y: Any) -> Data:
-        return net.call(functions.bitwise, x, y, kind=kind)
-
-    return convert
+def _bitwise(kind: str) -> Callable[..., Data]:
+    return lambda net, x, *others: net.call(functions.bitwise, x, *others, kind=kind)
 
 
-for _kind in ("and", "or", "xor"):
+for _kind in ("and", "or", "xor", "not"):
     converter(f"Bitwise{_kind.title()}")(_bitwise(_kind))
-
-
-@converter("BitwiseNot")
-def bitwise_not(net: Any, x: Data) -> Data:
-    return net.call(functions.bitwise, x, kind="not")
