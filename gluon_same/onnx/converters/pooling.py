@@ -26,8 +26,8 @@ def max_pool(
     if places or max(pooled.dilation) > 1 or x.dtype.kind != "f":
         order = (0, 1, *sorted(range(2, ndim + 2), reverse=bool(storage_order)))
         y = net.call(
-            functions.max_by_slices, x, kernel=pooled.kernel, strides=pooled.stride,
-            dilation=pooled.dilation, padding=pooled.pairs(), order=order if places else (),
+            functions.max_by_slices, x, padding=pooled.pairs(), order=order if places else (),
+            windows=tuple(zip(pooled.kernel, pooled.stride, pooled.dilation)),
             least=float(np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min),
             outputs=net.outputs,
         )  # fmt: skip
