@@ -196,6 +196,7 @@ class Assembly(Inference):
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):
             return x.made() if isinstance(x, Padded) else x
+        _stored(x.first)
         if x.open:
             try:
                 return computed_size(self, x)
@@ -275,7 +276,9 @@ class _Output:
 
 
 def _stored(array: np.ndarray) -> np.ndarray:
-    """Return an array as MXNet stores it: with one axis at least."""
+    """Return an array as MXNet stores it: with one axis and one element at least."""
+    if not array.size:
+        raise Unsupported(f"an array of shape {array.shape} has no elements, which MXNet requires")
     return array.reshape(1) if array.ndim == 0 else array
 
 

@@ -11,7 +11,7 @@ from ..importing.net import cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
 from .registry import array_places, check_call, find
-from .scopes import Scope, initializers_of, names_read
+from .scopes import Scope, definition, initializers_of, names_read
 from .values import Data, Input, Known, Padded, Unsupported
 
 #: Operators that are computed at run time: the results of the first differ from run to run, and the
@@ -191,13 +191,11 @@ class Builder(Assembly):
         if operator in self.custom or node.op_type in self.custom:
             results = self._custom(operator, attributes, inputs)
         elif (node.domain, node.op_type) in self.functions:
-            return self._inlined(self.functions[node.domain, node.op_type], attributes, inputs)
+            results = self._inlined(self.functions[node.domain, node.op_type], attributes, inputs)
         else:
             results = self._folded(node, scope, attributes, inputs)
         if results is None:
-            if domain not in scope.opsets:
-                raise Unsupported(f"the file does not state a version of the operator set {domain!r}")
-            results = self._called(find(operator, scope.opsets[domain]), inputs, attributes)
+            results = self._at_run_time(operator, domain, attributes, inputs)
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         for place, name in enumerate(node.output):
             if name and (place >= len(results) or results[place] is None) and self._uses.get(name, 1):
@@ -214,14 +212,28 @@ class Builder(Assembly):
                 inputs[i] = self.array(inputs[i])
         return function(self, *inputs, **attributes)
 
-    def _at_run_time(self, node, scope, attributes, inputs, place) -> Optional[Data]:
-        """Return a result of a node that at run time; None if that is not supported."""
+    def _at_run_time(self, operator, domain, attributes, inputs) -> Any:
+        """Return the results of the current node by its converter, or by ONNX's definition of it."""
+        node, opsets = self._node, self._scope.opsets
+        if domain not in opsets:
+            raise Unsupported(f"the file does not state a version of the operator set {domain!r}")
+        function = find(operator, opsets[domain])
+        if function is not None:
+            return self._called(function, inputs, attributes)
+        body = definition(node, domain, opsets, inputs)
+        if body is None:
+            hint = f"custom={{{operator!r}: builder}}"
+            raise Unsupported(f"the operator has no converter: give {hint}")
+        return self._inlined(body, attributes, inputs)
+
+    def _made(self, node, scope, attributes, inputs, place) -> Optional[Data]:
+        """Return a known result of a node, computed at run time; None if that is not supported."""
         current = self._node, self._scope
         self._node, self._scope = node, scope
         try:
             inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
-            results = self._called(find(node.op_type, scope.opsets[""]), inputs, attributes)
-        except Unsupported:
+            results = self._at_run_time(node.op_type, "", attributes, inputs)
+        except (Unsupported, _Silent):
             return None
         finally:
             self._node, self._scope = current
@@ -262,16 +274,16 @@ class Builder(Assembly):
             results[-1].bounded = node.op_type in _BOUNDS or any(
                 x is not None and x.bounded for x in inputs
             )
-            results[-1].make = partial(self._at_run_time, node, scope, attributes, inputs, place)
+            results[-1].make = partial(self._made, node, scope, attributes, inputs, place)
         return results
 
     def _inlined(self, function: Any, attributes: Dict[str, Any], inputs: Sequence[Any]) -> List[Any]:
-        """Convert the nodes of a function of the model."""
+        """Convert the nodes of a function of the model, or of ONNX's definition of an operator."""
         node, scope = self._node, self._scope
         if scope.path.count("/") > 30:
             raise Unsupported("functions of the model call each other more than 30 levels deep")
         values = dict(zip(function.input, [*inputs, *[None] * (len(function.input) - len(inputs))]))
-        opsets = {each.domain or "": each.version for each in function.opset_import}
+        opsets = {each.domain or "": each.version for each in function.opset_import} or scope.opsets
         defaults = attributes_of(function, {}, "attribute_proto")
         inner = Scope(values, opsets, f"{self.name()}/", {**defaults, **attributes})
         count = len(self.problems)
@@ -279,7 +291,7 @@ class Builder(Assembly):
         self._node, self._scope = node, scope
         if len(self.problems) > count:
             raise _Silent
-        return [inner.find(name) for name in function.output]
+        return [inner.values.get(name) for name in function.output]
 
     def _custom(self, operator: str, attributes: Dict[str, Any], inputs: Sequence[Any]) -> Any:
         """Return the result of a block that the user's builder makes."""

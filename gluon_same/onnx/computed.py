@@ -3,6 +3,8 @@
 from fractions import Fraction
 from typing import Any, Sequence, Tuple
 
+import numpy as np
+
 from ..importing import functions
 from .values import FIX, Data, Known, Unsupported, compute_dtype
 
@@ -15,6 +17,8 @@ def axis_of_size(net: Any, sizes: Sequence[int]) -> Tuple[Data, int]:
     found = net.find_axes([sizes])
     if found is not None:
         return found
+    if len(set(sizes)) == 1:
+        return net.array(Known([np.zeros(sizes[0], np.float32)])), 0
     steps = net.find_steps(sizes)
     if steps is None:
         raise Unsupported(f"a size of its result {FIX}")

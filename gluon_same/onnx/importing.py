@@ -17,7 +17,7 @@ from .inputs import ALIKE, TRIALS, Shape, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
 from .values import FIX, Input, NeedsValue, NoSizes
 
-_VERSIONS = 1, 21
+_VERSIONS = 1, 25
 
 
 class NeedsSizes(ValueError):
@@ -42,7 +42,7 @@ def import_model(
     Parameters
     ----------
     path : str or path-like
-        An ONNX file of operator set 1 to 21. Weights in other files are read from the folder of the
+        An ONNX file of operator set 1 to 25. Weights in other files are read from the folder of the
         model and those in it only.
     input_shapes : tuple, list of tuple, or dict of str to tuple, optional
         Shapes that replace those in the file: one for a single input, one for each input, or some by

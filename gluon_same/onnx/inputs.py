@@ -9,13 +9,13 @@ from .reading import dtype_of
 Shape = Sequence[Optional[int]]
 
 #: Sizes that are tried for the first open axis of a model, in turn; further ones are larger by the step.
-#: A size must fit the model, which may require large images, multiples of 32, or short sequences. The
-#: sizes of one row include odd numbers, which show what depends on a remainder.
+#: A size must fit the model, which may require large images, multiples of 32, or short sequences. Each
+#: row has multiples of small numbers, and numbers above and below them, which show how to round.
 TRIALS = (
-    ((192, 64), (320, 160), (224, 480), (230, 36), (225, 34), (257, 10)),
-    ((8, 8), (16, 8), (12, 4), (14, 6), (13, 2), (17, 4)),
+    ((192, 64), (320, 160), (224, 480), (230, 36), (241, 120), (239, 120)),
+    ((8, 8), (16, 8), (12, 4), (14, 6), (15, 4), (17, 4)),
     ((2, 3), (4, 3), (3, 2), (5, 1), (7, 4), (6, 5)),
-    ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (16385, 34), (20001, 10)),
+    ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (20161, 840), (17639, 840)),
 )
 #: Axes that have one size although the file gives them several names, in turn. True is for batches, and
 #: False for all other axes.

@@ -2,9 +2,11 @@
 
 import inspect
 from functools import lru_cache
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Sequence
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
-from .values import Data, Unsupported
+import numpy as np
+
+from .values import Data, Known, Unsupported
 
 #: Attributes that are 0 or 1.
 _FLAGS = {"align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad", "exclude_outside"}
@@ -38,13 +40,40 @@ def converter(operator: str, *versions: int) -> Callable[[Callable], Callable]:
     return register
 
 
-def find(operator: str, version: int) -> Callable[..., Any]:
-    """Return the converter of an operator; raise Unsupported if there is none."""
+def once_attributes(operator: str, version: int, newer: Callable[..., Any], **inputs: str) -> None:
+    """Register a converter for older operator sets, in which some inputs were attributes.
+
+    Parameters
+    ----------
+    operator, version
+        As for :func:`converter`.
+    newer : callable
+        Converter for newer operator sets.
+    **inputs
+        The name of each of these inputs in ``newer``, by the name of the attribute.
+    """
+    signature = inspect.signature(newer)
+    kept = [p for name, p in signature.parameters.items() if name not in inputs.values()]
+    end = sum(p.kind is not p.KEYWORD_ONLY for p in kept)
+    attributes = [
+        signature.parameters[name].replace(name=old, kind=inspect.Parameter.KEYWORD_ONLY)
+        for old, name in inputs.items()
+    ]
+
+    def convert(net: Any, *given: Any, **attributes: Any) -> Any:
+        values = {name: attributes.pop(old, None) for old, name in inputs.items()}
+        numbers = {name: x if x is None else Known([np.array(x)]) for name, x in values.items()}
+        return newer(net, *given, **numbers, **attributes)
+
+    parameters = [*kept[:end], *attributes, *kept[end:]]
+    vars(convert)["__signature__"] = signature.replace(parameters=parameters)
+    converter(operator, version)(convert)
+
+
+def find(operator: str, version: int) -> Optional[Callable[..., Any]]:
+    """Return the converter of an operator; None if there is none."""
     table = CONVERTERS.get(operator, {})
-    versions = [each for each in table if each <= version]
-    if not versions:
-        raise Unsupported(f"the operator has no converter: give custom={{{operator!r}: builder}}")
-    return table[max(versions)]
+    return table.get(max((each for each in table if each <= version), default=0))
 
 
 @lru_cache(maxsize=None)

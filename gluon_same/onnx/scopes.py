@@ -1,7 +1,7 @@
 """Names in graphs, subgraphs and functions of an ONNX model."""
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from .values import Known, Unsupported
 
@@ -41,6 +41,35 @@ def names_read(graph: Any) -> List[str]:
         own.update(node.output)
     found.update(dict.fromkeys(each.name for each in graph.output if each.name not in own))
     return list(found)
+
+
+def definition(node: Any, domain: str, opsets: Dict[str, int], inputs: Sequence[Any]) -> Any:
+    """Return ONNX's definition of an operator by others, as a function of a model; None if it has none.
+
+    ``inputs`` are those of the node, by whose types some definitions differ.
+    """
+    from onnx import FunctionProto, defs, helper
+
+    try:
+        schema: Any = defs.get_schema(node.op_type, opsets[domain], domain)
+    except defs.SchemaError:
+        return None
+    if schema.has_function:
+        body = schema.function_body
+    elif schema.has_context_dependent_function:
+        types = [
+            helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+            if x is not None else helper.TypeProto() for x in inputs
+        ]  # fmt: skip
+        made = schema.get_context_dependent_function(
+            node.SerializeToString(), [each.SerializeToString() for each in types]
+        )
+        body = FunctionProto.FromString(made)
+    else:
+        return None
+    defaults = [each.default_value for each in schema.attributes.values() if each.default_value.name]
+    body.attribute_proto.extend(defaults)
+    return body
 
 
 def printable(name: str) -> str:

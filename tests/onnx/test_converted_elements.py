@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from imported import compared, numbers, written
 
-from gluon_same import nn
+from gluon_same import deploy, nn
 from gluon_same.onnx import import_model
 
 SIZES = [(2, 3, 5), (1, 3, 8)]
@@ -253,3 +253,24 @@ def test_gelu(tmp_path):
 def test_remainders_have_the_sign_of_the_dividend(tmp_path, text):
     path = model(tmp_path, text, second=", float[3, 1] z")
     compared(path, *[(draw(s) + 0.5, numbers(3, 1)) for s in SIZES])
+
+
+def test_comparisons_with_a_number_are_deployed(tmp_path):
+    """deploy computes in float32, and would not compare it with an array of integers."""
+    text = "net (int64[N, 4] x) => (float[N, 4] y) { a = Equal(x, two) y = Cast<to: int = 1>(a) }"
+    path = written(tmp_path / "net.onnx", text, {"two": np.array(2)})
+    x = mx.nd.array([[0, 1, 2, 3]], dtype="int64")
+    np.testing.assert_array_equal(deploy(import_model(path), x, tune=False)(x).asnumpy(), [[0, 0, 1, 0]])
+
+
+def test_quantized_nets_are_deployed(tmp_path):
+    text = """net (float[N, 4] x) => (float[N, 4] y) {
+        a = QuantizeLinear(x, scale, zero)
+        y = DequantizeLinear(a, scale, zero)
+    }"""
+    weights = {"scale": np.float32(0.05), "zero": np.int8(3)}
+    path = written(tmp_path / "net.onnx", text, weights)
+    net = compared(path, numbers(2, 4))
+    x = mx.nd.array(numbers(2, 4))
+    got = deploy(net, x, tune=False)(x).asnumpy()
+    np.testing.assert_allclose(got, net(x).asnumpy(), atol=1e-6)

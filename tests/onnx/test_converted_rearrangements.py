@@ -100,8 +100,8 @@ def test_uneven_parts_by_their_number(tmp_path):
 
 
 def test_parts_that_do_not_fit_are_refused(tmp_path):
-    for sizes, words in ([2, 2], "do not fit"), ([3, 0], "without elements"):
-        path = model(tmp_path, "a, b = Split<axis: int = 1>(x, s) y = Relu(a)", {"s": sizes})
+    for sizes, words in ([2, 2], "do not fit"), ([3, 0], "no elements, which"):
+        path = model(tmp_path, "a, b = Split<axis: int = 1>(x, s) y = Relu(b)", {"s": sizes})
         with pytest.raises(ValueError, match=words):
             import_model(path)
 

@@ -194,3 +194,32 @@ def test_what_is_not_known_is_refused(tmp_path):
         path = model(tmp_path, attributes, weights, FIXED, inputs="x, roi, scales")
         with pytest.raises(ValueError, match=words):
             import_model(path)
+
+
+def test_nearest_positions_are_rounded_as_in_float32(tmp_path):
+    """3 / 0.6 is 5, and less in float64 if 0.6 was rounded to float32."""
+    attributes = how("nearest", "asymmetric", nearest_mode="floor")
+    compared(model(tmp_path, attributes, {"scales": [1, 1, 0.6, 0.8]}, FIXED), CALLS[0])
+    shape = "2, 3, 24, 32"
+    compared(model(tmp_path, attributes, {"scales": [1, 1, 0.6, 0.7]}, shape), numbers(2, 3, 24, 32))
+
+
+@pytest.mark.parametrize(
+    "attributes", [how("linear"), how("cubic"), how("nearest", nearest_mode="floor")]
+)
+def test_a_fixed_size_of_open_images(tmp_path, attributes):
+    """The size is that of no axis, but that of the batches which are tried, plus 71, in steps of 6."""
+    graph = f"""net (float[N, 3, H, W] x) => (float[a, b, c, d] y) {{
+        shape = Shape<start: int = 0, end: int = 2>(x)
+        sizes = Concat<axis: int = 0>(shape, images)
+        y = Resize<{", ".join(f"{key}: {_typed(value)}" for key, value in attributes.items())}>
+            (x, , , sizes)
+    }}"""
+    path = written(tmp_path / "net.onnx", graph, {"images": np.array([13, 40])})
+    assert compared(path, *CALLS).input_sizes == ((None, 3, None, None),)
+
+
+def test_smoothing_does_not_matter_where_images_grow(tmp_path):
+    attributes = how("cubic", antialias=1, exclude_outside=1)
+    path = model(tmp_path, attributes, {"scales": [1, 1, 2, 2]}, version=18)
+    compared(path, *CALLS)

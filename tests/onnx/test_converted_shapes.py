@@ -236,3 +236,29 @@ def test_a_size_that_is_the_same_at_most_sizes(tmp_path):
         net.hybridize(active)
         with pytest.raises((ValueError, mx.MXNetError)):
             net(mx.nd.array(numbers(4, 3))).wait_to_read()
+
+
+def test_frames_of_open_length(tmp_path):
+    """A size divided by 4 and rounded down shows at sizes below multiples of 4."""
+    text = """net (float[N, T] x) => (float[N, F, 4] y) {
+        length = Shape<start: int = 1>(x)
+        t = Squeeze(length)
+        last = Sub(t, three)
+        starts = Range(zero, last, four)
+        columns = Unsqueeze(starts, one)
+        places = Add(columns, within)
+        y = Gather<axis: int = 1>(x, places)
+    }"""
+    weights = constants(one=[1], within=[0, 1, 2, 3])
+    weights.update(zero=np.array(0), three=np.array(3), four=np.array(4))
+    path = written(tmp_path / "net.onnx", text, weights)
+    compared(path, numbers(2, 16), numbers(1, 19), numbers(3, 21))
+
+
+def test_parts_without_elements_are_dropped(tmp_path):
+    text = "net (float[N, 4] x) => (float[N, 4] y) { "
+    text += "a, b, c = Split<axis: int = 1>(x, sizes) y = Concat<axis: int = 1>(b, c, a) }"
+    path = written(tmp_path / "net.onnx", text, constants(sizes=[3, 0, 1]), version=13)
+    compared(path, numbers(2, 4), numbers(1, 4))
+    path = written(tmp_path / "net.onnx", text, constants(sizes=[4, 0, 0]), version=13)
+    compared(path, numbers(2, 4), numbers(1, 4))

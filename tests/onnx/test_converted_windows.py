@@ -171,3 +171,22 @@ def test_what_cannot_be_served(tmp_path, node, words):
     path = written(tmp_path / "net.onnx", text, {"w": np.ones((4, 4, 3, 3), "f")}, version=19)
     with pytest.raises(ValueError, match=words):
         import_model(path)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_places_of_the_largest_elements(tmp_path, order):
+    words = "kernel_shape: ints = [3, 2], strides: ints = [2, 1], dilations: ints = [1, 2]"
+    words += f", pads: ints = [1, 1, 0, 1], storage_order: int = {order}"
+    text = "net (float[N, 3, H, W] x) => (float[a, b, c, d] y, int64[a, b, c, d] z) "
+    text += f"{{ y, z = MaxPool<{words}>(x) }}"
+    calls = [np.round(numbers(2, 3, 6, 7)), np.round(numbers(1, 3, 5, 9))]  # with equal elements
+    compared(written(tmp_path / "net.onnx", text), *calls)
+
+
+def test_places_are_those_in_the_padded_data(tmp_path):
+    text = """net (float[N, 3, 6, 8] x) => (float[a, b, c, d] y, int64[a, b, c, d] z) {
+        padded = Pad(x, pads)
+        y, z = MaxPool<kernel_shape: ints = [2, 2], strides: ints = [2, 2]>(padded)
+    }"""
+    weights = {"pads": np.array([0, 0, 1, 1, 0, 0, 1, 1])}
+    compared(written(tmp_path / "net.onnx", text, weights), numbers(2, 3, 6, 8))

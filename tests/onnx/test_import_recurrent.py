@@ -263,3 +263,15 @@ def test_what_is_refused(attributes, text, tmp_path):
     saved(path, "RNN", **attributes)
     with pytest.raises(ValueError, match=text):
         import_model(path)
+
+
+@pytest.mark.parametrize("length", [-5, 3000])
+def test_lengths_that_do_not_fit_write_nowhere(tmp_path, length):
+    path = tmp_path / "net.onnx"
+    given = saved(path, "GRU", "reverse", ["sequence_lens"], linear_before_reset=1)
+    net = import_model(path)
+    arrays = [mx.nd.array(x, dtype=x.dtype) for x in given.values()]
+    arrays[1][1] = length
+    got = net(*arrays)[0].asnumpy()
+    arrays[1][1] = min(max(length, 0), TIME)
+    np.testing.assert_array_equal(got, net(*arrays)[0].asnumpy())

@@ -10,6 +10,11 @@ _PYTHON = {
     "multiply": operator.mul,
     "divide": operator.truediv,
     "power": operator.pow,
+    "equal": operator.eq,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "lesser": operator.lt,
+    "lesser_equal": operator.le,
 }
 
 #: Endings of the names of MXNet's operators that broadcast, where they differ from the functions' names.

@@ -191,7 +191,10 @@ def trilu(F: Any, x: Any, *k: Any, rank: int, upper: bool, diagonal: int = 0) ->
 def reverse_sequence(F: Any, x: Any, lengths: Any, time_first: bool) -> Any:
     """Reverse the first elements of each sequence, whose axes are the first and second."""
     if time_first:
-        return F.SequenceReverse(x, lengths, use_sequence_length=True)
+        # MXNet writes outside of the array for a length that is negative or more than the axis has.
+        steps = F.slice_axis(F.shape_array(x), axis=0, begin=0, end=1)
+        lengths = F.clip(F.cast(lengths, dtype="int64"), 0, 2**62)
+        return F.SequenceReverse(x, F.broadcast_minimum(lengths, steps), use_sequence_length=True)
     x = F.swapaxes(x, dim1=0, dim2=1)
     return F.swapaxes(reverse_sequence(F, x, lengths, True), dim1=0, dim2=1)
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from .indexing import indices_along, select
+from .indexing import indices_along, reverse_sequence, select
 
 #: A function or an operator of MXNet, with its arguments.
 Activation = Tuple[Union[str, Callable[..., Any]], Dict[str, Any]]
@@ -276,5 +276,5 @@ def _reordered(F, array, order):
 
 def _reversed(F, x, lengths):
     if lengths is not None:
-        return F.SequenceReverse(x, lengths, use_sequence_length=True)
+        return reverse_sequence(F, x, lengths, time_first=True)
     return F.reverse(F.identity(x), axis=0)  # reverse alone ignores grad_req='add'

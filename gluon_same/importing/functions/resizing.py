@@ -80,9 +80,11 @@ class Resize(NamedTuple):
         return (where < 0) | (where > size - 1)
 
     def _positions(self, size, new, scale, roi):
-        # A ratio of sizes is not rounded before the division.
-        times, by = (new, size) if scale is None else (scale, 1)
-        return self.where(np.arange(new), size, new, times, by, roi)
+        if scale is None:  # the ratio is not rounded before the division
+            return self.where(np.arange(new), size, new, new, size, roi)
+        # The nearest element is found in float32, in which 3 / 0.6 is 5, and not less.
+        dtype = np.dtype("float32" if self.kind == "nearest" else "float64").type
+        return self.where(np.arange(new, dtype=dtype), size, new, dtype(scale), 1, roi)
 
     def where(self, i: Any, size: Any, new: Any, times: Any, by: Any, roi: Any = (0, 1)) -> Any:
         """Return positions in the input of the outputs ``i``.

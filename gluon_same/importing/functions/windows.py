@@ -37,27 +37,35 @@ def gemm(
 def max_by_slices(
     F: Any,
     x: Any,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
+    windows: Sequence[Tuple[int, int, int]],
     padding: Sequence[Tuple[int, int]],
     least: float,
+    order: Sequence[int] = (),
 ) -> Any:
     """Return the max pooling with a dilated window, one axis after the other.
 
-    ``least`` is the padding: the least number of the dtype, which may be any.
+    ``windows`` are the elements, the stride and the dilation along each axis, and ``least`` is the
+    padding: the least number of the dtype, which may be any. If ``order`` is given, the places of the
+    largest elements in the flat input are returned as well. It is an order of axes, of which the last is
+    that of neighbors.
     """
-    x = pad(F, x, ((0, 0), (0, 0), *padding), value=least)
-    for axis, (k, stride, step) in enumerate(zip(kernel, strides, dilation), 2):
-        span = (k - 1) * step
-        parts = []
+    rank = len(windows) + 2
+    arrays = [x]
+    if order:
+        line = F.contrib.arange_like(F.cast(F.transpose(x, axes=order), dtype="int64"))
+        arrays.append(F.transpose(line, axes=[order.index(axis) for axis in range(rank)]))
+    arrays = [pad(F, each, ((0, 0), (0, 0), *padding), value=v) for each, v in zip(arrays, (least, 0))]
+    # The first of equal elements counts, in the order of rows.
+    for axis, (k, stride, step) in reversed([*enumerate(windows, 2)]):
+        best: List[Any] = []
         for i in range(k):
-            end = None if i == k - 1 else i * step - span
-            begin: List[Any] = [None] * (axis + 1)
-            ends, steps = list(begin), list(begin)
-            begin[axis], ends[axis], steps[axis] = i * step, end, stride
-            parts.append(F.slice(x, begin=begin, end=ends, step=steps))
-        x = parts[0]
-        for part in parts[1:]:
-            x = F.broadcast_maximum(x, part)
-    return x
+            end = None if i == k - 1 else (i - k + 1) * step
+            first, last, by = ((*(None,) * axis, n) for n in (i * step, end, stride))
+            parts = [F.slice(each, begin=first, end=last, step=by) for each in arrays]
+            if best and order:
+                larger = parts[0] > best[0]
+                best = [F.where(larger, *pair) for pair in zip(parts, best)]
+            else:
+                best = [F.broadcast_maximum(best[0], parts[0])] if best else parts
+        arrays = best
+    return arrays if order else arrays[0]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import nn
 from ...importing import functions
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import Data, Known, Unsupported, known
 
 #: Operators of one input without attributes.
@@ -115,7 +115,11 @@ def _logic(net: Any, x: Any, other: Any, kind: str) -> Data:
 
 
 def _compare(net: Any, x: Any, other: Any, kind: str) -> Data:
-    return net.call(functions.compare, x, other, kind=kind, dtype=bool)
+    y = combine(net, x, other, kind)
+    if _computed(y.dtype) != np.float32:  # MXNet returns 0 and 1 in the dtype of the operands
+        return net.call(functions.cast, y, to="float32", dtype=bool)
+    y.dtype = np.dtype(bool)
+    return y
 
 
 def _power(net: Any, x: Any, other: Any, kind: str) -> Data:
@@ -197,11 +201,7 @@ def clip(net: Any, x: Data, low: Any = None, high: Any = None) -> Data:
     return net.call(functions.bounded, x, low=bounds[0], high=bounds[1])
 
 
-@converter("Clip", 1)
-def clip_by_attributes(
-    net: Any, x: Data, *, min: Optional[float] = None, max: Optional[float] = None
-) -> Data:
-    return clip(net, x, *(None if each is None else Known([np.array(each)]) for each in (min, max)))
+once_attributes("Clip", 1, clip, min="low", max="high")
 
 
 @converter("IsInf", 10)

@@ -1,12 +1,12 @@
 """Operators that pick, place and mask elements."""
 
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 import numpy as np
 
 from ...importing import functions
 from ..reading import dtype_of
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import Data, Known, Unsupported, axis_of, known, numbers
 from .shapes import cast_to
 
@@ -107,9 +107,7 @@ def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted:
     return [values, order]
 
 
-@converter("TopK", 1)
-def topk_1(net: Any, x: Data, *, k: int, axis: int = -1) -> List[Data]:
-    return topk(net, x, Known([np.array(k)]), axis=axis)
+once_attributes("TopK", 1, topk, k="k")
 
 
 @converter("Compress")
@@ -149,17 +147,9 @@ def reverse_sequence(
     return net.call(functions.reverse_sequence, x, lengths, time_first=time_axis == 0)
 
 
-def _bitwise(kind):
-    def convert(net: Any, x: Any, y: Any) -> Data:
-        return net.call(functions.bitwise, x, y, kind=kind)
-
-    return convert
+def _bitwise(kind: str) -> Callable[..., Data]:
+    return lambda net, x, *others: net.call(functions.bitwise, x, *others, kind=kind)
 
 
-for _kind in ("and", "or", "xor"):
+for _kind in ("and", "or", "xor", "not"):
     converter(f"Bitwise{_kind.title()}")(_bitwise(_kind))
-
-
-@converter("BitwiseNot")
-def bitwise_not(net: Any, x: Data) -> Data:
-    return net.call(functions.bitwise, x, kind="not")

@@ -7,7 +7,7 @@ import numpy as np
 from ...geometry import ceil_div
 from ...importing import functions
 from ..computed import axis_of_size
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import FIX, Data, Padded, Unsupported, axis_of, known, numbers
 
 Pairs = Tuple[Tuple[int, int], ...]
@@ -28,16 +28,8 @@ def pad(
     return _padded(net, x, lambda trial: amounts.at(trial).tolist(), mode, fill, places)
 
 
-@converter("Pad", 2)
-def pad_by_attribute(
-    net: Any, x: Data, *, pads: List[int], mode: str = "constant", value: float = 0.0
-) -> Any:
-    return _padded(net, x, lambda trial: pads, mode, value, range(x.ndim))
-
-
-@converter("Pad", 1)
-def pad_1(net: Any, x: Data, *, paddings: List[int], mode: str = "constant", value: float = 0.0) -> Any:
-    return _padded(net, x, lambda trial: paddings, mode, value, range(x.ndim))
+once_attributes("Pad", 2, pad, pads="pads", value="value")
+once_attributes("Pad", 1, pad, paddings="pads", value="value")
 
 
 def _padded(net, x, amounts, mode, value, axes):

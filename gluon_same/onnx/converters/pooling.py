@@ -18,16 +18,22 @@ def max_pool(
     net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
     dilations: Optional[List[int]] = None, pads: Optional[List[int]] = None, storage_order: int = 0,
     strides: Optional[List[int]] = None,
-) -> Data:  # fmt: skip
-    ndim = axes_of(x)
-    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, -np.inf)
+) -> Any:  # fmt: skip
+    ndim, places = axes_of(x), net.outputs > 1  # of elements of the data, which Pad changes
+    value = None if places else -np.inf
+    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value)
     x = pooled.x
-    if max(pooled.dilation) > 1 or x.dtype.kind != "f":
-        return net.call(
-            functions.max_by_slices, x, kernel=pooled.kernel, strides=pooled.stride,
-            dilation=pooled.dilation, padding=pooled.pairs(),
+    if places or max(pooled.dilation) > 1 or x.dtype.kind != "f":
+        order = (0, 1, *sorted(range(2, ndim + 2), reverse=bool(storage_order)))
+        y = net.call(
+            functions.max_by_slices, x, padding=pooled.pairs(), order=order if places else (),
+            windows=tuple(zip(pooled.kernel, pooled.stride, pooled.dilation)),
             least=float(np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min),
+            outputs=net.outputs,
         )  # fmt: skip
+        if places:
+            y[1].dtype = np.dtype(np.int64)
+        return y
     layer = (nn.MaxPool1D, nn.MaxPool2D, nn.MaxPool3D)[ndim - 1]
     return net.block(layer(**pooled.arguments(), prefix=net.prefix()), x)
 

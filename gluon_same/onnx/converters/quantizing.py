@@ -18,6 +18,17 @@ def _axis(scale, axis, rank):
     return axis_of(axis, rank) if scale.ndim == 1 and scale.shape != (1,) else None
 
 
+def _given(*inputs):
+    """Return the inputs that a node has, and its zero point, the last one, in float32 if it is known.
+
+    Nets of integer parameters cannot be deployed.
+    """
+    *others, zero = inputs
+    if isinstance(zero, Known):
+        zero = zero.changed(lambda z: z.astype(np.float32))
+    return [each for each in (*others, zero) if each is not None]
+
+
 @converter("QuantizeLinear")
 def quantize_linear(
     net: Any, x: Any, scale: Any, zero: Any = None, *, axis: int = 1, saturate: int = 1,
@@ -28,9 +39,8 @@ def quantize_linear(
         raise Unsupported(f"its block_size={block_size} with output_dtype={output_dtype}")
     if zero is None and output_dtype == 3:
         dtype = np.dtype(np.int8)
-    given = [each for each in (x, scale, zero) if each is not None]
     return net.call(
-        functions.quantize, *given, rank=max(x.ndim, 1), to=dtype.name, dtype=dtype,
+        functions.quantize, *_given(x, scale, zero), rank=max(x.ndim, 1), to=dtype.name, dtype=dtype,
         axis=_axis(scale, axis, x.ndim), scalar=x.ndim == 0,
     )  # fmt: skip
 
@@ -41,10 +51,9 @@ def dequantize_linear(
 ) -> Data:
     if block_size:
         raise Unsupported(f"its block_size={block_size}")
-    given = [each for each in (x, scale, zero) if each is not None]
     return net.call(
-        functions.dequantize, *given, rank=max(x.ndim, 1), axis=_axis(scale, axis, x.ndim),
-        dtype=np.float32, scalar=x.ndim == 0,
+        functions.dequantize, *_given(x, scale, zero), rank=max(x.ndim, 1),
+        axis=_axis(scale, axis, x.ndim), dtype=np.float32, scalar=x.ndim == 0,
     )  # fmt: skip
 
 

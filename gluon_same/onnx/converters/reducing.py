@@ -1,11 +1,11 @@
 """Reductions, positions of extremes, softmax and its kin, and running totals."""
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Tuple
 
 import numpy as np
 
 from ...importing import functions
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import Data, Unsupported, axis_of, known
 
 _REDUCTIONS = {
@@ -30,38 +30,29 @@ def axes_of(x: Data, axes: Any) -> Tuple[int, ...]:
     return tuple(sorted({axis_of(axis, x.ndim) for axis in axes}))
 
 
-def _reduction(kind: str, version: int) -> Tuple[Callable[..., Data], Callable[..., Data]]:
-    """Return the converters whose axes are an attribute, and an input."""
-
-    def reduce(net: Any, x: Data, axes: Any, keepdims: int) -> Data:
-        places = axes_of(x, axes) if axes is not None and len(axes) else tuple(range(x.ndim))
+def _reduction(kind: str) -> Callable[..., Data]:
+    def reduce(
+        net: Any, x: Data, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    ) -> Data:
+        given = [] if axes is None else known(axes, "axes").tolist()
+        if noop_with_empty_axes and not given:
+            if kind not in _PLAIN:
+                raise Unsupported("noop_with_empty_axes without axes")
+            return x
+        places = axes_of(x, given) if given else tuple(range(x.ndim))
         scalar = not x.ndim or (len(places) == x.ndim and not keepdims)
         how = dict(kind=kind, axes=places or (0,), keepdims=bool(keepdims) or scalar)
         y = net.call(functions.reduce, x, scalar=x.scalar, **how)
         # ONNX, to which the net may be exported, tells a scalar from an axis of one element.
         return net.call("reshape", y, shape=(1,), scalar=True) if scalar and not x.scalar else y
 
-    def by_attribute(net: Any, x: Data, *, axes: Optional[List[int]] = None, keepdims: int = 1) -> Data:
-        return reduce(net, x, axes, keepdims)
-
-    def by_input(
-        net: Any, x: Data, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
-    ) -> Data:
-        places = [] if axes is None else known(axes, "axes").tolist()
-        if noop_with_empty_axes and not places:
-            if kind not in _PLAIN:
-                raise Unsupported("noop_with_empty_axes without axes")
-            return x
-        return reduce(net, x, places, keepdims)
-
-    return by_attribute, by_input
+    return reduce
 
 
 for _name, _kind in _REDUCTIONS.items():
-    _version = 13 if _kind == "sum" else 18
-    _by_attribute, _by_input = _reduction(_kind, _version)
-    converter(_name)(_by_attribute)
-    converter(_name, _version)(_by_input)
+    _convert = _reduction(_kind)
+    converter(_name, 13 if _kind == "sum" else 18)(_convert)
+    once_attributes(_name, 1, _convert, axes="axes")
 
 
 def _arg(kind: str) -> Callable[..., Data]:

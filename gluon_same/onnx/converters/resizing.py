@@ -7,7 +7,7 @@ import numpy as np
 from ...importing import functions
 from ...importing.functions import Resize
 from ..computed import axis_of_size
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
 
 
@@ -63,11 +63,7 @@ def resize_10(net: Any, x: Data, scales: Any, *, mode: str = "nearest") -> Data:
 
 
 converter("Upsample", 9)(resize_10)
-
-
-@converter("Upsample", 7)
-def upsample_7(net: Any, x: Data, *, scales: List[float], mode: str = "nearest") -> Data:
-    return resize_10(net, x, Known([np.array(scales, np.float32)]), mode=mode)
+once_attributes("Upsample", 7, resize_10, scales="scales")
 
 
 def _trials(x: Data, axis: int) -> List[int]:
@@ -175,8 +171,8 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
         return _at_size(net, x, axis, how, how.matrix(size, new, plan.scale, plan.roi), offset)
     # Positions between two elements would be rounded otherwise than in the file's program.
     rounded = how.kind == "nearest" and plan.scale is not None and np.frexp(plan.scale)[0] != 0.5
-    fixed = rounded or how.positions == "tf_crop_and_resize" or how.antialias
-    if fixed or (how.exclude_outside and how.kind == "cubic") or x.dtype != np.float32:
+    smoothed = how.antialias and any(m < n for n, m in plan.sizes)
+    if rounded or smoothed or how.positions == "tf_crop_and_resize" or x.dtype != np.float32:
         raise Unsupported(f"its interpolation of {x.dtype} {FIX}")
     like, place = x, axis
     if factor is None:

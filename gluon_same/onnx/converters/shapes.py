@@ -2,7 +2,7 @@
 
 import itertools
 from math import prod
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Iterator, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -11,7 +11,7 @@ from ... import nn
 from ...importing import functions
 from ..computed import axis_of_size
 from ..reading import dtype_of
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import FIX, Data, Known, Unsupported, known, numbers
 
 Shapes = Sequence[Tuple[int, ...]]
@@ -43,9 +43,7 @@ def dropout(net: Any, x: Data, ratio: Any = None, training_mode: Any = None, *, 
     return _dropout(net, x, rate)
 
 
-@converter("Dropout", 7)
-def dropout_7(net: Any, x: Data, *, ratio: float = 0.5) -> Data:
-    return _dropout(net, x, ratio)
+once_attributes("Dropout", 7, dropout, ratio="ratio")
 
 
 @converter("Dropout", 1)
@@ -104,9 +102,7 @@ def reshape(net: Any, x: Any, shape: Any, *, allowzero: int = 0) -> Data:
     return reshaped(net, x, x.each(resolved))
 
 
-@converter("Reshape", 1)
-def reshape_1(net: Any, x: Data, *, shape: List[int]) -> Data:
-    return reshape(net, x, Known([np.array(shape)]))
+once_attributes("Reshape", 1, reshape, shape="shape")
 
 
 @converter("Flatten")

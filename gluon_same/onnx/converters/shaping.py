@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 import numpy as np
 
 from ...importing import functions
-from ..registry import converter
+from ..registry import converter, once_attributes
 from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import expanded
@@ -22,6 +22,7 @@ def transpose(net: Any, x: Data, *, perm: Optional[List[int]] = None) -> Data:
 @converter("Concat", 4)
 def concat(net: Any, *arrays: Any, axis: int) -> Data:
     axis = axis_of(axis, arrays[0].ndim)
+    arrays = tuple(x for x in arrays if x.shape[axis] != 0) or arrays[:1]
     return net.call("concat", *arrays, dim=axis) if len(arrays) > 1 else arrays[0]
 
 
@@ -44,18 +45,23 @@ def split(
     else:
         chunk = -(-size // count)
         parts = [chunk] * (count - 1) + [size - chunk * (count - 1)]
-    if min(parts) < 1:
-        raise Unsupported(
-            f"its parts {parts} include one without elements, which MXNet does not support"
-        )
-    if size is not None and sum(parts) != size:
+    if min(parts) < 0 or (size is not None and sum(parts) != size):
         raise Unsupported(f"its parts {parts} do not fit an axis of size {size}")
-    return net.call(functions.split, x, axis=axis, sizes=tuple(parts), outputs=len(parts))
+    sizes = tuple(n for n in parts if n)
+    if len(sizes) == 1:
+        rest = iter([net.call(functions.exactly, x, axis=axis, size=sizes[0])])
+    else:
+        rest = iter(net.call(functions.split, x, axis=axis, sizes=sizes, outputs=len(sizes)))
+    return [next(rest) if n else _nothing(x, axis) for n in parts]
 
 
-@converter("Split", 1)
-def split_by_attribute(net: Any, x: Data, *, split: Optional[List[int]] = None, axis: int = 0) -> Any:
-    return globals()["split"](net, x, None if split is None else Known([np.array(split)]), axis=axis)
+def _nothing(x, axis):
+    """Return a part of an array that has no elements, which MXNet does not support, but Concat here."""
+    shapes = [given and (*given[:axis], 0, *given[axis + 1 :]) for given in x.trials]
+    return Known([None if shape is None else np.zeros(shape, x.dtype) for shape in shapes])
+
+
+once_attributes("Split", 1, split, split="sizes")
 
 
 @converter("Squeeze", 13)
@@ -71,9 +77,7 @@ def squeeze(net: Any, x: Data, axes: Any = None) -> Data:
     return net.call("squeeze", x, axis=places) if places else x
 
 
-@converter("Squeeze", 1)
-def squeeze_by_attribute(net: Any, x: Data, *, axes: Optional[List[int]] = None) -> Data:
-    return squeeze(net, x, None if axes is None else Known([np.array(axes)]))
+once_attributes("Squeeze", 1, squeeze, axes="axes")
 
 
 @converter("Unsqueeze", 13)
@@ -87,9 +91,7 @@ def unsqueeze(net: Any, x: Data, axes: Any) -> Data:
     return x
 
 
-@converter("Unsqueeze", 1)
-def unsqueeze_by_attribute(net: Any, x: Data, *, axes: List[int]) -> Data:
-    return unsqueeze(net, x, Known([np.array(axes)]))
+once_attributes("Unsqueeze", 1, unsqueeze, axes="axes")
 
 
 @converter("Tile", 6)

@@ -2,12 +2,10 @@
 
 from typing import Any, List, Optional, Sequence, Tuple
 
-import numpy as np
-
 from ...importing import functions
 from ..computed import axis_of_size
-from ..registry import converter
-from ..values import FIX, Data, Known, Unsupported, known, numbers
+from ..registry import converter, once_attributes
+from ..values import FIX, Data, Unsupported, known, numbers
 
 #: Numbers above it stand for the end of an axis.
 _END = 2**31 - 1
@@ -52,12 +50,7 @@ def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: An
     return x
 
 
-@converter("Slice", 1)
-def slice_1(
-    net: Any, x: Data, *, starts: List[int], ends: List[int], axes: Optional[List[int]] = None
-) -> Data:
-    given = (None if each is None else Known([np.array(each)]) for each in (starts, ends, axes))
-    return slice_(net, x, *given)
+once_attributes("Slice", 1, slice_, starts="starts", ends="ends", axes="axes")
 
 
 def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]]) -> Tuple[Any, Any, Any]:

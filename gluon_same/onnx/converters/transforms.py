@@ -1,0 +1,75 @@
+"""Fourier transforms, as products with matrices."""
+
+from typing import Any
+
+import numpy as np
+
+from ...importing import functions
+from ..registry import converter
+from ..values import FIX, Data, Known, Unsupported, axis_of, known
+from .windows import per_axis
+
+
+def _waves(count: int, size: int, inverse: bool = False) -> np.ndarray:
+    """Return the real and imaginary parts, of shape (2, count, size), of the transform's matrix."""
+    angle = 2 * np.pi / size * np.outer(np.arange(count), np.arange(size)) * (1 if inverse else -1)
+    return np.stack([np.cos(angle), np.sin(angle)]) / (size if inverse else 1)
+
+
+@converter("DFT", 20)
+def dft(
+    net: Any, x: Data, length: Any = None, axis: Any = None, *, inverse: int = 0, onesided: int = 0
+) -> Data:
+    place = axis_of(-2 if axis is None else int(known(axis, "axis").item()), x.ndim)
+    given, parts = x.shape[place], x.shape[-1]
+    size = given if length is None else int(known(length, "length").item())
+    if parts not in (1, 2) or place == x.ndim - 1 or (onesided and (inverse or parts == 2)):
+        how = f"axis={place}, onesided={onesided} with inverse={inverse}"
+        raise Unsupported(f"{how} for data of shape {x.shape}")
+    if given is None or size is None:
+        raise Unsupported(f"the size of its axis {place} {FIX}")
+    if size != given:
+        pairs = tuple((0, (size - given) * (i == place)) for i in range(x.ndim))
+        x = net.call(functions.pad, x, pairs=pairs, native=True)
+    real, imaginary = _waves(size // 2 + 1 if onesided else size, size, bool(inverse))
+    rows = [[real, imaginary], [-imaginary, real]][:parts]  # by the parts of the data and the result
+    matrix = Known([np.array(rows, x.dtype)])  # of shape (parts, 2, frequencies, places)
+    labels = tuple(range(x.ndim))
+    out = tuple("frequency" if i == place else i for i in labels[:-1])
+    return net.call(
+        functions.einsum, x, matrix, labels=(labels, (x.ndim - 1, "part", "frequency", place)),
+        out=(*out, "part"),
+    )  # fmt: skip
+
+
+@converter("DFT", 17)
+def dft_17(
+    net: Any, x: Data, length: Any = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0
+) -> Data:
+    return dft(net, x, length, Known([np.array(axis)]), inverse=inverse, onesided=onesided)
+
+
+@converter("STFT", 17)
+def stft(
+    net: Any, x: Data, step: Any, window: Any = None, length: Any = None, *, onesided: int = 1
+) -> Data:
+    """Convert to a convolution, whose filters are the waves under the window."""
+    if window is None and length is None:
+        raise Unsupported("it has neither a window nor a frame_length")
+    if x.shape[2:] not in ((), (1,)):
+        raise Unsupported(f"its signal of shape {x.shape} is not real")
+    shape = None if window is None else known(window, "window")
+    size = len(shape) if length is None and shape is not None else int(known(length, "length").item())
+    shape = np.ones(size) if shape is None else shape
+    if len(shape) != size:
+        raise Unsupported(f"its window has {len(shape)} elements, and its frame_length is {size}")
+    waves = _waves(size // 2 + 1 if onesided else size, size) * shape
+    filters = waves.transpose(1, 0, 2).reshape(-1, 1, size).astype(x.dtype)
+    x = net.call("reshape", x, shape=(0, 1, -1))
+    y = net.call(
+        functions.convolution, x, Known([filters]), kernel=(size,), pad=(0,), dilate=(1,),
+        stride=per_axis("frame_step", known(step, "frame_step").reshape(1).tolist(), 1),
+        num_filter=len(filters), num_group=1,
+    )  # fmt: skip
+    y = net.call("transpose", y, axes=(0, 2, 1))
+    return net.call("reshape", y, shape=(0, 0, len(filters) // 2, 2))

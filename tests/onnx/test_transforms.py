@@ -1,0 +1,61 @@
+"""Fourier transforms of imported files against onnxruntime."""
+
+import numpy as np
+import pytest
+from imported import compared, numbers, written
+
+from gluon_same.onnx import export_model, import_model
+
+
+@pytest.mark.parametrize("onesided, inverse, parts", [(0, 0, 1), (1, 0, 1), (0, 0, 2), (0, 1, 2)])
+def test_transforms_of_one_axis(tmp_path, onesided, inverse, parts):
+    text = f"""net (float[N, 8, C, {parts}] x) => (float[a, b, c, d] y) {{
+        y = DFT<axis: int = 1, onesided: int = {onesided}, inverse: int = {inverse}>(x)
+    }}"""
+    path = written(tmp_path / "net.onnx", text)
+    compared(path, numbers(2, 8, 3, parts), numbers(1, 8, 5, parts))
+
+
+@pytest.mark.parametrize("length", [6, 11])
+def test_another_length_cuts_or_pads(tmp_path, length):
+    text = "net (float[N, 8, 1] x) => (float[a, b, c] y) { y = DFT(x, length, axis) }"
+    weights = {"length": np.array(length), "axis": np.array(1)}
+    compared(written(tmp_path / "net.onnx", text, weights, version=20), numbers(2, 8, 1))
+
+
+def test_spectrograms_of_any_length(tmp_path):
+    text = """net (float[N, T, 1] x) => (float[a, b, c, d] y) {
+        y = STFT<onesided: int = 1>(x, step, window)
+    }"""
+    weights = {"step": np.array(4), "window": np.hanning(16).astype("f")}
+    path = written(tmp_path / "net.onnx", text, weights)
+    net = compared(path, numbers(2, 64, 1), numbers(1, 61, 1))
+    assert net.input_sizes == ((None, None, 1),)
+    export_model(net, (2, 64, 1), tmp_path / "again.onnx", dynamic=True)  # which compares the numbers
+
+
+def test_frames_without_a_window(tmp_path):
+    text = """net (float[2, 32, 1] x) => (float[a, b, c, d] y) {
+        y = STFT<onesided: int = 0>(x, step, , length)
+    }"""
+    weights = {"step": np.array(8), "length": np.array(16)}
+    compared(written(tmp_path / "net.onnx", text, weights), numbers(2, 32, 1))
+
+
+@pytest.mark.parametrize(
+    "node, words",
+    [
+        ("STFT(x, step)", "neither a window nor"),
+        ("STFT(x, step, window, length)", "has 3 elements, and its frame_length is 8"),
+        (
+            "DFT<axis: int = 1, onesided: int = 1, inverse: int = 1>(x, length)",
+            "onesided=1 with inverse=1",
+        ),
+        ("DFT<axis: int = 1>(x)", "size of its axis 1 depends on sizes"),
+    ],
+)
+def test_what_cannot_be_served(tmp_path, node, words):
+    text = f"net (float[N, T, 1] x) => (float[a, b] y) {{ y = {node} }}"
+    weights = {"step": np.array(4), "window": np.ones(3, "f"), "length": np.array(8)}
+    with pytest.raises(ValueError, match=words):
+        import_model(written(tmp_path / "net.onnx", text, weights))
