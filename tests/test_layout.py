@@ -176,3 +176,10 @@ def test_functions_outside_the_public_api_have_at_most_seven_parameters():
                 if len(names) > 7:
                     long.append(f"{path.name}: {node.name}({', '.join(names)})")
     assert not long
+
+
+def test_folders_of_tests_are_those_of_the_package():
+    tests = Path(__file__).parent
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    others = {Path(name) for name in ("benchmarks", "notebooks")}
+    assert {folder for folder in folders - others if not (ROOT / folder).is_dir()} == set()
