@@ -6,8 +6,10 @@ applies to all axes; if all options have a single number, the layer is 1-D.
 
 import argparse
 import json
+import os
 import re
 import textwrap
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Tuple
 
@@ -100,7 +102,8 @@ def run(args: argparse.Namespace) -> int:
     """
     layer = _layer(args)
     if args.svg is not None:
-        with replacing(args.svg) as part:
+        written_as_it_is = os.path.exists(args.svg) and not os.path.isfile(args.svg)  # such as a pipe
+        with nullcontext(args.svg) if written_as_it_is else replacing(args.svg) as part:
             Path(part).write_text(svg.draw([*_panels(layer)], _headline(layer)), encoding="utf-8")
     print(json.dumps(_facts(layer), indent=2) if args.json else "\n\n".join(_report(layer, args.size)))
     return 0
