@@ -188,7 +188,7 @@ def absorb_selection(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def slice_selection(graph: Graph, node: Node) -> Optional[Entry]:
-    """Slice neighboring channels, and take others as rows of a matrix, which is fastest."""
+    """Slice neighboring channels, and take others of one sample as rows of a matrix, which is fastest."""
     found = selection(graph, node.out)
     if found is None:
         return None
@@ -196,6 +196,8 @@ def slice_selection(graph: Graph, node: Node) -> Optional[Entry]:
     if np.array_equal(found.channels, first + np.arange(len(found.channels))):
         end = first + len(found.channels)
         return graph.new("slice_axis", node, [data], axis=1, begin=first, end=end)
+    if shape[:1] != (1,):
+        return None
     rows = graph.new("Reshape", node, [data], shape=(found.width, -1))
     taken = graph.new("take", node, [rows, node.inputs[1]], axis=0, mode="clip")
     return graph.new("Reshape", node, [taken], shape=shape)

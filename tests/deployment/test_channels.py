@@ -140,3 +140,11 @@ def test_padded_channels_are_concatenated():
     y = F.concat(convolution(X, 10), F.tanh(X), convolution(X, 6))
     found, counts = padded(convolution(y, 16))
     assert found.count("Concat") == 1 and "take" not in found and set(counts) == {16, 8}
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_channels_are_taken_from_each_sample(batch):
+    y = F.concat(convolution(X, 5), convolution(X, 6))
+    y = F.Flatten(F.Pooling(y, kernel=(1, 1), global_pool=True, pool_type="avg"))
+    found = rewritten(y, [*channels.padding_to(8), channels.slice_selection], (batch, 8, 6, 6))
+    assert found.count("take") == 1
