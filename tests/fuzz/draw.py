@@ -77,7 +77,8 @@ class Draw:
         if kind < 2:
             for other, (more, same) in enumerate(self.values[:-1]):
                 blocked = 0 in (more % 8, channels % 8, (more + channels) % 8)
-                if other == at or same != sizes or (blocked if kind else more != channels):
+                unlike = more != channels or (self.ndim == 3 and sizes[0] == ())
+                if other == at or same != sizes or (blocked if kind else unlike):
                     continue
                 grown = channels + more if kind else channels
                 self.add((("+", "concat")[kind], at, other), (grown, sizes))

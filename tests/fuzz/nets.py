@@ -20,6 +20,7 @@ The nets avoid faults and limits of MXNet 1.9.1, which stock blocks show too:
 - reading the weight of a transposed convolution that still runs: its first two axes are swapped then;
 - training transposed convolutions that are called twice, or that lead from a multiple of 8 channels to
   one, in a group;
+- a sum of flattened results of 3-D layers;
 - a concatenation of channels that oneDNN keeps in blocks: multiples of 8 before or after it;
 - gradients of PReLU's slope, of SELU, of max pooling in inference, and of BatchNormReLU, whose result
   MXNet may overwrite;
