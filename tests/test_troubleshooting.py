@@ -4,6 +4,7 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -214,7 +215,7 @@ CAUSES = {
 
 #: Messages that do not occur at every run, or that end the process.
 RARE = {"any container is empty", "Check failed: !is_view"}
-RARE.add("terminate called without an active exception")
+RARE |= {"terminate called without an active exception", "Segmentation fault"}
 
 
 def symptoms():
@@ -317,6 +318,32 @@ def test_prelu_overwrites_what_a_batchnormrelu_in_front_of_it_needs():
         found.append(net[0].gamma.grad().asnumpy())
     right, wrong = found
     assert np.abs(wrong - right).max() > 0.1 * np.abs(right).max()
+
+
+@pytest.mark.parametrize("flattened", [1, 2])
+def test_results_of_3d_convolutions_can_be_flattened_once(flattened):
+    net = nn.HybridSequential()
+    net.add(mx.gluon.nn.Conv3D(16, 1, in_channels=3), *(nn.Flatten() for _ in range(flattened)))
+    net.initialize()
+    net.hybridize()
+    y = net(mx.nd.ones((2, 3, 3, 3, 1)))
+    fails = pytest.raises(mx.MXNetError, match="a reorder primitive")
+    with fails if flattened > 1 else contextlib.nullcontext():
+        assert y.asnumpy().shape == (2, 144)
+
+
+def test_a_dense_layer_is_normalized_after_an_image_without_the_cache_of_onednn():
+    program = """
+        import gluon_same.nn, mxnet as mx
+
+        norm = mx.gluon.nn.BatchNorm(in_channels=16)
+        norm.initialize()
+        image, weight = mx.nd.ones((2, 8, 1, 1)), mx.nd.ones((16, 8, 1, 1))
+        norm(mx.nd.Convolution(image, weight, kernel=(1, 1), num_filter=16, no_bias=True)).wait_to_read()
+        assert abs(norm(mx.nd.ones((2, 16))) - 1).max().asscalar() < 1e-4
+    """
+    environment = {**os.environ, "DNNL_PRIMITIVE_CACHE_CAPACITY": "0"}
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=environment, check=True)
 
 
 @pytest.mark.parametrize("channels", [8, 16])

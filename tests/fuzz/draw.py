@@ -155,8 +155,8 @@ class Draw:
                 "InstanceNorm": least,
                 "GroupNorm": channels // groups * least,
             }
-            if sizes[0] == () and kind in ("InstanceNorm", "GroupNorm"):
-                return "BatchNorm", {"in_channels": channels, "use_global_stats": True}
+            if sizes[0] == () and kind != "LayerNorm":
+                return "Activation", {"activation": "relu"}
             if counts.get(kind, BATCH * least) < FEW:
                 return "BatchNorm", {"in_channels": channels, "use_global_stats": True}
             if kind == "GroupNorm":
@@ -206,7 +206,7 @@ class Draw:
         if any(max(size, default=1) > 2 * MOST[self.ndim] for size in found):
             return None
         if name == "Flatten":
-            return (channels * prod(sizes[0]), found) if len({*sizes}) == 1 else None
+            return (channels * prod(sizes[0]), found) if {*sizes} == {sizes[0]} != {()} else None
         grown = given.get("target_shape", [channels * given.get("depth_multiplier", 1)])[0]
         return given.get("channels", given.get("units", grown)), found
 
@@ -219,6 +219,8 @@ class Draw:
             return None if rest or size == () else (length,)
         if name in NORMS:
             if name == "BatchNormReLU" and len(size) != 2:
+                return None
+            if name == "BatchNorm" and len(size) != 2 and 1 in (channels, prod(size)):
                 return None
             count = {"LayerNorm": channels, "InstanceNorm": prod(size)}.get(name, BATCH * prod(size))
             count = channels // given.get("num_groups", 1) * prod(size) if name[0] == "G" else count
