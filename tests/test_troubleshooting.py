@@ -109,6 +109,15 @@ def gradient_of_a_computed_weight():
     """)
 
 
+def transposed(then=lambda layer: None):
+    """Call a transposed convolution at sizes for which oneDNN wants different layouts of its weight."""
+    layer = mx.gluon.nn.Conv2DTranspose(8, (1, 2), strides=3, output_padding=1, in_channels=8)
+    layer.initialize()
+    for size in ((1, 1), (1, 9), (6, 4), (6, 2), (7, 6), (4, 11), (10, 10), (11, 1)):
+        layer(mx.nd.ones((2, 8, *size))).wait_to_read()
+        then(layer)
+
+
 def gradient_of_one_channel():
     in_a_process("""
         import gluon_same.nn, mxnet as mx
@@ -202,6 +211,7 @@ CAUSES = {
     "... depends on sizes that the file leaves open: ...": lambda: imported(
         "s = Shape(x) n = Mod(s, m) o = ConstantOfShape(n) y = MatMul(o, o)", m=np.array([7, 7])
     ),
+    "Check failed: weights.GetMKLDNNData()->get_desc()": transposed,
     "the model supports none of the sizes that were tried": lambda: imported(
         "y = MatMul(x, w)", w=np.ones((11, 3), "f")
     ),
@@ -318,6 +328,10 @@ def test_prelu_overwrites_what_a_batchnormrelu_in_front_of_it_needs():
         found.append(net[0].gamma.grad().asnumpy())
     right, wrong = found
     assert np.abs(wrong - right).max() > 0.1 * np.abs(right).max()
+
+
+def test_a_transposed_convolution_at_several_sizes_as_the_page_writes_it():
+    transposed(then=lambda layer: layer.collect_params().reset_ctx(mx.cpu()))
 
 
 @pytest.mark.parametrize("flattened", [1, 2])

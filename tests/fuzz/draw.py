@@ -122,7 +122,7 @@ class Draw:
         kind = self.pick(KINDS + MORE_KINDS[self.ndim])
         name = f"{kind}{self.ndim}D"
         if "Conv" in kind or kind == "Transpose":
-            return self.convolution(kind, channels)
+            return self.convolution(kind, channels, sizes)
         if kind in ("MaxPool", "AvgPool"):
             kernel = self.each(1, 4 if self.ndim < 3 else 3)
             given = dict(pool_size=kernel, strides=self.strides(), padding=self.padding(kernel, False))
@@ -177,7 +177,7 @@ class Draw:
     def strides(self):
         return self.pick([(1,) * self.ndim, self.each(1, 3)])
 
-    def convolution(self, kind, channels):
+    def convolution(self, kind, channels, sizes):
         ndim, kernel, strides = self.ndim, self.each(1, 4 if self.ndim < 3 else 3), self.strides()
         given = dict(kernel_size=kernel, strides=strides, padding=self.padding(kernel, kind[0] != "T"))
         given["use_bias"], given["in_channels"] = bool(self.whole(0, 1)), channels
@@ -194,6 +194,8 @@ class Draw:
         given["groups"] = count if channels % count == given["channels"] % count == 0 else 1
         if kind == "Conv":
             return f"Conv{ndim}D", given
+        if channels % 8 == given["channels"] % 8 == 0 and len({*sizes}) > 1:
+            given["channels"], given["groups"] = 4, 1
         if not isinstance(given["padding"], str):
             given["output_padding"] = tuple(self.whole(0, s - 1) for s in strides)
         return f"Conv{ndim}DTranspose", given
