@@ -15,7 +15,7 @@ from ..trace import Trace, check_for_graphs, title
 from .fuse import available
 from .int8 import batches_of
 from .pipeline import Pipeline
-from .running import TOLERANCE, as_numpy, error, flags, noise, outputs, ranks, samples
+from .running import MOST, TOLERANCE, as_numpy, error, flags, outputs, ranks, samples, tolerance
 
 __all__ = ["deploy"]
 
@@ -23,13 +23,6 @@ __all__ = ["deploy"]
 MOST_LOWER = 0.3
 
 DTYPES = ("float32", "bfloat16", "int8")
-
-#: Largest relative error that float32 rounding explains, of a net whose results change by much when a
-#: last bit changes. That of other nets is TOLERANCE.
-MOST = 1e-3
-
-#: Largest error over that of a change of the last bits.
-TIMES = 4
 
 #: What to use if a dtype does not suit a net.
 _INSTEAD = dict.fromkeys(DTYPES, "use dtype='float32'")
@@ -138,12 +131,12 @@ def deploy(
     used = set(symbol.list_inputs())  # layers that were not called may have parameters without shapes
     values = {name: p.data() for name, p in trace.parameters.items() if name in used}
     traced = Graph(symbol, values, trace.shapes)
-    checks = samples(traced, batches[0])
+    checks = samples(traced, batches[0], wide=data is None)
     want = checks[0][1]
     _check_finite(net, want, data is not None)
-    tolerance = min(MOST, max(TOLERANCE, TIMES * noise(traced, checks)))
     pipeline = Pipeline(
-        checks, tolerance, dtype, onednn, onednn and not portable, tune, verbose, ranks(traced)
+        *(checks, tolerance(traced, checks), dtype, onednn, onednn and not portable),
+        *(tune, verbose, ranks(traced)),
     )
     try:
         with pipeline.show:
