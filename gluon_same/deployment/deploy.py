@@ -15,7 +15,19 @@ from ..trace import Trace, check_for_graphs, title
 from .fuse import available
 from .int8 import batches_of
 from .pipeline import Pipeline
-from .running import MOST, TOLERANCE, as_numpy, error, flags, outputs, ranks, samples, tolerance
+from .running import (
+    MOST,
+    RANKING,
+    TOLERANCE,
+    as_numpy,
+    error,
+    flags,
+    outputs,
+    ranks,
+    samples,
+    tolerance,
+    unstable,
+)
 
 __all__ = ["deploy"]
 
@@ -203,18 +215,22 @@ def _check_error(net, dtype, found, traced, arrays, want):
     """Raise ValueError if the deployed block's results are not those of the net."""
     if found <= (MOST if dtype == "float32" else MOST_LOWER):
         return
-    if error(outputs(traced, arrays), want) > TOLERANCE:
+    node = unstable(traced, arrays)
+    where = node and f"{node.op} ({node.name}) in {title(net)}"
+    if node and node.op in RANKING:
         raise ValueError(
-            f"{title(net)} returns random numbers, which deploy cannot compare: pass them to the net as "
-            "an input, or use gluon_same.specialize"
+            f"{where} orders scores that are nearly equal, so that rounding changes its results by "
+            f"{found:.1e} of the largest: load trained parameters, give typical samples as data=, or "
+            "use gluon_same.specialize"
         )
-    instead = _INSTEAD[dtype]
-    if ranks(traced):
-        instead = (
-            f"if scores of random inputs are nearly equal, give typical ones as data=; or {instead}"
+    if node and error(outputs(traced, arrays), want) > TOLERANCE:
+        raise ValueError(
+            f"{where} returns random numbers, which deploy cannot compare: pass them to the net as an "
+            "input, or use gluon_same.specialize"
         )
     raise ValueError(
-        f"deploying {title(net)} in {dtype} changes its results by {found:.1e} of the largest: {instead}"
+        f"deploying {title(net)} in {dtype} changes its results by {found:.1e} of the largest: "
+        f"{_INSTEAD[dtype]}"
     )
 
 

@@ -5,13 +5,13 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from timeit import timeit
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
 
 from ..arrays import in_thread
-from ..graph import Graph
+from ..graph import Graph, Node
 
 #: Operators with subgraphs of their own, whose results are wrong with ``static_shape``.
 LOOPS = {"_foreach", "_while_loop", "_cond"}
@@ -187,12 +187,27 @@ def noise(graph: Graph, checks: Sequence[Check]) -> float:
     The change is that of each parameter and input, up or down. It has the size of float32's rounding,
     by which graphs that compute the same may differ.
     """
+    run, ranked = _caller_of_last_bits(graph), ranks(graph)
+    return max(error(as_numpy(run(arrays)), want, ranked) for arrays, want in checks)
+
+
+def unstable(graph: Graph, arrays: Arrays) -> Optional[Node]:
+    """Return the first operator whose result changes by more than ``MOST`` with the last bits.
+
+    Such an operator returns random numbers, or orders numbers that are nearly equal.
+    """
+    whole = graph.copy()
+    nodes = [node for node in whole.nodes() if node.op != "null"]
+    whole.heads = [node.out for node in nodes]
+    pairs = zip(nodes, caller(whole)(arrays), _caller_of_last_bits(whole)(arrays))
+    return next((node for node, a, b in pairs if error(as_numpy([b]), as_numpy([a])) > MOST), None)
+
+
+def _caller_of_last_bits(graph):
     changed = graph.copy()
     changed.params = {name: _last_bit(value) for name, value in graph.params.items()}
-    run, ranked = caller(changed), ranks(graph)
-    return max(
-        error(as_numpy(run([_last_bit(x) for x in arrays])), want, ranked) for arrays, want in checks
-    )
+    run = caller(changed)
+    return lambda arrays: run([_last_bit(x) for x in arrays])
 
 
 def _last_bit(array):
