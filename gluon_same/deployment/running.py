@@ -158,10 +158,9 @@ def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> List[Check]:
         the others. They stay in the range if rounding changes the results for them by too much to
         compare.
     """
-    run = caller(graph)
 
     def found(arrays):
-        return arrays, as_numpy(run(arrays))
+        return arrays, outputs(graph, arrays)
 
     def scaled(factor):
         return found([factor * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape) for x in arrays])
