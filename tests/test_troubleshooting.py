@@ -21,6 +21,7 @@ import pytest
 
 import gluon_same.onnx
 from gluon_same import _compat, model_zoo, nn
+from gluon_same.deployment import fuse
 
 ROOT = Path(__file__).parents[1]
 SHAPE = (1, 2, 5, 5)
@@ -387,3 +388,37 @@ def test_gluon_same_may_be_imported_before_and_after_numpy(first):
     program = f"import {first}; import numpy, gluon_same, mxnet; print(mxnet.nd.ones(1).asscalar())"
     done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
     assert done.stdout == b"1.0\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is measured on Linux")
+@pytest.mark.skipif(not fuse.available(), reason="this build of MXNet is without oneDNN")
+def test_the_advised_variable_slows_the_growth_of_memory_with_input_sizes():
+    page = (ROOT / "notebooks" / "troubleshooting.md").read_text(encoding="utf-8")
+    name, value = re.search(r"(MXNET_MKLDNN_CACHE_NUM)=(\d+)", page).groups()
+    program = """
+import gluon_same
+import mxnet as mx
+net = gluon_same.nn.HybridSequential()
+net.add(gluon_same.nn.Conv2D(8, 2, padding="same", in_channels=3))
+net.add(gluon_same.nn.MaxPool2D(3, 1, "same"))
+net.initialize()
+net.hybridize()
+def pages(first, last):  # after calls at so many sizes
+    for i in range(first, last):
+        net(mx.nd.ones((1, 3, 4 + i % 20, 4 + i // 20))).wait_to_read()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1])
+print(-pages(0, 100) + pages(100, 400))
+"""
+
+    def growth(**variables):
+        kept = {key: setting for key, setting in os.environ.items() if key != name}
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            check=True,
+            env={**kept, **variables},
+        )
+        return int(done.stdout)
+
+    assert growth(**{name: value}) < 0.75 * growth()

@@ -15,7 +15,19 @@ from ..trace import Trace, check_for_graphs, title
 from .fuse import available
 from .int8 import batches_of
 from .pipeline import Pipeline
-from .running import TOLERANCE, as_numpy, error, flags, noise, outputs, ranks, samples
+from .running import (
+    MOST,
+    RANKING,
+    TOLERANCE,
+    as_numpy,
+    error,
+    flags,
+    outputs,
+    ranks,
+    samples,
+    tolerance,
+    unstable,
+)
 
 __all__ = ["deploy"]
 
@@ -23,13 +35,6 @@ __all__ = ["deploy"]
 MOST_LOWER = 0.3
 
 DTYPES = ("float32", "bfloat16", "int8")
-
-#: Largest relative error that float32 rounding explains, of a net whose results change by much when a
-#: last bit changes. That of other nets is TOLERANCE.
-MOST = 1e-3
-
-#: Largest error over that of a change of the last bits.
-TIMES = 4
 
 #: What to use if a dtype does not suit a net.
 _INSTEAD = dict.fromkeys(DTYPES, "use dtype='float32'")
@@ -138,12 +143,12 @@ def deploy(
     used = set(symbol.list_inputs())  # layers that were not called may have parameters without shapes
     values = {name: p.data() for name, p in trace.parameters.items() if name in used}
     traced = Graph(symbol, values, trace.shapes)
-    checks = samples(traced, batches[0])
+    checks = samples(traced, batches[0], wide=data is None)
     want = checks[0][1]
     _check_finite(net, want, data is not None)
-    tolerance = min(MOST, max(TOLERANCE, TIMES * noise(traced, checks)))
     pipeline = Pipeline(
-        checks, tolerance, dtype, onednn, onednn and not portable, tune, verbose, ranks(traced)
+        *(checks, tolerance(traced, checks), dtype, onednn, onednn and not portable),
+        *(tune, verbose, ranks(traced)),
     )
     try:
         with pipeline.show:
@@ -210,18 +215,22 @@ def _check_error(net, dtype, found, traced, arrays, want):
     """Raise ValueError if the deployed block's results are not those of the net."""
     if found <= (MOST if dtype == "float32" else MOST_LOWER):
         return
-    if error(outputs(traced, arrays), want) > TOLERANCE:
+    node = unstable(traced, arrays)
+    where = node and f"{node.op} ({node.name}) in {title(net)}"
+    if node and node.op in RANKING:
         raise ValueError(
-            f"{title(net)} returns random numbers, which deploy cannot compare: pass them to the net as "
-            "an input, or use gluon_same.specialize"
+            f"{where} orders scores that are nearly equal, so that rounding changes its results by "
+            f"{found:.1e} of the largest: load trained parameters, give typical samples as data=, or "
+            "use gluon_same.specialize"
         )
-    instead = _INSTEAD[dtype]
-    if ranks(traced):
-        instead = (
-            f"if scores of random inputs are nearly equal, give typical ones as data=; or {instead}"
+    if node and error(outputs(traced, arrays), want) > TOLERANCE:
+        raise ValueError(
+            f"{where} returns random numbers, which deploy cannot compare: pass them to the net as an "
+            "input, or use gluon_same.specialize"
         )
     raise ValueError(
-        f"deploying {title(net)} in {dtype} changes its results by {found:.1e} of the largest: {instead}"
+        f"deploying {title(net)} in {dtype} changes its results by {found:.1e} of the largest: "
+        f"{_INSTEAD[dtype]}"
     )
 
 

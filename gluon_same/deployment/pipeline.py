@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Collection, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Collection, Dict, NamedTuple, Optional, Sequence, Set
 
 import mxnet as mx
-import numpy as np
 
 from .. import crops
 from ..graph import Graph, Rule
@@ -27,7 +26,7 @@ from .bfloat16 import to_bfloat16
 from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
 from .int8 import to_int8
 from .report import Report, Row
-from .running import Arrays, as_numpy, caller, error, error_by_channel, faster, times
+from .running import Check, as_numpy, caller, error, error_by_channel, faster, times
 
 #: A fused graph is dropped if a channel differs by more than this many times the tolerance.
 BY_CHANNEL = 100
@@ -122,7 +121,7 @@ class Pipeline:
     show : Progress
     """
 
-    checks: Sequence[Tuple[Arrays, List[np.ndarray]]]
+    checks: Sequence[Check]
     tolerance: float
     dtype: str = "float32"
     onednn: bool = True

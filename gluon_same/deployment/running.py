@@ -5,13 +5,13 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from timeit import timeit
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
 
 from ..arrays import in_thread
-from ..graph import Graph
+from ..graph import Graph, Node
 
 #: Operators with subgraphs of their own, whose results are wrong with ``static_shape``.
 LOOPS = {"_foreach", "_while_loop", "_cond"}
@@ -37,8 +37,22 @@ RANKING |= {"_contrib_Proposal", "_contrib_MultiProposal"}
 #: Relative difference above which rows are searched for elsewhere, and the largest number of such rows.
 TOLERANCE, MOST_MOVED = 1e-5, 2000
 
+#: Largest relative error that float32 rounding explains, of a net whose results change by much when a
+#: last bit changes. That of other nets is TOLERANCE.
+MOST = 1e-3
+
+#: Largest error over that of a change of the last bits.
+TIMES = 4
+
+#: Size of the second random sample over that of the first. With it, nearly all ReLUs that biases keep at
+#: zero become positive, and values exceed bounds such as that of ReLU6.
+WIDER = 8
+
 #: Inputs of a graph.
 Arrays = Sequence[mx.nd.NDArray]
+
+#: Inputs of a graph, and its results for them.
+Check = Tuple[Arrays, List[np.ndarray]]
 
 
 def flags(graph: Graph) -> Dict[str, bool]:
@@ -128,30 +142,71 @@ def _in_order(got, want):
     return got
 
 
-def samples(graph: Graph, arrays: Arrays) -> List[Tuple[Arrays, List[np.ndarray]]]:
-    """Return inputs with the graph's results for them: the arrays, and different ones in their range.
+def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> List[Check]:
+    """Return inputs with the graph's results for them: the arrays, and different ones.
 
     The different ones reveal state that another form of the graph wrongly keeps between calls. They are
     left out if the graph returns an infinity or a NaN for them.
+
+    Parameters
+    ----------
+    graph : Graph
+    arrays : sequence of NDArray
+    wide : bool
+        Whether the different ones may be outside of the arrays' range: of the opposite sign, and
+        ``WIDER`` times as large. Then they reach activations that are zero or within their bounds for
+        the others. They stay in the range if rounding changes the results for them by too much to
+        compare.
     """
-    other = [0.5 * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape) for x in arrays]
-    run = caller(graph)
-    found = [(arrays, as_numpy(run(arrays))), (other, as_numpy(run(other)))]
-    return found if all(np.isfinite(y).all() for y in found[1][1]) else found[:1]
+
+    def found(arrays):
+        return arrays, outputs(graph, arrays)
+
+    def scaled(factor):
+        return found([factor * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape) for x in arrays])
+
+    first, other = found(arrays), scaled(-WIDER) if wide else None
+    if not other or not _is_finite(other) or not TIMES * noise(graph, [other]) <= MOST:
+        other = scaled(0.5)
+    return [first, other] if _is_finite(other) else [first]
 
 
-def noise(graph: Graph, checks: Sequence[Tuple[Arrays, List[np.ndarray]]]) -> float:
+def tolerance(graph: Graph, checks: Sequence[Check]) -> float:
+    """Return the largest error of a graph that computes the same in float32."""
+    return min(MOST, max(TOLERANCE, TIMES * noise(graph, checks)))
+
+
+def _is_finite(check: Check) -> bool:
+    return all(np.isfinite(y).all() for y in check[1])
+
+
+def noise(graph: Graph, checks: Sequence[Check]) -> float:
     """Return the largest error of a graph's results after a change of the last bit of its numbers.
 
     The change is that of each parameter and input, up or down. It has the size of float32's rounding,
     by which graphs that compute the same may differ.
     """
+    run, ranked = _caller_of_last_bits(graph), ranks(graph)
+    return max(error(as_numpy(run(arrays)), want, ranked) for arrays, want in checks)
+
+
+def unstable(graph: Graph, arrays: Arrays) -> Optional[Node]:
+    """Return the first operator whose result changes by more than ``MOST`` with the last bits.
+
+    Such an operator returns random numbers, or orders numbers that are nearly equal.
+    """
+    whole = graph.copy()
+    nodes = [node for node in whole.nodes() if node.op != "null"]
+    whole.heads = [node.out for node in nodes]
+    pairs = zip(nodes, caller(whole)(arrays), _caller_of_last_bits(whole)(arrays))
+    return next((node for node, a, b in pairs if error(as_numpy([b]), as_numpy([a])) > MOST), None)
+
+
+def _caller_of_last_bits(graph):
     changed = graph.copy()
     changed.params = {name: _last_bit(value) for name, value in graph.params.items()}
-    run, ranked = caller(changed), ranks(graph)
-    return max(
-        error(as_numpy(run([_last_bit(x) for x in arrays])), want, ranked) for arrays, want in checks
-    )
+    run = caller(changed)
+    return lambda arrays: run([_last_bit(x) for x in arrays])
 
 
 def _last_bit(array):

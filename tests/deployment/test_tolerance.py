@@ -94,6 +94,40 @@ def test_noise_is_that_of_the_last_bit():
     assert 1e-8 < running.noise(graph, checks) < 1e-6
 
 
+@pytest.mark.parametrize("wrong", ["bound", "bias"])
+def test_what_only_large_numbers_show_is_found(monkeypatch, wrong):
+    """Numbers around 1 reach neither the bound of ReLU6 nor channels that a bias keeps at zero."""
+
+    def drops(graph, node):
+        if wrong == "bound" and node.op == "clip":
+            return graph.new("Activation", node, node.inputs, act_type="relu")
+        if wrong == "bias" and node.op == "clip" and graph.shape(node.out)[1] == 8:
+            one = graph.constant(node, "one", np.arange(8).reshape(1, 8, 1, 1) > 0)
+            return graph.new("broadcast_mul", node, [node.out, one])
+        return None
+
+    net = Net(lambda F, y: F.clip(y, 0, 6))
+    net.initialize(mx.init.Constant(0.1))
+    net.conv.bias.set_data(mx.nd.array([-5.0] + 7 * [0.1]))
+    monkeypatch.setattr(pipeline, "PASSES", [pipeline.Pass("wrong", [drops]), *pipeline.PASSES])
+    report = gluon_same.deploy(net, SHAPE, tune=False).report
+    assert report.rows[0] == pipeline.Row("wrong", *report.rows[0][1:5], pipeline.DIFFERS)
+
+
+def test_the_second_sample_is_wide_if_its_results_can_be_compared():
+    first = [mx.nd.random.normal(shape=(2, 3))]
+
+    def largest(symbol, wide=True):
+        found = running.samples(symbol, first, wide)
+        return [x.abs().max().asscalar() for (x,), _ in found]
+
+    own = first[0].abs().max().asscalar()
+    assert largest(graph_of(F.tanh(X), (2, 3))) == [own, running.WIDER * own]
+    assert largest(graph_of(F.tanh(X), (2, 3)), wide=False) == [own, own / 2]
+    assert largest(graph_of(F.exp(4 * F.square(X)), (2, 3))) == [own, own / 2]  # infinite
+    assert largest(graph_of(F.sin(2e4 * X), (2, 3))) == [own, own / 2]  # all rounding
+
+
 def test_rules_of_a_pass_that_was_left_out_are_not_tried_again(monkeypatch):
     def wrong(graph, node):
         return node.inputs[0] if node.op == "Activation" else None
