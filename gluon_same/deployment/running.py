@@ -2,7 +2,7 @@
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from timeit import timeit
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -75,8 +75,13 @@ def caller(graph: Graph) -> Callable[[Arrays], List[mx.nd.NDArray]]:
         given = {**graph.params, **dict(zip(graph.inputs, arrays))}
         results = operator(*(given[name] for name in names))
         results = results if isinstance(results, list) else [results]
-        for result in results:
-            result.wait_to_read()
+        try:
+            for result in results:
+                result.wait_to_read()
+        except mx.MXNetError:
+            with suppress(mx.MXNetError):
+                mx.nd.waitall()  # later operators that use the same memory would raise the error again
+            raise
         return results
 
     return run

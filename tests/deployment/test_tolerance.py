@@ -193,3 +193,12 @@ def test_the_report_says_if_times_vary_too_much(monkeypatch):
     monkeypatch.setattr(pipeline, "faster", lambda graphs, arrays, rule: (rule, False))
     net, x = made(lambda F, y: F.relu(y))
     assert pipeline.BUSY in [row.note for row in gluon_same.deploy(net, x.shape).report.rows]
+
+
+def test_a_graph_that_mxnet_cannot_run_leaves_no_error_behind():
+    y = F.Convolution(X, mx.sym.var("weight"), kernel=(1, 1, 1), num_filter=16, no_bias=True)
+    shape = (2, 3, 3, 3, 1)
+    graph = graph_of(mx.sym.Group([F.Flatten(F.Flatten(y)), F.Flatten(F.Flatten(F.relu(y)))]), shape)
+    with pytest.raises(mx.MXNetError, match="reorder primitive"):
+        running.outputs(graph, [mx.nd.ones(shape)])
+    mx.nd.waitall()
