@@ -32,7 +32,8 @@ The nets avoid faults and limits of MXNet 1.9.1, which stock blocks show too:
 - writing the weight of a 1-D or 3-D convolution that has run in inference;
 - "Check failed: !is_view" where gradients are read, which is counted and ends the net: read again, they
   may be wrong;
-- gradients of normalizations over fewer than 8 elements, where rounding decides.
+- gradients of normalizations over fewer than 8 elements, and results of onnxruntime where a mean is
+  large beside its standard deviation: rounding decides.
 """
 
 import argparse
@@ -62,8 +63,8 @@ from gluon_same import geometry, nn
 from gluon_same.onnx import export_model
 
 NEAR, NEAR_GRADIENTS = 2e-4, 2e-3  # of the largest number
-#: Error that a normalization makes of rounding, for each standard deviation of the mean it subtracts.
-ROUNDING = 8e-6
+#: Standard deviations. If a normalization subtracts a larger mean, rounding decides.
+FAR = 25
 #: Gradients may differ by this many times the most that some changes of the data's last bits make of
 #: them, up to the second number.
 TIMES, MOST, NUDGES = 4, 0.1, 4
@@ -106,7 +107,7 @@ class Check:
     """All forms of a net, compared with the eager one."""
 
     def __init__(self, seed):
-        self.draw, self.counts, self.most = Draw(seed), Counter(), NEAR
+        self.draw, self.counts, self.farthest = Draw(seed), Counter(), 0
         random = np.random.RandomState(seed % 2**32)
         mx.random.seed(seed)
         self.net = Net(self.draw)
@@ -197,7 +198,7 @@ class Check:
         want = self.want if want is None else want
         for i, (ys, wanted) in enumerate(zip(got, want)):
             for j, (y, z) in enumerate(zip(ys, wanted)):
-                self.near(f"{form}, size {i}, output {j}", y, z, self.most)
+                self.near(f"{form}, size {i}, output {j}", y, z, NEAR)
         self.counts[form] += 1
 
     def same_gradients(self, form, want, blocks):
@@ -232,6 +233,9 @@ class Check:
                 raise
             self.counts[f"{form}, refused"] += 1
             return
+        if self.farthest > FAR:
+            self.counts[f"{form}, not compared"] += 1
+            return
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = 1, 3
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -256,7 +260,7 @@ class Check:
             gaps = np.diff(planes, axis=2)
             self.trained &= not gaps.size or gaps.min() >= 1e-6 * max(np.abs(x).max(), 1e-3)
         if name in NORMS and not name.startswith("Batch"):
-            self.most = max(self.most, min(MOST, ROUNDING * offset(name, given, x)))
+            self.farthest = max(self.farthest, offset(name, given, x))
         want = expected(name, given, block, x.astype("float64")) if "strides" in given else None
         if want is not None:
             self.near(f"{name}, eager", y, want, NEAR)
