@@ -15,19 +15,7 @@ from ..trace import Trace, check_for_graphs, title
 from .fuse import available
 from .int8 import batches_of
 from .pipeline import Pipeline
-from .running import (
-    MOST,
-    RANKING,
-    TOLERANCE,
-    as_numpy,
-    error,
-    flags,
-    outputs,
-    ranks,
-    samples,
-    tolerance,
-    unstable,
-)
+from .running import MOST, RANKING, TOLERANCE, as_numpy, error, flags, outputs, ranks, samples, unstable
 
 __all__ = ["deploy"]
 
@@ -143,12 +131,11 @@ def deploy(
     used = set(symbol.list_inputs())  # layers that were not called may have parameters without shapes
     values = {name: p.data() for name, p in trace.parameters.items() if name in used}
     traced = Graph(symbol, values, trace.shapes)
-    checks = samples(traced, batches[0], wide=data is None)
+    checks, tolerance = samples(traced, batches[0], wide=data is None)
     want = checks[0][1]
     _check_finite(net, want, data is not None)
     pipeline = Pipeline(
-        *(checks, tolerance(traced, checks), dtype, onednn, onednn and not portable),
-        *(tune, verbose, ranks(traced)),
+        checks, tolerance, dtype, onednn, onednn and not portable, tune, verbose, ranks(traced)
     )
     try:
         with pipeline.show:

@@ -147,11 +147,11 @@ def _in_order(got, want):
     return got
 
 
-def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> List[Check]:
-    """Return inputs with the graph's results for them: the arrays, and different ones.
+def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> Tuple[List[Check], float]:
+    """Return inputs with the graph's results for them, and what float32 rounding may change.
 
-    The different ones reveal state that another form of the graph wrongly keeps between calls. They are
-    left out if the graph returns an infinity or a NaN for them.
+    The inputs are the arrays, and different ones. These reveal state that another form of the graph
+    wrongly keeps between calls. They are left out if the graph returns an infinity or a NaN for them.
 
     Parameters
     ----------
@@ -162,27 +162,23 @@ def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> List[Check]:
         ``WIDER`` times as large. Then they reach activations that are zero or within their bounds for
         the others. They stay in the range if rounding changes the results for them by too much to
         compare.
+
+    Returns
+    -------
+    checks : list of Check
+    tolerance : float
+        The largest error of a graph that computes the same in float32.
     """
-
-    def found(arrays):
-        return arrays, outputs(graph, arrays)
-
-    def scaled(factor):
-        return found([factor * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape) for x in arrays])
-
-    first, other = found(arrays), scaled(-WIDER) if wide else None
-    if not other or not _is_finite(other) or not TIMES * noise(graph, [other]) <= MOST:
-        other = scaled(0.5)
-    return [first, other] if _is_finite(other) else [first]
-
-
-def tolerance(graph: Graph, checks: Sequence[Check]) -> float:
-    """Return the largest error of a graph that computes the same in float32."""
-    return min(MOST, max(TOLERANCE, TIMES * noise(graph, checks)))
-
-
-def _is_finite(check: Check) -> bool:
-    return all(np.isfinite(y).all() for y in check[1])
+    for factor in (-WIDER, 0.5) if wide else (0.5,):
+        other = [factor * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape) for x in arrays]
+        run = caller(graph)
+        first, second = ((each, as_numpy(run(each))) for each in (arrays, other))
+        del run  # before another one needs memory
+        checks = [first, second] if all(np.isfinite(y).all() for y in second[1]) else [first]
+        changes = [TIMES * each for each in _noises(graph, checks)]
+        if len(changes) > 1 and changes[1] <= MOST:
+            break
+    return checks, min(MOST, max(TOLERANCE, *changes))
 
 
 def noise(graph: Graph, checks: Sequence[Check]) -> float:
@@ -191,8 +187,12 @@ def noise(graph: Graph, checks: Sequence[Check]) -> float:
     The change is that of each parameter and input, up or down. It has the size of float32's rounding,
     by which graphs that compute the same may differ.
     """
+    return max(_noises(graph, checks))
+
+
+def _noises(graph, checks):
     run, ranked = _caller_of_last_bits(graph), ranks(graph)
-    return max(error(as_numpy(run(arrays)), want, ranked) for arrays, want in checks)
+    return [error(as_numpy(run(arrays)), want, ranked) for arrays, want in checks]
 
 
 def unstable(graph: Graph, arrays: Arrays) -> Optional[Node]:
