@@ -24,6 +24,10 @@ class NeedsValue(Exception):
         self.index = index
 
 
+class NeedsTrials(Exception):
+    """A size follows from data, so that a model of fixed sizes has several trials, too."""
+
+
 class NoSizes(Exception):
     """The model supports none of the sizes that were tried for its open axes."""
 

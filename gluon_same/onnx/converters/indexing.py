@@ -110,16 +110,6 @@ def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted:
 once_attributes("TopK", 1, topk, k="k")
 
 
-@converter("Compress")
-def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -> Data:
-    kept = np.flatnonzero(known(condition, "condition"))
-    if not kept.size:
-        raise Unsupported("its result has no elements, which MXNet does not support")
-    if axis is None:
-        x, axis = net.call("reshape", x, shape=(-1,)), 0
-    return net.call(functions.gather, x, Known([kept]), axis=axis_of(axis, x.ndim), scalar=False)
-
-
 @converter("EyeLike")
 def eye_like(net: Any, x: Data, *, dtype: Optional[int] = None, k: int = 0) -> Data:
     kind = x.dtype if dtype is None else dtype_of(dtype)
