@@ -15,7 +15,7 @@ from ..saving import Saved
 Shape = Tuple[Optional[int], ...]
 
 #: What MXNet's errors say of a result without elements.
-_NO_ELEMENTS = re.compile(r"Shape is unknown|[\[,]-1[,\]]")
+_NO_ELEMENTS = re.compile(r"Shape is unknown|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]")
 
 
 class Run(NamedTuple):

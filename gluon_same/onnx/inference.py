@@ -13,9 +13,6 @@ from .values import FIX, Data, NeedsTrials, NoSizes, Sizes, Unsupported
 #: How many times an axis may be longer, and shorter, than another that is computed from it.
 _RATIOS = [(n, m) for m in range(1, 9) for n in range(1, 9) if gcd(n, m) == 1]
 
-#: How many elements results may have that keep what the data select.
-_SELECTED = range(10, 100)
-
 
 class Inference:
     """Inference of shapes at several trials of the open sizes."""
@@ -110,11 +107,13 @@ class Inference:
     def select(self, y: Data, mask: Data, shapes: Sequence[Any]) -> Data:
         """Return a result with as many elements along one axis as an array selects at run time.
 
-        Its shape has None there at each trial. It gets numbers that no size follows from.
+        Its shape has None there at each trial. It gets numbers that follow from no other size, and are
+        far apart, so that those which are cut to a limit, such as the best 100, differ from the others.
         """
         if len(self._shapes) == 1:
             raise NeedsTrials
-        numbers = random.Random(mask.slot).choices(_SELECTED, k=len(shapes))
+        uniform = random.Random(mask.slot).uniform
+        numbers = [round(10 * 3 ** uniform(trial, trial + 1)) for trial in range(len(shapes))]
         self._pending.remove(y)
         filled = zip(shapes, numbers)
         self._settle(y, [s and tuple(n if m is None else m for m in s) for s, n in filled])

@@ -120,3 +120,22 @@ def test_a_mask_may_be_shorter_than_the_axis(tmp_path):
         <float none = {0}> { mask = Greater(z, none)  y = Compress<axis = 0>(x, mask) }"""
     path = written(tmp_path / "net.onnx", graph)
     compared(path, (numbers(5, 4), np.float32([1, -1, 1])))
+
+
+def test_the_best_of_what_is_selected_up_to_a_limit(tmp_path):
+    graph = """net (float[1, 40, 4] boxes, float[1, 1, 40] scores) => (float[m] y, int64[m] places)
+        <int64[1] most = {40}, float[1] overlap = {0.9}, int64[1] limit = {9}, int64 last = {2},
+         int64[1] flat = {-1}>
+        { kept = NonMaxSuppression(boxes, scores, most, overlap)
+          places = Gather<axis = 1>(kept, last)
+          all = Reshape(scores, flat)
+          own = Gather(all, places)
+          count = Shape(own)
+          k = Min(count, limit)
+          y, order = TopK(own, k)
+          ones = ConstantOfShape<value = float[1] {1}>(k)
+          z = Add(y, ones) }"""
+    path = written(
+        tmp_path / "net.onnx", graph.replace("y, int64[m] places", "y, int64[m] order, float[m] z")
+    )
+    compared(path, (boxes(1, 40), numbers(1, 1, 40)), (boxes(1, 40) / 50, numbers(1, 1, 40)))
