@@ -54,6 +54,7 @@ class Assembly(Inference):
         for each in inputs:
             data = self._new(None, compute_dtype(each.dtype), not each.trials[0])
             data.index = each.place
+            data.source = each.place if each.dtype.kind in "iub" else None
             self._settle(data, [shape or (1,) for shape in each.trials])
             starts.append(data)
         return starts
@@ -147,6 +148,9 @@ class Assembly(Inference):
             results = list(results[0])
         dtype = inputs[0].dtype if dtype is None else dtype
         made = [self._new(result, dtype, scalar) for result in results[:outputs]]
+        sources = {x.source for x in inputs}
+        for each in made:
+            each.source = sources.copy().pop() if len(sources) == 1 else None
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         if len(results) > outputs:  # the plan needs a slot for each
             self._slots += len(results) - outputs

@@ -84,9 +84,10 @@ def import_model(
     Notes
     -----
     Booleans are 0 and 1 in float32 within the net; results of type bool are cast to it. Where ONNX has
-    an array without axes, MXNet has one axis of size 1. Random operators, strings, sequences, optional
-    values and training are not supported. An input that an operator reads as numbers, such as the axes
-    of a reduction, is read at each call, and the net keeps a graph for each of its latest values.
+    an array without axes, MXNet has one axis of size 1. Random operators, strings, optional values,
+    training, and inputs and outputs that are sequences are not supported. An input that an operator
+    reads as numbers, such as the axes of a reduction, is read at each call, and the net keeps a graph
+    for each of its latest values; so is an input of integers from which such numbers follow.
     Results of NonMaxSuppression, NonZero and Compress have as many elements as the data select. If they
     select none, the net raises an error, because MXNet has no arrays without elements.
 

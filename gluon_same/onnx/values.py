@@ -120,6 +120,9 @@ class Data:
         self.slot, self.symbol, self.net, self.scalar = slot, symbol, net, scalar
         self.dtype = np.dtype(dtype)
         self.index: Optional[int] = None  # number of the model's input that it is
+        self.source: Optional[int] = (
+            None  # number of the one input, of whole numbers, that it follows from
+        )
         self.node = ""  # the node that computes it, for messages
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.stored: Optional[List[Optional[Sizes]]] = None  # shape in MXNet at each trial
@@ -168,6 +171,12 @@ class Data:
         return 0 if self.scalar else len(self.shape)
 
 
+class Items(NamedTuple):
+    """Sequence of arrays."""
+
+    arrays: Tuple[Any, ...]
+
+
 class Padded:
     """Array with elements around it that are not added yet, because a window can do it.
 
@@ -214,8 +223,10 @@ def numbers(x: Any, role: str) -> Known:
     """Return a known input; raise if it is computed at run time."""
     if isinstance(x, Known):
         return x
-    if isinstance(x, Data) and x.index is not None:
-        raise NeedsValue(x.index)
+    if isinstance(x, Data):
+        source = x.source if x.index is None else x.index
+        if source is not None:
+            raise NeedsValue(source)
     raise Unsupported(f"its {role} must be known while importing, and is computed at run time")
 
 
