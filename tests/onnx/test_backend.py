@@ -55,6 +55,8 @@ def arrays(folder, kind):
 
 def as_mxnet(x):
     x = np.atleast_1d(x.astype("f") if x.dtype in (bool, np.float16) else x)
+    if not x.size:  # MXNet's own error would come later
+        raise ValueError("MXNet has no arrays without elements")
     return mx.nd.array(x, dtype=x.dtype)
 
 

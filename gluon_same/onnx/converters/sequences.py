@@ -23,7 +23,7 @@ def construct(net: Any, *arrays: Any) -> Items:
 @converter("SequenceInsert", 11)
 def insert(net: Any, items: Any, x: Any, position: Any = None) -> Items:
     found = list(_items(items))
-    found.insert(len(found) if position is None else _place(position, len(found) + 1), x)
+    found.insert(len(found) if position is None else _place(position, len(found), 1), x)
     return Items(tuple(found))
 
 
@@ -78,8 +78,9 @@ def _items(x: Any) -> Any:
     return x.arrays
 
 
-def _place(position: Any, count: int) -> int:
+def _place(position: Any, count: int, more: int = 0) -> int:
+    """Return a position counted from the first of some arrays; it may be behind the last by ``more``."""
     place = int(known(position, "position").item())
-    if not -count <= place < count:
+    if not -count <= place < count + more:
         raise Unsupported(f"its position {place} does not fit a sequence of {count} arrays")
-    return place % count
+    return place + count if place < 0 else place

@@ -33,6 +33,7 @@ def test_a_loop_that_collects_sums_of_rows_between_offsets(tmp_path):
     [
         "s = SequenceConstruct(x, z) y = ConcatFromSequence<axis = 1>(s)",
         "s = SequenceConstruct(x, z) t = SequenceInsert(s, x, zero) y = ConcatFromSequence<axis = 0>(t)",
+        "s = SequenceConstruct(x, z) t = SequenceInsert(s, x, last) y = ConcatFromSequence<axis = 0>(t)",
         "s = SequenceConstruct(x, z) t = SequenceErase(s, zero) y = SequenceAt(t, zero)",
         "s = SequenceConstruct(x, z, x) t = SequenceErase(s) y = SequenceAt(t, last)",
         "s = SplitToSequence<axis = 1>(x) y = ConcatFromSequence<axis = 0>(s)",
