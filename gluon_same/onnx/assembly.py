@@ -12,7 +12,7 @@ from ..importing.net import ImportedNet, Plan, Run
 from .computed import computed_size
 from .inference import Inference
 from .scopes import plain, printable
-from .values import Data, Input, Known, Padded, Unsupported, compute_dtype
+from .values import Data, Input, Known, Padded, Unfolded, Unsupported, compute_dtype
 
 #: Layers and operators whose results oneDNN does not hold in blocks.
 _PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
@@ -199,7 +199,7 @@ class Assembly(Inference):
     def array(self, x: Any) -> Data:
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):
-            return x.made() if isinstance(x, Padded) else x
+            return x.made() if isinstance(x, (Padded, Unfolded)) else x
         _stored(x.first)
         if x.open:
             try:

@@ -12,7 +12,7 @@ from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
 from .registry import array_places, check_call, find
 from .scopes import Scope, definition, initializers_of, names_read
-from .values import Data, Input, Known, Padded, Unsupported
+from .values import Data, Input, Known, Padded, Unfolded, Unsupported
 
 #: Operators that are computed at run time: the results of the first differ from run to run, and the
 #: reference computes those of the others element by element.
@@ -204,8 +204,9 @@ class Builder(Assembly):
 
     def _called(self, function, inputs, attributes) -> Any:
         """Return the results of a converter."""
-        if not hasattr(function, "pads"):
-            inputs = [x.made() if isinstance(x, Padded) else x for x in inputs]
+        taken = getattr(function, "takes", ())
+        pending = (Padded, Unfolded)
+        inputs = [x.made() if isinstance(x, pending) and not isinstance(x, taken) else x for x in inputs]
         check_call(function, inputs, attributes)
         for i in array_places(function):
             if i < len(inputs) and isinstance(inputs[i], Known):

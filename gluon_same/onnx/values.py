@@ -177,6 +177,29 @@ class Items(NamedTuple):
     arrays: Tuple[Any, ...]
 
 
+class Unfolded:
+    """Array in a shape with more axes than MXNet supports, which a Transpose or Reshape takes.
+
+    Parameters
+    ----------
+    x : Data
+        The array in another shape.
+    trials : list of tuple of int
+        The shape at each trial of the open sizes; None for trials that are refused.
+    """
+
+    def __init__(self, x: Data, trials: Sequence[Optional[Sizes]]):
+        self.x, self.trials = x, trials
+
+    def made(self) -> Data:
+        """Raise, because MXNet has no such array."""
+        count = next(len(shape) for shape in self.trials if shape is not None)
+        raise Unsupported(
+            f"its input has {count} axes, and MXNet supports 6, and more only between a Reshape, a "
+            "Transpose and another Reshape"
+        )
+
+
 class Padded:
     """Array with elements around it that are not added yet, because a window can do it.
 

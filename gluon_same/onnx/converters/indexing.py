@@ -66,6 +66,8 @@ def scatter_elements(
 
 @converter("ScatterND")
 def scatter_nd(net: Any, x: Any, indices: Any, updates: Any, *, reduction: str = "none") -> Data:
+    if 0 in updates.shape:
+        return net.array(x)
     return net.call(
         functions.scatter_nd, x, indices, updates, ranks=(x.ndim, indices.ndim),
         count=_coordinates(indices), reduction=_reduction(reduction),
