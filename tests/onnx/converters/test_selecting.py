@@ -6,7 +6,7 @@ import pytest
 from imported import close, compared, numbers, reference, written
 
 import gluon_same
-from gluon_same.onnx import import_model
+from gluon_same.onnx import export_model, import_model
 
 RANDOM = np.random.RandomState(0)
 
@@ -139,3 +139,10 @@ def test_the_best_of_what_is_selected_up_to_a_limit(tmp_path):
         tmp_path / "net.onnx", graph.replace("y, int64[m] places", "y, int64[m] order, float[m] z")
     )
     compared(path, (boxes(1, 40), numbers(1, 1, 40)), (boxes(1, 40) / 50, numbers(1, 1, 40)))
+
+
+def test_what_is_selected_cannot_be_exported_again(tmp_path):
+    graph = "net (float[3, 4] x) => (int64[r, n] y) { y = NonZero(x) }"
+    net = import_model(written(tmp_path / "net.onnx", graph))
+    with pytest.raises(ValueError, match="y.*cannot be exported: the size of its result follows from"):
+        export_model(net, (3, 4), tmp_path / "again.onnx")

@@ -215,3 +215,16 @@ def test_a_slice_without_elements_is_placed_nowhere(tmp_path):
         y = ScatterND(x, c, b)"""
     weights = {"none": [0], "axis": [0], "one": np.float32([1]), "places": [[0], [1]]}
     compared(model(tmp_path, text, weights, shape="2, 3, 5, 6"), numbers(2, 3, 5, 6))
+
+
+def test_booleans_are_padded_with_true(tmp_path):
+    graph = """net (float[2, 3] x) => (bool[2, 5] y)
+        <float none = {0}, int64[4] pads = {0, 1, 0, 1}, bool fill = {1}>
+        { mask = Greater(x, none)  y = Pad(mask, pads, fill) }"""
+    path = written(tmp_path / "net.onnx", graph)
+    x = numbers(2, 3)
+    want = np.pad(x > 0, ((0, 0), (1, 1)), constant_values=True)
+    for active in (False, True):
+        net = import_model(path)
+        net.hybridize(active)
+        np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), want)
