@@ -70,7 +70,7 @@ def imported(text, **weights):
         for name, array in weights.items():
             model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
         onnx.save(model, path)
-        gluon_same.onnx.import_model(path)
+        return gluon_same.onnx.import_model(path)
 
 
 def export(net, shape):
@@ -215,6 +215,9 @@ CAUSES = {
     "Check failed: weights.GetMKLDNNData()->get_desc()": transposed,
     "the model supports none of the sizes that were tried": lambda: imported(
         "y = MatMul(x, w)", w=np.ones((11, 3), "f")
+    ),
+    "... selects none of some elements": lambda: imported("n = NonZero(x) y = Cast<to = 1>(n)")(
+        mx.nd.zeros((2, 3))
     ),
     "the operator has no converter: give custom=": lambda: imported("y = Det(x)"),
     "Check failed: to.IsDefaultData()": set_data_after_a_call,

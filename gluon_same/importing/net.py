@@ -1,5 +1,6 @@
 """The net that an importer builds: a graph of named blocks with guards for its inputs."""
 
+import re
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -12,6 +13,9 @@ from mxnet.ndarray import NDArray
 from ..saving import Saved
 
 Shape = Tuple[Optional[int], ...]
+
+#: What MXNet's errors say of a result without elements.
+_NO_ELEMENTS = re.compile(r"Shape is unknown|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]")
 
 
 class Run(NamedTuple):
@@ -156,6 +160,11 @@ class ImportedNet(Saved):
                 raise ValueError(f"data of shapes {[*given]} does not have one {which} of {self.name}")
 
     def _why(self, given, error):
+        if _NO_ELEMENTS.search(str(error)):
+            return (
+                f"{self.name} cannot run on these data: it selects none of some elements, such as boxes "
+                "with a high score, and MXNet has no arrays without elements"
+            )
         shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))
         return (
             f"{self.name} cannot run on data of shape {shapes}. It was saved for {saved}, and not all "

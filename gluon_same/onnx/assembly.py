@@ -12,7 +12,7 @@ from ..importing.net import ImportedNet, Plan, Run
 from .computed import computed_size
 from .inference import Inference
 from .scopes import plain, printable
-from .values import Data, Input, Known, Padded, Unsupported, compute_dtype
+from .values import Data, Input, Known, Padded, Unfolded, Unsupported, compute_dtype
 
 #: Layers and operators whose results oneDNN does not hold in blocks.
 _PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
@@ -54,6 +54,7 @@ class Assembly(Inference):
         for each in inputs:
             data = self._new(None, compute_dtype(each.dtype), not each.trials[0])
             data.index = each.place
+            data.source = each.place if each.dtype.kind in "iub" else None
             self._settle(data, [shape or (1,) for shape in each.trials])
             starts.append(data)
         return starts
@@ -147,6 +148,9 @@ class Assembly(Inference):
             results = list(results[0])
         dtype = inputs[0].dtype if dtype is None else dtype
         made = [self._new(result, dtype, scalar) for result in results[:outputs]]
+        sources = {x.source for x in inputs}
+        for each in made:
+            each.source = sources.copy().pop() if len(sources) == 1 else None
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         if len(results) > outputs:  # the plan needs a slot for each
             self._slots += len(results) - outputs
@@ -195,7 +199,7 @@ class Assembly(Inference):
     def array(self, x: Any) -> Data:
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):
-            return x.made() if isinstance(x, Padded) else x
+            return x.made() if isinstance(x, (Padded, Unfolded)) else x
         _stored(x.first)
         if x.open:
             try:

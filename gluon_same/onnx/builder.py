@@ -12,14 +12,14 @@ from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
 from .registry import array_places, check_call, find
 from .scopes import Scope, definition, initializers_of, names_read
-from .values import Data, Input, Known, Padded, Unsupported
+from .values import Data, Input, Known, Padded, Unfolded, Unsupported
 
 #: Operators that are computed at run time: the results of the first differ from run to run, and the
 #: reference computes those of the others element by element.
 _NOT_FOLDED = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"}
 _NOT_FOLDED |= {"Bernoulli", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "MaxPool", "LpPool"}
 _NOT_FOLDED |= {"AveragePool", "Resize", "Upsample", "GridSample", "RoiAlign", "DeformConv", "LSTM"}
-_NOT_FOLDED |= {"GRU", "RNN"}
+_NOT_FOLDED |= {"GRU", "RNN", "SequenceEmpty", "SequenceConstruct", "SplitToSequence"}
 
 #: Operators that may give a number that is the same from some size on.
 _BOUNDS = {"Clip", "Max", "Min", "ReduceMax", "ReduceMin", "Where"}
@@ -196,7 +196,7 @@ class Builder(Assembly):
             results = self._folded(node, scope, attributes, inputs)
         if results is None:
             results = self._at_run_time(operator, domain, attributes, inputs)
-        results = list(results) if isinstance(results, (list, tuple)) else [results]
+        results = list(results) if type(results) in (list, tuple) else [results]
         for place, name in enumerate(node.output):
             if name and (place >= len(results) or results[place] is None) and self._uses.get(name, 1):
                 raise Unsupported(f"its output number {place}, {name!r}, is not supported")
@@ -204,8 +204,9 @@ class Builder(Assembly):
 
     def _called(self, function, inputs, attributes) -> Any:
         """Return the results of a converter."""
-        if not hasattr(function, "pads"):
-            inputs = [x.made() if isinstance(x, Padded) else x for x in inputs]
+        taken = getattr(function, "takes", ())
+        pending = (Padded, Unfolded)
+        inputs = [x.made() if isinstance(x, pending) and not isinstance(x, taken) else x for x in inputs]
         check_call(function, inputs, attributes)
         for i in array_places(function):
             if i < len(inputs) and isinstance(inputs[i], Known):
@@ -237,7 +238,7 @@ class Builder(Assembly):
             return None
         finally:
             self._node, self._scope = current
-        return results[place] if isinstance(results, (list, tuple)) else results
+        return results[place] if type(results) in (list, tuple) else results
 
     def _folded(self, node, scope, attributes, inputs) -> Optional[List[Any]]:
         """Return the results of a node whose inputs are known, at each trial of the open sizes.

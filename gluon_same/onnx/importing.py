@@ -15,7 +15,7 @@ from .builder import Builder
 from .by_value import NetByValue
 from .inputs import ALIKE, TRIALS, Shape, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
-from .values import FIX, Input, NeedsValue, NoSizes
+from .values import FIX, Input, NeedsTrials, NeedsValue, NoSizes
 
 _VERSIONS = 1, 25
 
@@ -84,9 +84,12 @@ def import_model(
     Notes
     -----
     Booleans are 0 and 1 in float32 within the net; results of type bool are cast to it. Where ONNX has
-    an array without axes, MXNet has one axis of size 1. Random operators, strings, sequences, optional
-    values and training are not supported. An input that an operator reads as numbers, such as the axes
-    of a reduction, is read at each call, and the net keeps a graph for each of its latest values.
+    an array without axes, MXNet has one axis of size 1. Random operators, strings, optional values,
+    training, and inputs and outputs that are sequences are not supported. An input that an operator
+    reads as numbers, such as the axes of a reduction, is read at each call, and the net keeps a graph
+    for each of its latest values; so is an input of integers from which such numbers follow.
+    Results of NonMaxSuppression, NonZero and Compress have as many elements as the data select. If they
+    select none, the net raises an error, because MXNet has no arrays without elements.
 
     Examples
     --------
@@ -152,6 +155,7 @@ class _Import:
         self.shapes = shapes_of(given, input_shapes)
         self.names = list(self.dtypes)
         self.parameters: Dict[str, Any] = {}
+        self.several = False  # whether sizes follow from data
         halves = np.dtype(np.float16)
         if halves in self.dtypes.values() or any(x.dtype == halves for x in self.weights.values()):
             warnings.warn("The model computes in float16, and the net in float32.", stacklevel=4)
@@ -169,16 +173,20 @@ class _Import:
         places = [i for i in range(len(self.names)) if i not in values] or [0]
         shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
         tried: List[Any] = []
+        fixed = not any(None in shape for shape in shapes.values())
         for alike, trials in itertools.product(ALIKE, TRIALS):
-            sizes = tried_shapes(shapes, self.model.graph, trials, alike)
+            sizes = tried_shapes(shapes, self.model.graph, trials, alike, self.several)
             if sizes in tried or (isinstance(why, _Open) and trials is not TRIALS[0]):
                 continue
             tried.append(sizes)
             try:
                 return self._built(values, tuple(places), sizes, alike)
+            except NeedsTrials:
+                self.several = True
+                return self.built(values)
             except (NoSizes, _Unfit) as error:
                 why = why or error
-        if isinstance(why, _Unfit):
+        if fixed or isinstance(why, _Unfit):
             raise self._refusal(str(why))
         raise self._refusal(
             "the model supports none of the sizes that were tried for the axes that it leaves open: fix "

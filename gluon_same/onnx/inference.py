@@ -1,5 +1,6 @@
 """Shapes of the arrays of a net at each trial of the sizes that its file leaves open."""
 
+import random
 from fractions import Fraction
 from math import gcd
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -7,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import mxnet as mx
 
 from ..importing.net import cause
-from .values import FIX, Data, NoSizes, Sizes, Unsupported
+from .values import FIX, Data, NeedsTrials, NoSizes, Sizes, Unsupported
 
 #: How many times an axis may be longer, and shorter, than another that is computed from it.
 _RATIOS = [(n, m) for m in range(1, 9) for n in range(1, 9) if gcd(n, m) == 1]
@@ -102,6 +103,21 @@ class Inference:
                     if factor and all(factor * n + offset == v for n, v in zip(sizes, values)):
                         return x, axis, factor, offset
         raise Unsupported(f"a number that it computes with {FIX}")
+
+    def select(self, y: Data, mask: Data, shapes: Sequence[Any]) -> Data:
+        """Return a result with as many elements along one axis as an array selects at run time.
+
+        Its shape has None there at each trial. It gets numbers that follow from no other size, and are
+        far apart, so that those which are cut to a limit, such as the best 100, differ from the others.
+        """
+        if len(self._shapes) == 1:
+            raise NeedsTrials
+        uniform = random.Random(mask.slot).uniform
+        numbers = [round(10 * 3 ** uniform(trial, trial + 1)) for trial in range(len(shapes))]
+        self._pending.remove(y)
+        filled = zip(shapes, numbers)
+        self._settle(y, [s and tuple(n if m is None else m for m in s) for s, n in filled])
+        return y
 
     def _settle(self, x: Data, shapes: Sequence[Optional[Sizes]]) -> None:
         """Store the shapes of an array, which is a variable from now on."""

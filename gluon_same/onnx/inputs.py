@@ -25,12 +25,12 @@ _BATCHES = (2, 3, 5, 4, 7, 6)
 
 
 def tried_shapes(
-    shapes: Dict[str, Shape], graph: Any, trials: Any, alike: Sequence[bool]
+    shapes: Dict[str, Shape], graph: Any, trials: Any, alike: Sequence[bool], several: bool = False
 ) -> Dict[str, List[Tuple[int, ...]]]:
     """Return the shapes of the inputs at each trial.
 
     Axes with one name in the file have one size; with True in ``alike``, all batches; with False, all
-    other axes.
+    other axes. ``several`` trials are made of fixed sizes, too.
     """
     named = {each.name: _axis_names(each) for each in graph.input}
     order: Dict[Any, int] = {}
@@ -44,7 +44,7 @@ def tried_shapes(
                     batches.setdefault(key, len(batches))
                 elif key not in batches:
                     order.setdefault(key, len(order))
-    count = len(_BATCHES) if order or batches else 1
+    count = len(_BATCHES) if order or batches or several else 1
     for name, shape in shapes.items():
         found[name] = []
         for t in range(count):

@@ -69,6 +69,11 @@ class Marked:
 
     def _prepared(self, graph, node):
         """Bring an operator to a form that the exporter converts right."""
+        if node.op == "_contrib_boolean_mask":
+            raise ValueError(
+                f"{self._owner(node.name)} cannot be exported: the size of its result follows from the "
+                "data, and MXNet's exporter requires all shapes. Export the part of the net before it"
+            )
         if node.op == "slice" and MARK in node.attrs:
             operator = node.inputs[0].node
             while operator.op not in ("Convolution", "Deconvolution", "Pooling"):

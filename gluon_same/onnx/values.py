@@ -24,6 +24,10 @@ class NeedsValue(Exception):
         self.index = index
 
 
+class NeedsTrials(Exception):
+    """A size follows from data, so that a model of fixed sizes has several trials, too."""
+
+
 class NoSizes(Exception):
     """The model supports none of the sizes that were tried for its open axes."""
 
@@ -116,6 +120,9 @@ class Data:
         self.slot, self.symbol, self.net, self.scalar = slot, symbol, net, scalar
         self.dtype = np.dtype(dtype)
         self.index: Optional[int] = None  # number of the model's input that it is
+        self.source: Optional[int] = (
+            None  # number of the one input, of whole numbers, that it follows from
+        )
         self.node = ""  # the node that computes it, for messages
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.stored: Optional[List[Optional[Sizes]]] = None  # shape in MXNet at each trial
@@ -164,6 +171,35 @@ class Data:
         return 0 if self.scalar else len(self.shape)
 
 
+class Items(NamedTuple):
+    """Sequence of arrays."""
+
+    arrays: Tuple[Any, ...]
+
+
+class Unfolded:
+    """Array in a shape with more axes than MXNet supports, which a Transpose or Reshape takes.
+
+    Parameters
+    ----------
+    x : Data
+        The array in another shape.
+    trials : list of tuple of int
+        The shape at each trial of the open sizes; None for trials that are refused.
+    """
+
+    def __init__(self, x: Data, trials: Sequence[Optional[Sizes]]):
+        self.x, self.trials = x, trials
+
+    def made(self) -> Data:
+        """Raise, because MXNet has no such array."""
+        count = next(len(shape) for shape in self.trials if shape is not None)
+        raise Unsupported(
+            f"its input has {count} axes, and MXNet supports 6, and more only between a Reshape, a "
+            "Transpose and another Reshape"
+        )
+
+
 class Padded:
     """Array with elements around it that are not added yet, because a window can do it.
 
@@ -210,8 +246,10 @@ def numbers(x: Any, role: str) -> Known:
     """Return a known input; raise if it is computed at run time."""
     if isinstance(x, Known):
         return x
-    if isinstance(x, Data) and x.index is not None:
-        raise NeedsValue(x.index)
+    if isinstance(x, Data):
+        source = x.source if x.index is None else x.index
+        if source is not None:
+            raise NeedsValue(source)
     raise Unsupported(f"its {role} must be known while importing, and is computed at run time")
 
 

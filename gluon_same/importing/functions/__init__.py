@@ -25,5 +25,6 @@ from .recurrent import *
 from .reductions import *
 from .resizing import *
 from .sampling import *
+from .selecting import *
 from .shapes import *
 from .windows import *

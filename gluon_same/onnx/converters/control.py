@@ -35,7 +35,7 @@ def loop(net: Any, count: Any = None, condition: Any = None, *carried: Any, body
         state = results[: len(state)]
         for values, value in zip(kept, results[len(state) :]):
             values.append(value)
-    return [*state, *(_stacked(net, values, 0) for values in kept)]
+    return [*state, *(stacked(net, values, 0) for values in kept)]
 
 
 @converter("Scan", 9)
@@ -73,7 +73,7 @@ def _scanned(axes: Ints, directions: Ints, ranks: Sequence[int]) -> List[Scanned
     return [Scanned(axis_of(a, n), bool(d), n) for a, d, n in zip(axes, directions, ranks)]
 
 
-def _stacked(net: Any, values: Sequence[Any], axis: int) -> Any:
+def stacked(net: Any, values: Sequence[Any], axis: int) -> Any:
     """Join the results of all steps along a new axis."""
     if not values:
         raise Unsupported("its result has no elements, which MXNet does not support")

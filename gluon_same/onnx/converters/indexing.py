@@ -66,6 +66,8 @@ def scatter_elements(
 
 @converter("ScatterND")
 def scatter_nd(net: Any, x: Any, indices: Any, updates: Any, *, reduction: str = "none") -> Data:
+    if 0 in updates.shape:
+        return net.array(x)
     return net.call(
         functions.scatter_nd, x, indices, updates, ranks=(x.ndim, indices.ndim),
         count=_coordinates(indices), reduction=_reduction(reduction),
@@ -94,30 +96,28 @@ def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1)
 @converter("TopK", 10)
 def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> List[Data]:
     axis, counts = axis_of(axis, x.ndim), numbers(k, "k")
-    whole = x.each(lambda trial, given: int(counts.at(trial).item()) == given[axis])
-    all_of_it = all(each in (True, None) for each in whole) and not counts.bounded
-    count = None if all_of_it else int(known(k, "k").item())
-    size = x.shape[axis]
-    if count is not None and (count < 1 or (size is not None and count > size)):
-        raise Unsupported(f"its k={count} does not fit data of shape {x.shape}")
+    pairs = x.each(lambda trial, given: (int(counts.at(trial).item()), given[axis]))
+    found = [pair for pair in pairs if pair is not None]
+    limit, size = max(count for count, _ in found), x.shape[axis]
+    # An open number is the size, or a limit where the axis has as many elements.
+    limited = counts.bounded and any(limit < n for _, n in found)
+    count = None
+    if not counts.open or limited != counts.bounded or any(c != min(n, limit) for c, n in found):
+        count = int(known(k, "k").item())
+        if count < 1 or (size is not None and count > size):
+            raise Unsupported(f"its k={count} does not fit data of shape {x.shape}")
     values, order = net.call(
         functions.topk, x, k=count, axis=axis, rank=x.ndim, largest=bool(largest), outputs=2
     )
     order.dtype = np.dtype(np.int64)
+    if count is None and limited:
+        nothing = (None,) * x.ndim
+        end = (*nothing[:axis], limit, *nothing[axis + 1 :])
+        values, order = (net.call("slice", y, begin=nothing, end=end) for y in (values, order))
     return [values, order]
 
 
 once_attributes("TopK", 1, topk, k="k")
-
-
-@converter("Compress")
-def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -> Data:
-    kept = np.flatnonzero(known(condition, "condition"))
-    if not kept.size:
-        raise Unsupported("its result has no elements, which MXNet does not support")
-    if axis is None:
-        x, axis = net.call("reshape", x, shape=(-1,)), 0
-    return net.call(functions.gather, x, Known([kept]), axis=axis_of(axis, x.ndim), scalar=False)
 
 
 @converter("EyeLike")

@@ -32,9 +32,13 @@ def layer_normalization(
 
 @converter("InstanceNormalization", 6)
 def instance_normalization(net: Any, x: Data, scale: Any, offset: Any, *, epsilon: float = 1e-5) -> Data:
-    if isinstance(scale, Known) and isinstance(offset, Known):
-        block = nn.InstanceNorm(epsilon=epsilon, in_channels=scale.shape[0], prefix=net.prefix())
+    # MXNet's InstanceNorm is slower than GroupNorm, and adds up in float32, which loses digits.
+    channels = x.shape[1]
+    if isinstance(scale, Known) and isinstance(offset, Known) and channels is not None:
+        block = nn.GroupNorm(channels, epsilon, prefix=net.prefix())
         return net.block(block, x, weights={"gamma": scale, "beta": offset})
+    if channels is not None:
+        return net.call("GroupNorm", x, scale, offset, num_groups=channels, eps=epsilon)
     return net.call("InstanceNorm", x, scale, offset, eps=epsilon)
 
 

@@ -12,12 +12,12 @@ from ...importing import functions
 from ..computed import axis_of_size
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
-from ..values import FIX, Data, Known, Unsupported, known, numbers
+from ..values import FIX, Data, Known, Unfolded, Unsupported, known, numbers
 
 Shapes = Sequence[Tuple[int, ...]]
 
 #: Axes of a reshape on a CPU, where oneDNN may hold the data.
-_MOST_AXES = 6
+MOST_AXES = 6
 
 
 @converter("Shape")
@@ -87,11 +87,12 @@ def cast_like(net: Any, x: Any, other: Any, *, saturate: int = 1) -> Data:
 
 
 @converter("Reshape", 5)
-def reshape(net: Any, x: Any, shape: Any, *, allowzero: int = 0) -> Data:
-    shape = numbers(shape, "shape")
-    x = net.array(x)
+def reshape(net: Any, x: Any, shape: Any, *, allowzero: int = 0) -> Any:
+    shape, source = numbers(shape, "shape"), x
+    x = x.x if isinstance(x, Unfolded) else net.array(x)
 
     def resolved(trial, given):
+        given = source.trials[trial] if isinstance(source, Unfolded) else given
         new = [n or (0 if allowzero else given[i]) for i, n in enumerate(map(int, shape.at(trial)))]
         if 0 in new or new.count(-1) > 1:
             raise ValueError(f"its shape {new} has no elements, or two unknown sizes")
@@ -99,9 +100,13 @@ def reshape(net: Any, x: Any, shape: Any, *, allowzero: int = 0) -> Data:
             new[new.index(-1)] = prod(given) // prod(n for n in new if n != -1)
         return tuple(new)
 
-    return reshaped(net, x, x.each(resolved))
+    wanted = x.each(resolved)
+    if max(len(new) for new in wanted if new is not None) > MOST_AXES:
+        return Unfolded(x, wanted)
+    return reshaped(net, x, wanted)
 
 
+vars(reshape)["takes"] = Unfolded
 once_attributes("Reshape", 1, reshape, shape="shape")
 
 
@@ -127,10 +132,13 @@ def reshaped(net: Any, x: Data, wanted: Sequence[Optional[Tuple[int, ...]]]) -> 
         raise Unsupported(f"the number of axes {FIX}")
     scalar = not pairs[0][1]
     given, new = zip(*((s, new or (1,)) for s, new in pairs))
-    if len(new[0]) > _MOST_AXES:
-        raise Unsupported(f"its result has {len(new[0])} axes, and MXNet supports {_MOST_AXES}")
+    if len(new[0]) > MOST_AXES:
+        raise Unsupported(f"its result has {len(new[0])} axes, and MXNet supports {MOST_AXES}")
     if given == new:
         return x if scalar == x.scalar else net.call("identity", x, scalar=scalar)
+    if x.ndim == 5 and net.in_blocks(x):
+        # Hybridized, MXNet cannot transpose a reshaped result of a 3-D convolution in oneDNN's memory.
+        x = net.call(functions.plainly, x)
     if len(x.trials) > 1 and len(set(new)) == 1:
         # A size may be the same only at the trials, as that of the first 10 elements of a longer axis.
         return net.call(functions.reshape_exactly, x, shape=new[0], scalar=scalar)

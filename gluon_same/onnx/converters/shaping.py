@@ -1,22 +1,64 @@
 """Operators that move, join, cut, repeat and pad arrays."""
 
-from typing import Any, List, Optional
+from math import prod
+from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
+from ..values import FIX, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
-from .shapes import expanded
+from .shapes import MOST_AXES, expanded, reshaped
 
 
 @converter("Transpose")
-def transpose(net: Any, x: Data, *, perm: Optional[List[int]] = None) -> Data:
-    axes = tuple(range(x.ndim))[::-1] if perm is None else tuple(axis_of(axis, x.ndim) for axis in perm)
-    if sorted(axes) != list(range(x.ndim)):
-        raise Unsupported(f"its perm={perm} does not fit data with {x.ndim} axes")
+def transpose(net: Any, x: Any, *, perm: Optional[List[int]] = None) -> Any:
+    x = x if isinstance(x, Unfolded) else net.array(x)
+    count = max(len(shape) for shape in x.trials if shape is not None)
+    axes = tuple(range(count))[::-1] if perm is None else tuple(axis_of(axis, count) for axis in perm)
+    if sorted(axes) != list(range(count)):
+        raise Unsupported(f"its perm={perm} does not fit data with {count} axes")
+    if isinstance(x, Unfolded):
+        return transposed(net, x.x, x.trials, list(axes))
     return net.call("transpose", x, axes=axes) if axes != tuple(sorted(axes)) else x
+
+
+vars(transpose)["takes"] = Unfolded
+
+
+def _runs(perm: Sequence[int]) -> List[List[int]]:
+    """Return the axes of a transpose in runs that stay together, in their order in the input.
+
+    Examples
+    --------
+    >>> _runs([0, 1, 4, 2, 3])
+    [[0, 1], [2, 3], [4]]
+    """
+    runs: List[List[int]] = []
+    for axis in perm:
+        if runs and runs[-1][-1] == axis - 1:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    return sorted(runs)
+
+
+def transposed(
+    net: Any, x: Data, shapes: Sequence[Optional[Tuple[int, ...]]], perm: List[int]
+) -> Unfolded:
+    """Return an array, which has the given shape at each trial, with its axes in another order."""
+    runs = _runs(perm)
+    if len(runs) > MOST_AXES:  # bring the next two axes to their places first, which takes 6 runs
+        count = next(i for i, axis in enumerate(perm) if axis != i)
+        first = perm[: count + 2]
+        order = first + [axis for axis in range(len(perm)) if axis not in first]
+        half = transposed(net, x, shapes, order)
+        return transposed(net, half.x, half.trials, [order.index(axis) for axis in perm])
+    order = sorted(range(len(runs)), key=lambda i: perm.index(runs[i][0]))
+    x = reshaped(net, x, [s and tuple(prod(s[a] for a in run) for run in runs) for s in shapes])
+    x = net.call("transpose", x, axes=tuple(order)) if len(runs) > 1 else x
+    return Unfolded(x, [s and tuple(s[axis] for axis in perm) for s in shapes])
 
 
 @converter("Concat", 4)

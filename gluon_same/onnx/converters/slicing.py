@@ -2,22 +2,33 @@
 
 from typing import Any, List, Optional, Sequence, Tuple
 
+import numpy as np
+
 from ...importing import functions
 from ..computed import axis_of_size
 from ..registry import converter, once_attributes
-from ..values import FIX, Data, Unsupported, known, numbers
+from ..values import FIX, Known, Unsupported, known, numbers
 
 #: Numbers above it stand for the end of an axis.
 _END = 2**31 - 1
 
 
 @converter("Slice", 10)
-def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Data:
+def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
     starts, ends = numbers(starts, "starts"), numbers(ends, "ends")
     x = net.array(x)
     count = starts.first.size
     where = range(count) if axes is None else [int(a) for a in known(axes, "axes")]
     step = [1] * count if steps is None else [int(s) for s in known(steps, "steps")]
+
+    def shape_at(trial, given):
+        bounds = (each.at(trial).ravel().tolist() for each in (starts, ends))
+        parts = [slice(start, end, by) for start, end, by in zip(*bounds, step)]
+        return _shape(given, [axis % len(given) for axis in where], parts)
+
+    shapes = x.each(shape_at)
+    if all(shape is None or 0 in shape for shape in shapes):
+        return Known([None if s is None else np.zeros(s, x.dtype) for s in shapes])
     backward = [(axis + x.ndim) % x.ndim for axis, by in zip(where, step) if by < 0]
     if backward:
         x = net.call(functions.flip, x, axes=tuple(backward), rank=x.ndim)
@@ -51,6 +62,14 @@ def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: An
 
 
 once_attributes("Slice", 1, slice_, starts="starts", ends="ends", axes="axes")
+
+
+def _shape(given: Sequence[int], axes: Sequence[int], parts: Sequence[slice]) -> Tuple[int, ...]:
+    """Return the shape of a slice."""
+    shape = list(given)
+    for axis, part in zip(axes, parts):
+        shape[axis] = len(range(*part.indices(shape[axis])))
+    return tuple(shape)
 
 
 def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]]) -> Tuple[Any, Any, Any]:

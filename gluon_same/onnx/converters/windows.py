@@ -52,7 +52,7 @@ def simple(pairs: Sequence[Tuple[int, int]]) -> Any:
 
 def takes_padding(function: Any) -> Any:
     """Mark a converter whose first input may be padded later."""
-    function.pads = True
+    function.takes = Padded
     return function
 
 

@@ -165,3 +165,66 @@ def test_images_are_cropped_and_padded_around_the_center(tmp_path):
 def test_channels_become_pixels(tmp_path, mode):
     text = f'y = DepthToSpace<blocksize: int = 2, mode: string = "{mode}">(x)'
     compared(model(tmp_path, text, shape="N, 12, H, W"), numbers(2, 12, 3, 5), numbers(1, 12, 2, 1))
+
+
+SWIN = [0, 1, 3, 5, 2, 4, 6, 7]
+
+
+@pytest.mark.parametrize(
+    "perm",
+    [SWIN, [7, 6, 5, 4, 3, 2, 1, 0], [1, 0, 3, 2, 5, 4, 7, 6], [4, 0, 5, 1, 6, 2, 7, 3],
+     [0, 2, 4, 6, 1, 3, 5, 7], [6, 1, 4, 3, 0, 7, 2, 5], [0, 1, 2, 3, 4, 5, 6, 7]],
+)  # fmt: skip
+@pytest.mark.parametrize("opened", [False, True])
+def test_transposes_of_eight_axes_between_reshapes(perm, opened, tmp_path):
+    """As Swin's windows of videos are written."""
+    first = [-1, 2, 2, 3, 2, 2, 3, 2]
+    text = f"a = Reshape(x, s) b = Transpose<perm = {perm}>(a) y = Reshape(b, t)"
+    wanted = np.arange(8)[perm].tolist().index(0)
+    last = [2, 3, 4, 6, 2] if wanted == 7 else [2, -1, 6]
+    shape = "n, 4, 6, 4, 3, 2" if opened else "2, 4, 6, 4, 3, 2"
+    weights = {"s": first, "t": last}
+    path = model(tmp_path, text, weights, rank=len(last), shape=shape)
+    for n in (2, 4) if opened else (2,):
+        if wanted == 7:
+            weights["t"] = [2, 3, 4, 6, -1]
+            path = model(tmp_path, text, weights, rank=5, shape=shape)
+        compared(path, numbers(n, 4, 6, 4, 3, 2))
+
+
+def test_two_transposes_and_a_transpose_back(tmp_path):
+    text = """a = Reshape(x, s) b = Transpose<perm = [0, 1, 3, 5, 2, 4, 6, 7]>(a) c = Transpose(b)
+        y = Reshape(c, t)"""
+    weights = {"s": [1, 2, 2, 3, 2, 2, 3, 2], "t": [6, -1]}
+    compared(model(tmp_path, text, weights, rank=2, shape="4, 6, 4, 3"), numbers(4, 6, 4, 3))
+
+
+def test_other_operators_on_eight_axes_are_refused(tmp_path):
+    weights = {"s": [1, 2, 2, 3, 2, 2, 3, 2], "t": [6, -1]}
+    path = model(tmp_path, "a = Reshape(x, s) b = Relu(a) y = Reshape(b, t)", weights, rank=2)
+    with pytest.raises(ValueError, match="has 8 axes, and MXNet supports 6.*input_shapes|has 8 axes"):
+        import_model(path, input_shapes=(4, 3, 4, 6))
+    path = model(tmp_path, "y = Reshape(x, s)", weights, rank=8)
+    with pytest.raises(ValueError, match="8 axes"):
+        import_model(path, input_shapes=(4, 3, 4, 6))
+
+
+def test_a_slice_without_elements_is_placed_nowhere(tmp_path):
+    """As exporters write the masks of Swin's windows that are not shifted."""
+    text = """a = Slice(x, none, none, axis) b = Add(a, one) c = Slice(places, none, none, axis)
+        y = ScatterND(x, c, b)"""
+    weights = {"none": [0], "axis": [0], "one": np.float32([1]), "places": [[0], [1]]}
+    compared(model(tmp_path, text, weights, shape="2, 3, 5, 6"), numbers(2, 3, 5, 6))
+
+
+def test_booleans_are_padded_with_true(tmp_path):
+    graph = """net (float[2, 3] x) => (bool[2, 5] y)
+        <float none = {0}, int64[4] pads = {0, 1, 0, 1}, bool fill = {1}>
+        { mask = Greater(x, none)  y = Pad(mask, pads, fill) }"""
+    path = written(tmp_path / "net.onnx", graph)
+    x = numbers(2, 3)
+    want = np.pad(x > 0, ((0, 0), (1, 1)), constant_values=True)
+    for active in (False, True):
+        net = import_model(path)
+        net.hybridize(active)
+        np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), want)

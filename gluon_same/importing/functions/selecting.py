@@ -1,0 +1,58 @@
+"""Functions that keep what the data select, so that the size of the result is known at run time only.
+
+MXNet has no arrays without elements: it raises an error if nothing is selected.
+"""
+
+from typing import Any, Optional
+
+from .indexing import indices_along
+
+
+def selected(F: Any, x: Any, mask: Any) -> Any:
+    """Return the rows of an array where a mask with one axis is not 0."""
+    return F.identity(F.contrib.boolean_mask(x, mask != 0))  # ``identity`` raises the error at once
+
+
+def compress(F: Any, x: Any, mask: Any, axis: int) -> Any:
+    """Keep the indices of an axis where a mask, which may be shorter, is not 0."""
+    rows = F.slice_like(F.swapaxes(x, dim1=0, dim2=axis), mask, axes=(0,))
+    return F.swapaxes(selected(F, rows, mask), dim1=0, dim2=axis)
+
+
+def nonzero(F: Any, x: Any, rank: int) -> Any:
+    """Return the coordinates of elements other than 0, as int64 of shape (rank, elements)."""
+    every = (F.broadcast_like(indices_along(F, x, axis, rank), x) for axis in range(rank))
+    places = F.stack(*(F.reshape(each, shape=(-1,)) for each in every), axis=1)
+    return F.transpose(selected(F, places, F.reshape(x, shape=(-1,))))
+
+
+def non_max_suppression(
+    F: Any, boxes: Any, scores: Any, most: int, overlap: float, least: Optional[float], center: bool
+) -> Any:
+    """Return (batch, class, box) of the boxes that overlap with no box of a higher score, as int64.
+
+    Boxes have shape (batch, boxes, 4), and are two opposite corners, or center and size; scores have
+    shape (batch, classes, boxes). Each class keeps at most ``most``, with scores above ``least``, and
+    none whose intersection over union with a kept one is above ``overlap``.
+    """
+    one, other = (F.slice_axis(boxes, axis=2, begin=i, end=i + 2) for i in (0, 2))
+    if center:
+        pair = one - other / 2, one + other / 2
+    else:
+        pair = F.broadcast_minimum(one, other), F.broadcast_maximum(one, other)
+    if least is None:
+        scores, least = F.maximum(scores, -3.4028235e38), -float("inf")
+    scores = F.expand_dims(scores, axis=3)
+    corners = F.expand_dims(F.concat(*pair, dim=2), axis=1)
+    corners = F.broadcast_like(corners, scores, lhs_axes=(1,), rhs_axes=(1,))
+    batch, label, box = (
+        F.broadcast_like(indices_along(F, scores, axis, 4, "float32"), scores) for axis in range(3)
+    )
+    rows = F.contrib.box_nms(
+        F.reshape(F.concat(box, scores, corners, dim=3), shape=(-3, 0, 0)),
+        overlap_thresh=overlap, valid_thresh=least, force_suppress=True,
+    )  # fmt: skip
+    rank, box = box, F.slice_axis(rows, axis=2, begin=0, end=1)
+    places = F.concat(batch, label, F.reshape_like(box, rank), dim=3)
+    kept = F.reshape(F.reshape_like(box, rank) >= 0, shape=(-1,)) * F.reshape(rank < most, shape=(-1,))
+    return selected(F, F.reshape(F.cast(places, dtype="int64"), shape=(-1, 3)), kept)

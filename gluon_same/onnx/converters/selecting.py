@@ -1,0 +1,61 @@
+"""Operators whose results have as many elements as the data select."""
+
+from typing import Any, Optional
+
+import numpy as np
+
+from ...importing import functions
+from ..registry import converter
+from ..values import Data, Known, Unsupported, axis_of, known
+
+#: Most boxes of a class; files write the largest integer for all.
+_MOST_BOXES = 2**31
+
+
+@converter("Compress")
+def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -> Data:
+    if axis is None:
+        x, axis = net.call("reshape", x, shape=(-1,), scalar=False), 0
+    axis = axis_of(axis, x.ndim)
+    if isinstance(condition, Known) and not condition.open:
+        kept = np.flatnonzero(condition.array)
+        if not kept.size:
+            raise Unsupported("its result has no elements, which MXNet does not support")
+        return net.call(functions.gather, x, Known([kept]), axis=axis, scalar=False)
+    condition = net.array(condition)
+    shapes = x.each(lambda _, s: (*s[:axis], None, *s[axis + 1 :]))
+    y = net.call(functions.compress, x, condition, axis=axis, scalar=False)
+    return net.select(y, condition, shapes)
+
+
+@converter("NonZero")
+def nonzero(net: Any, x: Data) -> Data:
+    if not x.ndim:
+        raise Unsupported("its data have no axes")
+    shapes = x.each(lambda _, s: (len(s), None))
+    return net.select(net.call(functions.nonzero, x, rank=x.ndim, dtype=np.int64), x, shapes)
+
+
+@converter("NonMaxSuppression", 10)
+def non_max_suppression(
+    net: Any, boxes: Data, scores: Data, most: Any = None, overlap: Any = None, least: Any = None,
+    *, center_point_box: int = 0,
+) -> Data:  # fmt: skip
+    if center_point_box not in (0, 1):
+        raise Unsupported(f"its center_point_box={center_point_box!r} is neither 0 nor 1")
+    count = 0 if most is None else int(known(most, "max_output_boxes_per_class").item())
+    if count < 1:
+        raise Unsupported(
+            f"its max_output_boxes_per_class={count} leaves no boxes, and MXNet has no arrays without "
+            "elements"
+        )
+    limits = [
+        None if x is None else float(known(x, role).item())
+        for x, role in ((overlap, "iou_threshold"), (least, "score_threshold"))
+    ]
+    shapes = scores.each(lambda *_: (None, 3))
+    y = net.call(
+        functions.non_max_suppression, boxes, scores, most=min(count, _MOST_BOXES),
+        overlap=limits[0] or 0.0, least=limits[1], center=bool(center_point_box), dtype=np.int64,
+    )  # fmt: skip
+    return net.select(y, scores, shapes)

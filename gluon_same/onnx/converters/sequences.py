@@ -1,0 +1,86 @@
+"""Sequences of arrays, whose lengths are known while importing, as loops collect their results."""
+
+from typing import Any
+
+import numpy as np
+
+from ..registry import converter
+from ..values import Data, Items, Known, Unsupported, axis_of, known
+from .control import stacked
+from .shaping import concat, split, squeeze
+
+
+@converter("SequenceEmpty", 11)
+def empty(net: Any, *, dtype: int = 1) -> Items:
+    return Items(())
+
+
+@converter("SequenceConstruct", 11)
+def construct(net: Any, *arrays: Any) -> Items:
+    return Items(arrays)
+
+
+@converter("SequenceInsert", 11)
+def insert(net: Any, items: Any, x: Any, position: Any = None) -> Items:
+    found = list(_items(items))
+    found.insert(len(found) if position is None else _place(position, len(found), 1), x)
+    return Items(tuple(found))
+
+
+@converter("SequenceErase", 11)
+def erase(net: Any, items: Any, position: Any = None) -> Items:
+    found = list(_items(items))
+    del found[-1 if position is None else _place(position, len(found))]
+    return Items(tuple(found))
+
+
+@converter("SequenceAt", 11)
+def at(net: Any, items: Any, position: Any) -> Any:
+    return _items(items)[_place(position, len(items.arrays))]
+
+
+@converter("SequenceLength", 11)
+def length(net: Any, items: Any) -> Known:
+    return Known([np.array(len(_items(items)))])
+
+
+@converter("ConcatFromSequence", 11)
+def concat_from_sequence(net: Any, items: Any, *, axis: int, new_axis: int = 0) -> Any:
+    arrays = _items(items)
+    if new_axis or not arrays:
+        return stacked(net, arrays, axis)
+    if all(isinstance(x, Known) for x in arrays):
+        return Known([np.concatenate([known(x, "item") for x in arrays], axis)])
+    return concat(net, *map(net.array, arrays), axis=axis)
+
+
+@converter("SplitToSequence", 11)
+def split_to_sequence(
+    net: Any, x: Data, sizes: Any = None, *, axis: int = 0, keepdims: int = 1
+) -> Items:
+    axis = axis_of(axis, x.ndim)
+    size = x.shape[axis]
+    given = known(sizes, "sizes") if sizes is not None else np.array(1)
+    if not given.ndim:
+        if size is None:
+            raise Unsupported(f"its axis {axis} has an open size, and thus an open number of parts")
+        whole = range(0, size, int(given))
+        given = np.array([min(int(given), size - start) for start in whole])
+    parts = split(net, x, Known([given]), axis=axis)
+    if sizes is None and not keepdims:
+        parts = [squeeze(net, part, Known([np.array([axis])])) for part in parts]
+    return Items(tuple(parts))
+
+
+def _items(x: Any) -> Any:
+    if not isinstance(x, Items):
+        raise Unsupported("its input is not a sequence")
+    return x.arrays
+
+
+def _place(position: Any, count: int, more: int = 0) -> int:
+    """Return a position counted from the first of some arrays; it may be behind the last by ``more``."""
+    place = int(known(position, "position").item())
+    if not -count <= place < count + more:
+        raise Unsupported(f"its position {place} does not fit a sequence of {count} arrays")
+    return place + count if place < 0 else place

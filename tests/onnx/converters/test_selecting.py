@@ -1,0 +1,148 @@
+"""Imported operators whose results have as many elements as the data select, against onnxruntime."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from imported import close, compared, numbers, reference, written
+
+import gluon_same
+from gluon_same.onnx import export_model, import_model
+
+RANDOM = np.random.RandomState(0)
+
+SUPPRESSION = """net (float[b, n, 4] boxes, float[b, c, n] scores) => (int64[m, 3] y)
+    <int64[1] most = {%s}, float[1] overlap = {0.4}, float[1] least = {0.3}>
+    { y = NonMaxSuppression<center_point_box = %d>(boxes, scores, most, overlap%s) }"""
+
+
+def boxes(batch, count):
+    """Return random boxes, whose corners come in any order."""
+    corners = RANDOM.uniform(0, 10, (batch, count, 2))
+    return np.concatenate([corners, corners + RANDOM.uniform(-3, 3, corners.shape)], -1).astype("f")
+
+
+def scores(batch, classes, count):
+    """Return random scores, many of which are equal."""
+    return RANDOM.randint(0, 20, (batch, classes, count)).astype("f") / 20
+
+
+@pytest.mark.parametrize("most", [1, 3, 2**63 - 1])
+@pytest.mark.parametrize("center", [0, 1])
+@pytest.mark.parametrize("least", ["", ", least"])
+def test_non_max_suppression(most, center, least, tmp_path):
+    path = written(tmp_path / "net.onnx", SUPPRESSION % (most, center, least))
+    sizes = [(1, 1, 30), (2, 3, 17), (3, 5, 60)]
+    compared(path, *((boxes(b, n), scores(b, c, n)) for b, c, n in sizes))
+
+
+def test_scores_without_a_threshold_may_be_negative_and_infinite(tmp_path):
+    path = written(tmp_path / "net.onnx", SUPPRESSION % (9, 0, ""))
+    compared(path, (boxes(1, 4), np.float32([[[-1, -np.inf, 2, -1e30]]])))
+
+
+def test_boxes_that_are_kept_are_found_in_other_arrays(tmp_path):
+    graph = """net (float[1, 40, 4] boxes, float[40, 2] points) => (float[m, 4] y, float[m] best)
+        <int64[1] most = {5}, float[1] overlap = {0.5}, float[1] least = {0.1}, int64 last = {2},
+         int64[1] first = {0}, int64[1] axis = {1}, int64[2] flat = {-1, 4}>
+        { turned = Transpose<perm = [1, 0]>(points)
+          scores = Unsqueeze(turned, first)
+          kept = NonMaxSuppression(boxes, scores, most, overlap, least)
+          places = Gather<axis = 1>(kept, last)
+          rows = Reshape(boxes, flat)
+          y = Gather(rows, places)
+          own = Gather(points, places)
+          best = ReduceMax<keepdims = 0>(own, axis) }"""
+    path = written(tmp_path / "net.onnx", graph, version=18)
+    calls = [(boxes(1, 40), scores(1, 40, 2)[0]) for _ in range(3)]
+    compared(path, *calls)
+    for convert in (gluon_same.specialize, gluon_same.deploy):
+        net = convert(import_model(path), (1, 40, 4), (40, 2))
+        for inputs in calls:
+            close(list(net(*map(mx.nd.array, inputs))), reference(path, *inputs))
+
+
+def test_suppression_that_leaves_no_boxes_is_an_error(tmp_path):
+    path = written(tmp_path / "net.onnx", SUPPRESSION % (9, 0, ", least"))
+    net = import_model(path)
+    given = mx.nd.array(boxes(1, 4)), mx.nd.array([[[0.1, 0.2, 0.9, 0.3]]])
+    for active in (False, True):
+        net.hybridize(active)
+        with pytest.raises(ValueError, match="selects none of some elements.*without elements"):
+            net(given[0], given[1] * 0)
+        assert net(*given).asnumpy().tolist() == [[0, 0, 2]]  # a later call is right
+
+
+@pytest.mark.parametrize("most", ["", "zero"])
+def test_suppression_that_always_leaves_no_boxes_is_refused(most, tmp_path):
+    graph = f"""net (float[1, 5, 4] boxes, float[1, 1, 5] scores) => (int64[m, 3] y)
+        <int64[1] zero = {{0}}> {{ y = NonMaxSuppression(boxes, scores, {most}) }}"""
+    path = written(tmp_path / "net.onnx", graph.replace(", )", ")"))
+    with pytest.raises(ValueError, match="max_output_boxes_per_class=0 leaves no boxes"):
+        import_model(path)
+
+
+@pytest.mark.parametrize("shape,then", [((7,), (9,)), ((3, 4), (5, 2)), ((2, 3, 4), (1, 5, 6))])
+def test_nonzero(shape, then, tmp_path):
+    sizes = ", ".join("abc"[: len(shape)])
+    graph = f"net (float[{sizes}] x) => (int64[r, n] y) {{ y = NonZero(x) }}"
+    path = written(tmp_path / "net.onnx", graph)
+    compared(path, *(RANDOM.randint(-1, 2, each).astype("f") for each in (shape, then)))
+
+
+def test_results_of_one_mask_have_one_size(tmp_path):
+    graph = """net (float[a, b] x, float[a, b] z) => (float[n] y)
+        <float none = {0}>
+        { mask = Greater(x, none)
+          one = NonZero(mask)
+          other = NonZero(mask)
+          places = Transpose<perm = [1, 0]>(one)
+          others = Transpose<perm = [1, 0]>(other)
+          u = GatherND(x, places)
+          v = GatherND(z, others)
+          y = Add(u, v) }"""
+    path = written(tmp_path / "net.onnx", graph)
+    compared(path, *((numbers(*s), numbers(*s, seed=1)) for s in ((3, 4), (7, 5))))
+
+
+@pytest.mark.parametrize("axis,then", [(0, (9, 4)), (1, (3, 8)), (-1, (3, 4)), (None, (5, 6))])
+def test_compress_by_data(axis, then, tmp_path):
+    how = "" if axis is None else f"<axis = {axis}>"
+    graph = f"""net (float[a, b] x, float[c] z) => (float[{"n" if axis is None else "n, m"}] y)
+        <float none = {{0}}> {{ mask = Greater(z, none)  y = Compress{how}(x, mask) }}"""
+    path = written(tmp_path / "net.onnx", graph)
+    for shape in ((3, 4), then):
+        size = np.prod(shape) if axis is None else shape[axis]
+        compared(path, (numbers(*shape), np.abs(numbers(size)) * np.float32([1, -1] * size)[:size]))
+
+
+def test_a_mask_may_be_shorter_than_the_axis(tmp_path):
+    graph = """net (float[5, 4] x, float[3] z) => (float[n, 4] y)
+        <float none = {0}> { mask = Greater(z, none)  y = Compress<axis = 0>(x, mask) }"""
+    path = written(tmp_path / "net.onnx", graph)
+    compared(path, (numbers(5, 4), np.float32([1, -1, 1])))
+
+
+def test_the_best_of_what_is_selected_up_to_a_limit(tmp_path):
+    graph = """net (float[1, 40, 4] boxes, float[1, 1, 40] scores) => (float[m] y, int64[m] places)
+        <int64[1] most = {40}, float[1] overlap = {0.9}, int64[1] limit = {9}, int64 last = {2},
+         int64[1] flat = {-1}>
+        { kept = NonMaxSuppression(boxes, scores, most, overlap)
+          places = Gather<axis = 1>(kept, last)
+          all = Reshape(scores, flat)
+          own = Gather(all, places)
+          count = Shape(own)
+          k = Min(count, limit)
+          y, order = TopK(own, k)
+          ones = ConstantOfShape<value = float[1] {1}>(k)
+          z = Add(y, ones) }"""
+    path = written(
+        tmp_path / "net.onnx", graph.replace("y, int64[m] places", "y, int64[m] order, float[m] z")
+    )
+    compared(path, (boxes(1, 40), numbers(1, 1, 40)), (boxes(1, 40) / 50, numbers(1, 1, 40)))
+
+
+def test_what_is_selected_cannot_be_exported_again(tmp_path):
+    graph = "net (float[3, 4] x) => (int64[r, n] y) { y = NonZero(x) }"
+    net = import_model(written(tmp_path / "net.onnx", graph))
+    with pytest.raises(ValueError, match="y.*cannot be exported: the size of its result follows from"):
+        export_model(net, (3, 4), tmp_path / "again.onnx")
