@@ -31,6 +31,19 @@ def encodings(keras):
     return keras.models.Model(x, outputs)
 
 
+@form([(2, 4)], **in_functions, integers=10**9)
+def hashes(keras):
+    """Bins of whole numbers by the hashes of their digits."""
+    L, x = keras.layers, data(keras, 4, dtype="int64")
+    salted = dict(salt=17, mask_value=0, output_mode="multi_hot")
+    outputs = [
+        L.Hashing(50, mask_value=3, name="masked")(x % 5),
+        L.Hashing(9, name="salted", **salted)(x),
+    ]
+    outputs += [L.Hashing(6, output_mode="one_hot", name="one_hot")(x[:, :1] * -10000)]
+    return keras.models.Model(x, outputs)
+
+
 @form([(3, 4)], **in_functions)
 def discretization(keras):
     """Numbers put into bins."""
