@@ -177,14 +177,13 @@ def _rounds(words: _Words, state: List[Any], count: int) -> List[Any]:
 
 
 def hash_numbers(
-    F: Any, x: Any, tens: Any, sixteens: Any, table: Any, own: Any, bins: int, salted: bool,
-    mask: Optional[int],
-) -> Any:  # fmt: skip
+    F: Any, x: Any, *constants: Any, bins: int, salted: bool, mask: Optional[int] = None
+) -> Any:
     """Return the bin of each whole number, by the hash of its decimal digits.
 
     Parameters
     ----------
-    tens, sixteens, table, own
+    *constants
         The :func:`hash_constants`.
     bins : int
         At most 2**62.
@@ -193,11 +192,12 @@ def hash_numbers(
     mask : int, optional
         A number for the bin 0, which is for it alone.
     """
+    tens, sixteens, table, own = constants
     column = F.reshape(F.cast(x, dtype="int64"), shape=(-1, 1))
     words, text = _Words(F, sixteens, table), _written(F, column, tens)
     count = len(_SIP if salted else _FARM)
-    constants = [F.slice_axis(own, axis=0, begin=i, end=i + 1) for i in range(count)]
-    hashed = (_sip if salted else _farm)(words, text, constants)
+    numbers = [F.slice_axis(own, axis=0, begin=i, end=i + 1) for i in range(count)]
+    hashed = (_sip if salted else _farm)(words, text, numbers)
     special = mask is not None and bins > 1
     y = words.remainder(hashed, bins - special)
     if special:

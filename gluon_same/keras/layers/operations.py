@@ -134,6 +134,11 @@ def build_operation(request: Request, *inputs: Value) -> Any:
     return function(Operation(name, request), **bound(name, function, args, kwargs))
 
 
+def function_of(request: Request) -> str:
+    """Return a function's name in the table."""
+    return _call(request)[0]
+
+
 def _call(request: Request) -> Tuple[str, List[Any], Dict[str, Any]]:
     """Return a function's name in the table, and its arguments."""
     config = request.arguments.all()
