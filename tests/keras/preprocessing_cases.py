@@ -74,6 +74,28 @@ def image_preprocessing(keras):
     return keras.models.Model(x, outputs)
 
 
+@form([(2, 6, 9, 3)], **in_functions)
+def resizing_methods(keras):
+    """Resizing by weights, to smaller, larger and equal sizes."""
+    L, x = keras.layers, data(keras, 6, 9, 3)
+    methods, sizes, outputs = ["lanczos3", "lanczos5", "area"], [(4, 3), (11, 20), (13, 5), (6, 9)], []
+    if keras.__version__ < "3":
+        from tensorflow import image
+
+        methods += ["gaussian", "mitchellcubic"]
+        resize = lambda x, size, method, antialias: image.resize(  # noqa: E731
+            x, size, method, antialias=antialias
+        )
+    else:
+        resize = keras.ops.image.resize
+    for method in methods:
+        outputs += [
+            L.Resizing(*size, interpolation=method, name=f"{method}{size[0]}")(x) for size in sizes
+        ]
+        outputs += [resize(x, size, method, antialias=True) for size in sizes]
+    return keras.models.Model(x, outputs)
+
+
 @form([(2, 5, 7, 3)], **in_functions, only=3)
 def adaptive_pooling(keras):
     """Poolings with an output size."""
