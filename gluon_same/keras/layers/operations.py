@@ -99,7 +99,8 @@ def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
         given["rank"] = x.rank
     if "axis" in parameters:
         given["axis"] = x.stored(axis_of(op, x, given["axis"], 1))
-    return op.lowered(function, x, **given)
+    takes = x.dtype if "int" in x.dtype and op.name == "cumsum" else "float32"
+    return op.lowered(function, x, takes=takes, **given)
 
 
 def is_operation(layer: Layer, version: Tuple[int, int]) -> bool:
@@ -239,7 +240,8 @@ def combined_elementwise(
     if any(x.rank != rank for x in arrays):
         raise ValueError(f"{op.name} of shapes {', '.join(str(x.shape) for x in arrays)}")
     kinds = [x.dtype if isinstance(x, Value) else x.dtype.name for x in operands]
-    whole = not real and all(kind.startswith("int") for kind in kinds)
+    chosen = kinds[1:] if function is functions.select else kinds
+    whole = not real and all(kind.startswith("int") for kind in chosen)
     wide = any(x.dtype == "int64" for x in arrays)
     dtype = "float32" if not whole else "int64" if wide else "int32"
     given = [x if isinstance(x, Value) else spread(first, x, op.name).astype(dtype) for x in operands]

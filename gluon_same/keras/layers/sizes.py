@@ -105,7 +105,8 @@ def _borders(request: Request, x: Value, ndim: int) -> Lowered:
         return new
 
     padding = Padding(request.name, block, pairs) if pads else None
-    how: Any = dict(padding=padding, nonnegative=x.nonnegative)
+    own = x.dtype if "int" in x.dtype and not pads else "float32"
+    how: Any = dict(padding=padding, nonnegative=x.nonnegative, takes=own)
     return Lowered(None if pads else block, order, (order,), rule, **how)
 
 
@@ -121,6 +122,7 @@ def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
         return resized_images(request, x, size, how)
     if how == "nearest":
         block = request.function(functions.repeat_elements, times=times)
-    else:
-        block = request.function(functions.interpolate, times=times, centers=request.version >= (2, 3))
+        own = x.dtype if "int" in x.dtype else "float32"
+        return Lowered(block, order, (order,), takes=own)
+    block = request.function(functions.interpolate, times=times, centers=request.version >= (2, 3))
     return Lowered(block, order, (order,))
