@@ -201,6 +201,10 @@ def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
             pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))
             return [_combined(name, *pair) for pair in pairs]
         return _combined(name, x, y)
+    if name == "einsum":
+        raise Unsupported(
+            "Keras 2 does not save the operands of tf.einsum: use EinsumDense or tf.matmul"
+        )
     raise Unsupported(f"{name} of what is not an array of the model")
 
 
