@@ -12,11 +12,12 @@ from .choosing import builder_of, check_call
 from .layers import Lowered, Request
 from .layers.attention import ARRAYS
 from .layers.masks import named_mask, passed_on
-from .layers.operations import build_operation
+from .layers.operations import build_operation, function_of
 from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
 from .steps import KerasNet, any_size, input_of
 from .values import Axes, Value, keras_order, masks_of
 from .weights import LayerWeights
+from .wrapping import dtype_after, with_dtype
 
 #: Errors that builders raise for malformed configurations.
 _FAILURES = (
@@ -159,6 +160,8 @@ class _Builder(Calls):
         if isinstance(builder, graph.Model):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)._replace(masked=masked)
+        name = function_of(request) if builder is build_operation else request.class_name
+        narrow = dtype_after(name, inputs, (args, kwargs), request.keras3)
         built = builder(request, *inputs)
         if not isinstance(built, Lowered):
             return [built]
@@ -173,7 +176,8 @@ class _Builder(Calls):
             self._clear(call)
         if built.inference_only and call.number == 0:
             self.problems.inference_only.append("/".join((*self.path, layer.name)))
-        return self._added(layer, call, built, inputs)
+        outputs = self._added(layer, call, built, inputs)
+        return [with_dtype(narrow, y, inputs, built.weights) for y in outputs]
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
         return Request(

@@ -117,7 +117,8 @@ class Calls:
         self, layer: graph.Layer, call: graph.Call, built: Lowered, inputs: Sequence[Value]
     ) -> List[Value]:
         """Add the step of a layer whose block is built, and return its outputs."""
-        given = [self.steps.cast(x, built.takes) for x in built.inputs or inputs]
+        same = built.block is None and built.padding is None
+        given = [self.steps.cast(x, None if same else built.takes) for x in built.inputs or inputs]
         wanted = built.input_axes or (None,) * len(given)
         if built.folds:
             ready = list(given)

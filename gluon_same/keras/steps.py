@@ -239,14 +239,18 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
             f"{model.name}: input {ref.layer!r} contains strings, which MXNet's arrays cannot: save a "
             "model that begins behind the layers of strings"
         )
-    dtype = _STORED.get(str(model.layers[ref.layer].config.get("dtype")), "float32")
+    given = str(model.layers[ref.layer].config.get("dtype"))
+    dtype = _STORED.get(given, "float32")
+    narrow = given if given in NARROW else None
     free = (None,) * len(shape) if _is_of_ids(model, ref) else _fixed(model, shape)
-    return Value(-1, shape, free, axes(len(shape)), dtype=dtype)
+    return Value(-1, shape, free, axes(len(shape)), dtype=dtype, narrow=narrow)
 
 
-#: Dtypes of arrays, by those of Keras' inputs. All others are float32.
-_STORED = {"bool": "bool", "int64": "int64", "uint32": "int64"}
-_STORED.update(dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16"), "int32"))
+#: Dtypes of arrays, by those of Keras' inputs. All others are float32. The narrow ones
+#: wrap around before those that store them.
+NARROW = dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32")
+NARROW["uint32"] = "int64"
+_STORED = {**NARROW, "bool": "bool", "int32": "int32", "int64": "int64"}
 
 
 def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:

@@ -31,6 +31,19 @@ def encodings(keras):
     return keras.models.Model(x, outputs)
 
 
+@form([(2, 4)], **in_functions, integers=10**9)
+def hashes(keras):
+    """Bins of whole numbers by the hashes of their digits."""
+    L, x = keras.layers, data(keras, 4, dtype="int64")
+    salted = dict(salt=17, mask_value=0, output_mode="multi_hot")
+    outputs = [
+        L.Hashing(50, mask_value=3, name="masked")(x % 5),
+        L.Hashing(9, name="salted", **salted)(x),
+    ]
+    outputs += [L.Hashing(6, output_mode="one_hot", name="one_hot")(x[:, :1] * -10000)]
+    return keras.models.Model(x, outputs)
+
+
 @form([(3, 4)], **in_functions)
 def discretization(keras):
     """Numbers put into bins."""
@@ -58,6 +71,28 @@ def image_preprocessing(keras):
     else:
         outputs += [L.AutoContrast((-3, 3), name="contrast")(x)]
         outputs += [L.Solarization(0.3, value_range=(-3, 3), name="solarization")(x)]
+    return keras.models.Model(x, outputs)
+
+
+@form([(2, 6, 9, 3)], **in_functions)
+def resizing_methods(keras):
+    """Resizing by weights, to smaller, larger and equal sizes."""
+    L, x = keras.layers, data(keras, 6, 9, 3)
+    methods, sizes, outputs = ["lanczos3", "lanczos5", "area"], [(4, 3), (11, 20), (13, 5), (6, 9)], []
+    if keras.__version__ < "3":
+        from tensorflow import image
+
+        methods += ["gaussian", "mitchellcubic"]
+        resize = lambda x, size, method, antialias: image.resize(  # noqa: E731
+            x, size, method, antialias=antialias
+        )
+    else:
+        resize = keras.ops.image.resize
+    for method in methods:
+        outputs += [
+            L.Resizing(*size, interpolation=method, name=f"{method}{size[0]}")(x) for size in sizes
+        ]
+        outputs += [resize(x, size, method, antialias=True) for size in sizes]
     return keras.models.Model(x, outputs)
 
 

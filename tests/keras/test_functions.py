@@ -2,6 +2,7 @@
 
 import mxnet as mx
 import numpy as np
+import pytest
 from small_models import functional, image, layer, write
 
 from gluon_same.keras import load_model
@@ -49,3 +50,10 @@ def test_a_reshape_that_splits_the_channels_of_images_of_any_size_keeps_the_batc
     for size in (4, 5):
         x = RANDOM.normal(size=(2, size, 3, 6)).astype("float32")
         np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x.reshape((2, size, 3, 2, 3)))
+
+
+def test_operands_of_einsum_that_keras_does_not_save_are_missed(tmp_path):
+    made = layer("TFOpLambda", "odd", function="einsum")
+    made["inbound_nodes"] = [["_CONSTANT_VALUE", -1, "bij,bjk->bik", {}]]
+    with pytest.raises(ValueError, match="Keras 2 does not save the operands of tf.einsum"):
+        load_model(write(tmp_path, functional(image(3, 3), made)))

@@ -96,11 +96,28 @@ def test_an_exported_net_receives_and_returns_its_states(tmp_path):
         np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), y, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("function", [specialize, deploy])
-def test_convolutional_lstms_run_outside_of_graphs(tmp_path, function):
+def convolutional_lstm(folder):
     last = layer("ConvLSTM2D", "last", "image", filters=2, kernel_size=3)
     arrays = {"kernel": (3, 3, 1, 8), "recurrent_kernel": (3, 3, 2, 8), "bias": (8,)}
-    net = load_model(write(tmp_path, functional(image(2, 5, 5, 1), last), last=arrays))
+    return load_model(write(folder, functional(image(2, 5, 5, 1), last), last=arrays))
+
+
+def test_a_hybridized_block_around_a_convolutional_lstm_is_refused(tmp_path):
+    outer = mx.gluon.nn.HybridSequential()
+    outer.add(convolutional_lstm(tmp_path))
+    x = mx.nd.ones((1, 1, 2, 5, 5))
+    want = outer(x).asnumpy()
+    outer.hybridize()
+    with pytest.raises(ValueError, match=rf"{outer.name} is hybridized .* call hybridize\(False\)"):
+        outer(x)
+    outer.hybridize(False)
+    outer[0].hybridize()
+    np.testing.assert_array_equal(outer(x).asnumpy(), want)
+
+
+@pytest.mark.parametrize("function", [specialize, deploy])
+def test_convolutional_lstms_run_outside_of_graphs(tmp_path, function):
+    net = convolutional_lstm(tmp_path)
     net.hybridize()
     assert not net._active and not net.layers["last"]._active
     with pytest.raises(ValueError, match="contains a ConvRecurrent"):

@@ -207,3 +207,17 @@ def shift_bits(F: Any, x: Any, count: Any, left: bool) -> Any:
     """Shift the bits of unsigned integers."""
     factor = F.broadcast_power(F.ones_like(count) * 2, count)
     return F.broadcast_mul(x, factor) if left else F.broadcast_div(x, factor)
+
+
+def clip_whole(F: Any, x: Any, least: float, most: float) -> Any:
+    """Return whole numbers within bounds, which MXNet's clip rounds to float32."""
+    return F.maximum(F.minimum(x, most), least)
+
+
+def whole_power(F: Any, x: Any, times: int) -> Any:
+    """Return a power of whole numbers by products, which are exact and wrap around."""
+    y = x
+    for bit in bin(times)[3:]:
+        y = y * y
+        y = y * x if bit == "1" else y
+    return y

@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from .indexing import one_hot
 from .padding import pad
+from .pairs import of_two
 from .rearranging import exactly
 
 
@@ -58,7 +59,7 @@ def look_up(F: Any, x: Any, keys: Any, values: Any, first: Optional[int], start:
         y = F.sum(F.broadcast_mul(found, values + 1), axis=-1) - 1
     else:
         y = F.take(values, F.clip(x - first, -1e18, 1e18), mode="clip")
-    other = x * 0 + start if count == 1 else F.broadcast_mod(x, x * 0 + count) + start
+    other = x * 0 + start if count == 1 else of_two(F, x, x * 0 + count, "mod", whole=True) + start
     return y + (y == -1) * (other + 1) if count else y
 
 

@@ -27,8 +27,7 @@ STRINGS = ("HashedCrossing", "StringLookup", "TextVectorization")
 
 #: Keras' layers that have no builder.
 KERAS = words("""
-    ContrastLimitedAdaptiveHistogramEqualization DenseFeatures FlaxLayer GRUCell Hashing JaxLayer
-    LSTMCell
+    ContrastLimitedAdaptiveHistogramEqualization DenseFeatures FlaxLayer GRUCell JaxLayer LSTMCell
     MaxNumBoundingBoxes MelSpectrogram Pipeline ReversibleEmbedding STFTSpectrogram SimpleRNNCell
     StackedRNNCells TFSMLayer TorchModuleWrapper
 """)

@@ -38,6 +38,11 @@ def _pairwise(op: Operation, x: Operand, y: Operand) -> Lowered:
         array = x if isinstance(x, Value) else y
         fixed: Any = dict(kind=kind, number=float(number), first=number is x)
         return op.each(functions.scalar, array, **fixed)
+    if whole and kind == "power":
+        times = y.item() if isinstance(x, Value) and not isinstance(y, Value) and y.ndim == 0 else 0
+        if not 1 <= times <= 63:
+            raise Unsupported("power of whole numbers, unless by a number from 1 to 63: cast them first")
+        return op.each(functions.whole_power, x, times=times, takes=None)
     how = {"whole": whole} if special else {}
     real = kind in ("divide", *functions.REAL)  # whole numbers that are divided are not whole
     return combined_elementwise(op, functions.of_two, x, y, gives="same", real=real, kind=kind, **how)
@@ -66,7 +71,7 @@ def _is_close(
 
 @computes("where", "select", "select_v2")
 def _where(op: Operation, condition: Operand, x: Operand, y: Operand) -> Lowered:
-    return combined_elementwise(op, functions.select, condition, x, y)
+    return combined_elementwise(op, functions.select, condition, x, y, gives="same")
 
 
 @computes("zeros_like", "ones_like", "full_like")
@@ -89,6 +94,8 @@ def _degrees(op: Operation, x: Value) -> Lowered:
 
 @computes("clip")
 def _clip(op: Operation, x: Value, x_min: float, x_max: float) -> Lowered:
+    if "int" in x.dtype and x_min == int(x_min) and x_max == int(x_max):
+        return op.each(functions.clip_whole, x, x_min >= 0, least=x_min, most=x_max, takes=None)
     return op.each("clip", x, nonnegative=x_min >= 0, a_min=x_min, a_max=x_max)
 
 
@@ -136,7 +143,9 @@ def _special(op: Operation, x: Value) -> Lowered:
 
 @computes(*ELEMENTWISE, *NATIVE, "relu6")
 def _of_one(op: Operation, x: Value) -> Lowered:
-    if "int" in x.dtype and op.name in ("abs", "sign", "negative", "square"):
+    if "int" in x.dtype and op.name == "square":
+        return op.each(functions.whole_power, x, times=2, takes=None)
+    if "int" in x.dtype and op.name in ("abs", "sign", "negative"):
         return op.each(op.name, x, takes=None)
     request = op.request
     block = elementwise_block(op.name, request.keras3, request.prefix, request.class_name)

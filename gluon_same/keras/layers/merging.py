@@ -1,6 +1,6 @@
 """Layers that combine several inputs, including Keras' operations on arrays and numbers."""
 
-from typing import Tuple
+from typing import Sequence, Tuple
 
 from ...importing import functions
 from ..values import Shape, Value, agreed, broadcast, keras_order, masks_of, replaced
@@ -24,6 +24,7 @@ def _merge(request: Request, *inputs: Value) -> Lowered:
             axes=order,
             input_axes=(*(order for _ in inputs), *(order[:-1] for _ in masks)),
             inputs=(*inputs, *masks),
+            takes="float32",
             rule=lambda *shapes: broadcast(*shapes[:count]),
         )
     return built._replace(masks=merged_mask(request, inputs))
@@ -39,7 +40,18 @@ def combined(request: Request, kind: str, inputs: Tuple[Value, ...], scale: floa
         return broadcast(*((*shape[:1], *(1,) * (rank - len(shape)), *shape[1:]) for shape in shapes))
 
     block = request.function(functions.merge, kind=kind, even=even, scale=scale)
-    return Lowered(block, axes, tuple(axes for _ in inputs), rule)
+    takes = common_dtype(inputs) if scale == 1 and kind in _EXACT else "float32"
+    return Lowered(block, axes, tuple(axes for _ in inputs), rule, takes=takes)
+
+
+#: Combinations of whole numbers that are whole.
+_EXACT = ("add", "subtract", "multiply", "maximum", "minimum")
+
+
+def common_dtype(inputs: Sequence[Value]) -> str:
+    """Return the dtype of whole numbers, if all inputs have it; else float32."""
+    kinds = {x.dtype for x in inputs}
+    return kinds.pop() if len(kinds) == 1 and inputs[0].dtype.startswith("int") else "float32"
 
 
 @builds("Concatenate")

@@ -99,7 +99,8 @@ def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
         given["rank"] = x.rank
     if "axis" in parameters:
         given["axis"] = x.stored(axis_of(op, x, given["axis"], 1))
-    return op.lowered(function, x, **given)
+    takes = x.dtype if "int" in x.dtype and op.name == "cumsum" else "float32"
+    return op.lowered(function, x, takes=takes, **given)
 
 
 def is_operation(layer: Layer, version: Tuple[int, int]) -> bool:
@@ -132,6 +133,11 @@ def build_operation(request: Request, *inputs: Value) -> Any:
         raise Unsupported(f"the function {name!r} is not supported: give custom={{{key!r}: builder}}")
     function = OPERATIONS[name]
     return function(Operation(name, request), **bound(name, function, args, kwargs))
+
+
+def function_of(request: Request) -> str:
+    """Return a function's name in the table."""
+    return _call(request)[0]
 
 
 def _call(request: Request) -> Tuple[str, List[Any], Dict[str, Any]]:
@@ -195,6 +201,10 @@ def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
             pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))
             return [_combined(name, *pair) for pair in pairs]
         return _combined(name, x, y)
+    if name == "einsum":
+        raise Unsupported(
+            "Keras 2 does not save the operands of tf.einsum: use EinsumDense or tf.matmul"
+        )
     raise Unsupported(f"{name} of what is not an array of the model")
 
 
@@ -234,7 +244,8 @@ def combined_elementwise(
     if any(x.rank != rank for x in arrays):
         raise ValueError(f"{op.name} of shapes {', '.join(str(x.shape) for x in arrays)}")
     kinds = [x.dtype if isinstance(x, Value) else x.dtype.name for x in operands]
-    whole = not real and all(kind.startswith("int") for kind in kinds)
+    chosen = kinds[1:] if function is functions.select else kinds
+    whole = not real and all(kind.startswith("int") for kind in chosen)
     wide = any(x.dtype == "int64" for x in arrays)
     dtype = "float32" if not whole else "int64" if wide else "int32"
     given = [x if isinstance(x, Value) else spread(first, x, op.name).astype(dtype) for x in operands]

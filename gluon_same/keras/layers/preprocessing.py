@@ -14,6 +14,9 @@ from .registry import Lowered, Request, builds, elementwise, spatial
 #: Most numbers from the first key of a lookup to the last for a table of all of them.
 _SPAN = 2**20
 
+#: Most bins of a hash.
+_MOST_BINS = 2**62
+
 
 def _encoded(
     request: Request, x: Value, depth: int, *arrays: Any, front: Any = None, **how: Any
@@ -45,12 +48,28 @@ def _encoded(
 
     rank = len(rule(x.shape))
     gives = "int64" if mode == "int" else "float32"
-    more = dict(
-        takes="float32" if "numbers" in how and "first" not in how else None, gives=gives, rule=rule
-    )
+    more = dict(takes=how.pop("takes", None), gives=gives, rule=rule)
     how.update(mode=mode, depth=depth, rank=x.rank, alone=alone)
     op = Operation(request.class_name, request)
     return op.in_keras_order(functions.encode, x, *arrays, *weights, ndim=rank, **more, **how)
+
+
+@builds("Hashing")
+def _hashing(request: Request, x: Value) -> Lowered:
+    arguments = request.arguments
+    bins, mask, salt = arguments.whole("num_bins"), arguments.get("mask_value", None), None
+    if bins > _MOST_BINS:
+        raise Unsupported(f"num_bins={bins}: at most {_MOST_BINS} are supported")
+    if mask is not None and (not isinstance(mask, int) or abs(mask) > 2**53):
+        raise Unsupported(f"mask_value={mask!r} is not a whole number of at most 2**53")
+    if arguments.get("salt", None) is not None:
+        salt = arguments.ints("salt")
+        if len(salt) != 2:
+            raise Unsupported(f"salt={salt}: give 2 numbers")
+    if not x.dtype.startswith("int") and not request.keras3:
+        raise Unsupported(f"an input of {x.dtype}: give the model's Input dtype='int64'")
+    how = dict(numbers=functions.hash_numbers, bins=bins, salted=salt is not None, mask=mask, takes=None)
+    return _encoded(request, x, bins, *functions.hash_constants(salt), **how)
 
 
 @builds("CategoryEncoding")
@@ -67,7 +86,7 @@ def _discretization(request: Request, x: Value) -> Lowered:
     if not isinstance(bounds, list) or not bounds:
         raise Unsupported("bin_boundaries are not in the file: Keras does not save those of adapt()")
     line = np.array(bounds, "float32")
-    return _encoded(request, x, len(line) + 1, line, numbers=functions.discretize)
+    return _encoded(request, x, len(line) + 1, line, numbers=functions.discretize, takes="float32")
 
 
 @builds("IntegerLookup")

@@ -9,7 +9,7 @@ from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Size, Value, channels_first, product, replaced
 from .core import permuted, reshaped
-from .merging import joined
+from .merging import common_dtype, joined
 from .operations import Operation, axis_of, size_of
 from .registry import Lowered, computes
 
@@ -157,7 +157,9 @@ def _pad(
     if not whole or pairs[:1] != [[0, 0]] or not known:
         raise Unsupported(f"pad by {pad_width!r} with mode={mode!r}")
     width = [tuple(pairs[axis]) for axis in x.axes]
-    return op.lowered(functions.pad, x, pairs=width, mode=mode, value=constant_values, native=True)
+    real = "int" not in x.dtype or constant_values != int(constant_values)
+    how: Any = dict(value=constant_values, native=real, takes="float32" if real else None)
+    return op.lowered(functions.pad, x, pairs=width, mode=mode, **how)
 
 
 @computes("concatenate")
@@ -203,7 +205,9 @@ def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
     if place == 0 or len({each.shape for each in x}) != 1:
         raise ValueError(f"stack at axis={axis!r} of shapes {[each.shape for each in x]}")
     orders = (x[0].axes,) * len(x)
-    return op.lowered("stack", *x, order=x[0].axes_with(place), axis=1, input_axes=orders)
+    return op.lowered(
+        "stack", *x, order=x[0].axes_with(place), axis=1, input_axes=orders, takes=common_dtype(x)
+    )
 
 
 @computes("tile")

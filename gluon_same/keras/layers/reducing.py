@@ -104,7 +104,8 @@ def _moments(op: Operation, x: Value, axes: List[int], keepdims: bool = False) -
 def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
     if not 1 <= k <= size_of(op, x, x.rank - 1):
         raise ValueError(f"top_k of {k} elements of {x.channels}")
-    fields: Any = dict(more_axes=(x.axes,), gives=("float32", "int64"))
+    own = x.dtype if "int" in x.dtype else "float32"
+    fields: Any = dict(more_axes=(x.axes,), gives=(own, "int64"), takes=own)
     fields["rule"] = lambda shape: replaced(shape, x.rank - 1, k)
     return op.lowered(functions.topk, x, k=k, axis=x.stored(-1), rank=x.rank, **fields)
 
@@ -113,7 +114,8 @@ def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
 def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending") -> Lowered:
     place, ascending = axis_of(op, x, axis, 1), direction == "ascending"
     if op.name == "sort":
-        return op.each("sort", x, axis=x.stored(place), is_ascend=ascending)
+        own = None if "int" in x.dtype else "float32"
+        return op.each("sort", x, axis=x.stored(place), is_ascend=ascending, takes=own)
     how: Any = dict(k=size_of(op, x, place), axis=x.stored(place), rank=x.rank, largest=not ascending)
     return op.each(functions.order, x, gives="int64", **how)
 

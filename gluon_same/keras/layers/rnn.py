@@ -1,7 +1,9 @@
 """Blocks of recurrent layers."""
 
+import sys
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ...arrays import flat
@@ -131,6 +133,8 @@ class ConvRecurrent(Recurrent):
         pass
 
     def hybrid_forward(self, F: Any, x: Any, *more: Any, **parameters: Any) -> Any:
+        if F is mx.sym:
+            _refuse_hybridized(self)
         y = self.i2h(F.reshape(x, shape=(-3, -2)))
         y = F.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
         return super().hybrid_forward(F, y, *more, **parameters)
@@ -144,6 +148,20 @@ class ConvRecurrent(Recurrent):
             states = [first * 0 for _ in range(2)]  # the loop rejects duplicate states
         y, last = loop(F, steps, self._cell(), Weights(None, self.h2h), states, mask)
         return y, list(last)
+
+
+def _refuse_hybridized(block: HybridBlock) -> None:
+    """Raise a ValueError if a hybridized block is being traced, whose graph would be wrong."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code is HybridBlock._build_cache.__code__:
+            outer = frame.f_locals["self"].name
+            raise ValueError(
+                f"{outer} is hybridized and contains {block.name}, a convolutional LSTM, which MXNet's "
+                f"graphs compute wrong: call hybridize(False) on {outer}, and hybridize() on the net "
+                "from load_model, which keeps this layer outside of graphs"
+            )
+        frame = frame.f_back  # type: ignore[assignment]
 
 
 class Stack(HybridBlock):

@@ -10,6 +10,7 @@ from ...importing import functions
 from ...importing.block import Function
 from ..arguments import Unsupported
 from ..values import Padding, Shape, Size, Value, resized
+from .kernels import KERNELS, area_matrix, kernel_matrix
 from .operations import Operation
 from .registry import Lowered, Request, builds, spatial
 
@@ -20,12 +21,13 @@ def _resizing(request: Request, x: Value) -> Lowered:
     arguments.only(crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, fill_mode="constant")
     arguments.ignore("fill_value")
     size = [arguments.whole("height"), arguments.whole("width")]
-    method = arguments.word("interpolation", tuple(_METHODS), "bilinear")
+    methods = (*_METHODS, "area", *KERNELS)
+    method = arguments.word("interpolation", methods, "bilinear")
     built = resized_images(request, x, size, method, arguments.flag("antialias", False))
     if not (request.keras3 and x.dtype.startswith("int")):
         return built
-    if method == "bicubic":
-        raise Unsupported("interpolation='bicubic' of whole numbers")
+    if method not in ("bilinear", "nearest"):
+        raise Unsupported(f"interpolation={method!r} of whole numbers")
     block = HybridSequential(prefix=request.prefix)  # Keras 3 returns whole numbers, too
     block.add(built.block, Function(functions.round_half_even, "Round"))
     return built._replace(block=block)
@@ -43,19 +45,22 @@ def resized_images(
     request: Request, x: Value, size: Sequence[Any], method: str, antialias: bool = False
 ) -> Lowered:
     """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays."""
-    if method not in _METHODS:
-        raise Unsupported(f"interpolation={method!r}: only {', '.join(_METHODS)} are supported")
-    how, op = _METHODS[method], Operation("resize", request)
+    known = (*_METHODS, "area", *KERNELS)
+    if method not in known:
+        raise Unsupported(f"interpolation={method!r}: only {', '.join(known)} are supported")
+    op = Operation("resize", request)
     axes, order = spatial(request, x, 2)
     computed = [isinstance(n, Size) for n in size]
-    if antialias and method != "nearest":  # each output depends on all inputs that it covers
+    if method not in _METHODS or (antialias and method != "nearest"):
+        # Each output depends on all inputs that it covers.
         before: List[Any] = [x.shape[axis] for axis in axes]
         if None in before or any(computed):
-            raise Unsupported("antialias=True for images of unknown size")
-        how = how._replace(antialias=True, exclude_outside=True)
-        matrices = [how.matrix(n, m).astype("float32") for n, m in zip(before, size)]
+            what = "antialias=True" if method in _METHODS else f"interpolation={method!r}"
+            raise Unsupported(f"{what} for images of unknown size")
+        matrices = _matrices(method, before, size, antialias)
         fields = dict(input_axes=(order,), rule=lambda shape: resized(shape, axes, lambda n, m: m, size))
         return op.lowered(functions.resize_images, x, *matrices, order=order, **fields)
+    how = _METHODS[method]
     if method == "bilinear" and not any(computed) and 1 not in size:
         return Lowered(request.function(functions.resize, size=tuple(size)), order, (order,))
     # The sizes of the result are those of arrays: of constants, where they are numbers.
@@ -68,6 +73,21 @@ def resized_images(
     arrays = [like.axes for like in likes if isinstance(like, Value)]
     given = dict(how=tuple(how), axes=tuple(stored), factors=tuple(times), input_axes=(order, *arrays))
     return op.lowered(functions.resize_images_open, x, *likes, order=order, **given)
+
+
+def _matrices(
+    method: str, before: Sequence[int], size: Sequence[int], antialias: bool
+) -> List[np.ndarray]:
+    """Return the weights along each axis, in float32."""
+    pairs = [*zip(before, size)]
+    if method == "area":
+        found = [area_matrix(*pair) for pair in pairs]
+    elif method in KERNELS:
+        found = [kernel_matrix(KERNELS[method], *pair, antialias) for pair in pairs]
+    else:
+        how = _METHODS[method]._replace(antialias=True, exclude_outside=True)
+        found = [how.matrix(*pair) for pair in pairs]
+    return [each.astype("float32") for each in found]
 
 
 @builds("Cropping{}D", "ZeroPadding{}D", ndims=(1, 2, 3))
@@ -85,7 +105,8 @@ def _borders(request: Request, x: Value, ndim: int) -> Lowered:
         return new
 
     padding = Padding(request.name, block, pairs) if pads else None
-    how: Any = dict(padding=padding, nonnegative=x.nonnegative)
+    own = x.dtype if "int" in x.dtype and not pads else "float32"
+    how: Any = dict(padding=padding, nonnegative=x.nonnegative, takes=own)
     return Lowered(None if pads else block, order, (order,), rule, **how)
 
 
@@ -101,6 +122,7 @@ def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
         return resized_images(request, x, size, how)
     if how == "nearest":
         block = request.function(functions.repeat_elements, times=times)
-    else:
-        block = request.function(functions.interpolate, times=times, centers=request.version >= (2, 3))
+        own = x.dtype if "int" in x.dtype else "float32"
+        return Lowered(block, order, (order,), takes=own)
+    block = request.function(functions.interpolate, times=times, centers=request.version >= (2, 3))
     return Lowered(block, order, (order,))

@@ -29,6 +29,12 @@ def test_keys_above_32_bits_are_told_apart():
         np.testing.assert_array_equal(got, [5, 6])
 
 
+def test_numbers_above_53_bits_that_are_no_keys_have_their_own_values():
+    x, keys = numbers(2**62 + 5, -(2**62) - 3), numbers(1, 2)
+    for got in results(functions.look_up, x, keys, keys, first=None, start=0, count=3):
+        np.testing.assert_array_equal(got, x % 3)
+
+
 @pytest.mark.parametrize("mode", ["one_hot", "multi_hot", "count", "tf_idf"])
 def test_numbers_that_are_no_classes_are_not_encoded(mode):
     x, weights = numbers(0, 2, 2, -1, 5, 1).reshape((2, 3)), numbers(1, 2, 3, dtype="float32")

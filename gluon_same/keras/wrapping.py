@@ -1,0 +1,59 @@
+"""Arithmetic of 8-, 16- and unsigned 32-bit integers, which Keras lets wrap around.
+
+A net stores them as int32 and int64, in which nothing wraps around before Keras' results have. So the
+arithmetic is refused until the numbers are converted. Other layers hand on what Keras' dtype is.
+"""
+
+from typing import Any, Optional, Sequence
+
+from .arguments import Unsupported, words
+from .graph import arrays_in
+from .values import Value
+
+#: Functions and layers whose results may not fit the dtype of their inputs.
+_WRAPPING = words("""
+    Add Average Dot Multiply Subtract abs add add_n cumsum diff dot einsum matmul multiply
+    negative power square squared_difference subtract tensordot
+""")
+_WRAPPING_IN_KERAS_2 = ("prod", "sum")  # Keras 3 computes in 32 bits
+
+#: Functions and layers whose results have a dtype of their own.
+_CONVERTING = words("""
+    CategoryEncoding Discretization Hashing IntegerLookup Normalization Rescaling cast divide mean
+    one_hot prod sum
+""")
+
+
+def dtype_after(name: str, inputs: Sequence[Value], given: Any, keras3: bool) -> Optional[str]:
+    """Return the narrow dtype of a function's or layer's results; None if they have another.
+
+    Parameters
+    ----------
+    name : str
+        Of the function in the table, or Keras' class.
+    inputs : sequence of Value
+    given : object
+        The arguments of the call.
+    keras3 : bool
+
+    Raises
+    ------
+    Unsupported
+        If the results may wrap around.
+    """
+    kinds = [x.narrow for x in inputs if x.narrow]
+    floats = any(x.dtype == "float32" and not x.narrow for x in inputs)
+    if not kinds or floats or list(arrays_in(given, float)):
+        return None
+    if name in _WRAPPING or (name in _WRAPPING_IN_KERAS_2 and not keras3):
+        raise Unsupported(
+            f"{name} of {kinds[0]}, which may wrap around in Keras: cast its input to int32 or float32 "
+            "in the model, or give the model's Input that dtype"
+        )
+    return None if name in _CONVERTING else kinds[0]
+
+
+def with_dtype(narrow: Optional[str], y: Value, inputs: Sequence[Value], weights: Any) -> Value:
+    """Return a result with its narrow dtype. Those of layers with weights are real numbers."""
+    same = y.dtype == "float32" or any(x.dtype == y.dtype for x in inputs)
+    return y._replace(narrow=narrow if same and not weights else None)
