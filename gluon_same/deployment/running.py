@@ -48,6 +48,9 @@ TIMES = 4
 #: zero become positive, and values exceed bounds such as that of ReLU6.
 WIDER = 8
 
+#: What a graph raises when it runs, such as an IndexError for an index out of bounds.
+ERRORS = (mx.MXNetError, IndexError)
+
 #: Inputs of a graph.
 Arrays = Sequence[mx.nd.NDArray]
 
@@ -78,8 +81,8 @@ def caller(graph: Graph) -> Callable[[Arrays], List[mx.nd.NDArray]]:
         try:
             for result in results:
                 result.wait_to_read()
-        except mx.MXNetError:
-            with suppress(mx.MXNetError):
+        except ERRORS:
+            with suppress(*ERRORS):
                 mx.nd.waitall()  # later operators that use the same memory would raise the error again
             raise
         return results
@@ -160,8 +163,8 @@ def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> Tuple[List[Chec
     wide : bool
         Whether the different ones may be outside of the arrays' range: of the opposite sign, and
         ``WIDER`` times as large. Then they reach activations that are zero or within their bounds for
-        the others. They stay in the range if rounding changes the results for them by too much to
-        compare.
+        the others. They stay in the range if the graph cannot run on them, or if rounding changes the
+        results for them by too much to compare.
 
     Returns
     -------
@@ -172,8 +175,15 @@ def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> Tuple[List[Chec
     for factor in (-WIDER, 0.5) if wide else (0.5,):
         other = [factor * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape) for x in arrays]
         run = caller(graph)
-        first, second = ((each, as_numpy(run(each))) for each in (arrays, other))
-        del run  # before another one needs memory
+        first = arrays, as_numpy(run(arrays))
+        try:
+            second = other, as_numpy(run(other))
+        except ERRORS:  # of indices, which wider numbers are not
+            if factor == 0.5:
+                raise
+            continue
+        finally:
+            del run  # before another one needs memory
         checks = [first, second] if all(np.isfinite(y).all() for y in second[1]) else [first]
         changes = [TIMES * each for each in _noises(graph, checks)]
         if len(changes) > 1 and changes[1] <= MOST:

@@ -115,7 +115,7 @@ def test_what_only_large_numbers_show_is_found(monkeypatch, wrong):
 
 
 def test_the_second_sample_is_wide_if_its_results_can_be_compared():
-    first = [mx.nd.random.normal(shape=(2, 3))]
+    first = [mx.nd.array([[-1.5, 2, 1], [0, 0.5, 2.5]])]
 
     def largest(symbol, wide=True):
         found, _ = running.samples(symbol, first, wide)
@@ -126,6 +126,8 @@ def test_the_second_sample_is_wide_if_its_results_can_be_compared():
     assert largest(graph_of(F.tanh(X), (2, 3)), wide=False) == [own, own / 2]
     assert largest(graph_of(F.exp(4 * F.square(X)), (2, 3))) == [own, own / 2]  # infinite
     assert largest(graph_of(F.sin(2e4 * X), (2, 3))) == [own, own / 2]  # all rounding
+    table = F.take(F.ones((7, 2)), X + 3, mode="raise")
+    assert largest(graph_of(table, (2, 3))) == [own, own / 2]  # indices
 
 
 def test_rules_of_a_pass_that_was_left_out_are_not_tried_again(monkeypatch):
