@@ -74,25 +74,20 @@ def main():
     net, size = create(name)
     calibrate(net, size)
     double = copy.deepcopy(net).double()
-    inputs = [torch.randn(2, 3, size, size), torch.randn(1, 3, size + 1 - size % 2, size + 33)]
-    axes = (0, 2, 3)
-    try:
-        with torch.no_grad():
-            net(inputs[1])
-    except Exception:  # the net has one size
-        axes = (0,)
-    path = str(Path(folder, "model.onnx"))
-    try:
-        export(net, inputs[0], exporter, path, axes)
-        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        session.run(None, {"x": inputs[1].numpy()})
-    except Exception:
-        if axes == (0,):
-            raise
-        axes = (0,)  # the exporter cannot leave the sizes open, or writes a file for one size
-        export(net, inputs[0], exporter, path, axes)
-    if axes == (0,):
-        inputs[1] = torch.randn(3, 3, size, size)
+    path, inputs = str(Path(folder, "model.onnx")), [torch.randn(2, 3, size, size)]
+    for axes in (0, 2, 3), (0,):
+        shape = (3, 3, size, size) if axes == (0,) else (1, 3, size + 1 - size % 2, size + 33)
+        inputs[1:] = [torch.randn(shape)]
+        try:
+            with torch.no_grad():
+                net(inputs[1])
+            export(net, inputs[0], exporter, path, axes)
+            session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+            session.run(None, {"x": inputs[1].numpy()})
+            break
+        except Exception:  # the net has one size, or the exporter writes a file for one
+            if axes == (0,):
+                raise
     for i, x in enumerate(inputs):
         with torch.no_grad():
             np.save(Path(folder, f"x{i}.npy"), x.numpy())
