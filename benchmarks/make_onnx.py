@@ -43,6 +43,8 @@ def calibrate(net, size):
             module.momentum = None  # averages over all batches
             torch.nn.init.uniform_(module.weight, 0.5, 1.0)
             torch.nn.init.uniform_(module.bias, -0.2, 0.2)
+        elif isinstance(module, torch.nn.Linear) and not module.weight.any():
+            torch.nn.init.normal_(module.weight, std=0.02)  # a head, whose results would all be 0
     net.train()
     with torch.no_grad():
         for _ in range(3):
