@@ -69,6 +69,7 @@ def convert(
 
     graph = _converted(marked, weights, dtypes, free)
     _merge_identities(graph)
+    _copy_summands(graph)
     _order(graph.output, marked.outputs)
     if [value.name for value in graph.output] != marked.outputs:
         raise ValueError(f"The exporter lost outputs: {marked.outputs} are expected")
@@ -159,6 +160,25 @@ def _merge_identities(graph):
     for node in graph.node:
         for field in (node.input, node.output):
             field[:] = [names.get(name, name) for name in field]
+
+
+def _copy_summands(graph):
+    """Copy convolutions' results that are outputs and added to others, too.
+
+    onnxruntime fuses such a convolution with the sum, and loses its output.
+    """
+    used = {
+        operator: {name for node in graph.node if node.op_type == operator for name in node.input}
+        for operator in ("Add", "Pad")
+    }
+    shared = (used["Add"] - used["Pad"]).intersection(value.name for value in graph.output)
+    made = [name for node in graph.node if node.op_type == "Conv" for name in node.output]
+    names = {name: f"{name}_added" for name in made if name in shared}
+    for node in graph.node:
+        for field in (node.input, node.output):
+            field[:] = [names.get(name, name) for name in field]
+    for name, own in names.items():
+        graph.node.add(op_type="Identity", input=[own], output=[name])
 
 
 def _right(make):

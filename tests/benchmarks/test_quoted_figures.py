@@ -146,7 +146,7 @@ def test_the_nets_that_were_imported():
         r"Of (\d+) nets, [^,]*, (\d+) pass in all forms, (\d+) of them with open"
     )
     assert [int(every), int(good), int(opened)] == [count("old"), passed("old"), passed("old", "height")]
-    for exporter, words in {"new": r"takes minutes a net,", "tf2onnx": r"by tf2onnx"}.items():
+    for exporter, words in {"new": r"By the other exporter", "tf2onnx": r"by tf2onnx"}.items():
         good, every = quoted(words + r" (\d+) of (\d+)")
         assert [int(good), int(every)] == [passed(exporter), count(exporter)]
 

@@ -220,7 +220,7 @@ class Draw:
             length, rest = divmod(channels * prod(size), given["target_shape"][0])
             return None if rest or size == () else (length,)
         if name in NORMS:
-            if name == "BatchNormReLU" and len(size) != 2:
+            if (name == "BatchNormReLU" and len(size) != 2) or (name == "GroupNorm" and size == ()):
                 return None
             if name == "BatchNorm" and len(size) != 2 and 1 in (channels, prod(size)):
                 return None
