@@ -86,7 +86,7 @@ def main():
             export(net, inputs[0], exporter, path, axes)
             session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
             found = session.run(None, {"x": inputs[1].numpy()})[0]
-            np.testing.assert_allclose(found, wanted, atol=1e-2 * np.abs(wanted).max())
+            np.testing.assert_allclose(found, wanted, atol=1e-3 * np.abs(wanted).max())
             break
         except Exception:  # the net has one size, or the exporter writes a file for one
             if axes == (0,):
