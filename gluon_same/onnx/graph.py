@@ -178,7 +178,7 @@ def _copy_summands(graph):
         for field in (node.input, node.output):
             field[:] = [names.get(name, name) for name in field]
     for name, own in names.items():
-        graph.node.add(op_type="Identity", input=[own], output=[name])
+        graph.node.add(op_type="Identity", name=f"{name}_copy", input=[own], output=[name])
 
 
 def _right(make):

@@ -44,12 +44,12 @@ def test_an_average_that_rounds_up_to_a_window_of_padding_is_refused(package, pa
 class Residual(nn.HybridBlock):
     """A convolution's result, its sum with another one's, and itself with more padding."""
 
-    def __init__(self, groups, pads):
+    def __init__(self, groups, padding, pads):
         super().__init__()
         self.pads = pads
         with self.name_scope():
             self.first, self.second = (
-                nn.Conv2D(6, 3, padding="same", groups=groups, in_channels=6) for _ in range(2)
+                nn.Conv2D(6, 3, padding=padding, groups=groups, in_channels=6) for _ in range(2)
             )
 
     def hybrid_forward(self, F, x):
@@ -60,9 +60,10 @@ class Residual(nn.HybridBlock):
         return found
 
 
+@pytest.mark.parametrize("padding", ["same", 1])
 @pytest.mark.parametrize("groups, pads", [(1, False), (6, False), (1, True)])
-def test_a_convolution_that_is_an_output_and_a_summand(groups, pads, path):
-    net = Residual(groups, pads)
+def test_a_convolution_that_is_an_output_and_a_summand(groups, padding, pads, path):
+    net = Residual(groups, padding, pads)
     net.initialize()
     export_model(net, (1, 6, 5, 5), path)
     x = mx.nd.random.normal(shape=(1, 6, 5, 5))
