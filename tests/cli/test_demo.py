@@ -180,11 +180,15 @@ def _assert_refused(arguments, words, capfd):
 def test_an_early_end_is_quiet(how, code):
     if how == "Ctrl-C" and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         pytest.skip("a job in the background, which Ctrl-C does not reach")
-    process = start("demo")
-    assert process.stdout.readline().startswith("gluon_same")
-    if how == "Ctrl-C":
-        process.send_signal(signal.SIGINT)
-    process.stdout.close()
-    words = "python -m gluon_same demo: interrupted\n" if how == "Ctrl-C" else ""
-    assert process.stderr.read() == words
+    for _ in range(3):
+        process = start("demo")
+        assert process.stdout.readline().startswith("gluon_same")
+        if how == "Ctrl-C":
+            process.send_signal(signal.SIGINT)
+        process.stdout.close()
+        reported = process.stderr.read()
+        if "Exception ignored in" not in reported:
+            break
+        process.wait(timeout=60)  # Python drops a signal that arrives while an object is deleted
+    assert reported == ("python -m gluon_same demo: interrupted\n" if how == "Ctrl-C" else "")
     assert process.wait(timeout=60) == code
