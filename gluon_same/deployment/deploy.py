@@ -131,12 +131,10 @@ def deploy(
     used = set(symbol.list_inputs())  # layers that were not called may have parameters without shapes
     values = {name: p.data() for name, p in trace.parameters.items() if name in used}
     traced = Graph(symbol, values, trace.shapes)
-    checks, tolerance = samples(traced, batches[0], wide=data is None)
-    want = checks[0][1]
+    checks = samples(traced, batches[0], wide=data is None)
+    want = checks[0].results
     _check_finite(net, want, data is not None)
-    pipeline = Pipeline(
-        checks, tolerance, dtype, onednn, onednn and not portable, tune, verbose, ranks(traced)
-    )
+    pipeline = Pipeline(checks, dtype, onednn, onednn and not portable, tune, verbose, ranks(traced))
     try:
         with pipeline.show:
             found = pipeline.run(traced)
@@ -145,11 +143,12 @@ def deploy(
                 found = pipeline.run(traced, check=True)
             found = pipeline.end(traced, found, batches).copy()
             block = _block(net, found, trace.structure, pipeline.report)
+        pairs = [(each.arrays, each.results) for each in checks]
         if dtype != "float32":  # measured only on the given data
-            checks = [(arrays, outputs(traced, arrays)) for arrays in batches]
+            pairs = [(arrays, outputs(traced, arrays)) for arrays in batches]
         # Some of MXNet's operators fail in the second call.
         pipeline.report.error = max(
-            error(_call(block, arrays), want, pipeline.ranked) for arrays, want in 2 * checks
+            error(_call(block, arrays), want, pipeline.ranked) for arrays, want in 2 * pairs
         )
     except mx.MXNetError as failure:
         raise ValueError(

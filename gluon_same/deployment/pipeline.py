@@ -105,10 +105,9 @@ class Pipeline:
 
     Parameters
     ----------
-    checks : sequence of tuple
-        Inputs, and the net's results for them. The first serve for measurements, too.
-    tolerance : float
-        A pass is left out if it changes numbers by more than this fraction of the largest.
+    checks : sequence of Check
+        The first inputs serve for measurements, too. A pass is left out if it changes numbers by more
+        than the tolerance.
     dtype : {'float32', 'bfloat16', 'int8'}
     onednn, fuses : bool
         Whether oneDNN is available, and whether it may fuse operators.
@@ -122,7 +121,6 @@ class Pipeline:
     """
 
     checks: Sequence[Check]
-    tolerance: float
     dtype: str = "float32"
     onednn: bool = True
     fuses: bool = True
@@ -135,17 +133,17 @@ class Pipeline:
     def __post_init__(self) -> None:
         fitting = [each for each in PASSES if self.dtype in each.dtypes]
         self.passes = [each for each in fitting if self.onednn or not each.onednn]
-        self.arrays = self.checks[0][0]
+        self.arrays = self.checks[0].arrays
         self._refused: Set[Rule] = set()
 
     def close(self, graph: Graph) -> bool:
         """Return whether a graph's results are those of the net, but for rounding."""
         run = caller(graph)
-        for arrays, want in self.checks:
+        for arrays, want, tolerance in self.checks:
             got = as_numpy(run(arrays))
-            if not error(got, want, self.ranked) <= self.tolerance:
+            if not error(got, want, self.ranked) <= tolerance:
                 return False
-            if not self.ranked and not error_by_channel(got, want) <= BY_CHANNEL * self.tolerance:
+            if not self.ranked and not error_by_channel(got, want) <= BY_CHANNEL * tolerance:
                 return False
         return True
 

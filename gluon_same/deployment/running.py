@@ -5,7 +5,7 @@ import time
 from contextlib import contextmanager, suppress
 from functools import partial
 from timeit import timeit
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -54,8 +54,13 @@ ERRORS = (mx.MXNetError, IndexError)
 #: Inputs of a graph.
 Arrays = Sequence[mx.nd.NDArray]
 
-#: Inputs of a graph, and its results for them.
-Check = Tuple[Arrays, List[np.ndarray]]
+
+class Check(NamedTuple):
+    """Inputs of a graph, its results for them, and what float32's rounding may change."""
+
+    arrays: Arrays
+    results: List[np.ndarray]
+    tolerance: float  #: the largest error of a graph that computes the same, of the largest number
 
 
 def flags(graph: Graph) -> Dict[str, bool]:
@@ -150,11 +155,11 @@ def _in_order(got, want):
     return got
 
 
-def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> Tuple[List[Check], float]:
-    """Return inputs with the graph's results for them, and what float32 rounding may change.
+def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> List[Check]:
+    """Return inputs with the graph's results for them: the arrays, and different ones.
 
-    The inputs are the arrays, and different ones. These reveal state that another form of the graph
-    wrongly keeps between calls. They are left out if the graph returns an infinity or a NaN for them.
+    The different ones reveal state that another form of the graph wrongly keeps between calls. They are
+    left out if the graph returns an infinity or a NaN for them.
 
     Parameters
     ----------
@@ -165,44 +170,34 @@ def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> Tuple[List[Chec
         ``WIDER`` times as large. Then they reach activations that are zero or within their bounds for
         the others. They stay in the range if the graph cannot run on them, or if rounding changes the
         results for them by too much to compare.
-
-    Returns
-    -------
-    checks : list of Check
-    tolerance : float
-        The largest error of a graph that computes the same in float32.
     """
     for factor in (-WIDER, 0.5) if wide else (0.5,):
         other = [factor * mx.nd.reverse(x.reshape((-1,)), axis=0).reshape(x.shape) for x in arrays]
         run = caller(graph)
-        first = arrays, as_numpy(run(arrays))
+        pairs = [(arrays, as_numpy(run(arrays)))]
         try:
-            second = other, as_numpy(run(other))
+            pairs.append((other, as_numpy(run(other))))
         except ERRORS:  # of indices, which wider numbers are not
             if factor == 0.5:
                 raise
             continue
         finally:
             del run  # before another one needs memory
-        checks = [first, second] if all(np.isfinite(y).all() for y in second[1]) else [first]
-        changes = [TIMES * each for each in _noises(graph, checks)]
+        pairs[1:] = [pair for pair in pairs[1:] if all(np.isfinite(y).all() for y in pair[1])]
+        changes = [TIMES * each for each in noises(graph, pairs)]
         if len(changes) > 1 and changes[1] <= MOST:
             break
-    return checks, min(MOST, max(TOLERANCE, *changes))
+    return [Check(*pair, min(MOST, max(TOLERANCE, change))) for pair, change in zip(pairs, changes)]
 
 
-def noise(graph: Graph, checks: Sequence[Check]) -> float:
-    """Return the largest error of a graph's results after a change of the last bit of its numbers.
+def noises(graph: Graph, pairs: Sequence[Tuple[Arrays, List[np.ndarray]]]) -> List[float]:
+    """Return the errors of a graph's results for some inputs after a change of its numbers' last bits.
 
     The change is that of each parameter and input, up or down. It has the size of float32's rounding,
     by which graphs that compute the same may differ.
     """
-    return max(_noises(graph, checks))
-
-
-def _noises(graph, checks):
     run, ranked = _caller_of_last_bits(graph), ranks(graph)
-    return [error(as_numpy(run(arrays)), want, ranked) for arrays, want in checks]
+    return [error(as_numpy(run(arrays)), want, ranked) for arrays, want in pairs]
 
 
 def unstable(graph: Graph, arrays: Arrays) -> Optional[Node]:

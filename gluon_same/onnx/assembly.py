@@ -149,8 +149,9 @@ class Assembly(Inference):
         dtype = inputs[0].dtype if dtype is None else dtype
         made = [self._new(result, dtype, scalar) for result in results[:outputs]]
         sources = {x.source for x in inputs}
+        source = sources.pop() if len(sources) == 1 else None
         for each in made:
-            each.source = sources.copy().pop() if len(sources) == 1 else None
+            each.source = source
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         if len(results) > outputs:  # the plan needs a slot for each
             self._slots += len(results) - outputs
@@ -200,7 +201,7 @@ class Assembly(Inference):
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):
             return x.made() if isinstance(x, (Padded, Unfolded)) else x
-        _stored(x.first)
+        _stored(x.first)  # raises an error if it has no elements
         if x.open:
             try:
                 return computed_size(self, x)

@@ -10,7 +10,7 @@ import numpy as np
 from mxnet.gluon import Block, SymbolBlock
 
 from ..arrays import flat
-from ..deployment.running import error, noise
+from ..deployment.running import error, noises
 from ..graph import Graph
 from ..trace import Trace
 
@@ -207,7 +207,7 @@ def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Tuple[List[np.ndarray],
     def rounding():
         graph.params = {name: p.data(contexts[0]) for name, p in block.collect_params().items()}
         with mx.util.np_array(False):
-            return noise(graph, [(arrays, [x.astype(float) for x in found])])
+            return noises(graph, [(arrays, [x.astype(float) for x in found])])[0]
 
     return found, rounding
 
