@@ -91,9 +91,9 @@ class Graph:
         self._takers: Dict[Entry, List[Optional[Node]]] = {}
         self._shapes: Dict[Entry, Shape] = {}
 
-    def nodes(self) -> Iterator[Node]:
-        """Yield all nodes that the results depend on, inputs first."""
-        done, stack = set(), [entry.node for entry in reversed(self.heads)]
+    def nodes(self, heads: Optional[Sequence[Entry]] = None) -> Iterator[Node]:
+        """Yield all nodes that the results depend on, or other entries, inputs first."""
+        done, stack = set(), [entry.node for entry in reversed(heads or self.heads)]
         while stack:
             node = stack[-1]
             waiting = [entry.node for entry in reversed(node.inputs) if entry.node not in done]
@@ -159,6 +159,13 @@ class Graph:
     def shape(self, entry: Entry) -> Optional[Shape]:
         """Return the shape of an entry; None if unknown. Valid only inside a rule."""
         return self._shapes.get(entry)
+
+    def is_real(self, entry: Entry) -> bool:
+        """Return whether an entry contains no whole numbers, if the inputs contain none."""
+        symbol = to_symbol(list(self.nodes([entry])), [entry])
+        known = {name: self.params[name].dtype for name in symbol.list_inputs() if name in self.params}
+        _, (dtype,), _ = symbol.infer_type_partial(**known)
+        return not np.issubdtype(dtype, np.integer)
 
     def param(self, entry: Entry) -> Optional[np.ndarray]:
         """Return a parameter's values; None if the entry is not a parameter."""

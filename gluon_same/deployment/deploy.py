@@ -138,7 +138,7 @@ def deploy(
     try:
         with pipeline.show:
             found = pipeline.run(traced)
-            if not pipeline.close(found):
+            if pipeline.problem(found):
                 pipeline.report.rows.clear()
                 found = pipeline.run(traced, check=True)
             found = pipeline.end(traced, found, batches).copy()

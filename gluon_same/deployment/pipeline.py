@@ -136,27 +136,29 @@ class Pipeline:
         self.arrays = self.checks[0].arrays
         self._refused: Set[Rule] = set()
 
-    def close(self, graph: Graph) -> bool:
-        """Return whether a graph's results are those of the net, but for rounding."""
-        run = caller(graph)
-        for arrays, want, tolerance in self.checks:
-            got = as_numpy(run(arrays))
-            if not error(got, want, self.ranked) <= tolerance:
-                return False
-            if not self.ranked and not error_by_channel(got, want) <= BY_CHANNEL * tolerance:
-                return False
-        return True
+    def problem(self, graph: Graph) -> str:
+        """Return why a graph cannot take the net's place: its results, or a failure; "" if it can."""
+        try:
+            run = caller(graph)
+            for arrays, want, tolerance in self.checks:
+                got = as_numpy(run(arrays))
+                if not error(got, want, self.ranked) <= tolerance:
+                    return DIFFERS
+                if not self.ranked and not error_by_channel(got, want) <= BY_CHANNEL * tolerance:
+                    return DIFFERS
+        except mx.MXNetError:
+            return FAILS
+        return ""
 
     def run(self, graph: Graph, check: bool = False) -> Graph:
-        """Return the graph after all passes, except for those after which it is not :meth:`close`."""
+        """Return the graph after all passes; with ``check``, but for those that bring a problem."""
         for at, each in enumerate(self.passes):
             self.show(f"deploying: {each.name}")
             changed = each.apply(graph, self._refused)
             if changed is None:
                 continue
-            note, clear = "", True
-            if check and not self.close(changed):
-                note = DIFFERS
+            note, clear = self.problem(changed) if check else "", True
+            if note:
                 self._refused.update(each.rules)  # which later passes may contain, too
             elif each.choice is not None:
                 kept = "with" if each.choice else "without"
@@ -218,13 +220,10 @@ class Pipeline:
             return graph, "left out: portable" if self.onednn else "left out: requires oneDNN"
         try:
             fused = fuse(graph)
-            if fused is None:
-                return graph, "left out: nothing to fuse"
-            if not self.close(fused):
-                return graph, DIFFERS
         except mx.MXNetError:
             return graph, FAILS
-        return fused, ""
+        note = "left out: nothing to fuse" if fused is None else self.problem(fused)
+        return (graph, note) if note or fused is None else (fused, "")
 
     def _choose(self, changed, graph, at, rule):
         """Return which graph is faster after all passes and fusion, and whether it clearly is."""

@@ -119,7 +119,12 @@ class ImportedNet(Saved):
             raise ValueError(self._why(shapes, error)) from error
 
     def hybrid_forward(self, F: Any, x: Any, *others: Any) -> Any:
-        slots = self.run_steps(F, x, *others)
+        given: Any = (x, *others)
+        if F is mx.sym:  # a graph may be given other kinds of numbers, as by ``deploy``
+            whole = [dtype.name if dtype.kind in "iu" else "" for dtype in self.plan.dtypes]
+            casts = [F.cast(x, dtype=name) if name else x for x, name in zip(given, whole)]
+            given = (*casts, *given[len(casts) :])
+        slots = self.run_steps(F, *given)
         outputs = [slots[slot] for slot in self.plan.outputs]
         return outputs[0] if len(outputs) == 1 else outputs
 

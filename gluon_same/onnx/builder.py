@@ -252,6 +252,9 @@ class Builder(Assembly):
             return None
         count = max([len(x.trials) for x in inputs if x is not None], default=1)
         trials = self.trials if count > 1 else [0]
+        trials = [t for t in trials if all(x is None or x.at(t) is not None for x in inputs)]
+        if not trials:  # a size is unknown behind an operator that cannot run, which is reported
+            raise _Silent
         found = evaluate(
             node, scope.opsets, attributes,
             [[None if x is None else x.at(t) for x in inputs] for t in trials],

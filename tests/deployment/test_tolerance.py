@@ -205,3 +205,26 @@ def test_a_graph_that_mxnet_cannot_run_leaves_no_error_behind():
     with pytest.raises(mx.MXNetError, match="reorder primitive"):
         running.outputs(graph, [mx.nd.ones(shape)])
     mx.nd.waitall()
+
+
+def test_a_pass_that_fails_is_left_out(monkeypatch):
+    def broken(graph, node):
+        return graph.new("reshape", node, [node.out], shape=(7,)) if node.op == "tanh" else None
+
+    wrong = pipeline.Pass("break", [broken])
+    monkeypatch.setattr(pipeline, "PASSES", (wrong, *pipeline.PASSES))
+    net, x = made(lambda F, y: F.tanh(y))
+    block = gluon_same.deploy(net, x.shape, tune=False)
+    assert [row.note for row in block.report.rows if row.name == "break"] == [pipeline.FAILS]
+    np.testing.assert_allclose(block(x).asnumpy(), net(x).asnumpy(), atol=1e-5)
+
+
+def test_bounds_of_whole_numbers_stay_whole():
+    def looked_up(F, y):
+        places = F.maximum(F.cast(F.mean(y, axis=(1, 2, 3)), dtype="int32"), 0)
+        return F.cast(places, dtype="float32")
+
+    net, x = made(looked_up)
+    block = gluon_same.deploy(net, x.shape, tune=False)
+    assert not any(row.note == pipeline.FAILS for row in block.report.rows)
+    assert (block(x).asnumpy() == net(x).asnumpy()).all()

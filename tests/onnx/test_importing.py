@@ -283,3 +283,14 @@ def test_without_onnx(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx.reference", None)
     with pytest.raises(ImportError, match="requires the package onnx, 1.13 or later .*pip install onnx"):
         import_model(path)
+
+
+def test_whole_numbers_stay_whole_in_graphs(tmp_path):
+    graph = """net (int64[2, 3] x) => (float[2, 5] y)
+        { a = Concat<axis: int = 1>(x, more) y = Cast<to: int = 1>(a) }"""
+    net = import_model(written(tmp_path / "net.onnx", graph, {"more": np.array([[1, 2], [3, 4]])}))
+    x = np.array([[5, 6, 7], [8, 9, 10]])
+    want = np.concatenate([x, [[1, 2], [3, 4]]], axis=1)
+    for block in (net, specialize(net, x.shape), deploy(net, x.shape, data=x)):
+        for dtype in ("int64", "int32", "float32"):
+            np.testing.assert_array_equal(block(mx.nd.array(x, dtype=dtype)).asnumpy(), want)

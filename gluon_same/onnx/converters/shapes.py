@@ -267,12 +267,12 @@ def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = Non
 
 @converter("Range")
 def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
-    begin, step = known(start, "start"), known(delta, "step")
-    limit = numbers(limit, "limit")
-    other, axis = axis_of_size(
-        net, [max(int(np.ceil((limit.at(trial) - begin) / step)), 0) for trial in net.trials]
-    )
-    return net.call(
-        functions.arange_along, other, axis=axis, start=float(begin), step=float(step),
+    begin, limit, step = numbers(start, "start"), numbers(limit, "limit"), known(delta, "step")
+    spans = [(limit.at(trial) - begin.at(trial)) / step for trial in net.trials]
+    other, axis = axis_of_size(net, [max(int(np.ceil(span)), 0) for span in spans])
+    first = 0.0 if begin.open else float(begin.first)
+    numbered = net.call(
+        functions.arange_along, other, axis=axis, start=first, step=float(step),
         to=begin.dtype.name, dtype=begin.dtype, scalar=False,
     )  # fmt: skip
+    return net.call("broadcast_add", numbered, net.array(begin)) if begin.open else numbered

@@ -1,5 +1,7 @@
 """Operators that move, join, cut, repeat and pad arrays."""
 
+from functools import partial
+from itertools import chain
 from math import prod
 from typing import Any, List, Optional, Sequence, Tuple
 
@@ -7,7 +9,7 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..values import FIX, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
+from ..values import Data, Known, Unfolded, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import MOST_AXES, expanded, reshaped
 
@@ -139,18 +141,21 @@ once_attributes("Unsqueeze", 1, unsqueeze, axes="axes")
 @converter("Tile", 6)
 def tile(net: Any, x: Data, repeats: Any) -> Data:
     times = numbers(repeats, "repeats")
-    if not times.open:
-        return net.call(functions.tile, x, times=tuple(times.first.tolist()))
-    wanted: List[Any] = []
-    given: Any
-    for trial, given in enumerate(x.trials):
-        by = None if given is None else times.at(trial)
-        if by is not None and any(
-            n != 1 and k not in (1, first) for n, k, first in zip(given, by, times.first)
-        ):
-            raise Unsupported(f"its repeats {FIX}")
-        wanted.append(None if by is None else tuple(n * int(k) for n, k in zip(given, by)))
-    return expanded(net, x, wanted)
+    each = [part.open for part in times.elements()]
+    fixed = tuple(1 if opened else int(k) for opened, k in zip(each, times.first))
+    if set(fixed) != {1} or not any(each):
+        x = net.call(functions.tile, x, times=fixed)
+    # An axis that is repeated an open number of times becomes two, of which the first is expanded.
+    places = [axis for axis, n in enumerate(x.shape) if each[axis] and n != 1]
+
+    def at(trial, given, one=False, joined=False):
+        by = [int(k) if opened else 1 for opened, k in zip(each, times.at(trial))]
+        pairs = [(1 if one else k, n) for k, n in zip(by, given)]
+        split = [(prod(pair),) if joined or i not in places else pair for i, pair in enumerate(pairs)]
+        return tuple(chain(*split))
+
+    apart, wanted, joined = (x.each(partial(at, **how)) for how in ({"one": True}, {}, {"joined": True}))
+    return reshaped(net, expanded(net, reshaped(net, x, apart), wanted), joined)
 
 
 @converter("DepthToSpace")

@@ -1,5 +1,6 @@
 """Slices."""
 
+from math import prod
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -7,10 +8,14 @@ import numpy as np
 from ...importing import functions
 from ..computed import axis_of_size
 from ..registry import converter, once_attributes
-from ..values import FIX, Known, Unsupported, known, numbers
+from ..values import FIX, Data, Known, Unsupported, known, numbers
+from .shapes import reshaped
 
 #: Numbers above it stand for the end of an axis.
 _END = 2**31 - 1
+
+#: Axes of an array that MXNet's ``slice`` takes.
+_MOST_AXES = 5
 
 
 @converter("Slice", 10)
@@ -29,6 +34,9 @@ def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: An
     shapes = x.each(shape_at)
     if all(shape is None or 0 in shape for shape in shapes):
         return Known([None if s is None else np.zeros(s, x.dtype) for s in shapes])
+    if x.ndim > _MOST_AXES:
+        each = zip(starts.elements(), ends.elements(), (Known([np.array([by])]) for by in step))
+        return _one_by_one(net, x, [axis % x.ndim for axis in where], list(each))
     backward = [(axis + x.ndim) % x.ndim for axis, by in zip(where, step) if by < 0]
     if backward:
         x = net.call(functions.flip, x, axes=tuple(backward), rank=x.ndim)
@@ -58,6 +66,17 @@ def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: An
     if any(part not in plain for part in parts):
         begin, end, by = (tuple(each) for each in zip(*parts))
         x = net.call("slice", x, begin=begin, end=end, step=by)
+    return x
+
+
+def _one_by_one(net: Any, x: Data, axes: Sequence[int], parts: Sequence[Tuple[Known, ...]]) -> Data:
+    """Return slices of an array with more axes than MXNet slices, each as the second axis of three."""
+    for axis, (start, end, step) in zip(axes, parts):
+        shapes = x.trials
+        x = reshaped(net, x, [s and (prod(s[:axis]), s[axis], prod(s[axis + 1 :])) for s in shapes])
+        x = slice_(net, x, start, end, Known([np.array([1])]), step)
+        cut = [None if flat is None else flat[1:2] for flat in x.trials]
+        x = reshaped(net, x, [s and n and s[:axis] + n + s[axis + 1 :] for s, n in zip(shapes, cut)])
     return x
 
 

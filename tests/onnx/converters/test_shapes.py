@@ -14,7 +14,8 @@ from gluon_same.onnx.converters.shapes import codes_for
 
 
 def constants(**values):
-    return {name: np.array(value, np.int64) for name, value in values.items()}
+    arrays = {name: np.asarray(value) for name, value in values.items()}
+    return {name: x if x.dtype == np.float32 else x.astype(np.int64) for name, x in arrays.items()}
 
 
 def node(text, shape="N, C, H, W", out="a, b, c, d", **values):
@@ -155,6 +156,9 @@ def test_slices(tmp_path_factory, data, fixed):
         ("k = Add(w, two) l = Squeeze(k) r = Range(zero, l, one) f = Cast<to: int = 1>(r) y = Add(v, f)",
          {"zero": 0, "two": [2], "one": 1}),
         ("g = Cast<to: int = 1>(w) b = Squeeze(g) a = Mul(x, g) y = Clip(a, , b)", {}),
+        ("g = Cast<to: int = 1>(w) k = Squeeze(g) r = Range(k, none, minus) y = Add(x, r)",
+         {"none": np.float32(0), "minus": np.float32(-1)}),
+        ("t = Concat<axis: int = 0>(w, one, two, n) y = Tile(x, t)", {"one": [1], "two": [2]}),
     ],
 )  # fmt: skip
 def test_sizes_from_other_arrays(tmp_path, text, values):

@@ -217,6 +217,17 @@ def test_a_slice_without_elements_is_placed_nowhere(tmp_path):
     compared(model(tmp_path, text, weights, shape="2, 3, 5, 6"), numbers(2, 3, 5, 6))
 
 
+@pytest.mark.parametrize("opened", [False, True])
+def test_slices_of_six_axes(tmp_path, opened):
+    text = """a = Reshape(x, s) b = Slice(a, first, last, axes, by) y = Reshape(b, t)"""
+    weights = {"s": [0, 2, 2, 3, 2, 2], "t": [0, -1], "first": [1, 5, 1], "last": [2, 0, 2]}
+    weights.update(axes=[2, 3, 5], by=[1, -2, 1])
+    shape = "n, 4, 6, 2" if opened else "2, 4, 6, 2"
+    path = model(tmp_path, text, weights, rank=2, shape=shape)
+    for n in (2, 4) if opened else (2,):
+        compared(path, numbers(n, 4, 6, 2))
+
+
 def test_booleans_are_padded_with_true(tmp_path):
     graph = """net (float[2, 3] x) => (bool[2, 5] y)
         <float none = {0}, int64[4] pads = {0, 1, 0, 1}, bool fill = {1}>
