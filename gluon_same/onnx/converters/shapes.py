@@ -213,7 +213,7 @@ def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Data:
             continue
         merged = [(*new[:start], prod(new[start:end]), *new[end:]) for new in wanted]
         codes = (0,) if merged == list(given) else codes_for(given, merged)
-        like = net.find_axes(run) if codes is not None else None
+        like = (net.find_axes(run) or _array_with(net, run)) if codes is not None else None
         if like is None:
             continue
         if codes != (0,):
@@ -223,6 +223,16 @@ def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Data:
             dtype=x.dtype, scalar=False,
         )  # fmt: skip
     raise Unsupported(f"a reshape from {given[0]} to {wanted[0]} {FIX}")
+
+
+def _array_with(net: Any, run: Sequence[Tuple[int, ...]]) -> Optional[Tuple[Data, int]]:
+    """Return an array with axes of some sizes, which are given for each trial, and the first axis."""
+    sizes = zip(*run)
+    one = net.array(Known([np.zeros((1,) * len(run), np.float32)]))
+    try:
+        return expanded(net, one, [shape and next(sizes) for shape in one.trials]), 0
+    except Unsupported:
+        return None
 
 
 @converter("Expand")

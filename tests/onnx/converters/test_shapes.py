@@ -40,6 +40,7 @@ RESHAPES = [
     ("t = Concat<axis: int = 0>(one, n, c, h, w) y = Reshape(x, t)", "a, b, c, d, e"),
     ("t = Concat<axis: int = 0>(n, one, c, h, w) y = Reshape(x, t)", "a, b, c, d, e"),
     ("t = Concat<axis: int = 0>(n, c, minus, w) y = Reshape(x, t)", "a, b, c, d"),
+    ("t = Concat<axis: int = 0>(n, c, w, h) y = Reshape(x, t)", "a, b, c, d"),
 ]  # fmt: skip
 
 
