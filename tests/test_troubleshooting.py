@@ -350,6 +350,25 @@ def test_results_of_3d_convolutions_can_be_flattened_once(flattened):
         assert y.asnumpy().shape == (2, 144)
 
 
+@pytest.mark.parametrize("layers", [
+    lambda: [nn.ZeroPadding3D(1), nn.Conv3D(16, 3, strides=2, padding=0, in_channels=16)],
+    lambda: [nn.Conv3D(16, 3, strides=2, padding="same", in_channels=16)],
+])  # fmt: skip
+def test_gradients_of_a_3d_convolution_of_few_elements_as_the_page_writes_it(layers):
+    net = nn.HybridSequential()
+    net.add(*layers())
+    net.initialize()
+    x, found = mx.nd.random.normal(shape=(2, 16, 3, 3, 3)), []
+    for dtype in ("float32", "float64"):
+        net.cast(dtype)
+        with mx.autograd.record():
+            y = net(x.astype(dtype)) ** 2
+        y.backward()
+        found.append(net[-1].weight.grad().asnumpy())
+    got, want = found
+    assert np.abs(got - want).max() < 1e-5 * np.abs(want).max()
+
+
 def test_a_dense_layer_is_normalized_after_an_image_without_the_cache_of_onednn():
     program = """
         import gluon_same.nn, mxnet as mx
