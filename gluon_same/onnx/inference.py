@@ -2,7 +2,7 @@
 
 import random
 from fractions import Fraction
-from math import gcd
+from math import gcd, prod
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
@@ -109,12 +109,17 @@ class Inference:
 
         Its shape has None there at each trial. It gets numbers that follow from no other size, and are
         far apart, so that those which are cut to a limit, such as the best 100, differ from the others.
+        They are not above the number of elements that are selected from, unless those are few.
         """
         if len(self._shapes) == 1:
             raise NeedsTrials
-        uniform = random.Random(mask.slot).uniform
-        numbers = [round(10 * 3 ** uniform(trial, trial + 1)) for trial in range(len(shapes))]
         self._pending.remove(y)
+        chosen = random.Random(mask.slot)
+        numbers = [round(10 * 3 ** chosen.uniform(trial, trial + 1)) for trial in range(len(shapes))]
+        for trial, shape in enumerate(mask.trials):
+            if shape and len(shapes) < prod(shape) < numbers[trial]:
+                below = set(range(1, prod(shape) + 1)).difference(numbers)
+                numbers[trial] = chosen.choice(sorted(below) or [numbers[trial]])
         filled = zip(shapes, numbers)
         self._settle(y, [s and tuple(n if m is None else m for m in s) for s, n in filled])
         return y

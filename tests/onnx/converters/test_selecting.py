@@ -146,3 +146,17 @@ def test_what_is_selected_cannot_be_exported_again(tmp_path):
     net = import_model(written(tmp_path / "net.onnx", graph))
     with pytest.raises(ValueError, match="y.*cannot be exported: the size of its result follows from"):
         export_model(net, (3, 4), tmp_path / "again.onnx")
+
+
+def test_some_of_a_few_rows_are_written_back(tmp_path):
+    """As the regions of each level of a feature pyramid."""
+    graph = """net (float[20, 3] x) => (float[20, 3] y) <float none = {0}, float[20, 3] start = {%s},
+            int64[1] last = {1}>
+        { sums = ReduceSum<keepdims = 0>(x, last)
+          chosen = Greater(sums, none)
+          found = NonZero(chosen)
+          rows = Transpose<perm = [1, 0]>(found)
+          some = GatherND(x, rows)
+          y = ScatterND(start, rows, some) }"""
+    path = written(tmp_path / "net.onnx", graph % ", ".join(["0"] * 60))
+    compared(path, numbers(20, 3), np.abs(numbers(20, 3)))
