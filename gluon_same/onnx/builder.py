@@ -151,7 +151,7 @@ class Builder(Assembly):
             for name, x in outer.items()
         ]
         inner = Builder(self._model, self.custom, self._parameters)
-        inner.opsets = self._scope.opsets
+        inner.opsets, inner.selective = self._scope.opsets, self.selective
         starts, outputs = inner.build(graph, [*inputs, *more], given)
         if inner.problems:
             self.problems += inner.problems

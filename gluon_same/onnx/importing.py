@@ -156,6 +156,7 @@ class _Import:
         self.names = list(self.dtypes)
         self.parameters: Dict[str, Any] = {}
         self.several = False  # whether sizes follow from data
+        self.selects = self.selective = False  # as of Inference
         halves = np.dtype(np.float16)
         if halves in self.dtypes.values() or any(x.dtype == halves for x in self.weights.values()):
             warnings.warn("The model computes in float16, and the net in float32.", stacklevel=4)
@@ -186,6 +187,10 @@ class _Import:
                 return self.built(values)
             except (NoSizes, _Unfit) as error:
                 why = why or error
+                self.selects |= self._builder.selects
+        if self.selects and not self.selective:
+            self.selective = True
+            return self.built(values)
         if fixed or isinstance(why, _Unfit):
             raise self._refusal(str(why))
         raise self._refusal(
@@ -209,6 +214,7 @@ class _Import:
         constants = {self.names[i]: array for i, array in values.items()}
         parameters = dict(self.parameters)  # those of a trial that fails get no values
         builder = Builder(self.model, self.custom, parameters)
+        self._builder, builder.selective = builder, self.selective
         starts, outputs = builder.build(self.model.graph, inputs, {**self.weights, **constants})
         net = None
         if not builder.problems:

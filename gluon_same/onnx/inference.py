@@ -22,6 +22,7 @@ class Inference:
         self._pending: List[Data] = []
         self._shapes: List[Dict[str, Sizes]] = []  # of the variables, at each trial
         self._refused: Dict[int, str] = {}  # why the model refuses a trial
+        self.selects = self.selective = False
 
     @property
     def trials(self) -> List[int]:
@@ -109,14 +110,16 @@ class Inference:
 
         Its shape has None there at each trial. It gets numbers that follow from no other size, and are
         far apart, so that those which are cut to a limit, such as the best 100, differ from the others.
-        They are not above the number of elements that are selected from, unless those are few.
+        If the net is ``selective``, they are also not above the number of elements that are selected
+        from, unless those are few.
         """
         if len(self._shapes) == 1:
             raise NeedsTrials
         self._pending.remove(y)
+        self.selects = True
         chosen = random.Random(mask.slot)
         numbers = [round(10 * 3 ** chosen.uniform(trial, trial + 1)) for trial in range(len(shapes))]
-        for trial, shape in enumerate(mask.trials):
+        for trial, shape in enumerate(mask.trials if self.selective else ()):
             if shape and len(shapes) < prod(shape) < numbers[trial]:
                 below = set(range(1, prod(shape) + 1)).difference(numbers)
                 numbers[trial] = chosen.choice(sorted(below) or [numbers[trial]])
