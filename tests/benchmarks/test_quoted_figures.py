@@ -88,7 +88,11 @@ def test_the_means_over_the_zoo():
         return mean(float(row["deployed, ms"]) / float(row[f"{form}, ms"]) for row in both)
 
     names = {row["net"] for row in zoo}
-    assert numbers == [str(len(names)), over("stock"), over("optimize_for"), over("onnxruntime")]
+    found = [str(len(names)), over("stock"), over("optimize_for"), over("onnxruntime")]
+    assert numbers == found
+    assert found == quoted(
+        r"\[(\d+) nets\](?s:.*?) take (\S+) of stock, (\S+) of `opt[^`]*` and (\S+) of", README
+    )
 
 
 def test_the_means_over_single_layers():
