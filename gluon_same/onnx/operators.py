@@ -108,6 +108,26 @@ def _windows(size, count):
     return weights
 
 
+def _dot(write: Writer) -> None:
+    """Multiply along the last axis of an array and the first of another, as MXNet does for all ranks."""
+    x, y = write.inputs
+    ranks = [len(write.shape_of(i)) for i in range(2)]
+    if 0 in ranks:
+        return
+    if write.attributes.get("transpose_a") and ranks[0] > 1:
+        x = write("Transpose", x, perm=[*range(1, ranks[0]), 0])
+    if write.attributes.get("transpose_b") and ranks[1] > 1:
+        y = write("Transpose", y, perm=[ranks[1] - 1, *range(ranks[1] - 1)])
+    if ranks[1] > 2 or ranks == [1, 1]:
+        rows, columns = write("Shape", x), write("Shape", y)
+        rows = write("Slice", rows, [0], [ranks[0] - 1])
+        columns = write("Slice", columns, [1], [ranks[1]]) if ranks[1] > 1 else [1]
+        flat = write("MatMul", x, write("Reshape", y, [0, -1]))
+        write("Reshape", flat, write("Concat", rows, columns, axis=0))
+    else:
+        write("MatMul", x, y)
+
+
 def _broadcast_to(write: Writer) -> None:
     # MXNet keeps an axis for 0, and ONNX for 1.
     write("Expand", write.inputs[0], [n or 1 for n in write.sizes("shape")])
@@ -209,6 +229,7 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     **{f"_r{name}_scalar": _scalar(_ON_NUMBERS[name], first=True) for name in ("div", "minus", "power")},
     **{name: _same_inputs(operator) for name, operator in _ELEMENTWISE.items()},
     "broadcast_to": _broadcast_to,
+    "dot": _dot,
     "broadcast_maximum": _same_inputs("Max"),
     "expm1": lambda write: write("Sub", write("Exp", write.inputs[0]), 1),
     "log1p": lambda write: write("Log", write("Add", write.inputs[0], 1)),

@@ -181,3 +181,28 @@ def test_two_loops(tmp_path):
             return self.one(x)[2] + self.other(x)[3]
 
     assert exported(Two(), tmp_path, [(2, 3, 5), (1, 3, 7)]).count("Scan") == 2
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    "shapes, transposed",
+    [
+        ([(2, 3, 4), (4, 5)], ""),
+        ([(2, 3, 4), (4, 3, 2)], ""),
+        ([(4,), (4,)], ""),
+        ([(2, 4), (4,)], ""),
+        ([(4,), (4, 3)], ""),
+        ([(4, 2, 3), (4, 5)], "a"),
+        ([(2, 3), (5, 4, 3)], "b"),
+        ([(3, 2), (5, 3)], "ab"),
+    ],
+)
+def test_dot_of_any_ranks(tmp_path, caplog, shapes, transposed, dynamic):
+    class Dot(nn.HybridBlock):
+        def hybrid_forward(self, F, x, y):
+            return F.dot(x, y, transpose_a="a" in transposed, transpose_b="b" in transposed)
+
+    net, inputs = Dot(), [arrays(shape) for shape in shapes]
+    path = export_model(net, shapes, tmp_path / "net.onnx", dynamic=dynamic)
+    close(reader(path)(*inputs), net(*inputs))
+    assert not caplog.records
