@@ -160,12 +160,13 @@ class Graph:
         """Return the shape of an entry; None if unknown. Valid only inside a rule."""
         return self._shapes.get(entry)
 
-    def is_real(self, entry: Entry) -> bool:
-        """Return whether an entry contains no whole numbers, if the inputs contain none."""
-        symbol = to_symbol(list(self.nodes([entry])), [entry])
-        known = {name: self.params[name].dtype for name in symbol.list_inputs() if name in self.params}
-        _, (dtype,), _ = symbol.infer_type_partial(**known)
-        return not np.issubdtype(dtype, np.integer)
+    def dtypes(self, entries: Sequence[Entry]) -> List[Any]:
+        """Return the dtypes of entries, None for those that MXNet does not infer, of float32 inputs."""
+        symbol = to_symbol(list(self.nodes(entries)), entries)
+        known = dict.fromkeys(self.inputs, np.float32)
+        known.update((name, value.dtype) for name, value in self.params.items())
+        there = known.keys() & set(symbol.list_inputs())
+        return symbol.infer_type_partial(**{name: known[name] for name in there})[1]
 
     def param(self, entry: Entry) -> Optional[np.ndarray]:
         """Return a parameter's values; None if the entry is not a parameter."""

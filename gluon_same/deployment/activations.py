@@ -46,7 +46,9 @@ def use_activation(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace ``relu``, ``sigmoid`` and ``tanh`` with oneDNN's activation."""
     if node.op in ACTIVATIONS:
         return graph.new("Activation", node, node.inputs, act_type=ACTIVATIONS[node.op])
-    if node.op == "_maximum_scalar" and scalar(node) == 0 and graph.is_real(node.inputs[0]):
+    if node.op != "_maximum_scalar" or scalar(node) != 0:
+        return None
+    if graph.dtypes(node.inputs) == [np.float32]:
         return graph.new("Activation", node, node.inputs, act_type="relu")
     return None
 

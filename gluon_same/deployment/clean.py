@@ -17,6 +17,9 @@ NEUTRAL = {"_mul_scalar": 1, "_div_scalar": 1, "_plus_scalar": 0, "_minus_scalar
 #: Operators that move or copy elements. They are identities if the shape does not change.
 MOVES = {"Reshape", "reshape", "Flatten", "flatten", "slice", "slice_axis", "expand_dims", "squeeze"}
 
+#: Operators whose results depend on the shape of their input, and not on its elements.
+OF_SHAPES = {"zeros_like", "ones_like", "shape_array", "size_array", "_contrib_arange_like"}
+
 #: A result with more elements than this and than its operands is computed at each call to keep files
 #: small.
 MOST = 2**16
@@ -40,25 +43,41 @@ def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace an operator that reads only parameters with a new parameter."""
+    """Replace an operator that reads only parameters, or only a shape, with a new parameter."""
     name, shape = node.op.lower(), graph.shape(node.out)
     if any(word in name for word in ("random", "sample", "dropout", "shuffle", "batchnorm")):
         return None
-    known = all(e.node.op == "null" and e.node.name in graph.params for e in node.inputs)
-    if not known or shape is None:
+    sources = list(dict.fromkeys(e.node for e in node.inputs))
+    given, most = graph.shape(node.inputs[0]) if node.op in OF_SHAPES else None, MOST
+    if given is not None:
+        sources = [Node("null", "like")]
+        values = {"like": mx.nd.zeros(given, dtype=graph.dtypes(node.inputs)[0])}
+        node = Node(node.op, node.name, [sources[0].out], **node.attrs)
+    elif all(each.op == "null" and each.name in graph.params for each in sources):
+        values = {each.name: graph.params[each.name] for each in sources}
+        most = max(MOST, sum(value.size for value in values.values()))
+    else:
         return None
-    if np.prod(shape) > max(MOST, sum(graph.params[e.node.name].size for e in node.inputs)):
+    if shape is None or np.prod(shape) > most:
         return None
-    if not node.inputs and "shape" in node.attrs:  # consumers may imply sizes that are 0 here
-        node = Node(node.op, node.name, (), **{**node.attrs, "shape": shape})
-    symbol = to_symbol(list(dict.fromkeys(e.node for e in node.inputs)) + [node], [node.out])
+    if not sources:
+        node = _of_shape(node, shape)
+    symbol = to_symbol([*sources, node], [node.out])
     if len(symbol.list_outputs()) != 1:
         return None
-    values = {e.node.name: graph.params[e.node.name] for e in node.inputs}
     context = next((value.context for value in values.values()), mx.cpu())
     with quiet():
         (result,) = symbol.bind(context, values, grad_req="null").forward(is_train=False)
     return graph.constant(node, "folded", result)
+
+
+def _of_shape(node, shape):
+    """Return an operator without inputs whose shape its consumers may imply."""
+    changed = {"shape": shape} if "shape" in node.attrs else {}
+    if node.get("infer_range"):
+        count = shape[0] // node.get("repeat", 1)
+        changed = {"stop": node.get("start", 0) + count * node.get("step", 1), "infer_range": False}
+    return Node(node.op, node.name, (), **{**node.attrs, **changed})
 
 
 #: The rules in the order in which they are tried.

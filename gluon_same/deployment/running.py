@@ -81,9 +81,9 @@ def caller(graph: Graph) -> Callable[[Arrays], List[mx.nd.NDArray]]:
 
     def run(arrays):
         given = {**graph.params, **dict(zip(graph.inputs, arrays))}
-        results = operator(*(given[name] for name in names))
-        results = results if isinstance(results, list) else [results]
         try:
+            results = operator(*(given[name] for name in names))
+            results = results if isinstance(results, list) else [results]
             for result in results:
                 result.wait_to_read()
         except ERRORS:

@@ -79,6 +79,12 @@ class Marked:
             while operator.op not in ("Convolution", "Deconvolution", "Pooling"):
                 operator = operator.inputs[0].node  # an activation is between the two
             operator.attrs[MARK] = node.attrs[MARK]
+        for i, entry in enumerate(node.inputs):
+            if entry.node.op == "_arange" and entry.node.get("infer_range") and len(node.inputs) > 1:
+                # As long as the other operand. The exporter does not infer its length.
+                taken = {name: entry.node.get(name) for name in ("start", "step", "repeat")}
+                like = [node.inputs[1 - i]]
+                node.inputs[i] = graph.new("_contrib_arange_like", node, like, axis=0, **taken)
         if node.op == "LRN":
             node.attrs.setdefault("knorm", "2")  # the exporter has another default
         if node.get("exclude") and graph.shape(node.inputs[0]):

@@ -1,6 +1,7 @@
 """Rules that drop operators without effect, and evaluate operators that read only parameters."""
 
 import mxnet as mx
+import numpy as np
 import pytest
 
 from gluon_same.deployment import clean
@@ -76,3 +77,33 @@ def test_zeros_take_the_size_that_their_consumer_implies():
     states = F.zeros((1, 0, 4)), F.zeros((1, 0, 4))
     symbol = F.RNN(X, F.var("w", shape=(4 * 4 * 9,)), *states, state_size=4, num_layers=1, mode="lstm")
     assert rewritten(symbol, clean.RULES, (5, 2, 3)) == ["RNN"]
+
+
+def test_what_follows_from_shapes_is_computed_once():
+    line = F.reshape(F.slice_axis(X, axis=0, begin=0, end=1), shape=(-1,))
+    places = F.arange(start=0, stop=None, infer_range=True) + F.zeros_like(line)
+    table = F.Embedding(places, F.var("weight", shape=(9, 1)), input_dim=9, output_dim=1)
+    even = F.broadcast_div(F.contrib.arange_like(X, axis=1), F.cast(F.size_array(X), dtype="float32"))
+    added = F.broadcast_add(F.reshape(table, shape=(1, -1)), F.expand_dims(even, axis=0))
+    graph = graph_of(F.broadcast_add(X, added), (2, 3))
+    weight = graph.params["weight"].asnumpy()
+    graph.rewrite(*clean.RULES)
+    assert operators(graph) == ["broadcast_add"]
+    (folded,) = graph.params.values()
+    want = weight[:3, 0] + np.arange(3) / 6
+    np.testing.assert_allclose(folded.asnumpy(), [want], rtol=1e-6)
+
+
+def test_zeros_like_whole_numbers_are_whole():
+    places = F.cast(X, dtype="int32")
+    symbol = F.cast(F.elemwise_add(places, F.ones_like(places)), dtype="float32")
+    graph = graph_of(symbol, (2, 3))
+    graph.rewrite(*clean.RULES)
+    assert operators(graph) == ["Cast", "elemwise_add", "Cast"]
+    (ones,) = graph.params.values()
+    assert ones.dtype == np.int32
+
+
+def test_large_results_of_shapes_are_not_stored():
+    symbol = F.broadcast_add(X, F.ones_like(X))
+    assert len(rewritten(symbol, clean.RULES, (1, 3, 512, 512))) == 2

@@ -206,3 +206,17 @@ def test_dot_of_any_ranks(tmp_path, caplog, shapes, transposed, dynamic):
     path = export_model(net, shapes, tmp_path / "net.onnx", dynamic=dynamic)
     close(reader(path)(*inputs), net(*inputs))
     assert not caplog.records
+
+
+def test_a_range_as_long_as_another_operand(tmp_path):
+    """As the positions of GluonNLP's encoders."""
+
+    def positions(F, x):
+        if F is mx.nd:
+            steps = mx.nd.arange(2, 2 + 3 * x.shape[2], 3)
+        else:
+            line = F.reshape(F.slice(x, begin=(0, 0, None), end=(1, 1, None)), shape=(-1,))
+            steps = F.arange(start=2, stop=None, step=3, infer_range=True) + F.zeros_like(line)
+        return F.broadcast_add(x, F.reshape(steps, shape=(1, 1, -1)))
+
+    exported(nn.HybridLambda(positions), tmp_path, [(2, 3, 4), (1, 3, 7)])
