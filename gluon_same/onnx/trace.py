@@ -80,10 +80,14 @@ class Marked:
                 operator = operator.inputs[0].node  # an activation is between the two
             operator.attrs[MARK] = node.attrs[MARK]
         for i, entry in enumerate(node.inputs):
-            if entry.node.op == "_arange" and entry.node.get("infer_range") and len(node.inputs) > 1:
-                # As long as the other operand. The exporter does not infer its length.
+            if entry.node.op == "_arange" and entry.node.get("infer_range"):
+                # MXNet infers its length from the other operand, and the exporter does not.
+                like = [each for each in node.inputs if each != entry]
+                if len(like) != 1 or graph.shape(like[0]) != graph.shape(entry):
+                    raise ValueError(
+                        f"{self._owner(node.name)} cannot be exported: give its arange a stop"
+                    )
                 taken = {name: entry.node.get(name) for name in ("start", "step", "repeat")}
-                like = [node.inputs[1 - i]]
                 node.inputs[i] = graph.new("_contrib_arange_like", node, like, axis=0, **taken)
         if node.op == "LRN":
             node.attrs.setdefault("knorm", "2")  # the exporter has another default

@@ -220,3 +220,12 @@ def test_a_range_as_long_as_another_operand(tmp_path):
         return F.broadcast_add(x, F.reshape(steps, shape=(1, 1, -1)))
 
     exported(nn.HybridLambda(positions), tmp_path, [(2, 3, 4), (1, 3, 7)])
+
+
+def test_a_range_of_unknown_length_is_refused(tmp_path):
+    def added(F, x):
+        places = F.arange(start=0, stop=None, infer_range=True) if F is mx.sym else F.zeros_like(x)
+        return F.add_n(places, x, x)
+
+    with pytest.raises(ValueError, match="cannot be exported: give its arange a stop"):
+        export_model(nn.HybridLambda(added), (3,), tmp_path / "net.onnx")
