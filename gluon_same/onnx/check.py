@@ -9,7 +9,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, SymbolBlock
 
-from ..arrays import flat
+from ..arrays import flat, in_thread
 from ..deployment.running import error, noises
 from ..graph import Graph
 from ..trace import Trace
@@ -196,13 +196,13 @@ def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Tuple[List[np.ndarray],
     graph.rewrite(_refuse_other_counts)
     parameters = net.collect_params()
     contexts = [c for p in parameters.values() for c in p.list_ctx()] or [mx.cpu()]
-    arrays = [mx.nd.array(x, ctx=contexts[0], dtype=x.dtype) for x in data.values()]
+    arrays = [in_thread(mx.nd.array, x, contexts[0], x.dtype) for x in data.values()]
     with mx.util.np_array(False), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # MXNet warns of types that it infers later
         # A separate block leaves the net's cached graphs as they are.
         inputs = [mx.sym.var(name, dtype=x.dtype) for name, x in data.items()]
         block = SymbolBlock(trace.symbol(), inputs, params=parameters)
-        found = [x.asnumpy() for x in flat([block(*arrays)])]
+        found = [in_thread(x.asnumpy) for x in flat([block(*arrays)])]
 
     def rounding():
         graph.params = {name: p.data(contexts[0]) for name, p in block.collect_params().items()}

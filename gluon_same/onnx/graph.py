@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 
 from .._compat import restore_onnx_mapping
+from ..arrays import in_thread
 from . import operators
 from .trace import Marked, replaced
 from .windows import MARK
@@ -96,7 +97,7 @@ def convert(
     # The exporter lists inputs and outputs in the graph's order, with the weights among the inputs,
     # which keeps runtimes from folding them.
     _order(graph.input, marked.shapes)
-    arrays = {name: value.asnumpy() for name, value in weights.items() if name in used}
+    arrays = in_thread(dict, ((name, x.asnumpy()) for name, x in weights.items() if name in used))
     if model.ByteSize() + sum(array.nbytes for array in arrays.values()) > _MOST:
         raise ValueError(f"an ONNX file holds at most {_MOST} bytes, and this one would have more")
     for name, array in arrays.items():  # without a copy between
