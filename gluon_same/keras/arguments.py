@@ -13,11 +13,11 @@ def words(text: str) -> Tuple[str, ...]:
     return tuple(text.split())
 
 
-#: Arguments that do not affect the numbers of a trained layer.
+#: Arguments that do not affect the numbers of a trained layer. Keras saves kernels with LoRA's updates.
 _HARMLESS = words("""
     autocast batch_input_shape batch_shape batch_size dtype fused implementation input_dim input_dtype
-    input_length input_shape name optional quantization_config ragged seed sparse synchronized
-    trainable zero_output_for_mask
+    input_length input_shape lora_alpha lora_rank name optional quantization_config ragged seed sparse
+    synchronized trainable zero_output_for_mask
 """)
 _HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")
 
@@ -104,6 +104,10 @@ class Arguments:
 
     def finish(self, function: str = "") -> None:
         """Raise for unread arguments, of a function if named, that affect the numbers."""
+        policy = self._config.get("dtype")
+        quantized = isinstance(policy, dict) and (policy.get("config") or {}).get("mode")
+        if quantized:
+            raise Unsupported(f"weights in {quantized}: save the model before it is quantized")
         unread = {
             name: value
             for name, value in self._config.items()

@@ -8,7 +8,7 @@ import mxnet as mx
 from . import graph
 from .arguments import Arguments, Unsupported
 from .calls import Calls, Problems, Settings, Unknown
-from .choosing import builder_of, check_call
+from .choosing import builder_of, check_call, check_count
 from .layers import Lowered, Request
 from .layers.attention import ARRAYS
 from .layers.masks import named_mask, passed_on
@@ -136,6 +136,7 @@ class _Builder(Calls):
             return self.steps.in_order(x, None) if whole and isinstance(x, Value) else x
 
         args, kwargs = (graph.with_arrays(part, value) for part in (call.args, call.kwargs))
+        args = args or [kwargs.pop("inputs")] if "inputs" in kwargs else args
         masked = builder is not build_operation and "mask" in kwargs
         args = named_mask(args, kwargs.pop("mask"), version) if masked else args
         inputs = list(graph.arrays_in((args, kwargs), Value))
@@ -162,6 +163,7 @@ class _Builder(Calls):
         request = self._request(layer, args, kwargs)._replace(masked=masked)
         name = function_of(request) if builder is build_operation else request.class_name
         narrow = dtype_after(name, inputs, (args, kwargs), request.keras3)
+        check_count(builder, request, inputs)
         built = builder(request, *inputs)
         if not isinstance(built, Lowered):
             return [built]

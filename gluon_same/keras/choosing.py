@@ -1,13 +1,14 @@
 """Choice of the builder for a call of a layer, and checks of the arguments of the call."""
 
-from typing import Any, Callable, Dict, Tuple
+import inspect
+from typing import Any, Callable, Dict, Sequence, Tuple
 
 from . import graph
 from .arguments import Unsupported
 from .layers import KERAS, STRINGS
 from .layers.core import SAVED_AS_TRAINING
 from .layers.operations import build_operation, is_operation
-from .layers.registry import BUILDERS
+from .layers.registry import BUILDERS, Request
 from .layers.wrappers import custom_builder
 from .values import Value
 
@@ -50,3 +51,11 @@ def check_call(
         if not harmless:
             what = "an array" if list(graph.arrays_in(value, Value)) else repr(value)
             raise Unsupported(f"it is called with {name}={what}")
+
+
+def check_count(builder: Callable, request: Request, inputs: Sequence[Value]) -> None:
+    """Raise if a layer is called with another number of arrays than its builder takes."""
+    try:
+        inspect.signature(builder).bind(request, *inputs)
+    except TypeError:
+        raise Unsupported(f"it is called with {len(inputs)} arrays, which it does not support") from None

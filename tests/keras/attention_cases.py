@@ -38,6 +38,17 @@ def attention_axes(keras):
     )
 
 
+@form([(2, 3, 5, 4), (2, 3, 6, 4)], [(1, 2, 3, 4), (1, 2, 7, 4)], **HOW)
+def attention_in_axes(keras):
+    """Attention along the last axis but one, in each place of those before."""
+    L, outputs = keras.layers, []
+    both = [L.Input((None, None, 4), name=name) for name in ("query", "value")]
+    for i, how in enumerate([{}, dict(use_scale=True, score_mode="concat")]):
+        layer = L.Attention(name=f"attention{i}", **how)
+        outputs += flat(layer(both, return_attention_scores=True, use_causal_mask=True))
+    return keras.models.Model(both, [*outputs, L.AdditiveAttention(name="additive")(both)])
+
+
 @form([(3, 5)], [(2, 7)], **IDS)
 def masked_attention(keras):
     """Masks of queries and values, and a Transformer's block with masks."""

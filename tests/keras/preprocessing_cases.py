@@ -96,6 +96,28 @@ def resizing_methods(keras):
     return keras.models.Model(x, outputs)
 
 
+@form([(2, 6, 9, 3)], **in_functions)
+def aspect_ratios(keras):
+    """Resizing after a crop to the new aspect ratio, or padding."""
+    L, x, outputs = keras.layers, data(keras, 6, 9, 3), []
+    for i, size in enumerate([(4, 9), (7, 3), (12, 18), (1, 5)]):
+        outputs += [L.Resizing(*size, crop_to_aspect_ratio=True, name=f"cropped{i}")(x)]
+        if keras.__version__ >= "3":
+            how = dict(pad_to_aspect_ratio=True, fill_value=2.0)
+            outputs += [L.Resizing(*size, interpolation="nearest", name=f"padded{i}", **how)(x)]
+            outputs += [keras.ops.image.resize(x, size, antialias=True, **how)]
+            outputs += [keras.ops.image.resize(x, size, "bicubic", crop_to_aspect_ratio=True)]
+    return keras.models.Model(x, outputs)
+
+
+@form([(2, 4, 3, 1)], **in_functions, only=3, integers=255)
+def resized_numbers(keras):
+    """Resizing of whole numbers, which Keras 3 rounds."""
+    L, x, resize = keras.layers, data(keras, 4, 3, 1, dtype="int32"), keras.ops.image.resize
+    outputs = [resize(x, (8, 6)), resize(x, (3, 7), "nearest"), L.Resizing(16, 3, name="layer")(x)]
+    return keras.models.Model(x, [keras.ops.cast(y, "float32") for y in outputs])
+
+
 @form([(2, 5, 7, 3)], **in_functions, only=3)
 def adaptive_pooling(keras):
     """Poolings with an output size."""
@@ -130,6 +152,19 @@ def spectral_normalization(keras):
     x = L.SpectralNormalization(L.Conv2D(4, 3, activation="relu"), name="first")(start)
     x = L.Flatten(name="flat")(x)
     return keras.models.Model(start, L.SpectralNormalization(L.Dense(3), 2, name="last")(x))
+
+
+@form([(2, 5, 6, 3)], **in_functions, only=3)
+def low_rank_updates(keras):
+    """Layers with LoRA, whose kernels Keras saves with the updates."""
+    L, start = keras.layers, data(keras, 5, 6, 3)
+    layers = [L.Conv2D(4, 3, name="conv"), L.EinsumDense("abcd,de->abce", (None, None, 5), name="sum")]
+    layers += [L.Dense(4, name="dense")]
+    x = start
+    for layer in layers:
+        x = layer(x)
+        layer.enable_lora(2)
+    return keras.models.Model(start, x)
 
 
 @form([(2, 4, 5, 3), (2, 5, 3), (2, 3)], **in_functions)

@@ -14,6 +14,7 @@ INPUTS = {
     "words": (4, 3),
     "other": (5, 2),
     "open": (None, None),
+    "open_image": (None, None, 3),
     "single": (),
 }
 
@@ -38,6 +39,20 @@ LAYERS = [
         "an inner layer of class 'PReLU' is not supported: only ReLU",
     ),
     ("Dense", "words", {"units": 2, "activation": {"value": ["4wEA", None]}}, "its activation is code"),
+    (
+        "Dense",
+        "vector",
+        {"units": 2, "dtype": {"class_name": "QuantizedDTypePolicy", "config": {"mode": "int8"}}},
+        "weights in int8: save the model before it is quantized",
+    ),
+    ("GlobalAveragePooling1D", ("words", "other"), {}, "it is called with 2 arrays"),
+    ("Attention", ("image", "words"), {}, "has 3 axes, not 4"),
+    (
+        "Resizing",
+        "open_image",
+        {"height": 2, "width": 3, "crop_to_aspect_ratio": True},
+        "images of unknown size are not supported",
+    ),
     ("LSTM", "words", {"units": 2, "activation": {"value": ["4wEA", None]}}, "its activation is code"),
     ("Activation", "image", {"activation": {"value": ["4wEA", None, None]}}, "its activation is code"),
     (
@@ -60,7 +75,6 @@ LAYERS = [
     ("Conv2DTranspose", "image", {"filters": 2, "kernel_size": [3, 3], "groups": 2}, "groups=2"),
     ("MaxPooling2D", "image", {"pool_size": [5, 5]}, "a pool of 5 elements does not fit an axis of 4"),
     ("Dense", "single", {"units": 2}, "has only the batch axis"),
-    ("Dense", "vector", {"units": 2, "lora_rank": 4}, "lora_rank=4: only None is supported"),
     ("Dense", "vector", {"units": 0}, "units"),
     ("Reshape", "vector", {"target_shape": [-1, -1]}, "target_shape=[-1, -1] is not a shape"),
     ("Reshape", "vector", {"target_shape": [4, 2]}, "does not fit an input of shape (None, 6)"),
@@ -81,7 +95,6 @@ LAYERS = [
     ("Normalization", "image", {"mean": [1, 2, 3], "variance": 1}, "is not a numeric array"),
     ("Rescaling", "image", {"scale": ["a"], "offset": 0}, "is not a numeric array"),
     ("Resizing", "image", {"height": 2, "width": 2, "interpolation": "best"}, "interpolation='best'"),
-    ("Resizing", "image", {"height": 2, "width": 2, "crop_to_aspect_ratio": True}, "only False"),
     ("CenterCrop", "open", {"height": 2, "width": 2}, "has 3 axes, not 4"),
     ("StringLookup", "vector", {}, "strings are not supported: turn them into numbers outside"),
     ("IntegerLookup", "vector", {}, "its vocabulary is not in the file"),
@@ -111,7 +124,6 @@ LAYERS = [
     ("ConvLSTM2D", "image", {"filters": 2, "kernel_size": 3}, "has 4 axes, not 5"),
     ("MultiHeadAttention", "words", {"num_heads": 2, "key_dim": 3}, "is called with query"),
     ("Attention", "words", {}, "it has 1 inputs, not query, value"),
-    ("Attention", ("image", "image"), {}, "has 4 axes, not 3"),
     ("Attention", ("words", "words"), {"dropout": 1.0}, "dropout=1.0: only 0 to below 1"),
     (
         "EinsumDense",

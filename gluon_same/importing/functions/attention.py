@@ -63,12 +63,15 @@ def visible(F: Any, scores: Any, masks: Sequence[Any], sight: Sight, rank: int, 
 
 
 def attention(
-    F: Any, *arrays: Any, sight: Sight, kind: str, dropout: float, all_outputs: bool, **weights: Any
-) -> Any:
-    """Apply attention to query, value and key of shape (batch, steps, channels), before their masks.
+    F: Any, *arrays: Any, sight: Sight, kind: str, dropout: float, all_outputs: bool, rank: int = 3,
+    **weights: Any,
+) -> Any:  # fmt: skip
+    """Apply attention to query, value and key of shape (batch, ..., steps, channels), and masks.
 
     Parameters
     ----------
+    rank : int
+        Number of axes.
     kind : {'dot', 'concat', 'additive'}
         Scores are products of query and key, or sums of ``tanh(query + key)`` along the channels.
     dropout : float
@@ -79,24 +82,28 @@ def attention(
         Factors: ``scale`` and, for 'concat', ``concat_score_weight``.
     """
     (query, value, key), named = arrays[:3], dict(zip(sight.given, arrays[3:]))
-    scale = weights.get("scale")
+    scale, lead = weights.get("scale"), tuple(range(rank - 2))
+    rows, columns, scored = (*lead, "row", "size"), (*lead, "column", "size"), (*lead, "row", "column")
     if kind == "dot":
-        scores = F.batch_dot(query, key, transpose_b=True)
-        scores = scores if scale is None else F.broadcast_mul(scores, F.reshape(scale, shape=(1, 1, 1)))
+        scores = einsum(F, query, key, labels=(rows, columns), out=scored)
+        if scale is not None:
+            scores = F.broadcast_mul(scores, F.reshape(scale, shape=(1,) * rank))
     else:
-        both = F.broadcast_add(F.expand_dims(query, axis=2), F.expand_dims(key, axis=1))
-        scale = None if scale is None else F.reshape(scale, shape=(1, 1, 1, -1))
+        both = F.broadcast_add(F.expand_dims(query, axis=rank - 1), F.expand_dims(key, axis=rank - 2))
+        scale = None if scale is None else F.reshape(scale, shape=(*(1,) * rank, -1))
         both = F.broadcast_mul(both, scale) if kind == "concat" and scale is not None else both
         both = F.tanh(both)
         both = F.broadcast_mul(both, scale) if kind == "additive" and scale is not None else both
         scores = F.sum(both, axis=-1)
     if "concat_score_weight" in weights:
-        scores = F.broadcast_mul(scores, F.reshape(weights["concat_score_weight"], shape=(1, 1, 1)))
-    columns = [name for name in named if name == "value"]
-    own = sight._replace(given=tuple(columns))
-    mask = visible(F, scores, [named[name] for name in columns], own, 3)
-    share = masked_softmax(F, scores, *mask, axes=(2,), rank=3)
-    y = F.batch_dot(F.Dropout(share, p=dropout) if dropout else share, value)
+        factor = F.reshape(weights["concat_score_weight"], shape=(1,) * rank)
+        scores = F.broadcast_mul(scores, factor)
+    known = [name for name in named if name == "value"]
+    own = sight._replace(given=tuple(known))
+    mask = visible(F, scores, [named[name] for name in known], own, rank)
+    share = masked_softmax(F, scores, *mask, axes=(rank - 1,), rank=rank)
+    used = F.Dropout(share, p=dropout) if dropout else share
+    y = einsum(F, used, value, labels=(scored, (*lead, "column", "size")), out=rows)
     y = masked(F, y, named["query"]) if "query" in named else y
     return [y, share] if all_outputs else y
 

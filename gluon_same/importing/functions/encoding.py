@@ -82,15 +82,13 @@ def center_crop(F: Any, x: Any, size: Tuple[int, int]) -> Any:
     return x
 
 
-def crop_and_resize(
-    F: Any, x: Any, before: Tuple[int, int], box: Sequence[Tuple[int, int]], size: Tuple[int, int]
+def add_borders(
+    F: Any, x: Any, before: Sequence[int], borders: Sequence[Tuple[int, int]], value: float
 ) -> Any:
-    """Cut a box out of channels-first images of a known size, and interpolate it linearly to a size."""
+    """Pad channels-first images of a known size with a value, or crop them by negative numbers."""
     for axis, n in enumerate(before, 2):
         x = exactly(F, x, axis, n)
-    for axis, (begin, end) in enumerate(box, 2):
-        x = F.slice_axis(x, axis=axis, begin=begin, end=end)
-    return F.contrib.BilinearResize2D(x, height=size[0], width=size[1], align_corners=False)
+    return pad(F, x, [(0, 0), (0, 0), *borders], value=value, native=True)
 
 
 def pool_windows(F: Any, x: Any, windows: Sequence[Sequence[Tuple[int, int]]], kind: str) -> Any:

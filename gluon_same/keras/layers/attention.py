@@ -23,7 +23,8 @@ def _attention(request: Request, *inputs: Value) -> Lowered:
     arguments, call = request.arguments, request.kwargs
     if len(inputs) not in (2, 3):
         raise ValueError(f"it has {len(inputs)} inputs, not query, value and perhaps key")
-    query, value, key = (of_rank(x, 3) for x in (*inputs, inputs[1])[:3])
+    rank = inputs[0].rank
+    query, value, key = (of_rank(x, max(rank, 3)) for x in (*inputs, inputs[1])[:3])
     additive = request.class_name == "AdditiveAttention"
     kind = "additive" if additive else arguments.word("score_mode", ("dot", "concat"), "dot")
     parameters = {}
@@ -32,22 +33,23 @@ def _attention(request: Request, *inputs: Value) -> Lowered:
     if kind == "concat":
         parameters["concat_score_weight"] = dict(shape=(1,), init="ones")
     masks = {name: x.mask for name, x in zip(_ROLES, inputs[:2]) if x.mask is not None}
-    if any(mask.rank != 2 for mask in masks.values()):
-        raise Unsupported(f"masks of shapes {[mask.shape for mask in masks.values()]}")
+    if any((mask.rank, rank) != (2, 3) for mask in masks.values()):
+        shapes = [mask.shape for mask in masks.values()]
+        raise Unsupported(f"masks of shapes {shapes} for arrays with {rank} axes")
     scores = bool(call.pop("return_attention_scores", False))
     causal = any([call.pop("use_causal_mask", False), arguments.flag("causal", False)])
-    how = dict(kind=kind, dropout=_rate(request), all_outputs=scores)
+    how = dict(kind=kind, dropout=_rate(request), all_outputs=scores, rank=rank)
     sight = functions.Sight(tuple(masks), causal)
     block = request.function(functions.attention, parameters, sight=sight, **how)
 
     def rule(q: Shape, v: Shape, *_: Shape) -> Any:
-        return [(*q[:2], v[2]), (*q[:2], v[1])] if scores else (*q[:2], v[2])
+        return [(*q[:-1], v[-1]), (*q[:-1], v[-2])] if scores else (*q[:-1], v[-1])
 
     weights = [
         weight_of(name, getattr(block, name), shape=(query.channels,) if additive else ())
         for name in parameters
     ]
-    return _lowered(block, rule, (query, value, key), masks, weights, 3 * scores)
+    return _lowered(block, rule, (query, value, key), masks, weights, rank * scores)
 
 
 def _lowered(
@@ -227,7 +229,6 @@ class EinsumDense(Function):
 @builds("EinsumDense")
 def _einsum_dense(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
-    arguments.only(lora_rank=None)
     equation = str(arguments.get("equation"))
     sized = arguments.get("output_shape")
     sized = sized if isinstance(sized, list) else [sized]

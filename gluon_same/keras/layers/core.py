@@ -26,7 +26,6 @@ SAVED_AS_TRAINING = (*AUGMENTATIONS, "AutoContrast", "CenterCrop", "RandomCrop",
 @builds("Dense")
 def _dense(request: Request, x: Value) -> Lowered:
     units = request.arguments.whole("units")
-    request.arguments.only(lora_rank=None)
     given = request.arguments.get("activation", None)
     if x.rank < 2:
         raise ValueError(f"its input of shape {x.shape} has only the batch axis")
@@ -118,7 +117,6 @@ def _repeat_vector(request: Request, x: Value) -> Lowered:
 @builds("Embedding")
 def _embedding(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
-    arguments.only(lora_rank=None)
     size, units = arguments.whole("input_dim"), arguments.whole("output_dim")
     block = nn.Embedding(size, units, prefix=request.prefix)
     weights = (weight_of("embeddings", block.weight),)

@@ -92,13 +92,15 @@ def _pool(
 @computes("resize")
 def _resize(
     op: Operation, x: Value, size: List[int], method: str = "bilinear", antialias: bool = False,
-    data_format: Optional[str] = None,
+    data_format: Optional[str] = None, crop_to_aspect_ratio: bool = False,
+    pad_to_aspect_ratio: bool = False, fill_value: float = 0,
 ) -> Lowered:  # fmt: skip
     _last(op, data_format)
     if x.rank != 4 or len(size) != 2:
         raise ValueError(f"resize to {size} of shape {x.shape}")
     request = op.request._replace(arguments=Arguments({}))
-    return resized_images(request, x, size, method, antialias)
+    borders = crop_to_aspect_ratio, pad_to_aspect_ratio, fill_value
+    return resized_images(request, x, size, method, antialias, *borders)
 
 
 @computes("rgb_to_grayscale")

@@ -1,7 +1,7 @@
 """Layers that prepare data: encodings of whole numbers, and crops and contrasts of images."""
 
 import math
-from typing import Any, List, Tuple
+from typing import Any, List
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ..arguments import Unsupported
 from ..values import Shape, Value, channels_first, resized
 from .operations import Operation
 from .registry import Lowered, Request, builds, elementwise, spatial
+from .sizes import resized_at_ratio, size_of
 
 #: Most numbers from the first key of a lookup to the last for a table of all of them.
 _SPAN = 2**20
@@ -123,19 +124,11 @@ def _integer_lookup(request: Request, x: Value) -> Lowered:
     return _encoded(request, x, depth, *arrays, front=front, **how)
 
 
-def _sizes(request: Request, x: Value) -> Tuple[Any, List[Any], Tuple[int, int]]:
-    """Return the order of images, their saved sizes, and the size to which they are cropped."""
-    axes, order = spatial(request, x, 2)
-    size = request.arguments.whole("height"), request.arguments.whole("width")
-    return order, [x.shape[axis] for axis in axes], size
-
-
 @builds("CenterCrop")
 def _center_crop(request: Request, x: Value) -> Lowered:
-    order, before, size = _sizes(request, x)
-    if any(n is not None and n < m for n, m in zip(before, size)):
-        return _smart_resized(request, x)
-    axes = list(order[2:])
+    (axes, order), size = spatial(request, x, 2), size_of(request)
+    if any((x.shape[axis] or n) < n for axis, n in zip(axes, size)):
+        return resized_at_ratio(request, x, size)
     block = request.function(functions.center_crop, size=size)
     return Lowered(block, order, (order,), lambda shape: resized(shape, axes, lambda n, m: m, size))
 
@@ -145,25 +138,7 @@ def _random_crop(request: Request, x: Value) -> Lowered:
     if request.keras3:  # in inference, Keras 3 returns the image as it is
         request.arguments.ignore("height", "width", "data_format")
         return elementwise(None, inference_only=True)
-    return _smart_resized(request, x)._replace(inference_only=True)
-
-
-def _smart_resized(request: Request, x: Value) -> Lowered:
-    """Cut the largest box of the aspect ratio of a size out of the center, and interpolate it."""
-    order, before, size = _sizes(request, x)
-    if None in before:
-        raise Unsupported("images of unknown size are not supported")
-    cut = [
-        max(min(n, int(float(other * m) / k)), 1)
-        for n, other, m, k in zip(before, before[::-1], size, size[::-1])
-    ]
-    box = [(int((n - m) / 2), int((n - m) / 2) + m) for n, m in zip(before, cut)]
-    if 1 in size:
-        raise Unsupported(f"a size of {size}")
-    how = dict(before=tuple(before), box=box, size=size)
-    axes = list(order[2:])
-    block = request.function(functions.crop_and_resize, **how)
-    return Lowered(block, order, (order,), lambda shape: resized(shape, axes, lambda n, m: m, size))
+    return resized_at_ratio(request, x, size_of(request))._replace(inference_only=True)
 
 
 @builds("AutoContrast")

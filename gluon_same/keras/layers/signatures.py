@@ -17,12 +17,7 @@ _HARMLESS = words("""
 """)
 
 #: Further arguments that Keras writes, without an effect at these values.
-_DEFAULTS: List[Any] = [
-    ("crop_to_aspect_ratio", False),
-    ("pad_to_aspect_ratio", False),
-    ("fill_value", 0.0),
-]
-_DEFAULTS += [("fill_mode", "constant"), ("preserve_aspect_ratio", False), ("batch_dims", 0)]
+_DEFAULTS: List[Any] = [("fill_mode", "constant"), ("preserve_aspect_ratio", False), ("batch_dims", 0)]
 
 #: An array, a number, or nested lists of numbers.
 if typing.TYPE_CHECKING:

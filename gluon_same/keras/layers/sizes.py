@@ -1,6 +1,6 @@
 """Padding, cropping, resizing and upsampling layers."""
 
-from typing import Any, List, Sequence
+from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 from mxnet.gluon.nn import HybridSequential
@@ -17,20 +17,12 @@ from .registry import Lowered, Request, builds, spatial
 
 @builds("Resizing")
 def _resizing(request: Request, x: Value) -> Lowered:
-    arguments = request.arguments
-    arguments.only(crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, fill_mode="constant")
-    arguments.ignore("fill_value")
-    size = [arguments.whole("height"), arguments.whole("width")]
-    methods = (*_METHODS, "area", *KERNELS)
-    method = arguments.word("interpolation", methods, "bilinear")
-    built = resized_images(request, x, size, method, arguments.flag("antialias", False))
-    if not (request.keras3 and x.dtype.startswith("int")):
-        return built
-    if method not in ("bilinear", "nearest"):
-        raise Unsupported(f"interpolation={method!r} of whole numbers")
-    block = HybridSequential(prefix=request.prefix)  # Keras 3 returns whole numbers, too
-    block.add(built.block, Function(functions.round_half_even, "Round"))
-    return built._replace(block=block)
+    arguments, size = request.arguments, size_of(request)
+    arguments.only(fill_mode="constant")
+    crop, pad = (arguments.flag(f"{how}_to_aspect_ratio", False) for how in ("crop", "pad"))
+    antialias, fill = arguments.flag("antialias", False), arguments.number("fill_value", 0)
+    method = arguments.word("interpolation", _KNOWN, "bilinear")
+    return resized_images(request, x, size, method, antialias, crop, pad, fill)
 
 
 #: Keras' interpolations, as TensorFlow computes them.
@@ -41,13 +33,33 @@ _METHODS = {
 }
 
 
+#: All interpolations.
+_KNOWN = (*_METHODS, "area", *KERNELS)
+
+
 def resized_images(
-    request: Request, x: Value, size: Sequence[Any], method: str, antialias: bool = False
-) -> Lowered:
-    """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays."""
-    known = (*_METHODS, "area", *KERNELS)
-    if method not in known:
-        raise Unsupported(f"interpolation={method!r}: only {', '.join(known)} are supported")
+    request: Request, x: Value, size: Sequence[Any], method: str, antialias: bool = False,
+    crop: bool = False, pad: bool = False, fill: float = 0,
+) -> Lowered:  # fmt: skip
+    """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays.
+
+    Before that, they may be cropped to its aspect ratio, or padded with ``fill``.
+    """
+    if crop or pad:
+        return resized_at_ratio(request, x, size, fill if pad and not crop else None, method, antialias)
+    built = _interpolated(request, x, size, method, antialias)
+    if not (request.keras3 and x.dtype.startswith("int")):
+        return built
+    if method not in ("bilinear", "nearest"):
+        raise Unsupported(f"interpolation={method!r} of whole numbers")
+    block = HybridSequential(prefix=request.prefix)  # Keras 3 returns whole numbers, too
+    block.add(built.block, Function(functions.round_half_even, "Round"))
+    return built._replace(block=block)
+
+
+def _interpolated(request, x, size, method, antialias):
+    if method not in _KNOWN:
+        raise Unsupported(f"interpolation={method!r}: only {', '.join(_KNOWN)} are supported")
     op = Operation("resize", request)
     axes, order = spatial(request, x, 2)
     computed = [isinstance(n, Size) for n in size]
@@ -73,6 +85,34 @@ def resized_images(
     arrays = [like.axes for like in likes if isinstance(like, Value)]
     given = dict(how=tuple(how), axes=tuple(stored), factors=tuple(times), input_axes=(order, *arrays))
     return op.lowered(functions.resize_images_open, x, *likes, order=order, **given)
+
+
+def size_of(request: Request) -> Tuple[int, int]:
+    """Return the height and the width to which a layer resizes."""
+    return request.arguments.whole("height"), request.arguments.whole("width")
+
+
+def resized_at_ratio(
+    request: Request, x: Value, size: Sequence[int], fill: Optional[float] = None,
+    method: str = "bilinear", antialias: bool = False,
+) -> Lowered:  # fmt: skip
+    """Interpolate images to a size, cropped to its aspect ratio, or padded with ``fill``."""
+    axes, order = spatial(request, x, 2)
+    before: List[Any] = [x.shape[axis] for axis in axes]
+    if None in before or any(isinstance(n, Size) for n in size):
+        raise Unsupported("images of unknown size are not supported")
+    borders = []
+    for n, other, m, k in zip(before, before[::-1], size, size[::-1]):
+        fitting = max(int(other * m / k), 1)
+        cut, pad = max(n - fitting, 0), max(fitting - n, 0) // 2
+        borders.append((-(cut // 2), cut // 2 - cut) if fill is None else (pad, pad))
+    after = [n + sum(pair) for n, pair in zip(before, borders)]
+    fitted = x._replace(shape=resized(x.shape, axes, lambda n, m: m, after))
+    built = resized_images(request, fitted, size, method, antialias)
+    how: Any = dict(before=tuple(before), borders=tuple(borders), value=fill or 0.0)
+    block = HybridSequential(prefix=request.prefix)
+    block.add(Function(functions.add_borders, "Borders", **how), built.block)
+    return built._replace(block=block, rule=lambda shape: resized(shape, axes, lambda n, m: m, size))
 
 
 def _matrices(
