@@ -177,10 +177,15 @@ class Trace:
         cause = next((line for line in lines if "Error in operator" in line), lines[-1]).rstrip(".")
         at = [block for block in self._running if block is not self.net][-1:]
         where = f" (in {at[0].name}, a {type(at[0]).__name__})" if at else ""
+        advice = "give the shapes of all its inputs"
+        if "Symbol" in cause:
+            advice = (
+                "replace blocks that require arrays by HybridBlocks, whose code calls operators of F, such "
+                "as F.reshape(x, shape=(0, -1)) for x.reshape((x.shape[0], -1))"
+            )
         return (
             f"{cause}. Therefore {title(self.net)} could not be traced with inputs of shape "
-            f"{list(self.shapes.values())}{where}: give the shapes of all its inputs, and replace "
-            "blocks that require arrays by HybridBlocks"
+            f"{list(self.shapes.values())}{where}: {advice}"
         )
 
 
