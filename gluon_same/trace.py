@@ -180,8 +180,8 @@ class Trace:
         advice = "give the shapes of all its inputs"
         if "Symbol" in cause:
             advice = (
-                "replace blocks that require arrays by HybridBlocks, whose code calls operators of F, such "
-                "as F.reshape(x, shape=(0, -1)) for x.reshape((x.shape[0], -1))"
+                "replace blocks that require arrays by HybridBlocks, whose code calls operators of F, "
+                "such as F.reshape(x, shape=(0, -1)) for x.reshape((x.shape[0], -1))"
             )
         return (
             f"{cause}. Therefore {title(self.net)} could not be traced with inputs of shape "

@@ -1,11 +1,13 @@
-"""Operators of linear pipelines, which scikit-learn's exporter writes."""
+"""Operators of pipelines without trees and strings, which scikit-learn's exporter writes."""
 
 from typing import Any, List, Optional
 
 import numpy as np
 
+from ...importing import functions
 from ..registry import converter
 from ..values import Data, Known, Unsupported
+from .elementwise import is_nan, where
 from .indexing import gather
 from .linear import gemm
 from .normalizing import lp_normalization
@@ -27,6 +29,57 @@ def normalizer(net: Any, x: Data, *, norm: str = "MAX") -> Data:
     if norm not in ("L1", "L2"):
         raise Unsupported(f"its norm={norm!r} is neither 'L1' nor 'L2'")
     return lp_normalization(net, x, p=int(norm[1]))
+
+
+@converter("ai.onnx.ml::Binarizer")
+def binarizer(net: Any, x: Data, *, threshold: float = 0.0) -> Data:
+    return net.call("broadcast_greater", x, _row([threshold]))
+
+
+@converter("ai.onnx.ml::Imputer")
+def imputer(
+    net: Any, x: Data, *, imputed_value_floats: Optional[List[float]] = None,
+    imputed_value_int64s: Optional[List[int]] = None, replaced_value_float: float = 0.0,
+    replaced_value_int64: int = 0,
+) -> Data:  # fmt: skip
+    whole = x.dtype.kind == "i"
+    replaced = replaced_value_int64 if whole else replaced_value_float
+    values = imputed_value_int64s if whole else imputed_value_floats
+    if values is None:
+        raise Unsupported(f"its input is {x.dtype}, and its values are of another kind")
+    missing = is_nan(net, x) if np.isnan(replaced) else _equal(net, x, replaced)
+    return where(net, missing, Known([np.array([values], x.dtype)]), x)
+
+
+@converter("ai.onnx.ml::OneHotEncoder")
+def one_hot_encoder(net: Any, x: Data, *, cats_int64s: List[int], zeros: int = 1) -> Data:
+    if not zeros:
+        raise Unsupported("zeros=0 raises an error for what is no category, which a graph cannot")
+    return _equal(net, net.call("expand_dims", x, axis=x.ndim), cats_int64s, np.dtype(np.float32))
+
+
+@converter("ai.onnx.ml::LabelEncoder", 2)
+def label_encoder(
+    net: Any, x: Data, *, keys_int64s: Optional[List[int]] = None,
+    keys_floats: Optional[List[float]] = None, values_int64s: Optional[List[int]] = None,
+    values_floats: Optional[List[float]] = None, default_int64: int = -1, default_float: float = -0.0,
+) -> Data:  # fmt: skip
+    keys = keys_floats if keys_int64s is None else keys_int64s
+    whole = values_floats is None
+    values, default = (values_int64s, default_int64) if whole else (values_floats, default_float)
+    if keys is None or values is None or len(keys) != len(values) or np.isnan(keys).any():
+        raise Unsupported("its keys and values are not two lists of numbers of equal length")
+    found = _equal(net, net.call("expand_dims", x, axis=x.ndim), keys, np.dtype(np.float32))
+    place = net.call("argmax", found, axis=x.ndim)
+    known = net.call("max", found, axis=x.ndim)
+    kind = np.int64 if whole else np.float32
+    value = gather(net, Known([np.array(values, kind)]), place)
+    return where(net, known, value, Known([np.array([default], kind)]))
+
+
+def _equal(net, x, numbers, dtype=bool):
+    row = Known([np.atleast_1d(np.array(numbers, x.dtype))])
+    return net.call(functions.compare, x, row, kind="equal", dtype=dtype)
 
 
 @converter("ai.onnx.ml::ArrayFeatureExtractor")

@@ -12,16 +12,19 @@ LINEAR = dict(coefficients=[0.5, -1.0, 2.0, 1.0, 0.0, -0.5], intercepts=[0.25, -
 LABELS = dict(classlabels_ints=[7, 3])
 
 
-def model(path, operator, outputs=1, initializers=(), **attributes):
-    inputs = ["x", *(each.name for each in initializers)]
-    kinds = [TensorProto.INT64, TensorProto.FLOAT] if outputs == 2 else [TensorProto.FLOAT]
+#: Types of the outputs.
+KINDS = {0: [TensorProto.INT64], 1: [TensorProto.FLOAT], 2: [TensorProto.INT64, TensorProto.FLOAT]}
+
+
+def model(path, operator, outputs=1, initializers=(), given=TensorProto.FLOAT, **attributes):
+    inputs, kinds = ["x", *(each.name for each in initializers)], KINDS[outputs]
     made = [helper.make_tensor_value_info(f"y{i}", kind, None) for i, kind in enumerate(kinds)]
     node = helper.make_node(
         operator, inputs, [each.name for each in made], domain="ai.onnx.ml", **attributes
     )
-    given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])]
-    graph = helper.make_graph([node], "net", given, made, list(initializers))
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    start = [helper.make_tensor_value_info("x", given, ["N", 3])]
+    graph = helper.make_graph([node], "net", start, made, list(initializers))
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 2)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(path / "net.onnx"))
     return str(path / "net.onnx")
 
@@ -33,6 +36,7 @@ def model(path, operator, outputs=1, initializers=(), **attributes):
         ("Scaler", 1, dict(offset=[1.0], scale=[2.0])),
         ("Normalizer", 1, dict(norm="L1")),
         ("Normalizer", 1, dict(norm="L2")),
+        ("Binarizer", 1, dict(threshold=0.3)),
         ("LinearRegressor", 1, dict(targets=2, **LINEAR)),
         ("LinearRegressor", 1, dict(coefficients=[0.5, -1.0, 2.0])),
         ("LinearClassifier", 2, dict(post_transform="SOFTMAX", multi_class=1, **LABELS, **LINEAR)),
@@ -43,6 +47,32 @@ def model(path, operator, outputs=1, initializers=(), **attributes):
 def test_operators_of_pipelines(tmp_path, operator, outputs, attributes):
     net = compared(model(tmp_path, operator, outputs, **attributes), numbers(4, 3), numbers(7, 3))
     assert net.input_sizes == ((None, 3),)
+
+
+@pytest.mark.parametrize("replaced", [2.0, np.nan])
+@pytest.mark.parametrize("values", [[0.5], [0.5, -1.0, 3.0]])
+def test_missing_numbers_are_imputed(tmp_path, replaced, values):
+    x = np.array([[1, replaced, 0], [replaced, replaced, 5]], "f")
+    how = dict(imputed_value_floats=values, replaced_value_float=replaced)
+    compared(model(tmp_path, "Imputer", **how), x, x[:1])
+
+
+KEYS = [3, -1, 2**24 + 1]
+
+
+@pytest.mark.parametrize(
+    "operator, outputs, attributes",
+    [
+        ("Imputer", 0, dict(imputed_value_int64s=[4, 5, 6], replaced_value_int64=-1)),
+        ("OneHotEncoder", 1, dict(cats_int64s=KEYS)),
+        ("LabelEncoder", 0, dict(keys_int64s=KEYS, values_int64s=[5, 2**24 + 3, 7])),
+        ("LabelEncoder", 0, dict(keys_int64s=KEYS, values_int64s=[5, 6, 7], default_int64=9)),
+        ("LabelEncoder", 1, dict(keys_int64s=KEYS, values_floats=[0.5, 6.0, -7.0], default_float=0.25)),
+    ],
+)
+def test_whole_numbers_are_encoded(tmp_path, operator, outputs, attributes):
+    x = np.array([[3, 2**24, -1], [8, 2**24 + 1, 3]])
+    compared(model(tmp_path, operator, outputs, given=TensorProto.INT64, **attributes), x, x[:1])
 
 
 def test_features_are_extracted(tmp_path):
@@ -56,11 +86,16 @@ def test_features_are_extracted(tmp_path):
     "operator, outputs, attributes",
     [
         ("Normalizer", 1, dict(norm="MAX")),
+        ("OneHotEncoder", 1, dict(cats_int64s=KEYS, zeros=0)),
+        ("LabelEncoder", 0, dict(keys_floats=[1.0, 2.0], values_int64s=[3])),
+        ("LabelEncoder", 0, dict(keys_floats=[1.0, np.nan], values_int64s=[3, 4])),
+        ("Imputer", 1, dict(imputed_value_int64s=[4])),
         ("LinearRegressor", 1, dict(post_transform="PROBIT", **LINEAR)),
         ("LinearClassifier", 2, dict(post_transform="PROBIT", **LABELS, **LINEAR)),
         ("LinearClassifier", 2, dict(coefficients=[1.0, 2.0, 3.0], intercepts=[1.0], **LABELS)),
     ],
 )
 def test_other_attributes_are_refused(tmp_path, operator, outputs, attributes):
-    with pytest.raises(ValueError, match="its (norm|post_transform)="):
+    words = "its (norm|post_transform)=|zeros=0|keys and values|another kind"
+    with pytest.raises(ValueError, match=words):
         import_model(model(tmp_path, operator, outputs, **attributes))
