@@ -1,5 +1,10 @@
 """Compare exported nets with onnxruntime."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import mxnet as mx
 import numpy as np
 import onnx
@@ -243,3 +248,23 @@ def test_zeros_around_negative_numbers_may_be_the_maximum(tmp_path):
     net.add(nn.ZeroPadding2D(1), nn.MaxPool2D(2))
     x = -mx.nd.random.uniform(1, 2, shape=(1, 2, 4, 4))
     close(reader(export_model(net, x.shape, tmp_path / "net.onnx", check=False))(x), net(x))
+
+
+COUNT_THREADS = """
+import os, sys, time
+import gluon_same.onnx, mxnet as mx
+
+net = mx.gluon.nn.Dense(500, in_units=500)  # more numbers than MXNet copies with one thread
+net.initialize()
+net(mx.nd.ones((1, 500))).wait_to_read()
+before = len(os.listdir("/proc/self/task"))
+gluon_same.onnx.export_model(net, (1, 500), sys.argv[1], check=False)
+time.sleep(0.5)  # threads end a moment after they are joined
+sys.exit(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted on Linux")
+def test_an_export_leaves_no_threads_behind(tmp_path):
+    command = [sys.executable, "-c", COUNT_THREADS, str(tmp_path / "net.onnx")]
+    subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "2"}, check=True)
