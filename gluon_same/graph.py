@@ -2,6 +2,7 @@
 
 import ast
 import json
+from contextlib import suppress
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import mxnet as mx
@@ -10,6 +11,10 @@ import numpy as np
 from .arrays import VERSION, as_classic, in_thread
 
 Shape = Tuple[int, ...]
+
+
+#: Arguments that have one number for each spatial axis, which may be written as an int for one axis.
+_AXES = {"kernel", "stride", "dilate", "pad", "adj"}
 
 
 class Node:
@@ -35,9 +40,11 @@ class Node:
         if text is None:
             return default
         try:
-            return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+            value = ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
         except (SyntaxError, ValueError):
             return text
+        value = tuple(value) if isinstance(value, list) else value
+        return (value,) if isinstance(value, int) and (key in _AXES or self.op == "slice") else value
 
     @property
     def out(self) -> "Entry":
@@ -117,24 +124,28 @@ class Graph:
         """Return an independent copy of the graph that shares the parameters."""
         return Graph(self.symbol(), self.params, self.inputs)
 
-    def rewrite(self, *rules: Rule) -> int:
-        """Apply rules to each operator, inputs first, until none applies; return the number applied."""
+    def rewrite(self, *rules: Rule, dtype: Any = None) -> int:
+        """Apply rules to each operator, inputs first, until none applies; return the number applied.
+
+        With a ``dtype``, operators are left out that read or return numbers of another one.
+        """
         total = 0
         for _ in range(ROUNDS):
-            changed = self._walk(rules)
+            changed = self._walk(rules, dtype)
             if not changed:
                 break
             total += changed
         self.params = {n.name: self.params[n.name] for n in self.nodes() if n.name in self.params}
         return total
 
-    def _walk(self, rules):
+    def _walk(self, rules, dtype):
         nodes = list(self.nodes())
         self._takers, self._shapes = _takers(nodes, self.heads), self._infer(nodes)
+        others = self._of_other_dtypes(nodes, dtype) if dtype else ()
         moved: Dict[Entry, Entry] = {}
         for node in nodes:
             node.inputs = [moved.get(entry, entry) for entry in node.inputs]
-            if node.op == "null":
+            if node.op == "null" or node in others:
                 continue
             for rule in rules:
                 found = rule(self, node)
@@ -167,6 +178,18 @@ class Graph:
         known.update((name, value.dtype) for name, value in self.params.items())
         there = known.keys() & set(symbol.list_inputs())
         return symbol.infer_type_partial(**{name: known[name] for name in there})[1]
+
+    def _of_other_dtypes(self, nodes, dtype):
+        """Return the nodes that read or return numbers of another dtype."""
+        entries = [entry for node in nodes for entry in (node.out, *node.inputs)]
+        with suppress(mx.MXNetError):
+            known = dict(zip(entries, self.dtypes(entries)))
+            return {
+                node
+                for node in nodes
+                if any(known[entry] not in (None, dtype) for entry in (node.out, *node.inputs))
+            }
+        return set()
 
     def param(self, entry: Entry) -> Optional[np.ndarray]:
         """Return a parameter's values; None if the entry is not a parameter."""

@@ -231,7 +231,8 @@ def structure_of(results: Any) -> Tuple[Any, List[Any]]:
     found: List[Any] = []
 
     def visit(value):
-        if isinstance(value, (list, tuple)):
+        several = isinstance(value, mx.sym.Symbol) and len(value.list_outputs()) > 1
+        if several or isinstance(value, (list, tuple)):
             return [visit(each) for each in value]
         found.append(value)
         return len(found) - 1

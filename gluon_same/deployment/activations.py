@@ -6,8 +6,6 @@ MXNet's own kernels require plain memory, so MXNet reorders their inputs and the
 
 from typing import Collection, Optional
 
-import numpy as np
-
 from ..graph import Entry, Graph, Node, scalar
 
 #: Maps MXNet's operators to oneDNN's activations.
@@ -38,6 +36,9 @@ REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "max": "max"}
 #: Layers that absorb an activation behind them.
 LAYERS = ("Convolution", "FullyConnected")
 
+#: The largest bound and shift of a clip that becomes a hard sigmoid. Its slope must not be denormal.
+MOST = 1e6
+
 #: Operators whose results may be in oneDNN's blocked layout.
 ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU", "Pooling", "Concat"}
 
@@ -46,9 +47,7 @@ def use_activation(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace ``relu``, ``sigmoid`` and ``tanh`` with oneDNN's activation."""
     if node.op in ACTIVATIONS:
         return graph.new("Activation", node, node.inputs, act_type=ACTIVATIONS[node.op])
-    if node.op != "_maximum_scalar" or scalar(node) != 0:
-        return None
-    if graph.dtypes(node.inputs) == [np.float32]:
+    if node.op == "_maximum_scalar" and scalar(node) == 0:
         return graph.new("Activation", node, node.inputs, act_type="relu")
     return None
 
@@ -95,11 +94,13 @@ def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
 def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a shift and a clip from 0 on by a hard sigmoid, unless a layer absorbs them."""
     shift, high = node.inputs[0].node if node.inputs else node, float(node.get("a_max", 0))
-    if node.op != "clip" or float(node.get("a_min", -1)) != 0 or not 0 < high < np.inf:
+    if node.op != "clip" or float(node.get("a_min", -1)) != 0 or not 1 / MOST <= high <= MOST:
         return None
     if shift.op != "_plus_scalar" or (
         shift.inputs[0].node.op in LAYERS and graph.uses(shift.inputs[0]) == 1
     ):
+        return None
+    if not abs(scalar(shift)) <= MOST:
         return None
     line = dict(alpha=1 / high, beta=scalar(shift) / high)
     return graph.new(
@@ -111,7 +112,7 @@ def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
     """Move a scale behind a product, and merge scales that follow each other."""
     for i, entry in enumerate(node.inputs[:2]):
         factor = _factor(entry.node)
-        if factor is None or graph.uses(entry) > 1:
+        if factor is None or graph.uses(entry) > 1 or graph.shape(entry) != graph.shape(node.out):
             continue
         inputs = list(node.inputs)
         inputs[i] = entry.node.inputs[0]

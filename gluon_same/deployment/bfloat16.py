@@ -3,6 +3,7 @@
 from typing import Optional
 
 import mxnet as mx
+import numpy as np
 
 from ..graph import Entry, Graph, Node
 from .fold_batchnorm import LAYERS
@@ -31,6 +32,10 @@ def sink_cast(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if not all(_casts_to(entry, _FULL) for entry in node.inputs):
         return None
+    if node.op == "Pooling" and not (
+        node.get("kernel") and node.get("pool_type", "max") in ("max", "avg")
+    ):
+        return None  # which oneDNN does not compute
     lowered = graph.new(node.op, node, [entry.node.inputs[0] for entry in node.inputs], **node.attrs)
     return _cast(graph, node, lowered, _FULL)
 
@@ -45,7 +50,7 @@ def cancel_casts(graph: Graph, node: Node) -> Optional[Entry]:
 def to_bfloat16(graph: Graph) -> Graph:
     """Return a copy of the graph whose layers compute in bfloat16."""
     lowered = graph.copy()
-    lowered.rewrite(lower_layer)
+    lowered.rewrite(lower_layer, dtype=np.float32)
     lowered.rewrite(sink_cast, cancel_casts)
     return lowered
 

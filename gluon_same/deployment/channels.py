@@ -12,6 +12,7 @@ import numpy as np
 
 from ..crops import FIRST, crop_of, zeros_of
 from ..graph import Entry, Graph, Node, Rule
+from .clean import RESHAPES
 from .fold_batchnorm import LAYERS, weights_of, with_weights
 
 #: Operators that compute each channel alike, and a finite number from 0.
@@ -20,9 +21,6 @@ ALIKE |= {"_mul_scalar", "_div_scalar", "_plus_scalar", "_minus_scalar", "_contr
 
 #: Operators on two tensors of equal channels.
 PAIRS = {"elemwise_add", "elemwise_mul", "broadcast_add", "broadcast_mul"}
-
-#: Operators that add or drop axes.
-RESHAPES = {"Reshape", "reshape", "Flatten", "flatten", "expand_dims", "squeeze"}
 
 #: Attribute that holds the number of channels that a selection selects from.
 WIDTH = "__width__"

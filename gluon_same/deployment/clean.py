@@ -14,8 +14,11 @@ IDENTITIES = {"identity", "_copy", "BlockGrad", "stop_gradient", "make_loss", "_
 #: The scalar that makes each operator an identity.
 NEUTRAL = {"_mul_scalar": 1, "_div_scalar": 1, "_plus_scalar": 0, "_minus_scalar": 0, "_power_scalar": 1}
 
+#: Operators that change the shape only.
+RESHAPES = {"Reshape", "reshape", "Flatten", "flatten", "expand_dims", "squeeze"}
+
 #: Operators that move or copy elements. They are identities if the shape does not change.
-MOVES = {"Reshape", "reshape", "Flatten", "flatten", "slice", "slice_axis", "expand_dims", "squeeze"}
+MOVES = {*RESHAPES, "slice", "slice_axis"}
 
 #: Operators whose results depend on the shape of their input, and not on its elements.
 OF_SHAPES = {"zeros_like", "ones_like", "shape_array", "size_array", "_contrib_arange_like"}
@@ -63,8 +66,6 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
     if not sources:
         node = _of_shape(node, shape)
     symbol = to_symbol([*sources, node], [node.out])
-    if len(symbol.list_outputs()) != 1:
-        return None
     context = next((value.context for value in values.values()), mx.cpu())
     with quiet():
         (result,) = symbol.bind(context, values, grad_req="null").forward(is_train=False)

@@ -227,6 +227,8 @@ def _check(net, dtype, data):
         )
     if dtype not in DTYPES:
         raise ValueError(f"dtype={dtype!r} is unknown: use one of {DTYPES}")
+    if dtype == "bfloat16" and mx.util.is_np_array():
+        raise ValueError("MXNet's NumPy mode has no bfloat16: use dtype='float32' or 'int8'")
     if dtype == "int8" and data is None:
         raise ValueError(
             "dtype='int8' requires data for calibration: give typical samples of the inputs"

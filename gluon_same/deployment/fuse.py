@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Callable, List, Optional
 
 import mxnet as mx
+import numpy as np
 
 from ..graph import Entry, Graph, Node
 from .clean import drop_identity
@@ -27,7 +28,7 @@ def computes_weights(graph: Graph) -> bool:
     layers = [node for node in graph.nodes() if node.op in ("Convolution", "FullyConnected")]
     weights = [entry.node for layer in layers for entry in layer.inputs[1:]]
     cast = (node.inputs[0].node if node.op == "amp_cast" else node for node in weights)
-    return any(node.op != "null" for node in cast)
+    return any(node.name not in graph.params for node in cast)
 
 
 def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
@@ -43,7 +44,7 @@ def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
         return None
     gated = graph.copy()
     gated.rewrite(flatten_pixel)
-    changed = gates and can_fail(gated) and gated.rewrite(*BEFORE_FUSION)
+    changed = gates and can_fail(gated) and gated.rewrite(*BEFORE_FUSION, dtype=np.float32)
     fused = Graph(shield(gated).symbol().get_backend_symbol(BACKEND), gated.params, graph.inputs)
     fused.rewrite(drop_identity)  # the products by one
     if any(node.op == GRADIENT for node in fused.nodes()):
@@ -119,7 +120,11 @@ def shield(graph: Graph, among: Callable[[Node], bool] = lambda node: node.op in
     nodes = list(shielded.nodes())
     uses = Counter([*(entry for node in nodes for entry in node.inputs), *shielded.heads])
     # Fusion folds a normalization into its layer once, even if the scales are computed at each call.
-    scaled = {n.inputs[0] for n in nodes if n.op == "BatchNorm" and n.inputs[1].node.op != "null"}
+    scaled = {
+        n.inputs[0]
+        for n in nodes
+        if n.op == "BatchNorm" and any(entry.node.name not in graph.params for entry in n.inputs[1:])
+    }
     copies = {
         # MXNet's pass drops a ``_copy`` that has one consumer.
         node.out: Node("_mul_scalar", f"{node.name}_shield{i}", [node.out], scalar=1.0).out

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Collection, Dict, NamedTuple, Optional, Sequence, Set
 
 import mxnet as mx
+import numpy as np
 
 from .. import crops
 from ..graph import Graph, Rule
@@ -51,11 +52,12 @@ class Pass(NamedTuple):
     onednn: bool = False  #: whether the pass requires oneDNN
     choice: Optional[bool] = None
     dtypes: Sequence[str] = ("float32", "bfloat16", "int8")  #: dtypes to which the pass applies
+    general: bool = False  #: whether the rules serve numbers of any dtype
 
     def apply(self, graph: Graph, refused: Collection[Rule] = ()) -> Optional[Graph]:
         """Return the graph after the pass without refused rules; None if nothing changed."""
-        changed = graph.copy()
-        return changed if changed.rewrite(*(r for r in self.rules if r not in refused)) else None
+        changed, rules = graph.copy(), [rule for rule in self.rules if rule not in refused]
+        return changed if changed.rewrite(*rules, dtype=None if self.general else np.float32) else None
 
 
 _FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
@@ -67,8 +69,8 @@ _HARD = ("hard_sigmoid",)
 
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
-    Pass("drop and fold constants", clean.RULES),
-    Pass("join slices", joins.RULES),
+    Pass("drop and fold constants", clean.RULES, general=True),
+    Pass("join slices", joins.RULES, general=True),
     Pass("drop taps in padding", [windows.drop_taps]),
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
     Pass("fold normalizations", _FOLD),

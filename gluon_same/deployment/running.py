@@ -122,6 +122,8 @@ def error(got: Sequence[np.ndarray], want: Sequence[np.ndarray], ranked: bool = 
 
     If rows are ``ranked``, those of nearly equal scores may have changed places.
     """
+    if [y.shape for y in got] != [y.shape for y in want]:
+        return float("inf")
     if ranked:
         got = _in_order(got, want)
     return max(float(np.abs(a - b).max() / (np.abs(b).max() or 1)) for a, b in zip(got, want))

@@ -6,9 +6,7 @@ import numpy as np
 
 from ..crops import FIRST
 from ..graph import Entry, Graph, Node
-
-#: Operators that change the shape only.
-RESHAPES = {"Reshape", "reshape", "Flatten", "flatten", "expand_dims", "squeeze"}
+from .clean import RESHAPES
 
 #: The largest number of groups, and of channels of each, that a convolution sums.
 GROUPS, CHANNELS = 4, 512

@@ -109,6 +109,12 @@ def test_other_clips_stay(bounds):
     assert rewritten(F.clip(F.relu(X) + 3, *bounds), activations.RULES, (2, 3))[-1] == "clip"
 
 
+def test_a_scale_of_the_smaller_factor_stays():
+    scales = F.mean(X, axis=(2, 3), keepdims=True) * 2
+    found = rewritten(F.broadcast_mul(X, scales), activations.RULES, (2, 3, 4, 4))
+    assert found == ["Pooling", "_mul_scalar", "broadcast_mul"]
+
+
 def test_scales_move_behind_products_into_layers():
     y = F.elemwise_mul(F.Activation(X, act_type="relu") * 2, F.Activation(X, act_type="tanh") / 5) * 3
     rules = (*activations.RULES, *fold_batchnorm.RULES)
