@@ -3,18 +3,16 @@
 Each error names the argument, the value and what is allowed.
 """
 
-import operator
+import math
+from numbers import Real
 from typing import Any, Dict, Optional, Tuple, Union
 
 import numpy as np
 
-from .geometry import Window, effective_kernel
+from .geometry import Window, effective_kernel, whole
 
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 WORDS = ("same", "same_lower", "valid", "causal")
-
-#: Largest int that MXNet's operators accept.
-MOST = 2**31 - 1
 
 Ints = Tuple[int, ...]
 Pairs = Tuple[Tuple[int, int], ...]
@@ -22,21 +20,14 @@ Pairs = Tuple[Tuple[int, int], ...]
 Padding = Union[str, Pairs]
 
 
-def whole(name: str, value: Any, least: int) -> int:
-    """Return ``value`` as an int of at least ``least``; NumPy's integers are accepted."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(
-            f"{name}={value!r} is not a whole number: give an int of {least} or more"
-        ) from None
-    if not least <= number <= MOST:
-        raise ValueError(
-            f"{name}={value!r} is out of range: it must be {least} or more, and at most {MOST}"
-        )
-    return number
+def number(name: str, value: Any, most: float = math.inf) -> float:
+    """Return ``value`` as a finite float from 0 to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}={value!r} is not a number: give one from 0 to {most}")
+    found = float(value)
+    if not (0 <= found <= most and found < math.inf):
+        raise ValueError(f"{name}={value!r} is out of range: give a finite number from 0 to {most}")
+    return found
 
 
 def true_or_false(name: str, value: Any) -> bool:

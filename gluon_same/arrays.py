@@ -25,7 +25,8 @@ class _KeepDtype:
 
     def __init__(self, F: Any) -> None:
         self._F = F
-        for name in ("slice", "slice_axis", "slice_like", "reshape", "transpose"):
+        moves = ("slice", "slice_axis", "slice_like", "reshape", "transpose", "expand_dims", "squeeze")
+        for name in moves:
             setattr(self, name, getattr(F, name))
 
     def __getattr__(self, name: str) -> Any:
@@ -118,11 +119,15 @@ def in_mode(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
     return as_classic(symbol).as_np_ndarray() if mx.util.is_np_array() else as_classic(symbol)
 
 
+def read_by(symbol: mx.sym.Symbol, known: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the entries for the variables of a symbol. MXNet raises errors for others."""
+    return {name: known[name] for name in symbol.list_inputs() if name in known}
+
+
 def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tuple[int, ...]]:
     """Infer the shapes of symbols from those of variables; raise ValueError if one stays unknown."""
     group = mx.sym.Group([as_classic(x) for x in symbols])
-    there = set(group.list_arguments())
-    _, found, _ = group.infer_shape_partial(**{k: v for k, v in shapes.items() if k in there})
+    _, found, _ = group.infer_shape_partial(**read_by(group, shapes))
     if any(not shape or min(shape) < 1 for shape in found):
         raise ValueError("Some shapes cannot be inferred from those of the inputs.")
     return found

@@ -19,7 +19,7 @@ ELEMENTWISE = {"Activation", "LeakyReLU", "clip", "relu", "sigmoid", "tanh", "ha
 ELEMENTWISE |= {"_mul_scalar", "_div_scalar", "_plus_scalar", "_minus_scalar"}
 
 #: Values of ``layout`` with the channels first.
-FIRST = (None, "None", "NCW", "NCHW", "NCDHW")
+FIRST = (None, "NCW", "NCHW", "NCDHW")
 
 #: A crop that keeps less than this fraction of its input stays first.
 KEPT = 0.7
@@ -42,7 +42,7 @@ def crop_of(graph: Graph, node: Node) -> Optional[Crop]:
 
 def zeros_of(node: Node) -> Optional[Crop]:
     """Return what a ``Pad`` adds to the spatial axes if it adds zeros there only, otherwise None."""
-    if node.op not in ("Pad", "pad") or node.get("mode") != "constant" or node.get("constant_value", 0):
+    if node.op != "Pad" or node.get("mode") != "constant" or node.get("constant_value", 0):
         return None
     width = node.get("pad_width")
     return None if any(width[:4]) else list(zip(width[4::2], width[5::2]))
@@ -54,6 +54,13 @@ def windows_of(node: Node) -> List[Tuple[int, ...]]:
     defaults = {"stride": 1, "dilate": 1, "pad": 0}
     given = (node.get(name) or (default,) * len(kernel) for name, default in defaults.items())
     return list(zip(kernel, *given))
+
+
+def is_pointwise(node: Node) -> bool:
+    """Return whether an operator is a 1x1 convolution that reads each pixel once."""
+    if node.op != "Convolution" or node.get("layout") not in FIRST:
+        return False
+    return set(windows_of(node)) == {(1, 1, 1, 0)}
 
 
 def sink(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:

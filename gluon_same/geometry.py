@@ -15,6 +15,7 @@ The rule for ``'same'`` is TensorFlow's, Keras' and ONNX's ``SAME_UPPER``::
 ``'same_lower'`` (ONNX's ``SAME_LOWER``) puts the odd element at the start.
 """
 
+import operator
 from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 __all__ = [
@@ -40,6 +41,26 @@ def __dir__() -> List[str]:
 Mode = Union[str, Tuple[int, int]]
 
 MODES = ("same", "same_lower", "valid")
+
+#: Largest int that MXNet's operators accept.
+MOST = 2**31 - 1
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """Return ``value`` as an int of at least ``least``; NumPy's integers are accepted."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"{name}={value!r} is not a whole number: give an int of {least} or more"
+        ) from None
+    if not least <= number <= MOST:
+        raise ValueError(
+            f"{name}={value!r} is out of range: it must be {least} or more, and at most {MOST}"
+        )
+    return number
 
 
 def effective_kernel(kernel: int, dilation: int = 1) -> int:
@@ -348,7 +369,4 @@ def _split(total, padding):
 
 def _check(**sizes):
     for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name}={value!r} is not a whole number: give an int of 1 or more")
-        if value < 1:
-            raise ValueError(f"{name}={value} is out of range: it must be 1 or more")
+        whole(name, value, 1)

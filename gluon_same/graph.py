@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import mxnet as mx
 import numpy as np
 
-from .arrays import VERSION, as_classic, in_thread
+from .arrays import VERSION, as_classic, in_thread, read_by
 
 Shape = Tuple[int, ...]
 
@@ -97,6 +97,7 @@ class Graph:
         self._names = {node.name for node in nodes}
         self._takers: Dict[Entry, List[Optional[Node]]] = {}
         self._shapes: Dict[Entry, Shape] = {}
+        self._dtypes: Dict[Entry, Any] = {}
 
     def nodes(self, heads: Optional[Sequence[Entry]] = None) -> Iterator[Node]:
         """Yield all nodes that the results depend on, or other entries, inputs first."""
@@ -140,12 +141,16 @@ class Graph:
 
     def _walk(self, rules, dtype):
         nodes = list(self.nodes())
-        self._takers, self._shapes = _takers(nodes, self.heads), self._infer(nodes)
-        others = self._of_other_dtypes(nodes, dtype) if dtype else ()
+        self._takers = {}
+        self._infer(nodes)
+        for taker, entries in [*((node, node.inputs) for node in nodes), (None, self.heads)]:
+            for entry in entries:
+                self._takers.setdefault(entry, []).append(taker)
         moved: Dict[Entry, Entry] = {}
         for node in nodes:
             node.inputs = [moved.get(entry, entry) for entry in node.inputs]
-            if node.op == "null" or node in others:
+            kinds = {*map(self.dtype, (node.out, *node.inputs))}
+            if node.op == "null" or (dtype and kinds - {dtype, None}):
                 continue
             for rule in rules:
                 found = rule(self, node)
@@ -155,6 +160,7 @@ class Graph:
                     self._takers[found] = self._takers.get(found, []) + self.takers(node.out)
                     if node.out in self._shapes:
                         self._shapes[found] = self._shapes[node.out]
+                    self._dtypes[found] = self._dtypes.get(node.out)
                     break
         self.heads = [moved.get(entry, entry) for entry in self.heads]
         return len(moved)
@@ -171,25 +177,9 @@ class Graph:
         """Return the shape of an entry; None if unknown. Valid only inside a rule."""
         return self._shapes.get(entry)
 
-    def dtypes(self, entries: Sequence[Entry]) -> List[Any]:
-        """Return the dtypes of entries, None for those that MXNet does not infer, of float32 inputs."""
-        symbol = to_symbol(list(self.nodes(entries)), entries)
-        known = dict.fromkeys(self.inputs, np.float32)
-        known.update((name, value.dtype) for name, value in self.params.items())
-        there = known.keys() & set(symbol.list_inputs())
-        return symbol.infer_type_partial(**{name: known[name] for name in there})[1]
-
-    def _of_other_dtypes(self, nodes, dtype):
-        """Return the nodes that read or return numbers of another dtype."""
-        entries = [entry for node in nodes for entry in (node.out, *node.inputs)]
-        with suppress(mx.MXNetError):
-            known = dict(zip(entries, self.dtypes(entries)))
-            return {
-                node
-                for node in nodes
-                if any(known[entry] not in (None, dtype) for entry in (node.out, *node.inputs))
-            }
-        return set()
+    def dtype(self, entry: Entry) -> Any:
+        """Return the dtype of an entry for float32 inputs; None if unknown. Valid only inside a rule."""
+        return self._dtypes.get(entry)
 
     def param(self, entry: Entry) -> Optional[np.ndarray]:
         """Return a parameter's values; None if the entry is not a parameter."""
@@ -197,9 +187,10 @@ class Graph:
             return None
         return in_thread(self.params[entry.node.name].asnumpy)
 
-    def new(self, op: str, near: Node, inputs: Sequence[Entry], **attrs: Any) -> Entry:
-        """Return the result of a new operator, named after a node."""
-        return Node(op, self._fresh(near.name), inputs, **attrs).out
+    def new(self, op: str, near: Node, inputs: Sequence[Any], **attrs: Any) -> Entry:
+        """Return the result of a new operator, named after a node. Arrays become parameters."""
+        given = [x if isinstance(x, Entry) else self.constant(near, "constant", x) for x in inputs]
+        return Node(op, self._fresh(near.name), given, **attrs).out
 
     def graft(self, symbol: mx.sym.Symbol, near: Node, inputs: Dict[str, Entry]) -> Entry:
         """Return the result of a copy of a symbol's operators, named after a node that it replaces.
@@ -231,31 +222,26 @@ class Graph:
         return found
 
     def _infer(self, nodes):
+        """Find the shapes and dtypes of all entries."""
         # Explicit heads identify entries, because names repeat if a block is called twice.
-        entries = list(dict.fromkeys([n.out for n in nodes] + [e for n in nodes for e in n.inputs]))
+        used = [*self.heads, *(entry for node in nodes for entry in node.inputs)]
+        entries = list(dict.fromkeys([*(node.out for node in nodes), *used]))
         symbol = to_symbol(nodes, entries)
         known = {name: value.shape for name, value in self.params.items()}
         known.update(self.inputs)
-        if not known:  # some operators raise an error for data of unknown shape
-            return {}
-        there = set(symbol.list_inputs())
-        _, shapes, _ = symbol.infer_shape_partial(**{k: v for k, v in known.items() if k in there})
-        return {e: s for e, s in zip(entries, shapes) if s and min(s) > 0}
+        shapes, self._dtypes = [], {}
+        if known:  # some operators raise an error for data of unknown shape
+            _, shapes, _ = symbol.infer_shape_partial(**read_by(symbol, known))
+        self._shapes = {e: s for e, s in zip(entries, shapes) if s and min(s) > 0}
+        kinds = {name: value.dtype for name, value in self.params.items()}
+        kinds.update(dict.fromkeys(self.inputs, np.float32))
+        with suppress(mx.MXNetError):  # a user's operator may not tell
+            self._dtypes = dict(zip(entries, symbol.infer_type_partial(**read_by(symbol, kinds))[1]))
 
 
 def scalar(node: Node) -> float:
     """Return the scalar argument of an operator such as ``_mul_scalar``."""
     return float(node.get("scalar", 0))
-
-
-def _takers(nodes, heads):
-    takers: Dict[Entry, List[Optional[Node]]] = {}
-    for node in nodes:
-        for entry in node.inputs:
-            takers.setdefault(entry, []).append(node)
-    for entry in heads:
-        takers.setdefault(entry, []).append(None)
-    return takers
 
 
 def to_symbol(nodes: Sequence[Node], heads: Sequence[Entry]) -> mx.sym.Symbol:

@@ -63,7 +63,7 @@ def of_node(node: Node) -> Optional[Dict[str, Any]]:
     if given.get("global_pool"):
         return None
     zeros, ones = ((n,) * len(given["kernel"]) for n in (0, 1))
-    known = {"stride": ones, "dilate": ones, "pad": zeros, **given}
+    known = {"stride": ones, "dilate": ones, "pad": zeros, "pool_type": "max", **given}
     if node.op == "Deconvolution":
         known.setdefault("adj", zeros)
     if given.get("pool_type") == "avg":

@@ -11,6 +11,16 @@ from .files import cause, replacing
 class Saved(HybridBlock):
     """Block whose files replace earlier ones as a whole: after an error, those are left as they were."""
 
+    def __init__(self, prefix: Any = None, params: Any = None, **given: Any) -> None:
+        """Create the block; raise a TypeError for arguments of other types."""
+        if not isinstance(prefix, (str, type(None))):
+            raise TypeError(f"prefix={prefix!r} is not a string: give the start of the block's name")
+        if not isinstance(params, (ParameterDict, type(None))):
+            raise TypeError(
+                f"params={params!r} is not a ParameterDict: give other.params, to share them"
+            )
+        super().__init__(prefix=prefix, params=params, **given)
+
     def save_parameters(self, filename: str, deduplicate: bool = False) -> None:
         params = self._collect_params_with_prefix()
         if deduplicate:  # keeps the last name of a shared parameter

@@ -9,7 +9,7 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock, Parameter, ParameterDict, SymbolBlock
 
 from . import arguments
-from .arrays import as_classic, fix_shape, flat, in_mode
+from .arrays import as_classic, fix_shape, flat, in_mode, read_by
 from .saving import Saved, write
 from .trace import Trace, nest
 
@@ -145,9 +145,8 @@ class Sized(Saved, SymbolBlock):
     def _value(self, parameter, given, context):
         if parameter._data is None and parameter._deferred_init:
             graph = as_classic(self._graphs[False])
-            there = set(graph.list_inputs())
-            known = {name: x.shape for name, x in zip(self._inputs, given) if name in there}
-            shapes, _, states = graph.infer_shape(**known)
+            known = dict(zip(self._inputs, (x.shape for x in given)))
+            shapes, _, states = graph.infer_shape(**read_by(graph, known))
             names = graph.list_arguments() + graph.list_auxiliary_states()
             for name, shape in zip(names, shapes + states):
                 if name not in self._inputs:
@@ -186,11 +185,10 @@ class Sized(Saved, SymbolBlock):
     def _applied(self, named, checks=True):
         """Return the graph on symbols by their names, which MXNet cannot bind to other shapes."""
         graph = as_classic(self._cached_graph[1])
-        there = set(graph.list_inputs())
         for name, expected in self._inputs.items() if checks else ():
             title = f"{self.name}_{DONE[self._verb]}_for_{'x'.join(_sizes(expected))}"
             named[name] = fix_shape(named[name], expected, title)
-        return graph(**{name: x for name, x in named.items() if name in there})
+        return graph(**read_by(graph, named))
 
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = False) -> None:
         """Write ``path-symbol.json`` and ``path-0000.params``, which MXNet loads without this package.

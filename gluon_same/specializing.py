@@ -73,8 +73,6 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     >>> [specialize(net)(mx.nd.ones((1, 3, n, n))).shape for n in (13, 26)]
     [(1, 8, 7, 7), (1, 8, 13, 13)]
     """
-    if not isinstance(net, Block):
-        raise TypeError(f"net={net!r} is not a Gluon Block")
     check_for_graphs(net)
     if not input_shapes:
         return EverySize(net, specialize, graphs)
@@ -87,8 +85,10 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
             node.attrs.pop(name, None)
     inference = training.copy()
     graphs_of = {False: inference}
-    training.rewrite(*crops.TRAINING)
-    if inference.rewrite(*crops.INFERENCE) and inference.symbol().tojson() != training.symbol().tojson():
+    if not trace.varies:  # crops end at sizes, which other batches would change
+        training.rewrite(*crops.TRAINING)
+        inference.rewrite(*crops.INFERENCE)
+    if inference.symbol().tojson() != training.symbol().tojson():
         graphs_of[True] = training
     block = Sized(
         (net.name, net.prefix),

@@ -69,16 +69,7 @@ class Speeds:
             below.append(
                 f"The machine is too busy to tell: times vary by {most:.0%}. Repeat this when it is idle"
             )
-        cells = [
-            (
-                row.code,
-                f"{row.ms:.2f}",
-                f"{row.ratio:.2f}",
-                f"{row.difference:.1e}",
-                f"{row.seconds:.1f}",
-            )
-            for row in shown
-        ]
+        cells = [tuple(map(format, row, ("", ".2f", ".2f", ".1e", ".1f"))) for row in shown]
         return [_TITLES, *cells], "\n".join(below)
 
     def __str__(self) -> str:

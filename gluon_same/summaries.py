@@ -154,8 +154,6 @@ def summary(net: Block, *input_shapes: Sequence[int]) -> Summary:
 
 def summarize(net: Block, *input_shapes: Sequence[int]) -> Summary:
     """Return what :func:`summary` shows."""
-    if not isinstance(net, Block):
-        raise TypeError(f"net={net!r} is not a Gluon Block")
     if not input_shapes:
         raise ValueError("input_shapes is empty: give a shape for each input, the batch first")
     shapes = [shape_of("input shape", shape) for shape in input_shapes]

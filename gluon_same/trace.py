@@ -10,7 +10,7 @@ from mxnet.gluon import Block, Parameter
 from mxnet.gluon import nn as stock
 
 from . import _mxnet  # noqa: F401
-from .arrays import as_classic, flat, in_mode, infer
+from .arrays import as_classic, flat, in_mode, infer, read_by
 from .nn.base import Windowed, windowed
 
 Shape = Tuple[int, ...]
@@ -76,7 +76,7 @@ class Trace:
                 f"a parameter of {title(net)} is named {min(clash)!r} like an input: rename it"
             )
         self.unknown: Set[str] = set()
-        self.free, self.fixed = True, False
+        self.free, self.fixed, self.varies = True, False, False
         self._running: List[Block] = []
         try:
             try:
@@ -86,8 +86,14 @@ class Trace:
                 # It does not support maps smaller than a kernel, unknown channels or large strides.
                 self.fixed, self._running = True, []
                 self._run(None)
-            if sized and any(map(windowed, self.blocks)):
-                self._run(self._sizes())
+            if sized:
+                other = self._at_another_batch()
+                self.free = other is not None
+                # Where the batch size changes other axes, sizes are not fixed.
+                pairs = [(s, o) for key in other or () for s, o in zip(self._found[key], other[key])]
+                self.varies = any(s[2:] != o[2:] for s, o in pairs)
+                if any(map(windowed, self.blocks)):
+                    self._run(self._sizes(other))
         except Exception as error:  # a block's code may raise any error for a symbol
             raise ValueError(self._explained(error)) from error
 
@@ -138,8 +144,7 @@ class Trace:
     def _infer(self, shapes: Dict[str, Shape]) -> Tuple[Dict[str, Shape], Dict[int, Tuple]]:
         """Return the shapes of the variables, by name, and of the recorded symbols, by id."""
         group = mx.sym.Group([as_classic(x) for x in self._symbols])
-        there = set(group.list_inputs())
-        args, outs, states = group.infer_shape_partial(**{k: v for k, v in shapes.items() if k in there})
+        args, outs, states = group.infer_shape_partial(**read_by(group, shapes))
         names = group.list_arguments() + group.list_auxiliary_states()
         shapes_left = iter(outs)
         found = {}
@@ -148,25 +153,23 @@ class Trace:
             found[id(x)] = tuple(tuple(n if n > 0 else None for n in shape or ()) for shape in own)
         return dict(zip(names, args + states)), found
 
-    def _sizes(self) -> Sizes:
-        """Return the shapes that layers with windows received, and set ``free``."""
-        other = self._at_another_batch()
-        self.free = other is not None
+    def _sizes(self, other: Optional[Dict[int, Tuple]]) -> Sizes:
+        """Return the shapes that layers with windows received."""
         sizes: Sizes = {}
         for block, inputs, _ in self.calls:
             layer = windowed(block)
             if layer is not None:
                 (shape,) = self.shapes_of(inputs)
                 fixed = bool(shape) and None not in shape
-                # Where the batch size changes other axes, the size is not fixed.
                 if fixed and other is not None:
                     fixed = shape[1:] == other[id(inputs[0])][0][1:]
                 sizes.setdefault(layer, deque()).append(shape if fixed else None)
         return sizes
 
     def _at_another_batch(self):
-        # A net may accept only even batch sizes, or multiples of a number of frames.
-        for factor, more in ((1, 1), (1, 2), (2, 0), (3, 0)):
+        # A net may accept only even batch sizes, or multiples of a number of frames. Strides round sizes
+        # of neighboring batches to one number.
+        for factor, more in ((60, 0), (1, 1)):
             other = {name: (factor * n + more, *rest) for name, (n, *rest) in self.shapes.items()}
             with suppress(mx.MXNetError, ValueError):
                 return self._infer(other)[1]
@@ -254,6 +257,8 @@ def title(block: Block) -> str:
 
 def blocks_of(net: Block) -> List[Block]:
     """List a net's blocks, each once."""
+    if not isinstance(net, Block):
+        raise TypeError(f"net={net!r} is not a Gluon Block")
     blocks: Dict[Block, Any] = {}
     net.apply(blocks.setdefault)
     return list(blocks)

@@ -85,8 +85,8 @@ def as_same(graph: Graph, node: Node) -> Entry:
     """Return the result of an operator with windows after a change of its padding to SAME."""
     known: Any = of_node(node)
     windows = windows_of("padding", "same", known)
-    layout = None if known.get("layout") == "None" else known.get("layout")
-    call: Dict[str, Any] = {"layout": check_layout(layout, len(windows)), "name": node.name}
+    layout = check_layout(known.get("layout"), len(windows))
+    call: Dict[str, Any] = {"layout": layout, "name": node.name}
     call.update({name: known[name] for name in _KEPT[node.op] if name in known})
     inputs = {f"_input{i}": entry for i, entry in enumerate(node.inputs)}
     data, *weights = map(mx.sym.var, inputs)
@@ -108,7 +108,7 @@ def _padded_by_code(graph, ours):
         source = node.inputs[0].node if node.inputs else node
         if _crops(node) and of_node(source) and not node.name.startswith(ours):
             found.add(source.name)
-        if of_node(node) and source.op in ("Pad", "pad") and not source.name.startswith(ours):
+        if of_node(node) and source.op == "Pad" and not source.name.startswith(ours):
             found.add(node.name)
     return found
 

@@ -419,3 +419,12 @@ def test_a_subclass_is_pickled_after_it_was_specialized(make):
 def test_a_predicate_that_is_no_function_is_refused():
     with pytest.raises(TypeError, match="predicate=True is not a function"):
         to_same(stock.Conv2D(2, 3), True)
+
+
+def test_the_default_kind_of_a_pooling_in_a_symbol():
+    pooled = mx.sym.Pooling(mx.sym.var("data"), kernel=(3, 3), stride=(2, 2), pad=(1, 1))
+    net = mx.gluon.SymbolBlock(pooled, mx.sym.var("data"))
+    x = mx.nd.random.normal(shape=(1, 2, 6, 7))
+    to_same(net)
+    want = nn.MaxPool2D(3, 2, padding="same")(x)
+    np.testing.assert_array_equal(net(x).asnumpy(), want.asnumpy())

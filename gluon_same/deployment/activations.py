@@ -8,24 +8,12 @@ from typing import Collection, Optional
 
 from ..graph import Entry, Graph, Node, scalar
 
-#: Maps MXNet's operators to oneDNN's activations.
-ACTIVATIONS = {
-    "relu": "relu",
-    "sigmoid": "sigmoid",
-    "tanh": "tanh",
-    "_npx_relu": "relu",
-    "_npx_sigmoid": "sigmoid",
-    "_np_tanh": "tanh",
-}
+#: Operators of classic and NumPy mode whose names end with that of oneDNN's activation.
+ACTIVATIONS = {"relu", "sigmoid", "tanh", "_npx_relu", "_npx_sigmoid", "_npi_tanh"}
 
 #: Maps broadcasting operators to their equal-shape forms. oneDNN supports the sum.
-EQUAL = {
-    "broadcast_add": "elemwise_add",
-    "broadcast_plus": "elemwise_add",
-    "_npi_add": "elemwise_add",
-    "broadcast_mul": "elemwise_mul",
-    "_npi_multiply": "elemwise_mul",
-}
+EQUAL = dict.fromkeys(("broadcast_add", "_npi_add"), "elemwise_add")
+EQUAL.update(dict.fromkeys(("broadcast_mul", "_npi_multiply"), "elemwise_mul"))
 
 #: Products of two tensors.
 PRODUCTS = {"elemwise_mul", "broadcast_mul"}
@@ -46,7 +34,7 @@ ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU"
 def use_activation(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace ``relu``, ``sigmoid`` and ``tanh`` with oneDNN's activation."""
     if node.op in ACTIVATIONS:
-        return graph.new("Activation", node, node.inputs, act_type=ACTIVATIONS[node.op])
+        return graph.new("Activation", node, node.inputs, act_type=node.op.split("_")[-1])
     if node.op == "_maximum_scalar" and scalar(node) == 0:
         return graph.new("Activation", node, node.inputs, act_type="relu")
     return None

@@ -10,14 +10,14 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
 
-from ..crops import FIRST, crop_of, zeros_of
+from ..crops import ELEMENTWISE, FIRST, crop_of, zeros_of
 from ..graph import Entry, Graph, Node, Rule
 from .clean import RESHAPES
 from .fold_batchnorm import LAYERS, weights_of, with_weights
 
 #: Operators that compute each channel alike, and a finite number from 0.
-ALIKE = {"Activation", "clip", "hard_sigmoid", "Pooling", "UpSampling", "_contrib_BilinearResize2D"}
-ALIKE |= {"_mul_scalar", "_div_scalar", "_plus_scalar", "_minus_scalar", "_contrib_AdaptiveAvgPooling2D"}
+ALIKE = ELEMENTWISE | {"Pooling", "UpSampling"}
+ALIKE |= {"_contrib_BilinearResize2D", "_contrib_AdaptiveAvgPooling2D"}
 
 #: Operators on two tensors of equal channels.
 PAIRS = {"elemwise_add", "elemwise_mul", "broadcast_add", "broadcast_mul"}
@@ -116,10 +116,8 @@ def pad_filters(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
     weight, bias = weights_of(graph, node)
     more = -count % multiple
     weight = np.pad(weight, [(0, more), *[(0, 0)] * (weight.ndim - 1)])
-    inputs = [node.inputs[0], graph.constant(node, "weight", weight)]
-    inputs.append(graph.constant(node, "bias", np.pad(bias, (0, more))))
     counts = {"num_hidden" if node.op == "FullyConnected" else "num_filter": count + more}
-    padded = graph.new(node.op, node, inputs, **{**node.attrs, "no_bias": "False", **counts})
+    padded = with_weights(graph, node, node.inputs[0], weight, np.pad(bias, (0, more)), **counts)
     return _select(graph, node, padded, np.arange(count), count + more)
 
 
@@ -223,7 +221,7 @@ def _can_pad(graph, entry):
         node, shape = entry.node, graph.shape(entry)
         if shape is None or entry.output:
             return False
-        if not (_is_source(graph, node) or selection(graph, entry) or node.op == "Concat"):
+        if not (_is_source(graph, node) or selection(graph, entry) or _joins(node)):
             if not _connects(graph, node):
                 return False
             waiting += node.inputs[: 2 if node.op in PAIRS else 1]
@@ -273,8 +271,6 @@ def _connects(graph, node):
         return (
             len(shape) > 1 and shape[:2] == result[:2] and not any(n > 1 for n in shape[2:] + result[2:])
         )
-    if node.op == "LeakyReLU":
-        return node.get("act_type", "leaky") in ("leaky", "elu", "gelu")
     if crop_of(graph, node) is not None or zeros_of(node) is not None:
         return True
     return node.op in ALIKE and len(shapes) == 1 and node.get("layout") in FIRST

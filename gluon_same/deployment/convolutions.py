@@ -1,6 +1,6 @@
 """Convolutions for which oneDNN has only slow kernels, and those that copy."""
 
-from typing import Dict, Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -32,8 +32,7 @@ def transpose_by_dense(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     pixels = graph.new("transpose", node, [node.inputs[0]], axes=TO_LAST)
     rows = weight.transpose(2, 3, 1, 0).reshape(-1, channels)
-    inputs = [pixels, graph.constant(node, "weight", rows)]
-    inputs.append(graph.constant(node, "bias", np.tile(bias, down * right)))
+    inputs = [pixels, rows, np.tile(bias, down * right)]
     dense = graph.new("FullyConnected", node, inputs, num_hidden=len(rows), flatten=False)
     shape = (batch * height, width, down, right * filters)
     windows = graph.new("Reshape", node, [dense], shape=shape)
@@ -51,9 +50,7 @@ def normalize_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     found, shape = affine(graph, node), graph.shape(node.out)
     if found is None or found.axis != 1 or shape is None or len(shape) != 4:
         return None
-    inputs = [found.data, graph.constant(node, "weight", found.scale.reshape(-1, 1, 1, 1))]
-    inputs.append(graph.constant(node, "bias", found.shift))
-    return graph.new("Convolution", node, inputs, kernel=(1, 1), **depthwise(shape[1]))
+    return depthwise(graph, node, found.data, found.scale.reshape(-1, 1, 1, 1), found.shift)
 
 
 def ungroup(graph: Graph, node: Node) -> Optional[Entry]:
@@ -74,13 +71,10 @@ def ungroup(graph: Graph, node: Node) -> Optional[Entry]:
     return with_weights(graph, node, node.inputs[0], wide, bias, num_group=1)
 
 
-def depthwise(channels: int) -> Dict[str, int]:
-    """Return the arguments of a convolution with a group for each channel."""
-    return {"num_filter": channels, "num_group": channels}
+def depthwise(graph: Graph, near: Node, data: Entry, weight: np.ndarray, *bias: Any) -> Entry:
+    """Return the result of a convolution with a kernel of its own for each channel.
 
-
-def copied(graph: Graph, near: Node, entry: Entry, channels: int) -> Entry:
-    """Return the result of a depthwise convolution with ones, a copy in oneDNN's blocked layout."""
-    ones = graph.constant(near, "ones", np.ones((channels, 1, 1, 1)))
-    counts = depthwise(channels)
-    return graph.new("Convolution", near, [entry, ones], kernel=(1, 1), no_bias=True, **counts)
+    With ones, it copies, to oneDNN's blocked layout.
+    """
+    how = dict(num_filter=len(weight), num_group=len(weight), kernel=weight.shape[2:], no_bias=not bias)
+    return graph.new("Convolution", near, [data, weight, *bias], **how)

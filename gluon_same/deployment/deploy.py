@@ -8,7 +8,7 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock, Parameter
 
 from ..arguments import shape_of, true_or_false
-from ..arrays import flat, in_thread
+from ..arrays import flat, in_thread, read_by
 from ..graph import Graph
 from ..sized import EverySize, Sized
 from ..trace import Trace, check_for_graphs, title
@@ -128,8 +128,8 @@ def deploy(
         random = np.random.RandomState(0)
         batches = [[in_thread(mx.nd.array, random.normal(size=shape), context) for shape in shapes]]
     symbol = trace.symbol()
-    used = set(symbol.list_inputs())  # layers that were not called may have parameters without shapes
-    values = {name: p.data() for name, p in trace.parameters.items() if name in used}
+    # Layers that were not called may have parameters without shapes.
+    values = {name: p.data(context) for name, p in read_by(symbol, trace.parameters).items()}
     traced = Graph(symbol, values, trace.shapes)
     checks = samples(traced, batches[0], wide=data is None)
     want = checks[0].results

@@ -44,6 +44,8 @@ def fold_after(graph: Graph, node: Node) -> Optional[Entry]:
     weight, bias = weights_of(graph, layer)
     if weight is None or found.axis not in (None, _channels(graph, layer)):
         return None
+    if layer.op == "Deconvolution" and layer.get("layout") not in FIRST:
+        return None
     groups, shape = layer.get("num_group", 1), (1, -1, 1) if LAYERS[layer.op] else (-1, 1, 1)
     rows = weight.reshape(groups, len(weight) // groups, weight.shape[1], -1)
     scale = np.broadcast_to(found.scale, bias.shape).reshape(groups, *shape)
@@ -125,8 +127,8 @@ def with_weights(
     graph: Graph, layer: Node, data: Entry, weight: np.ndarray, bias: np.ndarray, **changed: Any
 ) -> Entry:
     """Return the result of a copy of a layer with other data, weights and arguments."""
-    inputs = [data, graph.constant(layer, "weight", weight), graph.constant(layer, "bias", bias)]
-    return graph.new(layer.op, layer, inputs, **{**layer.attrs, "no_bias": "False", **changed})
+    attrs = {**layer.attrs, "no_bias": "False", **changed}
+    return graph.new(layer.op, layer, [data, weight, bias], **attrs)
 
 
 #: The rules in the order in which they are tried.

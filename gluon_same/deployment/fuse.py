@@ -14,7 +14,7 @@ from .gates import BEFORE_FUSION, GRADIENT, can_fail, fail_without_onednn
 BACKEND = "MKLDNN"
 
 #: Operators that fusion merges with the next one.
-FUSED = ("Convolution", "FullyConnected", "BatchNorm", "elemwise_add", "_plus", "broadcast_add")
+FUSED = ("Convolution", "FullyConnected", "BatchNorm", "elemwise_add", "broadcast_add")
 
 
 def available() -> bool:

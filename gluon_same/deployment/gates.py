@@ -9,7 +9,7 @@ from typing import Optional
 import numpy as np
 
 from ..graph import Entry, Graph, Node
-from .convolutions import copied
+from .convolutions import depthwise
 
 #: Name of the operator that returns a gradient times the derivative of an activation.
 GRADIENT = "_backward_Activation"
@@ -32,8 +32,7 @@ def scale_by_normalization(graph: Graph, node: Node) -> Optional[Entry]:
         if graph.shape(gate) != (*shape[:2], 1, 1) or gate.node.op == "null":
             continue
         gamma = graph.new("Reshape", node, [gate], shape=shape[1:2])
-        others = {"beta": 0, "mean": 0, "var": 1 - EPSILON}
-        inputs = [x, gamma, *(graph.constant(node, k, np.full(shape[1], v)) for k, v in others.items())]
+        inputs = [x, gamma, *(np.full(shape[1], n) for n in (0, 0, 1 - EPSILON))]
         attrs = {"eps": EPSILON, "fix_gamma": False, "use_global_stats": True}
         return graph.new("BatchNorm", node, inputs, **attrs)
     return None
@@ -47,7 +46,8 @@ def end_at_layer(graph: Graph, node: Node) -> Optional[Entry]:
     shape = graph.shape(node.out) or ()
     if _factors(graph, node) is None or len(shape) != 4 or _ends_at_layers(graph, node):
         return None
-    return copied(graph, node, graph.new(node.op, node, node.inputs, **node.attrs), shape[1])
+    product = graph.new(node.op, node, node.inputs, **node.attrs)
+    return depthwise(graph, node, product, np.ones((shape[1], 1, 1, 1)))
 
 
 def multiply_by_gradient(graph: Graph, node: Node) -> Optional[Entry]:
@@ -64,7 +64,7 @@ def can_fail(graph: Graph) -> bool:
 
     No infinity marks wrong integers, such as classes.
     """
-    return all(dtype == np.float32 for dtype in graph.dtypes(graph.heads))
+    return all(graph.dtype(head) == np.float32 for head in graph.heads)
 
 
 def fail_without_onednn(graph: Graph) -> None:
@@ -74,8 +74,7 @@ def fail_without_onednn(graph: Graph) -> None:
     so that :func:`multiply_by_gradient` would silently give different results.
     """
     near = graph.heads[0].node
-    one, far = graph.constant(near, "one", np.ones(1)), graph.constant(near, "far", np.full(1, FAR))
-    zero = graph.new(GRADIENT, near, [one, far, far], act_type="softrelu")
+    zero = graph.new(GRADIENT, near, list(np.array([[1], [FAR], [FAR]])), act_type="softrelu")
     zero = graph.new("BlockGrad", near, [zero])  # because the operator has no gradient of its own
     graph.heads = [graph.new("broadcast_add", head.node, [head, zero]) for head in graph.heads]
 

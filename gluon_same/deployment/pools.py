@@ -2,10 +2,12 @@
 
 from typing import Optional
 
-from ..crops import FIRST, windows_of
+import numpy as np
+
+from ..crops import FIRST, is_pointwise, windows_of
 from ..geometry import ceil_div
 from ..graph import Entry, Graph, Node
-from .convolutions import copied
+from .convolutions import depthwise
 
 #: Operators that hand on the blocked layout of a convolution before them.
 BLOCKED = {"Convolution", "Activation", "BatchNorm", "LeakyReLU", "Pooling", "elemwise_add", "clip"}
@@ -14,14 +16,12 @@ BLOCKED = {"Convolution", "Activation", "BatchNorm", "LeakyReLU", "Pooling", "el
 def stride_in_layer(graph: Graph, node: Node) -> Optional[Entry]:
     """Let a 1x1 convolution skip the elements that a 1x1 pooling in front of it skips."""
     pool = node.inputs[0].node if node.inputs else node
-    if node.op != "Convolution" or pool.op != "Pooling" or pool.get("pool_type") not in ("max", "avg"):
-        return None
-    windows = windows_of(node) if node.get("layout") in FIRST else []
-    if any(window != (1, 1, 1, 0) for window in windows) or pool.get("global_pool", False):
+    if not is_pointwise(node) or pool.op != "Pooling" or pool.get("global_pool", False):
         return None
     before, after = graph.shape(pool.inputs[0]), graph.shape(pool.out)
     stride = tuple(step for kernel, step, _, pad in windows_of(pool) if (kernel, pad) == (1, 0))
-    if before is None or after is None or len(stride) != len(windows):
+    kind = pool.get("pool_type", "max")
+    if before is None or after is None or len(stride) != len(before) - 2 or kind not in ("max", "avg"):
         return None
     if after[2:] != tuple(ceil_div(size, step) for size, step in zip(before[2:], stride)):
         return None
@@ -42,4 +42,5 @@ def pool_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if data.node.op in BLOCKED:
         return None
-    return graph.new("Pooling", node, [copied(graph, node, data, shape[1])], **node.attrs)
+    copy = depthwise(graph, node, data, np.ones((shape[1], 1, 1, 1)))
+    return graph.new("Pooling", node, [copy], **node.attrs)

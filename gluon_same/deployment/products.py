@@ -31,8 +31,8 @@ def resize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def _times(graph, node, data, matrix):
-    inputs = [data, graph.constant(node, "matrix", matrix)]
-    return graph.new("FullyConnected", node, inputs, num_hidden=len(matrix), no_bias=True, flatten=False)
+    how = dict(num_hidden=len(matrix), no_bias=True, flatten=False)
+    return graph.new("FullyConnected", node, [data, matrix], **how)
 
 
 def _matrix(node, size, count):

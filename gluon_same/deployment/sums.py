@@ -4,7 +4,7 @@ from typing import Optional
 
 import numpy as np
 
-from ..crops import FIRST
+from ..crops import FIRST, is_pointwise
 from ..graph import Entry, Graph, Node
 from .clean import RESHAPES
 
@@ -45,7 +45,7 @@ def sum_by_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     groups, count = shape[1:3]
     if groups > GROUPS or count > CHANNELS:
         return None
-    ones = graph.constant(node, "ones", np.tile(np.eye(count), groups)[..., None, None])
+    ones = np.tile(np.eye(count), groups)[..., None, None]
     return graph.new("Convolution", node, [image, ones], kernel=(1, 1), num_filter=count, no_bias=True)
 
 
@@ -54,10 +54,7 @@ def pool_before_layer(graph: Graph, node: Node) -> Optional[Entry]:
     layer = node.inputs[0].node if node.inputs else node
     if node.op != "Pooling" or not node.get("global_pool", False) or node.get("pool_type") != "avg":
         return None
-    if layer.op != "Convolution" or set(layer.get("kernel")) != {1} or graph.uses(node.inputs[0]) > 1:
-        return None
-    moves = set(layer.get("stride", ())) <= {1} and not any(layer.get("pad", ()))
-    if not moves or layer.get("layout") not in FIRST:
+    if not is_pointwise(layer) or node.get("layout") not in FIRST or graph.uses(node.inputs[0]) > 1:
         return None
     pooled = graph.new(node.op, node, layer.inputs[:1], **node.attrs)
     return graph.new(layer.op, layer, [pooled, *layer.inputs[1:]], **layer.attrs)

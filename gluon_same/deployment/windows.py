@@ -83,8 +83,7 @@ def crop_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     one = np.zeros((channels, 1, *kernel))
     one[(..., *(before for before, _ in crop))] = 1
-    inputs = [node.inputs[0], graph.constant(node, "one", one)]
-    return graph.new("Convolution", node, inputs, kernel=kernel, no_bias=True, **depthwise(channels))
+    return depthwise(graph, node, node.inputs[0], one)
 
 
 def _kept(graph, node, layer, crop):

@@ -5,8 +5,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from ..arguments import MOST
 from ..arrays import flat
+from ..geometry import MOST
 
 Shape = Tuple[Optional[int], ...]
 

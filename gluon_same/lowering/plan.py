@@ -41,7 +41,7 @@ Cut = Tuple[int, int, Optional[int]]
 OPERATORS = frozenset(
     ["Convolution", "Deconvolution", "Pooling", "Pad", "Reshape", "slice", "slice_axis", "slice_like"]
     + ["transpose", "Concat", "_contrib_arange_like", "broadcast_add", "broadcast_div", "ones_like"]
-    + ["reverse", "_copy", "BlockGrad"]
+    + ["reverse", "_copy", "BlockGrad", "expand_dims", "squeeze"]
 )
 
 #: Largest stride of a graph that computes the padding, which has an operator for each phase.

@@ -89,7 +89,7 @@ class Pad(NamedTuple):
     edge: bool = False
 
     def apply(self, F: Any, x: Any, layout: str) -> Any:
-        return _on_planes(F, x, layout, self.amounts, (0, 0), self._pad)
+        return on_planes(F, x, layout, self.amounts, (0, 0), self._pad)
 
     def _pad(self, F, x, amounts):
         width = (0, 0, 0, 0, *(n for pair in amounts for n in pair))
@@ -110,7 +110,7 @@ class PadBySize(NamedTuple):
     edge: bool = False
 
     def apply(self, F: Any, x: Any, layout: str) -> Any:
-        return _on_planes(F, x, layout, list(zip(self.windows, self.amounts)), (None, (0, 0)), self._pad)
+        return on_planes(F, x, layout, list(zip(self.windows, self.amounts)), (None, (0, 0)), self._pad)
 
     def _pad(self, F, x, axes):
         reverse = Slice(tuple((0, 0, window is not None) for window, _ in axes))
@@ -172,17 +172,17 @@ def one_channel(F: Any, x: Any, axis: int) -> Any:
     return F.slice_axis(x, axis=0, begin=0, end=1)
 
 
-def _on_planes(F, x, layout, axes, neutral, change):
+def on_planes(F: Any, x: Any, layout: str, axes: Any, neutral: Any, change: Callable) -> Any:
     """Return ``change(F, x, axes)``, whose operators require channels first and 2 or 3 spatial axes."""
     if layout.endswith("C"):
         last = len(layout) - 1
         x = F.transpose(x, axes=(0, last, *range(1, last)))
-        x = _on_planes(F, x, "NC" + layout[1:-1], axes, neutral, change)
+        x = on_planes(F, x, "NC" + layout[1:-1], axes, neutral, change)
         return F.transpose(x, axes=(0, *range(2, last + 1), 1))
     if len(axes) > 1:
         return change(F, x, axes)
-    x = change(F, F.reshape(x, shape=(0, 0, 1, -1)), [neutral, *axes])
-    return F.reshape(x, shape=(0, 0, -3))
+    # Unlike MXNet's reshape, ONNX has both operators.
+    return F.squeeze(change(F, F.expand_dims(x, axis=2), [neutral, *axes]), axis=2)
 
 
 def _bounds(lead, trail, reverse):

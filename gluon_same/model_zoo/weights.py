@@ -1,7 +1,6 @@
 """Read weights from Darknet's files."""
 
 import os
-import stat
 import struct
 from typing import Any, List, NamedTuple, Tuple, Union
 
@@ -9,6 +8,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, Parameter, nn
 
+from ..files import check_regular
 from ..nn.base import operator_arguments
 from ..trace import Trace, blocks_of
 
@@ -76,8 +76,6 @@ def load_darknet_weights(net: Block, path: Union[str, "os.PathLike[str]"], ctx: 
     >>> net.bias.data().asnumpy(), net.weight.data().asnumpy().ravel()
     (array([0.5], dtype=float32), array([3., 4.], dtype=float32))
     """
-    if not isinstance(net, Block):
-        raise TypeError(f"net={net!r} is not a Gluon Block")
     pieces = _pieces(net)
     path = os.fspath(path)
     values = _read(path, pieces)
@@ -146,11 +144,9 @@ def _weight_shapes(net, convolutions):
 
 def _read(path, pieces):
     """Return the numbers of each piece, or raise a ValueError if the file has another size."""
-    found = os.stat(path)
-    if stat.S_ISFIFO(found.st_mode):  # its size is unknown, and it may never end
-        raise ValueError(f"{path} is a pipe: give the path of a file")
+    check_regular(path)
     with open(path, "rb") as file:
-        start, size = _skip_header(path, file), found.st_size
+        start, size = _skip_header(path, file), os.path.getsize(path)
         ends = np.cumsum([piece.size for piece in pieces])
         total = start + WORD.itemsize * ends[-1]
         if size > total:

@@ -7,7 +7,7 @@ from typing import Any, Sequence, Tuple
 from mxnet import autograd
 
 from .. import nn
-from ..arguments import whole
+from ..arguments import number, whole
 from ..arrays import classic
 from .base import Net, make
 from .darknet import STRIDE, TinyDarkNet, add_convolution
@@ -144,8 +144,8 @@ class YOLOv3Tiny(Net):
         self._classes = whole("classes", classes, 1)
         self._anchors = _check_anchors(anchors)
         self._nms = {
-            "overlap_thresh": _check_share("nms_thresh", nms_thresh),
-            "valid_thresh": _check_share("valid_thresh", valid_thresh),
+            "overlap_thresh": number("nms_thresh", nms_thresh, 1),
+            "valid_thresh": number("valid_thresh", valid_thresh, 1),
             "topk": -1 if nms_topk == -1 else whole("nms_topk", nms_topk, 1),
         }
         self._post_nms = whole("post_nms", post_nms, 1)
@@ -164,14 +164,8 @@ class YOLOv3Tiny(Net):
             *_decode(F, fine, STRIDE // 2, self._anchors[:3]),
         ]
         boxes, scores = (F.concat(*parts, dim=2) for parts in zip(*found))
-        rows = F.contrib.box_nms(
-            _rows(F, boxes, scores, self._classes),
-            id_index=0,
-            score_index=1,
-            coord_start=2,
-            force_suppress=False,
-            **self._nms,
-        )
+        how = dict(id_index=0, score_index=1, coord_start=2, force_suppress=False, **self._nms)
+        rows = F.contrib.box_nms(_rows(F, boxes, scores, self._classes), **how)
         rows = F.slice(rows, begin=(None, 0, None), end=(None, self._post_nms, None))
         ends = (0, 1, 2, 6)
         columns = [F.slice_axis(rows, axis=2, begin=b, end=e) for b, e in zip(ends, ends[1:])]
@@ -255,14 +249,6 @@ def _check_anchors(anchors):
             "first three are those of the finer map"
         )
     return tuple((float(width), float(height)) for width, height in pairs)
-
-
-def _check_share(name, value):
-    if not _is_number(value):
-        raise TypeError(f"{name}={value!r} is not a number: give one from 0 to 1")
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name}={value!r} is out of range: give a number from 0 to 1")
-    return float(value)
 
 
 def _is_number(value):

@@ -9,7 +9,6 @@ from .. import arguments
 from ..arrays import classic
 from ..lowering.steps import Pad, Slice
 from ..saving import Saved
-from .checks import check_scope
 
 __all__ = ["ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "Cropping1D", "Cropping2D", "Cropping3D"]
 
@@ -23,7 +22,6 @@ class _Borders(Saved):
     _ndim = 0
 
     def __init__(self, amounts: Amounts, layout: Optional[str], **given: Any) -> None:
-        check_scope(**given)
         super().__init__(**given)
         self._layout = arguments.check_layout(layout, self._ndim)
         self._amounts = _pairs(self._argument, amounts, self._ndim)
@@ -90,13 +88,7 @@ class _ZeroPadding(_Borders):
         super().__init__(padding, layout, prefix=prefix, params=params)
 
     def _apply(self, F, x):
-        if self._ndim > 1:
-            return Pad(self._amounts).apply(F, x, self._layout)
-        # MXNet pads only 4-D and 5-D data. Unlike MXNet's reshape, ONNX has both operators.
-        axis = self._layout.index("W")
-        planes = F.expand_dims(x, axis=axis)
-        planes = Pad(((0, 0), *self._amounts)).apply(F, planes, self._layout.replace("W", "HW"))
-        return F.squeeze(planes, axis=axis)
+        return Pad(self._amounts).apply(F, x, self._layout)
 
     def _check_data(self, x):
         arguments.check_floating(x.dtype, "padded")
@@ -107,10 +99,11 @@ class _ZeroPadding(_Borders):
 
 class _Cropping(_Borders):
     _argument = "cropping"
+    _default = 1
 
     def __init__(
         self,
-        cropping: Amounts = 1,
+        cropping: Optional[Amounts] = None,
         layout: Optional[str] = None,
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
@@ -137,7 +130,8 @@ class _Cropping(_Borders):
             called, if the data have the wrong number of axes, or if nothing would be left. A hybridized
             net that contains this block returns an empty array instead.
         """
-        super().__init__(cropping, layout, prefix=prefix, params=params)
+        amounts = self._default if cropping is None else cropping
+        super().__init__(amounts, layout, prefix=prefix, params=params)
 
     def _apply(self, F, x):
         cuts = tuple((before, after, False) for before, after in self._amounts)
@@ -254,15 +248,7 @@ class Cropping2D(_Cropping):
     """
 
     _ndim = 2
-
-    def __init__(
-        self,
-        cropping: Amounts = 0,  # as in Keras; the other blocks have a default of 1
-        layout: Optional[str] = None,
-        prefix: Optional[str] = None,
-        params: Optional[ParameterDict] = None,
-    ) -> None:
-        super().__init__(cropping, layout, prefix, params)
+    _default = 0  # as in Keras
 
 
 class Cropping3D(_Cropping):

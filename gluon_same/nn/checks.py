@@ -4,7 +4,6 @@ import inspect
 from typing import TYPE_CHECKING, Any, Container, Iterable
 
 import mxnet as mx
-from mxnet.gluon import ParameterDict
 
 #: Activations of every MXNet 1.x; later versions have more.
 _ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
@@ -57,14 +56,6 @@ class NamedArguments:
         def __init_subclass__(cls, **given: Any) -> None:
             super().__init_subclass__(**given)
             cls.__signature__ = inspect.signature(cls.__init__.__get__(cls))  # not that of __new__
-
-
-def check_scope(prefix: Any, params: Any) -> None:
-    """Raise TypeError unless ``prefix`` is a string or None, and ``params`` a ParameterDict or None."""
-    if not isinstance(prefix, (str, type(None))):
-        raise TypeError(f"prefix={prefix!r} is not a string: give the start of the block's name")
-    if not isinstance(params, (ParameterDict, type(None))):
-        raise TypeError(f"params={params!r} is not a ParameterDict: give other.params, to share them")
 
 
 def check_activation(name: Any) -> None:

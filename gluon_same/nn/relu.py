@@ -1,13 +1,12 @@
 """The rectified linear unit with Keras' arguments."""
 
-import math
 from typing import Any, Optional
 
 from mxnet.gluon import ParameterDict
 
+from ..arguments import number
 from ..arrays import classic
 from ..saving import Saved
-from .checks import check_scope
 
 __all__ = ["ReLU"]
 
@@ -57,10 +56,9 @@ class ReLU(Saved):
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
     ):
-        self._check("max_value", 0 if max_value is None else max_value)
-        self._check("negative_slope", negative_slope)
-        self._check("threshold", threshold)
-        check_scope(prefix, params)
+        number("max_value", 0 if max_value is None else max_value)
+        number("negative_slope", negative_slope)
+        number("threshold", threshold)
         super().__init__(prefix=prefix, params=params)
         self._given = max_value, negative_slope, threshold
 
@@ -77,10 +75,3 @@ class ReLU(Saved):
         most, slope, threshold = self._given
         given = {"max_value": most, "negative_slope": slope or None, "threshold": threshold or None}
         return f"ReLU({', '.join(f'{k}={v}' for k, v in given.items() if v is not None)})"
-
-    @staticmethod
-    def _check(name: str, value: Any) -> None:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"{name}={value!r} is not a number: give one of 0 or more")
-        if not 0 <= value < math.inf:
-            raise ValueError(f"{name}={value!r} is out of range: give a number of 0 or more")

@@ -8,22 +8,23 @@ from mxnet.gluon import ParameterDict
 from .. import arguments
 from ..arrays import classic
 from ..saving import Saved
-from .checks import check_scope
 
 __all__ = ["Reshape"]
 
 
-def reshape(F: Any, x: Any, shape: Sequence[int], fits: bool = False) -> Any:
-    """Reshape all axes except the batch, one of which may be -1.
+def reshape(F: Any, x: Any, shape: Sequence[int], fits: bool = False, kept: int = 1) -> Any:
+    """Reshape all axes except the first, one of which may be -1.
 
-    ``fits`` declares that all possible inputs have the right number of elements.
+    ``fits`` declares that all possible inputs have the right number of elements, and ``kept`` is the
+    number of axes that stay, such as the batch.
     """
+    first = (0,) * kept
     if not fits:
         # MXNet reads beyond the array if the number of elements differs, but splits an axis exactly.
         known = math.prod(n for n in shape if n != -1)
         split = (-1, known) if -1 in shape else (known, 1)
-        x = F.reshape(F.reshape(x, shape=(0, -1)), shape=(0, -4, *split))
-    return F.reshape(x, shape=(0, *shape))
+        x = F.reshape(F.reshape(x, shape=(*first, -1)), shape=(*first, -4, *split))
+    return F.reshape(x, shape=(*first, *shape))
 
 
 class Reshape(Saved):
@@ -64,7 +65,6 @@ class Reshape(Saved):
         shape = [n if n == -1 else arguments.whole("target_shape", n, 1) for n in target_shape]
         if shape.count(-1) > 1:
             raise ValueError(f"target_shape={tuple(shape)} has -1 more than once: give the other sizes")
-        check_scope(prefix, params)
         super().__init__(prefix=prefix, params=params)
         self._shape = tuple(shape)
 

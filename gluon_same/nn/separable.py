@@ -6,7 +6,7 @@ from mxnet.gluon import ParameterDict
 
 from ..saving import Saved
 from .base import IntOrInts, PaddingLike
-from .checks import NamedArguments, check_initializer, check_scope, refuse_unknown
+from .checks import NamedArguments, check_initializer, refuse_unknown
 from .conv import Conv1D, Conv2D, Initializer
 from .depthwise import DepthwiseConv1D, DepthwiseConv2D
 
@@ -73,7 +73,6 @@ class _Separable(NamedArguments, Saved):
         refuse_unknown(type(self), unknown, locals())
         check_initializer("depthwise_initializer", depthwise_initializer)
         check_initializer("pointwise_initializer", pointwise_initializer)
-        check_scope(prefix, params)
         super().__init__(prefix=prefix, params=params)
         with self.name_scope():
             self.depthwise = self._depthwise(

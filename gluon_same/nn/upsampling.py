@@ -1,5 +1,6 @@
 """Layers that enlarge images, as Keras' UpSampling layers."""
 
+from functools import partial
 from typing import Any, Optional, Sequence, Union
 
 from mxnet.gluon import ParameterDict
@@ -7,8 +8,8 @@ from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arrays import classic
+from ..lowering.steps import on_planes
 from ..saving import Saved
-from .checks import check_scope
 
 __all__ = ["UpSampling1D", "UpSampling2D", "UpSampling3D"]
 
@@ -82,7 +83,6 @@ class _UpSampling(Saved):
             If an argument is invalid; the message names it and what is allowed. When the layer is
             called, if the data have the wrong number of axes, or an integer dtype if interpolated.
         """
-        check_scope(prefix, params)
         super().__init__(prefix=prefix, params=params)
         self._size = arguments.per_axis("size", size, self._ndim)
         self._layout = arguments.check_layout(layout, self._ndim)
@@ -99,15 +99,9 @@ class _UpSampling(Saved):
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         x, restore = classic(x)
-        rank, last = len(self._layout), self._layout.endswith("C")
-        x = F.transpose(x, axes=(0, rank - 1, *range(1, rank - 1))) if last else x
-        if self._interpolation == "nearest":
-            y = repeat_elements(F, x, self._size)
-        elif self._ndim == 1:  # MXNet pads only 4-D and 5-D data
-            y = F.squeeze(interpolate(F, F.expand_dims(x, axis=2), (1, *self._size), True), axis=2)
-        else:
-            y = interpolate(F, x, self._size, True)
-        y = F.transpose(y, axes=(0, *range(2, rank), 1)) if last else y
+        nearest = self._interpolation == "nearest"
+        enlarge = repeat_elements if nearest else partial(interpolate, centers=True)
+        y = on_planes(F, x, self._layout, self._size, 1, enlarge)
         return restore(F.identity(y, name="fwd"))
 
     def __repr__(self) -> str:

@@ -60,8 +60,11 @@ def test_numbers_that_no_input_makes_are_computed_once():
     assert rewritten(symbol, clean.RULES, (2, 3)) == ["broadcast_mul"]
 
 
-def test_random_numbers_are_not():
-    graph = graph_of(F.broadcast_add(X, F.random.normal(shape=(1, 3))), (2, 3))
+@pytest.mark.parametrize(
+    "make", [F.random.normal, lambda shape: F.np.random.normal(size=shape).as_nd_ndarray()]
+)
+def test_random_numbers_are_not(make):
+    graph = graph_of(F.broadcast_add(X, make(shape=(1, 3))), (2, 3))
     graph.rewrite(*clean.RULES)
     assert len(operators(graph)) == 2
 

@@ -123,11 +123,13 @@ def test_a_net_that_returns_its_input(dtype, tmp_path):
     np.testing.assert_array_equal(mx.gluon.SymbolBlock.imports(*files)(x).asnumpy(), x.asnumpy())
 
 
-def test_a_net_on_several_contexts_is_deployed_on_the_first():
-    net = make(lambda F, layer, x: F.relu(layer(x)), ctx=[mx.cpu(0), mx.cpu(1)])
-    block = serves(net, mx.nd.random.normal(shape=SHAPE))
-    assert [p.list_ctx() for p in block.collect_params().values()] == [[mx.cpu(0)]] * 2
-    assert net.layer.weight.list_ctx() == [mx.cpu(0), mx.cpu(1)]
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (1, 2)])
+def test_a_net_on_several_contexts_is_deployed_on_the_first(order):
+    contexts = [mx.cpu(i) for i in order]
+    net = make(lambda F, layer, x: F.relu(layer(x)), ctx=contexts)
+    block = serves(net, mx.nd.random.normal(shape=SHAPE, ctx=contexts[0]))
+    assert [p.list_ctx() for p in block.collect_params().values()] == [contexts[:1]] * 2
+    assert net.layer.weight.list_ctx() == contexts
 
 
 def test_sparse_parameters_are_refused():

@@ -32,6 +32,8 @@ USES = [
     ("Pad", S.Pad(X, mode="constant", pad_width=(0, 0, 0, 0, 1, 2, 0, 1)), IMAGES),
     ("Pad", S.Pad(X, mode="edge", pad_width=(0, 0, 0, 0, 1, 2, 0, 1)), IMAGES),
     ("Reshape", S.reshape(X, shape=(0, 0, 1, -1)), IMAGES),
+    ("expand_dims", S.expand_dims(X, axis=2), IMAGES),
+    ("squeeze", S.squeeze(X, axis=2), {"x": (2, 4, 1, 6)}),
     ("slice", S.slice(X, begin=(None, None, 1, None), end=(None, None, None, -1)), IMAGES),
     ("slice", S.slice(X, begin=NONE, end=NONE, step=(1, 1, -1, -1)), IMAGES),
     ("slice", S.slice(X, begin=NONE, end=NONE, step=(1, 1, 2, 1)), IMAGES),

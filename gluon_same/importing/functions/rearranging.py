@@ -32,18 +32,6 @@ def reshape_rows(F: Any, x: Any, shape: Sequence[int]) -> Any:
     return F.reshape(x, shape=(0, *shape) if shape else (-1,))
 
 
-def reshape_tail(F: Any, x: Any, kept: int, shape: Sequence[int], drop: bool) -> Any:
-    """Keep the first axes, and reshape all others to a shape, one of whose sizes may be -1.
-
-    ``drop`` declares that the others have size 1 and go.
-    """
-    known = math.prod(n for n in shape if n != -1)
-    first = (0,) * kept
-    x = F.reshape(x, shape=(*first, -1))
-    x = F.reshape(x, shape=(*first, -4, *((-1, known) if -1 in shape else (known, -1))))
-    return F.reshape(x, shape=first if drop else (*first, *shape))
-
-
 def flip(F: Any, x: Any, axes: Sequence[int], rank: int) -> Any:
     """Reverse the order of the elements along some axes.
 

@@ -87,8 +87,8 @@ def _of_tail(op: Operation, x: Value, rest: List[int]) -> Lowered:
             raise ValueError(f"{op.name} of shape {sizes} to {[0, *rest]}")
         return (*sizes[: kept + 1], *(found if n == -1 else n for n in rest[kept:]))
 
-    how = dict(kept=kept + 1, shape=tuple(tail), drop=not rest[kept:], rule=rule, takes=None)
-    return op.in_keras_order(functions.reshape_tail, x, ndim=len(rest) + 1, **how)
+    how = dict(kept=kept + 1, shape=tuple(rest[kept:]), rule=rule, takes=None)
+    return op.in_keras_order(functions.reshape, x, ndim=len(rest) + 1, **how)
 
 
 def _kept(x: Value, place: int, n: Any) -> Any:
