@@ -47,7 +47,31 @@ MOST = 2**31 - 1
 
 
 def whole(name: str, value: Any, least: int) -> int:
-    """Return ``value`` as an int of at least ``least``; NumPy's integers are accepted."""
+    """Return a value as an int of at least ``least``. NumPy's integers are accepted.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for messages.
+    value : int
+    least : int
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TypeError
+        If the value is not a whole number.
+    ValueError
+        If it is less than ``least``, or more than MXNet's operators accept.
+
+    Examples
+    --------
+    >>> whole('size', 13, 1)
+    13
+    """
     try:
         if isinstance(value, bool):
             raise TypeError

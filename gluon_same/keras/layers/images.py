@@ -11,7 +11,7 @@ from ..values import Value
 from .operations import Operation
 from .registry import Lowered, computes, of_rank
 from .signatures import Operand
-from .sizes import resized_images
+from .sizes import resized_at_ratio, resized_images
 
 
 def _window(x: Value, given: Any, what: str) -> List[int]:
@@ -99,8 +99,10 @@ def _resize(
     if x.rank != 4 or len(size) != 2:
         raise ValueError(f"resize to {size} of shape {x.shape}")
     request = op.request._replace(arguments=Arguments({}))
-    borders = crop_to_aspect_ratio, pad_to_aspect_ratio, fill_value
-    return resized_images(request, x, size, method, antialias, *borders)
+    if crop_to_aspect_ratio or pad_to_aspect_ratio:
+        fill = None if crop_to_aspect_ratio else fill_value
+        return resized_at_ratio(request, x, size, fill, method, antialias)
+    return resized_images(request, x, size, method, antialias)
 
 
 @computes("rgb_to_grayscale")

@@ -20,9 +20,11 @@ def _resizing(request: Request, x: Value) -> Lowered:
     arguments, size = request.arguments, size_of(request)
     arguments.only(fill_mode="constant")
     crop, pad = (arguments.flag(f"{how}_to_aspect_ratio", False) for how in ("crop", "pad"))
-    antialias, fill = arguments.flag("antialias", False), arguments.number("fill_value", 0)
     method = arguments.word("interpolation", _KNOWN, "bilinear")
-    return resized_images(request, x, size, method, antialias, crop, pad, fill)
+    antialias, fill = arguments.flag("antialias", False), arguments.number("fill_value", 0)
+    if crop or pad:
+        return resized_at_ratio(request, x, size, None if crop else fill, method, antialias)
+    return resized_images(request, x, size, method, antialias)
 
 
 #: Keras' interpolations, as TensorFlow computes them.
@@ -38,15 +40,9 @@ _KNOWN = (*_METHODS, "area", *KERNELS)
 
 
 def resized_images(
-    request: Request, x: Value, size: Sequence[Any], method: str, antialias: bool = False,
-    crop: bool = False, pad: bool = False, fill: float = 0,
-) -> Lowered:  # fmt: skip
-    """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays.
-
-    Before that, they may be cropped to its aspect ratio, or padded with ``fill``.
-    """
-    if crop or pad:
-        return resized_at_ratio(request, x, size, fill if pad and not crop else None, method, antialias)
+    request: Request, x: Value, size: Sequence[Any], method: str, antialias: bool = False
+) -> Lowered:
+    """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays."""
     built = _interpolated(request, x, size, method, antialias)
     if not (request.keras3 and x.dtype.startswith("int")):
         return built
