@@ -9,10 +9,9 @@ from ..arrays import flat
 from ..importing import functions
 from ..importing.block import Function, title_of
 from ..importing.net import ImportedNet, Plan, Run
-from .computed import computed_size
 from .inference import Inference
 from .scopes import plain, printable
-from .values import Data, Input, Known, Padded, Unfolded, Unsupported, compute_dtype
+from .values import FIX, Data, Input, Known, Padded, Unfolded, Unsupported, compute_dtype, stored_dtype
 
 #: Layers and operators whose results oneDNN does not hold in blocks.
 _PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
@@ -66,7 +65,6 @@ class Assembly(Inference):
         """Return the net. ``alike`` is for :class:`gluon_same.importing.net.Plan`."""
         final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(outputs, dtypes)]
         self.infer()
-        self.check_open(starts)
         shapes = tuple(x.stored_shape for x in starts)
         plan = Plan(
             tuple(self._steps),
@@ -77,7 +75,7 @@ class Assembly(Inference):
             shapes,
             tuple(x.stored_shape for x in final),
             tuple(self._inputs),
-            tuple(np.dtype(np.float32) if x.dtype == bool else x.dtype for x in starts),
+            tuple(stored_dtype(x.dtype) for x in starts),
             alike=alike,
         )
         return ImportedNet(self.blocks, plan, prefix=f"{plain(name) or 'net'}_")
@@ -147,17 +145,13 @@ class Assembly(Inference):
         if len(results) == 1 and outputs > 1:
             results = list(results[0])
         dtype = inputs[0].dtype if dtype is None else dtype
-        made = [self._new(result, dtype, scalar) for result in results[:outputs]]
+        made = [self._new(result, dtype, scalar) for result in results]
         sources = {x.source for x in inputs}
         source = sources.pop() if len(sources) == 1 else None
         for each in made:
             each.source = source
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
-        if len(results) > outputs:  # the plan needs a slot for each
-            self._slots += len(results) - outputs
-            extra = tuple(range(self._slots - len(results) + outputs, self._slots))
-            self._steps[-1] = self._steps[-1]._replace(outputs=self._steps[-1].outputs + extra)
-        return made[0] if outputs == 1 else made
+        return made[0] if outputs == 1 else made[:outputs]
 
     def block_before(self, x: Data) -> Optional[HybridBlock]:
         """Return the block whose result is an array that only the current node reads, else None."""
@@ -203,13 +197,10 @@ class Assembly(Inference):
             return x.made() if isinstance(x, (Padded, Unfolded)) else x
         _stored(x.first)  # raises an error if it has no elements
         if x.open:
-            try:
-                return computed_size(self, x)
-            except Unsupported:
-                made = x.make and x.make()
-                if made is None:
-                    raise
-                return made
+            x.made = x.made or (x.make and x.make())
+            if x.made is None:
+                raise Unsupported(f"{x.name or 'an input'} {FIX}")
+            return x.made
         scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
 
@@ -251,7 +242,7 @@ class Assembly(Inference):
         ):
             name, count = f"{value.name}_{count}", count + 1
         if name not in self._parameters:
-            dtype = np.float32 if array.dtype in (np.float16, bool) else array.dtype
+            dtype = stored_dtype(array.dtype)
             parameter = Parameter(name or default, kind, array.shape, dtype, differentiable=learns)
             parameter.is_constant = not value.trainable  # not counted by summary
             self._parameters[name] = array, parameter

@@ -1,7 +1,8 @@
 """Conversion of the nodes of an ONNX graph to a net."""
 
+import itertools
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, get_args
 
 import mxnet as mx
 import numpy as np
@@ -10,16 +11,25 @@ from mxnet.gluon import HybridBlock, Parameter
 from ..importing.net import cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
-from .registry import array_places, check_call, find
+from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, initializers_of, names_read
-from .values import Data, Input, Known, Padded, Unfolded, Unsupported
+from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
 
 #: Operators that are computed at run time: the results of the first differ from run to run, and the
 #: reference computes those of the others element by element.
 _NOT_FOLDED = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"}
 _NOT_FOLDED |= {"Bernoulli", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "MaxPool", "LpPool"}
 _NOT_FOLDED |= {"AveragePool", "Resize", "Upsample", "GridSample", "RoiAlign", "DeformConv", "LSTM"}
-_NOT_FOLDED |= {"GRU", "RNN", "SequenceEmpty", "SequenceConstruct", "SplitToSequence"}
+_NOT_FOLDED |= {
+    "Softmax",
+    "LogSoftmax",
+    "Hardmax",
+    "OneHot",
+    "BatchNormalization",
+    "LpNormalization",
+    "LRN",
+}
+_NOT_FOLDED |= {"QLinearMatMul", "GRU", "RNN", "SequenceEmpty", "SequenceConstruct", "SplitToSequence"}
 
 #: Operators that may give a number that is the same from some size on.
 _BOUNDS = {"Clip", "Max", "Min", "ReduceMax", "ReduceMin", "Where"}
@@ -88,7 +98,8 @@ class Builder(Assembly):
             The inputs and the outputs.
         """
         for node in graph.node:
-            for name in node.input:
+            inner = [name for a in node.attribute if a.HasField("g") for name in names_read(a.g)]
+            for name in (*node.input, *inner):
                 self._uses[name] = self._uses.get(name, 0) + 1
         for output in graph.output:
             self._uses[output.name] = self._uses.get(output.name, 0) + 1
@@ -146,17 +157,14 @@ class Builder(Assembly):
             for name, x in {**around, **initializers_of(graph)}.items()
             if name not in outer
         }
-        more = [
-            Input(name, x.dtype, tuple(x.trials[t] or () for t in self.trials), None)
-            for name, x in outer.items()
-        ]
+        more = [Input(name, x.dtype, tuple(x.trials), None) for name, x in outer.items()]
         inner = Builder(self._model, self.custom, self._parameters)
         inner.opsets, inner.selective = self._scope.opsets, self.selective
         starts, outputs = inner.build(graph, [*inputs, *more], given)
         if inner.problems:
             self.problems += inner.problems
             raise _Silent
-        dtypes = [np.float32 if x.dtype == bool else x.dtype for x in outputs]
+        dtypes = [stored_dtype(x.dtype) for x in outputs]
         net = inner.net(starts, outputs, dtypes, self.name())
         self.assigned += inner.assigned
         return net, list(outer.values()), outputs
@@ -198,20 +206,22 @@ class Builder(Assembly):
             results = self._at_run_time(operator, domain, attributes, inputs)
         results = list(results) if type(results) in (list, tuple) else [results]
         for place, name in enumerate(node.output):
-            if name and (place >= len(results) or results[place] is None) and self._uses.get(name, 1):
+            if name and (place >= len(results) or results[place] is None):
                 raise Unsupported(f"its output number {place}, {name!r}, is not supported")
         return results
 
     def _called(self, function, inputs, attributes) -> Any:
         """Return the results of a converter."""
-        taken = getattr(function, "takes", ())
-        pending = (Padded, Unfolded)
-        inputs = [x.made() if isinstance(x, pending) and not isinstance(x, taken) else x for x in inputs]
         check_call(function, inputs, attributes)
-        for i in array_places(function):
-            if i < len(inputs) and isinstance(inputs[i], Known):
-                inputs[i] = self.array(inputs[i])
+        kinds = itertools.chain(kinds_of(function), itertools.repeat(Any))
+        inputs = [self._as(kind, x) for kind, x in zip(kinds, inputs)]
         return function(self, *inputs, **attributes)
+
+    def _as(self, kind: Any, x: Any) -> Any:
+        """Return an input of a converter as it takes it."""
+        kinds = get_args(kind) or (kind,)
+        pending = isinstance(x, (Padded, Unfolded)) and type(x) not in kinds
+        return self.array(x) if pending or (Data in kinds and isinstance(x, Known)) else x
 
     def _at_run_time(self, operator, domain, attributes, inputs) -> Any:
         """Return the results of the current node by its converter, or by ONNX's definition of it."""
@@ -251,30 +261,20 @@ class Builder(Assembly):
         if not all(isinstance(x, Known) or x is None for x in inputs):
             return None
         count = max([len(x.trials) for x in inputs if x is not None], default=1)
-        trials = self.trials if count > 1 else [0]
-        trials = [t for t in trials if all(x is None or x.at(t) is not None for x in inputs)]
-        if not trials:  # a size is unknown behind an operator that cannot run, which is reported
-            raise _Silent
         found = evaluate(
             node, scope.opsets, attributes,
-            [[None if x is None else x.at(t) for x in inputs] for t in trials],
+            [[None if x is None else x.at(t) for x in inputs] for t in range(count)],
         )  # fmt: skip
-        for t, arrays in zip(trials, found):
-            if isinstance(arrays, Unsupported):
-                if count == 1:
-                    raise arrays
-                self.refuse(t, str(arrays))
-        served = [(t, x) for t, x in zip(trials, found) if not isinstance(x, Unsupported)]
-        trials, found = [t for t, _ in served], [x for _, x in served]
+        why = {t: str(arrays) for t, arrays in enumerate(found) if isinstance(arrays, Unsupported)}
+        if why and count == 1:
+            return None
+        self.refuse(why)
         trainable = any(x is not None and x.trainable for x in inputs)
         results = []
         for place, (name, arrays) in enumerate(zip(node.output, zip(*found))):
-            per_trial: List[Any] = [None] * count
             if len({np.shape(array) for array in arrays}) > 1:
                 return None
-            for t, array in zip(trials, arrays):
-                per_trial[t] = array
-            results.append(Known(per_trial, name, trainable and arrays[0].dtype.kind == "f"))
+            results.append(Known(arrays, name, trainable and arrays[0].dtype.kind == "f"))
             results[-1].bounded = node.op_type in _BOUNDS or any(
                 x is not None and x.bounded for x in inputs
             )
@@ -301,7 +301,7 @@ class Builder(Assembly):
         """Return the result of a block that the user's builder makes."""
         build = self.custom.get(operator) or self.custom[self._node.op_type]
         constants = {i: x.array for i, x in enumerate(inputs) if isinstance(x, Known)}
-        data = [x for x in inputs if isinstance(x, Data)]
+        data = [self.array(x) for x in inputs if isinstance(x, (Data, Padded, Unfolded))]
         block = build(attributes, constants, [x.shape for x in data])
         if not isinstance(block, HybridBlock):
             raise TypeError(f"the builder in custom= returned {block!r}, which is not a HybridBlock")

@@ -31,6 +31,8 @@ def evaluate(
         return [[_constant(attributes)]] * len(trials)
     if node.op_type == "GatherElements" and not node.domain:  # onnx 1.13 fails for a single row
         return [_attempt(_gather_elements, *inputs, **attributes) for inputs in trials]
+    if node.op_type == "Div" and trials[0][0] is not None and trials[0][0].dtype.kind in "iu":
+        return [_attempt(_divide, *inputs) for inputs in trials]
     from onnx import helper, numpy_helper
     from onnx.reference import ReferenceEvaluator
 
@@ -160,6 +162,12 @@ def _gather_elements(data, places, axis=0):
     where = list(np.indices(places.shape, sparse=True))
     where[axis] = places
     return [data[tuple(where)]]
+
+
+def _divide(x, y):
+    """Return quotients of integers, which are rounded towards zero."""
+    quotient = np.floor_divide(x, y)
+    return [quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)]
 
 
 def _attempt(compute, *args, **kwargs):

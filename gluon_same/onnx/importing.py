@@ -15,7 +15,7 @@ from .builder import Builder
 from .by_value import NetByValue
 from .inputs import ALIKE, TRIALS, Shape, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
-from .values import FIX, Input, NeedsTrials, NeedsValue, NoSizes
+from .values import FIX, Input, NeedsTrials, NeedsValue, NoSizes, Refused
 
 _VERSIONS = 1, 25
 
@@ -181,7 +181,7 @@ class _Import:
                 continue
             tried.append(sizes)
             try:
-                return self._built(values, tuple(places), sizes, alike)
+                return self._served(values, tuple(places), sizes, alike)
             except NeedsTrials:
                 self.several = True
                 return self.built(values)
@@ -197,6 +197,21 @@ class _Import:
             "the model supports none of the sizes that were tried for the axes that it leaves open: fix "
             f"them with input_shapes=, for example those it was made for. {why}"
         )
+
+    def _served(self, values, places, sizes, alike):
+        """Build the net by those trials that the model does not refuse."""
+        try:
+            return self._built(values, places, sizes, alike)
+        except Refused as error:
+            kept = {
+                name: [x for t, x in enumerate(s) if t not in error.why] for name, s in sizes.items()
+            }
+            pairs = (zip(zip(*sizes[name]), zip(*kept[name])) for name in sizes)
+            if len(kept[self.names[places[0]]]) < 2 or any(
+                len(set(old)) > 1 and len(set(new)) == 1 for pair in pairs for old, new in pair
+            ):
+                raise NoSizes(next(iter(error.why.values()))) from None
+            return self._served(values, places, kept, alike)
 
     def _refusal(self, message: str) -> ValueError:
         """Return the error for a model that is not supported."""

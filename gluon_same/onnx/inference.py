@@ -1,14 +1,13 @@
 """Shapes of the arrays of a net at each trial of the sizes that its file leaves open."""
 
 import random
-from fractions import Fraction
 from math import gcd, prod
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 
 from ..importing.net import cause
-from .values import FIX, Data, NeedsTrials, NoSizes, Sizes, Unsupported
+from .values import Data, NeedsTrials, Refused, Sizes, Unsupported
 
 #: How many times an axis may be longer, and shorter, than another that is computed from it.
 _RATIOS = [(n, m) for m in range(1, 9) for n in range(1, 9) if gcd(n, m) == 1]
@@ -21,28 +20,12 @@ class Inference:
         self._arrays: List[Data] = []  # those whose shapes are inferred
         self._pending: List[Data] = []
         self._shapes: List[Dict[str, Sizes]] = []  # of the variables, at each trial
-        self._refused: Dict[int, str] = {}  # why the model refuses a trial
         self.selects = self.selective = False
 
-    @property
-    def trials(self) -> List[int]:
-        """The trials that the model supports."""
-        return [trial for trial in range(len(self._shapes)) if trial not in self._refused]
-
-    def refuse(self, trial: int, why: str) -> None:
-        """Continue without a trial; raise if it was the last one."""
-        self._refused.setdefault(trial, why)
-        if len(self._shapes) == 1:
-            raise Unsupported(why)
-        if not self.trials:
-            raise NoSizes(why)
-
-    def check_open(self, inputs: Sequence[Data]) -> None:
-        """Raise if all trials that the model supports have the same size for an axis that is open."""
-        for x in inputs:
-            for sizes in zip(*(x.stored or ())):
-                if len(set(sizes)) > 1 and len({sizes[trial] for trial in self.trials}) == 1:
-                    raise NoSizes(next(iter(self._refused.values())))
+    def refuse(self, why: Dict[int, str]) -> None:
+        """Raise if there are reasons why the model refuses trials."""
+        if why:
+            raise Unsupported(why[0]) if len(self._shapes) == 1 else Refused(why)
 
     def infer(self) -> None:
         """Infer the shapes of the arrays that were added since the last call."""
@@ -51,24 +34,25 @@ class Inference:
             return
         group = mx.sym.Group([x.symbol for x in pending])
         names = set(group.list_inputs())
-        shapes: List[Sequence[Sizes]] = [()] * len(self._shapes)
-        for trial in self.trials:
-            given = {name: shape for name, shape in self._shapes[trial].items() if name in names}
+        shapes: List[Sequence[Sizes]] = []
+        why = {}
+        for trial, sizes in enumerate(self._shapes):
+            given = {name: shape for name, shape in sizes.items() if name in names}
             try:
-                shapes[trial] = _inferred(group, given)
+                shapes.append(_inferred(group, given))
             except Exception as error:  # MXNet raises it for tensors that are too large
-                self.refuse(trial, _culprit(pending, given) or cause(error))
-        for i, x in enumerate(pending):
-            self._settle(x, [each[i] if each else None for each in shapes])
+                why[trial] = _culprit(pending, given) or cause(error)
+        self.refuse(why)
+        for x, each in zip(pending, zip(*shapes)):
+            self._settle(x, each)
 
     def find_axes(self, sizes: Sequence[Sequence[int]]) -> Optional[Tuple[Data, int]]:
         """Return an array and the first of its consecutive axes that have these sizes at each trial."""
         self.infer()
         wanted = list(zip(*sizes))
         for x in self._arrays:
-            shapes = [x.at(trial) for trial in self.trials]
-            for axis in range(len(shapes[0]) - len(sizes) + 1):
-                if [shape[axis : axis + len(sizes)] for shape in shapes] == wanted:
+            for axis in range(len(x.stored[0]) - len(sizes) + 1):
+                if [shape[axis : axis + len(sizes)] for shape in x.stored] == wanted:
                     return x, axis
         return None
 
@@ -84,26 +68,13 @@ class Inference:
             return None
         done = {()}
         for x in self._arrays:
-            for axis, given in enumerate(zip(*(x.at(trial) for trial in self.trials))):
+            for axis, given in enumerate(zip(*x.stored)):
                 for times, step in _RATIOS if given not in done and len(set(given)) > 1 else ():
                     begins = [n * times - step * size for n, size in zip(given, sizes)]
                     if max(begins) == min(begins) + step - 1:
                         return x, axis, (times, max(begins), step)
                 done.add(given)
         return None
-
-    def find_size(self, values: Sequence[Fraction]) -> Tuple[Data, int, Fraction, Fraction]:
-        """Return an array, its axis, and the factor and offset that give a number from its size."""
-        self.infer()
-        for x in self._arrays:
-            for axis, sizes in enumerate(zip(*(x.at(trial) for trial in self.trials))):
-                i = next((i for i, n in enumerate(sizes) if n != sizes[0]), 0)
-                if i:
-                    factor = (values[i] - values[0]) / (sizes[i] - sizes[0])
-                    offset = values[0] - factor * sizes[0]
-                    if factor and all(factor * n + offset == v for n, v in zip(sizes, values)):
-                        return x, axis, factor, offset
-        raise Unsupported(f"a number that it computes with {FIX}")
 
     def select(self, y: Data, mask: Data, shapes: Sequence[Any]) -> Data:
         """Return a result with as many elements along one axis as an array selects at run time.
@@ -120,20 +91,18 @@ class Inference:
         chosen = random.Random(mask.slot)
         numbers = [round(10 * 3 ** chosen.uniform(trial, trial + 1)) for trial in range(len(shapes))]
         for trial, shape in enumerate(mask.trials if self.selective else ()):
-            if shape and len(shapes) < prod(shape) < numbers[trial]:
+            if len(shapes) < prod(shape) < numbers[trial]:
                 below = set(range(1, prod(shape) + 1)).difference(numbers)
                 numbers[trial] = chosen.choice(sorted(below) or [numbers[trial]])
-        filled = zip(shapes, numbers)
-        self._settle(y, [s and tuple(n if m is None else m for m in s) for s, n in filled])
+        self._settle(y, [tuple(n if m is None else m for m in s) for s, n in zip(shapes, numbers)])
         return y
 
-    def _settle(self, x: Data, shapes: Sequence[Optional[Sizes]]) -> None:
+    def _settle(self, x: Data, shapes: Sequence[Sizes]) -> None:
         """Store the shapes of an array, which is a variable from now on."""
         name = f"array at run time {x.slot}"
         x.stored, x.symbol = list(shapes), mx.sym.var(name)
         for given, shape in zip(self._shapes, shapes):
-            if shape is not None:
-                given[name] = shape
+            given[name] = shape
         self._arrays.append(x)
 
 

@@ -35,30 +35,29 @@ def tried_shapes(
     named = {each.name: _axis_names(each) for each in graph.input}
     order: Dict[Any, int] = {}
     batches: Dict[Any, int] = {}
-    found: Dict[str, List[Tuple[int, ...]]] = {}
+    keys: Dict[Any, Any] = {}
     for name, shape in shapes.items():
         for axis, n in enumerate(shape):
             if n is None:
                 key = axis == 0 if (axis == 0) in alike else _key(named, name, axis)
+                keys[name, axis] = key
                 if axis == 0 and key not in order:
                     batches.setdefault(key, len(batches))
                 elif key not in batches:
                     order.setdefault(key, len(order))
-    count = len(_BATCHES) if order or batches or several else 1
-    for name, shape in shapes.items():
-        found[name] = []
-        for t in range(count):
-            sizes = []
-            for axis, n in enumerate(shape):
-                key = axis == 0 if (axis == 0) in alike else _key(named, name, axis)
-                if n is None and key in batches:
-                    n = _BATCHES[t] + 10 * batches[key]
-                elif n is None:
-                    start, step = trials[t]
-                    n = start + step * order[key]
-                sizes.append(n)
-            found[name].append(tuple(sizes))
-    return found
+
+    def size(key: Any, t: int) -> int:
+        start, step = trials[t]
+        return _BATCHES[t] + 10 * batches[key] if key in batches else start + step * order[key]
+
+    count = len(_BATCHES) if keys or several else 1
+    return {
+        name: [
+            tuple(size(keys[name, axis], t) if n is None else n for axis, n in enumerate(shape))
+            for t in range(count)
+        ]
+        for name, shape in shapes.items()
+    }
 
 
 def _key(named: Dict[str, List[str]], name: str, axis: int) -> Any:

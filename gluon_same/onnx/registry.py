@@ -2,16 +2,17 @@
 
 import inspect
 from functools import lru_cache
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from .values import Data, Known, Unsupported
+from .values import Known, Unsupported
 
 #: Attributes that are 0 or 1.
 _FLAGS = {"align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad", "exclude_outside"}
 _FLAGS |= {"exclusive", "input_forget", "keepdims", "largest", "linear_before_reset", "reverse"}
-_FLAGS |= {"select_last_index", "sorted", "transA", "transB", "upper"}
+_FLAGS |= {"select_last_index", "sorted", "transA", "transB", "upper", "center_point_box", "fmod"}
+_FLAGS |= {"inverse", "onesided", "new_axis"}
 
 #: Converters by operator, and the first version of the operator set that each is for.
 CONVERTERS: Dict[str, Dict[int, Callable[..., Any]]] = {}
@@ -77,10 +78,9 @@ def find(operator: str, version: int) -> Optional[Callable[..., Any]]:
 
 
 @lru_cache(maxsize=None)
-def array_places(function: Callable[..., Any]) -> FrozenSet[int]:
-    """Return the positions of the inputs that a converter declares as :class:`Data`."""
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    return frozenset(i for i, p in enumerate(parameters) if p.annotation is Data)
+def kinds_of(function: Callable[..., Any]) -> Tuple[Any, ...]:
+    """Return the annotations of a converter's inputs: Data for arrays, or what else it takes as well."""
+    return tuple(p.annotation for p in list(inspect.signature(function).parameters.values())[1:])
 
 
 def check_call(
@@ -88,7 +88,7 @@ def check_call(
 ) -> None:
     """Raise Unsupported for inputs or attributes that are not in a converter's signature."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    names: List[str] = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     unread = [f"{name}={value!r}" for name, value in attributes.items() if name not in names]
     if unread:
         raise Unsupported(f"its attributes {', '.join(unread)} are not known")

@@ -1,12 +1,13 @@
 """Values in an ONNX graph while it is imported: numbers that are known, and arrays at run time."""
 
 from functools import partial
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 Shape = Tuple[Optional[int], ...]
 Sizes = Tuple[int, ...]
+Ints = Optional[List[int]]  #: an attribute of some integers
 
 #: What to do if the numbers of a file depend on sizes that it leaves open.
 FIX = "depends on sizes that the file leaves open: fix them with input_shapes="
@@ -28,6 +29,14 @@ class NeedsTrials(Exception):
     """A size follows from data, so that a model of fixed sizes has several trials, too."""
 
 
+class Refused(Exception):
+    """The model refuses some trials of the open sizes. ``why`` are the reasons, by trial."""
+
+    def __init__(self, why: Dict[int, str]):
+        super().__init__(why)
+        self.why = why
+
+
 class NoSizes(Exception):
     """The model supports none of the sizes that were tried for its open axes."""
 
@@ -38,31 +47,31 @@ class Known:
     Parameters
     ----------
     trials : sequence of numpy.ndarray
-        One array; or one for each trial of the open sizes, with None for trials that the model refuses.
+        One array; or one for each trial of the open sizes.
     name : str
         Name in the file.
     trainable : bool
         Whether the numbers are weights.
     """
 
-    def __init__(self, trials: Sequence[Optional[np.ndarray]], name: str = "", trainable: bool = False):
+    def __init__(self, trials: Sequence[np.ndarray], name: str = "", trainable: bool = False):
         self.trials = list(trials)
         self.name = name
         self.trainable = trainable
         self.bounded = False  # whether a bound that no trial reaches may limit them at other sizes
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None
+        self.made: Optional[Data] = None
 
     @property
     def first(self) -> np.ndarray:
         """The array of the first trial."""
-        return next(x for x in self.trials if x is not None)
+        return self.trials[0]
 
     @property
     def open(self) -> bool:
         """Whether the numbers depend on open sizes."""
-        given = [x for x in self.trials if x is not None]
-        return any(x.shape != given[0].shape or not np.array_equal(x, given[0]) for x in given[1:])
+        return not all(np.array_equal(x, self.first) for x in self.trials[1:])
 
     @property
     def array(self) -> np.ndarray:
@@ -89,8 +98,10 @@ class Known:
 
     def changed(self, function: Callable[[np.ndarray], np.ndarray]) -> "Known":
         """Return the results of a function, under the same name."""
-        new = [None if x is None else np.asarray(function(x)) for x in self.trials]
-        return Known(new, self.name, self.trainable)
+        new = [np.asarray(function(x)) for x in self.trials]
+        known = Known(new, self.name, self.trainable)
+        known.bounded = self.bounded
+        return known
 
     def elements(self) -> List["Known"]:
         """Return the numbers of an array with one axis, each as an array of its own."""
@@ -125,32 +136,25 @@ class Data:
         )
         self.node = ""  # the node that computes it, for messages
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
-        self.stored: Optional[List[Optional[Sizes]]] = None  # shape in MXNet at each trial
-
-    def at(self, trial: int) -> Sizes:
-        """Return the inferred shape at a trial that the model supports, as MXNet has it."""
-        return (self.stored or [])[trial] or ()
+        self.stored: List[Sizes] = []  # shape in MXNet at each trial
 
     @property
-    def trials(self) -> List[Optional[Sizes]]:
-        """The shape at each trial of the open sizes, None for trials that the model refuses."""
-        if self.stored is None:
+    def trials(self) -> List[Sizes]:
+        """The shape at each trial of the open sizes."""
+        if not self.stored:
             self.net.infer()
-        used = self.net.trials
-        return [
-            None if s is None or trial not in used else () if self.scalar else s
-            for trial, s in enumerate(self.stored or ())
-        ]
+        return [()] * len(self.stored) if self.scalar else self.stored
 
     def each(self, function: Callable[[int, Sizes], Any]) -> List[Any]:
         """Return a function's result for each trial and shape. A trial is refused if it raises."""
-        results = []
+        results: List[Any] = []
+        why = {}
         for trial, shape in enumerate(self.trials):
             try:
-                results.append(None if shape is None else function(trial, shape))
+                results.append(function(trial, shape))
             except (ValueError, ZeroDivisionError) as error:
-                self.net.refuse(trial, str(error))
-                results.append(None)
+                why[trial] = str(error)
+        self.net.refuse(why)
         return results
 
     @property
@@ -161,10 +165,9 @@ class Data:
     @property
     def stored_shape(self) -> Shape:
         """The same, as MXNet has it."""
-        given = [shape or self.at(t) for t, shape in enumerate(self.trials) if shape is not None]
-        if len({len(shape) for shape in given}) > 1:
+        if len({len(shape) for shape in self.trials}) > 1:
             raise Unsupported(f"the number of axes {FIX}")
-        return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*given))
+        return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*self.stored))
 
     @property
     def ndim(self) -> int:
@@ -185,15 +188,15 @@ class Unfolded:
     x : Data
         The array in another shape.
     trials : list of tuple of int
-        The shape at each trial of the open sizes; None for trials that are refused.
+        The shape at each trial of the open sizes.
     """
 
-    def __init__(self, x: Data, trials: Sequence[Optional[Sizes]]):
+    def __init__(self, x: Data, trials: Sequence[Sizes]):
         self.x, self.trials = x, trials
 
     def made(self) -> Data:
         """Raise, because MXNet has no such array."""
-        count = next(len(shape) for shape in self.trials if shape is not None)
+        count = len(self.trials[0])
         raise Unsupported(
             f"its input has {count} axes, and MXNet supports 6, and more only between a Reshape, a "
             "Transpose and another Reshape"
@@ -207,7 +210,7 @@ class Padded:
     ----------
     x : Data
     pairs : list of tuple of (int, int)
-        Amounts for each axis, at each trial of the open sizes; None for trials that are refused.
+        Amounts for each axis, at each trial of the open sizes.
     value : float
         The added elements.
     make : callable
@@ -228,6 +231,11 @@ class Padded:
 def compute_dtype(dtype: Any) -> np.dtype:
     """Return the dtype in which the net computes, by ONNX's types."""
     return np.dtype(np.float32) if dtype == np.float16 else np.dtype(dtype)
+
+
+def stored_dtype(dtype: Any) -> np.dtype:
+    """Return the dtype in which the net stores arrays: booleans are 0 and 1 in float32."""
+    return np.dtype(np.float32) if np.dtype(dtype) == bool else compute_dtype(dtype)
 
 
 def axis_of(axis: int, ndim: int) -> int:

@@ -61,11 +61,6 @@ def scalar(F: Any, x: Any, kind: str, number: float, first: bool) -> Any:
     return function(number, x) if first else function(x, number)
 
 
-def with_constant(F: Any, x: Any, constant: Any, kind: str, first: bool) -> Any:
-    """Combine an array elementwise with a constant array, which is the left operand if ``first``."""
-    return pairwise(F, kind, *((constant, x) if first else (x, constant)))
-
-
 def merge(F: Any, x: Any, *others: Any, kind: str, even: bool, scale: float = 1) -> Any:
     """Combine arrays elementwise, from the first to the last, and multiply by ``scale``.
 

@@ -3,6 +3,7 @@
 from typing import Any, Sequence
 
 from .elementwise import pairwise
+from .indexing import select
 from .reductions import over_axes
 
 
@@ -32,19 +33,15 @@ def masked_merge(F: Any, *arrays: Any, kind: str, given: Sequence[bool]) -> Any:
     masks = [F.expand_dims(next(rest), axis=-1) if each else None for each in given]
     y, total = arrays[0], masks[0]
     if kind == "multiply":
-        y = y if total is None else _where(F, total, y, F.ones_like(y))
+        y = y if total is None else select(F, total, y, F.ones_like(y))
     for x, mask in zip(arrays[1:], masks[1:]):
         if mask is not None:
-            x = _where(F, mask, x, F.ones_like(x) if kind == "multiply" else y)
+            x = select(F, mask, x, F.ones_like(x) if kind == "multiply" else y)
         if total is not None and kind != "multiply":
-            y = _where(F, total, y, x)
+            y = select(F, total, y, x)
         total = None if total is None or mask is None else F.broadcast_maximum(total, mask)
         y = pairwise(F, kind, y, x)
     return F.broadcast_mul(y, total) if kind == "multiply" and total is not None else y
-
-
-def _where(F, mask, x, y):
-    return F.broadcast_add(F.broadcast_mul(x, mask), F.broadcast_mul(y, 1 - mask))
 
 
 def masked_mean(F: Any, x: Any, mask: Any, keepdims: bool) -> Any:

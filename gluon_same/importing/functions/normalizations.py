@@ -32,7 +32,10 @@ def rms_norm(F: Any, x: Any, gamma: Any, axis: Tuple[int, ...], epsilon: float) 
     return F.broadcast_mul(F.broadcast_div(x, F.sqrt(mean + epsilon)), gamma)
 
 
-def group_norm(F: Any, x: Any, ones: Any, zeros: Any, epsilon: float, groups: int, **scales: Any) -> Any:
+def group_norm(
+    F: Any, x: Any, ones: Any, zeros: Any, gamma: Any = None, beta: Any = None, *, epsilon: float,
+    groups: int,
+) -> Any:  # fmt: skip
     """Normalize groups of channels, the second axis; then apply ``gamma`` and ``beta`` per channel.
 
     ``ones`` and ``zeros`` are constants, one for each group, that MXNet's operator requires.
@@ -40,10 +43,10 @@ def group_norm(F: Any, x: Any, ones: Any, zeros: Any, epsilon: float, groups: in
     # MXNet's InstanceNorm, which is the same here, adds up in float32, and is slower.
     grouped = F.GroupNorm(F.reshape(x, (0, groups, -1)), ones, zeros, num_groups=groups, eps=epsilon)
     y = F.reshape(F.reshape_like(grouped, x), (0, 0, -1))
-    if "gamma" in scales:
-        y = F.broadcast_mul(y, F.reshape(scales["gamma"], (1, -1, 1)))
-    if "beta" in scales:
-        y = F.broadcast_add(y, F.reshape(scales["beta"], (1, -1, 1)))
+    if gamma is not None:
+        y = F.broadcast_mul(y, F.reshape(gamma, (1, -1, 1)))
+    if beta is not None:
+        y = F.broadcast_add(y, F.reshape(beta, (1, -1, 1)))
     return F.reshape_like(y, x)
 
 
@@ -114,12 +117,6 @@ def lp_normalize(F: Any, x: Any, axis: int, p: int) -> Any:
     """Scale vectors along an axis to an Lp norm of 1. Zeros stay zeros."""
     norm = lp_norm(F, x, (axis,), p)
     return F.broadcast_div(x, norm + (norm == 0))
-
-
-def group_norm_by_channel(F: Any, x: Any, *arrays: Any, epsilon: float, groups: int) -> Any:
-    """Return :func:`group_norm` of x, ones, zeros, gamma and beta."""
-    ones, zeros, gamma, beta = arrays
-    return group_norm(F, x, ones, zeros, epsilon, groups, gamma=gamma, beta=beta)
 
 
 def absolute_power(F: Any, x: Any, exponent: int) -> Any:

@@ -1,6 +1,5 @@
 """Functions that move, repeat or drop elements."""
 
-import math
 from typing import Any, Sequence, Tuple
 
 
@@ -23,13 +22,6 @@ def slices(F: Any, x: Any, parts: Sequence[Any], dropped: Tuple[int, ...], added
 def plainly(F: Any, x: Any) -> Any:
     """Return an array in MXNet's own memory layout, by an operator that oneDNN lacks."""
     return F._internal._maximum(x, x)
-
-
-def reshape_rows(F: Any, x: Any, shape: Sequence[int]) -> Any:
-    """Reshape to rows of a shape, whose number follows from the number of elements."""
-    # MXNet reads beyond the array if the number of elements differs, but splits an axis exactly.
-    x = F.reshape(F.reshape(x, shape=(-1,)), shape=(-4, -1, math.prod(shape)))
-    return F.reshape(x, shape=(0, *shape) if shape else (-1,))
 
 
 def flip(F: Any, x: Any, axes: Sequence[int], rank: int) -> Any:

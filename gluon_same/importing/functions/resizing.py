@@ -5,7 +5,7 @@ weights are a matrix. For a whole factor, the weights of an output depend only o
 modulo the factor, for every size; they are found from matrices at small sizes.
 """
 
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -124,6 +124,13 @@ class Resize(NamedTuple):
         """Return the cubic weight at a distance of 1 to 2."""
         return self.cubic * (((x - 5) * x + 8) * x - 4)
 
+    def taps(self, rest: Any) -> Dict[int, Any]:
+        """Return the weights of the neighbors of a position that is at a distance behind one of them."""
+        if self.kind == "linear":
+            return {0: 1 - rest, 1: rest}
+        near, far = self.near, self.far
+        return {-1: far(1 + rest), 0: near(rest), 1: near(1 - rest), 2: far(2 - rest)}
+
     def phases(self, factor: int) -> Optional[Tuple[Tuple[float, ...], ...]]:
         """Return the weights of the inputs around each phase of an axis that grows by a whole factor.
 
@@ -167,7 +174,8 @@ def resize_open(
     antialiasing. The positions are computed when the graph runs.
     """
     rule = Resize(*how)
-    i = F.contrib.arange_like(F.repeat(F.contrib.arange_like(like, axis=axis[1]), repeats=factor))
+    line = F.cast(F.contrib.arange_like(like, axis=axis[1]), dtype="float32")  # which may be of 8 bits
+    i = F.contrib.arange_like(F.repeat(line, repeats=factor))
     size, new = (
         F.broadcast_add(F.zeros_like(i), F.sum(F.ones_like(line)))
         for line in (F.contrib.arange_like(x, axis=axis[0]), i)
@@ -178,14 +186,7 @@ def resize_open(
     below = F.floor(where)
     rest = where - below
     rest = F.floor(rest * rule.steps + 0.5) / rule.steps if rule.steps else rest
-    weights = {0: 1 - rest, 1: rest}
-    if rule.kind == "cubic":
-        weights = {
-            -1: rule.far(1 + rest),
-            0: rule.near(rest),
-            1: rule.near(1 - rest),
-            2: rule.far(2 - rest),
-        }
+    weights = rule.taps(rest)
     if rule.exclude_outside:
         inside = ((tap, (below + tap >= 0) * F.broadcast_lesser(below + tap, size)) for tap in weights)
         weights = {tap: weights[tap] * each for tap, each in inside}

@@ -5,6 +5,7 @@ from typing import Any, Sequence
 
 from .elementwise import round_half_even
 from .indexing import indices_along
+from .resizing import Resize
 
 
 def grid_sample(
@@ -19,7 +20,7 @@ def grid_sample(
         Positions, of which the first belongs to the last axis of ``x``.
     ndim : int
         Number n of spatial axes.
-    mode : {'bilinear', 'nearest', 'bicubic'}
+    mode : {'linear', 'nearest', 'cubic'}
     padding : {'zeros', 'border', 'reflection'}
         What is outside of the data.
     align_corners : bool
@@ -56,18 +57,7 @@ def _taps(F, place, mode):
     if mode == "nearest":
         return [(round_half_even(F, place), None)]
     first = F.floor(place)
-    part = place - first
-    if mode == "bilinear":
-        return [(first, 1 - part), (first + 1, part)]
-    return [(first + i, _cubic(F, part - i)) for i in range(-1, 3)]
-
-
-def _cubic(F, distance):
-    """Return Keys' cubic weight with a = -0.75 of a neighbor at a distance."""
-    d = F.abs(distance)
-    near = (1.25 * d - 2.25) * d * d + 1
-    far = ((-0.75 * d + 3.75) * d - 6) * d + 3
-    return F.where(d <= 1, near, far)
+    return [(first + tap, weight) for tap, weight in Resize(mode).taps(place - first).items()]
 
 
 def _neighbor(F, tap, size, padding, align_corners):

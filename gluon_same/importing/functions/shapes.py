@@ -1,7 +1,6 @@
 """Functions whose sizes come from other arrays, so that one graph serves every size."""
 
-import math
-from typing import Any, Tuple
+from typing import Any, Optional
 
 from .padding import pad
 
@@ -19,15 +18,6 @@ def as_boolean(F: Any, x: Any) -> Any:
 def trues(F: Any, x: Any) -> Any:
     """Return ones of the shape of an array, in float32."""
     return F.cast(F.ones_like(x), dtype="float32")
-
-
-def reshape_exactly(F: Any, x: Any, shape: Any) -> Any:
-    """Reshape to fixed sizes; raise an error for another number of elements.
-
-    MXNet's reshape reads beyond such an array, but it splits an axis exactly.
-    """
-    x = F.reshape(F.reshape(x, shape=(-1,)), shape=(-4, math.prod(shape), 1))
-    return F.reshape(x, shape=shape)
 
 
 def split_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, count: int) -> Any:
@@ -50,22 +40,13 @@ def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim:
 
 def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: str) -> Any:
     """Return evenly spaced numbers, as many as an axis of another array has elements."""
-    return F.cast(F.contrib.arange_like(like, axis=axis) * step + start, dtype=to)
+    line = F.cast(F.contrib.arange_like(like, axis=axis), dtype=to)  # which may be of 8 bits
+    return F.contrib.arange_like(line) * step + start
 
 
-def size_of(
-    F: Any, like: Any, axis: int, rank: int, to: str, linear: Tuple[int, int, float] = (1, 1, 0)
-) -> Any:
-    """Return the number of elements along an axis, as an array with axes of size 1.
-
-    With ``linear=(times, by, offset)``, return ``n * times / by + offset`` instead of the number ``n``.
-    """
-    times, by, offset = linear
-    last = F.slice_axis(F.contrib.arange_like(like, axis=axis), axis=0, begin=-1, end=None)
-    n = F.reshape(last + 1, shape=(1,) * rank)
-    n = n * times if times != 1 else n
-    n = n / by if by != 1 else n
-    return F.cast(n + offset if offset else n, dtype=to)
+def shape_of(F: Any, x: Any, begin: int, end: Optional[int]) -> Any:
+    """Return sizes of an array as int64."""
+    return F.slice_axis(F.shape_array(x), axis=0, begin=begin, end=end)
 
 
 def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int) -> Any:

@@ -2,18 +2,8 @@
 
 from typing import Any, List, Sequence, Tuple
 
-from ... import functional
+from ...functional import convolution, deconvolution  # noqa: F401
 from .padding import pad
-
-
-def convolution(F: Any, x: Any, weight: Any, bias: Any = None, **arguments: Any) -> Any:
-    """Return a convolution whose weight is an input."""
-    return functional.convolution(F, x, weight, bias, **arguments)
-
-
-def deconvolution(F: Any, x: Any, weight: Any, bias: Any = None, **arguments: Any) -> Any:
-    """Return a transposed convolution whose weight is an input."""
-    return functional.deconvolution(F, x, weight, bias, **arguments)
 
 
 def batch_norm(F: Any, x: Any, *weights: Any, epsilon: float, ndim: int) -> Any:

@@ -40,7 +40,7 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
         return (_divided(op, sizes, rest), *rest)
 
     fields = dict(rule=rule, takes=None, rows=x.slot + 1)
-    return op.in_keras_order(functions.reshape_rows, x, ndim=len(shape), shape=tuple(rest), **fields)
+    return op.in_keras_order(functions.reshape, x, ndim=len(shape), shape=(-1, *rest), kept=0, **fields)
 
 
 def _same_rest(x: Value, rest: Sequence[Any]) -> bool:

@@ -6,8 +6,7 @@ import numpy as np
 
 from ...importing.steps import Scanned, Steps
 from ..registry import converter
-from ..values import Data, Input, Known, Unsupported, axis_of, known
-from .indexing import Ints
+from ..values import Data, Input, Ints, Known, Unsupported, axis_of, known
 
 #: Most steps of all loops of a model that are unrolled.
 _MOST_STEPS = 1000
@@ -49,11 +48,11 @@ def scan(
     scanned = _scanned(scan_input_axes, scan_input_directions, [x.ndim for x in arrays[count:]])
     shapes = [x.trials for x in arrays[:count]]
     shapes += [
-        [s and (*s[: how.axis], *s[how.axis + 1 :]) for s in x.trials]
+        [(*s[: how.axis], *s[how.axis + 1 :]) for s in x.trials]
         for x, how in zip(arrays[count:], scanned)
     ]
     given = [
-        Input(each.name, x.dtype, tuple(shape[t] or () for t in net.trials), None)
+        Input(each.name, x.dtype, tuple(shape), None)
         for each, x, shape in zip(body.input, arrays, shapes)
     ]
     block, outer, outputs = net.nested(body, given)

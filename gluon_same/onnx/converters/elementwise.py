@@ -7,7 +7,7 @@ import numpy as np
 from ... import nn
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..values import Data, Known, Unsupported, known
+from ..values import Data, Known, Unsupported, compute_dtype, known, stored_dtype
 
 #: Operators of one input without attributes.
 _UNARY: Dict[str, Union[str, Callable[..., Any]]] = {
@@ -116,7 +116,7 @@ def _logic(net: Any, x: Any, other: Any, kind: str) -> Data:
 
 def _compare(net: Any, x: Any, other: Any, kind: str) -> Data:
     y = combine(net, x, other, kind)
-    if _computed(y.dtype) != np.float32:  # MXNet returns 0 and 1 in the dtype of the operands
+    if stored_dtype(y.dtype) != np.float32:  # MXNet returns 0 and 1 in the dtype of the operands
         return net.call(functions.cast, y, to="float32", dtype=bool)
     y.dtype = np.dtype(bool)
     return y
@@ -172,20 +172,15 @@ def bit_shift(net: Any, x: Any, count: Any, *, direction: str) -> Data:
 @converter("Where", 9)
 def where(net: Any, condition: Any, x: Any, other: Any) -> Data:
     if even(condition, x, other):
-        return net.call("where", condition, x, other, dtype=x.dtype)
+        return net.call("where", condition, x, other, dtype=compute_dtype(x.dtype))
     arrays = (condition, x, other)
     count = len(next(each.trials for each in arrays if isinstance(each, Data)))
     shapes = [each.trials if isinstance(each, Data) else [each.shape] * count for each in arrays]
     given = [each for each in zip(*shapes) if None not in each]
     results = [np.broadcast_shapes(*each) for each in given]
     whole = tuple(list(each) == results for each in zip(*given))
-    how = dict(spread=_computed(x.dtype).name, whole=whole)
-    return net.call(functions.where, *arrays, dtype=x.dtype, **how)
-
-
-def _computed(dtype: np.dtype) -> np.dtype:
-    """Return the dtype in which the net computes."""
-    return np.dtype(np.float32) if dtype in (np.float16, bool) else dtype
+    how = dict(spread=stored_dtype(x.dtype).name, whole=whole)
+    return net.call(functions.where, *arrays, dtype=compute_dtype(x.dtype), **how)
 
 
 @converter("Clip", 11)
@@ -218,11 +213,6 @@ def is_nan(net: Any, x: Data) -> Data:
 @converter("Elu")
 def elu(net: Any, x: Data, *, alpha: float = 1.0) -> Data:
     return net.call(functions.elu, x, alpha=alpha)
-
-
-@converter("Celu", 12)
-def celu(net: Any, x: Data, *, alpha: float = 1.0) -> Data:
-    return net.call(functions.celu, x, alpha=alpha)
 
 
 @converter("Selu")

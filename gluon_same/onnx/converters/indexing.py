@@ -7,11 +7,8 @@ import numpy as np
 from ...importing import functions
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
-from ..values import Data, Known, Unsupported, axis_of, known, numbers
+from ..values import Data, Known, Unsupported, axis_of, compute_dtype, known, numbers
 from .shapes import cast_to
-
-#: An attribute of some integers.
-Ints = Optional[List[int]]
 
 #: Most classes of a OneHot, so that a damaged file takes no memory.
 _MOST_CLASSES = 2**24
@@ -86,7 +83,7 @@ def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1)
     count = int(known(depth, "depth").item())
     if not 0 < count <= _MOST_CLASSES:
         raise Unsupported(f"its depth is {count}")
-    dtype = np.dtype(np.float32) if values.dtype == np.float16 else values.dtype
+    dtype = compute_dtype(values.dtype)
     return net.call(
         functions.one_hot, indices, depth=count, axis=axis,
         rank=indices.ndim, values=(off, on), to=dtype.name, dtype=dtype, scalar=False,
@@ -97,12 +94,11 @@ def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1)
 def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> List[Data]:
     axis, counts = axis_of(axis, x.ndim), numbers(k, "k")
     pairs = x.each(lambda trial, given: (int(counts.at(trial).item()), given[axis]))
-    found = [pair for pair in pairs if pair is not None]
-    limit, size = max(count for count, _ in found), x.shape[axis]
+    limit, size = max(count for count, _ in pairs), x.shape[axis]
     # An open number is the size, or a limit where the axis has as many elements.
-    limited = counts.bounded and any(limit < n for _, n in found)
+    limited = counts.bounded and any(limit < n for _, n in pairs)
     count = None
-    if not counts.open or limited != counts.bounded or any(c != min(n, limit) for c, n in found):
+    if not counts.open or limited != counts.bounded or any(c != min(n, limit) for c, n in pairs):
         count = int(known(k, "k").item())
         if count < 1 or (size is not None and count > size):
             raise Unsupported(f"its k={count} does not fit data of shape {x.shape}")
@@ -129,10 +125,9 @@ def eye_like(net: Any, x: Data, *, dtype: Optional[int] = None, k: int = 0) -> D
 
 
 @converter("Trilu")
-def trilu(net: Any, x: Any, k: Any = None, *, upper: int = 1) -> Data:
-    given = [net.array(x)]
+def trilu(net: Any, x: Data, k: Any = None, *, upper: int = 1) -> Data:
     diagonal = int(known(k, "k").item()) if isinstance(k, Known) else 0
-    given += [k] if isinstance(k, Data) else []
+    given = [x, k] if isinstance(k, Data) else [x]
     return net.call(
         functions.trilu, *given, rank=x.ndim, upper=bool(upper), diagonal=diagonal, scalar=False
     )  # fmt: skip

@@ -9,6 +9,7 @@ from ...importing import functions
 from ..registry import converter
 from ..values import Data, Known, Unsupported
 from .elementwise import binary, combine
+from .windows import weights_of
 
 
 @converter("MatMul")
@@ -70,7 +71,7 @@ def _is_bias(c, b, transposed):
 def dense(net: Any, x: Data, weight: Known, bias: Optional[Known] = None) -> Data:
     """Return a dense layer over the last axis."""
     bias = bias.changed(np.ravel) if bias is not None and bias.ndim > 1 else bias
-    y = net.block(_dense(x, weight, bias, net.prefix()), x, weights=_weights(weight, bias))
+    y = net.block(_dense(x, weight, bias, net.prefix()), x, weights=weights_of(weight, bias))
     y.weight = weight if bias is None else None
     return y
 
@@ -81,17 +82,13 @@ def _dense(x, weight, bias, prefix):
     return nn.Dense(units, **how, prefix=prefix)
 
 
-def _weights(weight, bias):
-    return {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
-
-
 def _add(net: Any, x: Any, other: Any, kind: str) -> Data:
     """Return a sum. That of a product and a vector is one dense layer."""
     for y, bias in ((x, other), (other, x)):
         if isinstance(y, Data) and y.weight is not None and isinstance(bias, Known):
             old = net.block_before(y) if bias.shape == y.weight.shape[:1] and not bias.open else None
             if old is not None:
-                net.exchange(y, _dense(y, y.weight, bias, old.prefix), _weights(y.weight, bias))
+                net.exchange(y, _dense(y, y.weight, bias, old.prefix), weights_of(y.weight, bias))
                 y.weight = None
                 return y
     return combine(net, x, other, kind)

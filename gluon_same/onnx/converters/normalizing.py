@@ -1,16 +1,15 @@
 """Normalizations, and poolings by norms."""
 
-from typing import Any, List, Optional
+from typing import Any, List
 
 import numpy as np
 
 from ... import nn
 from ...importing import functions
 from ..registry import converter
-from ..values import Data, Known, Unsupported, axis_of
-from .pooling import Pooled
+from ..values import Data, Ints, Known, Unsupported, axis_of
+from .pooling import average_pool
 from .reducing import axes_of
-from .windows import axes_of as spatial_axes
 
 
 @converter("LayerNormalization", 17)
@@ -56,11 +55,11 @@ def group_normalization(
 ) -> Data:  # fmt: skip
     ones, zeros = Known([np.ones(num_groups, "float32")]), Known([np.zeros(num_groups, "float32")])
     how = dict(groups=num_groups, epsilon=epsilon)
-    return net.call(functions.group_norm_by_channel, x, ones, zeros, scale, offset, **how)
+    return net.call(functions.group_norm, x, ones, zeros, scale, offset, **how)
 
 
 @converter("MeanVarianceNormalization", 9)
-def mean_variance_normalization(net: Any, x: Data, *, axes: Optional[List[int]] = None) -> Data:
+def mean_variance_normalization(net: Any, x: Data, *, axes: Ints = None) -> Data:
     return net.call(functions.mean_variance, x, axes=axes_of(x, (0, 2, 3) if axes is None else axes))
 
 
@@ -87,13 +86,11 @@ def global_lp_pool(net: Any, x: Data, *, p: int = 2) -> Data:
 @converter("LpPool", 2)
 def lp_pool(
     net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
-    dilations: Optional[List[int]] = None, p: int = 2, pads: Optional[List[int]] = None,
-    strides: Optional[List[int]] = None,
+    dilations: Ints = None, p: int = 2, pads: Ints = None, strides: Ints = None,
 ) -> Data:  # fmt: skip
-    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, None)
-    if ceil_mode or max(pooled.dilation) > 1:
-        raise Unsupported(f"ceil_mode={ceil_mode} and dilations={dilations}")
-    layer = (nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D)[spatial_axes(x) - 1]
-    block = layer(**pooled.arguments(), count_include_pad=True, prefix=net.prefix())
-    mean = net.block(block, net.call(functions.absolute_power, x, exponent=p))
-    return net.call(functions.root, mean, factor=int(np.prod(pooled.kernel)), degree=p)
+    if ceil_mode:
+        raise Unsupported(f"ceil_mode={ceil_mode}")
+    how = dict(auto_pad=auto_pad, dilations=dilations, pads=pads, strides=strides)
+    x = net.call(functions.absolute_power, x, exponent=p)
+    mean = average_pool(net, x, kernel_shape=kernel_shape, count_include_pad=1, **how)
+    return net.call(functions.root, mean, factor=int(np.prod(kernel_shape)), degree=p)

@@ -1,6 +1,6 @@
 """Padding, which the window behind it takes over where it can."""
 
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Sequence, Tuple
 
 import numpy as np
 
@@ -46,12 +46,11 @@ def _padded(net, x, amounts, mode, value, axes):
         return tuple(pairs)
 
     found = x.each(pairs_at)
-    trials = [pairs for pairs in found if pairs is not None]
-    if len(set(trials)) == 1:
-        return _fixed(net, x, found, trials[0], mode, value)
+    if len(set(found)) == 1:
+        return _fixed(net, x, found, found[0], mode, value)
     if mode != "constant":
-        return _open(net, x, trials, mode, value)
-    return Padded(x, found, value, lambda: _open(net, x, trials, mode, value))
+        return _open(net, x, found, mode, value)
+    return Padded(x, found, value, lambda: _open(net, x, found, mode, value))
 
 
 def _fixed(net, x, found, pairs, mode, value):
@@ -71,7 +70,7 @@ def _fixed(net, x, found, pairs, mode, value):
 
 def _open(net, x, trials, mode, value):
     """Return data whose open axes are padded, to a multiple of a number or to another array's size."""
-    sizes = [shape for shape in x.trials if shape is not None]
+    sizes = x.trials
     pairs = []
     for axis, given in enumerate(zip(*trials)):
         if len(set(given)) == 1:
@@ -100,18 +99,3 @@ def _open(net, x, trials, mode, value):
     if not any(map(any, pairs)):
         return x
     return net.call(functions.pad, x, pairs=tuple(pairs), mode=mode, value=value, native=native)
-
-
-@converter("CenterCropPad", 18)
-def center_crop_pad(net: Any, x: Data, shape: Any, *, axes: Optional[List[int]] = None) -> Data:
-    places = range(x.ndim) if axes is None else [axis_of(axis, x.ndim) for axis in axes]
-    amounts = [(0, 0)] * x.ndim
-    for axis, wanted in zip(places, known(shape, "shape").tolist()):
-        size = x.shape[axis]
-        if size is None:
-            raise Unsupported(f"its padding {FIX}")
-        less = abs(wanted - size) // 2
-        more = abs(wanted - size) - less
-        amounts[axis] = (less, more) if wanted > size else (-less, -more)
-    native = x.dtype.kind == "f"
-    return net.call(functions.pad, x, pairs=tuple(amounts), native=native)

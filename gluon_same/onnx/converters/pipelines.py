@@ -83,8 +83,8 @@ def _equal(net, x, numbers, dtype=bool):
 
 
 @converter("ai.onnx.ml::ArrayFeatureExtractor")
-def array_feature_extractor(net: Any, x: Any, places: Any) -> Data:
-    places = net.call("reshape", net.array(places), shape=(-1,), scalar=False)
+def array_feature_extractor(net: Any, x: Any, places: Data) -> Data:
+    places = net.call("reshape", places, shape=(-1,), scalar=False)
     y = gather(net, x, places, axis=-1)
     return net.call("expand_dims", y, axis=0) if x.ndim == 1 else y
 

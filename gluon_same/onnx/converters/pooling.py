@@ -1,6 +1,6 @@
 """Poolings."""
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Tuple, Union
 
 import numpy as np
 
@@ -8,56 +8,55 @@ from ... import nn
 from ...geometry import Window
 from ...importing import functions
 from ..registry import converter
-from ..values import FIX, Data, Unsupported
-from .windows import axes_of, merged, padding_of, per_axis, simple, takes_padding
+from ..values import FIX, Data, Ints, Padded, Unsupported
+from .windows import axes_of, merged, padding_of, per_axis, simple
 
 
 @converter("MaxPool")
-@takes_padding
 def max_pool(
-    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
-    dilations: Optional[List[int]] = None, pads: Optional[List[int]] = None, storage_order: int = 0,
-    strides: Optional[List[int]] = None,
+    net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], auto_pad: str = "NOTSET",
+    ceil_mode: int = 0, dilations: Ints = None, pads: Ints = None, storage_order: int = 0,
+    strides: Ints = None,
 ) -> Any:  # fmt: skip
     ndim, places = axes_of(x), net.outputs > 1  # of elements of the data, which Pad changes
     value = None if places else -np.inf
     pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value)
-    x = pooled.x
-    if places or max(pooled.dilation) > 1 or x.dtype.kind != "f":
+    data = pooled.x
+    if places or max(pooled.dilation) > 1 or data.dtype.kind != "f":
         order = (0, 1, *sorted(range(2, ndim + 2), reverse=bool(storage_order)))
+        limits: Any = np.finfo if data.dtype.kind == "f" else np.iinfo
         y = net.call(
-            functions.max_by_slices, x, padding=pooled.pairs(), order=order if places else (),
+            functions.max_by_slices, data, padding=pooled.pairs(), order=order if places else (),
             windows=tuple(zip(pooled.kernel, pooled.stride, pooled.dilation)),
-            least=float(np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min),
+            least=float(limits(data.dtype).min),
             outputs=net.outputs,
         )  # fmt: skip
         if places:
             y[1].dtype = np.dtype(np.int64)
         return y
     layer = (nn.MaxPool1D, nn.MaxPool2D, nn.MaxPool3D)[ndim - 1]
-    return net.block(layer(**pooled.arguments(), prefix=net.prefix()), x)
+    return net.block(layer(**pooled.arguments(), prefix=net.prefix()), data)
 
 
 @converter("AveragePool")
-@takes_padding
 def average_pool(
-    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
-    count_include_pad: int = 0, dilations: Optional[List[int]] = None, pads: Optional[List[int]] = None,
-    strides: Optional[List[int]] = None,
+    net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], auto_pad: str = "NOTSET",
+    ceil_mode: int = 0, count_include_pad: int = 0, dilations: Ints = None, pads: Ints = None,
+    strides: Ints = None,
 ) -> Data:  # fmt: skip
     ndim = axes_of(x)
     own = padding_of(auto_pad, pads, ndim)
-    known_zero = not isinstance(own, str) and not any(own or ())
+    known_zero = not isinstance(own, str) and not any(map(any, own))
     # Elements that Pad added count; those that the pooling adds count if its attribute says so.
     value = 0 if count_include_pad or known_zero else None
     pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value)
     x, counted = pooled.x, bool(count_include_pad) or pooled.merged
     if max(pooled.dilation) > 1:
         raise Unsupported(f"MXNet has no dilated average pooling: dilations={dilations}")
-    if counted and ceil_mode and pooled.plain is None:
+    if counted and pooled.ceil and not pooled.plain:
         # Padding that rounding up adds is never counted.
         raise Unsupported("ceil_mode with count_include_pad and these pads")
-    if counted and ceil_mode and not any(map(any, pooled.given)):
+    if counted and pooled.ceil and not any(map(any, pooled.padding)):
         counted = False
     layer = (nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D)[ndim - 1]
     return net.block(layer(**pooled.arguments(), count_include_pad=counted, prefix=net.prefix()), x)
@@ -76,27 +75,19 @@ class Pooled:
         self.x, self.padding, self.merged = merged(x, padding, spans, self.stride, value)
         self.sizes = self.x.shape[2:]
         self.ceil = bool(ceil_mode) and auto_pad == "NOTSET" and max(self.stride) > 1
-        given = (0,) * ndim if isinstance(self.padding, (str, int)) else self.padding
-        self.given = [p if isinstance(p, tuple) else (p, p) for p in given]
         # No window starts behind the data and the padding in front of it.
-        kept = all(s <= k - after for s, k, (_, after) in zip(self.stride, spans, self.given))
-        self.plain = given if kept and all(isinstance(p, int) for p in given) else None
+        self.plain = not isinstance(self.padding, str) and all(
+            s <= k - after and before == after
+            for s, k, (before, after) in zip(self.stride, spans, self.padding)
+        )
 
     def arguments(self):
         """Return the arguments of Gluon's pooling."""
-        padding, ceil = self.padding, False
-        if self.ceil and self.plain is not None:
-            padding, ceil = self.plain, True
-        elif self.ceil:
-            padding = simple(self.pairs())
-        spans = zip(self.spans, [padding] * 9 if isinstance(padding, (str, int)) else padding)
-        if any(
-            max(p if isinstance(p, tuple) else (p,)) >= k for k, p in spans if not isinstance(p, str)
-        ):
+        padding = self.pairs() if self.ceil and not self.plain else self.padding
+        if any(max(pair) >= k for k, pair in zip(self.spans, padding) if not isinstance(padding, str)):
             raise Unsupported(f"its padding {padding} is not less than its window {self.kernel}")
-        return {
-            "pool_size": self.kernel, "strides": self.stride, "padding": padding, "ceil_mode": ceil
-        }  # fmt: skip
+        ceil, padding = self.ceil and self.plain, simple(padding)
+        return dict(pool_size=self.kernel, strides=self.stride, padding=padding, ceil_mode=ceil)
 
     def pairs(self) -> Tuple[Tuple[int, int], ...]:
         """Return the padding of each axis, with what rounding up adds to the end."""
@@ -106,8 +97,8 @@ class Pooled:
                 raise Unsupported(f"its padding {FIX}")
             return tuple(window.at(n) or (0, 0) for window, n in zip(windows, self.sizes))
         if not self.ceil:
-            return tuple(self.given)
-        return tuple(map(self._rounded_up, self.sizes, self.stride, self.spans, self.given))
+            return self.padding
+        return tuple(map(self._rounded_up, self.sizes, self.stride, self.spans, self.padding))
 
     def _rounded_up(self, size, stride, span, pair):
         before, after = pair

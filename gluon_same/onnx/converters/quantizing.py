@@ -6,9 +6,8 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter
-from ..values import Data, Known, Unsupported, axis_of
-from .indexing import Ints
-from .windows import axes_of, padding_of, per_axis
+from ..values import Data, Ints, Known, Unsupported, axis_of
+from .windows import check_operands, padding_of, per_axis
 
 
 def _axis(scale, axis, rank):
@@ -140,13 +139,11 @@ def qlinear_conv(
 def _window(x, w, attributes):
     """Return the arguments of a convolution of integers."""
     auto_pad, dilations, group, kernel_shape, pads, strides = attributes
-    ndim, kernel = axes_of(x), kernel_shape or w.shape[2:]
-    if w.ndim != x.ndim or None in w.shape or tuple(kernel) != tuple(w.shape[2:]):
-        raise Unsupported(f"its weight of shape {w.shape} with kernel_shape={kernel}")
+    ndim = check_operands(x, w, None, kernel_shape)
     return {
         "product": functions.convolution,
         "shapes": ((1,) * x.ndim, (-1, *(1,) * (ndim + 1))),
-        "kernel": tuple(kernel),
+        "kernel": tuple(w.shape[2:]),
         "stride": per_axis("strides", strides, ndim),
         "dilate": per_axis("dilations", dilations, ndim),
         "pad": padding_of(auto_pad, pads, ndim),

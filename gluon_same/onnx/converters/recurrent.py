@@ -7,7 +7,6 @@ from ...importing.functions.recurrent import ACTIVATIONS, GATES, Activation, Cel
 from ..registry import converter
 from ..values import Data, Unsupported
 
-_COUNTS = {"LSTM": 3, "GRU": 2, "RNN": 1}
 _BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
@@ -17,7 +16,6 @@ class _Kind(NamedTuple):
     function: Any
     names: Tuple[str, ...] = ()  # names of alpha and beta in the function
     defaults: Tuple[float, ...] = ()
-    fixed: Dict[str, str] = {}  # noqa: RUF012
 
 
 _ACTIVATIONS = {
@@ -28,7 +26,7 @@ _ACTIVATIONS = {
     "relu": _Kind("relu"),
     "scaledtanh": _Kind(functions.scaled_tanh, ("alpha", "beta"), (1.0, 1.0)),
     "sigmoid": _Kind("sigmoid"),
-    "softplus": _Kind("Activation", fixed={"act_type": "softrelu"}),
+    "softplus": _Kind(functions.softplus),
     "softsign": _Kind(functions.softsign),
     "tanh": _Kind("tanh"),
     "thresholdedrelu": _Kind(functions.thresholded_relu, ("theta",), (1.0,)),
@@ -99,17 +97,16 @@ def _cells(kind, r, direction, activations, alphas, betas) -> List[Cell]:
     """Return the cell of each direction."""
     if direction not in _BACKWARDS:
         raise Unsupported(f"its direction={direction!r} is not known")
-    count = len(_BACKWARDS[direction])
+    count, size = len(_BACKWARDS[direction]), len(ACTIVATIONS[kind])
     if r.ndim != 3 or None in r.shape:
         raise Unsupported(f"its recurrence weights have shape {r.shape}")
     names = list(activations) or [str(name) for name, _ in ACTIVATIONS[kind]] * count
-    if len(names) != count * _COUNTS[kind]:
-        raise Unsupported(f"its activations={names} are not {_COUNTS[kind]} for each direction")
+    if len(names) != count * size:
+        raise Unsupported(f"its activations={names} are not {size} for each direction")
     left = {"alpha": list(alphas), "beta": list(betas)}
     found = [_activation(name, left) for name in names]
     if any(left.values()):
         raise Unsupported(f"its activations={names} do not use {left}")
-    size = _COUNTS[kind]
     parts = [tuple(found[i : i + size]) for i in range(0, len(found), size)]
     return [Cell(kind, r.shape[2], part) for part in parts]
 
@@ -118,8 +115,8 @@ def _activation(name: str, left: Dict[str, List[float]]) -> Activation:
     """Return an activation with the next parameters of the node that are left for it."""
     if name.lower() not in _ACTIVATIONS:
         raise Unsupported(f"its activation {name!r} is not known")
-    function, names, defaults, fixed = _ACTIVATIONS[name.lower()]
+    function, names, defaults = _ACTIVATIONS[name.lower()]
     values = [
         numbers.pop(0) if numbers else default for numbers, default in zip(left.values(), defaults)
     ]
-    return function, {**fixed, **dict(zip(names, values))}
+    return function, dict(zip(names, values))

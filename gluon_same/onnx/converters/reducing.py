@@ -8,18 +8,7 @@ from ...importing import functions
 from ..registry import converter, once_attributes
 from ..values import Data, Unsupported, axis_of, known
 
-_REDUCTIONS = {
-    "ReduceL1": "l1",
-    "ReduceL2": "l2",
-    "ReduceLogSum": "log_sum",
-    "ReduceLogSumExp": "log_sum_exp",
-    "ReduceMax": "max",
-    "ReduceMean": "mean",
-    "ReduceMin": "min",
-    "ReduceProd": "prod",
-    "ReduceSum": "sum",
-    "ReduceSumSquare": "sum_square",
-}
+_KINDS = ("l1", "l2", "log_sum", "log_sum_exp", "max", "mean", "min", "prod", "sum", "sum_square")
 
 #: Reductions of single elements to themselves.
 _PLAIN = ("max", "mean", "min", "prod", "sum")
@@ -49,8 +38,8 @@ def _reduction(kind: str) -> Callable[..., Data]:
     return reduce
 
 
-for _name, _kind in _REDUCTIONS.items():
-    _convert = _reduction(_kind)
+for _kind in _KINDS:
+    _name, _convert = f"Reduce{_kind.title().replace('_', '')}", _reduction(_kind)
     converter(_name, 13 if _kind == "sum" else 18)(_convert)
     once_attributes(_name, 1, _convert, axes="axes")
 

@@ -66,16 +66,12 @@ converter("Upsample", 9)(resize_10)
 once_attributes("Upsample", 7, resize_10, scales="scales")
 
 
-def _trials(x: Data, axis: int) -> List[int]:
-    return [shape[axis] for shape in x.trials if shape is not None]
-
-
 def _by_scales(x, places, scales, how, rois):
     if len(scales) != len(places):
         raise Unsupported(f"its scales {scales.tolist()} do not fit {len(places)} axes")
     planned = []
     for axis, scale, roi in zip(places, scales.astype(np.float32), rois):
-        before = _trials(x, axis)
+        before = [shape[axis] for shape in x.trials]
         new = [int(np.floor(np.float32(n) * scale)) for n in before]
         whole = all(n * scale == m for n, m in zip(before, new))
         cropped = how.positions == "tf_crop_and_resize" and (scale != 1 or roi != (0, 1))
@@ -88,8 +84,8 @@ def _by_scales(x, places, scales, how, rois):
 
 
 def _by_sizes(x, places, sizes, policy, rois):
-    wanted = [tuple(map(int, sizes.at(t))) for t, s in enumerate(x.trials) if s is not None]
-    before = [_trials(x, axis) for axis in places]
+    wanted = [tuple(map(int, sizes.at(t))) for t in range(len(x.trials))]
+    before = [[shape[axis] for shape in x.trials] for axis in places]
     scales: List[Optional[float]] = [None] * len(places)
     if policy in ("not_larger", "not_smaller"):
         if len(set(zip(*before))) > 1 or len(set(wanted)) > 1:
@@ -117,7 +113,7 @@ def _is_native(x: Data, planned: List[_Axis], how: Resize) -> bool:
 def _native(net: Any, x: Data, planned: List[_Axis], positions: str) -> Optional[Data]:
     """Return images that MXNet's operator resizes; None if it cannot have the size."""
     aligned, center = positions == "align_corners", positions == "half_pixel"
-    sizes = [tuple((n, n) for n in _trials(x, axis)) for axis in (2, 3)]
+    sizes = [tuple((shape[axis],) * 2 for shape in x.trials) for axis in (2, 3)]
     for each in planned:
         sizes[each.axis - 2] = each.sizes
     new = [tuple(m for _, m in pairs) for pairs in sizes]

@@ -4,12 +4,10 @@ from typing import Any, List
 
 from ...importing import functions
 from ..registry import converter
-from ..values import Data, Unsupported, known
-from .indexing import Ints
+from ..values import Data, Ints, Unsupported, known
 from .windows import axes_of, per_axis
 
-_MODES = {"linear": "bilinear", "bilinear": "bilinear", "nearest": "nearest"}
-_MODES.update(cubic="bicubic", bicubic="bicubic")
+_MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 
 @converter("GridSample")
@@ -17,10 +15,15 @@ def grid_sample(
     net: Any, x: Any, grid: Any, *, align_corners: int = 0, mode: str = "bilinear",
     padding_mode: str = "zeros",
 ) -> Data:  # fmt: skip
-    if mode not in _MODES or padding_mode not in ("zeros", "border", "reflection"):
+    mode = _MODES.get(mode, mode)
+    if mode not in ("linear", "nearest", "cubic") or padding_mode not in (
+        "zeros",
+        "border",
+        "reflection",
+    ):
         raise Unsupported(f"its mode={mode!r} with padding_mode={padding_mode!r}")
     return net.call(
-        functions.grid_sample, x, grid, ndim=x.ndim - 2, mode=_MODES[mode], padding=padding_mode,
+        functions.grid_sample, x, grid, ndim=x.ndim - 2, mode=mode, padding=padding_mode,
         align_corners=bool(align_corners),
     )  # fmt: skip
 

@@ -1,8 +1,9 @@
 """Operators that read shapes: reshaping, expansion, ranges; and casts."""
 
 import itertools
+from functools import partial
 from math import prod
-from typing import Any, Iterator, Optional, Sequence, Tuple
+from typing import Any, Iterator, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 import numpy as np
@@ -12,7 +13,7 @@ from ...importing import functions
 from ..computed import axis_of_size
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
-from ..values import FIX, Data, Known, Unfolded, Unsupported, known, numbers
+from ..values import FIX, Data, Known, Unfolded, Unsupported, compute_dtype, known, numbers
 
 Shapes = Sequence[Tuple[int, ...]]
 
@@ -22,12 +23,17 @@ MOST_AXES = 6
 
 @converter("Shape")
 def shape(net: Any, x: Data, *, start: int = 0, end: Optional[int] = None) -> Known:
-    return Known([None if s is None else np.array(s[start:end], np.int64) for s in x.trials], "a shape")
+    sizes = Known([np.array(s[start:end], np.int64) for s in x.trials], "a shape")
+    how = dict(begin=start, end=end, dtype=np.int64, scalar=False)
+    sizes.make = partial(net.call, functions.shape_of, x, **how)
+    return sizes
 
 
 @converter("Size")
 def size(net: Any, x: Data) -> Known:
-    return Known([None if s is None else np.array(prod(s), np.int64) for s in x.trials], "a size")
+    count = Known([np.array(prod(s), np.int64) for s in x.trials], "a size")
+    count.make = partial(net.call, "size_array", x, dtype=np.int64, scalar=True)
+    return count
 
 
 @converter("Identity")
@@ -71,7 +77,7 @@ def cast(net: Any, x: Data, *, to: int, saturate: int = 1) -> Data:
 
 def cast_to(net: Any, x: Data, dtype: np.dtype) -> Data:
     """Return an array of another dtype, by ONNX's types. Half precision is computed in float32."""
-    dtype = np.dtype(np.float32) if dtype == np.float16 else dtype
+    dtype = compute_dtype(dtype)
     if dtype == x.dtype:
         return x
     if dtype.kind == "b":
@@ -81,15 +87,10 @@ def cast_to(net: Any, x: Data, dtype: np.dtype) -> Data:
     return net.call(functions.cast, x, to=dtype.name, dtype=dtype)
 
 
-@converter("CastLike")
-def cast_like(net: Any, x: Any, other: Any, *, saturate: int = 1) -> Data:
-    return cast_to(net, net.array(x), np.dtype(other.dtype))
-
-
 @converter("Reshape", 5)
-def reshape(net: Any, x: Any, shape: Any, *, allowzero: int = 0) -> Any:
+def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: int = 0) -> Any:
     shape, source = numbers(shape, "shape"), x
-    x = x.x if isinstance(x, Unfolded) else net.array(x)
+    x = x.x if isinstance(x, Unfolded) else x
 
     def resolved(trial, given):
         given = source.trials[trial] if isinstance(source, Unfolded) else given
@@ -101,12 +102,11 @@ def reshape(net: Any, x: Any, shape: Any, *, allowzero: int = 0) -> Any:
         return tuple(new)
 
     wanted = x.each(resolved)
-    if max(len(new) for new in wanted if new is not None) > MOST_AXES:
+    if len(wanted[0]) > MOST_AXES:
         return Unfolded(x, wanted)
     return reshaped(net, x, wanted)
 
 
-vars(reshape)["takes"] = Unfolded
 once_attributes("Reshape", 1, reshape, shape="shape")
 
 
@@ -115,23 +115,21 @@ def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
     if axis == 1 and x.ndim > 1:
         return net.block(nn.Flatten(prefix=net.prefix()), x)
     axis = axis + x.ndim if axis < 0 else axis
-    return reshaped(net, x, [s and (prod(s[:axis]), prod(s[axis:])) for s in x.trials])
+    return reshaped(net, x, [(prod(s[:axis]), prod(s[axis:])) for s in x.trials])
 
 
-def reshaped(net: Any, x: Data, wanted: Sequence[Optional[Tuple[int, ...]]]) -> Data:
+def reshaped(net: Any, x: Data, wanted: Shapes) -> Data:
     """Return an array in another shape, which is given for each trial of the open sizes."""
 
     def checked(trial, given):
-        new = wanted[trial]
-        if new is None or prod(given) != prod(new):
-            raise ValueError(f"data of shape {given} cannot have the shape {new}")
-        return given or (1,), new
+        if prod(given) != prod(wanted[trial]):
+            raise ValueError(f"data of shape {given} cannot have the shape {wanted[trial]}")
+        return given or (1,)
 
-    pairs = [pair for pair in x.each(checked) if pair is not None]
-    if len({len(new) for _, new in pairs}) > 1:
+    given, new = x.each(checked), [sizes or (1,) for sizes in wanted]
+    if len(set(map(len, wanted))) > 1:
         raise Unsupported(f"the number of axes {FIX}")
-    scalar = not pairs[0][1]
-    given, new = zip(*((s, new or (1,)) for s, new in pairs))
+    scalar = not wanted[0]
     if len(new[0]) > MOST_AXES:
         raise Unsupported(f"its result has {len(new[0])} axes, and MXNet supports {MOST_AXES}")
     if given == new:
@@ -141,7 +139,7 @@ def reshaped(net: Any, x: Data, wanted: Sequence[Optional[Tuple[int, ...]]]) -> 
         x = net.call(functions.plainly, x)
     if len(x.trials) > 1 and len(set(new)) == 1:
         # A size may be the same only at the trials, as that of the first 10 elements of a longer axis.
-        return net.call(functions.reshape_exactly, x, shape=new[0], scalar=scalar)
+        return net.call(functions.reshape, x, shape=new[0], kept=0, scalar=scalar)
     codes = codes_for(given, new)
     if codes is not None:
         return net.call("reshape", x, shape=codes, scalar=scalar)
@@ -227,34 +225,30 @@ def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Data:
 
 def _array_with(net: Any, run: Sequence[Tuple[int, ...]]) -> Optional[Tuple[Data, int]]:
     """Return an array with axes of some sizes, which are given for each trial, and the first axis."""
-    sizes = zip(*run)
     one = net.array(Known([np.zeros((1,) * len(run), np.float32)]))
     try:
-        return expanded(net, one, [shape and next(sizes) for shape in one.trials]), 0
+        return expanded(net, one, list(zip(*run))), 0
     except Unsupported:
         return None
 
 
 @converter("Expand")
-def expand(net: Any, x: Any, shape: Any) -> Data:
+def expand(net: Any, x: Data, shape: Any) -> Data:
     shape = numbers(shape, "shape")
-    x = net.array(x)
     wanted = x.each(lambda trial, given: np.broadcast_shapes(given, tuple(map(int, shape.at(trial)))))
     return expanded(net, x, wanted)
 
 
-def expanded(net: Any, x: Data, wanted: Sequence[Optional[Tuple[int, ...]]]) -> Data:
+def expanded(net: Any, x: Data, wanted: Shapes) -> Data:
     """Return an array that is repeated along axes of size 1, to a shape for each trial."""
-    rank = len(next(new for new in wanted if new is not None))
+    rank = len(wanted[0])
     if rank == 0:
         return x
     more = rank - x.ndim
     if more:
-        x = reshaped(net, x, [None if s is None else (1,) * more + s for s in x.trials])
-    pairs = [(s, new) for s, new in zip(x.trials, wanted) if s is not None and new is not None]
+        x = reshaped(net, x, [(1,) * more + s for s in x.trials])
     sizes = [0] * rank
-    for axis in range(rank):
-        old, new = ([pair[side][axis] for pair in pairs] for side in (0, 1))
+    for axis, (old, new) in enumerate(zip(zip(*x.trials), zip(*wanted))):
         if old == new:
             continue
         if len(set(new)) == 1:
@@ -272,13 +266,14 @@ def expanded(net: Any, x: Data, wanted: Sequence[Optional[Tuple[int, ...]]]) -> 
 def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = None) -> Data:
     shape = numbers(shape, "shape")
     value = np.zeros(1, np.float32) if value is None else value
-    return expand(net, Known([value.reshape(())]), shape)
+    return expand(net, net.array(Known([value.reshape(())])), shape)
 
 
 @converter("Range")
 def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
     begin, limit, step = numbers(start, "start"), numbers(limit, "limit"), known(delta, "step")
-    spans = [(limit.at(trial) - begin.at(trial)) / step for trial in net.trials]
+    count = max(len(begin.trials), len(limit.trials))
+    spans = [(limit.at(trial) - begin.at(trial)) / step for trial in range(count)]
     other, axis = axis_of_size(net, [max(int(np.ceil(span)), 0) for span in spans])
     first = 0.0 if begin.open else float(begin.first)
     numbered = net.call(

@@ -3,7 +3,7 @@
 from functools import partial
 from itertools import chain
 from math import prod
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -15,18 +15,14 @@ from .shapes import MOST_AXES, expanded, reshaped
 
 
 @converter("Transpose")
-def transpose(net: Any, x: Any, *, perm: Optional[List[int]] = None) -> Any:
-    x = x if isinstance(x, Unfolded) else net.array(x)
-    count = max(len(shape) for shape in x.trials if shape is not None)
+def transpose(net: Any, x: Union[Data, Unfolded], *, perm: Optional[List[int]] = None) -> Any:
+    count = len(x.trials[0])
     axes = tuple(range(count))[::-1] if perm is None else tuple(axis_of(axis, count) for axis in perm)
     if sorted(axes) != list(range(count)):
         raise Unsupported(f"its perm={perm} does not fit data with {count} axes")
     if isinstance(x, Unfolded):
         return transposed(net, x.x, x.trials, list(axes))
     return net.call("transpose", x, axes=axes) if axes != tuple(sorted(axes)) else x
-
-
-vars(transpose)["takes"] = Unfolded
 
 
 def _runs(perm: Sequence[int]) -> List[List[int]]:
@@ -46,9 +42,7 @@ def _runs(perm: Sequence[int]) -> List[List[int]]:
     return sorted(runs)
 
 
-def transposed(
-    net: Any, x: Data, shapes: Sequence[Optional[Tuple[int, ...]]], perm: List[int]
-) -> Unfolded:
+def transposed(net: Any, x: Data, shapes: Sequence[Tuple[int, ...]], perm: List[int]) -> Unfolded:
     """Return an array, which has the given shape at each trial, with its axes in another order."""
     runs = _runs(perm)
     if len(runs) > MOST_AXES:  # bring the next two axes to their places first, which takes 6 runs
@@ -58,9 +52,9 @@ def transposed(
         half = transposed(net, x, shapes, order)
         return transposed(net, half.x, half.trials, [order.index(axis) for axis in perm])
     order = sorted(range(len(runs)), key=lambda i: perm.index(runs[i][0]))
-    x = reshaped(net, x, [s and tuple(prod(s[a] for a in run) for run in runs) for s in shapes])
+    x = reshaped(net, x, [tuple(prod(s[a] for a in run) for run in runs) for s in shapes])
     x = net.call("transpose", x, axes=tuple(order)) if len(runs) > 1 else x
-    return Unfolded(x, [s and tuple(s[axis] for axis in perm) for s in shapes])
+    return Unfolded(x, [tuple(s[axis] for axis in perm) for s in shapes])
 
 
 @converter("Concat", 4)
@@ -101,8 +95,7 @@ def split(
 
 def _nothing(x, axis):
     """Return a part of an array that has no elements, which MXNet does not support, but Concat here."""
-    shapes = [given and (*given[:axis], 0, *given[axis + 1 :]) for given in x.trials]
-    return Known([None if shape is None else np.zeros(shape, x.dtype) for shape in shapes])
+    return Known([np.zeros((*s[:axis], 0, *s[axis + 1 :]), x.dtype) for s in x.trials])
 
 
 once_attributes("Split", 1, split, split="sizes")

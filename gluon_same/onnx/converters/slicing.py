@@ -19,9 +19,8 @@ _MOST_AXES = 5
 
 
 @converter("Slice", 10)
-def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
     starts, ends = numbers(starts, "starts"), numbers(ends, "ends")
-    x = net.array(x)
     count = starts.first.size
     where = range(count) if axes is None else [int(a) for a in known(axes, "axes")]
     step = [1] * count if steps is None else [int(s) for s in known(steps, "steps")]
@@ -32,8 +31,8 @@ def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: An
         return _shape(given, [axis % len(given) for axis in where], parts)
 
     shapes = x.each(shape_at)
-    if all(shape is None or 0 in shape for shape in shapes):
-        return Known([None if s is None else np.zeros(s, x.dtype) for s in shapes])
+    if all(0 in shape for shape in shapes):
+        return Known([np.zeros(shape, x.dtype) for shape in shapes])
     if x.ndim > _MOST_AXES:
         each = zip(starts.elements(), ends.elements(), (Known([np.array([by])]) for by in step))
         return _one_by_one(net, x, [axis % x.ndim for axis in where], list(each))
@@ -51,7 +50,7 @@ def slice_(net: Any, x: Any, starts: Any, ends: Any, axes: Any = None, steps: An
             # Of the flipped data, the same elements from the first to the last.
             return (given[axis], start, end) if step[i] > 0 else (given[axis], -1 - start, -1 - end)
 
-        begin, end, other = _bounds(net, [each for each in x.each(bounds) if each is not None])
+        begin, end, other = _bounds(net, x.each(bounds))
         parts[axis] = begin, end, abs(step[i])
         if other is not None:
             x = net.call(
@@ -73,10 +72,10 @@ def _one_by_one(net: Any, x: Data, axes: Sequence[int], parts: Sequence[Tuple[Kn
     """Return slices of an array with more axes than MXNet slices, each as the second axis of three."""
     for axis, (start, end, step) in zip(axes, parts):
         shapes = x.trials
-        x = reshaped(net, x, [s and (prod(s[:axis]), s[axis], prod(s[axis + 1 :])) for s in shapes])
+        x = reshaped(net, x, [(prod(s[:axis]), s[axis], prod(s[axis + 1 :])) for s in shapes])
         x = slice_(net, x, start, end, Known([np.array([1])]), step)
-        cut = [None if flat is None else flat[1:2] for flat in x.trials]
-        x = reshaped(net, x, [s and n and s[:axis] + n + s[axis + 1 :] for s, n in zip(shapes, cut)])
+        cut = zip(shapes, x.trials)
+        x = reshaped(net, x, [(*s[:axis], flat[1], *s[axis + 1 :]) for s, flat in cut])
     return x
 
 

@@ -1,15 +1,15 @@
 """Convolutions, transposed convolutions, and batch normalization."""
 
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 from ... import nn
 from ...geometry import Window
 from ...importing import functions
 from ..registry import converter
-from ..values import FIX, Data, Known, Padded, Unsupported
+from ..values import FIX, Data, Ints, Known, Padded, Unsupported
 
 #: Gluon's padding for ONNX's words.
-_WORDS = {"SAME_UPPER": "same", "SAME_LOWER": "same_lower", "VALID": 0}
+_WORDS = {"SAME_UPPER": "same", "SAME_LOWER": "same_lower"}
 
 _MOST_AXES = 3
 
@@ -31,29 +31,24 @@ def per_axis(name: str, given: Optional[Sequence[int]], ndim: int) -> Tuple[int,
 
 
 def padding_of(auto_pad: str, pads: Optional[Sequence[int]], ndim: int) -> Any:
-    """Return Gluon's ``padding`` for ONNX's attributes."""
-    if auto_pad != "NOTSET":
+    """Return a word of Gluon's, or (before, after) for each axis, for ONNX's attributes."""
+    if auto_pad not in ("NOTSET", "VALID"):
         if auto_pad not in _WORDS:
             raise Unsupported(f"its auto_pad={auto_pad!r} is not known")
         return _WORDS[auto_pad]
-    pads = [0] * (2 * ndim) if pads is None else pads
+    pads = [0] * (2 * ndim) if pads is None or auto_pad == "VALID" else pads
     if len(pads) != 2 * ndim:
         raise Unsupported(f"its pads={list(pads)} do not fit {ndim} axes")
     if min(pads) < 0:
         raise Unsupported(f"its pads={list(pads)} are negative: crop the data with Slice instead")
-    return simple(list(zip(pads[:ndim], pads[ndim:])))
+    return tuple(zip(pads[:ndim], pads[ndim:]))
 
 
-def simple(pairs: Sequence[Tuple[int, int]]) -> Any:
+def simple(padding: Any) -> Any:
     """Return one number for each axis if both ends have the same, as stock Gluon has it."""
-    same = all(before == after for before, after in pairs)
-    return tuple(before for before, _ in pairs) if same else tuple(pairs)
-
-
-def takes_padding(function: Any) -> Any:
-    """Mark a converter whose first input may be padded later."""
-    function.takes = Padded
-    return function
+    if isinstance(padding, str) or any(before != after for before, after in padding):
+        return padding
+    return tuple(before for before, _ in padding)
 
 
 def merged(x: Any, padding: Any, spans: Sequence[int], stride: Sequence[int], value: Any) -> Tuple:
@@ -64,19 +59,17 @@ def merged(x: Any, padding: Any, spans: Sequence[int], stride: Sequence[int], va
     """
     if not isinstance(x, Padded):
         return x, padding, False
-    sizes = [shape and shape[2:] for shape in x.x.trials]
-    trials = [(p, n) for p, n in zip(x.pairs, sizes) if p is not None and n is not None]
+    trials = [(pairs, shape[2:]) for pairs, shape in zip(x.pairs, x.x.trials)]
     plain = not isinstance(padding, str) and x.value == value and all(
         not any(map(any, pairs[:2])) and min(map(min, pairs)) >= 0 for pairs, _ in trials
     )  # fmt: skip
     if not plain:
         return x.made(), padding, False
-    own = [p if isinstance(p, tuple) else (p, p) for p in padding or (0,) * len(spans)]
-    total = [tuple((a + b, c + d) for (a, c), (b, d) in zip(own, pairs[2:])) for pairs, _ in trials]
+    total = [tuple((a + b, c + d) for (a, c), (b, d) in zip(padding, pairs[2:])) for pairs, _ in trials]
     if any(max(pair) >= span for each in total for pair, span in zip(each, spans)):
         return x.made(), padding, False  # MXNet's poolings require less padding than this
     if len(set(total)) == 1:
-        return x.x, simple(total[0]), True
+        return x.x, total[0], True
     for word in ("same", "same_lower"):
         windows = [Window(span, step, word) for span, step in zip(spans, stride)]
         if all(tuple(w.at(n) for w, n in zip(windows, ns)) == t for t, (_, ns) in zip(total, trials)):
@@ -85,35 +78,26 @@ def merged(x: Any, padding: Any, spans: Sequence[int], stride: Sequence[int], va
 
 
 @converter("Conv")
-@takes_padding
 def conv(
-    net: Any, x: Data, w: Any, b: Any = None, *, auto_pad: str = "NOTSET",
-    dilations: Optional[List[int]] = None, group: int = 1, kernel_shape: Optional[List[int]] = None,
-    pads: Optional[List[int]] = None, strides: Optional[List[int]] = None,
+    net: Any, x: Union[Data, Padded], w: Any, b: Any = None, *, auto_pad: str = "NOTSET",
+    dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, pads: Ints = None,
+    strides: Ints = None,
 ) -> Data:  # fmt: skip
-    ndim = _check_operands(x, w, b, kernel_shape)
+    ndim = check_operands(x, w, b, kernel_shape)
     stride, dilation = per_axis("strides", strides, ndim), per_axis("dilations", dilations, ndim)
     spans = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation)]
     x, padding, _ = merged(x, padding_of(auto_pad, pads, ndim), spans, stride, 0)
-    window = {"strides": stride, "padding": padding, "dilation": dilation}
-    if not isinstance(w, Known) or not isinstance(b, (Known, type(None))):
-        return _computed(net, functions.convolution, x, w, b, w.shape[0], group, window)
-    layer = (nn.Conv1D, nn.Conv2D, nn.Conv3D)[ndim - 1]
-    block = layer(
-        w.shape[0], w.shape[2:], groups=group, use_bias=b is not None,
-        in_channels=w.shape[1] * group, prefix=net.prefix(), **window,
-    )  # fmt: skip
-    return net.block(block, x, weights=_weights(w, b))
+    window = {"strides": stride, "padding": simple(padding), "dilation": dilation}
+    return _layer(net, "", x, w, b, (w.shape[0], w.shape[1] * group), group, window)
 
 
 @converter("ConvTranspose")
 def conv_transpose(
     net: Any, x: Data, w: Any, b: Any = None, *, auto_pad: str = "NOTSET",
-    dilations: Optional[List[int]] = None, group: int = 1, kernel_shape: Optional[List[int]] = None,
-    output_padding: Optional[List[int]] = None, output_shape: Optional[List[int]] = None,
-    pads: Optional[List[int]] = None, strides: Optional[List[int]] = None,
+    dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, output_padding: Ints = None,
+    output_shape: Ints = None, pads: Ints = None, strides: Ints = None,
 ) -> Data:  # fmt: skip
-    ndim = _check_operands(x, w, b, kernel_shape)
+    ndim = check_operands(x, w, b, kernel_shape)
     stride, dilation = per_axis("strides", strides, ndim), per_axis("dilations", dilations, ndim)
     extra = [0] * ndim if output_padding is None else list(output_padding)
     spans = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation)]
@@ -122,8 +106,7 @@ def conv_transpose(
     elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         pairs = [_split(span - s + e, auto_pad) for span, s, e in zip(spans, stride, extra)]
     else:
-        given = padding_of(auto_pad, pads, ndim) or (0,) * ndim
-        pairs = [p if isinstance(p, tuple) else (p, p) for p in given]
+        pairs = padding_of(auto_pad, pads, ndim)
     # Where less than nothing is cut off, or the output padding is not less than the stride, the end is
     # padded with what lies beyond the last window, which is zero but for the bias.
     beyond = [max(e - s + 1, 0) - min(after, 0) for e, s, (_, after) in zip(extra, stride, pairs)]
@@ -135,22 +118,13 @@ def conv_transpose(
         "padding": simple([(before, max(after, 0)) for before, after in pairs]),
         "output_padding": tuple(min(e, s - 1) for e, s in zip(extra, stride)),
     }
-    channels = w.shape[1] * group
-    if not isinstance(w, Known) or not isinstance(b, (Known, type(None))):
-        y = _computed(net, functions.deconvolution, x, w, b, channels, group, window)
-    else:
-        layer = (nn.Conv1DTranspose, nn.Conv2DTranspose, nn.Conv3DTranspose)[ndim - 1]
-        block = layer(
-            channels, w.shape[2:], groups=group, use_bias=b is not None, in_channels=w.shape[0],
-            prefix=net.prefix(), **window,
-        )  # fmt: skip
-        y = net.block(block, x, weights=_weights(w, b))
+    y = _layer(net, "Transpose", x, w, b, (w.shape[1] * group, w.shape[0]), group, window)
     if any(beyond):
         y = net.call(functions.pad, y, pairs=((0, 0), (0, 0), *((0, n) for n in beyond)), native=True)
     return y
 
 
-def _check_operands(x, w, b, kernel_shape):
+def check_operands(x, w, b, kernel_shape):
     """Check data, weight and bias of a convolution, and return its number of spatial axes."""
     ndim = axes_of(x)
     if w.ndim != ndim + 2 or None in w.shape:
@@ -162,18 +136,22 @@ def _check_operands(x, w, b, kernel_shape):
     return ndim
 
 
-def _weights(w, b):
-    return {"weight": w, **({} if b is None else {"bias": b})}
+def weights_of(weight: Any, bias: Any) -> Dict[str, Any]:
+    """Return the weights of a layer by their names."""
+    return {"weight": weight, **({} if bias is None else {"bias": bias})}
 
 
-def _computed(net, function, x, w, b, channels, group, window):
-    """Return a convolution whose weight or bias is computed at run time."""
-    given = [each for each in (x, w, b) if each is not None]
-    arguments = {"kernel": tuple(w.shape[2:]), "stride": window["strides"], "pad": window["padding"]}
-    arguments.update(dilate=window["dilation"], num_filter=channels, num_group=group)
-    if "output_padding" in window:
-        arguments["adj"] = window["output_padding"]
-    return net.call(function, *given, **arguments)
+def _layer(net, kind, x, w, b, channels, group, window):
+    """Return a convolution: a block, or a function if its weight or bias is computed at run time."""
+    if isinstance(w, Known) and isinstance(b, (Known, type(None))):
+        how = dict(groups=group, use_bias=b is not None, in_channels=channels[1], prefix=net.prefix())
+        block = getattr(nn, f"Conv{w.ndim - 2}D{kind}")(channels[0], w.shape[2:], **how, **window)
+        return net.block(block, x, weights=weights_of(w, b))
+    names = {"strides": "stride", "padding": "pad", "dilation": "dilate", "output_padding": "adj"}
+    arguments = {names[name]: value for name, value in window.items()}
+    arguments.update(kernel=tuple(w.shape[2:]), num_filter=channels[0], num_group=group)
+    function = functions.deconvolution if kind else functions.convolution
+    return net.call(function, x, w, *([] if b is None else [b]), **arguments)
 
 
 def _split(total: int, auto_pad: str) -> Tuple[int, int]:

@@ -16,9 +16,6 @@ def test_a_number_or_a_constant_may_be_on_either_side(kind, first):
     want = function(0.5, X) if first else function(X, 0.5)
     got = functions.scalar(mx.nd, mx.nd.array(X), kind, 0.5, first)
     np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5)
-    half = mx.nd.full((1, 1, 1, 1), 0.5)
-    got = functions.with_constant(mx.nd, mx.nd.array(X), half, kind, first)
-    np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5)
 
 
 @pytest.mark.parametrize("even", [True, False])
