@@ -67,11 +67,17 @@ def evaluate(
             found = _attempt(evaluator.run, None, dict(zip(names, inputs)))
             if not isinstance(found, Unsupported):
                 each = iter(found)
-                found = [np.asarray(next(each)) if name else None for name in outputs]
+                found = [_named(next(each)) if name else None for name in outputs]
             results.append(found)
     if not isinstance(results[0], Unsupported):
         _check_types(types[0], [x for x in results[0] if x is not None])
     return results
+
+
+def _named(x):
+    """Return an array whose type is int64 if it is ``longlong``, which is another one of this size."""
+    x = np.asarray(x)
+    return x.view(x.dtype.name) if x.dtype.kind in "iu" else x
 
 
 def _types(node: Any, opsets: Dict[str, int], inputs: Dict[str, Optional[np.ndarray]]) -> List[Any]:

@@ -20,7 +20,8 @@ TRIALS = (
 #: Axes that have one size although the file gives them several names, in turn. True is for batches, and
 #: False for all other axes.
 ALIKE = ((), (True,), (True, False))
-#: The same as TRIALS for an open batch.
+#: The same as TRIALS for an open batch. Further ones have these in another order, so that they do not
+#: follow from one another, and larger by 10.
 _BATCHES = (2, 3, 5, 4, 7, 6)
 
 
@@ -46,11 +47,15 @@ def tried_shapes(
                 elif key not in batches:
                     order.setdefault(key, len(order))
 
-    def size(key: Any, t: int) -> int:
-        start, step = trials[t]
-        return _BATCHES[t] + 10 * batches[key] if key in batches else start + step * order[key]
-
     count = len(_BATCHES) if keys or several else 1
+
+    def size(key: Any, t: int) -> int:
+        if key in batches:
+            turn = batches[key]
+            return _BATCHES[(t + turn) % count] + 10 * turn
+        start, step = trials[t]
+        return start + step * order[key]
+
     return {
         name: [
             tuple(size(keys[name, axis], t) if n is None else n for axis, n in enumerate(shape))

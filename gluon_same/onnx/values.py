@@ -59,6 +59,7 @@ class Known:
         self.name = name
         self.trainable = trainable
         self.bounded = False  # whether a bound that no trial reaches may limit them at other sizes
+        self.assumed = False  # whether they may follow another rule at other sizes
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None
         self.made: Optional[Data] = None
@@ -71,7 +72,7 @@ class Known:
     @property
     def open(self) -> bool:
         """Whether the numbers depend on open sizes."""
-        return not all(np.array_equal(x, self.first) for x in self.trials[1:])
+        return self.assumed or not all(np.array_equal(x, self.first) for x in self.trials[1:])
 
     @property
     def array(self) -> np.ndarray:
@@ -100,7 +101,7 @@ class Known:
         """Return the results of a function, under the same name."""
         new = [np.asarray(function(x)) for x in self.trials]
         known = Known(new, self.name, self.trainable)
-        known.bounded = self.bounded
+        known.bounded, known.assumed = self.bounded, self.assumed
         return known
 
     def elements(self) -> List["Known"]:
@@ -253,6 +254,8 @@ def known(x: Any, role: str) -> np.ndarray:
 def numbers(x: Any, role: str) -> Known:
     """Return a known input; raise if it is computed at run time."""
     if isinstance(x, Known):
+        if x.assumed:
+            raise Unsupported(f"whether a limit applies to its {role} {FIX}")
         return x
     if isinstance(x, Data):
         source = x.source if x.index is None else x.index

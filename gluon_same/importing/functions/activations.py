@@ -103,7 +103,8 @@ def soft_shrink(F: Any, x: Any, threshold: float = 0.5) -> Any:
 
 def shrink(F: Any, x: Any, threshold: float, bias: float) -> Any:
     """Move ``x`` toward 0 by the bias where its magnitude exceeds the threshold; return 0 elsewhere."""
-    return (x - bias) * (x > threshold) + (x + bias) * (x < -threshold)
+    inside = F.where(x < -threshold, x + bias, F.zeros_like(x))
+    return F.where(x > threshold, x - bias, inside)
 
 
 def tanh_shrink(F: Any, x: Any) -> Any:
@@ -133,7 +134,7 @@ def above(F: Any, x: Any, threshold: float, value: float) -> Any:
 
 def thresholded_relu(F: Any, x: Any, theta: float) -> Any:
     """Return ``x`` if it exceeds theta, else 0."""
-    return x * (x > theta)
+    return above(F, x, theta, 0)
 
 
 def glu(F: Any, x: Any, axis: int) -> Any:

@@ -198,10 +198,12 @@ def is_nan(F: Any, x: Any) -> Any:
     return 1 - F.cast(F.broadcast_equal(x, x), dtype="float32")
 
 
-def shift_bits(F: Any, x: Any, count: Any, left: bool) -> Any:
-    """Shift the bits of unsigned integers."""
-    factor = F.broadcast_power(F.ones_like(count) * 2, count)
-    return F.broadcast_mul(x, factor) if left else F.broadcast_div(x, factor)
+def shift_bits(F: Any, x: Any, count: Any, left: bool, bits: int) -> Any:
+    """Shift the bits of unsigned integers, which have so many. By that many and more, none are left."""
+    inside = count < bits
+    factor = F.broadcast_power(F.ones_like(count) * 2, count * inside)
+    y = F.broadcast_mul(x, factor) if left else F.broadcast_div(x, factor)
+    return F.broadcast_mul(y, inside)
 
 
 def clip_whole(F: Any, x: Any, least: float, most: float) -> Any:

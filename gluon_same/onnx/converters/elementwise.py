@@ -166,7 +166,8 @@ def mod(net: Any, x: Any, other: Any, *, fmod: int = 0) -> Data:
 
 @converter("BitShift", 11)
 def bit_shift(net: Any, x: Any, count: Any, *, direction: str) -> Data:
-    return net.call(functions.shift_bits, x, count, left=direction == "LEFT")
+    how = dict(left=direction == "LEFT", bits=8 * x.dtype.itemsize)
+    return net.call(functions.shift_bits, x, count, **how)
 
 
 @converter("Where", 9)

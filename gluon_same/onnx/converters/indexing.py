@@ -22,7 +22,7 @@ def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
     drop = indices.ndim == 0 and x.ndim > 1
     scalar = indices.ndim == 0 and x.ndim == 1
     axis = axis_of(axis, x.ndim)
-    if isinstance(indices, Known) and indices.ndim == 0:
+    if isinstance(indices, Known) and indices.ndim == 0 and not indices.open:
         index = int(known(indices, "index"))
         return net.call(functions.element, x, index=index, axis=axis, drop=drop, scalar=scalar)
     return net.call(functions.gather, x, indices, axis=axis, drop=drop, scalar=scalar)
@@ -92,7 +92,8 @@ def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1)
 
 @converter("TopK", 10)
 def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> List[Data]:
-    axis, counts = axis_of(axis, x.ndim), numbers(k, "k")
+    axis = axis_of(axis, x.ndim)
+    counts = k if isinstance(k, Known) else numbers(k, "k")  # which may be limited
     pairs = x.each(lambda trial, given: (int(counts.at(trial).item()), given[axis]))
     limit, size = max(count for count, _ in pairs), x.shape[axis]
     # An open number is the size, or a limit where the axis has as many elements.

@@ -33,7 +33,8 @@ def _einsum(net: Any, labels: Any, out: Any, *arrays: Any) -> Data:
     if dtype.kind == "f":
         return net.call(functions.einsum, *arrays, labels=tuple(labels), out=tuple(out), scalar=not out)
     # MXNet multiplies matrices of floating dtypes only.
-    arrays = tuple(net.call(functions.cast, x, to="float64", dtype="float64") for x in arrays)
+    how = dict(to="float64", dtype="float64")
+    arrays = tuple(net.call(functions.cast, net.array(x), **how) for x in arrays)
     y = net.call(functions.einsum, *arrays, labels=tuple(labels), out=tuple(out), scalar=not out)
     return net.call(functions.cast, y, to=dtype.name, dtype=dtype)
 

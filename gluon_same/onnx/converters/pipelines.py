@@ -21,14 +21,16 @@ def _row(values: List[float]) -> Known:
 
 @converter("ai.onnx.ml::Scaler")
 def scaler(net: Any, x: Data, *, offset: List[float], scale: List[float]) -> Data:
-    return net.call("broadcast_mul", net.call("broadcast_sub", x, _row(offset)), _row(scale))
+    return net.call(
+        "broadcast_mul", net.call("broadcast_sub", _floats(net, x), _row(offset)), _row(scale)
+    )
 
 
 @converter("ai.onnx.ml::Normalizer")
 def normalizer(net: Any, x: Data, *, norm: str = "MAX") -> Data:
     if norm not in ("L1", "L2"):
         raise Unsupported(f"its norm={norm!r} is neither 'L1' nor 'L2'")
-    return lp_normalization(net, x, p=int(norm[1]))
+    return lp_normalization(net, _floats(net, x), p=int(norm[1]))
 
 
 @converter("ai.onnx.ml::Binarizer")
@@ -118,5 +120,11 @@ def linear_classifier(
 
 
 def _linear(net, x, coefficients, intercepts):
-    weight = np.array(coefficients, np.float32).reshape(len(intercepts), -1)
-    return gemm(net, x, Known([weight], trainable=True), _row(intercepts), transB=1)
+    matrix = np.array(coefficients, np.float32).reshape(len(intercepts), -1)
+    weight = Known([matrix], trainable=True)
+    return gemm(net, _floats(net, x), weight, _row(intercepts), transB=1)
+
+
+def _floats(net, x):
+    float32 = np.dtype(np.float32)
+    return x if x.dtype == float32 else net.call(functions.cast, x, to="float32", dtype=float32)

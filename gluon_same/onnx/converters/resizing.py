@@ -156,7 +156,7 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
     axis, rank, factor, phases = plan.axis, x.ndim, _factor(plan.sizes), _phases(plan, how)
     if min(m for _, m in plan.sizes) < 1:
         raise Unsupported("its result has no elements, which MXNet does not support")
-    if phases is not None:
+    if phases is not None and (x.dtype.kind == "f" or how.kind == "nearest"):
         return net.call(
             functions.resize_by_phases, x, phases=phases, axis=axis, rank=rank,
             native=x.dtype.kind == "f",

@@ -52,8 +52,8 @@ def col2im(
     strides: Ints = None,
 ) -> Data:  # fmt: skip
     size, kernel = (tuple(map(int, known(s, "shape"))) for s in (image_shape, block_shape))
-    if len(size) > 2:
-        raise Unsupported(f"images with {len(size)} spatial axes: MXNet's col2im has at most 2")
+    if len(size) != 2:
+        raise Unsupported(f"images with {len(size)} spatial axes: MXNet's col2im has 2")
     return net.call(
         functions.col2im, x, size=size, kernel=kernel,
         stride=per_axis("strides", strides, len(size)),

@@ -251,6 +251,8 @@ def expanded(net: Any, x: Data, wanted: Shapes) -> Data:
     for axis, (old, new) in enumerate(zip(zip(*x.trials), zip(*wanted))):
         if old == new:
             continue
+        if 0 in new:
+            raise Unsupported("its result has no elements, which MXNet does not support")
         if len(set(new)) == 1:
             sizes[axis] = new[0]
             continue

@@ -136,6 +136,8 @@ def tile(net: Any, x: Data, repeats: Any) -> Data:
     times = numbers(repeats, "repeats")
     each = [part.open for part in times.elements()]
     fixed = tuple(1 if opened else int(k) for opened, k in zip(each, times.first))
+    if min(fixed, default=1) < 1:
+        raise Unsupported("its result has no elements, which MXNet does not support")
     if set(fixed) != {1} or not any(each):
         x = net.call(functions.tile, x, times=fixed)
     # An axis that is repeated an open number of times becomes two, of which the first is expanded.

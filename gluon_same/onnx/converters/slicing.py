@@ -58,8 +58,8 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
                 ndim=x.ndim, dtype=x.dtype, scalar=False,
             )  # fmt: skip
     plain = ((None, None, None), (None, None, 1))
-    if x.ndim > 1 and parts[1] not in plain and parts[1][2] == 1:
-        # MXNet's ``slice`` fails on channels in oneDNN's memory.
+    if x.ndim > 2 and x.dtype.kind == "f" and parts[1] not in plain and parts[1][2] == 1:
+        # MXNet's ``slice`` fails on channels in oneDNN's memory. Only ``slice`` accepts ends too far.
         x = net.call("slice_axis", x, axis=1, begin=parts[1][0] or 0, end=parts[1][1])
         parts[1] = plain[1]
     if any(part not in plain for part in parts):
@@ -106,6 +106,8 @@ def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]]) -> Tuple[Any, Any,
     if begin is None:
         raise Unsupported(f"its start {FIX}")
     if list(ends) == sizes:
+        if any(end > n for n, _, end in trials) and _same([end for *_, end in trials]) is None:
+            raise Unsupported(f"whether its end is within the axis {FIX}")
         return begin or None, None, None
     end = _relative(ends, sizes)
     if end is not None:

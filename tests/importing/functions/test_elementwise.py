@@ -103,7 +103,10 @@ def test_infinities_of_each_sign(negative, positive):
 def test_bits_shift(left):
     x, count = random(3, 4, dtype="uint8", high=255), random(4, dtype="uint8", low=0, high=8)
     want = np.left_shift(x, count) if left else np.right_shift(x, count)
-    check(functions.shift_bits, want, x, count, left=left)
+    check(functions.shift_bits, want, x, count, left=left, bits=8)
+    count[1:] = 8, 9, 255  # all bits are gone, and MXNet would divide by 0
+    want[:, 1:] = 0
+    check(functions.shift_bits, want, x, count, left=left, bits=8)
 
 
 def test_activations_with_arguments():
@@ -112,6 +115,9 @@ def test_activations_with_arguments():
     check(functions.selu, want, X, alpha=2.0, gamma=1.5)
     want = np.where(X < -0.5, X + 0.2, np.where(X > 0.5, X - 0.2, 0)).astype("float32")
     check(functions.shrink, want, X, threshold=0.5, bias=0.2)
+    far = np.array([-np.inf, np.inf, 1], "f")
+    check(functions.shrink, far - np.sign(far) / 2, far, threshold=0.5, bias=0.5)
+    check(functions.thresholded_relu, np.maximum(far, 0), far, theta=0.5)
 
 
 def test_casts():

@@ -1,0 +1,111 @@
+"""Numbers that follow from open sizes: by limits that no tried size reaches, and of any dtype."""
+
+import numpy as np
+import pytest
+from imported import compared, numbers, written
+
+from gluon_same.onnx import import_model
+
+SIZE = "s = Shape(x) n = Gather<axis: int = 0>(s, place)"
+PLACES = {"place": np.array(1), "k": np.array(512), "one": np.array(1), "zero": np.array(0)}
+
+
+FLOATS, RANGE = "net (float[B, L] x) => (float[a, b] y)", "net (float[B, L] x) => (int64[a] y)"
+
+
+def model(path, text, head=FLOATS, **values):
+    weights = {**PLACES, "axis": np.array([0]), **values}
+    used = {name: x for name, x in weights.items() if name in text.replace(",", " ").replace(")", " ")}
+    return written(path / "net.onnx", f"{head} {{ {text} }}", used)
+
+
+@pytest.mark.parametrize(
+    "text, head",
+    [
+        (f"{SIZE} m = Min(n, k) y = Range(zero, m, one)", RANGE),
+        (f"{SIZE} m = Max(n, k) y = Range(zero, m, one)", RANGE),
+        (f"{SIZE} m = Mod(n, k) y = Range(zero, m, one)", RANGE),
+        (f"{SIZE} m = ArgMax<axis: int = 0>(s) y = Range(zero, m, one)", RANGE),
+        (f"{SIZE} m = Min(n, k) e = Unsqueeze(m, axis) y = Slice(x, axis, e)", FLOATS),
+    ],
+)  # fmt: skip
+def test_a_limit_that_no_tried_size_reaches_is_refused(tmp_path, text, head):
+    path = model(tmp_path, text, head)
+    with pytest.raises(ValueError, match="fix them with input_shapes="):
+        import_model(path)
+
+
+def test_a_branch_that_all_tried_sizes_take_is_refused(tmp_path):
+    text = f"""{SIZE} far = Greater(n, k)
+        y = If(far) <then_branch = t () => (float[a, b] p) {{ p = Neg(x) }},
+                     else_branch = e () => (float[a, b] q) {{ q = Abs(x) }}>"""
+    path = model(tmp_path, text)
+    with pytest.raises(ValueError, match="whether a limit applies to its condition"):
+        import_model(path)
+    for size in (600, 3):
+        compared(path, numbers(2, size), input_shapes=(None, size))
+
+
+@pytest.mark.parametrize("text", ["m = Min(n, k)", "m = Max(n, k)", "m = Mod(n, k)"])
+def test_numbers_within_limits_are_computed_at_run_time(tmp_path, text):
+    path = model(tmp_path, f"{SIZE} {text} f = Cast<to: int = 1>(m) y = Mul(x, f)")
+    compared(path, numbers(2, 3), numbers(1, 600), numbers(2, 512))
+
+
+@pytest.mark.parametrize("text", ["y = Max(n, one)", "t = Equal(n, minus) y = Where(t, one, n)"])
+def test_no_size_is_less_than_one(tmp_path, text):
+    head = "net (float[B, L] x) => (int64 y)"
+    path = model(tmp_path, f"{SIZE} {text}", head, minus=np.array(-1))
+    compared(path, numbers(2, 1), numbers(1, 600))
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int32", "int64", "float", "double"])
+def test_sizes_of_arrays_of_any_dtype(tmp_path, kind):
+    head = f"net ({kind}[N, L] x) => (int64[a] s, float h, int64 c, int64[b] y)"
+    text = """s = Shape(x) n = Gather<axis: int = 0>(s, place) f = Cast<to: int = 1>(n) h = Mul(f, half)
+        c = Size(x) y = Range(zero, n, one)"""
+    path = model(tmp_path, text, head, half=np.float32(0.5))
+    dtype = {"float": "float32", "double": "float64"}.get(kind, kind)
+    compared(path, *(np.ones((2, size), dtype) for size in (5, 301)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y = Sub(m, n)",
+        "y = Add(m, one)",
+        "y = Mul(m, n)",
+        "z = Sub(m, one) r = Range(zero, z, one) y = ReduceSum<keepdims: int = 0>(r)",
+    ],
+)
+def test_two_inputs_with_batches_of_their_own(tmp_path, text):
+    sizes = """s = Shape(x) n = Gather<axis: int = 0>(s, zero)
+        t = Shape(z0) m = Gather<axis: int = 0>(t, zero)"""
+    head = "net (float[A, 2] x, float[B, 3] z0) => (int64 y)"
+    path = model(tmp_path, f"{sizes} {text}", head)
+    compared(path, *((numbers(a, 2), numbers(b, 3)) for a, b in ((4, 5), (2, 7), (3, 3), (9, 2))))
+
+
+def test_whole_numbers_are_divided_toward_zero(tmp_path):
+    """The idiom of exporters for a division that rounds up."""
+    text = f"""{SIZE} minus = Neg(n) d = Div(minus, two) k0 = Neg(d) e = Unsqueeze(k0, axis)
+        y = Slice(x, axis, e, last)"""
+    path = model(tmp_path, text, two=np.array(2), last=np.array([1]))
+    compared(path, numbers(2, 5), numbers(1, 8))
+
+
+def test_a_product_that_a_subgraph_reads_gets_no_bias(tmp_path):
+    text = """p = MatMul(x, w) q = Add(p, b)
+        t = If(c) <then_branch = f () => (float[i, j] u) { u = Mul(p, p) },
+                   else_branch = g () => (float[i, j] v) { v = Neg(p) }>
+        y = Add(q, t)"""
+    head = "net (float[B, 3] x) => (float[a, b0] y)"
+    values = dict(w=numbers(3, 4), b=numbers(4), c=np.array(True))
+    path = written(tmp_path / "net.onnx", f"{head} {{ {text} }}", values)
+    compared(path, numbers(2, 3), numbers(5, 3))
+
+
+def test_a_tile_by_zero_is_refused(tmp_path):
+    path = model(tmp_path, "y = Tile(x, by)", by=np.array([1, 0]))
+    with pytest.raises(ValueError, match="has no elements"):
+        import_model(path)
