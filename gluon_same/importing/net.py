@@ -17,6 +17,12 @@ Shape = Tuple[Optional[int], ...]
 #: What MXNet's errors say of a result without elements.
 _NO_ELEMENTS = re.compile(r"Shape is unknown|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]")
 
+#: Errors that builders and converters raise for malformed files.
+FAILURES = (
+    *(ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError, RecursionError),
+    mx.MXNetError,
+)
+
 
 class Run(NamedTuple):
     """Step that calls a child."""

@@ -15,10 +15,21 @@ def words(text: str) -> Tuple[str, ...]:
 
 #: Arguments that do not affect the numbers of a trained layer. Keras saves kernels with LoRA's updates.
 _HARMLESS = words("""
-    autocast batch_input_shape batch_shape batch_size dtype fused implementation input_dim input_dtype
-    input_length input_shape lora_alpha lora_rank name optional quantization_config ragged seed sparse
-    synchronized trainable zero_output_for_mask
+    autocast batch_input_shape batch_shape batch_size dtype flash_attention fused has_input_vocabulary
+    implementation init_values input_dim input_dtype input_length input_shape key_shape lora_alpha
+    lora_rank max_values name oov_value optional out_type power_iterations quantization_config
+    query_shape ragged rank renorm_clipping renorm_momentum seed sorted synchronized trainable
+    unit_forget_bias unroll use_cudnn use_cudnn_on_gpu validate_indices value_shape vocabulary_size
+    zero_output_for_mask
 """)
+
+#: The values at which further arguments have no effect. No other value is supported unless read.
+_ONLY = {
+    **dict.fromkeys(("conjugate", "equal_nan", "invert", "preserve_aspect_ratio", "renorm"), False),
+    **dict.fromkeys(("reverse_state_order", "rms_scaling", "sparse", "time_major"), False),
+    **dict(batch_dims=0, beta=1.0, decimals=0, fill_mode="constant", groups=1, oov_method="floormod"),
+    **dict(vocabulary_dtype="int64"),
+}
 _HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")
 
 
@@ -87,13 +98,6 @@ class Arguments:
             raise Unsupported(f"{name}={value!r} does not consist of whole numbers")
         return items
 
-    def only(self, **supported: Any) -> None:
-        """Raise unless each argument is absent or has the given value."""
-        for name, wanted in supported.items():
-            value = self.get(name, wanted)
-            if value != wanted or isinstance(value, bool) != isinstance(wanted, bool):
-                raise Unsupported(f"{name}={value!r}: only {wanted!r} is supported")
-
     def ignore(self, *names: str) -> None:
         """Accept any value of these arguments."""
         self._read.update(names)
@@ -108,15 +112,14 @@ class Arguments:
         quantized = isinstance(policy, dict) and (policy.get("config") or {}).get("mode")
         if quantized:
             raise Unsupported(f"weights in {quantized}: save the model before it is quantized")
-        unread = {
-            name: value
-            for name, value in self._config.items()
-            if name not in (*self._read, *_HARMLESS) and not name.endswith(_HARMLESS_ENDS)
-        }
-        left = [f"{name}={value!r}" for name, value in unread.items() if value is not None]
+        left = []
+        for name, value in sorted(self._config.items()):
+            harmless = name in (*self._read, *_HARMLESS) or name.endswith(_HARMLESS_ENDS)
+            if not harmless and value is not None and value != _ONLY.get(name):
+                only = f": only {_ONLY[name]!r} is supported" if name in _ONLY else " is not known"
+                left.append(f"{name}={value!r}{only}")
         if left:
-            where = f"{function} with " if function else ""
-            raise Unsupported(f"{where}{', '.join(sorted(left))} is not known")
+            raise Unsupported(f"{function} with {', '.join(left)}" if function else ", ".join(left))
 
     @staticmethod
     def _checked(check, *args):

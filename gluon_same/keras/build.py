@@ -3,8 +3,7 @@
 from functools import partial
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
-import mxnet as mx
-
+from ..importing.net import FAILURES
 from . import graph
 from .arguments import Arguments, Unsupported
 from .calls import Calls, Problems, Settings, Unknown
@@ -18,13 +17,6 @@ from .steps import KerasNet, any_size, input_of
 from .values import Axes, Value, keras_order, masks_of
 from .weights import LayerWeights
 from .wrapping import dtype_after, with_dtype
-
-#: Errors that builders raise for malformed configurations.
-_FAILURES = (
-    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError),
-    mx.MXNetError,
-)
-
 
 #: Most calls of layers, including those in nested models each time that these are called.
 _MOST_CALLS = 200_000
@@ -103,7 +95,7 @@ class _Builder(Calls):
             outputs = self._connected(layer, call)
         except Unknown:
             outputs = self._guessed(call)
-        except _FAILURES as error:
+        except FAILURES as error:
             outputs = self._guessed(call)
             if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
                 where = "/".join((*self.path, layer.name))
@@ -144,19 +136,15 @@ class _Builder(Calls):
             inputs = self._as_before(inputs, self.first[layer.name])
         if layer.name in self.shared:
             new = iter(inputs)
-            is_value = lambda each: isinstance(each, Value)  # noqa: E731
-            args, kwargs = (graph.mapped(part, is_value, lambda _: next(new)) for part in (args, kwargs))
+            args, kwargs = graph.with_arrays([args, kwargs], lambda _: next(new), Value)
         custom = getattr(builder, "custom", False)
-        if builder is not build_operation:
+        if custom:
+            plain = graph.with_arrays([args, kwargs], lambda _: None, Value)
+            if self.keywords.setdefault(layer.name, plain) != plain:
+                raise Unsupported("its calls have different arguments, which one block cannot have")
+        elif builder is not build_operation:
             read = () if layer.model is not None else ("initial_state", *ARRAYS)
             known = {name: value for name, value in kwargs.items() if name not in read}
-            if custom:
-                known = {key: kwargs[key] for key in ("mask", "training") if key in kwargs}
-                plain = graph.mapped(
-                    [args, kwargs], lambda each: isinstance(each, Value), lambda x: None
-                )
-                if self.keywords.setdefault(layer.name, plain) != plain:
-                    raise Unsupported("its calls have different arguments, which one block cannot have")
             check_call(layer.class_name, known, version, arrays=layer.model is None)
         if isinstance(builder, graph.Model):
             return self._nested(layer, builder, call, inputs)

@@ -205,7 +205,7 @@ def _input(net: KerasNet, index: int, known: Dict[str, Array]) -> mx.nd.NDArray:
             if array.ndim != rank:
                 raise ValueError(f"{name!r} has shape {array.shape}, but the net requires {rank} axes")
             array = array.transpose(shown.axes)
-            return mx.nd.array(array, dtype=np.float32)
+            return mx.nd.array(array, dtype=net.plan.dtypes[index])
     raise ValueError(f"there is no array for the input {shown.key!r}: give it, or 'input:{index}'")
 
 

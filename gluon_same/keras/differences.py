@@ -11,7 +11,7 @@ from ..graph import Entry, Graph, Node
 from ..nn.base import operator_arguments, windowed
 from ..tables import aligned
 from ..trace import Trace, blocks_of
-from .weights import LayerWeights
+from .weights import LayerWeights, leaves
 
 #: Operators that compute layers, or that end what follows a layer.
 _LAYERS = {"BatchNorm", "Convolution", "Deconvolution", "Embedding", "FullyConnected", "LayerNorm"}
@@ -210,19 +210,9 @@ def _pads_alike(one: Tuple, other: Tuple) -> bool:
     return all(a == b if a[0] == b[0] else sum(a) == sum(b) for a, b in zip(one, other))
 
 
-def _matched(layers: Sequence[LayerWeights], path: Tuple[str, ...] = ()) -> Iterator[Tuple[str, Block]]:
-    """Yield the path and the block of each layer with weights."""
-    for layer in layers:
-        own = (*path, layer.name)
-        if layer.layers is not None:
-            yield from _matched(layer.layers, own)
-        elif layer.weights:
-            yield "/".join(own), layer.block
-
-
 def blocks_in_order(layers: Sequence[LayerWeights], names: Sequence[str]) -> List[Optional[Block]]:
     """Return the file's blocks by the names of the layers; in order, if the file has other names."""
-    known = dict(_matched(layers))
+    known = {"/".join(path): leaf.block for path, leaf, _ in leaves(layers) if leaf.weights}
     if all(name in known for name in names):
         return [known[name] for name in names]
     return list(known.values()) if len(known) == len(names) else [None] * len(names)

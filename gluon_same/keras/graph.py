@@ -105,9 +105,9 @@ def mapped(value: Any, chosen: Callable[[Any], bool], function: Callable[[Any], 
     return value
 
 
-def with_arrays(value: Any, function: Callable[[Ref], Any]) -> Any:
-    """Return nested lists and dicts with each Ref replaced by a function's result."""
-    return mapped(value, lambda item: isinstance(item, Ref), function)
+def with_arrays(value: Any, function: Callable[[Any], Any], kind: type = Ref) -> Any:
+    """Return nested lists and dicts with each array replaced by a function's result."""
+    return mapped(value, lambda item: isinstance(item, kind), function)
 
 
 def numbering(calls, used: Sequence[Ref]) -> Dict[str, List[int]]:

@@ -176,10 +176,8 @@ def open_hdf5(path: str, source: Union[str, io.BytesIO], most: int) -> Iterator[
         file = h5py.File(source, "r")
     except Exception as error:  # damage raises OSError or errors of Python's buffers
         raise ValueError(f"{path} is not a readable HDF5 file: {error}") from error
-    try:
+    with file:
         yield Hdf5(file, path, _content(source), most)
-    finally:
-        file.close()
 
 
 def _content(source: Union[str, io.BytesIO]) -> bytes:

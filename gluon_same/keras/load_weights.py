@@ -12,6 +12,7 @@ from mxnet.gluon import Block, Parameter
 
 from .. import nn
 from ..arguments import shape_of, true_or_false
+from ..importing.parameters import contexts, fill
 from ..tables import aligned
 from ..trace import Trace
 from .build import build
@@ -23,7 +24,6 @@ from .hdf5 import Hdf5
 from .layers.weight import Weight
 from .loading import settings_of
 from .matching import FileLayer, fits, kinds_of, layers_in, units_of, weights_of
-from .parameters import Assign
 from .weights import source_of
 
 __all__ = ["load_keras_weights"]
@@ -101,7 +101,7 @@ def load_keras_weights(
     if not isinstance(net, Block):
         raise TypeError(f"net={net!r} is not a Gluon Block")
     fix = true_or_false("fix", fix)
-    assign = Assign(mx.current_context() if ctx is None else ctx)
+    placed = contexts(ctx)
     with opened(path) as found:
         model = None if found.config is None else parse(found.config, found.weights.path)
         held = list(layers_in(found, model))
@@ -132,7 +132,11 @@ def load_keras_weights(
         raise ValueError(f"{found.weights.path} computes something else than the net:\n{listed(wrong)}")
     mend(fixed, net)
     for parameter, value in values:
-        assign.replace(parameter, value)
+        if parameter._data is None and not parameter._deferred_init:
+            fill([(parameter, value)], placed)
+        else:  # it keeps its dtype and context
+            parameter.shape = value.shape
+            parameter.set_data(mx.nd.array(value, mx.cpu()))
 
 
 def _different(net: Block, found: Opened, model: Model, both: Any, shape: Any) -> List[Difference]:

@@ -9,12 +9,12 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ..arrays import in_thread
+from ..importing.parameters import contexts, fill
 from .build import build
 from .calls import Settings
 from .config import parse
 from .files import Opened, opened
 from .graph import Model
-from .parameters import Assign
 from .steps import KerasNet, axes_of
 from .weights import freeze, source_of
 
@@ -125,7 +125,7 @@ def load_model(
         raise ValueError(f"layout={layout!r} is unknown: use 'NCHW' or 'NHWC'")
     if custom is not None and not (isinstance(custom, dict) and all(map(callable, custom.values()))):
         raise TypeError(f"custom={custom!r} is not a dict of class names to functions")
-    assign = Assign(ctx)
+    placed = contexts(ctx)
     with opened(path) as found:
         where = path[0] if isinstance(path, (tuple, list)) else path
         if found.config is None:
@@ -141,11 +141,14 @@ def load_model(
         except ValueError as error:
             raise ValueError(f"{os.fspath(where)}: {error}") from None
         freeze(layers)
-        in_thread(source.fill, layers, assign)
-    for parameter, value in problems.constants:
-        assign.set(parameter, value)
+        in_thread(fill, source.assignments(layers), placed)
+    fill(problems.constants, placed)
+    for parameter, _ in problems.constants:
         parameter.is_constant = True  # not counted by summary
-    net.apply(assign.rest)
+    for parameter in net.collect_params().values():
+        if parameter._data is None:  # such as a bias that Keras lacks
+            parameter.initialize(ctx=placed)
+            parameter.is_constant = parameter.grad_req == "null"
     if problems.inference_only:
         warnings.warn(
             f"In training, these layers behave differently from Keras: "

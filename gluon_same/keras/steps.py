@@ -35,13 +35,6 @@ class KerasNet(ImportedNet):
         children = self._children.items()
         return MappingProxyType({self.originals.get(name, name): block for name, block in children})
 
-    def run_steps(self, F: Any, *inputs: Any) -> Dict[int, Any]:
-        if F is mx.sym:  # as in forward, which casts arrays
-            kinds = zip(inputs, self.plan.dtypes)
-            cast = tuple(F.cast(x, dtype=d.name) if d.kind == "i" else x for x, d in kinds)
-            inputs = (*cast, *inputs[len(cast) :])
-        return super().run_steps(F, *inputs)
-
     _states: Optional[List[Any]] = None
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
@@ -188,7 +181,7 @@ class Steps:
             value = value._replace(padding=None)
         if axes is None or axes == value.axes:
             return value
-        while 2 < value.rank < len(axes):
+        while value.rank < len(axes):
             value = self._once(Move("expand_dims", 1, (value.slot,), ()), value)
             shapes: Any = dict(
                 shape=(value.shape[0], 1, *value.shape[1:]), free=(value.free[0], 1, *value.free[1:])
@@ -196,12 +189,8 @@ class Steps:
             value = value._replace(axes=value.axes_with(1), **shapes)
         if axes == value.axes:
             return value
-        if value.rank < len(axes):  # insert axes of size 1 into a matrix
-            sizes = {0: 0, len(axes) - 1: -1}
-            operator, amounts = "reshape", tuple(sizes.get(axis, 1) for axis in axes)
-        else:
-            operator, amounts = "transpose", tuple(map(value.axes.index, axes))
-        return self._once(Move(operator, amounts, (value.slot,), ()), value)._replace(axes=axes)
+        amounts = tuple(map(value.axes.index, axes))
+        return self._once(Move("transpose", amounts, (value.slot,), ()), value)._replace(axes=axes)
 
     def _once(self, step: Step, value: Value) -> Value:
         """Return the value of a step's result. Equal steps are added once."""

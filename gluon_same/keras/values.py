@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
+import numpy as np
+
 Shape = Tuple[Optional[int], ...]
 Axes = Tuple[int, ...]
 Pairs = Tuple[Tuple[int, int], ...]
@@ -73,6 +75,11 @@ class Value(NamedTuple):
         left = [axis for axis in range(self.rank) if axis not in dropped]
         return tuple(left.index(axis) for axis in self.axes if axis in left)
 
+    def along(self, axes: Sequence[int], array: np.ndarray) -> np.ndarray:
+        """Return an array along some of Keras' axes, reshaped to broadcast with the stored one."""
+        sizes = dict(zip(axes, array.shape))
+        return array.reshape([sizes.get(axis, 1) for axis in range(self.rank)]).transpose(self.axes)
+
     def axes_with(self, new: int) -> Axes:
         """Return the axes of the array with a new one of Keras' axes, stored after the batch."""
         return (0, new, *(axis + (axis >= new) for axis in self.axes[1:]))
@@ -133,13 +140,12 @@ def agreed(sizes: Sequence[Optional[int]], shapes: Sequence[Shape]) -> Optional[
     return known.pop() if known else None
 
 
-def window_size(size: int, span: int, stride: int, padding: str, what: str = "the window") -> int:
-    """Return the output size of a window on one axis, for Keras' padding names."""
-    if padding != "valid":
-        return -(-size // stride)
-    if size < span:
-        raise ValueError(f"{what} of {span} elements does not fit an axis of {size}")
-    return (size - span) // stride + 1
+def joined_shape(axis: int, *shapes: Shape) -> Shape:
+    """Return the shape of arrays that are concatenated along an axis, counted from the first."""
+    sizes = [shape[axis] for shape in shapes]
+    total = None if None in sizes else sum(filter(None, sizes))
+    others = zip(*(replaced(shape, axis, total) for shape in shapes))
+    return tuple(agreed(each, shapes) for each in others)
 
 
 def resized(shape: Shape, axes: Sequence[int], size: Callable[..., int], *values: Any) -> Shape:

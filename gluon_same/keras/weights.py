@@ -1,17 +1,17 @@
 """Weights of a net's layers, and the assignment of a file's arrays to them."""
 
 from types import MappingProxyType
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
-from mxnet.gluon import HybridBlock
+from mxnet.gluon import HybridBlock, Parameter
 
+from ..importing.net import fits
 from .arguments import words
 from .files import Opened
 from .graph import Model, printable, role_of, snake_case
 from .hdf5 import Hdf5
-from .layers.weight import Weight
-from .parameters import Assign
+from .layers.weight import Assignments, Weight
 
 Path = Tuple[str, ...]
 
@@ -27,25 +27,33 @@ class LayerWeights(NamedTuple):
     block: HybridBlock
 
 
-def all_weights(
-    layer: LayerWeights, path: Tuple[str, ...] = (), frozen: bool = False
-) -> List[Tuple[Tuple[str, ...], Weight, bool]]:
+#: Weights that Keras never trains.
+_NEVER = ("moving_mean", "moving_variance", "mean", "variance", "count", "vector_u")
+
+
+def leaves(
+    layers: Sequence[LayerWeights], path: Path = (), trains: bool = True
+) -> Iterator[Tuple[Path, LayerWeights, bool]]:
+    """Yield the layers, those of nested models too, with their paths, and whether Keras trains them."""
+    for layer in layers:
+        own, trained = (*path, layer.name), trains and layer.trainable
+        if layer.layers is None:
+            yield own, layer, trained
+        else:
+            yield from leaves(layer.layers, own, trained)
+
+
+def all_weights(layer: LayerWeights) -> List[Tuple[Path, Weight, bool]]:
     """Return the weights of a layer or nested model, layer by layer, and whether Keras trains each."""
-    path, trainable = (*path, layer.name), layer.trainable and not frozen
-    if layer.layers is None:
-        never = ("moving_mean", "moving_variance", "mean", "variance", "count", "vector_u")
-        own = [weight for weight in layer.weights if not weight.copied]
-        return [(path, w, trainable and w.role not in never) for w in own]
-    return [each for inner in layer.layers for each in all_weights(inner, path, not trainable)]
+    found = ((path, w, trains) for path, leaf, trains in leaves([layer]) for w in leaf.weights)
+    return [(path, w, trains and w.role not in _NEVER) for path, w, trains in found if not w.copied]
 
 
 def freeze(layers: Sequence[LayerWeights]) -> None:
     """Drop the gradients of what Keras does not train."""
-    for layer in layers:
-        if not layer.trainable:
-            layer.block.collect_params().setattr("grad_req", "null")
-        elif layer.layers is not None:
-            freeze(layer.layers)
+    for _, leaf, trains in leaves(layers):
+        if not trains:
+            leaf.block.collect_params().setattr("grad_req", "null")
 
 
 def keep_to_inference(block: HybridBlock) -> None:
@@ -120,13 +128,9 @@ class Grouped:
         words = [] if text is None else [np.array(text.decode().split("\n"))]
         return words + [self.file.array(where).copy() for where in below(self.groups[path])]
 
-    def fill(self, layers: Sequence[LayerWeights], assign: Assign, path: Path = ()) -> None:
-        """Assign all weights of these layers to their parameters."""
-        for layer in layers:
-            own = (*path, layer.name)
-            if layer.layers is not None:
-                self.fill(layer.layers, assign, own)
-                continue
+    def assignments(self, layers: Sequence[LayerWeights]) -> Iterator[Tuple[Parameter, np.ndarray]]:
+        """Yield the parameters of all layers with their values."""
+        for own, layer, _ in leaves(layers):
             for part in dict.fromkeys(weight.part for weight in layer.weights):
                 weights = [weight for weight in layer.weights if weight.part == part]
                 group = "/".join(filter(None, (self.groups[own], part, "vars")))
@@ -140,7 +144,7 @@ class Grouped:
                         f"{'/'.join(own)} ({layer.class_name}) has {len(weights)}: {_roles(weights)}"
                     )
                 for weight, where in zip(weights, found):
-                    assign(own, weight, self.file, where)
+                    yield from _assigned(own, weight, self.file, where)
 
 
 class Legacy:
@@ -180,8 +184,8 @@ class Legacy:
             self._taken[path] = taken
         return [self.file.array(entry.where).copy() for entry in self._taken[path]]
 
-    def fill(self, layers: Sequence[LayerWeights], assign: Assign) -> None:
-        """Assign all weights of these layers to their parameters."""
+    def assignments(self, layers: Sequence[LayerWeights]) -> Iterator[Tuple[Parameter, np.ndarray]]:
+        """Yield the parameters of all layers with their values."""
         layers = [layer for layer in layers if all_weights(layer)]
         held = {name: entries for name, entries in self.entries.items() if entries}
         if not {layer.name for layer in layers} <= held.keys():
@@ -196,7 +200,7 @@ class Legacy:
                     f"model's {layer.name} ({layer.class_name}) has {wanted}"
                 )
             for (path, weight), entry in zip(weights, entries):
-                assign(path, weight, self.file, entry.where)
+                yield from _assigned(path, weight, self.file, entry.where)
 
     def _by_order(self, layers, held):
         """Return the file's layers for the model's by position, as Keras does if the names differ."""
@@ -209,7 +213,19 @@ class Legacy:
         return {layer.name: entries for layer, entries in zip(layers, held.values())}
 
 
-def source_of(found: Opened, model: Model) -> Union[Legacy, Grouped]:
+def _assigned(path: Path, weight: Weight, file: Hdf5, where: str) -> Assignments:
+    """Return the parameters of a weight with their values; raise if the shape of the array differs."""
+    array = file.array(where)
+    if not fits(array.shape, weight.shape):
+        wanted = ", ".join("any" if n is None else str(n) for n in weight.shape)
+        raise ValueError(
+            f"{file.path}: entry {where!r} has shape {array.shape}, but the {weight.role} of layer "
+            f"{'/'.join(path)} has ({wanted})"
+        )
+    return weight.assign(array)
+
+
+def source_of(found: Opened, model: Model) -> Any:
     """Return the reader for a file's format."""
     file, root = found.weights, legacy_root(found.weights)
     return Grouped(file, model, found.assets) if root is None else Legacy(file, root)

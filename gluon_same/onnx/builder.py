@@ -4,11 +4,10 @@ import itertools
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, get_args
 
-import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock, Parameter
 
-from ..importing.net import cause
+from ..importing.net import FAILURES, cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
 from .limits import is_assumed
@@ -34,12 +33,6 @@ _NOT_FOLDED |= {"QLinearMatMul", "GRU", "RNN", "SequenceEmpty", "SequenceConstru
 
 #: Operators that may give a number that is the same from some size on.
 _BOUNDS = {"Clip", "Max", "Min", "ReduceMax", "ReduceMin", "Where"}
-
-#: Errors that converters raise for malformed nodes.
-_FAILURES = (
-    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError),
-    mx.MXNetError,
-)
 
 
 class _Rejected:
@@ -176,7 +169,7 @@ class Builder(Assembly):
                 results = self._convert(node, scope)
             except (_Silent, RecursionError):
                 results = [_Rejected] * len(node.output)
-            except _FAILURES as error:
+            except FAILURES as error:
                 self._node, self._scope = node, scope
                 problem = f"{self.title()}: {cause(error)}"
                 self.unfit |= not isinstance(error, Unsupported)

@@ -7,7 +7,8 @@ from mxnet.gluon import rnn
 
 import gluon_same
 from gluon_same import nn
-from gluon_same.keras.layers.rnn import Flow, Layer, Recurrent
+from gluon_same.importing.functions.recurrent import Cell
+from gluon_same.keras.layers.rnn import Flow, Recurrent
 
 SHAPE = (2, 4, 7)
 
@@ -25,8 +26,9 @@ class Unrolled(nn.HybridBlock):
 
 
 def of_keras(kind, **kwargs):
-    activations = nn.Activation("tanh"), nn.Activation("sigmoid")
-    return Recurrent(Layer(kind, 8, 4, activations, True), Flow(sequences=True, **kwargs))
+    new, gate = ((nn.Activation(name), {}) for name in ("tanh", "sigmoid"))
+    activations = (gate, new, new)[: 3 if kind == "LSTM" else 2]
+    return Recurrent(Cell(kind, 8, activations, True), 4, Flow(sequences=True, **kwargs))
 
 
 RECURRENT = {

@@ -9,14 +9,16 @@ import pytest
 
 import gluon_same.keras_backend as K
 from gluon_same import nn
-from gluon_same.keras.layers.rnn import Bidirectional, Flow, Layer, Recurrent
+from gluon_same.importing.functions.recurrent import Cell
+from gluon_same.keras.layers.rnn import Bidirectional, Flow, Recurrent
 
 DATA = [np.random.RandomState(i).normal(size=(2, 5, 3)).astype("float32") for i in range(2)]
 
 
 def recurrent(kind, fused=False, **kwargs):
-    activations = ("tanh", "sigmoid") if fused else (nn.Activation("tanh"), nn.Activation("sigmoid"))
-    return Recurrent(Layer(kind, 4, 3, activations, True), Flow(**kwargs))
+    new, gate = ((name if fused else nn.Activation(name), {}) for name in ("tanh", "sigmoid"))
+    activations = (gate, new, new)[: 3 if kind == "LSTM" else 2]
+    return Recurrent(Cell(kind, 4, activations, True), 3, Flow(**kwargs))
 
 
 def bidirectional(kind, mode):

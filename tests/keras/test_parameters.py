@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from mxnet.gluon import Parameter
 
-from gluon_same.keras.parameters import Assign
+from gluon_same.importing.parameters import contexts, fill
 
 VALUE = np.arange(3000, dtype=np.float32).reshape(30, 100)
 
 
 def parameter(value, ctx=None, **kwargs):
     made = Parameter("weight", shape=value.shape, **kwargs)
-    Assign(ctx or mx.cpu()).set(made, value)
+    fill([(made, value)], contexts(ctx or mx.cpu()))
     return made
 
 
@@ -73,11 +73,3 @@ def test_a_parameter_can_be_set_and_cast():
     made.cast("float64")
     assert made.data().dtype == made.grad().dtype == np.float64
     assert (made.data().asnumpy() == 1).all()
-
-
-def test_a_parameter_that_has_a_value_keeps_its_dtype():
-    made = parameter(VALUE)
-    made.cast("float16")
-    Assign(mx.cpu()).replace(made, VALUE / 3000)
-    assert made.data().dtype == np.float16
-    np.testing.assert_allclose(made.data().asnumpy(), VALUE / 3000, atol=1e-3)

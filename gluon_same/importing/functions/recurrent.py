@@ -2,6 +2,8 @@
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from mxnet.gluon import HybridBlock
+
 from .indexing import indices_along, reverse_sequence, select
 
 #: A function or an operator of MXNet, with its arguments.
@@ -191,7 +193,7 @@ def _activation(F, cell, index):
         x = F.clip(x, -cell.clip, cell.clip) if cell.clip else x
         if isinstance(function, str):
             return getattr(F, function)(x, **arguments)
-        return function(F, x, **arguments)
+        return function(x) if isinstance(function, HybridBlock) else function(F, x, **arguments)
 
     return apply
 

@@ -26,11 +26,6 @@ def split_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, count: int
     return F.reshape_like(x, like, lhs_begin=axis, **ends)
 
 
-def unfold_like(F: Any, x: Any, like: Any) -> Any:
-    """Split the first axis into two, of the sizes of another array's first two axes."""
-    return F.reshape_like(x, like, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
-
-
 def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim: int) -> Any:
     """Cut the end of an axis to the size of another array's axis."""
     sized = F.contrib.arange_like(like, axis=other_axis)

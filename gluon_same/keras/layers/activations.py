@@ -9,8 +9,9 @@ from ... import nn
 from ...importing import functions
 from ...importing.block import Function
 from ..arguments import Unsupported, words
-from ..values import Value, keras_order
+from ..values import Value, keras_order, masks_of
 from .registry import BUILDERS, Lowered, Request, builds, elementwise, inner_request
+from .signatures import ALIASES
 from .weight import Weight
 
 #: Activations with an operator in oneDNN.
@@ -30,9 +31,6 @@ _WITH_OPTIONS = words("celu elu gelu hard_shrink leaky_relu round silu soft_shri
 _ALONG_AXIS = ("softmax", "log_softmax", "sparsemax")
 
 _NONNEGATIVE = words("abs exp hard_sigmoid relu relu6 sigmoid softmax softplus sqrt square")
-
-#: Older and alternative names of functions.
-ALIASES = {"exponential": "exp", "hard_swish": "hard_silu", "swish": "silu"}
 
 
 def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridBlock]:
@@ -160,21 +158,18 @@ def _thresholded_relu(request: Request, x: Value) -> Lowered:
 
 @builds("Softmax")
 def _softmax(request: Request, x: Value) -> Lowered:
-    axes = request.arguments.ints("axis", -1)
-    if len(axes) > 1 and x.mask is None and len(x.places(axes)) == len({axis % x.rank for axis in axes}):
-        stored = tuple(sorted(x.stored(axis) for axis in axes))
-        how = dict(kind="softmax", axes=stored, rank=x.rank)
-        return elementwise(request.function(functions.over_axes, **how), nonnegative=True)
-    if len(axes) != 1 or not -x.rank <= axes[0] < x.rank:
-        raise Unsupported(f"axis={axes} are not axes of an input with {x.rank} axes")
-    if x.mask is None:
-        return elementwise(request.function("softmax", axis=x.stored(axes[0])), nonnegative=True)
-    if x.mask.rank != x.rank:
-        raise Unsupported(f"a mask of shape {x.mask.shape} for an input of shape {x.shape}")
-    how = dict(axes=(axes[0] % x.rank,), rank=x.rank, how="zero" if request.keras3 else "add")
-    order = keras_order(x.rank)
+    given, masks = request.arguments.ints("axis", -1), masks_of([x])
+    axes = {axis % x.rank for axis in given if -x.rank <= axis < x.rank}
+    if not axes or len(axes) < len(given):
+        raise Unsupported(f"axis={given} are not axes of an input with {x.rank} axes")
+    if any(mask.rank != x.rank for mask in masks):
+        raise Unsupported(f"a mask of shape {masks[0].shape} for an input of shape {x.shape}")
+    order = keras_order(x.rank) if masks else x.axes
+    how = dict(axes=tuple(sorted(map(order.index, axes))), rank=x.rank)
+    how["how"] = "zero" if request.keras3 else "add"
     block = request.function(functions.masked_softmax, **how)
-    return Lowered(block, order, (order, order), lambda shape, _: shape, inputs=(x, x.mask))
+    built = elementwise(block, order, nonnegative=True, inputs=(x, *masks))
+    return built._replace(input_axes=(order,) * (1 + len(masks)), rule=lambda shape, *_: shape)
 
 
 @builds("PReLU")
@@ -184,11 +179,9 @@ def _prelu(request: Request, x: Value) -> Lowered:
     if any(not 1 <= axis < x.rank for axis in shared):
         raise ValueError(f"shared_axes={shared} are not axes of an input with {x.rank} axes")
     shape = tuple(1 if axis in shared else x.shape[axis] for axis in range(1, x.rank))
-    stored = [shape[axis - 1] or 0 for axis in x.axes[1:]]
-    alpha = dict(shape=(1, *stored), allow_deferred_init=True)
-    block = request.function(functions.prelu, {"alpha": alpha})
-    order = [axis - 1 for axis in x.axes[1:]]
-    weight = Weight("alpha", shape, lambda array: [(block.alpha, array.transpose(order)[None])])
+    stored = (1, *(shape[axis - 1] or 0 for axis in x.axes[1:]))
+    block = request.function(functions.prelu, {"alpha": dict(shape=stored, allow_deferred_init=True)})
+    weight = Weight("alpha", shape, lambda array: [(block.alpha, x.along(range(1, x.rank), array))])
     return elementwise(block, weights=(weight,))
 
 

@@ -55,16 +55,7 @@ def _compare(op: Operation, x: Operand, y: Operand) -> Lowered:
 
 
 @computes("isclose")
-def _is_close(
-    op: Operation,
-    x: Operand,
-    y: Operand,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
-    equal_nan: bool = False,
-) -> Lowered:
-    if equal_nan:
-        raise Unsupported(f"{op.name} with equal_nan=True")
+def _is_close(op: Operation, x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8) -> Lowered:
     how: Any = dict(gives="bool", real=True, rtol=rtol, atol=atol)
     return combined_elementwise(op, functions.is_close, x, y, **how)
 
@@ -153,11 +144,7 @@ def _of_one(op: Operation, x: Value) -> Lowered:
 
 
 @computes("round", "silu", "gelu")
-def _with_option(
-    op: Operation, x: Value, decimals: int = 0, beta: float = 1.0, approximate: bool = False
-) -> Lowered:
-    if decimals or beta != 1:
-        raise Unsupported(f"{op.name} with decimals={decimals} and beta={beta}")
+def _with_option(op: Operation, x: Value, approximate: bool = False) -> Lowered:
     # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
     return op.each(function_named("gelu_tanh" if approximate else op.name, True), x)
 

@@ -9,7 +9,7 @@ from ..arguments import Unsupported
 from ..values import Shape, Value, keras_order
 from .activations import activation
 from .operations import Operation
-from .registry import Lowered, Request, builds, computes, of_rank, within
+from .registry import Lowered, Request, builds, computes, followed, of_rank, within
 from .weight import Weight, matrix_of, weight_of
 
 _ROLES = ("query", "value", "key")
@@ -162,7 +162,6 @@ def _heads(request: Request, grouped: bool) -> Tuple[Tuple[int, int], Tuple[int,
         if heads[0] % heads[1]:
             raise ValueError(f"num_query_heads={heads[0]} is not a multiple of {heads[1]}")
         return heads, (size, size)
-    arguments.ignore("query_shape", "key_shape", "value_shape", "flash_attention")
     count, size = arguments.whole("num_heads"), arguments.whole("key_dim")
     own = arguments.whole("value_dim") if arguments.get("value_dim", None) else size
     return (count, count), (size, own)
@@ -216,16 +215,6 @@ def _dot_product_attention(
     return op.in_keras_order(functions.dot_product_attention, *inputs, ndim=4, **how)
 
 
-class EinsumDense(Function):
-    """Einstein's sum of an array and weights, with an activation."""
-
-    act = None
-
-    def hybrid_forward(self, F: Any, *given: Any, **parameters: Any) -> Any:
-        y = super().hybrid_forward(F, *given, **parameters)
-        return self.act(y) if self.act else y
-
-
 @builds("EinsumDense")
 def _einsum_dense(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
@@ -251,19 +240,12 @@ def _einsum_dense(request: Request, x: Value) -> Lowered:
     if biased:
         parameters["bias"] = dict(shape=bias, init="zeros")
     given = arguments.get("activation", None)
-    block = EinsumDense(
-        functions.einsum_dense,
-        request.class_name,
-        request.prefix,
-        parameters,
-        labels=tuple(labels),
-        out=out,
-    )
-    block.act = activation(within(request, "activation"), given)
+    block = request.function(functions.einsum_dense, parameters, labels=tuple(labels), out=out)
+    whole = followed(request, block, activation(within(request, "activation"), given))
 
     def rule(shape: Shape) -> Shape:
         found = {**sizes, **dict(zip(labels[0], shape))}
         return tuple(found[label] for label in out)
 
     weights = tuple(weight_of(name, getattr(block, name)) for name in parameters)
-    return Lowered(block, keras_order(len(out)), (keras_order(x.rank),), rule, weights)
+    return Lowered(whole, keras_order(len(out)), (keras_order(x.rank),), rule, weights)

@@ -1,19 +1,18 @@
 """Plain, transposed, depthwise and separable convolutions."""
 
 import math
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List
 
 import numpy as np
-from mxnet.gluon.nn import HybridSequential
 
 from ... import nn
-from ...geometry import effective_kernel
+from ...geometry import effective_kernel, output_size
 from ...importing import functions
-from ...keras_backend.checks import conv_transpose_padding
+from ...keras_backend.checks import transposed_window
 from ..arguments import Unsupported
-from ..values import Shape, Value, replaced, resized, window_size
+from ..values import Shape, Value, replaced, resized
 from .activations import activation, is_nonnegative
-from .registry import Lowered, Request, builds, data_format, spatial, within
+from .registry import Lowered, Request, builds, data_format, followed, spatial, within
 from .weight import Weight, bias_of, depthwise_kernel_of, kernel_of, separable_kernels_of, weight_of
 
 
@@ -60,9 +59,9 @@ class Window:
             return tuple(before for before, _ in pairs)
         return pairs
 
-    def size(self, n: int, span: int, stride: int) -> int:
+    def size(self, n: int, kernel: int, stride: int, dilation: int) -> int:
         """Return the output's size on one spatial axis."""
-        return window_size(n, span, stride, self.padding)
+        return output_size(n, kernel, stride, dilation, "valid" if self.padding == "valid" else "same")
 
     def lowered(self, block: Any, *weights: Weight) -> Lowered:
         """Set the activation of the last convolution and return the builder's result."""
@@ -71,7 +70,7 @@ class Window:
         channels = last._kwargs["num_filter"]
 
         def rule(shape: Shape) -> Shape:
-            shape = resized(shape, self.axes, self.size, self.spans, self.strides)
+            shape = resized(shape, self.axes, self.size, self.kernel, self.strides, self.dilation)
             return replaced(shape, self.channel_axis, channels)
 
         return Lowered(
@@ -112,7 +111,6 @@ def _multiplier(request: Request, window: Window) -> int:
 @builds("SeparableConv{}D", ndims=(1, 2))
 def _separable(request: Request, x: Value, ndim: int) -> Lowered:
     window = Window(request, x, ndim, causal=True)
-    request.arguments.only(groups=1)
     filters = request.arguments.whole("filters")
     multiplier = _multiplier(request, window)
     block = getattr(nn, f"SeparableConv{ndim}D")(filters, depth_multiplier=multiplier, **window.forward)
@@ -124,15 +122,9 @@ def _transposed(request: Request, x: Value, ndim: int) -> Lowered:
     window = Window(request, x, ndim)
     window.folds = False
     filters = request.arguments.whole("filters")
-    request.arguments.only(groups=1)
-    extras: Tuple[Optional[int], ...] = (None,) * ndim
-    if request.arguments.get("output_padding", None) is not None:
-        extras = request.arguments.axes("output_padding", ndim, least=0)
-    parts = [
-        conv_transpose_padding(k, s, window.padding, extra, d)
-        for k, s, extra, d in zip(window.kernel, window.strides, extras, window.dilation)
-    ]
-    cuts, added = zip(*parts)
+    extra = request.arguments.get("output_padding", None)  # what is cut off depends on spans only
+    given = transposed_window(window.spans, window.strides, window.padding, 1, extra)
+    cuts, added = given["pad"], given["adj"]
     tails = [span - sum(cut) + extra for span, cut, extra in zip(window.spans, cuts, added)]
     how = dict(window.blocks, dilation=window.dilation, in_channels=window.channels or 0)
     block: Any
@@ -162,7 +154,7 @@ def _locally_connected(request: Request, x: Value, ndim: int) -> Lowered:
     size: List[Any] = [x.shape[axis] for axis in window.axes]
     if None in size or not window.channels or form > 2 or window.channel_axis == 1:
         raise Unsupported(f"implementation={form} of shape {x.shape}: only 1 and 2 are supported")
-    places = [window.size(n, k, s) for n, k, s in zip(size, window.kernel, window.strides)]
+    places = [window.size(*each, 1) for each in zip(size, window.kernel, window.strides)]
     # Windows are centered at multiples of the stride, unlike those of convolutions.
     befores = [k // 2 if window.padding == "same" else 0 for k in window.kernel]
     ends = [(m - 1) * s + k for m, k, s in zip(places, window.kernel, window.strides)]
@@ -173,10 +165,7 @@ def _locally_connected(request: Request, x: Value, ndim: int) -> Lowered:
         parameters["offset"] = dict(shape=(filters, *places))
     given = dict(size=size, kernel=window.kernel, strides=window.strides, pads=pads, positions=places)
     block = request.function(functions.locally_connected, parameters, window=given)
-    order, whole = (ndim, *range(ndim)), block
-    if window.activation is not None:
-        whole = HybridSequential(prefix=request.prefix)
-        whole.add(block, window.activation)
+    order, whole = (ndim, *range(ndim)), followed(request, block, window.activation)
 
     def assign(array):
         """Take the elements under each position out of a kernel of all pairs of places."""

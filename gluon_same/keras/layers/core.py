@@ -1,7 +1,7 @@
 """Dense, embedding and reshaping layers, and layers without effect in inference."""
 
 import math
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Callable, Dict, Sequence, Tuple
 
 from ... import nn
 from ...importing import functions
@@ -73,23 +73,28 @@ def reshaped(request: Request, x: Value, target: Sequence[int]) -> Lowered:
     """Reshape a value to target sizes after the batch, one of which may be -1."""
     if target.count(-1) > 1 or any(n < 1 and n != -1 for n in target):
         raise Unsupported(f"target_shape={target} is not a shape")
-    known = math.prod(n for n in target if n != -1)
-
-    def rule(shape: Shape) -> Shape:
-        total = product(shape[1:])
-        if total is not None and (total % known if -1 in target else total != known):
-            raise ValueError(f"target_shape={target} does not fit an input of shape {shape}")
-        rest = None if total is None else total // known
-        return (shape[0], *(rest if n == -1 else n for n in target))
-
     sizes = tuple(None if n == -1 else n for n in (None, *target))
     taken = x.axes if _is_free(x, sizes) else keras_order(x.rank)
     axes = channels_first(len(sizes))
     if not same_memory(axes, keras_order(len(sizes)), sizes):
         axes = keras_order(len(sizes))
-    fits = product(x.free[1:]) is not None  # `rule` checks the sizes then
+    fits, rule = product(x.free[1:]) is not None, reshape_rule(target)  # which checks the sizes then
     block = request.function(functions.reshape, shape=[target[axis - 1] for axis in axes[1:]], fits=fits)
     return Lowered(block, axes, (taken,), rule, nonnegative=x.nonnegative, takes=None)
+
+
+def reshape_rule(target: Sequence[int], kept: int = 1) -> Callable[[Shape], Shape]:
+    """Return the rule for the shape of a reshape that keeps the first axes."""
+    known = math.prod(n for n in target if n != -1)
+
+    def rule(shape: Shape) -> Shape:
+        total = product(shape[kept:])
+        if total is not None and (total % known if -1 in target else total != known):
+            raise ValueError(f"target_shape={list(target)} does not fit an input of shape {shape}")
+        rest = None if total is None else total // known
+        return (*shape[:kept], *(rest if n == -1 else n for n in target))
+
+    return rule
 
 
 @builds("Permute")

@@ -1,7 +1,7 @@
 """Functions of images: convolutions, poolings, resizing, colors."""
 
 import math
-from typing import Any, List, Optional
+from typing import Any, List
 
 import numpy as np
 
@@ -26,17 +26,11 @@ def _window(x: Value, given: Any, what: str) -> List[int]:
     return items
 
 
-def _last(op: Operation, data_format: Optional[str]) -> None:
-    if data_format is not None and not data_format.endswith(("c", "channels_last")):
-        raise Unsupported(f"{op.name} with data_format={data_format!r}: the channels must come last")
-
-
 @computes("conv", "depthwise_conv")
 def _convolution(
     op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
-    data_format: Optional[str] = None, dilation_rate: Any = None,
+    dilation_rate: Any = None,
 ) -> Lowered:  # fmt: skip
-    _last(op, data_format)
     if isinstance(kernel, Value) or kernel.ndim != x.rank or not x.channels:
         raise Unsupported(f"{op.name} by what is not a constant array with {x.rank} axes")
     config = dict(
@@ -62,23 +56,19 @@ def _convolution(
 @computes("extract_patches")
 def _patches(
     op: Operation, x: Value, size: List[int], strides: Any = None, padding: str = "valid",
-    dilation_rate: Any = 1, data_format: Optional[str] = None,
+    dilation_rate: Any = 1,
 ) -> Lowered:  # fmt: skip
     window = _window(of_rank(x, 4), size, "size")
     count = math.prod(window) * (x.channels or 0)
     kernel = np.eye(count, dtype="float32").reshape((*window, -1, count))
     how = dict(strides=window if strides is None else strides, padding=padding)
-    return _convolution(
-        op._replace(name="conv"), x, kernel, data_format=data_format, dilation_rate=dilation_rate, **how
-    )
+    return _convolution(op._replace(name="conv"), x, kernel, dilation_rate=dilation_rate, **how)
 
 
 @computes("max_pool", "average_pool")
 def _pool(
-    op: Operation, x: Value, pool_size: Any, strides: Any = None, padding: str = "valid",
-    data_format: Optional[str] = None,
+    op: Operation, x: Value, pool_size: Any, strides: Any = None, padding: str = "valid"
 ) -> Lowered:  # fmt: skip
-    _last(op, data_format)
     size = _window(x, pool_size, "ksize")
     config = dict(
         pool_size=size,
@@ -92,10 +82,9 @@ def _pool(
 @computes("resize")
 def _resize(
     op: Operation, x: Value, size: List[int], method: str = "bilinear", antialias: bool = False,
-    data_format: Optional[str] = None, crop_to_aspect_ratio: bool = False,
+    crop_to_aspect_ratio: bool = False,
     pad_to_aspect_ratio: bool = False, fill_value: float = 0,
 ) -> Lowered:  # fmt: skip
-    _last(op, data_format)
     if x.rank != 4 or len(size) != 2:
         raise ValueError(f"resize to {size} of shape {x.shape}")
     request = op.request._replace(arguments=Arguments({}))
@@ -106,8 +95,7 @@ def _resize(
 
 
 @computes("rgb_to_grayscale")
-def _gray(op: Operation, x: Value, data_format: Optional[str] = None) -> Lowered:
-    _last(op, data_format)
+def _gray(op: Operation, x: Value) -> Lowered:
     if x.channels != 3:
         raise ValueError(f"{op.name} of shape {x.shape}")
     weights = np.array([[0.2989, 0.587, 0.114]], "float32")

@@ -4,6 +4,8 @@ from typing import Callable, Dict, NamedTuple
 
 import numpy as np
 
+from ...importing.functions import Resize
+
 
 class Kernel(NamedTuple):
     """Weights of elements by their distance, up to a radius."""
@@ -24,6 +26,8 @@ def _mitchell(x: np.ndarray) -> np.ndarray:
 
 #: Methods that weight each element by a kernel.
 KERNELS: Dict[str, Kernel] = {
+    "bicubic": Kernel(2, Resize("cubic", cubic=-0.5)._kernel),
+    "bilinear": Kernel(1, lambda x: 1 - x),
     "gaussian": Kernel(1.5, lambda x: np.exp(-2 * x * x)),
     "lanczos3": _lanczos(3),
     "lanczos5": _lanczos(5),

@@ -1,10 +1,11 @@
 """Masks, which Keras hands from layer to layer beside the arrays, until a layer stops them."""
 
+from functools import partial
 from typing import Any, List, Optional, Sequence, Tuple
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Value, keras_order
+from ..values import Value, joined_shape, keras_order
 from .registry import Lowered, Request, builds
 
 #: Layers whose output has the mask of their input, in both versions of Keras and in only one.
@@ -83,12 +84,7 @@ def joined_mask(request: Request, inputs: Sequence[Value], axis: int) -> Tuple[O
     if not request.keras3 and any(x.mask is None for x in inputs):
         raise Unsupported("only some of its inputs have a mask, which Keras 2 refuses")
     parts = [_steps_of(request, x) if x.mask is None else last_axis_free(x) for x in inputs]
-
-    def rule(*shapes: Any) -> Any:
-        sizes = [shape[axis] for shape in shapes]
-        return (*shapes[0][:axis], None if None in sizes else sum(sizes), *shapes[0][axis + 1 :])
-
-    return (request.derive("concat", *parts, rule=rule, dim=axis),)
+    return (request.derive("concat", *parts, rule=partial(joined_shape, axis), dim=axis),)
 
 
 def _steps_of(request: Request, x: Value) -> Value:

@@ -1,9 +1,10 @@
 """Layers that combine several inputs, including Keras' operations on arrays and numbers."""
 
+from functools import partial
 from typing import Sequence, Tuple
 
 from ...importing import functions
-from ..values import Shape, Value, agreed, broadcast, keras_order, masks_of, replaced
+from ..values import Shape, Value, broadcast, joined_shape, keras_order, masks_of
 from .masks import joined_mask, last_axis_free, merged_mask
 from .registry import Lowered, Request, builds
 
@@ -68,17 +69,11 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
         raise ValueError(f"axis={axis} of inputs of shapes {[x.shape for x in inputs]}")
     axis %= rank
     axes = inputs[0].axes
-
-    def rule(*shapes: Shape) -> Shape:
-        sizes = [shape[axis] for shape in shapes]
-        total = None if None in sizes else sum(filter(None, sizes))
-        others = zip(*(replaced(shape, axis, total) for shape in shapes))
-        return tuple(agreed(each, shapes) for each in others)
-
     takes = None if len({x.dtype for x in inputs}) == 1 else "float32"
     block = request.function("concat", dim=axes.index(axis))
     nonnegative = all(x.nonnegative for x in inputs)
     taken = tuple(axes for _ in inputs)
+    rule = partial(joined_shape, axis)
     return Lowered(block, axes, taken, rule, nonnegative=nonnegative, takes=takes)
 
 

@@ -48,8 +48,6 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
     axes = _axes(request, x)
     if len(axes) != 1:
         raise Unsupported(f"axis={axes}: only one axis is supported")
-    arguments.only(renorm=False, virtual_batch_size=None, adjustment=None)
-    arguments.ignore("renorm_clipping", "renorm_momentum")
     channels = x.shape[axes[0]]
     if channels is None:
         raise ValueError(f"axis={axes[0]}: an axis of unknown size is not supported")
@@ -75,7 +73,6 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
 @builds("LayerNormalization")
 def _layer_norm(request: Request, x: Value) -> Lowered:
     axes = sorted(_axes(request, x))
-    request.arguments.only(rms_scaling=False)
     shape = tuple(x.shape[axis] for axis in axes)
     # The axes are the last ones, because MXNet is much faster along the last stored axis.
     scales, order = _scales(request), (*(a for a in range(x.rank) if a not in axes), *axes)
@@ -133,7 +130,7 @@ def _rms_norm(request: Request, x: Value) -> Lowered:
         axis=tuple(sorted(x.stored(axis) for axis in axes)),
         epsilon=request.arguments.number("epsilon", 1e-6),
     )
-    weight = Weight("scale", shape, lambda array: [(block.gamma, _along(x, last, array))])
+    weight = Weight("scale", shape, lambda array: [(block.gamma, x.along(last, array))])
     return elementwise(block, weights=(weight,))
 
 
@@ -145,10 +142,10 @@ def _normalization(request: Request, x: Value) -> Lowered:
     block = _affine(request, _sizes(x, kept, shape), standardize=not arguments.flag("invert", False))
 
     def assign_mean(array):
-        return [(block.offset, _along(x, kept, array))]
+        return [(block.offset, x.along(kept, array))]
 
     def assign_variance(array):
-        return [(block.scale, _along(x, kept, np.maximum(np.sqrt(array), 1e-7)))]
+        return [(block.scale, x.along(kept, np.maximum(np.sqrt(array), 1e-7)))]
 
     mean, variance = (arguments.get(name, None) for name in ("mean", "variance"))
     if mean is None or variance is None:
@@ -172,7 +169,7 @@ def _rescaling(request: Request, x: Value) -> Lowered:
     last, shape = [x.rank - 1], (x.channels,)
     block = _affine(request, _sizes(x, last, shape), standardize=False)
     constants = [
-        (getattr(block, name), _along(x, last, _numbers(name, value, shape)))
+        (getattr(block, name), x.along(last, _numbers(name, value, shape)))
         for name, value in given.items()
     ]
     return elementwise(block, constants=constants)
@@ -180,10 +177,9 @@ def _rescaling(request: Request, x: Value) -> Lowered:
 
 @builds("LayerScale")
 def _layer_scale(request: Request, x: Value) -> Lowered:
-    request.arguments.ignore("init_values")
     size, last = request.arguments.whole("projection_dim"), [x.rank - 1]
     block = request.function(functions.scaled, {"gamma": dict(shape=_sizes(x, last, (size,)))})
-    weight = Weight("gamma", (size,), lambda array: [(block.gamma, _along(x, last, array))])
+    weight = Weight("gamma", (size,), lambda array: [(block.gamma, x.along(last, array))])
     return elementwise(block, weights=(weight,))
 
 
@@ -217,15 +213,9 @@ def _affine(request: Request, sizes: Tuple[int, ...], standardize: bool) -> Any:
     return request.function(functions.affine, parameters, standardize=standardize)
 
 
-def _along(x: Value, axes: Sequence[int], array: np.ndarray) -> np.ndarray:
-    """Return an array along some of Keras' axes, reshaped to broadcast with the stored input."""
-    sizes = dict(zip(axes, array.shape))
-    return array.reshape([sizes.get(axis, 1) for axis in range(x.rank)]).transpose(x.axes)
-
-
 def _sizes(x: Value, axes: Sequence[int], shape: Shape) -> Tuple[int, ...]:
-    """Return the shape of :meth:`_along` for an array of a shape, with 0 for unknown sizes."""
-    return _along(x, axes, np.zeros([n or 0 for n in shape])).shape
+    """Return the shape of :meth:`.Value.along` for an array of a shape, with 0 for unknown sizes."""
+    return x.along(axes, np.zeros([n or 0 for n in shape])).shape
 
 
 def _numbers(name: str, value: Any, shape: Sequence[Optional[int]]) -> np.ndarray:

@@ -225,8 +225,7 @@ def spread(x: Value, values: np.ndarray, name: str) -> np.ndarray:
     """Return a constant in the axes of an array, with which it is combined elementwise."""
     if values.ndim > x.rank or (values.ndim == x.rank and len(values) != 1):
         raise ValueError(f"{name} of shapes {x.shape} and {values.shape}")
-    values = values.reshape((1,) * (x.rank - values.ndim) + values.shape)
-    return values.transpose(x.axes)
+    return x.along(range(x.rank - values.ndim, x.rank), values)
 
 
 def combined_elementwise(

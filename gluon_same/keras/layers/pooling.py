@@ -1,9 +1,10 @@
 """Max and average pooling, over windows and over whole axes."""
 
 from ... import nn
+from ...geometry import output_size
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Shape, Value, keras_order, resized, window_size
+from ..values import Shape, Value, keras_order, resized
 from .registry import Lowered, Request, builds, spatial
 
 
@@ -21,9 +22,7 @@ def _windowed(request: Request, x: Value, ndim: int) -> Lowered:
     block = getattr(nn, f"{kind}Pool{ndim}D")(size, strides, pads, prefix=request.prefix)
 
     def rule(shape: Shape) -> Shape:
-        return resized(
-            shape, axes, lambda n, k, s: window_size(n, k, s, padding, "a pool"), size, strides
-        )
+        return resized(shape, axes, lambda n, k, s: output_size(n, k, s, 1, padding), size, strides)
 
     folds = folded is not None
     return Lowered(block, order, (order,), rule, folds=folds, nonnegative=x.nonnegative)

@@ -9,7 +9,7 @@ from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Value, channels_first, resized
 from .operations import Operation
-from .registry import Lowered, Request, builds, elementwise, spatial
+from .registry import Lowered, Request, builds, elementwise, of_rank, spatial
 from .sizes import resized_at_ratio, size_of
 
 #: Most numbers from the first key of a lookup to the last for a table of all of them.
@@ -24,7 +24,6 @@ def _encoded(
 ) -> Lowered:
     """Return the result for whole numbers, which a function computes, in the layer's ``output_mode``."""
     arguments = request.arguments
-    arguments.only(sparse=False)
     arguments.ignore("idf_weights")
     modes = ["int", "one_hot", "multi_hot", "count"]
     modes += ["tf_idf"] if front is not None and request.keras3 else []
@@ -93,8 +92,6 @@ def _discretization(request: Request, x: Value) -> Lowered:
 @builds("IntegerLookup")
 def _integer_lookup(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
-    arguments.only(invert=False, vocabulary_dtype="int64", oov_method="floormod", salt=None)
-    arguments.ignore("vocabulary_size", "has_input_vocabulary", "oov_token", "max_values", "oov_value")
     keys = arguments.get("vocabulary", None)
     if keys is None:  # adapt() found it
         keys = [int(key) for words in request.array_of()[:1] for key in words]
@@ -147,8 +144,7 @@ def _auto_contrast(request: Request, x: Value) -> Lowered:
     request.arguments.ignore("data_format")
     order = channels_first(4)
     block = request.function(functions.auto_contrast, low=low, high=high, axes=(2, 3))
-    if x.rank != 4:
-        raise ValueError(f"its input of shape {x.shape} has {x.rank} axes, not 4")
+    of_rank(x, 4)
     return elementwise(block, order)
 
 

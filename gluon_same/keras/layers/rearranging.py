@@ -1,6 +1,5 @@
 """Functions that move, repeat or join elements: reshapes, transposes, paddings."""
 
-import math
 from typing import Any, List, Optional, Sequence
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Size, Value, channels_first, product, replaced
-from .core import permuted, reshaped
+from .core import permuted, reshape_rule, reshaped
 from .merging import common_dtype, joined
 from .operations import Operation, axis_of, size_of
 from .registry import Lowered, computes
@@ -27,20 +26,19 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
         rest = [-1 if isinstance(n, Size) else n for n in rest]
     if any(isinstance(n, Size) for n in rest) or rest.count(-1) > 1:
         raise Unsupported(f"reshape to {_said(shape)}: two sizes of it are computed")
-    if batch == 0:
-        return (
-            _of_tail(op, x, rest)
-            if 0 in rest
-            else reshaped(op.request, x, rest)._replace(inputs=(x,), takes=None)
+    if batch == 0 and 0 not in rest:
+        return reshaped(op.request, x, rest)._replace(inputs=(x,))
+    target = [batch, *rest]
+    kept = 0 if batch else len(target) - target[::-1].index(0)
+    tail = tuple(target[kept:])
+    if batch not in (0, -1) or any(target[:kept]) or 0 in tail or tail.count(-1) > 1:
+        raise Unsupported(
+            f"reshape to {_said(shape)}: the first size must be that of the batch or -1, and sizes that "
+            "stay must come first"
         )
-    if batch != -1 or -1 in rest or 0 in rest:
-        raise Unsupported(f"reshape to {_said(shape)}: the first size must be that of the batch or -1")
-
-    def rule(sizes: Shape) -> Shape:
-        return (_divided(op, sizes, rest), *rest)
-
-    fields = dict(rule=rule, takes=None, rows=x.slot + 1)
-    return op.in_keras_order(functions.reshape, x, ndim=len(shape), shape=(-1, *rest), kept=0, **fields)
+    more = {} if kept else {"rows": x.slot + 1}
+    fields: Any = dict(rule=reshape_rule(tail, kept), takes=None, **more)
+    return op.in_keras_order(functions.reshape, x, ndim=len(shape), shape=tail, kept=kept, **fields)
 
 
 def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
@@ -48,14 +46,6 @@ def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
     others = [n for axis, n in enumerate(x.shape[1:]) if rest[axis : axis + 1] != [0]]
     sizes = [n.saved if isinstance(n, Size) else n for n in rest if n != 0]
     return -1 not in rest and None not in sizes and product(sizes) == product(others)
-
-
-def _divided(op: Operation, sizes: Shape, given: Sequence[int]) -> Optional[int]:
-    """Return the size that is not given, of a reshape from sizes; raise if there is none."""
-    total, known = product(sizes), math.prod(n for n in given if n != -1)
-    if total is not None and total % known:
-        raise ValueError(f"{op.name} of axes of {sizes} to {list(given)}")
-    return None if total is None else total // known
 
 
 def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
@@ -70,32 +60,17 @@ def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     def rule(sizes: Shape, whole: Shape) -> Shape:
         return (*whole[:2], *sizes[1:])
 
+    how: Any = dict(axis=0, other_axis=0, count=2)
     fields = dict(rule=rule, takes=None, rows=like.rows, gives=x.dtype)
-    return op.in_keras_order(functions.unfold_like, x, like, ndim=len(shape), **fields)
-
-
-def _of_tail(op: Operation, x: Value, rest: List[int]) -> Lowered:
-    """Reshape to sizes, the first of which are those of the input (0)."""
-    kept = len(rest) - rest[::-1].index(0)
-    tail = rest[kept:] or [1]
-    if rest[:kept] != [0] * kept:
-        raise Unsupported(f"reshape to {[0, *rest]}: sizes that stay must come first")
-
-    def rule(sizes: Shape) -> Shape:
-        found = _divided(op, sizes[kept + 1 :], tail)
-        if -1 not in tail and found not in (1, None):
-            raise ValueError(f"{op.name} of shape {sizes} to {[0, *rest]}")
-        return (*sizes[: kept + 1], *(found if n == -1 else n for n in rest[kept:]))
-
-    how = dict(kept=kept + 1, shape=tuple(rest[kept:]), rule=rule, takes=None)
-    return op.in_keras_order(functions.reshape, x, ndim=len(rest) + 1, **how)
+    return op.in_keras_order(functions.split_like, x, like, ndim=len(shape), **how, **fields)
 
 
 def _kept(x: Value, place: int, n: Any) -> Any:
     """Return an entry of a target shape: 0 for the size that the input has there."""
     if isinstance(n, Size) and n.source is not None and (n.times, n.source[1]) == (1, place):
         at = n.source[0]
-        return 0 if at.slot == x.slot or (place == 0 and at.rows == x.rows) else n
+        same = (at.slot, at.axes, at.padding) == (x.slot, x.axes, x.padding)
+        return 0 if same or (place == 0 and at.rows == x.rows) else n
     return n
 
 
@@ -104,7 +79,7 @@ def _said(shape: Sequence[Any]) -> str:
 
 
 @computes("transpose", "permute_dims")
-def _transpose(op: Operation, x: Value, axes: List[int], conjugate: bool = False) -> Lowered:
+def _transpose(op: Operation, x: Value, axes: List[int]) -> Lowered:
     if sorted(axes) != list(range(x.rank)) or axes[0] != 0:
         raise Unsupported(f"transpose by {axes!r}: the batch must stay first")
     return permuted(x, axes)._replace(takes=None)
@@ -254,9 +229,9 @@ def _triangle(op: Operation, x: Value, k: int = 0, num_lower: int = -1, num_uppe
 
 
 @computes("depth_to_space", "space_to_depth")
-def _blocks(op: Operation, x: Value, block_size: int, data_format: Any = "NHWC") -> Lowered:
-    if x.rank != 4 or block_size < 1 or data_format not in ("NHWC", "channels_last", None):
-        raise ValueError(f"{op.name} by {block_size} of shape {x.shape} in {data_format}")
+def _blocks(op: Operation, x: Value, block_size: int) -> Lowered:
+    if x.rank != 4 or block_size < 1:
+        raise ValueError(f"{op.name} by {block_size} of shape {x.shape}")
     order = channels_first(4)
     return op.lowered(op.name, x, order=order, input_axes=(order,), block_size=block_size)
 

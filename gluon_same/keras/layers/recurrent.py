@@ -5,26 +5,31 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ... import nn
+from ...importing.functions.recurrent import ACTIVATIONS, GATES, Activation, Cell
 from ..arguments import Unsupported
 from ..graph import arrays_in, snake_case
 from ..values import Shape, Value, masks_of, replaced, resized, sequence_axes, stored_shape
 from .activations import activation
 from .convolutions import Window
 from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside, of_rank, within
-from .rnn import Bidirectional, ConvRecurrent, Flow, Layer, Recurrent, Stack
+from .rnn import Bidirectional, ConvRecurrent, Flow, Recurrent, Stack
 from .weight import Weight, kernel_of, weight_of
 
-_KINDS = {"LSTM": "LSTM", "GRU": "GRU", "SimpleRNN": "RNN"}
+_PLAIN = ("LSTM", "GRU", "SimpleRNN")
 
 #: Activations that MXNet's recurrent operators have.
 _FUSED = ("tanh", "sigmoid", "relu")
 
 _CUDNN = ("CuDNNLSTM", "CuDNNGRU")
-_CELLS = tuple(f"{kind}Cell" for kind in _KINDS)
+_CELLS = tuple(f"{kind}Cell" for kind in _PLAIN)
+_KINDS = {
+    name: name.replace("Cell", "").replace("CuDNN", "").replace("Simple", "")
+    for name in (*_PLAIN, *_CUDNN, *_CELLS)
+}
 _CONVOLUTIONAL = ("ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D")
 
 
-@builds(*_KINDS, *_CUDNN)
+@builds(*_PLAIN, *_CUDNN)
 def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
     return _lowered(request, of_rank(x, 3), states, *_cell(request, x.channels))
 
@@ -40,7 +45,6 @@ def _rnn(request: Request, x: Value, *states: Value) -> Lowered:
 
 def _stack(request: Request, channels: Optional[int]) -> Tuple[Stack, List[Weight]]:
     """Return the block of a StackedRNNCells, and its weights."""
-    request.arguments.only(reverse_state_order=False)
     blocks: List[Recurrent] = []
     weights: List[Weight] = []
     counts: Dict[str, int] = {}
@@ -63,16 +67,15 @@ def _conv_lstm(request: Request, x: Value, *states: Value, ndim: int) -> Lowered
     shape, free = ((each[0], *each[2:]) for each in (of_rank(x, ndim + 3).shape, x.free))
     window = Window(request, x._replace(shape=shape, free=free, padding=None), ndim)
     filters, conv = arguments.whole("filters"), getattr(nn, f"Conv{ndim}D")
-    names = [arguments.get("activation", "tanh"), arguments.get("recurrent_activation", "hard_sigmoid")]
-    layer = Layer("LSTM", filters, 0, _activations(request, names), dropout=_drops(request))
+    cell = Cell("LSTM", filters, _activations(request, "LSTM", "hard_sigmoid"))
     i2h = conv(4 * filters, **{**window.forward, "prefix": within(request, "i2h").prefix})
     how: Dict[str, Any] = dict(in_channels=filters, use_bias=False, prefix=within(request, "h2h").prefix)
     h2h = conv(4 * filters, window.kernel, padding="same", **how)
     weights = [kernel_of(i2h), kernel_of(h2h)._replace(role="recurrent_kernel")]
     weights += [] if i2h.bias is None else [weight_of("bias", i2h.bias)]
-    cell = [weight._replace(part="cell") for weight in weights]
-    block = ConvRecurrent(layer, i2h, h2h, prefix=request.prefix)
-    return _lowered(request, x, states, block, cell, window)
+    weights = [weight._replace(part="cell") for weight in weights]
+    block = ConvRecurrent(cell, i2h, h2h, _drops(request), prefix=request.prefix)
+    return _lowered(request, x, states, block, weights, window)
 
 
 def _lowered(
@@ -90,8 +93,6 @@ def _lowered(
         raise Unsupported(f"initial_state={given!r}: only outputs of layers are supported")
     if states and (len(states) != len(sizes) or any(s.rank != len(order) for s in states)):
         raise ValueError(f"initial states of shapes {[state.shape for state in states]}")
-    arguments.only(time_major=False)
-    arguments.ignore("unroll", "unit_forget_bias", "use_cudnn")
     stateful, returned = (arguments.flag(name, False) for name in ("stateful", "return_state"))
     if stateful and states:
         raise Unsupported("stateful=True with initial states")
@@ -107,7 +108,8 @@ def _lowered(
     def last(shape: Shape) -> List[Shape]:
         if not window:
             return [(shape[0], n) for n in sizes]
-        step = resized((shape[0], *shape[2:]), window.axes, window.size, window.spans, window.strides)
+        how = window.kernel, window.strides, window.dilation
+        step = resized((shape[0], *shape[2:]), window.axes, window.size, *how)
         return [replaced(step, window.channel_axis, n) for n in sizes]
 
     def rule(shape: Shape, *_: Shape) -> Any:  # because loops take long to trace
@@ -137,7 +139,7 @@ def _bidirectional(request: Request, x: Value, *states: Value) -> Lowered:
     if mode is not None:
         mode = arguments.word("merge_mode", ("concat", "sum", "ave", "mul"), "concat")
     inner, backward = arguments.get("layer"), arguments.get("backward_layer", None)
-    parts, allowed = [], (*_KINDS, *_CUDNN, "RNN", *_CONVOLUTIONAL)
+    parts, allowed = [], (*_PLAIN, *_CUDNN, "RNN", *_CONVOLUTIONAL)
     named = (("forward", inner, states[:half]), ("backward", backward or inner, states[half:]))
     for name, given, own in named:
         wrapped = within(inner_request(request, given, allowed), name)
@@ -188,10 +190,12 @@ def _cell(request: Request, channels: Optional[int]) -> Tuple[Recurrent, Sequenc
     """Return the block of a layer or cell, and its weights."""
     if not channels:
         raise ValueError("the channels of its input are not known")
-    request.arguments.ignore("unit_forget_bias")
-    layer, cudnn = _layer(request, channels), request.class_name in _CUDNN
-    block = Recurrent(layer, prefix=request.prefix)
-    return block, _weights(block, layer, cudnn, request.arguments.flag("use_bias", True))
+    name, arguments = request.class_name, request.arguments
+    kind, cudnn = _KINDS[name], name in _CUDNN
+    reset_after = kind == "GRU" and (cudnn or arguments.flag("reset_after", False))
+    cell = Cell(kind, arguments.whole("units"), _activations(request, kind), reset_after)
+    block = Recurrent(cell, channels, dropout=_drops(request), prefix=request.prefix)
+    return block, _weights(block, channels, cudnn, arguments.flag("use_bias", True))
 
 
 def _drops(request: Request) -> bool:
@@ -200,61 +204,56 @@ def _drops(request: Request) -> bool:
     return any(rates)
 
 
-def _weights(block: Recurrent, layer: Layer, cudnn: bool, use_bias: bool) -> Tuple[Weight, ...]:
+def _weights(block: Recurrent, channels: int, cudnn: bool, use_bias: bool) -> Tuple[Weight, ...]:
     """Return a recurrent layer's weights. Biases that Keras lacks are not trained."""
-    size, both = layer.units * layer.gates, layer.reset_after or cudnn
+    cell = block.cell
+    size, both = cell.units * GATES[cell.kind], cell.reset_after or cudnn
     if block.h2h_bias is not None and not (use_bias and both):
         block.h2h_bias.grad_req = "null"
     if not use_bias:
         block.i2h_bias.grad_req = "null"
     part = "" if cudnn else "cell"
-    i2h, h2h = (_assign_kernel(each, layer, cudnn) for each in (block.i2h_weight, block.h2h_weight))
+    i2h, h2h = (_assign_kernel(each, cell, cudnn) for each in (block.i2h_weight, block.h2h_weight))
     shape = (2 * size,) if cudnn else (2, size) if both else (size,)
-    bias = Weight("bias", shape, _assign_bias(block, layer, both), part)
+    bias = Weight("bias", shape, _assign_bias(block, both), part)
     return (
-        Weight("kernel", (layer.in_units, size), i2h, part),
-        Weight("recurrent_kernel", (layer.units, size), h2h, part),
+        Weight("kernel", (channels, size), i2h, part),
+        Weight("recurrent_kernel", (cell.units, size), h2h, part),
         *([bias] if use_bias else []),
     )
 
 
-def _layer(request: Request, in_units: int) -> Layer:
-    arguments, kind = request.arguments, request.class_name
-    units, drops = arguments.whole("units"), _drops(request)
-    if kind in _CUDNN:
-        kind = kind[len("CuDNN") :]
-        return Layer(kind, units, in_units, reset_after=kind == "GRU")
-    kind = kind[: -len("Cell")] if kind in _CELLS else kind
-    names = [arguments.get("activation", "tanh")]
-    names.append(arguments.get("recurrent_activation", None) if kind != "SimpleRNN" else None)
-    reset_after = kind == "GRU" and arguments.flag("reset_after", False)
-    return Layer(_KINDS[kind], units, in_units, _activations(request, names), reset_after, drops)
+def _activations(request: Request, kind: str, gates: str = "sigmoid") -> Tuple[Activation, ...]:
+    """Return the activations of the gates, if there are any, the new state, and an LSTM's output."""
+    plain, names = request._replace(prefix=None), {"activation": "tanh"}
+    names.update({} if kind == "RNN" else {"recurrent_activation": gates})
+    found: List[Any] = []
+    for name, default in names.items():
+        given = request.arguments.get(name, default)
+        word = given.get("config") if isinstance(given, dict) else given
+        block = None if word in _FUSED else activation(plain, given)
+        found.append((word if word in _FUSED else block or "identity", {}))
+    new, *gate = found
+    return (*gate, new, new)[: len(ACTIVATIONS[kind])]
 
 
-def _activations(request: Request, names: Sequence[Any]) -> Tuple[Any, ...]:
-    plain = request._replace(prefix=None)
-    return tuple(
-        _name_of(name) if _name_of(name) in _FUSED else activation(plain, name) for name in names
-    )
-
-
-def _assign_kernel(parameter: Any, layer: Layer, cudnn: bool) -> Callable[[np.ndarray], Sequence[Any]]:
+def _assign_kernel(parameter: Any, cell: Cell, cudnn: bool) -> Callable[[np.ndarray], Sequence[Any]]:
     def assign(array):
         if not cudnn:
-            return [(parameter, _reordered(array.T, layer.kind))]
+            return [(parameter, _reordered(array.T, cell.kind))]
         # Keras stores cuDNN's matrices, which equal MXNet's, with the shapes of its own matrices.
-        gates = np.split(array, layer.gates, axis=1)
-        joined = np.concatenate([gate.reshape((layer.units, -1)) for gate in gates])
-        return [(parameter, _reordered(joined, layer.kind))]
+        gates = np.split(array, GATES[cell.kind], axis=1)
+        joined = np.concatenate([gate.reshape((cell.units, -1)) for gate in gates])
+        return [(parameter, _reordered(joined, cell.kind))]
 
     return assign
 
 
-def _assign_bias(block: Recurrent, layer: Layer, both: bool) -> Callable[[np.ndarray], Sequence[Any]]:
+def _assign_bias(block: Recurrent, both: bool) -> Callable[[np.ndarray], Sequence[Any]]:
     def assign(array):
         parameters = [block.i2h_bias, block.h2h_bias] if both else [block.i2h_bias]
         parts = array.reshape((len(parameters), -1))
-        return [(parameter, _reordered(part, layer.kind)) for parameter, part in zip(parameters, parts)]
+        return [(p, _reordered(part, block.cell.kind)) for p, part in zip(parameters, parts)]
 
     return assign
 
@@ -265,7 +264,3 @@ def _reordered(array: np.ndarray, kind: str) -> np.ndarray:
         return array
     update, reset, new = np.split(array, 3)
     return np.concatenate([reset, update, new])
-
-
-def _name_of(given: Any) -> Any:
-    return given.get("config") if isinstance(given, dict) else given

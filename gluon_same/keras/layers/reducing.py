@@ -53,7 +53,7 @@ def _arg_extreme(op: Operation, x: Value, axis: Optional[int] = None, keepdims: 
     order = x.axes if keepdims else x.axes_without(x.places(axis))
     signed = op.request.keras3 and x.dtype == "float32" and not x.nonnegative
     function = functions.with_negative_zeros if signed else functions.arg_reduce
-    return op.lowered(function, x, order=order, gives="int64", **how)
+    return op.lowered(function, x, order=order, gives="int64", takes=None, **how)
 
 
 @computes("norm")
@@ -117,7 +117,7 @@ def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending")
         own = None if "int" in x.dtype else "float32"
         return op.each("sort", x, axis=x.stored(place), is_ascend=ascending, takes=own)
     how: Any = dict(k=size_of(op, x, place), axis=x.stored(place), rank=x.rank, largest=not ascending)
-    return op.each(functions.order, x, gives="int64", **how)
+    return op.each(functions.order, x, gives="int64", takes=None, **how)
 
 
 @computes("matmul")

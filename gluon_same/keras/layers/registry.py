@@ -5,6 +5,7 @@ from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, 
 
 import numpy as np
 from mxnet.gluon import HybridBlock
+from mxnet.gluon.nn import HybridSequential
 
 from ...importing.block import Function
 from ..arguments import Arguments, Unsupported
@@ -127,6 +128,16 @@ def within(request: Request, name: str) -> Request:
 def inside(part: str, weights: Sequence[Weight]) -> Tuple[Weight, ...]:
     """Return the weights of a layer in a wrapper, which are in a subgroup."""
     return tuple(weight._replace(part=f"{part}/{weight.part}".rstrip("/")) for weight in weights)
+
+
+def followed(request: Request, block: HybridBlock, *others: Optional[HybridBlock]) -> HybridBlock:
+    """Return a layer's block with others behind it, if there are any."""
+    if not any(others):
+        return block
+    whole = HybridSequential(prefix=request.prefix)
+    whole.add(block, *others)
+    whole.layer_type = request.class_name
+    return whole
 
 
 def data_format(arguments: Arguments) -> str:

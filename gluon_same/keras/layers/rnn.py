@@ -1,30 +1,14 @@
 """Blocks of recurrent layers."""
 
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ...arrays import flat
 from ...importing.functions import as_boolean, pairwise, recurrent
-from ...importing.functions.recurrent import ACTIVATIONS, GATES, Cell, Weights, loop
-
-
-class Layer(NamedTuple):
-    """A recurrent layer of Keras."""
-
-    kind: str  # 'LSTM', 'GRU' or 'RNN'
-    units: int
-    in_units: int
-    #: Activations of the states and of the gates: blocks, names of operators, or None for linear ones.
-    activations: Tuple[Union[HybridBlock, str, None], ...] = ("tanh", "sigmoid")
-    reset_after: bool = False  # whether a GRU applies the reset gate after the product with its weights
-    dropout: bool = False  # whether Keras drops inputs or states in training
-
-    @property
-    def gates(self) -> int:
-        return GATES[self.kind]
+from ...importing.functions.recurrent import GATES, Cell, Weights, loop
 
 
 class Flow(NamedTuple):
@@ -42,36 +26,41 @@ class Recurrent(HybridBlock):
 
     Parameters
     ----------
-    layer : Layer
+    cell : Cell
+        Its activations may be blocks.
+    in_units : int
     flow : Flow
+    dropout : bool
+        Whether Keras drops inputs or states in training.
+
+    Attributes
+    ----------
+    sizes : list of int
+        Units of each state.
     """
 
     _rank = 3  # number of axes of the data
 
-    def __init__(self, layer: Layer, flow: Optional[Flow] = None, prefix: Optional[str] = None):
+    def __init__(
+        self, cell: Cell, in_units: int, flow: Optional[Flow] = None, dropout: bool = False,
+        prefix: Optional[str] = None,
+    ):  # fmt: skip
         super().__init__(prefix=prefix)
-        self._layer = layer._replace(activations=())  # which are children
-        self.flow = flow or Flow()
-        self.activation, self.gate = layer.activations
+        self.cell, self.flow, self.dropout = cell, flow or Flow(), dropout
+        self.sizes = [cell.units] * (2 if cell.kind == "LSTM" else 1)
+        for i, (each, _) in enumerate(cell.activations):
+            if isinstance(each, HybridBlock):
+                self.register_child(each, f"activation{i}")
         with self.name_scope():
-            self._add_parameters(layer)
+            self._add_parameters(cell, in_units)
 
-    @property
-    def sizes(self) -> List[int]:
-        """Return the units of each state."""
-        return [self._layer.units] * (2 if self._layer.kind == "LSTM" else 1)
-
-    @property
-    def dropout(self) -> bool:
-        return self._layer.dropout
-
-    def _add_parameters(self, layer: Layer) -> None:
-        size = layer.gates * layer.units
-        for part, columns in (("i2h", layer.in_units), ("h2h", layer.units)):
+    def _add_parameters(self, cell: Cell, in_units: int) -> None:
+        size = GATES[cell.kind] * cell.units
+        for part, columns in (("i2h", in_units), ("h2h", cell.units)):
             setattr(self, f"{part}_weight", self.params.get(f"{part}_weight", shape=(size, columns)))
         self.i2h_bias = self.params.get("i2h_bias", shape=(size,), init="zeros")
         self.h2h_bias = None
-        if layer.kind != "GRU" or layer.reset_after:
+        if cell.kind != "GRU" or cell.reset_after:
             self.h2h_bias = self.params.get("h2h_bias", shape=(size,), init="zeros")
 
     def hybrid_forward(self, F: Any, x: Any, *more: Any, **parameters: Any) -> Any:
@@ -100,15 +89,8 @@ class Recurrent(HybridBlock):
         """Return the states h after all steps, and the last states, for data with the time first."""
         weights = [parameters[f"{part}_weight"] for part in ("i2h", "h2h")]
         biases = [parameters.get(f"{part}_bias") for part in ("i2h", "h2h")]
-        y, last = recurrent(F, steps, self._cell(), Weights(*weights, *biases), states, mask)
+        y, last = recurrent(F, steps, self.cell, Weights(*weights, *biases), states, mask)
         return y, list(last)
-
-    def _cell(self) -> Cell:
-        kind, units = self._layer.kind, self._layer.units
-        new = _called(self.activation)
-        count = len(ACTIVATIONS[kind])
-        activations = (_called(self.gate), new, new)[:count] if count > 1 else (new,)
-        return Cell(kind, units, activations, self._layer.reset_after)
 
 
 class ConvRecurrent(Recurrent):
@@ -116,20 +98,20 @@ class ConvRecurrent(Recurrent):
 
     Parameters
     ----------
-    layer : Layer
+    cell : Cell
         With filters as units.
     i2h, h2h : HybridBlock
         Convolutions of the data and of the states, with four times as many filters.
     """
 
-    def __init__(self, layer: Layer, i2h: Any, h2h: Any, prefix: Optional[str] = None):
-        super().__init__(layer, prefix=prefix)
+    def __init__(self, cell: Cell, i2h: Any, h2h: Any, dropout: bool, prefix: Optional[str] = None):
+        super().__init__(cell, 0, dropout=dropout, prefix=prefix)
         self.i2h, self.h2h = i2h, h2h
         self._rank = 3 + len(h2h._kwargs["kernel"])
 
     eager = True  # nets run this block outside of graphs
 
-    def _add_parameters(self, layer: Layer) -> None:
+    def _add_parameters(self, cell: Cell, in_units: int) -> None:
         pass
 
     def hybrid_forward(self, F: Any, x: Any, *more: Any, **parameters: Any) -> Any:
@@ -144,9 +126,9 @@ class ConvRecurrent(Recurrent):
     ) -> Tuple[Any, List[Any]]:
         if not states:
             first = F.squeeze(F.slice_axis(steps, axis=0, begin=0, end=1), axis=0)
-            first = F.BlockGrad(F.slice_axis(first, axis=1, begin=0, end=self._layer.units))
+            first = F.BlockGrad(F.slice_axis(first, axis=1, begin=0, end=self.cell.units))
             states = [first * 0 for _ in range(2)]  # the loop rejects duplicate states
-        y, last = loop(F, steps, self._cell(), Weights(None, self.h2h), states, mask)
+        y, last = loop(F, steps, self.cell, Weights(None, self.h2h), states, mask)
         return y, list(last)
 
 
@@ -174,13 +156,11 @@ class Stack(HybridBlock):
 
     def __init__(self, cells: Sequence[Recurrent], prefix: Optional[str] = None):
         super().__init__(prefix=prefix)
-        self._cells = len(cells)
+        self.cells = list(cells)
         for i, cell in enumerate(cells):
-            setattr(self, f"cell{i}", cell)
-
-    @property
-    def cells(self) -> List[Recurrent]:
-        return [getattr(self, f"cell{i}") for i in range(self._cells)]
+            self.register_child(cell, f"cell{i}")
+        self.sizes = [n for cell in cells for n in cell.sizes]
+        self.dropout = any(cell.dropout for cell in cells)
 
     @property
     def flow(self) -> Flow:
@@ -193,15 +173,6 @@ class Stack(HybridBlock):
         for cell in self.cells:
             cell.flow = inner
         self.cells[-1].flow = inner._replace(sequences=flow.sequences, zeros=flow.zeros)
-
-    @property
-    def sizes(self) -> List[int]:
-        """Return the units of each state."""
-        return [n for cell in self.cells for n in cell.sizes]
-
-    @property
-    def dropout(self) -> bool:
-        return any(cell.dropout for cell in self.cells)
 
     def hybrid_forward(self, F: Any, x: Any, *more: Any) -> Any:
         flow = self.flow
@@ -267,10 +238,3 @@ class Bidirectional(HybridBlock):
 def reverse(F: Any, x: Any, axis: int) -> Any:
     """Reverse an axis, with an identity first, because ``reverse`` alone ignores grad_req='add'."""
     return F.reverse(F.identity(x), axis=axis)
-
-
-def _called(given):
-    """Return an activation as a function of ``F`` and an array."""
-    if isinstance(given, str):
-        return given, {}
-    return (lambda F, x: x if given is None else given(x)), {}

@@ -11,13 +11,8 @@ from ..arguments import Arguments, Unsupported, words
 from ..graph import arrays_in
 from ..values import Size, Value
 
-#: Arguments without an effect on the result.
-_HARMLESS = words("""
-    flash_attention name out_type rank sorted synchronized use_cudnn_on_gpu validate_indices
-""")
-
-#: Further arguments that Keras writes, without an effect at these values.
-_DEFAULTS: List[Any] = [("fill_mode", "constant"), ("preserve_aspect_ratio", False), ("batch_dims", 0)]
+#: Values of ``data_format`` that are supported.
+_CHANNELS_LAST = ("channels_last", "NWC", "NHWC", "NDHWC")
 
 #: An array, a number, or nested lists of numbers.
 if typing.TYPE_CHECKING:
@@ -43,10 +38,9 @@ def bound(name: str, function: Any, args: Sequence[Any], kwargs: Dict[str, Any])
             key = known[len(args)]  # TensorFlow's second argument, such as x of atan2(y, x)
         if key in known:
             given[key] = value
-        elif value is not None and (key, value) not in _DEFAULTS and key not in _HARMLESS:
+        elif key != "data_format" or value not in _CHANNELS_LAST:
             unknown[key] = value
-    if unknown:
-        Arguments(unknown).finish(name)
+    Arguments(unknown).finish(name)
     for each in parameters:
         value, missing = given.get(each.name), each.default is inspect.Parameter.empty
         if missing and each.name not in given:

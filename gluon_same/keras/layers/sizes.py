@@ -3,7 +3,6 @@
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
-from mxnet.gluon.nn import HybridSequential
 
 from ... import nn
 from ...importing import functions
@@ -12,13 +11,12 @@ from ..arguments import Unsupported
 from ..values import Padding, Shape, Size, Value, resized
 from .kernels import KERNELS, area_matrix, kernel_matrix
 from .operations import Operation
-from .registry import Lowered, Request, builds, spatial
+from .registry import Lowered, Request, builds, followed, spatial
 
 
 @builds("Resizing")
 def _resizing(request: Request, x: Value) -> Lowered:
     arguments, size = request.arguments, size_of(request)
-    arguments.only(fill_mode="constant")
     crop, pad = (arguments.flag(f"{how}_to_aspect_ratio", False) for how in ("crop", "pad"))
     method = arguments.word("interpolation", _KNOWN, "bilinear")
     antialias, fill = arguments.flag("antialias", False), arguments.number("fill_value", 0)
@@ -36,7 +34,7 @@ _METHODS = {
 
 
 #: All interpolations.
-_KNOWN = (*_METHODS, "area", *KERNELS)
+_KNOWN = ("nearest", "area", *KERNELS)
 
 
 def resized_images(
@@ -48,9 +46,8 @@ def resized_images(
         return built
     if method not in ("bilinear", "nearest"):
         raise Unsupported(f"interpolation={method!r} of whole numbers")
-    block = HybridSequential(prefix=request.prefix)  # Keras 3 returns whole numbers, too
-    block.add(built.block, Function(functions.round_half_even, "Round"))
-    return built._replace(block=block)
+    rounding = Function(functions.round_half_even, "Round")  # Keras 3 returns whole numbers, too
+    return built._replace(block=followed(request, built.block, rounding))
 
 
 def _interpolated(request, x, size, method, antialias):
@@ -106,8 +103,7 @@ def resized_at_ratio(
     fitted = x._replace(shape=resized(x.shape, axes, lambda n, m: m, after))
     built = resized_images(request, fitted, size, method, antialias)
     how: Any = dict(before=tuple(before), borders=tuple(borders), value=fill or 0.0)
-    block = HybridSequential(prefix=request.prefix)
-    block.add(Function(functions.add_borders, "Borders", **how), built.block)
+    block = followed(request, Function(functions.add_borders, "Borders", **how), built.block)
     return built._replace(block=block, rule=lambda shape: resized(shape, axes, lambda n, m: m, size))
 
 
@@ -118,11 +114,8 @@ def _matrices(
     pairs = [*zip(before, size)]
     if method == "area":
         found = [area_matrix(*pair) for pair in pairs]
-    elif method in KERNELS:
-        found = [kernel_matrix(KERNELS[method], *pair, antialias) for pair in pairs]
     else:
-        how = _METHODS[method]._replace(antialias=True, exclude_outside=True)
-        found = [how.matrix(*pair) for pair in pairs]
+        found = [kernel_matrix(KERNELS[method], *pair, antialias) for pair in pairs]
     return [each.astype("float32") for each in found]
 
 

@@ -185,7 +185,6 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
 @builds("SpectralNormalization")
 def _spectral_normalization(request: Request, x: Value) -> Lowered:
     inner = inner_request(request, request.arguments.get("layer"), BUILDERS)
-    request.arguments.ignore("power_iterations")  # of training, which stores the divided kernel
     built = BUILDERS[inner.class_name](inner, x)
     inner.arguments.finish()
     kernel = built.weights[0]._replace(assign=lambda array: [], copied=True)
