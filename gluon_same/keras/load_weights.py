@@ -19,7 +19,7 @@ from .build import build
 from .config import parse
 from .differences import IN_PLACE, Difference, Net, blocks_in_order, differences, listed, mend
 from .files import Opened, opened
-from .graph import Model
+from .graph import Layer, Model
 from .hdf5 import Hdf5
 from .layers.weight import Weight
 from .loading import settings_of
@@ -112,7 +112,10 @@ def load_keras_weights(
             held = _in_order_of(units, held)
         if len(held) != len(units):
             raise ValueError(_both_sides(found.weights, units, held, "the numbers of layers differ"))
-        positions = _flattened(net, found.weights, units, held, input_shape or _saved_shape(model))
+        positions: Dict[Block, int] = {}
+        if not _keeps_order(model):
+            shape = input_shape or _saved_shape(model)
+            positions = _flattened(net, found.weights, units, held, shape)
         values: Values = []
         for unit, layer in zip(units, held):
             weights = weights_of(unit, layer)
@@ -229,7 +232,25 @@ def _saved_shape(model: Optional[Model]) -> Optional[Tuple[int, ...]]:
     if not isinstance(given, list) or len(given) < 2:
         return None
     sizes = [n or 64 for n in given[1:]]
-    return (1, sizes[-1], *sizes[:-1])
+    return (1, *sizes) if _is_channels_first(model) else (1, sizes[-1], *sizes[:-1])
+
+
+def _is_channels_first(model: Model) -> bool:
+    """Return whether images in a model have channels first."""
+    kinds = {each.config.get("data_format") for each in model.layers.values() if not _flattens(each)}
+    return "channels_first" in kinds
+
+
+def _flattens(layer: Layer) -> bool:
+    return layer.class_name.rpartition(">")[2] == "Flatten"
+
+
+def _keeps_order(model: Optional[Model]) -> bool:
+    """Return whether a model flattens images as Gluon does: those with channels first, as they are."""
+    if model is None or not _is_channels_first(model):
+        return False
+    flats = [each.config.get("data_format") for each in model.layers.values() if _flattens(each)]
+    return "channels_first" not in flats
 
 
 def _in_order_of(units: Sequence[Block], held: Sequence[FileLayer]) -> List[FileLayer]:

@@ -57,3 +57,38 @@ def test_operands_of_einsum_that_keras_does_not_save_are_missed(tmp_path):
     made["inbound_nodes"] = [["_CONSTANT_VALUE", -1, "bij,bjk->bik", {}]]
     with pytest.raises(ValueError, match="Keras 2 does not save the operands of tf.einsum"):
         load_model(write(tmp_path, functional(image(3, 3), made)))
+
+
+def test_a_split_into_parts_of_given_sizes(tmp_path):
+    x = RANDOM.normal(size=(1, 2, 4)).astype("float32")
+    for sizes, width in (([4], 4), ([1, -1], 1), (2, 2)):
+        made = function("split", "image", num_or_size_splits=sizes, axis=2)
+        y = load_model(write(tmp_path, functional(image(2, 4), made)), layout="NHWC")(mx.nd.array(x))
+        np.testing.assert_array_equal(y.asnumpy(), x[:, :, :width])  # the model's output is the first
+
+
+def sizes_of(before, *axes):
+    """Return the layers that compute sizes of an array."""
+    item = "__operators__.getitem"
+    made = [{**function(item, "shape", slice_spec=axis), "name": f"s{axis}"} for axis in axes]
+    for each in made:
+        each["config"]["name"] = each["name"]
+    return [function("shape", before), *made]
+
+
+def test_sizes_of_an_array_are_not_those_of_its_transpose(tmp_path):
+    turned = function("transpose", "image", perm=[0, 2, 1])
+    made = function("reshape", "transpose", shape=[["s0", 0, 0], ["s1", 0, 0], -1])
+    config = functional(image(None, None), *sizes_of("image", 0, 1), turned, made)
+    with pytest.raises(ValueError, match="reshape to"):
+        load_model(write(tmp_path, config), layout="NHWC")
+
+
+def test_a_reshape_with_numbers_refuses_other_counts(tmp_path):
+    made = function("reshape", "image", shape=[["s0", 0, 0], ["s1", 0, 0], 24])
+    config = functional(image(None, 6, 4), *sizes_of("image", 0, 1), made)
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    x = mx.nd.array(RANDOM.normal(size=(1, 2, 6, 4)))
+    np.testing.assert_array_equal(net(x).asnumpy(), x.asnumpy().reshape(1, 2, 24))
+    with pytest.raises(ValueError):
+        net(mx.nd.zeros((1, 2, 12, 4))).asnumpy()

@@ -8,7 +8,7 @@ from small_models import conv, functional, image, layer, write
 from test_goldens import ARCHIVES, Golden, differences, stems
 
 from gluon_same import nn
-from gluon_same.keras import load_keras_weights
+from gluon_same.keras import load_keras_weights, load_model
 
 
 def flatten_dense():
@@ -135,3 +135,18 @@ def test_a_layer_that_keras_does_not_have_is_named(path):
 def test_what_is_no_block_is_refused(path):
     with pytest.raises(TypeError, match="is not a Gluon Block"):
         load_keras_weights(3, path)
+
+
+@pytest.mark.parametrize("order", ["channels_first", "channels_last"])
+@pytest.mark.parametrize("more", [{}, {"input_shape": (1, 2, 4, 5)}])
+def test_models_with_channels_first_are_flattened_as_keras_does(tmp_path, order, more):
+    first, _ = conv("first", "image", data_format="channels_first", padding="same", filters=3)
+    flat = layer("Flatten", "flat", "first", data_format=order)
+    config = functional(image(2, 4, 5), first, flat, layer("Dense", "dense", "flat", units=2))
+    arrays = {"kernel": (3, 3, 2, 3), "bias": (3,)}
+    path = write(tmp_path, config, first=arrays, dense={"kernel": (60, 2), "bias": (2,)})
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(3, 3, padding="same"), nn.Flatten(), nn.Dense(2))
+    load_keras_weights(net, path, **more)
+    x = mx.nd.random.normal(shape=(2, 2, 4, 5))
+    np.testing.assert_allclose(net(x).asnumpy(), load_model(path)(x).asnumpy(), 1e-4, 1e-5)

@@ -182,7 +182,7 @@ FUNCTIONS = [
     ("squeeze", {"axis": 1}, "have more than one element"),
     ("pad", {"paddings": [[1, 1], [0, 0], [0, 0], [0, 0]]}, "pad by"),
     ("pad", {"paddings": [[0, 0]] * 4, "mode": "ODD"}, "with mode='odd'"),
-    ("split", {"num_or_size_splits": 3, "axis": 3}, "split into [3] at axis=3"),
+    ("split", {"num_or_size_splits": 3, "axis": 3}, "split into 3 at axis=3"),
     ("nn.space_to_depth", {"block_size": 0}, "space_to_depth by 0"),
     ("tile", {"multiples": [2, 1, 1, 1]}, "give one count of 1 for the batch"),
     ("tile", {"multiples": "x"}, "tile with repeats='x'"),

@@ -33,20 +33,20 @@ def rms_norm(F: Any, x: Any, gamma: Any, axis: Tuple[int, ...], epsilon: float) 
 
 
 def group_norm(
-    F: Any, x: Any, ones: Any, zeros: Any, gamma: Any = None, beta: Any = None, *, epsilon: float,
-    groups: int,
-) -> Any:  # fmt: skip
+    F: Any, x: Any, ones: Any, zeros: Any, *by_channel: Any, epsilon: float, groups: int, **named: Any
+) -> Any:
     """Normalize groups of channels, the second axis; then apply ``gamma`` and ``beta`` per channel.
 
     ``ones`` and ``zeros`` are constants, one for each group, that MXNet's operator requires.
     """
+    factors = {**dict(zip(("gamma", "beta"), by_channel)), **named}
     # MXNet's InstanceNorm, which is the same here, adds up in float32, and is slower.
     grouped = F.GroupNorm(F.reshape(x, (0, groups, -1)), ones, zeros, num_groups=groups, eps=epsilon)
     y = F.reshape(F.reshape_like(grouped, x), (0, 0, -1))
-    if gamma is not None:
-        y = F.broadcast_mul(y, F.reshape(gamma, (1, -1, 1)))
-    if beta is not None:
-        y = F.broadcast_add(y, F.reshape(beta, (1, -1, 1)))
+    if "gamma" in factors:
+        y = F.broadcast_mul(y, F.reshape(factors["gamma"], (1, -1, 1)))
+    if "beta" in factors:
+        y = F.broadcast_add(y, F.reshape(factors["beta"], (1, -1, 1)))
     return F.reshape_like(y, x)
 
 

@@ -86,7 +86,7 @@ def _bounds(part: Any) -> Tuple[Optional[int], Optional[int], int]:
 
 @computes("split", "array_split")
 def _split(
-    op: Operation, x: Value, num_or_size_splits: Optional[List[int]] = None,
+    op: Operation, x: Value, num_or_size_splits: Any = None,
     indices_or_sections: Any = None, axis: int = 0,
 ) -> Lowered:  # fmt: skip
     axis = axis_of(op, x, axis, 1)
@@ -94,17 +94,18 @@ def _split(
     if isinstance(indices_or_sections, list):
         cuts = [0, *indices_or_sections, size]
         parts = [end - begin for begin, end in zip(cuts, cuts[1:])]
-    elif isinstance(given, list) and len(given) > 1:
+    elif isinstance(given, list):
         rest = size - sum(n for n in given if n != -1)
         parts = [rest if n == -1 else n for n in given]
     else:
-        (count,) = given if isinstance(given, list) else [given]
-        parts = [size // count] * count if isinstance(count, int) and count > 0 else []
+        parts = [size // given] * given if isinstance(given, int) and given > 0 else []
     if not parts or min(parts) < 1 or sum(parts) != size:
         raise ValueError(f"split into {given!r} at axis={axis!r} of shape {x.shape}")
+    if len(parts) == 1:
+        return op.lowered("identity", x, takes=None, rule=lambda shape: shape)
     fields: Any = dict(takes=None, more_axes=(x.axes,) * (len(parts) - 1))
     fields["rule"] = lambda shape: [replaced(shape, axis, shape[axis] and n) for n in parts]
-    if len(set(parts)) == 1 and len(parts) > 1:
+    if len(set(parts)) == 1:
         return op.lowered("split", x, num_outputs=len(parts), axis=x.stored(axis), **fields)
     return op.lowered(functions.split, x, axis=x.stored(axis), sizes=tuple(parts), **fields)
 
