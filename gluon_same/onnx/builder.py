@@ -10,7 +10,7 @@ from mxnet.gluon import HybridBlock, Parameter
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
-from .limits import is_assumed
+from .limits import limit_of
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, initializers_of, names_read
 from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
@@ -271,9 +271,7 @@ class Builder(Assembly):
             results.append(Known(arrays, name, trainable and arrays[0].dtype.kind == "f"))
             given = [x for x in inputs if x is not None]
             results[-1].bounded = node.op_type in _BOUNDS or any(x.bounded for x in given)
-            results[-1].assumed = any(x.assumed for x in given) or (
-                any(x.open for x in given) and is_assumed(node.op_type, given, results[-1])
-            )
+            results[-1].limit = limit_of(node.op_type, given, results[-1])
             results[-1].make = partial(self._made, node, scope, attributes, inputs, place)
         return results
 

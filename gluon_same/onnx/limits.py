@@ -7,10 +7,15 @@ import numpy as np
 _COMPARISONS = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
 
 
-def is_assumed(operator: str, inputs: Sequence[Any], result: Any) -> bool:
-    """Return whether the result may follow another rule at other sizes than those that were tried.
+#: Operators that return elements of their inputs.
+_MOVES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"}
 
-    This is so for ``Min(size, 512)`` if all sizes that were tried are below 512, or all above.
+
+def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
+    """Return the number from which on a result may follow another rule than at the sizes tried.
+
+    This is 512 for ``Min(size, 512)`` if all sizes that were tried are below 512; 0 if nothing is known
+    about it; and infinite if the rule is the same at all sizes.
 
     Parameters
     ----------
@@ -19,10 +24,15 @@ def is_assumed(operator: str, inputs: Sequence[Any], result: Any) -> bool:
     result : Known
         The operator's result at each trial.
     """
+    limit = min((x.limit for x in inputs), default=np.inf)
+    if limit < np.inf and operator not in _MOVES:
+        return 0
+    if not any(x.open for x in inputs):
+        return limit
     if operator in ("ArgMax", "ArgMin"):
-        return not result.open
+        return limit if result.open else 0
     if operator not in {*_COMPARISONS, "Clip", "Max", "Min", "Mod"}:
-        return False
+        return limit
     count = len(result.trials)
     given = [np.stack([x.at(trial) for trial in range(count)]) for x in inputs]
     made = np.stack(result.trials)
@@ -30,12 +40,15 @@ def is_assumed(operator: str, inputs: Sequence[Any], result: Any) -> bool:
         given = given[:1]
     given = [np.broadcast_to(x.reshape(count, *(1,) * (made.ndim - x.ndim), *x.shape[1:]), made.shape)
              for x in given]  # fmt: skip
-    opened = [(x != x[:1]).any(0) for x in given]
+    opened = np.stack([(x != x[:1]).any(0) for x in given])
     if operator in _COMPARISONS:  # sizes are above 0
-        below = [is_open | (x[0] > 0) for x, is_open in zip(given, opened)]
-        return bool((np.any(opened, 0) & np.all(below, 0) & (made == made[:1]).all(0)).any())
+        above = np.stack([x[0] > 0 for x in given]) | opened
+        return 0 if (opened.any(0) & above.all(0) & (made == made[:1]).all(0)).any() else limit
     same = np.stack([(x == made).all(0) for x in given])
-    small = np.stack([~is_open & (x[0] <= 1) for x, is_open in zip(given, opened)])
+    small = np.stack([x[0] <= 1 for x in given]) & ~opened
     if operator == "Max":  # no size is less than 1
-        same &= ~(np.stack(opened) & (small.sum(0) == len(given) - 1))
-    return bool((same & np.any(opened, 0)).any())
+        same &= ~(opened & (small.sum(0) == len(given) - 1))
+    if not (same & opened.any(0)).any():
+        return limit
+    fixed = [x.min() for x, is_open in zip(given, opened) if not is_open.any()]
+    return min(fixed, default=0) if operator == "Min" and not (same & ~opened).any() else 0

@@ -59,7 +59,8 @@ class Known:
         self.name = name
         self.trainable = trainable
         self.bounded = False  # whether a bound that no trial reaches may limit them at other sizes
-        self.assumed = False  # whether they may follow another rule at other sizes
+        #: The number from which on they may follow another rule; 0 if it may be any, infinite if none.
+        self.limit = np.inf
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None
         self.made: Optional[Data] = None
@@ -72,7 +73,7 @@ class Known:
     @property
     def open(self) -> bool:
         """Whether the numbers depend on open sizes."""
-        return self.assumed or not all(np.array_equal(x, self.first) for x in self.trials[1:])
+        return self.limit < np.inf or not all(np.array_equal(x, self.first) for x in self.trials[1:])
 
     @property
     def array(self) -> np.ndarray:
@@ -101,7 +102,7 @@ class Known:
         """Return the results of a function, under the same name."""
         new = [np.asarray(function(x)) for x in self.trials]
         known = Known(new, self.name, self.trainable)
-        known.bounded, known.assumed = self.bounded, self.assumed
+        known.bounded, known.limit = self.bounded, self.limit
         return known
 
     def elements(self) -> List["Known"]:
@@ -251,10 +252,10 @@ def known(x: Any, role: str) -> np.ndarray:
     return numbers(x, role).array
 
 
-def numbers(x: Any, role: str) -> Known:
-    """Return a known input; raise if it is computed at run time."""
+def numbers(x: Any, role: str, most: float = np.inf) -> Known:
+    """Return a known input; raise if it is computed at run time, or limited to less than ``most``."""
     if isinstance(x, Known):
-        if x.assumed:
+        if x.limit < most:
             raise Unsupported(f"whether a limit applies to its {role} {FIX}")
         return x
     if isinstance(x, Data):

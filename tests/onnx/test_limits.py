@@ -1,5 +1,6 @@
 """Numbers that follow from open sizes: by limits that no tried size reaches, and of any dtype."""
 
+import mxnet as mx
 import numpy as np
 import pytest
 from imported import compared, numbers, written
@@ -50,6 +51,23 @@ def test_a_branch_that_all_tried_sizes_take_is_refused(tmp_path):
 def test_numbers_within_limits_are_computed_at_run_time(tmp_path, text):
     path = model(tmp_path, f"{SIZE} {text} f = Cast<to: int = 1>(m) y = Mul(x, f)")
     compared(path, numbers(2, 3), numbers(1, 600), numbers(2, 512))
+
+
+def test_a_limit_that_is_the_size_of_what_is_sliced(tmp_path):
+    """GPT-Neo's mask: more tokens than the model has would fail in any runtime."""
+    text = f"""{SIZE} m = Min(n, k) e = Unsqueeze(m, axis) table = Slice(mask, axis, e, axis)
+        y = Add(x, table)"""
+    path = model(tmp_path, text, mask=numbers(512))
+    compared(path, numbers(2, 3), numbers(1, 512))
+    with pytest.raises(ValueError):
+        import_model(path)(mx.nd.zeros((1, 600))).asnumpy()
+
+
+def test_a_limit_in_a_reshape_that_keeps_the_number_of_elements(tmp_path):
+    text = f"""{SIZE} b = Gather<axis: int = 0>(s, zero) m = Min(n, k) e = Unsqueeze(m, axis)
+        f = Unsqueeze(b, axis) t = Concat<axis: int = 0>(f, axis1, e) y = Reshape(x, t)"""
+    path = model(tmp_path, text, "net (float[B, L] x) => (float[a, b0, c] y)", axis1=np.array([1]))
+    compared(path, numbers(2, 3), numbers(1, 512))
 
 
 @pytest.mark.parametrize("text", ["y = Max(n, one)", "t = Equal(n, minus) y = Where(t, one, n)"])

@@ -89,7 +89,9 @@ def cast_to(net: Any, x: Data, dtype: np.dtype) -> Data:
 
 @converter("Reshape", 5)
 def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: int = 0) -> Any:
-    shape, source = numbers(shape, "shape"), x
+    # Without a -1, the number of elements leaves no choice at any size.
+    whole = isinstance(shape, Known) and not any((sizes == -1).any() for sizes in shape.trials)
+    shape, source = numbers(shape, "shape", 0 if whole else np.inf), x
     x = x.x if isinstance(x, Unfolded) else x
 
     def resolved(trial, given):

@@ -20,9 +20,13 @@ _MOST_AXES = 5
 
 @converter("Slice", 10)
 def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
-    starts, ends = numbers(starts, "starts"), numbers(ends, "ends")
+    where = [*range(x.ndim)] if axes is None else [int(a) for a in known(axes, "axes")]
+    sizes = [x.shape[axis % x.ndim] for axis in where]
+    # A limit beyond the end of an axis makes no difference.
+    most = np.inf if None in sizes else max([n for n in sizes if n], default=0)
+    starts, ends = numbers(starts, "starts", most), numbers(ends, "ends", most)
     count = starts.first.size
-    where = range(count) if axes is None else [int(a) for a in known(axes, "axes")]
+    where = where[:count]
     step = [1] * count if steps is None else [int(s) for s in known(steps, "steps")]
 
     def shape_at(trial, given):
