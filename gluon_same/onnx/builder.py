@@ -16,20 +16,15 @@ from .scopes import Scope, definition, initializers_of, names_read
 from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
 
 #: Operators that are computed at run time: the results of the first differ from run to run, and the
-#: reference computes those of the others element by element.
+#: reference computes those of the others element by element, or in the last line not as ONNX defines.
 _NOT_FOLDED = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"}
 _NOT_FOLDED |= {"Bernoulli", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "MaxPool", "LpPool"}
 _NOT_FOLDED |= {"AveragePool", "Resize", "Upsample", "GridSample", "RoiAlign", "DeformConv", "LSTM"}
-_NOT_FOLDED |= {
-    "Softmax",
-    "LogSoftmax",
-    "Hardmax",
-    "OneHot",
-    "BatchNormalization",
-    "LpNormalization",
-    "LRN",
-}
-_NOT_FOLDED |= {"QLinearMatMul", "GRU", "RNN", "SequenceEmpty", "SequenceConstruct", "SplitToSequence"}
+_NOT_FOLDED |= {"GRU", "RNN", "SequenceEmpty", "SequenceConstruct", "SplitToSequence"}
+_NOT_FOLDED |= {"OneHot", "LpNormalization", "LRN", "QLinearMatMul"}
+
+#: Operators that the reference computes by the rules of this version of the operator set on.
+_FOLDED_FROM = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "BatchNormalization": 14}
 
 #: Operators that may give a number that is the same from some size on.
 _BOUNDS = {"Clip", "Max", "Min", "ReduceMax", "ReduceMin", "Where"}
@@ -250,7 +245,8 @@ class Builder(Assembly):
         Return None if they are not known, or if their shapes depend on open sizes.
         """
         own = node.domain in ("", "ai.onnx") and not any(a.HasField("g") for a in node.attribute)
-        if not own or node.op_type in _NOT_FOLDED:
+        old = scope.opsets.get("", 0) < _FOLDED_FROM.get(node.op_type, 0)
+        if not own or old or node.op_type in _NOT_FOLDED:
             return None
         if not all(isinstance(x, Known) or x is None for x in inputs):
             return None

@@ -2,6 +2,8 @@
 
 import numpy as np
 import onnx
+import pytest
+from imported import compared, numbers, written
 from test_backend import DATA, FAULTY, arrays, is_late
 
 from gluon_same.onnx.evaluation import attributes_of, evaluate
@@ -45,3 +47,24 @@ def test_no_constant_is_wrong():
         except (AssertionError, ValueError, TypeError) as error:
             wrong.append((path.name, str(error)[:200]))
     assert compared > 600 and not wrong, wrong
+
+
+def test_a_kernel_that_a_normalization_standardizes_is_a_constant(tmp_path):
+    """The layers of BiT: the mode of training normalizes by the numbers themselves."""
+    text = """v, m, r = BatchNormalization<training_mode: int = 1>(w, ones, zeros, zeros, ones)
+        k0 = Reshape(v, t) y = Conv<pads: ints = [1, 1, 1, 1]>(x, k0)"""
+    head = "net (float[B, 2, H, W] x) => (float[a, b, c, d] y)"
+    values = dict(w=numbers(1, 4, 18), ones=np.ones(4, "f"), zeros=np.zeros(4, "f"))
+    values["t"] = np.array([4, 2, 3, 3])
+    path = written(tmp_path / "net.onnx", f"{head} {{ {text} }}", values)
+    compared(path, numbers(2, 2, 5, 6), numbers(1, 2, 8, 3))
+
+
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize("version", [11, 13])
+def test_constants_follow_the_rules_of_their_version(tmp_path, operator, version):
+    text = f"z = {operator}<axis: int = 1>(w) y = Add(x, z)"
+    head = "net (float[B, 2, 3, 4] x) => (float[a, b, c, d] y)"
+    values = {"w": numbers(1, 2, 3, 4)}
+    path = written(tmp_path / "net.onnx", f"{head} {{ {text} }}", values, version)
+    compared(path, numbers(2, 2, 3, 4))
