@@ -34,10 +34,4 @@ def test_the_first_axis_may_be_the_height(layers, size):
     block = specialize(net, (size, 8, 3))
     for height in (size, size + 1, size + 2, size + 4, 3 * size):
         x = mx.nd.random.normal(shape=(height, 8, 3))
-        want = net(x)
-        try:
-            got = block(x)
-        except (ValueError, mx.MXNetError):  # the block is for one size
-            assert height != size
-            continue
-        np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), 1e-4, 1e-5)
+        np.testing.assert_allclose(block(x).asnumpy(), net(x).asnumpy(), 1e-4, 1e-5)

@@ -84,11 +84,9 @@ def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
     shift, high = node.inputs[0].node if node.inputs else node, float(node.get("a_max", 0))
     if node.op != "clip" or float(node.get("a_min", -1)) != 0 or not 1 / MOST <= high <= MOST:
         return None
-    if shift.op != "_plus_scalar" or (
-        shift.inputs[0].node.op in LAYERS and graph.uses(shift.inputs[0]) == 1
-    ):
+    if shift.op != "_plus_scalar" or abs(scalar(shift)) > MOST:
         return None
-    if not abs(scalar(shift)) <= MOST:
+    if shift.inputs[0].node.op in LAYERS and graph.uses(shift.inputs[0]) == 1:
         return None
     line = dict(alpha=1 / high, beta=scalar(shift) / high)
     return graph.new(

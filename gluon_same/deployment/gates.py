@@ -74,7 +74,7 @@ def fail_without_onednn(graph: Graph) -> None:
     so that :func:`multiply_by_gradient` would silently give different results.
     """
     near = graph.heads[0].node
-    zero = graph.new(GRADIENT, near, list(np.array([[1], [FAR], [FAR]])), act_type="softrelu")
+    zero = graph.new(GRADIENT, near, [np.array([n]) for n in (1, FAR, FAR)], act_type="softrelu")
     zero = graph.new("BlockGrad", near, [zero])  # because the operator has no gradient of its own
     graph.heads = [graph.new("broadcast_add", head.node, [head, zero]) for head in graph.heads]
 

@@ -128,7 +128,8 @@ class _Builder(Calls):
             return self.steps.in_order(x, None) if whole and isinstance(x, Value) else x
 
         args, kwargs = (graph.with_arrays(part, value) for part in (call.args, call.kwargs))
-        args = args or [kwargs.pop("inputs")] if "inputs" in kwargs else args
+        if not args and "inputs" in kwargs:
+            args = [kwargs.pop("inputs")]
         masked = builder is not build_operation and "mask" in kwargs
         args = named_mask(args, kwargs.pop("mask"), version) if masked else args
         inputs = list(graph.arrays_in((args, kwargs), Value))
