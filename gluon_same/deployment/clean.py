@@ -1,6 +1,6 @@
-"""Rules that drop operators without effect and evaluate operators that read only parameters."""
+"""Rules that drop operators and operands without effect, and evaluate what reads only parameters."""
 
-from typing import Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -22,6 +22,18 @@ MOVES = {*RESHAPES, "slice", "slice_axis"}
 
 #: Operators whose results depend on the shape of their input, and not on its elements.
 OF_SHAPES = {"zeros_like", "ones_like", "shape_array", "size_array", "_contrib_arange_like"}
+OF_SHAPES |= {"_npi_full_like"}
+
+#: Operators whose result has the shape of their second input, and what replaces them if it is known.
+LIKE: Dict[str, Callable[[Tuple[int, ...]], Tuple[str, Dict[str, Any]]]] = {
+    "broadcast_like": lambda shape: ("broadcast_to", {"shape": shape}),
+    "reshape_like": lambda shape: ("Reshape", {"shape": shape}),
+    "slice_like": lambda shape: ("slice", {"begin": (0,) * len(shape), "end": shape}),
+    "_contrib_BilinearResize2D": lambda shape: (
+        "_contrib_BilinearResize2D",
+        {"height": shape[2], "width": shape[3]},
+    ),
+}
 
 #: A result with more elements than this and than its operands is computed at each call to keep files
 #: small.
@@ -43,6 +55,17 @@ def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
         reverses = node.op == "slice" and any(s is not None and s < 0 for s in node.get("step", ()))
         drops = shape is not None and shape == graph.shape(node.inputs[0]) and not reverses
     return node.inputs[0] if drops else None
+
+
+def drop_like(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace an input of which an operator reads only the shape with that shape."""
+    shape = graph.shape(node.out)
+    if node.op not in LIKE or len(node.inputs) != 2 or shape is None:
+        return None
+    operator, attrs = LIKE[node.op](shape)
+    if "align_corners" in node.attrs:
+        attrs["align_corners"] = node.attrs["align_corners"]
+    return graph.new(operator, node, node.inputs[:1], **attrs)
 
 
 def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
@@ -86,4 +109,4 @@ def _of_shape(node, shape):
 
 
 #: The rules in the order in which they are tried.
-RULES = (drop_identity, fold_constants)
+RULES = (drop_identity, drop_like, fold_constants)

@@ -264,8 +264,8 @@ def in_turns(runs: Dict[str, Callable[[], Any]], seconds: float = SECONDS) -> Di
 def faster(graphs: Dict[str, Graph], arrays: Arrays, rule: str) -> Tuple[str, bool]:
     """Return the name of the fastest graph, or the default ``rule`` if that is about as fast.
 
-    The second result tells whether this is clear. On a busy machine, no graph is faster than another in
-    nearly all rounds, and the default stays.
+    The second result is False if the default stays because times vary too much: on a busy machine, no
+    graph is faster than another in nearly all rounds.
     """
     best, clear = rule, True
     run = partial(caller(graphs[rule]), arrays)
@@ -277,7 +277,7 @@ def faster(graphs: Dict[str, Graph], arrays: Arrays, rule: str) -> Tuple[str, bo
                 best, run = name, other
             clear = clear and sure
             del other  # before the next one is prepared, so that two at a time need memory
-    return best, clear
+    return best, clear or best != rule
 
 
 def _race(run, other):

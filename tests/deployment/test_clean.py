@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from gluon_same.deployment import clean
+from gluon_same.deployment.running import outputs
 from graphs import graph_of, operators, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
@@ -41,6 +42,45 @@ def test_what_changes_nothing_is_dropped(make):
 )
 def test_what_changes_something_stays(make):
     assert len(rewritten(F.relu(make(X)), clean.RULES, (2, 3, 4, 4))) == 2
+
+
+@pytest.mark.parametrize(
+    "make, operator",
+    [
+        (lambda x: F.broadcast_like(F.sum(x, axis=1, keepdims=True), x), "broadcast_to"),
+        (lambda x: F.reshape_like(F.transpose(x, axes=(0, 1, 3, 2)), x), "Reshape"),
+        (lambda x: F.slice_like(F.Pad(x, mode="edge", pad_width=(0, 0, 0, 0, 1, 1, 0, 2)), x), "slice"),
+        (
+            lambda x: F.slice_like(
+                F.Pad(x, mode="edge", pad_width=(0, 0, 0, 0, 1, 1, 0, 2)), x, axes=(3,)
+            ),
+            "slice",
+        ),
+        *(
+            (
+                lambda x, aligned=aligned: F.contrib.BilinearResize2D(
+                    F.slice_axis(x, axis=2, begin=0, end=3), x, mode="like", align_corners=aligned
+                ),
+                "_contrib_BilinearResize2D",
+            )
+            for aligned in (False, True)
+        ),
+    ],
+)
+def test_an_array_of_which_only_the_shape_counts_is_not_read(make, operator):
+    symbol, shape = F.relu(make(F.relu(X))), (2, 3, 4, 6)
+    graph = graph_of(symbol, shape)
+    x = mx.nd.random.normal(shape=shape)
+    (want,) = outputs(graph, [x])
+    graph.rewrite(*clean.RULES)
+    assert operator in operators(graph)
+    assert all(len(node.inputs) == 1 for node in graph.nodes() if node.op != "null")
+    np.testing.assert_array_equal(outputs(graph, [x])[0], want)
+
+
+def test_what_follows_from_parameters_and_shapes_is_computed_once():
+    symbol = F.broadcast_add(X, F.slice_like(F.var("offsets", shape=(1, 3, 9, 9)), X, axes=(2, 3)))
+    assert rewritten(symbol, clean.RULES, (2, 3, 4, 5)) == ["broadcast_add"]
 
 
 def test_dropout_that_is_for_inference_stays():
