@@ -27,6 +27,9 @@ LAYERS = ("Convolution", "FullyConnected")
 #: The largest bound and shift of a clip that becomes a hard sigmoid. Its slope must not be denormal.
 MOST = 1e6
 
+#: Difference of constants that files write in float32.
+NEAR = 1e-6
+
 #: Operators whose results may be in oneDNN's blocked layout.
 ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU", "Pooling", "Concat"}
 
@@ -82,6 +85,8 @@ def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
 def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a shift and a clip from 0 on by a hard sigmoid, unless a layer absorbs them."""
     shift, high = node.inputs[0].node if node.inputs else node, float(node.get("a_max", 0))
+    if shift.get("act_type") == "relu":
+        shift = shift.inputs[0].node
     if node.op != "clip" or float(node.get("a_min", -1)) != 0 or not 1 / MOST <= high <= MOST:
         return None
     if shift.op != "_plus_scalar" or abs(scalar(shift)) > MOST:
@@ -92,6 +97,21 @@ def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new(
         "_mul_scalar", node, [graph.new("hard_sigmoid", node, shift.inputs, **line)], scalar=high
     )
+
+
+def use_gelu(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace ``x * (1 + erf(x / sqrt(2)))`` with twice oneDNN's GELU."""
+    if node.op not in PRODUCTS:
+        return None
+    for x, gate in (node.inputs, node.inputs[::-1]):
+        shift = gate.node
+        if shift.op != "_plus_scalar" or scalar(shift) != 1 or shift.inputs[0].node.op != "erf":
+            continue
+        scaled = shift.inputs[0].node.inputs[0].node
+        if scaled.inputs[:1] == [x] and abs((_factor(scaled) or 0) - 0.5**0.5) < NEAR:
+            gelu = graph.new("LeakyReLU", node, [x], act_type="gelu")
+            return graph.new("_mul_scalar", node, [gelu], scalar=2.0)
+    return None
 
 
 def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
@@ -157,6 +177,7 @@ RULES = (
     use_pooling,
     use_clip,
     use_hard_sigmoid,
+    use_gelu,
     move_scale,
     use_bounded,
 )

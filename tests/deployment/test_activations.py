@@ -87,6 +87,7 @@ def test_a_swish_is_put_in_plain_memory_once(turn):
         lambda y: F.elemwise_mul(y, F.clip(y + 3, 0, 6) / 6),
         lambda y: F.elemwise_mul(y, F.clip(y + 3, 0, 6)) / 6,
         lambda y: F.elemwise_mul(F.clip(y + 3, 0, 6) * (1 / 6), y),
+        lambda y: F.elemwise_mul(y, F.clip(F.relu(y + 3), 0, 6) / 6),  # nn.ReLU6
     ],
 )
 def test_a_hard_swish_is_a_product_with_a_hard_sigmoid(make):
@@ -95,6 +96,38 @@ def test_a_hard_swish_is_a_product_with_a_hard_sigmoid(make):
     assert found == ["Convolution", "hard_sigmoid", "elemwise_mul"]
     found = rewritten(make(convolution(X)), [*rules, activations.gate_in_plain_memory], (1, 3, 4, 4))
     assert found == ["Convolution", "transpose", "hard_sigmoid", "elemwise_mul"]
+
+
+def gate(x):
+    return F.erf(x / 2**0.5) + 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x * gate(x) * 0.5,  # PyTorch
+        lambda x: 0.5 * x * gate(x),  # TensorFlow
+        lambda x: x * (0.5 * gate(x)),
+        lambda x: F.broadcast_mul(F.erf(x * 0.5**0.5) + 1, x) * 0.5,
+    ],
+)
+def test_gelu_is_one_operator(make):
+    rules = (*activations.RULES, *fold_batchnorm.RULES, *clean.RULES)
+    found = rewritten(convolution(make(convolution(X))), rules, (2, 3, 4, 4))
+    assert found == ["Convolution", "LeakyReLU", "Convolution"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x * (F.erf(x) + 1),
+        lambda x: x * (F.erf(x / 2**0.5) + 2),
+        lambda x: F.relu(x) * gate(x),
+        lambda x: x * gate(F.relu(x)),
+    ],
+)
+def test_other_products_with_erf_stay(make):
+    assert "LeakyReLU" not in rewritten(make(X), activations.RULES, (2, 3, 4, 4))
 
 
 def test_a_shift_and_a_clip_after_a_layer_stay_for_the_layer():
