@@ -6,6 +6,7 @@ import numpy as np
 
 from ..crops import FIRST, sink_normalized
 from ..graph import Entry, Graph, Node, scalar
+from .clean import RESHAPES
 
 #: Maps operators with a weight to the weight's output axis.
 LAYERS = {"Convolution": 0, "Deconvolution": 1, "FullyConnected": 0}
@@ -36,10 +37,49 @@ def affine(graph: Graph, node: Node) -> Optional[Affine]:
 
 
 def fold_after(graph: Graph, node: Node) -> Optional[Entry]:
-    """Fold a scale and a shift into the preceding layer."""
+    """Fold a scale and a shift into the layers before, or those whose results other operators move."""
     found = affine(graph, node)
-    if found is None or found.data.node.op not in LAYERS or graph.uses(found.data) > 1:
+    return _folded(graph, found) if found else None
+
+
+def _folded(graph, found):
+    """Return the scaled and shifted data; None if other operators than layers compute them."""
+    node, shape = found.data.node, graph.shape(found.data)
+    if graph.uses(found.data) > 1 or shape is None:
         return None
+    if node.op in LAYERS:
+        return _in_layer(graph, found)
+    moved = [_folded(graph, each) for each in _sources(graph, found)]
+    if not moved or None in moved:
+        return None
+    if node.op in RESHAPES:
+        return graph.new("Reshape", node, moved, shape=shape)
+    return graph.new(node.op, node, moved, **node.attrs)
+
+
+def _sources(graph, found):
+    """Return the same map of what an operator moves or joins; nothing for all other operators."""
+    node, axis, shape = found.data.node, found.axis, graph.shape(found.data)
+    inputs = [(entry, graph.shape(entry)) for entry in node.inputs]
+    if node.op not in (*RESHAPES, "transpose", "Concat") or None in (before for _, before in inputs):
+        return []
+    if node.op == "Concat" and axis == node.get("dim", 1) % len(shape):
+        ends = np.cumsum([before[axis] for _, before in inputs])[:-1]
+        parts = zip(np.split(found.scale, ends), np.split(found.shift, ends))
+        return [Affine(entry, axis, *part) for (entry, _), part in zip(inputs, parts)]
+    if axis is not None and node.op == "transpose":
+        axis = (node.get("axes") or range(len(shape))[::-1])[axis]
+    elif axis is not None and node.op in RESHAPES:
+        before, place = inputs[0][1], (np.prod(shape[:axis]), shape[axis])
+        same = (i for i, n in enumerate(before) if (np.prod(before[:i]), n) == place)
+        axis = next(same, None)
+        if axis is None:
+            return []
+    return [found._replace(data=entry, axis=axis) for entry, _ in inputs]
+
+
+def _in_layer(graph, found):
+    """Return the result of a layer with other weights; None if its weights or axis do not fit."""
     layer = found.data.node
     weight, bias = weights_of(graph, layer)
     if weight is None or found.axis not in (None, _channels(graph, layer)):

@@ -42,6 +42,40 @@ def test_a_dense_layer_on_the_last_axis():
 
 
 @pytest.mark.parametrize(
+    "move, axis",
+    [
+        (lambda x: F.transpose(x, axes=(0, 2, 3, 1)), -1),
+        (F.transpose, 2),
+        (lambda x: F.reshape(x, shape=(0, 0, -1)), 1),
+        (
+            lambda x: F.reshape(F.expand_dims(F.transpose(x, axes=(0, 2, 3, 1)), axis=0), shape=(-1, 4)),
+            1,
+        ),
+        (lambda x: F.concat(x, convolution(X, num_filter=6, name="d"), dim=1), 1),
+        (lambda x: F.concat(x, convolution(X, name="d"), dim=2), 1),
+    ],
+)
+def test_what_follows_moved_results_of_layers_is_folded(move, axis):
+    found = rewritten(norm(move(convolution(X)), axis=axis), RULES, (2, 4, 6, 6))
+    assert "BatchNorm" not in found
+    assert "_mul_scalar" not in rewritten(move(convolution(X)) * 3, RULES, (2, 4, 6, 6))
+
+
+@pytest.mark.parametrize(
+    "move, axis",
+    [
+        (lambda x: F.transpose(x, axes=(0, 2, 3, 1)), 1),  # rows of the image
+        (lambda x: F.reshape(x, shape=(0, -1, 2, 4)), 1),
+        (lambda x: F.concat(x, F.relu(convolution(X, name="d")), dim=1), 1),
+        (lambda x: F.concat(x, x, dim=1), 1),  # each with other scales
+        (lambda x: F.slice_axis(x, axis=1, begin=0, end=2), 1),
+    ],
+)
+def test_what_follows_other_results_stays(move, axis):
+    assert "BatchNorm" in rewritten(norm(move(convolution(X)), axis=axis), RULES, (2, 4, 6, 6))
+
+
+@pytest.mark.parametrize(
     "layer",
     [
         convolution,
