@@ -1,11 +1,13 @@
 """Rules for sums over a few groups of channels, as in split attention, and for what surrounds them."""
 
+from functools import reduce
 from typing import Optional
 
 import numpy as np
 
 from ..crops import FIRST, is_pointwise
 from ..graph import Entry, Graph, Node
+from .activations import PRODUCTS
 from .clean import RESHAPES
 
 #: The largest number of groups, and of channels of each, that a convolution sums.
@@ -33,6 +35,43 @@ def scale_before_reshape(graph: Graph, node: Node) -> Optional[Entry]:
         scaled = graph.new("broadcast_mul", node, [image, flat])
         return graph.new("Reshape", node, [scaled], shape=graph.shape(split))
     return None
+
+
+def sum_of_stack(graph: Graph, node: Node) -> Optional[Entry]:
+    """Add the parts of a stack, or their products with those of a gate, instead of its elements."""
+    shape = graph.shape(node.inputs[0]) if node.op == "sum" else None
+    axis = node.get("axis") if shape else None
+    axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
+    if shape is None or not isinstance(axis, int) or node.get("exclude", False):
+        return None
+    axis %= len(shape)
+    inputs = node.inputs[0].node.inputs if node.inputs[0].node.op in PRODUCTS else node.inputs
+    for stack, *gates in (inputs, inputs[::-1]):
+        if stack.node.op != "Concat" or int(stack.node.get("dim", 1)) % len(shape) != axis:
+            continue
+        count, terms = len(stack.node.inputs), []
+        sizes = [graph.shape(entry) or () for entry in gates]
+        if not shape[axis] == count <= GROUPS or any(
+            each[axis : axis + 1] != (count,) for each in sizes
+        ):
+            continue
+        for i, part in enumerate(stack.node.inputs):
+            term = _without(graph, node, part, shape, axis)
+            for gate, size in zip(gates, sizes):
+                each = graph.new("slice_axis", node, [gate], axis=axis, begin=i, end=i + 1)
+                each = _without(graph, node, each, size, axis)
+                term = graph.new("broadcast_mul", node, [term, each])
+            terms.append(term)
+        y = reduce(lambda one, other: graph.new("elemwise_add", node, [one, other]), terms)
+        return graph.new("expand_dims", node, [y], axis=axis) if node.get("keepdims", False) else y
+    return None
+
+
+def _without(graph, node, entry, shape, axis):
+    """Return an array of the given shape, but for an axis of one element."""
+    shape = (*shape[:axis], *shape[axis + 1 :])
+    source = entry.node.inputs[0] if entry.node.op in RESHAPES else entry
+    return source if graph.shape(source) == shape else graph.new("Reshape", node, [entry], shape=shape)
 
 
 def sum_by_convolution(graph: Graph, node: Node) -> Optional[Entry]:
@@ -70,4 +109,4 @@ def _image(graph, entry):
     return image if graph.shape(image) == (batch, groups * count, *size) else None
 
 
-RULES = (merge_reshapes, scale_before_reshape, sum_by_convolution, pool_before_layer)
+RULES = (merge_reshapes, sum_of_stack, scale_before_reshape, sum_by_convolution, pool_before_layer)

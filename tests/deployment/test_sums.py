@@ -41,6 +41,46 @@ def test_other_sums_stay(make):
     assert found[-1] in ("sum", "mean") and "Convolution" not in found
 
 
+def stack(*arrays, axis):
+    """Concatenate along a new axis, as ONNX files do."""
+    return F.concat(*(F.expand_dims(x, axis=axis) for x in arrays), dim=axis)
+
+
+@pytest.mark.parametrize(
+    "make, count",
+    [
+        (lambda a, b: F.sum(stack(a, b, axis=1), axis=1), 1),
+        (lambda a, b: F.sum(stack(F.reshape(a, (12, 20)), F.reshape(b, (12, 20)), axis=2), axis=2), 1),
+        (lambda a, b: F.sum(F.concat(a, b, a, dim=0), axis=(0,), keepdims=True), 2),
+    ],
+)
+def test_parts_of_a_stack_are_added(make, count):
+    found = rewritten(make(X, F.relu(X)), sums.RULES, SHAPE)
+    assert "Concat" not in found and "sum" not in found and found.count("elemwise_add") == count
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_gated_parts_of_a_stack_are_added(order):
+    parts = [F.expand_dims(x, axis=1) for x in (F.relu(X), F.tanh(X))]
+    gates = F.softmax(F.reshape(F.slice_axis(X, axis=2, begin=0, end=2), shape=(1, 2, 12, 5, 1)), axis=1)
+    gates = F.slice_axis(gates, axis=3, begin=0, end=1)
+    product = F.broadcast_mul(*[F.concat(*parts, dim=1), gates][::order])
+    found = rewritten(F.sum(product, axis=1), sums.RULES, SHAPE)
+    assert "sum" not in found and "Concat" not in found and found.count("elemwise_add") == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: F.sum(F.concat(x, x, dim=1), axis=1),  # no stack
+        lambda x: F.sum(F.concat(x, x, dim=0), axis=1),
+        lambda x: F.sum(F.concat(*5 * [x], dim=0), axis=0),  # many parts
+    ],
+)
+def test_sums_of_other_concatenations_stay(make):
+    assert "sum" in rewritten(make(X), sums.RULES, SHAPE)
+
+
 def test_split_attention_has_no_large_sum():
     gates = F.reshape(F.softmax(F.reshape(pooled(X), shape=(0, 2, 6)), axis=1), shape=(0, 2, 6, 1, 1))
     y = F.sum(F.broadcast_mul(split(X), gates), axis=1)
