@@ -19,6 +19,7 @@ from . import (
     fold_batchnorm,
     gates,
     joins,
+    moves,
     pools,
     products,
     sums,
@@ -29,9 +30,6 @@ from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
 from .int8 import to_int8
 from .report import Report, Row
 from .running import Check, as_numpy, caller, error, error_by_channel, faster, times
-
-#: A fused graph is dropped if a channel differs by more than this many times the tolerance.
-BY_CHANNEL = 100
 
 #: Why a pass was left out.
 DIFFERS, FAILS = "left out: gives different results", f"left out: fails in MXNet {mx.__version__}"
@@ -87,6 +85,7 @@ PASSES = (
     Pass("normalize by convolutions", [convolutions.normalize_by_depthwise], True, True, _FLOAT32),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=_FLOAT32),
     Pass("transpose by dense layers", [convolutions.transpose_by_dense], True, True, _FLOAT32),
+    Pass("merge axes of transposes", moves.RULES, onednn=True),
     Pass("resize by products", [products.resize_by_products], True, True, _FLOAT32),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
     Pass("scale by normalizations", [gates.scale_by_normalization], True, True, _FLOAT32),
@@ -143,11 +142,11 @@ class Pipeline:
         """Return why a graph cannot take the net's place: its results, or a failure; "" if it can."""
         try:
             run = caller(graph)
-            for arrays, want, tolerance in self.checks:
+            for arrays, want, tolerance, by_channel in self.checks:
                 got = as_numpy(run(arrays))
                 if not error(got, want, self.ranked) <= tolerance:
                     return DIFFERS
-                if not self.ranked and not error_by_channel(got, want) <= BY_CHANNEL * tolerance:
+                if not self.ranked and not error_by_channel(got, want) <= by_channel:
                     return DIFFERS
         except mx.MXNetError:
             return FAILS
@@ -162,6 +161,8 @@ class Pipeline:
                 continue
             note, clear = self.problem(changed) if check else "", True
             if note:
+                changed, note = self._without_a_rule(each, graph, note)
+            if note:
                 self._refused.update(each.rules)  # which later passes may contain, too
             elif each.choice is not None:
                 kept = "with" if each.choice else "without"
@@ -172,6 +173,19 @@ class Pipeline:
             self._note(each.name, graph, after, note if clear else BUSY)
             graph = after
         return graph
+
+    def _without_a_rule(self, each, graph, note):
+        """Return the graph after a pass that brings a problem, without the rule that causes it, and "".
+
+        If there is no such rule, return None and the note.
+        """
+        for rule in each.rules:
+            if rule not in self._refused:
+                changed = each.apply(graph, self._refused | {rule})
+                if changed is not None and not self.problem(changed):
+                    self._refused.add(rule)
+                    return changed, ""
+        return None, note
 
     def end(self, net: Graph, graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
         """Return the net's graph after all passes fused, or converted to another dtype."""

@@ -41,8 +41,11 @@ TOLERANCE, MOST_MOVED = 1e-5, 2000
 #: last bit changes. That of other nets is TOLERANCE.
 MOST = 1e-3
 
-#: Largest error over that of a change of the last bits.
-TIMES = 4
+#: Largest error over that of a change of the last bits, and in how many ways these change.
+TIMES, CHANGES = 4, 3
+
+#: How much larger errors of channels may be, which are relative to the largest number of the channel.
+BY_CHANNEL = 100
 
 #: Size of the second random sample over that of the first. With it, nearly all ReLUs that biases keep at
 #: zero become positive, and values exceed bounds such as that of ReLU6.
@@ -61,6 +64,7 @@ class Check(NamedTuple):
     arrays: Arrays
     results: List[np.ndarray]
     tolerance: float  #: the largest error of a graph that computes the same, of the largest number
+    by_channel: float  #: that of any channel, of the largest number of the channel
 
 
 def flags(graph: Graph) -> Dict[str, bool]:
@@ -186,20 +190,28 @@ def samples(graph: Graph, arrays: Arrays, wide: bool = False) -> List[Check]:
         finally:
             del run  # before another one needs memory
         pairs[1:] = [pair for pair in pairs[1:] if all(np.isfinite(y).all() for y in pair[1])]
-        changes = [TIMES * each for each in noises(graph, pairs)]
-        if len(changes) > 1 and changes[1] <= MOST:
+        limits = TIMES * noises(graph, pairs)
+        if len(limits) > 1 and limits[1][0] <= MOST:
             break
-    return [Check(*pair, min(MOST, max(TOLERANCE, change))) for pair, change in zip(pairs, changes)]
+    least = np.array([1, BY_CHANNEL])
+    limits = np.minimum(MOST * least, np.fmax(TOLERANCE * least, limits))
+    return [Check(*pair, *each) for pair, each in zip(pairs, limits)]
 
 
-def noises(graph: Graph, pairs: Sequence[Tuple[Arrays, List[np.ndarray]]]) -> List[float]:
-    """Return the errors of a graph's results for some inputs after a change of its numbers' last bits.
+def noises(graph: Graph, pairs: Sequence[Tuple[Arrays, List[np.ndarray]]]) -> np.ndarray:
+    """Return the errors of a graph's results for some inputs after changes of its numbers' last bits.
 
-    The change is that of each parameter and input, up or down. It has the size of float32's rounding,
-    by which graphs that compute the same may differ.
+    Each parameter and input changes, up or down, by float32's rounding, by which the results of graphs
+    that compute the same may differ. A row has the largest error for one of the inputs, and the largest
+    of any channel.
     """
-    run, ranked = _caller_of_last_bits(graph), ranks(graph)
-    return [error(as_numpy(run(arrays)), want, ranked) for arrays, want in pairs]
+    return np.max([_noises(graph, pairs, bit) for bit in range(CHANGES)], axis=0)
+
+
+def _noises(graph, pairs, bit):
+    run, ranked = _caller_of_last_bits(graph, bit), ranks(graph)
+    results = ((as_numpy(run(arrays)), want) for arrays, want in pairs)
+    return [(error(got, want, ranked), error_by_channel(got, want)) for got, want in results]
 
 
 def unstable(graph: Graph, arrays: Arrays) -> Optional[Node]:
@@ -214,18 +226,21 @@ def unstable(graph: Graph, arrays: Arrays) -> Optional[Node]:
     return next((node for node, a, b in pairs if error(as_numpy([b]), as_numpy([a])) > MOST), None)
 
 
-def _caller_of_last_bits(graph):
+def _caller_of_last_bits(graph, bit=0):
     changed = graph.copy()
-    changed.params = {name: _last_bit(value) for name, value in graph.params.items()}
+    changed.params = {name: _last_bit(value, bit) for name, value in graph.params.items()}
     run = caller(changed)
-    return lambda arrays: run([_last_bit(x) for x in arrays])
+    return lambda arrays: run([_last_bit(x, bit) for x in arrays])
 
 
-def _last_bit(array):
+def _last_bit(array, bit=0):
+    """Return numbers with another last bit: larger ones where the given bit is 0, smaller elsewhere."""
     if array.dtype != np.float32:
         return array
     values = in_thread(array.asnumpy).copy()
-    values.view("int32")[values != 0] ^= 1
+    bits = values.view("int32")
+    steps = 1 - 2 * (bits >> bit & 1).astype("int8")
+    bits += steps * (np.isfinite(values) & (values != 0))
     return in_thread(mx.nd.array, values, array.context, "float32")
 
 

@@ -207,7 +207,7 @@ def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Tuple[List[np.ndarray],
     def rounding():
         graph.params = {name: p.data(contexts[0]) for name, p in block.collect_params().items()}
         with mx.util.np_array(False):
-            return noises(graph, [(arrays, [x.astype(float) for x in found])])[0]
+            return noises(graph, [(arrays, [x.astype(float) for x in found])])[0][0]
 
     return found, rounding
 

@@ -87,14 +87,28 @@ def test_detections_are_compared_as_a_set():
     assert running.error(*([y.asnumpy() for y in each(x)] for each in (block, net))) > 1e-2
 
 
-def test_noise_is_that_of_the_last_bit():
-    weight = np.array([1, 0, -3], "float32")
-    changed = running._last_bit(mx.nd.array(weight)).asnumpy()
-    np.testing.assert_array_equal(np.abs(changed - weight), np.spacing(np.abs(weight)) * (weight != 0))
+@pytest.mark.parametrize("bit", range(running.CHANGES))
+def test_noise_is_that_of_the_last_bit(bit):
+    weight = np.array([1, 0, -3, np.finfo("float32").max], "float32")
+    changed = running._last_bit(mx.nd.array(weight), bit).asnumpy()
+    np.testing.assert_array_equal(np.abs(changed - weight), [2**-23, 0, 2**-22, 2.0**104])
+    assert running._last_bit(mx.nd.array([np.inf]), bit).asscalar() == np.inf
     graph = graph_of(F.FullyConnected(X, num_hidden=4), (2, 3))
     checks = running.samples(graph, [mx.nd.ones((2, 3))])
-    assert all(1e-8 < each < 1e-6 for each in running.noises(graph, [each[:2] for each in checks]))
-    assert [each.tolerance for each in checks] == 2 * [running.TOLERANCE]
+    noises = running.noises(graph, [each[:2] for each in checks])
+    assert (noises > 1e-8).all() and (noises < 1e-6).all()
+    assert [each[2:] for each in checks] == 2 * [(1e-5, pytest.approx(1e-3))]
+
+
+def test_a_channel_may_differ_by_as_much_as_rounding_changes_it():
+    """The second channel is a small difference of large numbers."""
+    weight = mx.nd.array([[0, 0, 1], [1e5, -1e5, 0]])
+    graph = graph_of(
+        F.FullyConnected(X, F.var("weight", shape=(2, 3)), num_hidden=2, no_bias=True), (1, 3)
+    )
+    graph.params["weight"] = weight
+    check, _ = running.samples(graph, [mx.nd.array([[1, 1.00001, 900]])])
+    assert check.tolerance < 1e-3 and check.by_channel > 1e-2
 
 
 @pytest.mark.parametrize("wrong", ["bound", "bias"])
@@ -131,6 +145,18 @@ def test_the_second_sample_is_wide_if_its_results_can_be_compared():
     assert largest(graph_of(F.sin(2e4 * X), (2, 3))) == [own, own / 2]  # all rounding
     table = F.take(F.ones((7, 2)), X + 3, mode="raise")
     assert largest(graph_of(table, (2, 3))) == [own, own / 2]  # indices
+
+
+def test_only_the_rule_that_changes_results_is_left_out(monkeypatch):
+    def wrong(graph, node):
+        return node.inputs[0] if node.op == "Activation" else None
+
+    monkeypatch.setattr(pipeline, "PASSES", [pipeline.Pass("both", [wrong, *pipeline._FOLD])])
+    net, x = made(lambda F, y: F.Activation(y, act_type="relu"))
+    block = gluon_same.deploy(net, x.shape, tune=False)
+    row = block.report.rows[0]
+    assert (row.name, row.note) == ("both", "") and row.after < row.before
+    assert (block(x) - net(x)).abs().max() < 1e-5 * net(x).abs().max()
 
 
 def test_rules_of_a_pass_that_was_left_out_are_not_tried_again(monkeypatch):

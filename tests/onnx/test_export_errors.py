@@ -137,7 +137,7 @@ def test_the_check_allows_what_the_net_makes_of_rounding(path, monkeypatch):
         return x
 
     export_model(of(chaotic), (4, 50), path)
-    monkeypatch.setattr(check, "noises", lambda graph, pairs: [0])
+    monkeypatch.setattr(check, "noises", lambda graph, pairs: [(0, 0)])
     monkeypatch.setattr(check, "error", lambda got, want: 0)
     with pytest.raises(ValueError, match="would differ by"):
         compare(of(chaotic), path, {"data": (4, 50)}, ["float32"])

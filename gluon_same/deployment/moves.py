@@ -1,0 +1,36 @@
+"""A rule for transposes, such as those that split images into windows or arrays into heads."""
+
+from typing import List, Optional
+
+import numpy as np
+
+from ..graph import Entry, Graph, Node
+
+#: The largest number of axes of a transpose in oneDNN.
+MOST = 4
+
+
+def merge_axes(graph: Graph, node: Node) -> Optional[Entry]:
+    """Merge axes that stay neighbors and drop axes of one element, so that oneDNN can transpose."""
+    shape = graph.shape(node.inputs[0]) if node.op == "transpose" else None
+    if shape is None or len(shape) <= MOST:
+        return None
+    axes = node.get("axes") or range(len(shape))[::-1]
+    long = [axis for axis, n in enumerate(shape) if n > 1]
+    groups: List[List[int]] = []
+    for place in (long.index(axis) for axis in axes if axis in long):
+        if groups and groups[-1][-1] == place - 1:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    if len(groups) > MOST:
+        return None
+    before = sorted(groups)
+    sizes = [int(np.prod([shape[long[place]] for place in group])) for group in before]
+    y = graph.new("Reshape", node, node.inputs, shape=tuple(sizes) or (1,))
+    if len(groups) > 1:
+        y = graph.new("transpose", node, [y], axes=tuple(map(before.index, groups)))
+    return graph.new("Reshape", node, [y], shape=graph.shape(node.out))
+
+
+RULES = (merge_axes,)

@@ -1,0 +1,49 @@
+"""Transposes with fewer axes."""
+
+import itertools
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from gluon_same.deployment import moves
+from graphs import rewritten
+
+F, X = mx.sym, mx.sym.var("data0")
+
+
+@pytest.mark.parametrize(
+    "shape, axes",
+    [
+        ((1, 7, 3, 2, 4), (2, 0, 3, 1, 4)),  # queries, keys and values of heads
+        ((1, 4, 7, 4, 7, 3), (0, 1, 3, 2, 4, 5)),  # windows
+        ((1, 2, 5, 3, 4), (0, 2, 1, 3, 4)),  # a shuffle of channels
+        ((2, 3, 4, 5, 6), (0, 1, 2, 4, 3)),
+        ((1, 2, 1, 3, 1), (3, 0, 1, 4, 2)),
+    ],
+)
+def test_neighbors_are_merged(shape, axes):
+    assert rewritten(F.transpose(X, axes=axes), moves.RULES, shape) == [
+        "Reshape",
+        "transpose",
+        "Reshape",
+    ]
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 1, 3, 1), (1, 1, 1, 1, 1)])
+def test_axes_of_one_element_need_no_transpose(shape):
+    assert rewritten(F.transpose(X, axes=(1, 0, 2, 3, 4)), moves.RULES, shape) == 2 * ["Reshape"]
+
+
+def test_all_orders_of_small_arrays():
+    random = np.random.RandomState(0)
+    for axes in itertools.permutations(range(5)):
+        rewritten(F.transpose(X, axes=axes), moves.RULES, tuple(random.randint(1, 4, 5)))
+
+
+@pytest.mark.parametrize(
+    "shape, axes",
+    [((2, 3, 4, 5), (0, 2, 1, 3)), ((2, 2, 2, 2, 2), (0, 2, 4, 1, 3)), ((2, 3, 2, 2, 2), ())],
+)
+def test_other_transposes_stay(shape, axes):
+    assert rewritten(F.transpose(X, axes=axes), moves.RULES, shape) == ["transpose"]
