@@ -9,7 +9,7 @@ from .. import arguments
 from ..arguments import Ints
 from ..lowering import Windows
 from ..saving import Saved
-from .checks import NamedArguments, refuse_unknown
+from .checks import NamedArguments
 
 #: One int for all axes, or one for each.
 IntOrInts = Union[int, Sequence[int]]
@@ -56,7 +56,6 @@ class Windowed(NamedArguments, Saved):
     def __init__(self, given: Dict[str, Any]) -> None:
         """Check the arguments of a public constructor, and build the stock block."""
         given = {name: value for name, value in given.items() if name not in ("self", "__class__")}
-        refuse_unknown(type(self), given.pop("unknown"), given)
         given["layout"] = arguments.check_layout(given["layout"], self._ndim)
         self._check_given(given)
         padding = given.pop("padding")

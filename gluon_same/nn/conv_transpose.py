@@ -1,6 +1,6 @@
 """Transposed convolution layers whose ``padding`` may be SAME."""
 
-from typing import Any, Dict, NoReturn, Optional
+from typing import Any, Dict, Optional
 
 from mxnet.gluon import nn as stock
 
@@ -33,7 +33,6 @@ class Transposed(AnyConvolution):
         *,
         prefix: Optional[str] = None,
         params: Any = None,
-        **unknown: NoReturn,
     ) -> None:
         """Create the layer.
 

@@ -1,6 +1,6 @@
 """Depthwise convolution, as in Keras."""
 
-from typing import Any, NoReturn, Optional
+from typing import Any, Optional
 
 import mxnet as mx
 from mxnet.gluon import ParameterDict
@@ -10,7 +10,6 @@ from .. import arguments
 from ..arguments import whole
 from ..arrays import as_classic
 from .base import IntOrInts, PaddingLike, operator_arguments
-from .checks import refuse_unknown
 from .conv import Conv1D, Conv2D, Convolution, Initializer
 
 __all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
@@ -38,7 +37,6 @@ class _Depthwise(Convolution):
         in_channels: int = 0,
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
-        **unknown: NoReturn,
     ) -> None:
         """Create the layer.
 
@@ -79,7 +77,6 @@ class _Depthwise(Convolution):
             called, if the data have the wrong number of axes or channels, or if the channels of a symbol
             are unknown.
         """
-        refuse_unknown(type(self), unknown, locals())
         self._multiplier = whole("depth_multiplier", depth_multiplier, 1)
         channels = whole("in_channels", in_channels, 0)
         # The stock block requires a number of groups. Build it for one channel if none is known.
