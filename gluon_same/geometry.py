@@ -219,9 +219,10 @@ def padding_of(
     _check(in_size=in_size, kernel=kernel, stride=stride, dilation=dilation)
     if padding == "valid":
         return 0, 0
-    if isinstance(padding, str) or not _is_pair(padding):
+    if not isinstance(padding, (tuple, list)) or len(padding) != 2:
         raise ValueError(f"padding={padding!r} is unknown: use one of {MODES} or a pair (before, after)")
-    return padding[0], padding[1]
+    before, after = padding
+    return whole("padding", before, 0), whole("padding", after, 0)
 
 
 def constant_padding(
@@ -371,15 +372,6 @@ def ceil_div(a: int, b: int) -> int:
     4
     """
     return -(-a // b)
-
-
-def _is_pair(value: Any) -> bool:
-    """Return whether a value is a pair ``(before, after)`` of ints of 0 or more."""
-    return (
-        isinstance(value, (tuple, list))
-        and len(value) == 2
-        and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in value)
-    )
 
 
 def _lower(padding):

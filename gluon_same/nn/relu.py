@@ -16,7 +16,7 @@ def general_relu(F: Any, x: Any, most: Optional[float], slope: float, threshold:
     high = F.where(x > threshold, x, F.zeros_like(x))
     if most is not None:
         high = F.clip(high, -3e38, most)
-    return high - slope * F.relu(threshold - x) if slope else high
+    return high - slope * F.Activation(threshold - x, act_type="relu") if slope else high
 
 
 class ReLU(Saved):

@@ -42,6 +42,15 @@ def test_a_block_can_be_pickled():
     assert repr(pickle.loads(pickle.dumps(block))) == repr(block)
 
 
+@pytest.mark.parametrize("given", [dict(), dict(negative_slope=0.5, threshold=1)])
+def test_whole_numbers_are_refused(given):
+    for hybridize in (False, True):
+        block = nn.ReLU(**given)
+        block.hybridize(hybridize)
+        with pytest.raises(mx.MXNetError, match="only support floating point types"):
+            block(mx.nd.array([-3, 3], dtype="int32")).asnumpy()
+
+
 @pytest.mark.parametrize(
     "make, error, words",
     [
