@@ -17,7 +17,8 @@ from mxnet.gluon import Block, HybridBlock
 from .arguments import shape_of
 from .arrays import flat, in_thread
 from .deployment.deploy import deploy, ready
-from .deployment.running import error, flags, in_turns
+from .deployment.running import error, flags
+from .deployment.timing import in_turns
 from .graph import Graph
 from .onnx import export_model
 from .sized import Sized

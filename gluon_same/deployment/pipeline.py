@@ -28,7 +28,8 @@ from .bfloat16 import to_bfloat16
 from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
 from .int8 import to_int8
 from .report import Report, Row
-from .running import Check, as_numpy, caller, error, error_by_channel, faster, times
+from .running import Check, as_numpy, caller, error, error_by_channel
+from .timing import faster, times
 
 #: A fused graph is dropped if a channel differs by more than this many times the tolerance.
 BY_CHANNEL = 100
