@@ -34,24 +34,38 @@ def operator_arguments(block: Block) -> Dict[str, Any]:
     return known if isinstance(known, dict) else {}
 
 
-class Windowed(NamedArguments, Saved):
+class Checked(Saved):
+    """Block that checks the arrays that it receives. Their axes must be those of its layout."""
+
+    _ndim = 2  # spatial axes
+    _layout: str
+
+    if TYPE_CHECKING:
+
+        def __call__(self, x: T, *args: Any) -> T: ...
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        if isinstance(x, NDArray):
+            self._check_array(x)
+        return super().forward(x, *args)
+
+    def _check_array(self, x: Any) -> None:
+        """Raise an error for an array that the block does not support."""
+        arguments.check_rank(x.shape, self._layout, f"data for {self.name}")
+
+
+class Windowed(NamedArguments, Checked):
     """Mixin that extends ``padding`` of a stock Gluon block; place it before the stock class.
 
     Public constructors pass ``locals()``, their arguments, to this one, which builds the stock block.
     """
 
-    _ndim = 2  # spatial axes
     _causal = False  # whether ``'causal'`` is a padding
 
     _windows: Any  # Optional[Windows]; None if stock Gluon computes the layer itself
     _padding: Optional[arguments.Padding]  # as the user gave it, or None like the windows
-    _layout: str
     _call: Dict[str, Any]  # arguments of the operator, except for those that the plan chooses
     _in_shape: Optional[Ints]  # input shape of a specialized layer
-
-    if TYPE_CHECKING:
-
-        def __call__(self, x: T, *args: Any) -> T: ...
 
     def __init__(self, given: Dict[str, Any]) -> None:
         """Check the arguments of a public constructor, and build the stock block."""
@@ -84,11 +98,10 @@ class Windowed(NamedArguments, Saved):
             _call={**call, "name": "fwd"},
         )  # fmt: skip
 
-    def forward(self, x: Any, *args: Any) -> Any:
-        if self._windows is not None and isinstance(x, NDArray):
-            arguments.check_rank(x.shape, self._layout, f"data for {self.name}")
+    def _check_array(self, x: Any) -> None:
+        if self._windows is not None:
+            super()._check_array(x)
             self._check_data(x)
-        return super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any, *weights: Any, **named: Any) -> Any:
         if self._windows is None:
@@ -114,7 +127,7 @@ class Windowed(NamedArguments, Saved):
         """Raise an error for windows that do not fit the other arguments."""
 
     def _check_data(self, x: Any) -> None:
-        """Raise an error for an array that the layer does not support."""
+        """Raise an error for an array of the right axes that the layer does not support."""
         raise NotImplementedError
 
 

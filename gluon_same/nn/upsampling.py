@@ -4,12 +4,11 @@ from functools import partial
 from typing import Any, Optional, Sequence, Union
 
 from mxnet.gluon import ParameterDict
-from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arrays import classic
 from ..lowering.steps import on_planes
-from ..saving import Saved
+from .base import Checked
 
 __all__ = ["UpSampling1D", "UpSampling2D", "UpSampling3D"]
 
@@ -49,9 +48,7 @@ def interpolate(F: Any, x: Any, times: Sequence[int], centers: bool) -> Any:
     return x
 
 
-class _UpSampling(Saved):
-    _ndim = 0
-
+class _UpSampling(Checked):
     def __init__(
         self,
         size: Union[int, Sequence[int]] = 2,
@@ -90,12 +87,10 @@ class _UpSampling(Saved):
             raise ValueError(f"interpolation={interpolation!r} is unknown: use 'nearest' or 'bilinear'")
         self._interpolation = interpolation
 
-    def forward(self, x: Any, *args: Any) -> Any:
-        if isinstance(x, NDArray):
-            arguments.check_rank(x.shape, self._layout, f"data for {self.name}")
-            if self._interpolation == "bilinear":
-                arguments.check_floating(x.dtype, "interpolated")
-        return super().forward(x, *args)
+    def _check_array(self, x: Any) -> None:
+        super()._check_array(x)
+        if self._interpolation == "bilinear":
+            arguments.check_floating(x.dtype, "interpolated")
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         x, restore = classic(x)
