@@ -43,12 +43,6 @@ def test_same_lower_is_same_mirrored(n, k, s, d):
     assert g.same_padding(n, k, s, d, "same_lower") == g.same_padding(n, k, s, d)[::-1]
 
 
-@given(kernels, strides, dilations, modes)
-def test_largest_before_is_the_maximum(k, s, d, mode):
-    befores = [g.same_padding(n, k, s, d, mode)[0] for n in range(1, 2 * s + 1)]
-    assert max(befores) == g.largest_before(k, d, mode)
-
-
 @given(sizes, kernels, strides, dilations, modes)
 def test_transposed_padding_gives_in_times_stride(n, k, s, d, mode):
     (before, after), extra = g.transposed_padding(k, s, d, mode)
