@@ -97,7 +97,7 @@ def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
 def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
     """Move a scale behind a product, and merge scales that follow each other."""
     for i, entry in enumerate(node.inputs[:2]):
-        factor = _factor(entry.node)
+        factor = factor_of(entry.node)
         if factor is None or graph.uses(entry) > 1 or graph.shape(entry) != graph.shape(node.out):
             continue
         inputs = list(node.inputs)
@@ -105,13 +105,13 @@ def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
         if node.op in PRODUCTS:
             moved = graph.new(node.op, node, inputs, **node.attrs)
             return graph.new("_mul_scalar", node, [moved], scalar=factor)
-        own = _factor(node)
+        own = factor_of(node)
         if own is not None:
             return graph.new("_mul_scalar", node, inputs, scalar=own * factor)
     return None
 
 
-def _factor(node):
+def factor_of(node: Node) -> Optional[float]:
     """Return by what an operator multiplies; None for all others."""
     if node.op == "_mul_scalar":
         return scalar(node)
