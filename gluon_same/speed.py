@@ -30,7 +30,7 @@ __all__ = ["compare_speed"]
 
 _TITLES = ("", "ms", "ratio", "difference", "seconds to prepare")
 
-#: Seconds of timing for each form, and the spread of times from which on they prove nothing.
+#: Seconds of timing for each form, and the largest spread of times that prove anything.
 SECONDS, BUSY = 1.0, 0.25
 
 

@@ -21,7 +21,7 @@ PRODUCTS = {"elemwise_mul", "broadcast_mul"}
 #: Maps reductions to the equivalent type of global pooling.
 REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "max": "max"}
 
-#: Layers that absorb an activation behind them.
+#: Layers that absorb an activation that follows them.
 LAYERS = ("Convolution", "FullyConnected")
 
 #: The largest bound and shift of a clip that becomes a hard sigmoid. Its slope must not be denormal.
@@ -95,7 +95,7 @@ def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move a scale behind a product, and merge scales that follow each other."""
+    """Move a scale past a product, and merge scales that follow each other."""
     for i, entry in enumerate(node.inputs[:2]):
         factor = factor_of(entry.node)
         if factor is None or graph.uses(entry) > 1 or graph.shape(entry) != graph.shape(node.out):
@@ -119,7 +119,7 @@ def factor_of(node: Node) -> Optional[float]:
 
 
 def use_bounded(graph: Graph, node: Node) -> Optional[Entry]:
-    """Drop the ReLU in front of a clip from 0 on behind a layer, which absorbs one operator only."""
+    """Drop the ReLU between a layer and a clip from 0 on, because the layer absorbs only one of them."""
     act = node.inputs[0].node if node.op == "clip" else node
     if act.op != "Activation" or act.get("act_type") != "relu" or float(node.get("a_min", -1)) != 0:
         return None

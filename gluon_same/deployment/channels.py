@@ -1,7 +1,7 @@
 """Rules that pad the channels of layers to multiples for which oneDNN has fast kernels.
 
 A padded layer is followed by a *selection*: ``take`` of the channels that the net has. Selections move
-behind the operators that follow, until layers absorb them, which ignore the other channels. A slice or a
+past the operators that follow, until layers absorb them, which ignore the other channels. A slice or a
 shuffle of channels is a selection, too.
 """
 
@@ -91,7 +91,7 @@ def merge_selections(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def sink_concatenated(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move selections of the first channels behind a concatenation."""
+    """Move selections of the first channels past a concatenation."""
     if not _joins(node):
         return None
     found = [selection(graph, entry) for entry in node.inputs]
@@ -136,7 +136,7 @@ def pad_selection(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
 
 
 def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move a selection behind an operator that treats channels alike."""
+    """Move a selection past an operator that treats channels alike."""
     found = selection(graph, node.inputs[0]) if node.inputs else None
     if found is None or not _connects(graph, node):
         return None

@@ -52,7 +52,7 @@ def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
 
 
 def flatten_pixel(graph: Graph, node: Node) -> Optional[Entry]:
-    """Flatten an image of one pixel in front of a dense layer.
+    """Flatten an image of one pixel before a dense layer.
 
     A fused dense layer fails in its second call if its data are such an image from a fused convolution.
     """

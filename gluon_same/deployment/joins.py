@@ -50,7 +50,7 @@ def transpose(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     split = (*shape[:axis], count, width, *shape[axis + 1 :])
     axes = [i for i in range(len(split)) if i != axis]
-    axes.insert(join[0], axis)  # in front of the axis along which the slices are joined
+    axes.insert(join[0], axis)  # before the axis along which the slices are joined
     y = graph.new("Reshape", node, [data], shape=split)
     y = graph.new("transpose", node, [y], axes=tuple(axes))
     return graph.new("Reshape", node, [y], shape=graph.shape(node.out))

@@ -122,7 +122,7 @@ def test_tuning_takes_apart_what_is_slower_fused(monkeypatch):
 
 
 @pytest.mark.skipif(not available(), reason="requires oneDNN")
-def test_a_dense_layer_behind_an_image_of_one_pixel_is_fused():
+def test_a_dense_layer_after_an_image_of_one_pixel_is_fused():
     net = nn.HybridSequential()
     net.add(nn.GlobalAvgPool2D(), nn.Conv2D(32, 1), nn.Activation("relu"), nn.Dense(10))
     net.initialize()
