@@ -169,7 +169,7 @@ def _block(net, graph, structure, report):
         parameters[name] = parameter
     block = Sized(
         (net.name, ""), {False: graph.symbol()}, graph.inputs, parameters,
-        structure=structure, verb="deploy", report=report,
+        structure=structure, report=report,
     )  # fmt: skip
     block.hybridize(**flags(graph))
     return block
