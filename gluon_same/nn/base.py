@@ -35,7 +35,7 @@ def operator_arguments(block: Block) -> Dict[str, Any]:
 
 
 class Checked(Saved):
-    """Block that checks the arrays that it receives. Their axes must be those of its layout."""
+    """Block that checks the arrays that it receives: by default, whether their axes fit its layout."""
 
     _ndim = 2  # spatial axes
     _layout: str

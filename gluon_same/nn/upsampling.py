@@ -15,11 +15,15 @@ __all__ = ["UpSampling1D", "UpSampling2D", "UpSampling3D"]
 
 def repeat_elements(F: Any, x: Any, times: Sequence[int]) -> Any:
     """Repeat each element along the spatial axes of channels-first data."""
-    if len(times) == 2 and len(set(times)) == 1:
+    if _is_square(times):
         return F.UpSampling(x, scale=times[0], sample_type="nearest")
     for axis, count in enumerate(times, 2):
         x = F.repeat(x, repeats=count, axis=axis) if count > 1 else x
     return x
+
+
+def _is_square(times):
+    return len(times) == 2 and len(set(times)) == 1  # MXNet's operator is for these, and floating dtypes
 
 
 def interpolate(F: Any, x: Any, times: Sequence[int], centers: bool) -> Any:
@@ -78,7 +82,8 @@ class _UpSampling(Checked):
         ------
         TypeError, ValueError
             If an argument is invalid; the message names it and what is allowed. When the layer is
-            called, if the data have the wrong number of axes, or an integer dtype if interpolated.
+            called, if the data have the wrong number of axes, or an integer dtype if interpolated, or
+            enlarged alike along two axes.
         """
         super().__init__(prefix=prefix, params=params)
         self._size = arguments.per_axis("size", size, self._ndim)
@@ -89,8 +94,8 @@ class _UpSampling(Checked):
 
     def _check_array(self, x: Any) -> None:
         super()._check_array(x)
-        if self._interpolation == "bilinear":
-            arguments.check_floating(x.dtype, "interpolated")
+        if self._interpolation == "bilinear" or _is_square(self._size):
+            arguments.check_floating(x.dtype, "enlarged")
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         x, restore = classic(x)

@@ -47,8 +47,11 @@ def test_whole_numbers_are_refused(given):
     for hybridize in (False, True):
         block = nn.ReLU(**given)
         block.hybridize(hybridize)
-        with pytest.raises(mx.MXNetError, match="only support floating point types"):
-            block(mx.nd.array([-3, 3], dtype="int32")).asnumpy()
+        with pytest.raises(TypeError, match="data of int32 cannot be rectified"):
+            block(mx.nd.array([-3, 3], dtype="int32"))
+    graph = nn.ReLU(**given)(mx.sym.var("data"))
+    with pytest.raises(mx.MXNetError, match="only support floating point types"):
+        graph.bind(mx.cpu(), {"data": mx.nd.array([-3, 3], dtype="int32")}).forward()[0].asnumpy()
 
 
 @pytest.mark.parametrize(
