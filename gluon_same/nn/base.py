@@ -34,7 +34,7 @@ def operator_arguments(block: Block) -> Dict[str, Any]:
     return known if isinstance(known, dict) else {}
 
 
-class Checked(Saved):
+class Checked(NamedArguments, Saved):
     """Block that checks the arrays that it receives: by default, whether their axes fit its layout."""
 
     _ndim = 2  # spatial axes
@@ -54,7 +54,7 @@ class Checked(Saved):
         arguments.check_rank(x.shape, self._layout, f"data for {self.name}")
 
 
-class Windowed(NamedArguments, Checked):
+class Windowed(Checked):
     """Mixin that extends ``padding`` of a stock Gluon block; place it before the stock class.
 
     Public constructors pass ``locals()``, their arguments, to this one, which builds the stock block.
