@@ -80,7 +80,7 @@ def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace a shift and a clip from 0 on by a hard sigmoid, unless a layer absorbs them."""
+    """Replace a shift and a clip at 0 with a hard sigmoid, unless a layer absorbs them."""
     shift, high = node.inputs[0].node if node.inputs else node, float(node.get("a_max", 0))
     if node.op != "clip" or float(node.get("a_min", -1)) != 0 or not 1 / MOST <= high <= MOST:
         return None
@@ -112,14 +112,14 @@ def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def factor_of(node: Node) -> Optional[float]:
-    """Return by what an operator multiplies; None for all others."""
+    """Return the factor by which an operator multiplies; None for other operators."""
     if node.op == "_mul_scalar":
         return scalar(node)
     return 1 / scalar(node) if node.op == "_div_scalar" and scalar(node) else None
 
 
 def use_bounded(graph: Graph, node: Node) -> Optional[Entry]:
-    """Drop the ReLU between a layer and a clip from 0 on, because the layer absorbs only one of them."""
+    """Drop the ReLU between a layer and a clip at 0, because the layer absorbs only one of them."""
     act = node.inputs[0].node if node.op == "clip" else node
     if act.op != "Activation" or act.get("act_type") != "relu" or float(node.get("a_min", -1)) != 0:
         return None

@@ -194,7 +194,7 @@ class Pipeline:
         else:
             found = self._lowered(graph, batches)
             if self.tune:
-                note = self._beside_float32(graph, found)
+                note = self._against_float32(graph, found)
         self._note(name, graph, found, note)
         return found
 
@@ -214,7 +214,7 @@ class Pipeline:
         lowered = to_bfloat16(graph)
         return fuse(lowered, gates=False) or lowered
 
-    def _beside_float32(self, graph, lowered):
+    def _against_float32(self, graph, lowered):
         found = times({"float32": self._fused(graph)[0], self.dtype: lowered}, self.arrays)
         return ", ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in found.items())
 
