@@ -132,7 +132,7 @@ def check_convolved(data: Any, layout: str, groups: int, dtype: Any, name: str =
     Raises
     ------
     TypeError, ValueError
-        If the channels do not divide into the groups, if the dtype is no floating one or differs from
+        If the channels do not divide into the groups, if the dtype is not floating or differs from
         that of the weight, or if the dtype is float16 or the channels come last on a CPU.
     """
     channels = data.shape[layout.index("C")]

@@ -78,15 +78,17 @@ def data_shape(
         raise TypeError(
             f"F={F!r} does not match data of {type(data)}: use mx.nd for arrays, mx.sym for symbols"
         )
-    if layout is not None:
-        ndim = len(layout) - 2
-    elif isinstance(kernel, (tuple, list)):
-        ndim = len(kernel)
-    else:  # one int applies to all axes of an array; a symbol is treated as an image, with two axes
-        ndim = data.ndim - 2 if F is mx.nd else 2
-    if ndim not in arguments.LAYOUTS:
-        raise ValueError(f"{ndim} spatial axes are not supported: use 1, 2 or 3")
-    layout = arguments.check_layout(layout, ndim)
+    layouts = [each for known in arguments.LAYOUTS.values() for each in known]
+    if layout is None:
+        # One int applies to all axes of an array. A symbol is treated as an image, with two axes.
+        axes = data.ndim - 2 if F is mx.nd else 2
+        ndim = len(kernel) if isinstance(kernel, (tuple, list)) else axes
+        if ndim not in arguments.LAYOUTS:
+            raise ValueError(f"{ndim} spatial axes are not supported: use 1, 2 or 3")
+        layout = arguments.LAYOUTS[ndim][0]
+    elif layout not in layouts:
+        raise ValueError(f"layout={layout!r} is unknown: use one of {', '.join(layouts)}")
+    ndim = len(layout) - 2
     if F is mx.nd:
         arguments.check_rank(data.shape, layout)
         return layout, data.shape

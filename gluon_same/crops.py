@@ -1,8 +1,8 @@
-"""Rules that move a crop behind the operators that follow it.
+"""Rules that move a crop past the operators that follow it.
 
 A convolution with an even kernel is padded at both ends, and a ``slice`` drops what is left over. oneDNN
 keeps the channels of a position together in memory, and a slice returns plain memory, on which poolings
-are slow. Behind elementwise operators and a pooling, the slice copies less, and they run in oneDNN's
+are slow. After elementwise operators and a pooling, the slice copies less, and they run in oneDNN's
 memory layout.
 """
 
@@ -64,12 +64,12 @@ def is_pointwise(node: Node) -> bool:
 
 
 def sink(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:
-    """Move a crop behind an elementwise operator.
+    """Move a crop past an elementwise operator.
 
     Parameters
     ----------
     normalized : bool
-        Whether it may also move behind a BatchNorm. In training, the dropped elements would then count
+        Whether it may also move past a BatchNorm. In training, the dropped elements would then count
         in the batch's statistics.
     """
     if not _is_elementwise(node, normalized):
@@ -81,12 +81,12 @@ def sink(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:
     return graph.new("slice", cut, [moved], **cut.attrs)
 
 
-#: Move a crop behind an elementwise operator or a BatchNorm in inference.
+#: Move a crop past an elementwise operator or a BatchNorm in inference.
 sink_normalized = partial(sink, normalized=True)
 
 
-def sink_behind_pooling(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move a crop behind a pooling whose windows do not reach the dropped elements."""
+def sink_past_pooling(graph: Graph, node: Node) -> Optional[Entry]:
+    """Move a crop past a pooling whose windows do not reach the dropped elements."""
     cut = node.inputs[0].node if node.inputs else node
     crop, size, out = crop_of(graph, cut), graph.shape(cut.out) or (), graph.shape(node.out)
     if crop is None or out is None or graph.uses(node.inputs[0]) > 1 or not _keeps_most(graph, cut):
@@ -101,7 +101,7 @@ def sink_behind_pooling(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def crop_before_pooling(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:
-    """Replace padding before a convolution with a crop after it, if the crop can sink behind a pooling.
+    """Replace padding before a convolution with a crop after it, if the crop can sink past a pooling.
 
     Parameters
     ----------
@@ -189,6 +189,6 @@ def _keeps_most(graph, cut):
 
 
 #: For graphs that are trained, too.
-TRAINING = (crop_before_pooling, sink, sink_behind_pooling)
+TRAINING = (crop_before_pooling, sink, sink_past_pooling)
 #: For inference only.
-INFERENCE = (partial(crop_before_pooling, normalized=True), sink_normalized, sink_behind_pooling)
+INFERENCE = (partial(crop_before_pooling, normalized=True), sink_normalized, sink_past_pooling)

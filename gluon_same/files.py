@@ -4,11 +4,11 @@ import errno
 import os
 import stat
 from contextlib import contextmanager, suppress
-from typing import Iterator
+from typing import Iterator, Union
 
 
 @contextmanager
-def replacing(path: str) -> Iterator[str]:
+def replacing(path: Union[str, "os.PathLike[str]"]) -> Iterator[str]:
     """Yield the name of a new file beside ``path``, which replaces it if no error is raised.
 
     After an error, including Ctrl-C and a full disk, the old file is left as it was.
@@ -20,6 +20,7 @@ def replacing(path: str) -> Iterator[str]:
     ValueError
         As :func:`check_name` and :func:`check_regular`.
     """
+    path = os.fspath(path)
     check_name(path)
     if os.path.exists(path):
         check_regular(path)

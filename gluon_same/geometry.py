@@ -25,7 +25,6 @@ __all__ = [
     "ceil_div",
     "constant_padding",
     "effective_kernel",
-    "largest_before",
     "output_size",
     "padding_of",
     "same_padding",
@@ -186,7 +185,8 @@ def same_padding(
     if padding not in ("same", "same_lower"):
         raise ValueError(f"padding={padding!r} is not a SAME padding: use 'same' or 'same_lower'")
     total = max((ceil_div(in_size, stride) - 1) * stride + span - in_size, 0)
-    return _split(total, padding)
+    before = total // 2 if padding == "same" else ceil_div(total, 2)
+    return before, total - before
 
 
 def padding_of(
@@ -219,9 +219,10 @@ def padding_of(
     _check(in_size=in_size, kernel=kernel, stride=stride, dilation=dilation)
     if padding == "valid":
         return 0, 0
-    if isinstance(padding, str) or not _is_pair(padding):
+    if not isinstance(padding, (tuple, list)) or len(padding) != 2:
         raise ValueError(f"padding={padding!r} is unknown: use one of {MODES} or a pair (before, after)")
-    return padding[0], padding[1]
+    before, after = padding
+    return whole("padding", before, 0), whole("padding", after, 0)
 
 
 def constant_padding(
@@ -254,35 +255,12 @@ def constant_padding(
     >>> constant_padding(2), constant_padding(4, stride=2), constant_padding(3, stride=2)
     ((0, 1), (1, 2), None)
     """
-    padding = _lower(padding)
     # An axis of r elements, r in 1..stride, has one window and represents its residue class. The
     # padding before it decreases as r grows, so comparing the two ends of the range suffices.
     before, last = (same_padding(r, kernel, stride, dilation, padding)[0] for r in (1, stride))
     if before != last:
         return None
     return before, effective_kernel(kernel, dilation) - 1 - before
-
-
-def largest_before(kernel: int, dilation: int = 1, padding: str = "same") -> int:
-    """Return the largest ``before`` of :func:`same_padding` over all strides and input sizes.
-
-    Parameters
-    ----------
-    kernel, dilation : int
-        The window; at least 1.
-    padding : {'same', 'same_lower'}
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> largest_before(4), largest_before(4, padding='same_lower')
-    (1, 2)
-    """
-    padding = _lower(padding)
-    return _split(effective_kernel(kernel, dilation) - 1, padding)[0]
 
 
 def transposed_padding(
@@ -315,7 +293,6 @@ def transposed_padding(
     >>> transposed_padding(3, stride=2), transposed_padding(1, stride=2)
     (((0, 1), 0), ((0, 0), 1))
     """
-    padding = _lower(padding)
     # A forward convolution over `stride` elements has one window, padded by what is cut off here.
     cut = same_padding(stride, kernel, stride, dilation, padding)
     return cut, max(stride - effective_kernel(kernel, dilation), 0)
@@ -373,22 +350,8 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def _is_pair(value: Any) -> bool:
-    """Return whether a value is a pair ``(before, after)`` of ints of 0 or more."""
-    return (
-        isinstance(value, (tuple, list))
-        and len(value) == 2
-        and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in value)
-    )
-
-
 def _lower(padding):
     return padding.lower() if isinstance(padding, str) else padding
-
-
-def _split(total, padding):
-    before = total // 2 if padding == "same" else ceil_div(total, 2)
-    return before, total - before
 
 
 def _check(**sizes):

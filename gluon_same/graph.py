@@ -181,9 +181,13 @@ class Graph:
         """Return the dtype of an entry for float32 inputs; None if unknown. Valid only inside a rule."""
         return self._dtypes.get(entry)
 
+    def holds(self, *entries: Entry) -> bool:
+        """Return whether all entries are parameters."""
+        return all(entry.node.op == "null" and entry.node.name in self.params for entry in entries)
+
     def param(self, entry: Entry) -> Optional[np.ndarray]:
         """Return a parameter's values; None if the entry is not a parameter."""
-        if entry.node.op != "null" or entry.node.name not in self.params:
+        if not self.holds(entry):
             return None
         return in_thread(self.params[entry.node.name].asnumpy)
 

@@ -13,9 +13,6 @@ from .arrays import as_classic, fix_shape, flat, in_mode, read_by
 from .saving import Saved, write
 from .trace import Trace, nest
 
-#: What messages say of a block, by the function that created it.
-DONE = {"specialize": "specialized", "deploy": "deployed"}
-
 
 class Sized(Saved, SymbolBlock):
     """Block that runs a graph for given input shapes.
@@ -36,10 +33,8 @@ class Sized(Saved, SymbolBlock):
         The parameters, by their names in a file of ``save_parameters``.
     structure : int or list
         Nesting of the results, as nested lists of their indices.
-    verb : {'specialize', 'deploy'}
-        Name of the function that created the block, for messages.
     report : Report, optional
-        What deploying did. The results of such a block are constants.
+        What deploying did; None for a specialized block. The results of a deployed block are constants.
 
     Attributes
     ----------
@@ -56,7 +51,6 @@ class Sized(Saved, SymbolBlock):
         parameters: Dict[str, Parameter],
         *,
         structure: Any,
-        verb: str = "specialize",
         report: Any = None,
     ):
         # The constructor of SymbolBlock would create the parameters, and check that they are float32.
@@ -64,7 +58,9 @@ class Sized(Saved, SymbolBlock):
         self._name, self._prefix = name
         self._graphs = {key: in_mode(graph) for key, graph in graphs.items()}
         self._inputs, self._structure = inputs, structure
-        self._verb, self.report = verb, report
+        self.report = report
+        names = ("specialize", "specialized") if report is None else ("deploy", "deployed")
+        self._verb, self._done = names  # the function that returns the block, and the block, in messages
         self._by_path = parameters
         self._params = ParameterDict(self._prefix)
         self._params.update({p.name: p for p in parameters.values()})
@@ -157,14 +153,13 @@ class Sized(Saved, SymbolBlock):
         return values[0] if values is not None and len(values) == 1 else parameter.data(context)
 
     def _check(self, args, given):
-        done = DONE[self._verb]
         if not given:
             kind = type(args[0]).__name__ if args else "nothing"
             raise TypeError(f"{self.name} takes NDArrays, and received {kind}: give mx.nd.array(...)")
         if len(given) != len(self._inputs):
             raise TypeError(  # as Python does for a wrong number of arguments
-                f"{self.name} is {done} for {len(self._inputs)} inputs and received {len(given)}: call "
-                f"gluon_same.{self._verb} with the shapes of all inputs"
+                f"{self.name} is {self._done} for {len(self._inputs)} inputs and received {len(given)}: "
+                f"call gluon_same.{self._verb} with the shapes of all inputs"
             )
         for x, expected in zip(given, self._inputs.values()):
             shape = expected if isinstance(x, mx.sym.Symbol) else x.shape
@@ -172,7 +167,7 @@ class Sized(Saved, SymbolBlock):
                 continue
             if len(shape) != len(expected) or any(n not in (None, m) for n, m in zip(expected, shape)):
                 raise ValueError(
-                    f"{self.name} is {done} for inputs of shape {_written(expected)} and received "
+                    f"{self.name} is {self._done} for inputs of shape {_written(expected)} and received "
                     f"{shape}: call gluon_same.{self._verb}(net, {shape}), or "
                     f"gluon_same.{self._verb}(net) for a block that serves every size"
                 )
@@ -186,7 +181,7 @@ class Sized(Saved, SymbolBlock):
         """Return the graph on symbols by their names, which MXNet cannot bind to other shapes."""
         graph = as_classic(self._cached_graph[1])
         for name, expected in self._inputs.items() if checks else ():
-            title = f"{self.name}_{DONE[self._verb]}_for_{'x'.join(_sizes(expected))}"
+            title = f"{self.name}_{self._done}_for_{'x'.join(_sizes(expected))}"
             named[name] = fix_shape(named[name], expected, title)
         return graph(**read_by(graph, named))
 
@@ -210,11 +205,11 @@ class Sized(Saved, SymbolBlock):
 
     def optimize_for(self, *_: Any, **__: Any) -> None:
         raise ValueError(
-            f"{self.name} is {DONE[self._verb]}: call optimize_for of the net, or gluon_same.deploy"
+            f"{self.name} is {self._done}: call optimize_for of the net, or gluon_same.deploy"
         )
 
     def save(self, prefix: str) -> None:
-        raise ValueError(f"{self.name} is {DONE[self._verb]}: use export or save_parameters")
+        raise ValueError(f"{self.name} is {self._done}: use export or save_parameters")
 
 
 class EverySize(Saved):

@@ -56,7 +56,7 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
     Several threads may call a block for given shapes: a lock lets one in at a time. Training, changes of
     the parameters, and a block for every size, which traces the net, are for one thread at a time.
 
-    A crop moves behind the activations and poolings that follow it, and in inference also behind a
+    A crop moves past the activations and poolings that follow it, and in inference also past a
     BatchNorm, so that these run in the memory layout of the convolution. Results do not change.
 
     A new shape takes about a millisecond for each layer of the net.

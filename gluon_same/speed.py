@@ -17,7 +17,8 @@ from mxnet.gluon import Block, HybridBlock
 from .arguments import shape_of
 from .arrays import flat, in_thread
 from .deployment.deploy import deploy, ready
-from .deployment.running import error, flags, in_turns
+from .deployment.running import error, flags
+from .deployment.timing import in_turns
 from .graph import Graph
 from .onnx import export_model
 from .sized import Sized
@@ -29,7 +30,7 @@ __all__ = ["compare_speed"]
 
 _TITLES = ("", "ms", "ratio", "difference", "seconds to prepare")
 
-#: Seconds of timing for each form, and the spread of times from which on they prove nothing.
+#: Seconds of timing for each form, and the largest spread of times that prove anything.
 SECONDS, BUSY = 1.0, 0.25
 
 

@@ -220,7 +220,7 @@ def _short_name(block, net):
 
 
 def _counts(parameter):
-    """Return whether a parameter is none of the constants that Keras' layers lack."""
+    """Return whether a parameter is not one of the constants that Keras' layers lack."""
     return not getattr(parameter, "is_constant", False)
 
 

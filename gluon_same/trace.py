@@ -17,6 +17,9 @@ Shape = Tuple[int, ...]
 #: Shape of the input of each call of a block; None if it is not known or depends on the batch.
 Sizes = Dict[Windowed, Deque[Optional[Shape]]]
 
+#: Start of the error for a net that returns something else than arrays.
+RETURNS = "The net returns"
+
 #: Stock blocks that contain an Activation.
 _ACTIVATED = (stock.Dense, stock.Conv2D.__base__)
 
@@ -129,6 +132,9 @@ class Trace:
         self.calls: List[Call] = []
         with _recorded(self, sizes):
             self.structure, self.outputs = on_symbols(self.net, self.shapes)
+        odd = [type(y).__name__ for y in self.outputs if not isinstance(y, mx.sym.Symbol)]
+        if odd or not self.outputs:
+            raise TypeError(f"{RETURNS} {f'a result of type {odd[0]}' if odd else 'nothing'}")
         self._symbols = [x for call in self.calls for x in call.inputs + call.outputs] + self.outputs
         known = {*self.shapes, *self.symbol().list_inputs(), *self.parameters}
         if not known.issuperset(mx.sym.Group(list(map(as_classic, self._symbols))).list_inputs()):
@@ -186,6 +192,8 @@ class Trace:
                 "replace blocks that require arrays by HybridBlocks, whose code calls operators of F, "
                 "such as F.reshape(x, shape=(0, -1)) for x.reshape((x.shape[0], -1))"
             )
+        elif cause.startswith(RETURNS):
+            advice = "return arrays, or lists and tuples of arrays"
         return (
             f"{cause}. Therefore {title(self.net)} could not be traced with inputs of shape "
             f"{list(self.shapes.values())}{where}: {advice}"

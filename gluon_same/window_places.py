@@ -24,7 +24,7 @@ OURS = {
     for name in map(kind.format, (1, 2, 3))
 }
 
-#: Number of inputs up to which a net is tried, because nothing tells how many it has.
+#: Largest number of inputs to try, because a net does not state how many it takes.
 MOST_INPUTS = 4
 
 _LAYER = ("kernel", "stride", "dilate", "num_filter", "num_group")
@@ -102,7 +102,7 @@ def as_same(graph: Graph, node: Node) -> Entry:
 
 
 def _padded_by_code(graph, ours):
-    """Return names of operators with a pad before or a crop behind, except for those of our layers."""
+    """Return names of operators with a pad before or a crop after, except for those of our layers."""
     found = set()
     for node in graph.nodes():
         source = node.inputs[0].node if node.inputs else node

@@ -24,6 +24,19 @@ def make_net():
     return net
 
 
+class Body(nn.HybridBlock):
+    """A function of a convolution and its input of three channels."""
+
+    def __init__(self, body, channels=3):
+        super().__init__()
+        self.body = body
+        with self.name_scope():
+            self.layer = nn.Conv2D(channels, 3, padding="same", in_channels=3)
+
+    def hybrid_forward(self, F, x):
+        return self.body(F, self.layer, x)
+
+
 def blocks_of(net):
     """List a net's blocks."""
     found = []

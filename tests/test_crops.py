@@ -1,4 +1,4 @@
-"""Crops move behind elementwise operators and poolings, and results do not change."""
+"""Crops move past elementwise operators and poolings, and results do not change."""
 
 import random
 
@@ -17,7 +17,7 @@ SHAPE = (2, 4, 12, 13)
 
 
 def convolved(size=SHAPE[2:], kernel=2, begin=(1, 1), end=(None, None)):
-    """Return a convolution with more results than wanted, and the crop behind it."""
+    """Return a convolution with more results than wanted, and the crop after it."""
     y = F.Convolution(X, kernel=(kernel, kernel), pad=(kernel // 2,) * 2, num_filter=3, name="conv")
     return F.slice(y, begin=(None, None, *begin), end=(None, None, *end), name="crop")
 
@@ -44,7 +44,7 @@ CONVOLVED = ["Convolution"]
     ],
 )
 @pytest.mark.parametrize("rules", [crops.TRAINING, crops.INFERENCE])
-def test_a_crop_moves_behind_elementwise_operators(function, rules):
+def test_a_crop_moves_past_elementwise_operators(function, rules):
     found = order(function(convolved()), rules)
     assert found[0] == "Convolution" and found[-1] == "slice" and len(found) == 3
 
@@ -56,7 +56,7 @@ def test_crops_at_both_ends_move(begin, end):
     assert order(F.relu(convolved(begin=begin, end=end))) == ["Convolution", "relu", "slice"]
 
 
-def test_a_crop_moves_behind_a_normalization_in_inference_only():
+def test_a_crop_moves_past_a_normalization_in_inference_only():
     y = F.relu(F.BatchNorm(convolved(), fix_gamma=False))
     assert order(y) == ["Convolution", "BatchNorm", "relu", "slice"]
     assert order(y, crops.TRAINING) == ["Convolution", "slice", "BatchNorm", "relu"]
@@ -105,7 +105,7 @@ POOLINGS = {
 
 
 @pytest.mark.parametrize("kind", POOLINGS)
-def test_a_crop_moves_behind_a_pooling(kind):
+def test_a_crop_moves_past_a_pooling(kind):
     given = {"pool_type": kind, **POOLINGS[kind]}
     pooled = F.Pooling(F.relu(convolved()), kernel=(2, 2), stride=(2, 2), **given)
     # The size of 13 leaves an element over, so that no window reaches the padding.
@@ -127,7 +127,7 @@ def test_a_crop_stays_before_poolings_that_reach_the_dropped_elements(given):
 
 
 def random_windows(seed):
-    """Return a padded or cropped convolution with operators and a pooling behind it, and its shape."""
+    """Return a padded or cropped convolution with operators and a pooling after it, and its shape."""
     choose = random.Random(seed)
     ndim = choose.choice([1, 2, 2, 2, 3])
     shape = (2, 3, *(choose.randint(6, 15) for _ in range(ndim)))
@@ -173,8 +173,8 @@ def test_random_windows(seed):
 def test_the_rules_apply_to_random_windows():
     graphs = [graph_of(*random_windows(seed)) for seed in range(120)]
     applied = [graph for graph in graphs if graph.rewrite(*crops.INFERENCE)]
-    behind = [graph for graph in applied if graph.heads[0].node.op == "slice"]
-    assert len(applied) > 60 and len(behind) > 40
+    past = [graph for graph in applied if graph.heads[0].node.op == "slice"]
+    assert len(applied) > 60 and len(past) > 40
 
 
 def chain(name, norm=False):

@@ -25,11 +25,12 @@ TRANSPOSED = {1: nn.Conv1DTranspose, 2: nn.Conv2DTranspose, 3: nn.Conv3DTranspos
 
 
 @pytest.mark.parametrize("ndim", [1, 2])
-def test_a_dilated_and_strided_transposed_convolution_is_refused_in_float64(ndim):
-    layer = TRANSPOSED[ndim](1, 2, strides=2, dilation=2, padding="same", use_bias=False)
+@pytest.mark.parametrize("padding, size", [("same", 6), (0, 7)])
+def test_a_dilated_and_strided_transposed_convolution_is_refused_in_float64(ndim, padding, size):
+    layer = TRANSPOSED[ndim](1, 2, strides=2, dilation=2, padding=padding, use_bias=False)
     layer.initialize(mx.init.One())
     x = mx.nd.arange(1, 4).reshape((1, 1, *(1,) * (ndim - 1), 3))
-    assert layer(x).shape[-1] == 6
+    assert layer(x).shape[-1] == size
     layer.cast("float64")
     for hybridize in (False, True):
         layer.hybridize(hybridize)
@@ -49,8 +50,9 @@ def test_other_transposed_convolutions_serve_float64(window):
     np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_a_transposed_convolution_over_three_axes_is_refused_in_float64():
-    layer = nn.Conv3DTranspose(2, 2, strides=2, padding="same", in_channels=2)
+@pytest.mark.parametrize("padding", ["same", 0])
+def test_a_transposed_convolution_over_three_axes_is_refused_in_float64(padding):
+    layer = nn.Conv3DTranspose(2, 2, strides=2, padding=padding, in_channels=2)
     layer.initialize()
     layer.cast("float64")
     with pytest.raises(ValueError, match="over 3 axes does not support float64.*Use float32"):

@@ -179,6 +179,13 @@ def test_a_link_is_followed_and_a_pipe_refused(what, tmp_path):
         write(block, path)
 
 
+def test_a_path_object_names_a_file(tmp_path):
+    layer().save_parameters(tmp_path / "net.params")
+    assert mx.nd.load(str(tmp_path / "net.params")).keys() == {"weight", "bias"}
+    with pytest.raises(TypeError, match="os.PathLike"):
+        layer().save_parameters(5)
+
+
 def test_a_folder_that_does_not_exist(tmp_path):
     with pytest.raises(FileNotFoundError):
         layer().save_parameters(str(tmp_path / "missing" / "net.params"))

@@ -81,6 +81,8 @@ S = mx.sym.var("x")
         (lambda: G.convolution(mx.nd, X, W, kernel=(3,), num_filter=2), ValueError, "layout NCW"),
         (lambda: G.convolution(mx.nd, X, W, kernel=3, num_filter=0), ValueError, "num_filter=0"),
         (lambda: G.convolution(mx.nd, X, W, kernel=0, num_filter=2), ValueError, "kernel=0"),
+        (lambda: G.pooling(mx.nd, X, kernel=2, layout="HWC"), ValueError, "layout='HWC' is unknown"),
+        (lambda: G.pooling(mx.sym, S, kernel=2, layout=2), ValueError, "layout=2 is unknown.*NCW, NWC"),
         (
             lambda: G.convolution(mx.nd, X, W, kernel=3, num_filter=2, stride=(1, 0)),
             ValueError,

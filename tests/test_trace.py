@@ -167,6 +167,12 @@ def test_structures_and_results_of_any_nesting():
         (nn.Flatten(), [(1, 3), (1, 3)], "give the shapes of all its inputs"),
         (keras_nets.keras_cnn(), [(1, 3, 33, 33)], "does not fit"),
         (nn.HybridLambda(lambda F, x: F.reshape(x, shape=x.shape)), [(1, 3)], "calls operators of F"),
+        (
+            nn.HybridLambda(lambda F, x: (x, None)),
+            [(1, 3)],
+            "of type NoneType.*: return arrays, or lists",
+        ),
+        (nn.HybridLambda(lambda F, x: []), [(1, 3)], "returns nothing.*: return arrays"),
     ],
 )
 def test_what_does_not_fit_is_named_in_one_line(net, shapes, words):

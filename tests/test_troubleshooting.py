@@ -385,7 +385,7 @@ def test_a_dense_layer_is_normalized_after_an_image_without_the_cache_of_onednn(
 
 @pytest.mark.parametrize("channels", [8, 16])
 @pytest.mark.parametrize("hybridize", [False, True])
-def test_a_softmax_behind_a_convolution_as_the_page_writes_it(channels, hybridize):
+def test_a_softmax_after_a_convolution_as_the_page_writes_it(channels, hybridize):
     net = nn.HybridSequential()
     net.add(nn.Conv2D(channels, 3, padding=1))
     net.add(nn.HybridLambda(lambda F, x: F.softmax(x.expand_dims(0), axis=-1).squeeze(axis=0)))

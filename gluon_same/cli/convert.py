@@ -87,17 +87,13 @@ def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
         net = _onnx_net(args) if args.model.lower().endswith(".onnx") else _keras_net(args)
-    _check_names(args.size, net.plan.names)
-    parts = zip(net.plan.names, net.plan.saved, net.input_sizes)
-    shapes = [_shape(saved, fixed, _size_of(args.size, name)) for name, saved, fixed in parts]
-    if args.deploy and not args.size and any(None in saved[1:] for saved in net.plan.saved):
-        raise ValueError("--deploy is for one input size, and the model accepts many: give --size HxW")
+    shapes = _shapes(args, net)
     if data and len(data) != len(shapes):
         raise ValueError(
             f"{args.data} contains {len(data)} arrays: give one for each of {len(shapes)} inputs"
         )
     progress("listing its layers")
-    table = str(summarize(net, *shapes))
+    lines = [str(summarize(net, *shapes)), *(f"Note: {each.message}" for each in noted)]
     progress("running it")
     os.makedirs(args.folder, exist_ok=True)
     path = os.path.join(args.folder, "net")
@@ -106,30 +102,47 @@ def _convert(args: argparse.Namespace, progress: Progress) -> List[str]:
     net(*map(mx.nd.zeros, shapes))
     progress("writing its graph")
     net.export(path)
-    lines = [table, *(f"Note: {each.message}" for each in noted)]
     lines += [f"{path}-symbol.json", f"{path}-0000.params"]
     if not args.no_onnx and all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))):
-        from ..onnx import export_model
-
         progress("writing ONNX")
-        try:
-            lines.append(export_model(net, shapes, f"{path}.onnx", dynamic=True))
-        except ValueError as error:
-            lines.append(f"No {path}.onnx: {error}")
+        lines.append(_written_onnx(net, shapes, f"{path}.onnx"))
     if args.deploy:
         progress("deploying it")
-        deployed = deploy(
-            net,
-            *[(1 if args.batch is None else args.batch, *shape[1:]) for shape in shapes],
-            dtype=args.dtype or "float32",
-            data=data and [data],
-            tune=not args.no_tune,
-            portable=args.portable,
-        )
-        deployed.export(f"{path}-deployed")
-        lines.append(str(deployed.report))
-        lines += [f"{path}-deployed-symbol.json", f"{path}-deployed-0000.params"]
+        lines += _deployed(args, net, shapes, data and [data], f"{path}-deployed")
     return lines
+
+
+def _shapes(args, net):
+    """Return the shape of each input, with the given sizes."""
+    _check_names(args.size, net.plan.names)
+    if args.deploy and not args.size and any(None in saved[1:] for saved in net.plan.saved):
+        raise ValueError("--deploy is for one input size, and the model accepts many: give --size HxW")
+    parts = zip(net.plan.names, net.plan.saved, net.input_sizes)
+    return [_shape(saved, fixed, _size_of(args.size, name)) for name, saved, fixed in parts]
+
+
+def _written_onnx(net, shapes, path):
+    """Write an ONNX file; return its path, or why there is none."""
+    from ..onnx import export_model
+
+    try:
+        return export_model(net, shapes, path, dynamic=True)
+    except ValueError as error:
+        return f"No {path}: {error}"
+
+
+def _deployed(args, net, shapes, data, path):
+    """Write the deployed graph, and return the lines of the answer."""
+    deployed = deploy(
+        net,
+        *[(1 if args.batch is None else args.batch, *shape[1:]) for shape in shapes],
+        dtype=args.dtype or "float32",
+        data=data,
+        tune=not args.no_tune,
+        portable=args.portable,
+    )
+    deployed.export(path)
+    return [str(deployed.report), f"{path}-symbol.json", f"{path}-0000.params"]
 
 
 def _samples(path):

@@ -22,7 +22,7 @@ from .frameworks import Layer, lines
 #: Larger numbers would not change the picture, and take long to count.
 MOST_SIZE, MOST = 99999, 1000
 
-#: What --padding accepts, beside numbers. Letter case is ignored.
+#: What --padding accepts in addition to numbers. Letter case is ignored.
 WORDS = (*MODES, "causal")
 
 #: What an option with numbers for each axis may contain: its pattern for one axis, and its name.

@@ -3,13 +3,17 @@
 :func:`deploy` sends a net's graph through passes, each in its own module:
 
 - :mod:`.clean`: drop operators without effect, and evaluate operators that read only parameters;
+- :mod:`.joins`: simplify slices and concatenations of each other's results;
 - :mod:`.windows`: replace windows that pad one end more than the other;
 - :mod:`.fold_batchnorm`: fold normalizations, scales and shifts into layers;
 - :mod:`.activations`: replace slow operators with equivalent faster ones;
 - :mod:`.convolutions`: replace convolutions for which oneDNN has only slow kernels;
-- :mod:`.sums`: sum groups of channels by convolutions;
+- :mod:`.sums`: sum stacks by additions, and groups of channels by convolutions;
 - :mod:`.channels`: pad channels to multiples for which oneDNN has fast kernels;
-- :mod:`.gates`: multiply by gates in oneDNN's memory layout;
+- :mod:`.moves`: transpose with fewer axes;
+- :mod:`.products`: resize images by products with matrices;
+- :mod:`.pools`: pool in oneDNN's memory layout;
+- :mod:`.gates`: multiply by gates in that layout;
 - :mod:`.fuse`: apply MXNet's oneDNN fusion;
 - :mod:`.bfloat16`, :mod:`.int8`: compute layers in another dtype.
 

@@ -21,7 +21,7 @@ PRODUCTS = {"elemwise_mul", "broadcast_mul"}
 #: Maps reductions to the equivalent type of global pooling.
 REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "max": "max"}
 
-#: Layers that absorb an activation behind them.
+#: Layers that absorb an activation that follows them.
 LAYERS = ("Convolution", "FullyConnected")
 
 #: The largest bound and shift of a clip that becomes a hard sigmoid. Its slope must not be denormal.
@@ -83,7 +83,7 @@ def use_clip(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace a shift and a clip from 0 on by a hard sigmoid, unless a layer absorbs them."""
+    """Replace a shift and a clip at 0 with a hard sigmoid, unless a layer absorbs them."""
     shift, high = node.inputs[0].node if node.inputs else node, float(node.get("a_max", 0))
     if shift.get("act_type") == "relu":
         shift = shift.inputs[0].node
@@ -108,16 +108,16 @@ def use_gelu(graph: Graph, node: Node) -> Optional[Entry]:
         if shift.op != "_plus_scalar" or scalar(shift) != 1 or shift.inputs[0].node.op != "erf":
             continue
         scaled = shift.inputs[0].node.inputs[0].node
-        if scaled.inputs[:1] == [x] and abs((_factor(scaled) or 0) - 0.5**0.5) < NEAR:
+        if scaled.inputs[:1] == [x] and abs((factor_of(scaled) or 0) - 0.5**0.5) < NEAR:
             gelu = graph.new("LeakyReLU", node, [x], act_type="gelu")
             return graph.new("_mul_scalar", node, [gelu], scalar=2.0)
     return None
 
 
 def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move a scale behind a product, and merge scales that follow each other."""
+    """Move a scale past a product, and merge scales that follow each other."""
     for i, entry in enumerate(node.inputs[:2]):
-        factor = _factor(entry.node)
+        factor = factor_of(entry.node)
         if factor is None or graph.uses(entry) > 1 or graph.shape(entry) != graph.shape(node.out):
             continue
         inputs = list(node.inputs)
@@ -125,21 +125,21 @@ def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
         if node.op in PRODUCTS:
             moved = graph.new(node.op, node, inputs, **node.attrs)
             return graph.new("_mul_scalar", node, [moved], scalar=factor)
-        own = _factor(node)
+        own = factor_of(node)
         if own is not None:
             return graph.new("_mul_scalar", node, inputs, scalar=own * factor)
     return None
 
 
-def _factor(node):
-    """Return by what an operator multiplies; None for all others."""
+def factor_of(node: Node) -> Optional[float]:
+    """Return the factor by which an operator multiplies; None for other operators."""
     if node.op == "_mul_scalar":
         return scalar(node)
     return 1 / scalar(node) if node.op == "_div_scalar" and scalar(node) else None
 
 
 def use_bounded(graph: Graph, node: Node) -> Optional[Entry]:
-    """Drop the ReLU in front of a clip from 0 on behind a layer, which absorbs one operator only."""
+    """Drop the ReLU between a layer and a clip at 0, because the layer absorbs only one of them."""
     act = node.inputs[0].node if node.op == "clip" else node
     if act.op != "Activation" or act.get("act_type") != "relu" or float(node.get("a_min", -1)) != 0:
         return None

@@ -1,7 +1,7 @@
 """Rules that pad the channels of layers to multiples for which oneDNN has fast kernels.
 
 A padded layer is followed by a *selection*: ``take`` of the channels that the net has. Selections move
-behind the operators that follow, until layers absorb them, which ignore the other channels. A slice or a
+past the operators that follow, until layers absorb them, which ignore the other channels. A slice or a
 shuffle of channels is a selection, too.
 """
 
@@ -91,7 +91,7 @@ def merge_selections(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def sink_concatenated(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move selections of the first channels behind a concatenation."""
+    """Move selections of the first channels past a concatenation."""
     if not _joins(node):
         return None
     found = [selection(graph, entry) for entry in node.inputs]
@@ -136,7 +136,7 @@ def pad_selection(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
 
 
 def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
-    """Move a selection behind an operator that treats channels alike."""
+    """Move a selection past an operator that treats channels alike."""
     found = selection(graph, node.inputs[0]) if node.inputs else None
     if found is None or not _connects(graph, node):
         return None
@@ -240,7 +240,7 @@ def _can_pad(graph, entry):
 
 def _is_source(graph, node):
     """Return whether a node is a layer with weights for each channel of its result."""
-    if node.op not in ("Convolution", "FullyConnected") or not _is_constant(graph, node):
+    if node.op not in ("Convolution", "FullyConnected") or not graph.holds(*node.inputs[1:]):
         return False
     if node.op == "FullyConnected":
         return len(graph.shape(node.out) or ()) == 2 and None not in graph.takers(node.out)
@@ -248,7 +248,7 @@ def _is_source(graph, node):
 
 
 def _absorbs(graph, node):
-    if node.op not in LAYERS or not _is_constant(graph, node) or node.get("num_group", 1) != 1:
+    if node.op not in LAYERS or not graph.holds(*node.inputs[1:]) or node.get("num_group", 1) != 1:
         return False
     if node.op == "FullyConnected":
         return node.get("flatten", True) or len(graph.shape(node.inputs[0]) or ()) == 2
@@ -261,9 +261,9 @@ def _connects(graph, node):
     if node.op == "Convolution":
         count = node.get("num_filter")
         depthwise = 1 < count == node.get("num_group") and shapes[0][1:2] == (count,)
-        return depthwise and _is_constant(graph, node) and node.get("layout") in FIRST
+        return depthwise and graph.holds(*node.inputs[1:]) and node.get("layout") in FIRST
     if node.op == "BatchNorm":
-        return node.get("axis", 1) == 1 and _is_constant(graph, node)
+        return node.get("axis", 1) == 1 and graph.holds(*node.inputs[1:])
     if node.op in PAIRS:
         return len(shapes[0]) == len(shapes[1]) > 1 and shapes[0][:2] == shapes[1][:2]
     if node.op in RESHAPES:
@@ -278,10 +278,6 @@ def _connects(graph, node):
 
 def _joins(node):
     return node.op == "Concat" and int(node.get("dim", 1)) == 1
-
-
-def _is_constant(graph, node):
-    return all(entry.node.op == "null" and entry.node.name in graph.params for entry in node.inputs[1:])
 
 
 def padding_to(multiple: int) -> List[Rule]:

@@ -79,7 +79,7 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
         sources = [Node("null", "like")]
         values = {"like": mx.nd.zeros(given, dtype=graph.dtype(node.inputs[0]))}
         node = Node(node.op, node.name, [sources[0].out], **node.attrs)
-    elif all(each.op == "null" and each.name in graph.params for each in sources):
+    elif graph.holds(*node.inputs):
         values = {each.name: graph.params[each.name] for each in sources}
         most = max(MOST, sum(value.size for value in values.values()))
     else:

@@ -43,7 +43,7 @@ def transpose_by_dense(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def normalize_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace a normalization in front of a ReLU with a depthwise convolution, which fuses with it."""
+    """Replace a normalization before a ReLU with a depthwise convolution, which fuses with it."""
     taker = graph.takers(node.out)[0] if graph.uses(node.out) == 1 else None
     if node.op != "BatchNorm" or taker is None or taker.get("act_type") != "relu":
         return None

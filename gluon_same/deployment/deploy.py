@@ -12,8 +12,8 @@ from ..arrays import flat, in_thread, read_by
 from ..graph import Graph
 from ..sized import EverySize, Sized
 from ..trace import Trace, check_for_graphs, title
+from .data import batches_of
 from .fuse import available
-from .int8 import batches_of
 from .pipeline import Pipeline
 from .running import MOST, RANKING, TOLERANCE, as_numpy, error, flags, outputs, ranks, samples, unstable
 
@@ -116,17 +116,8 @@ def deploy(
         return EverySize(net, partial(deploy, **given), graphs)
     trace = Trace(net, shapes)
     context = ready(trace)
-    onednn = context.device_type == "cpu" and available()
-    if dtype != "float32" and (not onednn or portable):
-        where = "portable=True" if onednn else f"{context} with this build of MXNet"
-        raise ValueError(
-            f"dtype={dtype!r} requires oneDNN, which {where} does not have: use dtype='float32'"
-        )
-    if data is not None:
-        batches = batches_of(data, shapes, context)
-    else:
-        random = np.random.RandomState(0)
-        batches = [[in_thread(mx.nd.array, random.normal(size=shape), context) for shape in shapes]]
+    onednn = _has_onednn(context, dtype, portable)
+    batches = batches_of(data, shapes, context)
     symbol = trace.symbol()
     # Layers that were not called may have parameters without shapes.
     values = {name: p.data(context) for name, p in read_by(symbol, trace.parameters).items()}
@@ -136,13 +127,8 @@ def deploy(
     _check_finite(net, want, data is not None)
     pipeline = Pipeline(checks, dtype, onednn, onednn and not portable, tune, verbose, ranks(traced))
     try:
-        with pipeline.show:
-            found = pipeline.run(traced)
-            if pipeline.problem(found):
-                pipeline.report.rows.clear()
-                found = pipeline.run(traced, check=True)
-            found = pipeline.end(traced, found, batches).copy()
-            block = _block(net, found, trace.structure, pipeline.report)
+        found = pipeline.optimize(traced, batches)
+        block = _block(net, found, trace.structure, pipeline.report)
         pairs = [(each.arrays, each.results) for each in checks]
         if dtype != "float32":  # measured only on the given data
             pairs = [(arrays, outputs(traced, arrays)) for arrays in batches]
@@ -161,6 +147,17 @@ def deploy(
     return block
 
 
+def _has_onednn(context, dtype, portable):
+    """Return whether a context has oneDNN; raise a ValueError if the dtype requires what it lacks."""
+    onednn = context.device_type == "cpu" and available()
+    if dtype != "float32" and (not onednn or portable):
+        where = "portable=True" if onednn else f"{context} with this build of MXNet"
+        raise ValueError(
+            f"dtype={dtype!r} requires oneDNN, which {where} does not have: use dtype='float32'"
+        )
+    return onednn
+
+
 def _block(net, graph, structure, report):
     """Return the block for a graph, with parameters of its own. The graph loses those it has."""
     parameters: Dict[str, Parameter] = {}
@@ -172,7 +169,7 @@ def _block(net, graph, structure, report):
         parameters[name] = parameter
     block = Sized(
         (net.name, ""), {False: graph.symbol()}, graph.inputs, parameters,
-        structure=structure, verb="deploy", report=report,
+        structure=structure, report=report,
     )  # fmt: skip
     block.hybridize(**flags(graph))
     return block

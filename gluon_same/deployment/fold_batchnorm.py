@@ -6,6 +6,7 @@ import numpy as np
 
 from ..crops import FIRST, sink_normalized
 from ..graph import Entry, Graph, Node, scalar
+from .activations import factor_of
 from .clean import RESHAPES
 
 #: Maps operators with a weight to the weight's output axis.
@@ -25,8 +26,8 @@ def affine(graph: Graph, node: Node) -> Optional[Affine]:
     """Return an operator as a scale and a shift; None if it is not affine."""
     if node.op == "BatchNorm":
         return _normalization(graph, node)
-    if node.op == "_mul_scalar" or (node.op == "_div_scalar" and scalar(node) != 0):
-        factor = scalar(node) if node.op == "_mul_scalar" else 1 / scalar(node)
+    factor = factor_of(node)
+    if factor is not None:
         return Affine(node.inputs[0], None, np.float64(factor), np.float64(0))
     if node.op in ("_plus_scalar", "_minus_scalar"):
         shift = scalar(node) if node.op == "_plus_scalar" else -scalar(node)

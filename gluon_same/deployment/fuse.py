@@ -26,9 +26,8 @@ def available() -> bool:
 def computes_weights(graph: Graph) -> bool:
     """Return whether any layer's weights are computed. Fused operators treat weights as constant."""
     layers = [node for node in graph.nodes() if node.op in ("Convolution", "FullyConnected")]
-    weights = [entry.node for layer in layers for entry in layer.inputs[1:]]
-    cast = (node.inputs[0].node if node.op == "amp_cast" else node for node in weights)
-    return any(node.name not in graph.params for node in cast)
+    weights = (entry for layer in layers for entry in layer.inputs[1:])
+    return not graph.holds(*(e.node.inputs[0] if e.node.op == "amp_cast" else e for e in weights))
 
 
 def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
@@ -53,7 +52,7 @@ def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
 
 
 def flatten_pixel(graph: Graph, node: Node) -> Optional[Entry]:
-    """Flatten an image of one pixel in front of a dense layer.
+    """Flatten an image of one pixel before a dense layer.
 
     A fused dense layer fails in its second call if its data are such an image from a fused convolution.
     """
@@ -120,11 +119,8 @@ def shield(graph: Graph, among: Callable[[Node], bool] = lambda node: node.op in
     nodes = list(shielded.nodes())
     uses = Counter([*(entry for node in nodes for entry in node.inputs), *shielded.heads])
     # Fusion folds a normalization into its layer once, even if the scales are computed at each call.
-    scaled = {
-        n.inputs[0]
-        for n in nodes
-        if n.op == "BatchNorm" and any(entry.node.name not in graph.params for entry in n.inputs[1:])
-    }
+    norms = [node for node in nodes if node.op == "BatchNorm"]
+    scaled = {node.inputs[0] for node in norms if not graph.holds(*node.inputs[1:])}
     copies = {
         # MXNet's pass drops a ``_copy`` that has one consumer.
         node.out: Node("_mul_scalar", f"{node.name}_shield{i}", [node.out], scalar=1.0).out

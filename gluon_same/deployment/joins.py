@@ -50,7 +50,7 @@ def transpose(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     split = (*shape[:axis], count, width, *shape[axis + 1 :])
     axes = [i for i in range(len(split)) if i != axis]
-    axes.insert(join[0], axis)  # in front of the axis along which the slices are joined
+    axes.insert(join[0], axis)  # before the axis along which the slices are joined
     y = graph.new("Reshape", node, [data], shape=split)
     y = graph.new("transpose", node, [y], axes=tuple(axes))
     return graph.new("Reshape", node, [y], shape=graph.shape(node.out))
@@ -65,7 +65,7 @@ def _joined(graph, node, parts, axis):
 
 
 def _join(graph: Graph, entry: Entry) -> Optional[Tuple[int, List[Entry]]]:
-    """Return the axis and the parts of a concatenation; None for all else."""
+    """Return the axis and the parts of a concatenation; None for others."""
     shape = graph.shape(entry)
     if entry.node.op != "Concat" or shape is None or None in map(graph.shape, entry.node.inputs):
         return None
@@ -73,7 +73,7 @@ def _join(graph: Graph, entry: Entry) -> Optional[Tuple[int, List[Entry]]]:
 
 
 def _slice(graph: Graph, node: Node) -> Optional[Tuple[Entry, int, int, int]]:
-    """Return data, axis, begin and end of a slice along one axis; None for all else."""
+    """Return data, axis, begin and end of a slice along one axis; None for others."""
     shape = graph.shape(node.inputs[0]) if node.op == "slice_axis" else None
     if shape is None:
         return None

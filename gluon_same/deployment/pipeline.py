@@ -29,11 +29,11 @@ from .bfloat16 import to_bfloat16
 from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
 from .int8 import to_int8
 from .report import Report, Row
-from .running import Check, as_numpy, caller, error, error_by_channel, faster, times
+from .running import Check, as_numpy, caller, error, error_by_channel
+from .timing import faster, times
 
 #: Why a pass was left out.
 DIFFERS, FAILS = "left out: gives different results", f"left out: fails in MXNet {mx.__version__}"
-
 
 #: That a default stays, because the times of repeated calls vary too much.
 BUSY = "the default: times on this machine vary too much to choose"
@@ -61,10 +61,11 @@ class Pass(NamedTuple):
 
 _FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
 
-_FLOAT32, _INT8 = ("float32",), ("int8",)
+#: A pass on oneDNN's float32 operators that is chosen by timing, and applied without tuning.
+_optional = partial(Pass, onednn=True, choice=True, dtypes=["float32"])
 
-#: Gates for which oneDNN has no product.
-_HARD = ("hard_sigmoid",)
+#: For gates of which oneDNN has no product.
+_hard_gate_in_plain_memory = partial(activations.gate_in_plain_memory, gates=["hard_sigmoid"])
 
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
@@ -75,29 +76,20 @@ PASSES = (
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD, pools.stride_in_layer), onednn=True),
-    Pass("ungroup convolutions", [convolutions.ungroup], True, True, _FLOAT32),
-    Pass("sum by convolutions", sums.RULES, True, True, _FLOAT32),
-    *(
-        Pass(f"pad channels to {n}s", channels.padding_to(n), True, True, _FLOAT32)
-        for n in channels.MULTIPLES
-    ),
-    Pass("crop in blocks", [windows.crop_in_blocks], True, True, _FLOAT32),
-    Pass("normalize by convolutions", [convolutions.normalize_by_depthwise], True, True, _FLOAT32),
-    Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=_FLOAT32),
-    Pass("transpose by dense layers", [convolutions.transpose_by_dense], True, True, _FLOAT32),
+    _optional("ungroup convolutions", [convolutions.ungroup]),
+    _optional("sum by convolutions", sums.RULES),
+    *(_optional(f"pad channels to {n}s", channels.padding_to(n)) for n in channels.MULTIPLES),
+    _optional("crop in blocks", [windows.crop_in_blocks]),
+    _optional("normalize by convolutions", [convolutions.normalize_by_depthwise]),
+    Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=["float32"]),
+    _optional("transpose by dense layers", [convolutions.transpose_by_dense]),
     Pass("merge axes of transposes", moves.RULES, onednn=True),
-    Pass("resize by products", [products.resize_by_products], True, True, _FLOAT32),
+    _optional("resize by products", [products.resize_by_products]),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
-    Pass("scale by normalizations", [gates.scale_by_normalization], True, True, _FLOAT32),
-    Pass(
-        "hard gates in plain memory",
-        [partial(activations.gate_in_plain_memory, gates=_HARD)],
-        True,
-        True,
-        _FLOAT32,
-    ),
+    _optional("scale by normalizations", [gates.scale_by_normalization]),
+    _optional("hard gates in plain memory", [_hard_gate_in_plain_memory]),
     # MXNet cannot quantize a tensor and its activation in different layouts.
-    Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=_INT8),
+    Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=["int8"]),
 )
 
 
@@ -151,6 +143,15 @@ class Pipeline:
         except mx.MXNetError:
             return FAILS
         return ""
+
+    def optimize(self, graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
+        """Return the net's graph after all passes, and fused or converted to another dtype."""
+        with self.show:
+            found = self.run(graph)
+            if self.problem(found):
+                self.report.rows.clear()
+                found = self.run(graph, check=True)
+            return self.end(graph, found, batches).copy()
 
     def run(self, graph: Graph, check: bool = False) -> Graph:
         """Return the graph after all passes; with ``check``, but for those that bring a problem."""
@@ -207,7 +208,7 @@ class Pipeline:
         else:
             found = self._lowered(graph, batches)
             if self.tune:
-                note = self._beside_float32(graph, found)
+                note = self._against_float32(graph, found)
         self._note(name, graph, found, note)
         return found
 
@@ -227,7 +228,7 @@ class Pipeline:
         lowered = to_bfloat16(graph)
         return fuse(lowered, gates=False) or lowered
 
-    def _beside_float32(self, graph, lowered):
+    def _against_float32(self, graph, lowered):
         found = times({"float32": self._fused(graph)[0], self.dtype: lowered}, self.arrays)
         return ", ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in found.items())
 

@@ -14,7 +14,7 @@ BLOCKED = {"Convolution", "Activation", "BatchNorm", "LeakyReLU", "Pooling", "el
 
 
 def stride_in_layer(graph: Graph, node: Node) -> Optional[Entry]:
-    """Let a 1x1 convolution skip the elements that a 1x1 pooling in front of it skips."""
+    """Let a 1x1 convolution skip the elements that a 1x1 pooling before it skips."""
     pool = node.inputs[0].node if node.inputs else node
     if not is_pointwise(node) or pool.op != "Pooling" or pool.get("global_pool", False):
         return None

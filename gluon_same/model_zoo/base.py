@@ -4,22 +4,19 @@ from typing import Any, Dict, Tuple, Type
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
-from mxnet.ndarray import NDArray
 
-from .. import arguments
-from ..saving import Saved
+from ..nn.base import Checked
 
 
-class Net(Saved):
+class Net(Checked):
     """A net with one input that raises an error for an array that does not fit."""
 
+    _layout = "NCHW"
     _stride = 1  # pixels from one cell of the last map to the next
 
-    def forward(self, x: Any, *args: Any) -> Any:
-        if isinstance(x, NDArray):
-            arguments.check_rank(x.shape, "NCHW", f"data for {self.name}")
-            self._check_input(x.shape)
-        return super().forward(x, *args)
+    def _check_array(self, x: Any) -> None:
+        super()._check_array(x)
+        self._check_input(x.shape)
 
     def _check_input(self, shape: Tuple[int, ...]) -> None:
         """Raise a ValueError for a shape of four axes that does not fit.

@@ -1,6 +1,6 @@
 """Average pooling layers whose ``padding`` may be SAME."""
 
-from typing import Any, NoReturn, Optional
+from typing import Any, Optional
 
 from mxnet.gluon import nn as stock
 
@@ -24,7 +24,6 @@ class AvgPooling(Pooling):
         *,
         prefix: Optional[str] = None,
         params: Any = None,
-        **unknown: NoReturn,
     ) -> None:
         """Create the layer.
 
@@ -96,7 +95,6 @@ class AvgPool1D(AvgPooling, stock.AvgPool1D):
         *,
         prefix: Optional[str] = None,
         params: Any = None,
-        **unknown: NoReturn,
     ) -> None:
         Pooling.__init__(self, locals())
 

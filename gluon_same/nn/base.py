@@ -9,7 +9,7 @@ from .. import arguments
 from ..arguments import Ints
 from ..lowering import Windows
 from ..saving import Saved
-from .checks import NamedArguments, refuse_unknown
+from .checks import NamedArguments
 
 #: One int for all axes, or one for each.
 IntOrInts = Union[int, Sequence[int]]
@@ -34,29 +34,42 @@ def operator_arguments(block: Block) -> Dict[str, Any]:
     return known if isinstance(known, dict) else {}
 
 
-class Windowed(NamedArguments, Saved):
-    """Mixin that extends ``padding`` of a stock Gluon block; place it before the stock class.
-
-    Public constructors pass ``locals()``, their arguments, to this one, which builds the stock block.
-    """
+class Checked(NamedArguments, Saved):
+    """Block that checks the arrays that it receives: by default, whether their axes fit its layout."""
 
     _ndim = 2  # spatial axes
-    _causal = False  # whether ``'causal'`` is a padding
-
-    _windows: Any  # Optional[Windows]; None if stock Gluon computes the layer itself
-    _padding: Optional[arguments.Padding]  # as the user gave it, or None like the windows
     _layout: str
-    _call: Dict[str, Any]  # arguments of the operator, except for those that the plan chooses
-    _in_shape: Optional[Ints]  # input shape of a specialized layer
 
     if TYPE_CHECKING:
 
         def __call__(self, x: T, *args: Any) -> T: ...
 
+    def forward(self, x: Any, *args: Any) -> Any:
+        if isinstance(x, NDArray):
+            self._check_array(x)
+        return super().forward(x, *args)
+
+    def _check_array(self, x: Any) -> None:
+        """Raise an error for an array that the block does not support."""
+        arguments.check_rank(x.shape, self._layout, f"data for {self.name}")
+
+
+class Windowed(Checked):
+    """Mixin that extends ``padding`` of a stock Gluon block; place it before the stock class.
+
+    Public constructors pass ``locals()``, their arguments, to this one, which builds the stock block.
+    """
+
+    _causal = False  # whether ``'causal'`` is a padding
+
+    _windows: Any  # Optional[Windows]; None if stock Gluon computes the layer itself
+    _padding: Optional[arguments.Padding]  # as the user gave it, or None like the windows
+    _call: Dict[str, Any]  # arguments of the operator, except for those that the plan chooses
+    _in_shape: Optional[Ints]  # input shape of a specialized layer
+
     def __init__(self, given: Dict[str, Any]) -> None:
         """Check the arguments of a public constructor, and build the stock block."""
         given = {name: value for name, value in given.items() if name not in ("self", "__class__")}
-        refuse_unknown(type(self), given.pop("unknown"), given)
         given["layout"] = arguments.check_layout(given["layout"], self._ndim)
         self._check_given(given)
         padding = given.pop("padding")
@@ -85,11 +98,10 @@ class Windowed(NamedArguments, Saved):
             _call={**call, "name": "fwd"},
         )  # fmt: skip
 
-    def forward(self, x: Any, *args: Any) -> Any:
-        if self._windows is not None and isinstance(x, NDArray):
-            arguments.check_rank(x.shape, self._layout, f"data for {self.name}")
+    def _check_array(self, x: Any) -> None:
+        if self._windows is not None:
+            super()._check_array(x)
             self._check_data(x)
-        return super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any, *weights: Any, **named: Any) -> Any:
         if self._windows is None:
@@ -115,7 +127,7 @@ class Windowed(NamedArguments, Saved):
         """Raise an error for windows that do not fit the other arguments."""
 
     def _check_data(self, x: Any) -> None:
-        """Raise an error for an array that the layer does not support."""
+        """Raise an error for an array of the right axes that the layer does not support."""
         raise NotImplementedError
 
 

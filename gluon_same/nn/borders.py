@@ -3,34 +3,26 @@
 from typing import Any, Optional, Sequence, Tuple, Union
 
 from mxnet.gluon import ParameterDict
-from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arrays import classic
 from ..lowering.steps import Pad, Slice
-from ..saving import Saved
+from .base import Checked
 
 __all__ = ["ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "Cropping1D", "Cropping2D", "Cropping3D"]
 
 Amounts = Union[int, Sequence[int], Sequence[Tuple[int, int]]]
 
 
-class _Borders(Saved):
+class _Borders(Checked):
     """Base class of blocks with an amount for each end of each spatial axis."""
 
     _argument = ""  # name of the argument for the amounts
-    _ndim = 0
 
     def __init__(self, amounts: Amounts, layout: Optional[str], **given: Any) -> None:
         super().__init__(**given)
         self._layout = arguments.check_layout(layout, self._ndim)
         self._amounts = _pairs(self._argument, amounts, self._ndim)
-
-    def forward(self, x: Any, *args: Any) -> Any:
-        if isinstance(x, NDArray):
-            arguments.check_rank(x.shape, self._layout, f"data for {self.name}")
-            self._check_data(x)
-        return super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         x, restore = classic(x)
@@ -90,7 +82,8 @@ class _ZeroPadding(_Borders):
     def _apply(self, F, x):
         return Pad(self._amounts).apply(F, x, self._layout)
 
-    def _check_data(self, x):
+    def _check_array(self, x):
+        super()._check_array(x)
         arguments.check_floating(x.dtype, "padded")
 
     def _alias(self):
@@ -137,7 +130,8 @@ class _Cropping(_Borders):
         cuts = tuple((before, after, False) for before, after in self._amounts)
         return Slice(cuts).apply(F, x, self._layout)
 
-    def _check_data(self, x):
+    def _check_array(self, x):
+        super()._check_array(x)
         sizes = arguments.spatial(x.shape, self._layout)
         if any(n <= sum(pair) for n, pair in zip(sizes, self._amounts)):
             raise ValueError(

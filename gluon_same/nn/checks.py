@@ -1,7 +1,7 @@
 """Check arguments of the blocks that are not integers."""
 
 import inspect
-from typing import TYPE_CHECKING, Any, Container, Iterable
+from typing import TYPE_CHECKING, Any
 
 import mxnet as mx
 
@@ -28,29 +28,18 @@ _MEANT = {
 }
 
 
-def refuse_unknown(block: type, unknown: Iterable[str], known: Container[str]) -> None:
-    """Raise a TypeError for the first argument that a class of blocks does not have.
-
-    ``known`` contains the names of the arguments that it has.
-    """
-    for name in unknown:
-        kind = block.__name__
-        hint = next((f"use {meant!r}" for meant in _MEANT.get(name, ()) if meant in known), None)
-        raise TypeError(
-            f"{kind} has no argument {name!r}: {hint or f'help({kind}) lists the arguments'}"
-        )
-
-
 class NamedArguments:
     """Mixin for blocks that refuse a wrong name of an argument before Python refuses missing ones."""
 
     if not TYPE_CHECKING:
 
         def __new__(cls, *_: Any, **given: Any) -> Any:
-            code = getattr(cls.__init__, "__code__", None)
-            if code is not None and "unknown" in code.co_varnames:
-                names = code.co_varnames
-                refuse_unknown(cls, [name for name in given if name not in names], names)
+            known = cls.__signature__.parameters
+            if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
+                for name in (name for name in given if name not in known):
+                    meant = next((each for each in _MEANT.get(name, ()) if each in known), None)
+                    hint = f"use {meant!r}" if meant else f"help({cls.__name__}) lists the arguments"
+                    raise TypeError(f"{cls.__name__} has no argument {name!r}: {hint}")
             return super().__new__(cls)
 
         def __init_subclass__(cls, **given: Any) -> None:

@@ -1,6 +1,6 @@
 """Convolution layers whose ``padding`` may be SAME."""
 
-from typing import Any, Callable, Dict, NoReturn, Optional, Union
+from typing import Any, Callable, Dict, Optional, Union
 
 from mxnet.gluon import nn as stock
 
@@ -56,7 +56,6 @@ class Convolution(AnyConvolution):
         *,
         prefix: Optional[str] = None,
         params: Any = None,
-        **unknown: NoReturn,
     ) -> None:
         """Create the layer.
 

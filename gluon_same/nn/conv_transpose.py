@@ -1,6 +1,6 @@
 """Transposed convolution layers whose ``padding`` may be SAME."""
 
-from typing import Any, Dict, NoReturn, Optional
+from typing import Any, Dict, Optional
 
 from mxnet.gluon import nn as stock
 
@@ -33,7 +33,6 @@ class Transposed(AnyConvolution):
         *,
         prefix: Optional[str] = None,
         params: Any = None,
-        **unknown: NoReturn,
     ) -> None:
         """Create the layer.
 
@@ -97,8 +96,11 @@ class Transposed(AnyConvolution):
                 f"groups={given['groups']} requires a known number of channels: give in_channels"
             )
 
-    def _compute(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    def hybrid_forward(self, F: Any, x: Any, *weights: Any, **named: Any) -> Any:
         check_float64(self.weight.dtype, self._call)
+        return super().hybrid_forward(F, x, *weights, **named)
+
+    def _compute(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         inputs = x, weight, bias
         return functional.deconvolve(F, inputs, self._windows, self._call, self._data_shape, self.act)
 

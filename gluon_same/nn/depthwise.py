@@ -1,16 +1,13 @@
 """Depthwise convolution, as in Keras."""
 
-from typing import Any, NoReturn, Optional
+from typing import Any, Optional
 
 import mxnet as mx
 from mxnet.gluon import ParameterDict
-from mxnet.ndarray import NDArray
 
-from .. import arguments
 from ..arguments import whole
 from ..arrays import as_classic
-from .base import IntOrInts, PaddingLike, operator_arguments
-from .checks import refuse_unknown
+from .base import Checked, IntOrInts, PaddingLike, operator_arguments
 from .conv import Conv1D, Conv2D, Convolution, Initializer
 
 __all__ = ["DepthwiseConv1D", "DepthwiseConv2D"]
@@ -38,7 +35,6 @@ class _Depthwise(Convolution):
         in_channels: int = 0,
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
-        **unknown: NoReturn,
     ) -> None:
         """Create the layer.
 
@@ -79,7 +75,6 @@ class _Depthwise(Convolution):
             called, if the data have the wrong number of axes or channels, or if the channels of a symbol
             are unknown.
         """
-        refuse_unknown(type(self), unknown, locals())
         self._multiplier = whole("depth_multiplier", depth_multiplier, 1)
         channels = whole("in_channels", in_channels, 0)
         # The stock block requires a number of groups. Build it for one channel if none is known.
@@ -96,19 +91,18 @@ class _Depthwise(Convolution):
         found = super().params
         return _FirstAxisFree(found) if vars(self).get("_any_channels") else found
 
-    def forward(self, x: Any, *args: Any) -> Any:
-        if isinstance(x, NDArray):
-            arguments.check_rank(x.shape, self._layout, f"data for {self.name}")
-            given, known = x.shape[self._layout.index("C")], self._known_channels()
-            if known not in (0, given):
-                raise ValueError(
-                    f"data for {self.name} of shape {x.shape} have {given} channels: give {known}, as "
-                    "its weight requires"
-                )
-            if not known:
-                for parameter in filter(None, (self.weight, self.bias)):
-                    parameter.shape = (given * self._multiplier, *parameter.shape[1:])
-        return super().forward(x, *args)
+    def _check_array(self, x: Any) -> None:
+        Checked._check_array(self, x)  # whatever the padding, because the channels are read here
+        given, known = x.shape[self._layout.index("C")], self._known_channels()
+        if known not in (0, given):
+            raise ValueError(
+                f"data for {self.name} of shape {x.shape} have {given} channels: give {known}, as "
+                "its weight requires"
+            )
+        if not known:
+            for parameter in filter(None, (self.weight, self.bias)):
+                parameter.shape = (given * self._multiplier, *parameter.shape[1:])
+        super()._check_array(x)
 
     def hybrid_forward(self, F: Any, x: Any, *weights: Any, **named: Any) -> Any:
         channels = self._known_channels() or self._channels_of(x)

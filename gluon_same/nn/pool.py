@@ -1,6 +1,6 @@
 """Max pooling layers whose ``padding`` may be SAME."""
 
-from typing import Any, Dict, NoReturn, Optional
+from typing import Any, Dict, Optional
 
 from mxnet.gluon import nn as stock
 
@@ -52,7 +52,6 @@ class MaxPooling(Pooling):
         *,
         prefix: Optional[str] = None,
         params: Any = None,
-        **unknown: NoReturn,
     ) -> None:
         """Create the layer.
 
@@ -159,6 +158,5 @@ class MaxPool3D(MaxPooling, stock.MaxPool3D):
         *,
         prefix: Optional[str] = None,
         params: Any = None,
-        **unknown: NoReturn,
     ) -> None:
         Pooling.__init__(self, locals())

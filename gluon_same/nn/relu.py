@@ -4,9 +4,9 @@ from typing import Any, Optional
 
 from mxnet.gluon import ParameterDict
 
-from ..arguments import number
+from ..arguments import check_floating, number
 from ..arrays import classic
-from ..saving import Saved
+from .base import Checked
 
 __all__ = ["ReLU"]
 
@@ -16,10 +16,10 @@ def general_relu(F: Any, x: Any, most: Optional[float], slope: float, threshold:
     high = F.where(x > threshold, x, F.zeros_like(x))
     if most is not None:
         high = F.clip(high, -3e38, most)
-    return high - slope * F.relu(threshold - x) if slope else high
+    return high - slope * F.Activation(threshold - x, act_type="relu") if slope else high
 
 
-class ReLU(Saved):
+class ReLU(Checked):
     """Rectified linear unit, as Keras' ``ReLU``: ``nn.Activation('relu')`` with a maximum and a slope.
 
     Parameters
@@ -36,7 +36,7 @@ class ReLU(Saved):
         Accepted for all Gluon blocks; this one has no parameters.
 
     Inputs:
-        - **data**: any shape.
+        - **data**: any shape, of a floating dtype.
 
     Outputs:
         - **out**: the same shape.
@@ -61,6 +61,9 @@ class ReLU(Saved):
         number("threshold", threshold)
         super().__init__(prefix=prefix, params=params)
         self._given = max_value, negative_slope, threshold
+
+    def _check_array(self, x: Any) -> None:
+        check_floating(x.dtype, "rectified")
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         x, restore = classic(x)

@@ -7,7 +7,7 @@ from mxnet.gluon import ParameterDict
 
 from .. import arguments
 from ..arrays import classic
-from ..saving import Saved
+from .base import Checked
 
 __all__ = ["Reshape"]
 
@@ -27,7 +27,7 @@ def reshape(F: Any, x: Any, shape: Sequence[int], fits: bool = False, kept: int 
     return F.reshape(x, shape=(*first, *shape))
 
 
-class Reshape(Saved):
+class Reshape(Checked):
     """Reshape each sample, as Keras' ``Reshape``. The batch stays the first axis.
 
     Keras' axes have the channels last, and those of Gluon first: the order of elements differs.
@@ -45,7 +45,8 @@ class Reshape(Saved):
         - **data**: any shape with the batch first.
 
     Outputs:
-        - **out**: (batch, \\*target_shape). An input with another number of elements raises an error.
+        - **out**: (batch, \\*target_shape). An input with another number of elements raises a
+          ValueError.
 
     Examples
     --------
@@ -67,6 +68,14 @@ class Reshape(Saved):
             raise ValueError(f"target_shape={tuple(shape)} has -1 more than once: give the other sizes")
         super().__init__(prefix=prefix, params=params)
         self._shape = tuple(shape)
+
+    def _check_array(self, x: Any) -> None:
+        count, known = math.prod(x.shape[1:]), math.prod(n for n in self._shape if n != -1)
+        if count % known or count != known and -1 not in self._shape:
+            raise ValueError(
+                f"data for {self.name} of shape {x.shape} do not fit target_shape={self._shape}: each "
+                f"sample has {count} elements"
+            )
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         x, restore = classic(x)

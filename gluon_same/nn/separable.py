@@ -1,12 +1,12 @@
 """Separable convolution, as in Keras: a depthwise convolution and a 1x1 convolution."""
 
-from typing import Any, NoReturn, Optional
+from typing import Any, Optional
 
 from mxnet.gluon import ParameterDict
 
 from ..saving import Saved
 from .base import IntOrInts, PaddingLike
-from .checks import NamedArguments, check_initializer, refuse_unknown
+from .checks import NamedArguments, check_initializer
 from .conv import Conv1D, Conv2D, Initializer
 from .depthwise import DepthwiseConv1D, DepthwiseConv2D
 
@@ -36,7 +36,6 @@ class _Separable(NamedArguments, Saved):
         in_channels: int = 0,
         prefix: Optional[str] = None,
         params: Optional[ParameterDict] = None,
-        **unknown: NoReturn,
     ) -> None:
         """Create the block.
 
@@ -70,7 +69,6 @@ class _Separable(NamedArguments, Saved):
         TypeError, ValueError
             As :class:`DepthwiseConv2D`.
         """
-        refuse_unknown(type(self), unknown, locals())
         check_initializer("depthwise_initializer", depthwise_initializer)
         check_initializer("pointwise_initializer", pointwise_initializer)
         super().__init__(prefix=prefix, params=params)

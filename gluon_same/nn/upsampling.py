@@ -4,23 +4,26 @@ from functools import partial
 from typing import Any, Optional, Sequence, Union
 
 from mxnet.gluon import ParameterDict
-from mxnet.ndarray import NDArray
 
 from .. import arguments
 from ..arrays import classic
 from ..lowering.steps import on_planes
-from ..saving import Saved
+from .base import Checked
 
 __all__ = ["UpSampling1D", "UpSampling2D", "UpSampling3D"]
 
 
 def repeat_elements(F: Any, x: Any, times: Sequence[int]) -> Any:
     """Repeat each element along the spatial axes of channels-first data."""
-    if len(times) == 2 and len(set(times)) == 1:
+    if _is_square(times):
         return F.UpSampling(x, scale=times[0], sample_type="nearest")
     for axis, count in enumerate(times, 2):
         x = F.repeat(x, repeats=count, axis=axis) if count > 1 else x
     return x
+
+
+def _is_square(times):
+    return len(times) == 2 and len(set(times)) == 1  # MXNet's operator is for these, and floating dtypes
 
 
 def interpolate(F: Any, x: Any, times: Sequence[int], centers: bool) -> Any:
@@ -49,9 +52,7 @@ def interpolate(F: Any, x: Any, times: Sequence[int], centers: bool) -> Any:
     return x
 
 
-class _UpSampling(Saved):
-    _ndim = 0
-
+class _UpSampling(Checked):
     def __init__(
         self,
         size: Union[int, Sequence[int]] = 2,
@@ -81,7 +82,8 @@ class _UpSampling(Saved):
         ------
         TypeError, ValueError
             If an argument is invalid; the message names it and what is allowed. When the layer is
-            called, if the data have the wrong number of axes, or an integer dtype if interpolated.
+            called, if the data have the wrong number of axes, or an integer dtype if interpolated, or
+            enlarged alike along two axes.
         """
         super().__init__(prefix=prefix, params=params)
         self._size = arguments.per_axis("size", size, self._ndim)
@@ -90,12 +92,10 @@ class _UpSampling(Saved):
             raise ValueError(f"interpolation={interpolation!r} is unknown: use 'nearest' or 'bilinear'")
         self._interpolation = interpolation
 
-    def forward(self, x: Any, *args: Any) -> Any:
-        if isinstance(x, NDArray):
-            arguments.check_rank(x.shape, self._layout, f"data for {self.name}")
-            if self._interpolation == "bilinear":
-                arguments.check_floating(x.dtype, "interpolated")
-        return super().forward(x, *args)
+    def _check_array(self, x: Any) -> None:
+        super()._check_array(x)
+        if self._interpolation == "bilinear" or _is_square(self._size):
+            arguments.check_floating(x.dtype, "enlarged")
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         x, restore = classic(x)

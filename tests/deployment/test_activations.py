@@ -148,7 +148,7 @@ def test_a_scale_of_the_smaller_factor_stays():
     assert found == ["Pooling", "_mul_scalar", "broadcast_mul"]
 
 
-def test_scales_move_behind_products_into_layers():
+def test_scales_move_past_products_into_layers():
     y = F.elemwise_mul(F.Activation(X, act_type="relu") * 2, F.Activation(X, act_type="tanh") / 5) * 3
     rules = (*activations.RULES, *fold_batchnorm.RULES)
     found = rewritten(convolution(y), rules, (2, 3, 4, 4))

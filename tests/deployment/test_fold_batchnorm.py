@@ -149,7 +149,7 @@ def test_a_learned_slope_stays_after_a_slice_of_channels():
     assert rewritten(symbol, RULES, (2, 4, 6, 6)) == ["Convolution", "slice_axis", "LeakyReLU"]
 
 
-def test_scales_stay_behind_a_slice_that_reverses_the_channels():
+def test_scales_stay_after_a_slice_that_reverses_the_channels():
     cut = F.slice(convolution(X), begin=(None,) * 4, end=(None,) * 4, step=(None, -1, None, None))
     assert rewritten(norm(cut), RULES, (2, 4, 6, 6)) == ["Convolution", "slice", "BatchNorm"]
     assert rewritten(F.relu(cut), RULES, (2, 4, 6, 6)) == ["Convolution", "slice", "relu"]

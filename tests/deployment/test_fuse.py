@@ -10,6 +10,7 @@ from gluon_same.deployment import pipeline
 from gluon_same.deployment.fuse import available, fuse, kinds, shield, unfuse
 from gluon_same.deployment.running import error, outputs
 from graphs import graph_of, operators
+from small_nets import Body
 
 F, X = mx.sym, mx.sym.var("data0")
 
@@ -51,23 +52,10 @@ FORKS = {
 }
 
 
-class Fork(nn.HybridBlock):
-    """A convolution whose own result is used in several places."""
-
-    def __init__(self, body):
-        super().__init__()
-        self.body = body
-        with self.name_scope():
-            self.layer = nn.Conv2D(3, 3, padding="same", in_channels=3)
-
-    def hybrid_forward(self, F, x):
-        return self.body(F, self.layer, x)
-
-
 @pytest.mark.parametrize("name", FORKS)
 @pytest.mark.parametrize("tune", [False, True])
 def test_a_result_that_is_used_twice_is_not_fused_away(name, tune):
-    net = Fork(FORKS[name])
+    net = Body(FORKS[name])
     net.initialize(mx.init.Xavier())
     x = mx.nd.random.normal(shape=(1, 3, 8, 8))
     got, want = gluon_same.deploy(net, x.shape, tune=tune)(x), net(x)
@@ -76,7 +64,7 @@ def test_a_result_that_is_used_twice_is_not_fused_away(name, tune):
 
 
 def test_int8_refuses_an_output_that_the_net_uses_too():
-    net = Fork(FORKS["output and relu"])
+    net = Body(FORKS["output and relu"])
     net.initialize(mx.init.Xavier())
     with pytest.raises(ValueError, match="output of the net that other operators use"):
         gluon_same.deploy(net, (1, 3, 8, 8), dtype="int8", data=mx.nd.ones((2, 3, 8, 8)), tune=False)
@@ -134,7 +122,7 @@ def test_tuning_takes_apart_what_is_slower_fused(monkeypatch):
 
 
 @pytest.mark.skipif(not available(), reason="requires oneDNN")
-def test_a_dense_layer_behind_an_image_of_one_pixel_is_fused():
+def test_a_dense_layer_after_an_image_of_one_pixel_is_fused():
     net = nn.HybridSequential()
     net.add(nn.GlobalAvgPool2D(), nn.Conv2D(32, 1), nn.Activation("relu"), nn.Dense(10))
     net.initialize()

@@ -10,25 +10,13 @@ import pytest
 import gluon_same
 from gluon_same import nn
 from gluon_same.deployment import fuse
+from small_nets import Body
 
 SHAPE = (2, 3, 8, 8)
 
 
-class Net(nn.HybridBlock):
-    """A convolution, and a function of it and the input."""
-
-    def __init__(self, body):
-        super().__init__()
-        self.body = body
-        with self.name_scope():
-            self.layer = nn.Conv2D(4, 3, padding="same", in_channels=3)
-
-    def hybrid_forward(self, F, x):
-        return self.body(F, self.layer, x)
-
-
 def make(body, **kwargs):
-    net = Net(body)
+    net = Body(body, channels=4)
     net.initialize(mx.init.Xavier(), **kwargs)
     return net
 

@@ -88,7 +88,7 @@ def test_split_attention_has_no_large_sum():
     assert found == ["Pooling", "Reshape", "softmax", "Reshape", "broadcast_mul", "Convolution"]
 
 
-def test_gates_of_single_elements_stay_behind_the_split():
+def test_gates_of_single_elements_stay_after_the_split():
     gates = F.reshape(F.sigmoid(X), shape=(0, 2, 6, 4, 5))
     found = rewritten(F.broadcast_mul(split(X), gates), sums.RULES, SHAPE)
     assert found[-1] == "broadcast_mul"

@@ -1,7 +1,5 @@
 """How much a pass may change results, and which form is kept."""
 
-import itertools
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -198,35 +196,6 @@ def test_mxnets_own_fusion_is_a_candidate(monkeypatch):
     assert block.report.rows[-1].note == "alone: the other passes are slower"
     want = net(x)
     assert (block(x) - want).abs().max() < 1e-5 * want.abs().max()
-
-
-@pytest.mark.parametrize(
-    "seconds, kept, clear",
-    [
-        ([1.0] * 12, "other", True),
-        ([1.0] * 11 + [2.5], "other", True),  # one disturbed round
-        ([1.0] * 9 + [2.5] * 3, "default", False),  # too busy a machine to tell
-        ([1.99] * 12, "default", True),  # about as fast
-        ([2.5] * 12, "default", True),
-    ],
-)
-def test_a_default_gives_way_only_to_what_is_faster_in_nearly_all_rounds(
-    monkeypatch, seconds, kept, clear
-):
-    waiting = iter([0.0, *seconds])  # the first call is not timed
-    runs = {"default": lambda arrays: 0.04, "other": lambda arrays: next(waiting, 1.0) / 50}
-    monkeypatch.setattr(running, "caller", runs.get)
-    monkeypatch.setattr(running, "_seconds", lambda run: run())
-    assert running.faster({name: name for name in runs}, [], "default") == (kept, clear)
-
-
-def test_what_replaces_the_default_is_clear_though_another_may_be_slower(monkeypatch):
-    waiting = itertools.cycle([0.01] * 3 + [0.05])
-    runs = {"default": lambda arrays: 0.04, "other": lambda arrays: 0.02}
-    runs["busy"] = lambda arrays: next(waiting)
-    monkeypatch.setattr(running, "caller", runs.get)
-    monkeypatch.setattr(running, "_seconds", lambda run: run())
-    assert running.faster({name: name for name in runs}, [], "default") == ("other", True)
 
 
 def test_the_report_says_if_times_vary_too_much(monkeypatch):

@@ -104,7 +104,7 @@ def test_elements_of_kernels_that_meet_only_padding_are_dropped(size, kernel, st
         ((8, 8), 8, "slice"),  # drops three rows and columns, so its kernel would have 16 elements
     ],
 )
-def test_a_crop_behind_a_convolution_is_one_in_blocks(kernel, channels, wanted):
+def test_a_crop_after_a_convolution_is_one_in_blocks(kernel, channels, wanted):
     symbol = mx.sym.Convolution(
         X, kernel=kernel, num_filter=channels, pad=tuple(k // 2 for k in kernel), name="conv"
     )

@@ -42,6 +42,9 @@ def test_an_unknown_name_is_answered_with_the_list():
         (lambda: nn.DepthwiseConv2D(pool_size=3), "no argument 'pool_size': use 'kernel_size'"),
         (lambda: nn.Conv2DTranspose(filters=8), "no argument 'filters': use 'channels'"),
         (lambda: nn.MaxPool2D(stride=2), "no argument 'stride': use 'strides'"),
+        (lambda: nn.ZeroPadding2D(pad=1), "no argument 'pad': use 'padding'"),
+        (lambda: nn.UpSampling2D(data_format="NHWC"), "no argument 'data_format': use 'layout'"),
+        (lambda: nn.Reshape(shape=(3, 4)), r"no argument 'shape': help\(Reshape\) lists"),
     ],
 )
 def test_an_argument_of_another_framework_is_answered_before_missing_ones(make, words):

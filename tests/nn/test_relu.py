@@ -42,6 +42,18 @@ def test_a_block_can_be_pickled():
     assert repr(pickle.loads(pickle.dumps(block))) == repr(block)
 
 
+@pytest.mark.parametrize("given", [dict(), dict(negative_slope=0.5, threshold=1)])
+def test_whole_numbers_are_refused(given):
+    for hybridize in (False, True):
+        block = nn.ReLU(**given)
+        block.hybridize(hybridize)
+        with pytest.raises(TypeError, match="data of int32 cannot be rectified"):
+            block(mx.nd.array([-3, 3], dtype="int32"))
+    graph = nn.ReLU(**given)(mx.sym.var("data"))
+    with pytest.raises(mx.MXNetError, match="only support floating point types"):
+        graph.bind(mx.cpu(), {"data": mx.nd.array([-3, 3], dtype="int32")}).forward()[0].asnumpy()
+
+
 @pytest.mark.parametrize(
     "make, error, words",
     [

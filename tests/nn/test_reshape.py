@@ -14,8 +14,17 @@ def test_reshape_keeps_the_batch():
     x = np.arange(24, dtype="float32").reshape(2, 3, 4)
     np.testing.assert_array_equal(eager_and_hybridized(nn.Reshape((2, -1)), x), x.reshape(2, 2, 6))
     np.testing.assert_array_equal(eager_and_hybridized(nn.Reshape([12]), x), x.reshape(2, 12))
-    with pytest.raises(mx.MXNetError):
-        nn.Reshape((5, 1))(mx.nd.array(x)).wait_to_read()
+
+
+@pytest.mark.parametrize("target", [(5, 1), (5, -1), (4, 1), (24,)])
+def test_another_number_of_elements_is_refused(target):
+    block = nn.Reshape(target)
+    with pytest.raises(ValueError, match=r"\(2, 3, 4\) do not fit target_shape=.*: each sample has 12"):
+        block(mx.nd.ones((2, 3, 4)))
+    block.hybridize()
+    with pytest.raises(mx.MXNetError):  # inside of a graph, too
+        graph = block(mx.sym.var("data"))
+        graph.bind(mx.cpu(), {"data": mx.nd.ones((2, 3, 4))}).forward()[0].wait_to_read()
 
 
 def test_numpy_mode(numpy_mode):

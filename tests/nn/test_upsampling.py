@@ -9,6 +9,8 @@ import pytest
 from gluon_same import nn, specialize
 from small_nets import eager_and_hybridized
 
+WHOLE = mx.nd.ones((1, 1, 2, 2), dtype="int32")
+
 
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 @pytest.mark.parametrize("last", [False, True])
@@ -62,6 +64,12 @@ def test_numpy_mode(numpy_mode):
     assert isinstance(nn.UpSampling1D()(mx.np.ones((1, 2, 3))), mx.np.ndarray)
 
 
+def test_whole_numbers_are_repeated_where_mxnet_can():
+    x = np.arange(4, dtype="int32").reshape((1, 1, 2, 2))
+    found = nn.UpSampling2D((1, 2))(mx.nd.array(x, dtype="int32")).asnumpy()
+    np.testing.assert_array_equal(found, x.repeat(2, 3))
+
+
 def test_a_block_can_be_pickled():
     block = nn.UpSampling2D((2, 3))
     assert repr(pickle.loads(pickle.dumps(block))) == repr(block)
@@ -75,6 +83,8 @@ def test_a_block_can_be_pickled():
         (lambda: nn.UpSampling2D(layout="NWC"), ValueError, "layout='NWC'"),
         (lambda: nn.UpSampling2D(interpolation="cubic"), ValueError, "interpolation='cubic' is unknown"),
         (lambda: nn.UpSampling2D()(mx.nd.ones((1, 2, 3))), ValueError, "has 3 axes"),
+        (lambda: nn.UpSampling2D()(WHOLE), TypeError, "data of int32 cannot be enlarged"),
+        (lambda: nn.UpSampling2D((1, 2), None, "bilinear")(WHOLE), TypeError, "cannot be enlarged"),
     ],
 )
 def test_wrong_arguments_are_refused(make, error, words):

@@ -133,14 +133,14 @@ def test_nothing_is_drawn_outside_a_figure(n, window, mode):
 
 
 @pytest.mark.parametrize(
-    "arguments, words",
+    "arguments, error, words",
     [
-        (dict(padding=5), "padding=5 is unknown"),
-        (dict(padding=(0.5, 1)), "padding=.0.5, 1. is unknown"),
-        (dict(padding=("a", "b")), "padding=.'a', 'b'. is unknown"),
-        (dict(padding=(9, 9), transposed=True), "cuts off the whole output"),
+        (dict(padding=5), ValueError, "padding=5 is unknown"),
+        (dict(padding=(0.5, 1)), TypeError, "padding=0.5 is not a whole number"),
+        (dict(padding=("a", "b")), TypeError, "padding='a' is not a whole number"),
+        (dict(padding=(9, 9), transposed=True), ValueError, "cuts off the whole output"),
     ],
 )
-def test_explain_refuses_what_cannot_be_drawn(arguments, words):
-    with pytest.raises(ValueError, match=words):
+def test_explain_refuses_what_cannot_be_drawn(arguments, error, words):
+    with pytest.raises(error, match=words):
         explain(5, 3, **arguments)
