@@ -16,6 +16,9 @@ from .values import FIX, Data, Input, Known, Padded, Unfolded, Unsupported, comp
 #: Layers and operators whose results oneDNN does not hold in blocks.
 _PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
 
+#: The largest whole number below which float64 has all others.
+_EXACT = 2**53
+
 
 class Assembly(Inference):
     """Net in the making: its blocks, the steps between them, and their parameters.
@@ -110,6 +113,9 @@ class Assembly(Inference):
         -------
         Data, or list of Data
         """
+        large = [n for value in arguments.values() for n in _whole(value) if abs(n) > _EXACT]
+        if large:
+            raise Unsupported(f"MXNet takes numbers in float64, which {large[0]} is too large for")
         inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in inputs)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Known)]
         weights = {f"constant{i}": inputs[i] for i in places}
@@ -269,6 +275,11 @@ class _Output:
     """Stands for a node where an output is finished."""
 
     op_type, name, output = "Output", "output", ("output",)
+
+
+def _whole(value: Any) -> Sequence[int]:
+    """Return the whole numbers in an argument: itself, or its elements."""
+    return [n for n in (value if isinstance(value, tuple) else [value]) if isinstance(n, int)]
 
 
 def _stored(array: np.ndarray) -> np.ndarray:

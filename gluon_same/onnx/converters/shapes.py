@@ -75,7 +75,7 @@ def cast(net: Any, x: Data, *, to: int, saturate: int = 1) -> Data:
     return cast_to(net, x, dtype)
 
 
-def cast_to(net: Any, x: Data, dtype: np.dtype) -> Data:
+def cast_to(net: Any, x: Data, dtype: Any) -> Data:
     """Return an array of another dtype, by ONNX's types. Half precision is computed in float32."""
     dtype = compute_dtype(dtype)
     if dtype == x.dtype:
@@ -279,9 +279,9 @@ def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
     count = max(len(begin.trials), len(limit.trials))
     spans = [(limit.at(trial) - begin.at(trial)) / step for trial in range(count)]
     other, axis = axis_of_size(net, [max(int(np.ceil(span)), 0) for span in spans])
-    first = 0.0 if begin.open else float(begin.first)
+    first = 0 if begin.open else begin.first.item()
     numbered = net.call(
-        functions.arange_along, other, axis=axis, start=first, step=float(step),
+        functions.arange_along, other, axis=axis, start=first, step=step.item(),
         to=begin.dtype.name, dtype=begin.dtype, scalar=False,
     )  # fmt: skip
     return net.call("broadcast_add", numbered, net.array(begin)) if begin.open else numbered

@@ -40,9 +40,22 @@ def test_no_axes_may_mean_none(tmp_path):
     text = "y = ReduceSum<noop_with_empty_axes: int = 1>(x)"
     for x in CALLS:  # which not all releases of onnxruntime support
         np.testing.assert_array_equal(import_model(model(tmp_path, text))(mx.nd.array(x)).asnumpy(), x)
-    text = "y = ReduceL1<noop_with_empty_axes: int = 1>(x)"
-    with pytest.raises(ValueError, match="noop_with_empty_axes"):
-        import_model(model(tmp_path, text, version=18))
+
+
+@pytest.mark.parametrize(
+    "kind, function", [("L1", np.abs), ("SumSquare", np.square), ("LogSum", np.log)]
+)
+def test_no_axes_leave_the_functions_of_a_reduction(tmp_path, kind, function):
+    text = f"y = Reduce{kind}<noop_with_empty_axes: int = 1>(x)"
+    net = import_model(model(tmp_path, text, version=18))
+    for x in CALLS:  # which not all releases of onnxruntime support
+        np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), function(x), rtol=1e-5)
+
+
+def test_norms_of_whole_numbers(tmp_path):
+    """Their squares are too large for int32."""
+    text = "net (int32[N, 2] x) => (int32[N, 1] y) { y = ReduceL2<axes: ints = [1]>(x) }"
+    compared(written(tmp_path / "net.onnx", text), np.array([[300_000, 400_000], [3, 4]], "int32"))
 
 
 def test_axes_that_do_not_exist_are_refused(tmp_path):
@@ -102,6 +115,13 @@ def test_layer_normalization(tmp_path, axis, outputs):
         net = compared(path, numbers(2, 3, 5), numbers(4, 3, 5))
         block = next(iter(net.layers.values()))
         assert isinstance(block, nn.LayerNorm) == (axis == -1 and given == "g, b" and outputs == "y")
+
+
+def test_statistics_of_a_layer_normalization_are_of_float32(tmp_path):
+    text = "y, m, i = LayerNormalization(x, g)"
+    graph = f"net (double[N, 5] x) => (double[N, 5] y, float[N, q] m, float[N, r] i) {{ {text} }}"
+    path = written(tmp_path / "net.onnx", graph, {"g": numbers(5).astype("f8")})
+    compared(path, numbers(4, 5).astype("f8"))
 
 
 def test_instance_normalization(tmp_path):
