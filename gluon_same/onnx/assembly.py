@@ -156,6 +156,7 @@ class Assembly(Inference):
         source = sources.pop() if len(sources) == 1 else None
         for each in made:
             each.source = source
+        self.doubt(inputs, made)
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         return made[0] if outputs == 1 else made[:outputs]
 

@@ -52,7 +52,8 @@ class Inference:
         wanted = list(zip(*sizes))
         for x in self._arrays:
             for axis in range(len(x.stored[0]) - len(sizes) + 1):
-                if [shape[axis : axis + len(sizes)] for shape in x.stored] == wanted:
+                found = [shape[axis : axis + len(sizes)] for shape in x.stored]
+                if found == wanted and x.doubts.isdisjoint(zip(*found)):
                     return x, axis
         return None
 
@@ -96,6 +97,18 @@ class Inference:
                 numbers[trial] = chosen.choice(sorted(below) or [numbers[trial]])
         self._settle(y, [tuple(n if m is None else m for m in s) for s, n in zip(shapes, numbers)])
         return y
+
+    def doubt(self, inputs: Sequence[Data], made: Sequence[Data]) -> None:
+        """Doubt sizes of results that may follow from doubtful ones of the inputs."""
+        doubts = {sizes for x in inputs for sizes in x.doubts}
+        if not doubts:
+            return
+        sure = {sizes for x in self._arrays for sizes in {*zip(*x.stored)} - x.doubts} - doubts
+        self.infer()
+        fixed = any(len(set(sizes)) == 1 for sizes in doubts)
+        for x in made:
+            new = set(zip(*x.stored)) - sure
+            x.doubts = {sizes for sizes in new if fixed or len(set(sizes)) > 1}
 
     def _settle(self, x: Data, shapes: Sequence[Sizes]) -> None:
         """Store the shapes of an array, which is a variable from now on."""

@@ -59,6 +59,15 @@ def exactly(F: Any, x: Any, axis: int, size: int) -> Any:
     return F.reshape(x, shape=(*(0,) * axis, -3, -2))
 
 
+def longer(F: Any, x: Any, axes: Sequence[int]) -> Any:
+    """Return an array; raise an error if one of some axes has less than two elements."""
+    for axis in axes:
+        x = F.concat(
+            *(F.slice_axis(x, axis=axis, begin=b, end=e) for b, e in ((0, 1), (1, None))), dim=axis
+        )
+    return x
+
+
 def split(F: Any, x: Any, axis: int, sizes: Sequence[int]) -> Any:
     """Cut an axis into parts of the given sizes, which must add up to the size of the axis."""
     x = exactly(F, x, axis, sum(sizes))

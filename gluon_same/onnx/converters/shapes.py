@@ -3,7 +3,7 @@
 import itertools
 from functools import partial
 from math import prod
-from typing import Any, Iterator, Optional, Sequence, Tuple, Union
+from typing import Any, Iterable, Iterator, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 import numpy as np
@@ -24,6 +24,8 @@ MOST_AXES = 6
 @converter("Shape")
 def shape(net: Any, x: Data, *, start: int = 0, end: Optional[int] = None) -> Known:
     sizes = Known([np.array(s[start:end], np.int64) for s in x.trials], "a shape")
+    sizes.limit = _limit(x, [*zip(*x.stored)][start:end])
+    sizes.low = np.array([n or 1 for n in x.shape[start:end]], np.int64)
     how = dict(begin=start, end=end, dtype=np.int64, scalar=False)
     sizes.make = partial(net.call, functions.shape_of, x, **how)
     return sizes
@@ -32,8 +34,16 @@ def shape(net: Any, x: Data, *, start: int = 0, end: Optional[int] = None) -> Kn
 @converter("Size")
 def size(net: Any, x: Data) -> Known:
     count = Known([np.array(prod(s), np.int64) for s in x.trials], "a size")
+    count.limit = _limit(x, zip(*x.stored))
+    count.low = np.array(prod(n or 1 for n in x.shape), np.int64)
     count.make = partial(net.call, "size_array", x, dtype=np.int64, scalar=True)
     return count
+
+
+def _limit(x: Data, axes: Iterable[Any]) -> float:
+    """Return the limit of sizes, which are given for each axis at all trials."""
+    doubts = x.doubts.intersection(axes)
+    return min((0 if len(set(sizes)) > 1 else -1 for sizes in doubts), default=np.inf)
 
 
 @converter("Identity")

@@ -43,6 +43,18 @@ def test_arrays_are_rearranged(tmp_path, text, weights, rank):
     assert net.input_sizes == ((None, 3, None, None),)
 
 
+def test_an_open_axis_of_size_one_would_be_squeezed_as_well(tmp_path):
+    text = "y = Squeeze(x)"
+    path = model(tmp_path, text, rank=2, shape="N, 1, H, 1")
+    net = compared(path, numbers(2, 1, 3, 1), numbers(3, 1, 5, 1))
+    for shape in [(1, 1, 3, 1), (2, 1, 1, 1)]:
+        with pytest.raises(ValueError, match="cannot run on data of shape"):
+            net(mx.nd.ones(shape))
+    compared(
+        model(tmp_path, text, rank=1, shape="N, 1, H, 1"), numbers(1, 1, 3, 1), input_shapes=(1, 1, 3, 1)
+    )
+
+
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 def test_padding_to_a_multiple(tmp_path, mode):
     text = f"""
