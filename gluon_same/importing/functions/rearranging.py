@@ -97,6 +97,11 @@ def depth_to_space(F: Any, x: Any, block: int, columns_first: bool = False) -> A
     return F.reshape(F.transpose(x, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
 
 
+def matrix(F: Any, x: Any, rows: int, rank: int) -> Any:
+    """Merge the first ``rows`` axes into one, and all others."""
+    return merge_axes(F, merge_axes(F, x, rows, rank - rows, rank), 0, rows, rows + 1)
+
+
 def merge_axes(F: Any, x: Any, first: int, count: int, rank: int) -> Any:
     """Merge consecutive axes into one. No axes become one of size 1."""
     if not count:

@@ -73,18 +73,18 @@ def combine(net: Any, x: Any, other: Any, kind: str) -> Data:
     """Combine two values elementwise: arrays, numbers or constant arrays."""
     x, other = (net.array(v) if isinstance(v, Known) and v.open else v for v in (x, other))
     for one, number in ((x, other), (other, x)):
-        if isinstance(number, Known) and number.array.size == 1 and number.ndim <= one.ndim:
-            value = number.array.item()
-            if np.isfinite(value) and (x.dtype.kind == "f" or abs(value) < 2**53):
-                first = number is x
-                return net.call(functions.scalar, one, kind=kind, number=value, first=first)
+        value = _number(number)
+        if value is None or number.ndim > one.ndim or not np.isfinite(value):
+            continue
+        if x.dtype.kind == "f" or abs(value) < 2**53:
+            return net.call(functions.scalar, one, kind=kind, number=value, first=number is x)
     return net.call(functions.merge, x, other, kind=kind, even=even(x, other))
 
 
 def _number(x: Any) -> Any:
     """Return the number in a known array of one element; None for other values."""
     single = isinstance(x, Known) and not x.open and x.array.size == 1
-    return x.array.item() if single else None
+    return x.array.item() + 0 if single else None  # 1 for True
 
 
 def even(*values: Any) -> bool:

@@ -65,6 +65,8 @@ def scatter_elements(
 def scatter_nd(net: Any, x: Any, indices: Any, updates: Any, *, reduction: str = "none") -> Data:
     if 0 in updates.shape:
         return net.array(x)
+    if not updates.ndim:  # which MXNet has with one axis
+        indices = net.call("expand_dims", net.array(indices), axis=0)
     return net.call(
         functions.scatter_nd, x, indices, updates, ranks=(x.ndim, indices.ndim),
         count=_coordinates(indices), reduction=_reduction(reduction),

@@ -1,5 +1,6 @@
 """Normalizations, and poolings by norms."""
 
+from itertools import chain
 from typing import Any, List
 
 import numpy as np
@@ -8,7 +9,7 @@ from ... import nn
 from ...importing import functions
 from ..registry import converter
 from ..values import Data, Ints, Known, Unsupported, axis_of
-from .pooling import average_pool
+from .pooling import Pooled, average_pool
 from .reducing import axes_of
 from .shapes import cast_to
 
@@ -94,9 +95,10 @@ def lp_pool(
     net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
     dilations: Ints = None, p: int = 2, pads: Ints = None, strides: Ints = None,
 ) -> Data:  # fmt: skip
-    if ceil_mode:
-        raise Unsupported(f"ceil_mode={ceil_mode}")
     how = dict(auto_pad=auto_pad, dilations=dilations, pads=pads, strides=strides)
+    if ceil_mode:  # zeros at the end make no difference to a sum
+        pairs = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, None).pairs()
+        how.update(auto_pad="NOTSET", pads=[*chain(*zip(*pairs))])
     x = net.call(functions.absolute_power, x, exponent=p)
     mean = average_pool(net, x, kernel_shape=kernel_shape, count_include_pad=1, **how)
     return net.call(functions.root, mean, factor=int(np.prod(kernel_shape)), degree=p)

@@ -127,7 +127,10 @@ def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
     if axis == 1 and x.ndim > 1:
         return net.block(nn.Flatten(prefix=net.prefix()), x)
     axis = axis + x.ndim if axis < 0 else axis
-    return reshaped(net, x, [(prod(s[:axis]), prod(s[axis:])) for s in x.trials])
+    wanted = [(prod(s[:axis]), prod(s[axis:])) for s in x.trials]
+    if x.ndim > 3 and codes_for(x.trials, wanted) is None:
+        return net.call(functions.matrix, x, rows=axis, rank=x.ndim)
+    return reshaped(net, x, wanted)
 
 
 def reshaped(net: Any, x: Data, wanted: Shapes) -> Data:

@@ -12,6 +12,7 @@ from ..registry import converter, once_attributes
 from ..values import Data, Known, Unfolded, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import MOST_AXES, expanded, reshaped
+from .slicing import slice_
 
 
 @converter("Transpose")
@@ -76,6 +77,11 @@ def split(
     axis = axis_of(axis, x.ndim)
     count = num_outputs or net.outputs
     size = x.shape[axis]
+    if isinstance(sizes, Known) and sizes.open:
+        ends = sizes.changed(np.cumsum)
+        starts = Known([end - n for end, n in zip(ends.trials, sizes.trials)])
+        pairs = zip(starts.elements(), ends.elements())
+        return [slice_(net, x, *pair, Known([np.array([axis])])) for pair in pairs]
     if sizes is not None:
         parts = known(sizes, "sizes").tolist()
     elif size is None:  # MXNet raises an error at sizes that are no multiple

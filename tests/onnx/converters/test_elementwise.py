@@ -316,6 +316,14 @@ def test_remainders_have_the_sign_of_the_dividend(tmp_path, text):
     compared(path, *[(draw(s) + 0.5, numbers(3, 1)) for s in SIZES])
 
 
+def test_comparisons_with_true_and_false(tmp_path):
+    for number in (True, False):
+        path = model(
+            tmp_path, "y = Equal(x, c)", {"c": np.array(number)}, kind="bool", out="bool[a, b, c0]"
+        )
+        compared(path, *(draw(shape) > 0 for shape in SIZES))
+
+
 def test_comparisons_with_a_number_are_deployed(tmp_path):
     """deploy computes in float32, and would not compare it with an array of integers."""
     text = "net (int64[N, 4] x) => (float[N, 4] y) { a = Equal(x, two) y = Cast<to: int = 1>(a) }"

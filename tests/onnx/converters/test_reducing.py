@@ -179,6 +179,9 @@ def test_norms(tmp_path, p):
     compared(model(tmp_path, f"y = GlobalLpPool<p: int = {p}>(x)", *shapes), *calls)
     window = "kernel_shape: ints = [2, 3], strides: ints = [1, 2], pads: ints = [0, 1, 1, 1]"
     compared(model(tmp_path, f"y = LpPool<p: int = {p}, {window}>(x)", *shapes), *calls)
+    window = "kernel_shape: ints = [3, 3], strides: ints = [2, 2], ceil_mode: int = 1"
+    shapes = (None, 18, *shapes[2:])
+    compared(model(tmp_path, f"y = LpPool<p: int = {p}, {window}>(x)", *shapes), *calls)
     if p < 3:
         compared(
             model(tmp_path, f"y = LpNormalization<p: int = {p}, axis: int = 1>(x)", *shapes), *calls
