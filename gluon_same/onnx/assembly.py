@@ -1,6 +1,7 @@
 """Steps, blocks and parameters of a net that is made from an ONNX graph."""
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, cast
 
 import numpy as np
 from mxnet.gluon import HybridBlock, Parameter
@@ -43,6 +44,7 @@ class Assembly(Inference):
         self._parameters = parameters
         self._steps: List[Run] = []
         self._slots = 0
+        self._required: Set[str] = set()  # blocks that check a size
         self._prefixes: Dict[str, int] = {}
         self._uses: Dict[str, int] = {}  # how many nodes read each array of the main graph
         self._node: Any = None
@@ -68,6 +70,12 @@ class Assembly(Inference):
         """Return the net. ``alike`` is for :class:`gluon_same.importing.net.Plan`."""
         final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(outputs, dtypes)]
         self.infer()
+        needed = {x.slot for x in final}
+        for step in reversed(self._steps):
+            if needed.intersection(step.outputs):
+                needed.update(step.inputs)
+            elif step.child in self._required:  # a graph would not run it
+                raise Unsupported(f"the size of the result of {step.child} {FIX}")
         shapes = tuple(x.stored_shape for x in starts)
         plan = Plan(
             tuple(self._steps),
@@ -159,6 +167,16 @@ class Assembly(Inference):
         self.doubt(inputs, made)
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         return made[0] if outputs == 1 else made[:outputs]
+
+    def doubt_size(self, x: Data, axis: int) -> None:
+        """Doubt the size of an axis of the result of ``exactly``, unless it turns out to be required."""
+        sizes = tuple(shape[axis] for shape in x.trials)
+        require = partial(self._require, self._key_of(x), sizes[0])
+        x.doubts[sizes] = [require] if len(set(sizes)) == 1 else []
+
+    def _require(self, key: str, size: int) -> None:
+        cast(Function, self.blocks[key]).change(size=size)
+        self._required.add(key)
 
     def block_before(self, x: Data) -> Optional[HybridBlock]:
         """Return the block whose result is an array that only the current node reads, else None."""

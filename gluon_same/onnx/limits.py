@@ -38,8 +38,7 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
     """Return the number from which on a result may follow another rule than at the sizes tried.
 
     This is 512 for ``Min(size, 512)`` if all sizes that were tried are below 512; 0 if nothing is known
-    about it, and -1 if that is so of a number that is the same at all of them; and infinite if the rule
-    is the same at all sizes.
+    about it; and infinite if the rule is the same at all sizes.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
     """
     limit = min((x.limit for x in inputs), default=np.inf)
     if limit < np.inf and operator not in _MOVES:
-        return min(limit, 0)
+        return 0
     if not any(x.open for x in inputs):
         return limit
     if operator in ("ArgMax", "ArgMin"):

@@ -1,7 +1,7 @@
 """Values in an ONNX graph while it is imported: numbers that are known, and arrays at run time."""
 
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -145,8 +145,9 @@ class Data:
         self.node = ""  # the node that computes it, for messages
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.stored: List[Sizes] = []  # shape in MXNet at each trial
-        #: Sizes of an axis, at each trial, that may follow another rule at sizes which are not tried.
-        self.doubts: Set[Sizes] = set()
+        #: Sizes of an axis, at each trial, that may follow another rule at sizes that are not tried, and
+        #: calls that make sure they do not.
+        self.doubts: Dict[Sizes, List[Callable[[], None]]] = {}
 
     @property
     def trials(self) -> List[Sizes]:

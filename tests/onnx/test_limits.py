@@ -207,11 +207,14 @@ def test_sizes_of_slices_that_reach_all_or_no_sizes_tried_are_refused(tmp_path, 
 
 
 @pytest.mark.parametrize("end", [512, 7])
-def test_sizes_of_slices_are_computed_at_run_time(tmp_path, end):
+def test_sizes_of_slices_are_computed_at_run_time_or_required(tmp_path, end):
     text = """p = Slice(x, axis, most, axis1) s = Shape(p) n = Gather<axis: int = 0>(s, place)
         f = Cast<to: int = 1>(n) y = Div(p, f)"""
     path = model(tmp_path, text, most=np.array([end]), axis1=np.array([1]))
-    compared(path, *(numbers(2, n) for n in (3, 7, 600)))
+    net = compared(path, *(numbers(2, n) for n in (7, 511, 600)))
+    if end == 7:
+        with pytest.raises(ValueError, match="cannot run on data of shape"):
+            net(mx.nd.ones((2, 3)))
 
 
 def test_a_slice_that_is_empty_at_the_first_sizes_tried(tmp_path):

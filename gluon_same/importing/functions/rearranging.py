@@ -1,6 +1,6 @@
 """Functions that move, repeat or drop elements."""
 
-from typing import Any, Sequence, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 
 def repeat_vector(F: Any, x: Any, times: int) -> Any:
@@ -53,8 +53,10 @@ def roll(F: Any, x: Any, shifts: Sequence[int], axes: Sequence[int]) -> Any:
     return x
 
 
-def exactly(F: Any, x: Any, axis: int, size: int) -> Any:
-    """Return an array; raise an error if an axis has another size."""
+def exactly(F: Any, x: Any, axis: int, size: Optional[int]) -> Any:
+    """Return an array; raise an error if an axis has another size. None allows any."""
+    if size is None:
+        return x
     x = F.reshape(x, shape=(*(0,) * axis, -4, size, 1, -2))
     return F.reshape(x, shape=(*(0,) * axis, -3, -2))
 

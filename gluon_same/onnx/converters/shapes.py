@@ -41,9 +41,11 @@ def size(net: Any, x: Data) -> Known:
 
 
 def _limit(x: Data, axes: Iterable[Any]) -> float:
-    """Return the limit of sizes, which are given for each axis at all trials."""
-    doubts = x.doubts.intersection(axes)
-    return min((0 if len(set(sizes)) > 1 else -1 for sizes in doubts), default=np.inf)
+    """Return the limit of sizes, which are given for each axis at all trials, or make sure of them."""
+    doubts = [x.doubts[sizes] for sizes in axes if sizes in x.doubts]
+    for make_sure in itertools.chain(*doubts):
+        make_sure()
+    return np.inf if all(doubts) else 0
 
 
 @converter("Identity")
