@@ -44,7 +44,7 @@ class Assembly(Inference):
         self._parameters = parameters
         self._steps: List[Run] = []
         self._slots = 0
-        self._required: Set[str] = set()  # blocks that check a size
+        self._required: List[Data] = []  # results of blocks that check a size
         self._prefixes: Dict[str, int] = {}
         self._uses: Dict[str, int] = {}  # how many nodes read each array of the main graph
         self._node: Any = None
@@ -68,14 +68,14 @@ class Assembly(Inference):
         alike: Tuple[bool, ...] = (),
     ) -> ImportedNet:  # fmt: skip
         """Return the net. ``alike`` is for :class:`gluon_same.importing.net.Plan`."""
-        final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(outputs, dtypes)]
+        self._node = _Output
+        results = [self.array(x) for x in outputs]
+        unused = [x for x in self._required if x.slot not in self._needed(results)]
+        if unused:  # graphs would not check their sizes
+            to = stored_dtype(results[0].dtype).name
+            results[0] = self.call(functions.after, results[0], *unused, to=to, scalar=results[0].scalar)
+        final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(results, dtypes)]
         self.infer()
-        needed = {x.slot for x in final}
-        for step in reversed(self._steps):
-            if needed.intersection(step.outputs):
-                needed.update(step.inputs)
-            elif step.child in self._required:  # a graph would not run it
-                raise Unsupported(f"the size of the result of {step.child} {FIX}")
         shapes = tuple(x.stored_shape for x in starts)
         plan = Plan(
             tuple(self._steps),
@@ -171,12 +171,18 @@ class Assembly(Inference):
     def doubt_size(self, x: Data, axis: int) -> None:
         """Doubt the size of an axis of the result of ``exactly``, unless it turns out to be required."""
         sizes = tuple(shape[axis] for shape in x.trials)
-        require = partial(self._require, self._key_of(x), sizes[0])
-        x.doubts[sizes] = [require] if len(set(sizes)) == 1 else []
+        x.doubts[sizes] = [partial(self._require, x, sizes[0])] if len(set(sizes)) == 1 else []
 
-    def _require(self, key: str, size: int) -> None:
-        cast(Function, self.blocks[key]).change(size=size)
-        self._required.add(key)
+    def _require(self, x: Data, size: int) -> None:
+        cast(Function, self.blocks[self._key_of(x)]).change(size=size)
+        self._required += [x] if x not in self._required else []
+
+    def _needed(self, results: Sequence[Data]) -> Set[int]:
+        """Return the slots from which results follow."""
+        needed = {x.slot for x in results}
+        for step in reversed(self._steps):
+            needed.update(step.inputs if needed.intersection(step.outputs) else ())
+        return needed
 
     def block_before(self, x: Data) -> Optional[HybridBlock]:
         """Return the block whose result is an array that only the current node reads, else None."""
@@ -239,8 +245,6 @@ class Assembly(Inference):
 
     def _final(self, x: Any, dtype: np.dtype) -> Data:
         """Return an output of the net, in the dtype that the file declares."""
-        self._node = _Output
-        x = self.array(x)
         if x.dtype == bool or (x.dtype == np.float32 and dtype == np.float16):
             return self.call(functions.cast, x, to=dtype.name)
         return self.call("identity", x) if x.index is not None else x

@@ -73,14 +73,13 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
         below = np.stack([~is_open & (x[0] < low) for x, is_open, low in pairs])
         return 0 if (opened.any(0) & ~below.any(0) & fixed_result).any() else limit
     if operator in _STEPS:
-        if (
-            operator == "Div"
-        ):  # of 0, or of what is left of sizes, all of which are at least 2 when tried
-            sure = (abs(given[0]) <= opened[0]).all(0)
-        else:
-            sure = (lows[0] > 0) & (operator == "Sign" or made.dtype == bool)
-        return 0 if ((opened.sum(0) == 1) & fixed_result & ~sure).any() else limit
+        sure = (lows[0] > 0) & (operator == "Sign" or made.dtype == bool)
+        if operator == "Div":  # without rest, or of rests: sizes that are tried are at least 2
+            sure = ((given[0] == made * given[1]) | (abs(given[0]) <= opened[0])).all(0)
+        return 0 if (opened.any(0) & fixed_result & ~sure).any() else limit
     same = np.stack([(x == made).all(0) for x in given])
+    if operator == "Mod":
+        same |= fixed_result & (made[0] != 0)
     if operator == "Max":
         for i, low in enumerate(lows):
             small = [~opened[j] & (x[0] <= low) for j, x in enumerate(given) if j != i]

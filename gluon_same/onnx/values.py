@@ -178,7 +178,10 @@ class Data:
         """The same, as MXNet has it."""
         if len({len(shape) for shape in self.trials}) > 1:
             raise Unsupported(f"the number of axes {FIX}")
-        return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*self.stored))
+        return tuple(
+            sizes[0] if len(set(sizes)) == 1 and sizes not in self.doubts else None
+            for sizes in zip(*self.stored)
+        )
 
     @property
     def ndim(self) -> int:

@@ -189,8 +189,7 @@ def test_slices_of_more_elements_than_there_are(tmp_path, cut, kind):
                 net(mx.nd.array(x, dtype=x.dtype))
 
 
-@pytest.mark.parametrize("end", [512, 7])
-@pytest.mark.parametrize(
+SIZES_OF_SLICES = pytest.mark.parametrize(
     "text, head",
     [
         ("n = Gather<axis: int = 0>(s, place) y = Range(zero, n, one)", RANGE),
@@ -199,22 +198,41 @@ def test_slices_of_more_elements_than_there_are(tmp_path, cut, kind):
          "net (float[B, L] x) => (float[a, b, c] y)"),
     ],
 )  # fmt: skip
-def test_sizes_of_slices_that_reach_all_or_no_sizes_tried_are_refused(tmp_path, text, head, end):
+
+
+@SIZES_OF_SLICES
+def test_sizes_of_slices_that_no_tried_size_fills_are_refused(tmp_path, text, head):
     text = f"p = Slice(x, axis, most, axis1) q = Relu(p) s = Shape(q) {text}"
-    path = model(tmp_path, text, head, most=np.array([end]), axis1=np.array([1]))
+    path = model(tmp_path, text, head, most=np.array([512]), axis1=np.array([1]))
     with pytest.raises(ValueError, match="fix them with input_shapes="):
         import_model(path)
 
 
-@pytest.mark.parametrize("end", [512, 7])
-def test_sizes_of_slices_are_computed_at_run_time_or_required(tmp_path, end):
-    text = """p = Slice(x, axis, most, axis1) s = Shape(p) n = Gather<axis: int = 0>(s, place)
-        f = Cast<to: int = 1>(n) y = Div(p, f)"""
-    path = model(tmp_path, text, most=np.array([end]), axis1=np.array([1]))
-    net = compared(path, *(numbers(2, n) for n in (7, 511, 600)))
-    if end == 7:
+@SIZES_OF_SLICES
+def test_sizes_of_slices_that_all_tried_sizes_fill_are_required(tmp_path, text, head):
+    """Also in graphs whose outputs do not depend on the elements."""
+    text = f"p = Slice(x, axis, most, axis1) q = Relu(p) s = Shape(q) {text}"
+    path = model(tmp_path, text, head, most=np.array([7]), axis1=np.array([1]))
+    net = compared(path, numbers(2, 7), numbers(1, 600))
+    for active in (True, False):
+        net.hybridize(active)
         with pytest.raises(ValueError, match="cannot run on data of shape"):
             net(mx.nd.ones((2, 3)))
+
+
+@pytest.mark.parametrize("cut", ["axis1, less, axis1", "end, axis, axis1, less"])
+def test_slices_of_slices(tmp_path, cut):
+    """The size of the first is that of its end at all sizes that are tried."""
+    values = {name: np.array(value) for name, value in BOUNDS.items()}
+    text = f"p = Slice(x, axis, five, axis1) y = Slice(p, {cut})"
+    compared(model(tmp_path, text, axis1=np.array([1]), **values), *(numbers(2, n) for n in (4, 9, 5)))
+
+
+def test_sizes_of_slices_are_computed_at_run_time(tmp_path):
+    text = """p = Slice(x, axis, most, axis1) s = Shape(p) n = Gather<axis: int = 0>(s, place)
+        f = Cast<to: int = 1>(n) y = Div(p, f)"""
+    path = model(tmp_path, text, most=np.array([512]), axis1=np.array([1]))
+    compared(path, *(numbers(2, n) for n in (7, 511, 600)))
 
 
 def test_a_slice_that_is_empty_at_the_first_sizes_tried(tmp_path):

@@ -30,6 +30,8 @@ def _reduction(kind: str) -> Callable[..., Data]:
         dtype = x.dtype
         if dtype.kind != "f" and kind in _REAL:
             x = cast_to(net, x, np.float64)
+        if dtype.kind != "f" and kind == "l1":
+            x = net.call(functions.whole_abs, x)
         given = [] if axes is None else known(axes, "axes").tolist()
         if noop_with_empty_axes and not given and x.ndim:  # each element is reduced alone
             if kind in _PLAIN:

@@ -62,7 +62,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
             return (given[axis], start, end) if step[i] > 0 else (given[axis], -1 - start, -1 - end)
 
         trials = x.each(bounds)
-        begin, end, other = _bounds(net, trials)
+        begin, end, other = _bounds(net, trials, x.shape[axis] is None)
         if x.shape[axis] is None:
             limit = -begin if begin and begin < 0 else end or 0
             if limit > 1 and len({limit > n for n, *_ in trials}) == 1:
@@ -132,14 +132,14 @@ def _shape(given: Sequence[int], axes: Sequence[int], parts: Sequence[slice]) ->
     return tuple(shape)
 
 
-def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]]) -> Tuple[Any, Any, Any]:
+def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]], is_open: bool) -> Tuple[Any, Any, Any]:
     """Return begin and end of a slice of one axis, and an array whose axis ends it.
 
     ``trials`` are size, start and end by the file.
     """
     sizes = [n for n, _, _ in trials]
     starts, ends, _ = zip(*(slice(start, end).indices(n) for n, start, end in trials))
-    if len(set(sizes)) > 1:
+    if is_open:
         # Numbers of the file keep their meaning at sizes that are not tried.
         start, end = (_same([each[i] for each in trials]) for i in (1, 2))
         if start is not None and end is not None:

@@ -52,10 +52,12 @@ def test_no_axes_leave_the_functions_of_a_reduction(tmp_path, kind, function):
         np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), function(x), rtol=1e-5)
 
 
-def test_norms_of_whole_numbers(tmp_path):
-    """Their squares are too large for int32."""
-    text = "net (int32[N, 2] x) => (int32[N, 1] y) { y = ReduceL2<axes: ints = [1]>(x) }"
-    compared(written(tmp_path / "net.onnx", text), np.array([[300_000, 400_000], [3, 4]], "int32"))
+@pytest.mark.parametrize("kind, dtype", [("L2", "int32"), ("L1", "int64"), ("SumSquare", "int64")])
+def test_norms_of_whole_numbers(tmp_path, kind, dtype):
+    """Their squares are too large for int32 and float32."""
+    text = f"net ({dtype}[N, 2] x) => ({dtype}[N, 1] y) {{ y = Reduce{kind}<axes: ints = [1]>(x) }}"
+    x = np.array([[300_000, 400_000], [3, 4], [30_001, -40_001]], dtype)
+    compared(written(tmp_path / "net.onnx", text), x)
 
 
 def test_axes_that_do_not_exist_are_refused(tmp_path):
