@@ -76,6 +76,9 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
         sure = (lows[0] > 0) & (operator == "Sign" or made.dtype == bool)
         if operator == "Div":  # without rest, or of rests: sizes that are tried are at least 2
             sure = ((given[0] == made * given[1]) | (abs(given[0]) <= opened[0])).all(0)
+            ratio = given[0] / given[1]  # or of sizes in a proportion that is not near a whole number
+            apart = abs(ratio - np.rint(ratio)).min(0) > 0.1
+            sure |= opened.all(0) & (np.ptp(ratio, 0) < 0.05) & apart
         return 0 if (opened.any(0) & fixed_result & ~sure).any() else limit
     same = np.stack([(x == made).all(0) for x in given])
     if operator == "Mod":

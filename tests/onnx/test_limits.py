@@ -149,6 +149,23 @@ def test_numbers_that_are_the_same_at_all_tried_sizes_are_refused(tmp_path, text
         import_model(path)
 
 
+def test_divisions_of_sizes_in_proportion(tmp_path):
+    """PyTorch's interpolation by areas divides half a size by the size."""
+    text = f"{SIZE} h = Div(n, two) r = Div(h, n) m = Add(r, one) y = Range(zero, m, one)"
+    compared(model(tmp_path, text, RANGE, two=np.array(2)), numbers(2, 3), numbers(1, 600))
+    other = f"{SIZE} b = Gather<axis: int = 0>(s, zero) r = Div(b, n) y = Add(r, one)"
+    path = model(tmp_path, other, "net (float[B, L] x) => (int64 y)")
+    compared(path, numbers(2, 3), numbers(4, 2), numbers(2, 2))
+
+
+def test_a_start_that_follows_from_a_size(tmp_path):
+    text = f"{SIZE} d = Sub(n, three) e = Unsqueeze(d, axis) y = Slice(x, e, end, axis1)"
+    values = dict(three=np.array(3), end=np.array([2**31 - 1]), axis1=np.array([1]))
+    net = compared(model(tmp_path, text, **values), numbers(2, 3), numbers(1, 600))
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((1, 2)))  # onnxruntime reads a start of -1
+
+
 @pytest.mark.parametrize(
     "text, head",
     [

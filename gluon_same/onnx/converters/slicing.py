@@ -64,10 +64,11 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         trials = x.each(bounds)
         begin, end, other = _bounds(net, trials, x.shape[axis] is None)
         if x.shape[axis] is None:
-            limit = -begin if begin and begin < 0 else end or 0
+            reach = not starts.open  # a number of the file may reach beyond the axis
+            limit = (-begin if reach else 0) if begin and begin < 0 else end or 0
             if limit > 1 and len({limit > n for n, *_ in trials}) == 1:
                 limited.append(axis)
-            x, begin, end = _cut(net, x, axis, begin, end)
+            x, begin, end = _cut(net, x, axis, begin, end, reach)
         parts[axis] = begin, end, abs(step[i])
         if other is not None:
             x = net.call(
@@ -89,14 +90,16 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     return x
 
 
-def _cut(net: Any, x: Data, axis: int, begin: Optional[int], end: Optional[int]) -> Tuple:
+def _cut(
+    net: Any, x: Data, axis: int, begin: Optional[int], end: Optional[int], reach: bool
+) -> Tuple[Data, Optional[int], Optional[int]]:
     """Slice an open axis as far as MXNet's ``slice`` does not, and return the bounds that are left.
 
     It reads from before the axis if begin is, and returns no elements where ``slice_axis`` raises.
     """
     if begin is not None and begin < 0 and end is not None and end > 0:
         raise Unsupported(f"which of its start {begin} and end {end} is first {FIX}")
-    if begin is not None and begin < -1:
+    if begin is not None and begin < -1 and reach:
         bounds = [None if i != axis else -begin for i in range(x.ndim)]
         how = dict(axes=(axis,), rank=x.ndim)
         x = net.call(functions.flip, x, **how)
