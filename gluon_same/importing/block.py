@@ -52,6 +52,10 @@ class Function(HybridBlock):
         for name, kwargs in (parameters or {}).items():
             setattr(self, name, self.params.get(name, **kwargs))
 
+    def change(self, **arguments: Any) -> None:
+        """Change arguments, before the block is hybridized."""
+        self._arguments.update(arguments)
+
     def hybrid_forward(self, F: Any, *given: Any, **parameters: Any) -> Any:
         inputs = list(given)
         for place in self._places:

@@ -1,6 +1,7 @@
 """Steps, blocks and parameters of a net that is made from an ONNX graph."""
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, cast
 
 import numpy as np
 from mxnet.gluon import HybridBlock, Parameter
@@ -15,6 +16,9 @@ from .values import FIX, Data, Input, Known, Padded, Unfolded, Unsupported, comp
 
 #: Layers and operators whose results oneDNN does not hold in blocks.
 _PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
+
+#: The largest whole number below which float64 has all others.
+_EXACT = 2**53
 
 
 class Assembly(Inference):
@@ -40,6 +44,7 @@ class Assembly(Inference):
         self._parameters = parameters
         self._steps: List[Run] = []
         self._slots = 0
+        self._required: List[Data] = []  # results of blocks that check a size
         self._prefixes: Dict[str, int] = {}
         self._uses: Dict[str, int] = {}  # how many nodes read each array of the main graph
         self._node: Any = None
@@ -63,7 +68,13 @@ class Assembly(Inference):
         alike: Tuple[bool, ...] = (),
     ) -> ImportedNet:  # fmt: skip
         """Return the net. ``alike`` is for :class:`gluon_same.importing.net.Plan`."""
-        final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(outputs, dtypes)]
+        self._node = _Output
+        results = [self.array(x) for x in outputs]
+        unused = [x for x in self._required if x.slot not in self._needed(results)]
+        if unused:  # graphs would not check their sizes
+            to = stored_dtype(results[0].dtype).name
+            results[0] = self.call(functions.after, results[0], *unused, to=to, scalar=results[0].scalar)
+        final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(results, dtypes)]
         self.infer()
         shapes = tuple(x.stored_shape for x in starts)
         plan = Plan(
@@ -110,6 +121,9 @@ class Assembly(Inference):
         -------
         Data, or list of Data
         """
+        large = [n for value in arguments.values() for n in _whole(value) if abs(n) > _EXACT]
+        if large:
+            raise Unsupported(f"MXNet takes numbers in float64, which {large[0]} is too large for")
         inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in inputs)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Known)]
         weights = {f"constant{i}": inputs[i] for i in places}
@@ -150,8 +164,25 @@ class Assembly(Inference):
         source = sources.pop() if len(sources) == 1 else None
         for each in made:
             each.source = source
+        self.doubt(inputs, made)
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         return made[0] if outputs == 1 else made[:outputs]
+
+    def doubt_size(self, x: Data, axis: int) -> None:
+        """Doubt the size of an axis of the result of ``exactly``, unless it turns out to be required."""
+        sizes = tuple(shape[axis] for shape in x.trials)
+        x.doubts[sizes] = [partial(self._require, x, sizes[0])] if len(set(sizes)) == 1 else []
+
+    def _require(self, x: Data, size: int) -> None:
+        cast(Function, self.blocks[self._key_of(x)]).change(size=size)
+        self._required += [x] if x not in self._required else []
+
+    def _needed(self, results: Sequence[Data]) -> Set[int]:
+        """Return the slots from which results follow."""
+        needed = {x.slot for x in results}
+        for step in reversed(self._steps):
+            needed.update(step.inputs if needed.intersection(step.outputs) else ())
+        return needed
 
     def block_before(self, x: Data) -> Optional[HybridBlock]:
         """Return the block whose result is an array that only the current node reads, else None."""
@@ -214,8 +245,6 @@ class Assembly(Inference):
 
     def _final(self, x: Any, dtype: np.dtype) -> Data:
         """Return an output of the net, in the dtype that the file declares."""
-        self._node = _Output
-        x = self.array(x)
         if x.dtype == bool or (x.dtype == np.float32 and dtype == np.float16):
             return self.call(functions.cast, x, to=dtype.name)
         return self.call("identity", x) if x.index is not None else x
@@ -269,6 +298,11 @@ class _Output:
     """Stands for a node where an output is finished."""
 
     op_type, name, output = "Output", "output", ("output",)
+
+
+def _whole(value: Any) -> Sequence[int]:
+    """Return the whole numbers in an argument: itself, or its elements."""
+    return [n for n in (value if isinstance(value, tuple) else [value]) if isinstance(n, int)]
 
 
 def _stored(array: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from mxnet.gluon import HybridBlock, Parameter
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
-from .limits import limit_of
+from .limits import least_inputs, limit_of
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, initializers_of, names_read
 from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
@@ -251,10 +251,10 @@ class Builder(Assembly):
         if not all(isinstance(x, Known) or x is None for x in inputs):
             return None
         count = max([len(x.trials) for x in inputs if x is not None], default=1)
-        found = evaluate(
-            node, scope.opsets, attributes,
-            [[None if x is None else x.at(t) for x in inputs] for t in range(count)],
-        )  # fmt: skip
+        trials = [[None if x is None else x.at(t) for x in inputs] for t in range(count)]
+        lows = least_inputs(node.op_type, inputs) if count > 1 else None
+        found = evaluate(node, scope.opsets, attributes, [*trials, *([lows] if lows else [])])
+        lowest = found.pop() if lows else None
         why = {t: str(arrays) for t, arrays in enumerate(found) if isinstance(arrays, Unsupported)}
         if why and count == 1:
             return None
@@ -268,6 +268,8 @@ class Builder(Assembly):
             given = [x for x in inputs if x is not None]
             results[-1].bounded = node.op_type in _BOUNDS or any(x.bounded for x in given)
             results[-1].limit = limit_of(node.op_type, given, results[-1])
+            if lowest and not isinstance(lowest, Unsupported):
+                results[-1].low = lowest[place]
             results[-1].make = partial(self._made, node, scope, attributes, inputs, place)
         return results
 

@@ -1,6 +1,7 @@
 """Nets of models whose inputs are read as numbers."""
 
 from collections import OrderedDict
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
@@ -29,7 +30,8 @@ class NetByValue(Saved):
 
     Notes
     -----
-    A symbol has no values, so that such a net hybridizes, but cannot be exported.
+    A symbol has no values, so that such a net hybridizes, but cannot be exported. It has the parameters
+    of the graphs that its calls made.
     """
 
     def __init__(
@@ -40,13 +42,14 @@ class NetByValue(Saved):
     ):
         super().__init__(prefix=prefix)
         self._make, self._read = make, [read]
-        self._nets: OrderedDict[Any, Tuple[HybridBlock, Tuple[int, ...]]] = OrderedDict()
+        # Not tuples, in which Gluon searches for blocks and warns.
+        self._nets: OrderedDict[Any, SimpleNamespace] = OrderedDict()
         self._flags: Tuple[bool, Dict[str, Any]] = (False, {})
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
         self._flags = (active, kwargs)
-        for net, _ in self._nets.values():
-            net.hybridize(active, **kwargs)
+        for graph in self._nets.values():
+            graph.net.hybridize(active, **kwargs)
 
     def forward(self, *data: Any) -> Any:
         if not all(isinstance(x, NDArray) for x in data):
@@ -61,13 +64,20 @@ class NetByValue(Saved):
             key = tuple((i, x.shape, x.tobytes()) for i, x in values.items())
             try:
                 if key not in self._nets:
-                    self._nets[key] = self._make(values)
-                    self._nets[key][0].hybridize(self._flags[0], **self._flags[1])
+                    self._add(key, *self._make(values))
                 break
             except NeedsValue as error:
                 self._read.append(error.index)
         self._nets.move_to_end(key)
         while len(self._nets) > MOST_GRAPHS:
             self._nets.popitem(last=False)
-        net, places = self._nets[key]
-        return net(*(data[i] for i in places))
+        graph = self._nets[key]
+        return graph.net(*(data[i] for i in graph.places))
+
+    def _add(self, key: Any, net: HybridBlock, places: Tuple[int, ...]) -> None:
+        """Keep a graph and its parameters."""
+        net.hybridize(self._flags[0], **self._flags[1])
+        self._nets[key] = SimpleNamespace(net=net, places=places)
+        for name, parameter in net.collect_params().items():
+            self.params._params[name] = parameter
+            self._reg_params[f"net.{name}"] = parameter  # a name with a dot, for Gluon

@@ -3,7 +3,7 @@
 import itertools
 import os
 import warnings
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 import numpy as np
@@ -17,6 +17,9 @@ from .inputs import ALIKE, TRIALS, Shape, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
 from .values import FIX, Input, NeedsTrials, NeedsValue, NoSizes, Refused
 
+if TYPE_CHECKING:
+    import onnx
+
 _VERSIONS = 1, 25
 
 
@@ -27,7 +30,7 @@ class NeedsSizes(ValueError):
 
 
 def import_model(
-    path: Union[str, "os.PathLike[str]"],
+    model: Union[str, "os.PathLike[str]", bytes, "onnx.ModelProto"],
     *,
     input_shapes: Union[None, Shape, Sequence[Shape], Mapping[str, Shape]] = None,
     custom: Optional[Dict[str, Callable[..., HybridBlock]]] = None,
@@ -41,9 +44,9 @@ def import_model(
 
     Parameters
     ----------
-    path : str or path-like
-        An ONNX file of operator set 1 to 25. Weights in other files are read from the folder of the
-        model and those in it only.
+    model : str, path-like, bytes or onnx.ModelProto
+        An ONNX file of operator set 1 to 25, its content, or a model in memory. Weights in other files
+        are read from the folder of the model's file and those in it only.
     input_shapes : tuple, list of tuple, or dict of str to tuple, optional
         Shapes that replace those in the file: one for a single input, one for each input, or some by
         name. None leaves a size open. Required if the file does not state how many axes an input has,
@@ -87,7 +90,8 @@ def import_model(
     an array without axes, MXNet has one axis of size 1. Random operators, strings, optional values,
     training, and inputs and outputs that are sequences are not supported. An input that an operator
     reads as numbers, such as the axes of a reduction, is read at each call, and the net keeps a graph
-    for each of its latest values; so is an input of integers from which such numbers follow.
+    for each of its latest values; so is an input of integers from which such numbers follow. Such a net
+    has its parameters from the first call on.
     Results of NonMaxSuppression, NonZero and Compress have as many elements as the data select. If they
     select none, the net raises an error, because MXNet has no arrays without elements.
 
@@ -105,22 +109,26 @@ def import_model(
     (2, 8, 8, 8)
     """
     _require_onnx()
+    import onnx
+
     from . import converters  # noqa: F401  registers them
 
     if mx.util.is_np_array():
         raise ValueError("import_model creates nets for classic arrays: call mx.npx.reset_np() first")
     if custom is not None and not (isinstance(custom, dict) and all(map(callable, custom.values()))):
         raise TypeError(f"custom={custom!r} is not a dict of operators to functions")
-    placed, path = contexts(ctx), os.fspath(path)
-    model = read(path)
+    placed = contexts(ctx)
+    source = model if isinstance(model, (bytes, onnx.ModelProto)) else os.fspath(model)
+    path = source if isinstance(source, str) else None
+    proto = read(source)
     try:
-        return _Import(model, path, input_shapes, dict(custom or {}), placed).net()
+        return _Import(proto, path, input_shapes, dict(custom or {}), placed).net()
     except NeedsSizes as error:
-        named = NeedsSizes(f"{path}: {error}")
+        named = NeedsSizes(f"{path or 'the model'}: {error}")
         named.shapes = error.shapes
         raise named from None
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{path or 'the model'}: {error}") from None
 
 
 def _require_onnx() -> None:
@@ -136,9 +144,11 @@ def _require_onnx() -> None:
 class _Import:
     """One import: a model, and how to build nets from it."""
 
-    def __init__(self, model: Any, path: str, input_shapes: Any, custom: Dict, placed: List[Any]):
+    def __init__(
+        self, model: Any, path: Optional[str], input_shapes: Any, custom: Dict, placed: List[Any]
+    ):
         self.model, self.custom, self.placed = model, custom, placed
-        self.name = os.path.splitext(os.path.basename(path))[0]
+        self.name = os.path.splitext(os.path.basename(path or "model"))[0]
         versions = {each.domain or "": each.version for each in model.opset_import}
         version = versions.get("", versions.get("ai.onnx", _VERSIONS[1]))
         if not _VERSIONS[0] <= version <= _VERSIONS[1]:

@@ -1,6 +1,7 @@
 """Shapes of the arrays of a net at each trial of the sizes that its file leaves open."""
 
 import random
+from itertools import chain
 from math import gcd, prod
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -52,7 +53,8 @@ class Inference:
         wanted = list(zip(*sizes))
         for x in self._arrays:
             for axis in range(len(x.stored[0]) - len(sizes) + 1):
-                if [shape[axis : axis + len(sizes)] for shape in x.stored] == wanted:
+                found = [shape[axis : axis + len(sizes)] for shape in x.stored]
+                if found == wanted and not any(each in x.doubts for each in zip(*found)):
                     return x, axis
         return None
 
@@ -96,6 +98,19 @@ class Inference:
                 numbers[trial] = chosen.choice(sorted(below) or [numbers[trial]])
         self._settle(y, [tuple(n if m is None else m for m in s) for s, n in zip(shapes, numbers)])
         return y
+
+    def doubt(self, inputs: Sequence[Data], made: Sequence[Data]) -> None:
+        """Doubt sizes of results that may follow from doubtful ones of the inputs."""
+        doubts = {sizes: calls for x in inputs for sizes, calls in x.doubts.items()}
+        if not doubts:
+            return
+        sure = {sizes for x in self._arrays for sizes in zip(*x.stored) if sizes not in x.doubts}
+        self.infer()
+        calls = [] if [] in doubts.values() else [*chain(*doubts.values())]
+        for x in made:
+            for sizes in zip(*x.stored):
+                if sizes in doubts or (sizes not in sure and (calls or len(set(sizes)) > 1)):
+                    x.doubts[sizes] = doubts.get(sizes, calls)
 
     def _settle(self, x: Data, shapes: Sequence[Sizes]) -> None:
         """Store the shapes of an array, which is a variable from now on."""

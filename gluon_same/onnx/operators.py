@@ -222,6 +222,7 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     "_contrib_BilinearResize2D": _resize,
     "_contrib_box_nms": _box_nms,
     "_not_equal_scalar": _not_equal,
+    "_npi_einsum": lambda write: write("Einsum", *write.inputs, equation=write.attributes["subscripts"]),
     "_greater_equal_scalar": _scalar("GreaterOrEqual", compares=True),
     "_lesser_equal_scalar": _scalar("LessOrEqual", compares=True),
     # MXNet's converters read the order of the operands from the name of the operator, and print it.

@@ -1,7 +1,7 @@
 """Reading of ONNX files, with the weights that are beside them."""
 
 import os
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Optional
 
 import numpy as np
 
@@ -17,8 +17,8 @@ DTYPES = {
 _EXTERNAL = 1
 
 
-def read(path: str) -> Any:
-    """Return the model in a file, without weights in other files.
+def read(source: Any) -> Any:
+    """Return the model in a file, or in its bytes, without weights in other files; or a model itself.
 
     Raises
     ------
@@ -30,13 +30,17 @@ def read(path: str) -> Any:
     import onnx
     from google.protobuf.message import DecodeError
 
-    check_regular(path)
+    name = source if isinstance(source, str) else "the model"
     try:
-        model = onnx.load(path, load_external_data=False)
+        if isinstance(source, str):
+            check_regular(source)
+            model = onnx.load(source, load_external_data=False)
+        else:
+            model = onnx.load_from_string(source) if isinstance(source, bytes) else source
     except (DecodeError, RuntimeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not an ONNX file, or it is damaged: {error}") from None
+        raise ValueError(f"{name} is not an ONNX file, or it is damaged: {error}") from None
     if not model.graph.node and not model.graph.output:
-        raise ValueError(f"{path} is not an ONNX file: it contains no graph")
+        raise ValueError(f"{name} is not an ONNX file: it contains no graph")
     return model
 
 
@@ -50,8 +54,8 @@ def dtype_of(kind: int) -> np.dtype:
     raise ValueError(f"MXNet has no arrays of type {name}")
 
 
-def initializers(model: Any, path: str) -> Dict[str, np.ndarray]:
-    """Return the initializers of a model's graph.
+def initializers(model: Any, path: Optional[str]) -> Dict[str, np.ndarray]:
+    """Return the initializers of a model's graph. Those in other files are beside ``path``.
 
     Raises
     ------
@@ -64,6 +68,8 @@ def initializers(model: Any, path: str) -> Dict[str, np.ndarray]:
         raise ValueError("the model has sparse initializers, which are not supported")
     for each in tensors(model):
         if each.data_location == _EXTERNAL:
+            if path is None:
+                raise ValueError(f"the weights of {each.name!r} are in a file: give the model's path")
             _load_external(each, path)
     found = {}
     for each in model.graph.initializer:

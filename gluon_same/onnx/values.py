@@ -61,6 +61,7 @@ class Known:
         self.bounded = False  # whether a bound that no trial reaches may limit them at other sizes
         #: The number from which on they may follow another rule; 0 if it may be any, infinite if none.
         self.limit = np.inf
+        self.low: Optional[np.ndarray] = None  # a lower bound of open numbers at all sizes
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None
         self.made: Optional[Data] = None
@@ -74,6 +75,11 @@ class Known:
     def open(self) -> bool:
         """Whether the numbers depend on open sizes."""
         return self.limit < np.inf or not all(np.array_equal(x, self.first) for x in self.trials[1:])
+
+    @property
+    def least(self) -> Optional[np.ndarray]:
+        """A lower bound of the numbers at all sizes; None if it is not known."""
+        return self.low if self.open else self.first
 
     @property
     def array(self) -> np.ndarray:
@@ -139,6 +145,9 @@ class Data:
         self.node = ""  # the node that computes it, for messages
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.stored: List[Sizes] = []  # shape in MXNet at each trial
+        #: Sizes of an axis, at each trial, that may follow another rule at sizes that are not tried, and
+        #: calls that make sure they do not.
+        self.doubts: Dict[Sizes, List[Callable[[], None]]] = {}
 
     @property
     def trials(self) -> List[Sizes]:
@@ -169,7 +178,10 @@ class Data:
         """The same, as MXNet has it."""
         if len({len(shape) for shape in self.trials}) > 1:
             raise Unsupported(f"the number of axes {FIX}")
-        return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*self.stored))
+        return tuple(
+            sizes[0] if len(set(sizes)) == 1 and sizes not in self.doubts else None
+            for sizes in zip(*self.stored)
+        )
 
     @property
     def ndim(self) -> int:

@@ -294,3 +294,23 @@ def test_whole_numbers_stay_whole_in_graphs(tmp_path):
     for block in (net, specialize(net, x.shape), deploy(net, x.shape, data=x)):
         for dtype in ("int64", "int32", "float32"):
             np.testing.assert_array_equal(block(mx.nd.array(x, dtype=dtype)).asnumpy(), want)
+
+
+@pytest.mark.filterwarnings("error:.*unregistered container")
+def test_nets_that_read_numbers_train_and_save_from_the_first_call_on(tmp_path):
+    text = "net (float[N, 3] x, int64[1] k) => (float[a, b] y) { p = MatMul(x, w) y = ReduceSum(p, k) }"
+    path = written(tmp_path / "net.onnx", text, {"w": numbers(3, 4)})
+    x, rows, columns = mx.nd.array(numbers(2, 3)), *(mx.nd.array([k], dtype="int64") for k in (0, 1))
+    net, other = import_model(path), import_model(path)
+    before = net(x, rows).asnumpy()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    with mx.autograd.record():
+        loss = net(x, columns).sum()
+    loss.backward()
+    trainer.step(1)
+    after = net(x, rows).asnumpy()
+    assert abs(after - before).max() > 0.1
+    net.save_parameters(str(tmp_path / "net.params"))
+    other(x, rows)
+    other.load_parameters(str(tmp_path / "net.params"))
+    np.testing.assert_array_equal(other(x, rows).asnumpy(), after)

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from imported import compared, numbers, written
+from imported import compared, numbers, reference, written
 
 from gluon_same.onnx import import_model
 
@@ -121,6 +121,146 @@ def test_a_product_that_a_subgraph_reads_gets_no_bias(tmp_path):
     values = dict(w=numbers(3, 4), b=numbers(4), c=np.array(True))
     path = written(tmp_path / "net.onnx", f"{head} {{ {text} }}", values)
     compared(path, numbers(2, 3), numbers(5, 3))
+
+
+GREATER = "d = Sub(n, five) far = Greater(d, zero)"
+THEN = """y = If(far) <then_branch = t () => (float[a, b] p) { p = Neg(x) },
+                     else_branch = e () => (float[a, b] q) { q = Abs(x) }>"""
+FLOOR = "f = Cast<to: int = 1>(n) h = Div(f, large)"
+WHOLE = "c = Cast<to: int = 7>(h) m = Add(c, one)"
+
+
+@pytest.mark.parametrize(
+    "text, head",
+    [
+        (f"{GREATER} {THEN}", FLOATS),
+        ("c = Div(n, k) m = Add(c, one) y = Range(zero, m, one)", RANGE),
+        ("c = Div(k, n) m = Add(c, one) y = Range(zero, m, one)", RANGE),
+        (f"{FLOOR} {WHOLE} y = Range(zero, m, one)", RANGE),
+        (f"{FLOOR} g = Ceil(h) m = Cast<to: int = 7>(g) y = Range(zero, m, one)", RANGE),
+        ("u = Concat<axis: int = 0>(s, pair) m = ReduceMin<keepdims: int = 0>(u) y = Range(one, m, one)",
+         RANGE),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_the_same_at_all_tried_sizes_are_refused(tmp_path, text, head):
+    values = dict(five=np.array(5), large=np.float32(512), pair=np.array([512, 512]))
+    path = model(tmp_path, f"{SIZE} {text}", head, **values)
+    with pytest.raises(ValueError, match="fix them with input_shapes="):
+        import_model(path)
+
+
+def test_divisions_of_sizes_in_proportion(tmp_path):
+    """PyTorch's interpolation by areas divides half a size by the size."""
+    text = f"{SIZE} h = Div(n, two) r = Div(h, n) m = Add(r, one) y = Range(zero, m, one)"
+    compared(model(tmp_path, text, RANGE, two=np.array(2)), numbers(2, 3), numbers(1, 600))
+    other = f"{SIZE} b = Gather<axis: int = 0>(s, zero) r = Div(b, n) y = Add(r, one)"
+    path = model(tmp_path, other, "net (float[B, L] x) => (int64 y)")
+    compared(path, numbers(2, 3), numbers(4, 2), numbers(2, 2))
+
+
+def test_a_start_that_follows_from_a_size(tmp_path):
+    text = f"{SIZE} d = Sub(n, three) e = Unsqueeze(d, axis) y = Slice(x, e, end, axis1)"
+    values = dict(three=np.array(3), end=np.array([2**31 - 1]), axis1=np.array([1]))
+    net = compared(model(tmp_path, text, **values), numbers(2, 3), numbers(1, 600))
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((1, 2)))  # onnxruntime reads a start of -1
+
+
+@pytest.mark.parametrize(
+    "text, head",
+    [
+        ("d = Sub(n, five) y = Greater(d, zero)", "net (float[B, L] x) => (bool y)"),
+        ("d = Sub(n, five) y = Max(d, one)", "net (float[B, L] x) => (int64 y)"),
+        ("y = Div(n, k)", "net (float[B, L] x) => (int64 y)"),
+        (f"{FLOOR} {WHOLE} y = Mul(m, n)", "net (float[B, L] x) => (int64 y)"),
+        (f"d = Add(n, n) far = Greater(d, one) {THEN}", FLOATS),
+        (f"d = Sub(n, zero) far = Cast<to: int = 9>(d) {THEN}", FLOATS),
+    ],
+)
+def test_numbers_with_steps_are_computed_at_run_time(tmp_path, text, head):
+    path = model(tmp_path, f"{SIZE} {text}", head, five=np.array(5), large=np.float32(512))
+    compared(path, *(numbers(2, n) for n in (3, 5, 7, 600, 1100)))
+
+
+BOUNDS = {"five": [5], "most": [512], "last": [-7], "end": [2**31 - 1], "less": [-2]}
+CUTS = ["axis, most", "axis, five", "last, end", "five, end", "axis, less", "axis1, five", "last, less"]
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("kind", ["float", "int64"])
+def test_slices_of_more_elements_than_there_are(tmp_path, cut, kind):
+    """MXNet's error for no elements would appear late, and in the next call, too."""
+    values = {name: np.array(value) for name, value in BOUNDS.items()}
+    text = f"p = Slice(x, {cut}, axis1) y = Neg(p)"
+    path = model(
+        tmp_path, text, f"net ({kind}[B, L] x) => ({kind}[a, b] y)", axis1=np.array([1]), **values
+    )
+    net = import_model(path)
+    for size in (3, 600, 1, 7, 513, 5):
+        x = numbers(2, size).astype(kind.replace("float", "f"))
+        (wanted,) = reference(path, x)
+        if wanted.size:
+            np.testing.assert_array_equal(net(mx.nd.array(x, dtype=x.dtype)).asnumpy(), wanted)
+        else:
+            with pytest.raises(ValueError, match="cannot run on data of shape"):
+                net(mx.nd.array(x, dtype=x.dtype))
+
+
+SIZES_OF_SLICES = pytest.mark.parametrize(
+    "text, head",
+    [
+        ("n = Gather<axis: int = 0>(s, place) y = Range(zero, n, one)", RANGE),
+        ("y = ConstantOfShape(s)", FLOATS),
+        ("c = Concat<axis: int = 0>(s, axis1) y0 = Expand(one, c) y = Cast<to: int = 1>(y0)",
+         "net (float[B, L] x) => (float[a, b, c] y)"),
+    ],
+)  # fmt: skip
+
+
+@SIZES_OF_SLICES
+def test_sizes_of_slices_that_no_tried_size_fills_are_refused(tmp_path, text, head):
+    text = f"p = Slice(x, axis, most, axis1) q = Relu(p) s = Shape(q) {text}"
+    path = model(tmp_path, text, head, most=np.array([512]), axis1=np.array([1]))
+    with pytest.raises(ValueError, match="fix them with input_shapes="):
+        import_model(path)
+
+
+@SIZES_OF_SLICES
+def test_sizes_of_slices_that_all_tried_sizes_fill_are_required(tmp_path, text, head):
+    """Also in graphs whose outputs do not depend on the elements."""
+    text = f"p = Slice(x, axis, most, axis1) q = Relu(p) s = Shape(q) {text}"
+    path = model(tmp_path, text, head, most=np.array([7]), axis1=np.array([1]))
+    net = compared(path, numbers(2, 7), numbers(1, 600))
+    for active in (True, False):
+        net.hybridize(active)
+        with pytest.raises(ValueError, match="cannot run on data of shape"):
+            net(mx.nd.ones((2, 3)))
+
+
+@pytest.mark.parametrize("cut", ["axis1, less, axis1", "end, axis, axis1, less"])
+def test_slices_of_slices(tmp_path, cut):
+    """The size of the first is that of its end at all sizes that are tried."""
+    values = {name: np.array(value) for name, value in BOUNDS.items()}
+    text = f"p = Slice(x, axis, five, axis1) y = Slice(p, {cut})"
+    compared(model(tmp_path, text, axis1=np.array([1]), **values), *(numbers(2, n) for n in (4, 9, 5)))
+
+
+def test_sizes_of_slices_are_computed_at_run_time(tmp_path):
+    text = """p = Slice(x, axis, most, axis1) s = Shape(p) n = Gather<axis: int = 0>(s, place)
+        f = Cast<to: int = 1>(n) y = Div(p, f)"""
+    path = model(tmp_path, text, most=np.array([512]), axis1=np.array([1]))
+    compared(path, *(numbers(2, n) for n in (7, 511, 600)))
+
+
+def test_a_slice_that_is_empty_at_the_first_sizes_tried(tmp_path):
+    text = "p = Slice(x, start, end, axis1) y = Concat<axis: int = 1>(p, x)"
+    values = dict(start=np.array([400]), end=np.array([2**31 - 1]), axis1=np.array([1]))
+    path = model(tmp_path, text, **values)
+    net = import_model(path)
+    x = numbers(2, 600)
+    np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), reference(path, x)[0])
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.array(numbers(2, 100)))
 
 
 def test_a_tile_by_zero_is_refused(tmp_path):

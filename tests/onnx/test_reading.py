@@ -1,13 +1,14 @@
 """Files: damaged ones, and weights in other files."""
 
 import os
+from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 import onnx
 import onnx.external_data_helper
 import pytest
-from imported import compared, numbers, written
+from imported import close, compared, numbers, reference, written
 
 from gluon_same.onnx import import_model
 
@@ -32,6 +33,24 @@ def external(folder, location="weights.bin", **entries):
 
 def test_weights_beside_the_model(tmp_path):
     compared(external(tmp_path), numbers(2, 3))
+
+
+@pytest.mark.parametrize("make", [lambda path: path.read_bytes(), lambda path: onnx.load(path), Path])
+def test_models_in_memory(tmp_path, make):
+    path = tmp_path / "net.onnx"
+    x = numbers(2, 3)
+    written(path, TEXT, {"w": numbers(3, 4)})
+    net = import_model(make(path))
+    close(net(mx.nd.array(x)), reference(str(path), x))
+
+
+def test_a_model_in_memory_has_no_folder(tmp_path, monkeypatch):
+    model = onnx.load(external(tmp_path), load_external_data=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="the weights of 'w' are in a file: give the model's path"):
+        import_model(model)
+    with pytest.raises(ValueError, match="the model is not an ONNX file"):
+        import_model(b"no model")
 
 
 @pytest.mark.parametrize("location", ["../weights.bin", "/etc/passwd", "a/../../b", ""])

@@ -128,8 +128,13 @@ def where(
 
 
 def integer_divide(F: Any, x: Any, other: Any) -> Any:
-    """Divide integers and round toward 0. A division by 0, which ends the process, becomes one by 1."""
-    return F.broadcast_div(x, other + (other == 0))
+    """Divide integers and round toward 0. A division by 0 becomes one by 1.
+
+    Otherwise it ends the process, as that of the least number by -1 does.
+    """
+    turned = (other == -1) * (other < 0)  # MXNet takes the largest unsigned number for -1
+    y = F.broadcast_div(x, other + (other == 0) + 2 * turned)
+    return F.broadcast_mul(y, 1 - 2 * turned)
 
 
 def remainder(F: Any, x: Any, other: Any) -> Any:
@@ -141,12 +146,6 @@ def power(F: Any, x: Any, exponent: Any, through: str, to: str) -> Any:
     """Return a power that is computed in one dtype and converted to another."""
     y = F.broadcast_power(F.cast(x, dtype=through), F.cast(exponent, dtype=through))
     return F.cast(y, dtype=to)
-
-
-def bounded(F: Any, x: Any, low: Any = None, high: Any = None) -> Any:
-    """Return ``min(max(x, low), high)`` for numbers in any dtype. None is no bound."""
-    x = x if low is None else F.maximum(x, low)
-    return x if high is None else F.minimum(x, high)
 
 
 def round_half_even(F: Any, x: Any) -> Any:
@@ -209,6 +208,11 @@ def shift_bits(F: Any, x: Any, count: Any, left: bool, bits: int) -> Any:
 def clip_whole(F: Any, x: Any, least: float, most: float) -> Any:
     """Return whole numbers within bounds, which MXNet's clip rounds to float32."""
     return F.maximum(F.minimum(x, most), least)
+
+
+def whole_abs(F: Any, x: Any) -> Any:
+    """Return absolute values of whole numbers, which MXNet's abs rounds to float64."""
+    return x * (1 - 2 * (x < 0))
 
 
 def whole_power(F: Any, x: Any, times: int) -> Any:

@@ -1,5 +1,7 @@
 """Products of matrices, and Einstein's sums."""
 
+import itertools
+import string
 from typing import Any, List, Optional, Sequence, Tuple
 
 from .normalizations import unit_norm
@@ -69,6 +71,16 @@ def einsum(F: Any, *arrays: Any, labels: Sequence[Labels], out: Labels) -> Any:
         x, named = _product(F, (x, other), (named, labels[i]), kept)
     x, named = _summed(F, x, named, set(out))
     return _ordered(F, x, named, out)
+
+
+def whole_einsum(F: Any, x: Any, *arrays: Any, labels: Sequence[Labels], out: Labels) -> Any:
+    """Return :func:`einsum` of whole numbers, which MXNet's other products round."""
+    if not out:  # a result without axes has one of size 1
+        x, labels, out = F.expand_dims(x, axis=-1), ((*labels[0], None), *labels[1:]), (None,)
+    letters = dict(zip(dict.fromkeys(itertools.chain(*labels)), string.ascii_letters))
+    *terms, result = ("".join(map(letters.__getitem__, each)) for each in (*labels, out))
+    operands = (each.as_np_ndarray() for each in (x, *arrays))
+    return F.np.einsum(f"{','.join(terms)}->{result}", *operands).as_nd_ndarray()
 
 
 def _ordered(F, x, named, wanted):

@@ -1,6 +1,6 @@
 """Functions that move, repeat or drop elements."""
 
-from typing import Any, Sequence, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 
 def repeat_vector(F: Any, x: Any, times: int) -> Any:
@@ -53,10 +53,21 @@ def roll(F: Any, x: Any, shifts: Sequence[int], axes: Sequence[int]) -> Any:
     return x
 
 
-def exactly(F: Any, x: Any, axis: int, size: int) -> Any:
-    """Return an array; raise an error if an axis has another size."""
+def exactly(F: Any, x: Any, axis: int, size: Optional[int]) -> Any:
+    """Return an array; raise an error if an axis has another size. None allows any."""
+    if size is None:
+        return x
     x = F.reshape(x, shape=(*(0,) * axis, -4, size, 1, -2))
     return F.reshape(x, shape=(*(0,) * axis, -3, -2))
+
+
+def longer(F: Any, x: Any, axes: Sequence[int]) -> Any:
+    """Return an array; raise an error if one of some axes has less than two elements."""
+    for axis in axes:
+        x = F.concat(
+            *(F.slice_axis(x, axis=axis, begin=b, end=e) for b, e in ((0, 1), (1, None))), dim=axis
+        )
+    return x
 
 
 def split(F: Any, x: Any, axis: int, sizes: Sequence[int]) -> Any:
@@ -86,6 +97,11 @@ def depth_to_space(F: Any, x: Any, block: int, columns_first: bool = False) -> A
     x = F.reshape(x, shape=(0, -4, -1, block * block, 0, 0))
     x = F.reshape(x, shape=(0, 0, -4, block, block, 0, 0))
     return F.reshape(F.transpose(x, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
+
+
+def matrix(F: Any, x: Any, rows: int, rank: int) -> Any:
+    """Merge the first ``rows`` axes into one, and all others."""
+    return merge_axes(F, merge_axes(F, x, rows, rank - rows, rank), 0, rows, rows + 1)
 
 
 def merge_axes(F: Any, x: Any, first: int, count: int, rank: int) -> Any:

@@ -22,7 +22,9 @@ def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = Fa
     how = dict(axis=axes, keepdims=keepdims)
     if kind in _SUMS:
         before, after = _SUMS[kind]
-        y = F.sum(getattr(F, before)(x) if before else x, **how)
+        # MXNet's square rounds whole numbers to float32.
+        x = x * x if before == "square" else getattr(F, before)(x) if before else x
+        y = F.sum(x, **how)
         return getattr(F, after)(y) if after else y
     if kind == "log_sum_exp":
         # The largest number becomes finite, because inf - inf is not a number.

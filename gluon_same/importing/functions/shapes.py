@@ -10,6 +10,13 @@ def constant(F: Any, x: Any, value: Any) -> Any:
     return F.identity(value)
 
 
+def after(F: Any, x: Any, *others: Any, to: str) -> Any:
+    """Return an array in this dtype, and have a graph compute others, too, which may raise errors."""
+    for other in others:
+        x = F.broadcast_add(x, F.cast(F.sum(F.zeros_like(other)), dtype=to))
+    return x
+
+
 def as_boolean(F: Any, x: Any) -> Any:
     """Return 1 where an array is not 0, and 0 elsewhere, in float32."""
     return F.cast(x != 0, dtype="float32")
@@ -51,7 +58,8 @@ def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int)
         line = F.concat(
             line, F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), repeats=-begin), dim=0
         )
-    return F.slice(line, begin=(max(begin, 0),), end=(None,), step=(step,))
+    line = F.slice_axis(line, axis=0, begin=max(begin, 0), end=None)  # raises an error for no elements
+    return F.slice(line, begin=(None,), end=(None,), step=(step,)) if step > 1 else line
 
 
 def pad_to_multiple(

@@ -44,8 +44,8 @@ def max_by_slices(
     if order:
         line = F.contrib.arange_like(F.cast(F.transpose(x, axes=order), dtype="int64"))
         arrays.append(F.transpose(line, axes=[order.index(axis) for axis in range(rank)]))
-    arrays = [pad(F, each, ((0, 0), (0, 0), *padding), value=v) for each, v in zip(arrays, (least, 0))]
-    # The first of equal elements counts, in the order of rows.
+    arrays = [pad(F, each, ((0, 0), (0, 0), *padding), value=v) for each, v in zip(arrays, (least, -1))]
+    # The first of equal elements counts, in the order of rows, and padding if there is nothing else.
     for axis, (k, stride, step) in reversed([*enumerate(windows, 2)]):
         best: List[Any] = []
         for i in range(k):
@@ -53,8 +53,8 @@ def max_by_slices(
             first, last, by = ((*(None,) * axis, n) for n in (i * step, end, stride))
             parts = [F.slice(each, begin=first, end=last, step=by) for each in arrays]
             if best and order:
-                larger = parts[0] > best[0]
-                best = [F.where(larger, *pair) for pair in zip(parts, best)]
+                better = [F.cast(c, dtype="float32") for c in (parts[0] > best[0], best[1] < 0)]
+                best = [F.where(better[0] + better[1], *pair) for pair in zip(parts, best)]
             else:
                 best = [F.broadcast_maximum(best[0], parts[0])] if best else parts
         arrays = best

@@ -7,11 +7,11 @@ import numpy as np
 from ... import nn
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..values import Data, Known, Unsupported, compute_dtype, known, stored_dtype
+from ..values import Data, Known, Unsupported, compute_dtype, stored_dtype
 
 #: Operators of one input without attributes.
 _UNARY: Dict[str, Union[str, Callable[..., Any]]] = {
-    **{name: name.lower() for name in ("Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log")},
+    **{name: name.lower() for name in ("Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log")},
     **{name: name.lower() for name in ("Reciprocal", "Sign", "Sin", "Sinh", "Sqrt", "Tan")},
     **{f"A{name}": f"arc{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")},
     "HardSwish": functions.hard_silu,
@@ -58,6 +58,11 @@ def _native(kind: str) -> Callable[..., Data]:
     return convert
 
 
+@converter("Abs")
+def absolute(net: Any, x: Data) -> Data:
+    return net.call("abs" if x.dtype.kind == "f" else functions.whole_abs, x)
+
+
 for _name, _function in _UNARY.items():
     converter(_name)(_unary(_function))
 for _name, _function in _NATIVE.items():
@@ -68,12 +73,18 @@ def combine(net: Any, x: Any, other: Any, kind: str) -> Data:
     """Combine two values elementwise: arrays, numbers or constant arrays."""
     x, other = (net.array(v) if isinstance(v, Known) and v.open else v for v in (x, other))
     for one, number in ((x, other), (other, x)):
-        if isinstance(number, Known) and number.array.size == 1 and number.ndim <= one.ndim:
-            value = number.array.item()
-            if np.isfinite(value) and (x.dtype.kind == "f" or abs(value) < 2**53):
-                first = number is x
-                return net.call(functions.scalar, one, kind=kind, number=value, first=first)
+        value = _number(number)
+        if value is None or number.ndim > one.ndim or not np.isfinite(value):
+            continue
+        if x.dtype.kind == "f" or abs(value) < 2**53:
+            return net.call(functions.scalar, one, kind=kind, number=value, first=number is x)
     return net.call(functions.merge, x, other, kind=kind, even=even(x, other))
+
+
+def _number(x: Any) -> Any:
+    """Return the number in a known array of one element; None for other values."""
+    single = isinstance(x, Known) and not x.open and x.array.size == 1
+    return x.array.item() + 0 if single else None  # 1 for True
 
 
 def even(*values: Any) -> bool:
@@ -105,7 +116,7 @@ def binary(operator: str, kind: str, convert: Callable[..., Data]) -> None:
 
 
 def _divide(net: Any, x: Any, other: Any, kind: str) -> Data:
-    if x.dtype.kind == "f" or (isinstance(other, Known) and other.array.size == 1 and other.array.all()):
+    if x.dtype.kind == "f" or _number(other) not in (None, 0, -1):
         return combine(net, x, other, kind)
     return net.call(functions.integer_divide, x, other)
 
@@ -127,6 +138,9 @@ def _power(net: Any, x: Any, other: Any, kind: str) -> Data:
         other = other.changed(lambda array: array.astype(x.dtype))
     if x.dtype.kind == "f" and other.dtype == x.dtype:
         return combine(net, x, other, kind)
+    times = _number(other)
+    if times is not None and times % 1 == 0 and 0 < times < 64 and other.ndim <= x.ndim:
+        return net.call(functions.whole_power, x, times=int(times))
     through = x.dtype.name if x.dtype.kind == "f" else "float64"
     return net.call(functions.power, x, other, through=through, to=x.dtype.name)
 
@@ -159,9 +173,8 @@ for _name, _kind in _MERGES.items():
 
 @converter("Mod", 10)
 def mod(net: Any, x: Any, other: Any, *, fmod: int = 0) -> Data:
-    if fmod:
-        return net.call(functions.remainder, x, other)
-    return net.call(functions.merge, x, other, kind="mod", even=False)
+    how = dict(kind="fmod" if fmod else "mod", whole=x.dtype.kind != "f")
+    return net.call(functions.of_two, x, other, **how)
 
 
 @converter("BitShift", 11)
@@ -186,15 +199,14 @@ def where(net: Any, condition: Any, x: Any, other: Any) -> Data:
 
 @converter("Clip", 11)
 def clip(net: Any, x: Data, low: Any = None, high: Any = None) -> Data:
-    if not all(each is None or (isinstance(each, Known) and not each.open) for each in (low, high)):
-        x = x if low is None else net.call("broadcast_maximum", x, low, scalar=x.scalar)
-        return x if high is None else net.call("broadcast_minimum", x, high, scalar=x.scalar)
-    bounds: Any = [None if each is None else known(each, "bounds").item() for each in (low, high)]
-    if bounds == [0, 6] and x.dtype.kind == "f":
-        return net.block(nn.ReLU6(prefix=net.prefix()), x, scalar=x.scalar)
-    if None not in bounds and x.dtype == np.float32 and bounds[0] <= bounds[1]:
-        return net.call("clip", x, a_min=bounds[0], a_max=bounds[1])
-    return net.call(functions.bounded, x, low=bounds[0], high=bounds[1])
+    if x.dtype.kind == "f" and all(isinstance(each, Known) and not each.open for each in (low, high)):
+        bounds = [each.array.item() for each in (low, high)]
+        if bounds == [0, 6]:
+            return net.block(nn.ReLU6(prefix=net.prefix()), x, scalar=x.scalar)
+        if x.dtype == np.float32 and bounds[0] <= bounds[1]:
+            return net.call("clip", x, a_min=bounds[0], a_max=bounds[1])
+    x = x if low is None else combine(net, x, low, "maximum")
+    return x if high is None else combine(net, x, high, "minimum")
 
 
 once_attributes("Clip", 1, clip, min="low", max="high")

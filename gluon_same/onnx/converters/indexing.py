@@ -65,6 +65,8 @@ def scatter_elements(
 def scatter_nd(net: Any, x: Any, indices: Any, updates: Any, *, reduction: str = "none") -> Data:
     if 0 in updates.shape:
         return net.array(x)
+    if not updates.ndim:  # which MXNet has with one axis
+        indices = net.call("expand_dims", net.array(indices), axis=0)
     return net.call(
         functions.scatter_nd, x, indices, updates, ranks=(x.ndim, indices.ndim),
         count=_coordinates(indices), reduction=_reduction(reduction),
@@ -79,14 +81,13 @@ def _reduction(name: str) -> str:
 
 @converter("OneHot")
 def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1) -> Data:
-    off, on = map(float, known(values, "values"))
     count = int(known(depth, "depth").item())
     if not 0 < count <= _MOST_CLASSES:
         raise Unsupported(f"its depth is {count}")
-    dtype = compute_dtype(values.dtype)
+    dtype, pair = compute_dtype(values.dtype), tuple(known(values, "values").tolist())
     return net.call(
         functions.one_hot, indices, depth=count, axis=axis,
-        rank=indices.ndim, values=(off, on), to=dtype.name, dtype=dtype, scalar=False,
+        rank=indices.ndim, values=pair, to=dtype.name, dtype=dtype, scalar=False,
     )  # fmt: skip
 
 

@@ -29,14 +29,8 @@ def einsum(net: Any, *arrays: Any, equation: str) -> Data:
 
 
 def _einsum(net: Any, labels: Any, out: Any, *arrays: Any) -> Data:
-    dtype = arrays[0].dtype
-    if dtype.kind == "f":
-        return net.call(functions.einsum, *arrays, labels=tuple(labels), out=tuple(out), scalar=not out)
-    # MXNet multiplies matrices of floating dtypes only.
-    how = dict(to="float64", dtype="float64")
-    arrays = tuple(net.call(functions.cast, net.array(x), **how) for x in arrays)
-    y = net.call(functions.einsum, *arrays, labels=tuple(labels), out=tuple(out), scalar=not out)
-    return net.call(functions.cast, y, to=dtype.name, dtype=dtype)
+    function = functions.einsum if arrays[0].dtype.kind == "f" else functions.whole_einsum
+    return net.call(function, *arrays, labels=tuple(labels), out=tuple(out), scalar=not out)
 
 
 @converter("Gemm")
@@ -52,6 +46,8 @@ def gemm(
     transB: int = 0,  # noqa: N803
     broadcast: int = 1,
 ) -> Data:
+    if a.dtype.kind != "f":
+        raise Unsupported("MXNet has no such product of whole numbers: use MatMul")
     fits = isinstance(a, Data) and isinstance(b, Known) and (c is None or _is_bias(c, b, transB))
     if fits and not transA and b.dtype.kind == "f":
         weight = b if transB else b.changed(np.transpose)

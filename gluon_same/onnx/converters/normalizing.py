@@ -1,5 +1,6 @@
 """Normalizations, and poolings by norms."""
 
+from itertools import chain
 from typing import Any, List
 
 import numpy as np
@@ -8,8 +9,9 @@ from ... import nn
 from ...importing import functions
 from ..registry import converter
 from ..values import Data, Ints, Known, Unsupported, axis_of
-from .pooling import average_pool
+from .pooling import Pooled, average_pool
 from .reducing import axes_of
+from .shapes import cast_to
 
 
 @converter("LayerNormalization", 17)
@@ -17,16 +19,21 @@ def layer_normalization(
     net: Any, x: Data, scale: Any, offset: Any = None, *, axis: int = -1, epsilon: float = 1e-5,
     stash_type: int = 1,
 ) -> Any:  # fmt: skip
+    if stash_type != 1:
+        raise Unsupported(f"its stash_type={stash_type} is not 1")
     axis = axis_of(axis, x.ndim)
     weights = isinstance(scale, Known) and isinstance(offset, Known) and scale.shape == offset.shape
     if weights and net.outputs == 1 and axis == x.ndim - 1 and scale.shape == x.shape[-1:]:
         block = nn.LayerNorm(epsilon=epsilon, in_channels=scale.shape[0], prefix=net.prefix())
         return net.block(block, x, weights={"gamma": scale, "beta": offset})
     arrays = [each for each in (x, scale, offset) if each is not None]
-    return net.call(
+    made = net.call(
         functions.layer_norm, *arrays, axes=tuple(range(axis, x.ndim)), epsilon=epsilon,
         all_outputs=net.outputs > 1, outputs=3 if net.outputs > 1 else 1,
     )  # fmt: skip
+    if net.outputs == 1:
+        return made
+    return [made[0], *(cast_to(net, each, np.float32) for each in made[1:])]
 
 
 @converter("InstanceNormalization", 6)
@@ -88,9 +95,10 @@ def lp_pool(
     net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
     dilations: Ints = None, p: int = 2, pads: Ints = None, strides: Ints = None,
 ) -> Data:  # fmt: skip
-    if ceil_mode:
-        raise Unsupported(f"ceil_mode={ceil_mode}")
     how = dict(auto_pad=auto_pad, dilations=dilations, pads=pads, strides=strides)
+    if ceil_mode:  # zeros at the end make no difference to a sum
+        pairs = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, None).pairs()
+        how.update(auto_pad="NOTSET", pads=[*chain(*zip(*pairs))])
     x = net.call(functions.absolute_power, x, exponent=p)
     mean = average_pool(net, x, kernel_shape=kernel_shape, count_include_pad=1, **how)
     return net.call(functions.root, mean, factor=int(np.prod(kernel_shape)), degree=p)

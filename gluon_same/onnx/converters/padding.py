@@ -65,7 +65,8 @@ def _fixed(net, x, found, pairs, mode, value):
     def make():
         return net.call(functions.pad, x, pairs=pairs, mode=mode, value=value, native=native)
 
-    return Padded(x, found, value, make) if mode == "constant" else make()
+    # Windows of whole numbers take no padding over.
+    return Padded(x, found, value, make) if mode == "constant" and x.dtype.kind == "f" else make()
 
 
 def _open(net, x, trials, mode, value):

@@ -24,11 +24,10 @@ def max_pool(
     data = pooled.x
     if places or max(pooled.dilation) > 1 or data.dtype.kind != "f":
         order = (0, 1, *sorted(range(2, ndim + 2), reverse=bool(storage_order)))
-        limits: Any = np.finfo if data.dtype.kind == "f" else np.iinfo
         y = net.call(
             functions.max_by_slices, data, padding=pooled.pairs(), order=order if places else (),
             windows=tuple(zip(pooled.kernel, pooled.stride, pooled.dilation)),
-            least=float(limits(data.dtype).min),
+            least=-np.inf if data.dtype.kind == "f" else int(np.iinfo(data.dtype).min),
             outputs=net.outputs,
         )  # fmt: skip
         if places:

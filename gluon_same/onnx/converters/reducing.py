@@ -7,11 +7,15 @@ import numpy as np
 from ...importing import functions
 from ..registry import converter, once_attributes
 from ..values import Data, Unsupported, axis_of, known
+from .shapes import cast_to
 
 _KINDS = ("l1", "l2", "log_sum", "log_sum_exp", "max", "mean", "min", "prod", "sum", "sum_square")
 
 #: Reductions of single elements to themselves.
 _PLAIN = ("max", "mean", "min", "prod", "sum")
+
+#: Reductions whose results are computed in floats.
+_REAL = ("l2", "log_sum", "log_sum_exp")
 
 
 def axes_of(x: Data, axes: Any) -> Tuple[int, ...]:
@@ -23,15 +27,20 @@ def _reduction(kind: str) -> Callable[..., Data]:
     def reduce(
         net: Any, x: Data, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
     ) -> Data:
+        dtype = x.dtype
+        if dtype.kind != "f" and kind in _REAL:
+            x = cast_to(net, x, np.float64)
+        if dtype.kind != "f" and kind == "l1":
+            x = net.call(functions.whole_abs, x)
         given = [] if axes is None else known(axes, "axes").tolist()
-        if noop_with_empty_axes and not given:
-            if kind not in _PLAIN:
-                raise Unsupported("noop_with_empty_axes without axes")
-            return x
+        if noop_with_empty_axes and not given and x.ndim:  # each element is reduced alone
+            if kind in _PLAIN:
+                return x
+            x, given, keepdims = net.call("expand_dims", x, axis=x.ndim), [-1], 0
         places = axes_of(x, given) if given else tuple(range(x.ndim))
         scalar = not x.ndim or (len(places) == x.ndim and not keepdims)
         how = dict(kind=kind, axes=places or (0,), keepdims=bool(keepdims) or scalar)
-        y = net.call(functions.reduce, x, scalar=x.scalar, **how)
+        y = cast_to(net, net.call(functions.reduce, x, scalar=x.scalar, **how), dtype)
         # ONNX, to which the net may be exported, tells a scalar from an axis of one element.
         return net.call("reshape", y, shape=(1,), scalar=True) if scalar and not x.scalar else y
 

@@ -3,7 +3,7 @@
 import itertools
 from functools import partial
 from math import prod
-from typing import Any, Iterator, Optional, Sequence, Tuple, Union
+from typing import Any, Iterable, Iterator, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 import numpy as np
@@ -24,6 +24,8 @@ MOST_AXES = 6
 @converter("Shape")
 def shape(net: Any, x: Data, *, start: int = 0, end: Optional[int] = None) -> Known:
     sizes = Known([np.array(s[start:end], np.int64) for s in x.trials], "a shape")
+    sizes.limit = _limit(x, [*zip(*x.stored)][start:end])
+    sizes.low = np.array([n or 1 for n in x.shape[start:end]], np.int64)
     how = dict(begin=start, end=end, dtype=np.int64, scalar=False)
     sizes.make = partial(net.call, functions.shape_of, x, **how)
     return sizes
@@ -32,8 +34,18 @@ def shape(net: Any, x: Data, *, start: int = 0, end: Optional[int] = None) -> Kn
 @converter("Size")
 def size(net: Any, x: Data) -> Known:
     count = Known([np.array(prod(s), np.int64) for s in x.trials], "a size")
+    count.limit = _limit(x, zip(*x.stored))
+    count.low = np.array(prod(n or 1 for n in x.shape), np.int64)
     count.make = partial(net.call, "size_array", x, dtype=np.int64, scalar=True)
     return count
+
+
+def _limit(x: Data, axes: Iterable[Any]) -> float:
+    """Return the limit of sizes, which are given for each axis at all trials, or make sure of them."""
+    doubts = [x.doubts[sizes] for sizes in axes if sizes in x.doubts]
+    for make_sure in itertools.chain(*doubts):
+        make_sure()
+    return np.inf if all(doubts) else 0
 
 
 @converter("Identity")
@@ -75,7 +87,7 @@ def cast(net: Any, x: Data, *, to: int, saturate: int = 1) -> Data:
     return cast_to(net, x, dtype)
 
 
-def cast_to(net: Any, x: Data, dtype: np.dtype) -> Data:
+def cast_to(net: Any, x: Data, dtype: Any) -> Data:
     """Return an array of another dtype, by ONNX's types. Half precision is computed in float32."""
     dtype = compute_dtype(dtype)
     if dtype == x.dtype:
@@ -117,7 +129,10 @@ def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
     if axis == 1 and x.ndim > 1:
         return net.block(nn.Flatten(prefix=net.prefix()), x)
     axis = axis + x.ndim if axis < 0 else axis
-    return reshaped(net, x, [(prod(s[:axis]), prod(s[axis:])) for s in x.trials])
+    wanted = [(prod(s[:axis]), prod(s[axis:])) for s in x.trials]
+    if x.ndim > 3 and codes_for(x.trials, wanted) is None:
+        return net.call(functions.matrix, x, rows=axis, rank=x.ndim)
+    return reshaped(net, x, wanted)
 
 
 def reshaped(net: Any, x: Data, wanted: Shapes) -> Data:
@@ -279,9 +294,9 @@ def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
     count = max(len(begin.trials), len(limit.trials))
     spans = [(limit.at(trial) - begin.at(trial)) / step for trial in range(count)]
     other, axis = axis_of_size(net, [max(int(np.ceil(span)), 0) for span in spans])
-    first = 0.0 if begin.open else float(begin.first)
+    first = 0 if begin.open else begin.first.item()
     numbered = net.call(
-        functions.arange_along, other, axis=axis, start=first, step=float(step),
+        functions.arange_along, other, axis=axis, start=first, step=step.item(),
         to=begin.dtype.name, dtype=begin.dtype, scalar=False,
     )  # fmt: skip
     return net.call("broadcast_add", numbered, net.array(begin)) if begin.open else numbered

@@ -12,6 +12,7 @@ from ..registry import converter, once_attributes
 from ..values import Data, Known, Unfolded, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import MOST_AXES, expanded, reshaped
+from .slicing import slice_
 
 
 @converter("Transpose")
@@ -76,6 +77,11 @@ def split(
     axis = axis_of(axis, x.ndim)
     count = num_outputs or net.outputs
     size = x.shape[axis]
+    if isinstance(sizes, Known) and sizes.open:
+        ends = sizes.changed(np.cumsum)
+        starts = Known([end - n for end, n in zip(ends.trials, sizes.trials)])
+        pairs = zip(starts.elements(), ends.elements())
+        return [slice_(net, x, *pair, Known([np.array([axis])])) for pair in pairs]
     if sizes is not None:
         parts = known(sizes, "sizes").tolist()
     elif size is None:  # MXNet raises an error at sizes that are no multiple
@@ -107,6 +113,8 @@ def squeeze(net: Any, x: Data, axes: Any = None) -> Data:
         places = axes_of(x, known(axes, "axes").tolist())
     else:
         places = tuple(axis for axis, n in enumerate(x.shape) if n == 1)
+        opened = tuple(axis for axis, n in enumerate(x.shape) if n is None)
+        x = net.call(functions.longer, x, axes=opened) if opened else x  # their size 1 would go, too
     if any(x.shape[axis] != 1 for axis in places):
         raise Unsupported(f"axes {places} of data of shape {x.shape} cannot be squeezed")
     if len(places) == x.ndim:

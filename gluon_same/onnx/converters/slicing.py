@@ -14,6 +14,8 @@ from .shapes import reshaped
 #: Numbers above it stand for the end of an axis.
 _END = 2**31 - 1
 
+_EMPTY = "its result has no elements, which MXNet does not support"
+
 #: Axes of an array that MXNet's ``slice`` takes.
 _MOST_AXES = 5
 
@@ -32,7 +34,11 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     def shape_at(trial, given):
         bounds = (each.at(trial).ravel().tolist() for each in (starts, ends))
         parts = [slice(start, end, by) for start, end, by in zip(*bounds, step)]
-        return _shape(given, [axis % len(given) for axis in where], parts)
+        shape = _shape(given, [axis % len(given) for axis in where], parts)
+        lost = (not shape[a] and x.shape[a] is None and p.start != p.stop for a, p in zip(where, parts))
+        if not (starts.open or ends.open) and any(lost):
+            raise ValueError(_EMPTY)
+        return shape
 
     shapes = x.each(shape_at)
     if all(0 in shape for shape in shapes):
@@ -44,17 +50,25 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     if backward:
         x = net.call(functions.flip, x, axes=tuple(backward), rank=x.ndim)
     parts: List[Any] = [(None, None, None)] * x.ndim
+    limited = []  # axes that may be shorter, or longer, than their end at sizes that are not tried
     for i, axis in enumerate(where):
         axis = axis + x.ndim if axis < 0 else axis
 
         def bounds(trial, given, i=i, axis=axis):
             start, end = (int(each.at(trial).flat[i]) for each in (starts, ends))
             if not range(*slice(start, end, step[i]).indices(given[axis])):
-                raise ValueError("its result has no elements, which MXNet does not support")
+                raise ValueError(_EMPTY)
             # Of the flipped data, the same elements from the first to the last.
             return (given[axis], start, end) if step[i] > 0 else (given[axis], -1 - start, -1 - end)
 
-        begin, end, other = _bounds(net, x.each(bounds))
+        trials = x.each(bounds)
+        begin, end, other = _bounds(net, trials, x.shape[axis] is None)
+        if x.shape[axis] is None:
+            reach = not starts.open  # a number of the file may reach beyond the axis
+            limit = (-begin if reach else 0) if begin and begin < 0 else end or 0
+            if limit > 1 and len({limit > n for n, *_ in trials}) == 1:
+                limited.append(axis)
+            x, begin, end = _cut(net, x, axis, begin, end, reach)
         parts[axis] = begin, end, abs(step[i])
         if other is not None:
             x = net.call(
@@ -62,14 +76,41 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
                 ndim=x.ndim, dtype=x.dtype, scalar=False,
             )  # fmt: skip
     plain = ((None, None, None), (None, None, 1))
-    if x.ndim > 2 and x.dtype.kind == "f" and parts[1] not in plain and parts[1][2] == 1:
+    channels = x.ndim > 2 and x.dtype.kind == "f" and x.shape[1] is not None
+    if channels and parts[1] not in plain and parts[1][2] == 1:
         # MXNet's ``slice`` fails on channels in oneDNN's memory. Only ``slice`` accepts ends too far.
         x = net.call("slice_axis", x, axis=1, begin=parts[1][0] or 0, end=parts[1][1])
         parts[1] = plain[1]
     if any(part not in plain for part in parts):
         begin, end, by = (tuple(each) for each in zip(*parts))
         x = net.call("slice", x, begin=begin, end=end, step=by)
+    for axis in limited:
+        x = net.call(functions.exactly, x, axis=axis, size=None)
+        net.doubt_size(x, axis)
     return x
+
+
+def _cut(
+    net: Any, x: Data, axis: int, begin: Optional[int], end: Optional[int], reach: bool
+) -> Tuple[Data, Optional[int], Optional[int]]:
+    """Slice an open axis as far as MXNet's ``slice`` does not, and return the bounds that are left.
+
+    It reads from before the axis if begin is, and returns no elements where ``slice_axis`` raises.
+    """
+    if begin is not None and begin < 0 and end is not None and end > 0:
+        raise Unsupported(f"which of its start {begin} and end {end} is first {FIX}")
+    if begin is not None and begin < -1 and reach:
+        bounds = [None if i != axis else -begin for i in range(x.ndim)]
+        how = dict(axes=(axis,), rank=x.ndim)
+        x = net.call(functions.flip, x, **how)
+        x = net.call("slice", x, begin=(None,) * x.ndim, end=tuple(bounds))
+        x = net.call("slice_axis", x, axis=axis, begin=-end, end=None) if end else x
+        return net.call(functions.flip, x, **how), None, None
+    if begin and end is not None and end > begin:
+        return net.call("slice_axis", x, axis=axis, begin=begin, end=None), None, end - begin
+    if begin or (end is not None and end < 0):
+        return net.call("slice_axis", x, axis=axis, begin=begin or 0, end=end), None, None
+    return x, begin, end
 
 
 def _one_by_one(net: Any, x: Data, axes: Sequence[int], parts: Sequence[Tuple[Known, ...]]) -> Data:
@@ -94,14 +135,14 @@ def _shape(given: Sequence[int], axes: Sequence[int], parts: Sequence[slice]) ->
     return tuple(shape)
 
 
-def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]]) -> Tuple[Any, Any, Any]:
+def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]], is_open: bool) -> Tuple[Any, Any, Any]:
     """Return begin and end of a slice of one axis, and an array whose axis ends it.
 
     ``trials`` are size, start and end by the file.
     """
     sizes = [n for n, _, _ in trials]
     starts, ends, _ = zip(*(slice(start, end).indices(n) for n, start, end in trials))
-    if len(set(sizes)) > 1:
+    if is_open:
         # Numbers of the file keep their meaning at sizes that are not tried.
         start, end = (_same([each[i] for each in trials]) for i in (1, 2))
         if start is not None and end is not None:

@@ -103,6 +103,67 @@ def test_large_integers_are_exact(tmp_path):
     compared(path, np.arange(2**60, 2**60 + 6, dtype="int64").reshape(1, 3, 2).astype(np.int64))
 
 
+LARGE = np.array([2**53 + 1, -(2**53) - 1, 2**24 + 1, 2**31 + 5, -(2**62) - 3, 7, -3, -(2**63)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y = Abs(x)",
+        "y = Mod(x, three)",
+        "y = Mod(x, large)",
+        "y = Mod(large, x)",
+        "y = Mod<fmod: int = 1>(x, three)",
+        "y = Mod<fmod: int = 1>(x, z)",
+        "y = Mod(x, z)",
+        "y = Pow(x, three)",
+        'y = Clip(x, "", large)',
+        "y = Clip(x, three, large)",
+        "p = Reshape(x, pair) y = MatMul(p, p)",
+        'p = Reshape(x, pair) y = Einsum<equation: string = "aij,aij->a">(p, p)',
+    ],
+)
+def test_whole_numbers_beyond_floats_are_exact(tmp_path, text):
+    weights = {"three": np.array(3), "large": np.array(2**53 + 1), "pair": np.array([-1, 2, 2])}
+    weights = {name: array for name, array in weights.items() if name in text}
+    axes = "a, b, c" if "MatMul" in text else "a"
+    graph = f"net (int64[8] x, int64[8] z) => (int64[{axes}] y) {{ {text} }}"
+    path = written(tmp_path / "net.onnx", graph, weights)
+    compared(path, (LARGE, LARGE[::-1].copy()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y = Pad(x, ends, large)",
+        "i = Mod(x, three) y0 = OneHot(i, three, pair) y = Slice(y0, ends, ends)",
+    ],
+)
+def test_numbers_that_mxnet_would_round_are_refused(tmp_path, text):
+    weights = {"ends": np.array([1, 1]), "large": np.array(2**53 + 1), "three": np.array(3)}
+    weights["pair"] = np.array([0, 2**53 + 1])
+    weights = {name: array for name, array in weights.items() if name in text}
+    path = written(tmp_path / "net.onnx", f"net (int64[N] x) => (int64[a] y) {{ {text} }}", weights)
+    with pytest.raises(ValueError, match=r"y0? \((Pad|OneHot)\): .*9007199254740993 is too large"):
+        import_model(path)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_the_least_integer_by_minus_one_does_not_end_the_process(tmp_path, dtype):
+    """As it does in onnxruntime."""
+    x = mx.nd.array([np.iinfo(dtype).min, 5], dtype=dtype)
+    for operator, rest in (("Div", [np.iinfo(dtype).min, -5]), ("Mod", [0, 0])):
+        for constant in (True, False):
+            text = f"net ({dtype}[N] x, {dtype}[N] z) => ({dtype}[N] y) {{ y = {operator}(x, w) }}"
+            path = tmp_path / "net.onnx"
+            if constant:
+                path = written(path, text, {"w": np.array(-1, dtype)})
+            else:
+                path = written(path, text.replace("w)", "z)"))
+            got = import_model(path)(x, mx.nd.array([-1, -1], dtype=dtype)).asnumpy()
+            np.testing.assert_array_equal(got, rest)
+
+
 def test_a_division_of_integers_by_zero_does_not_end_the_process(tmp_path):
     text = "y = Div(x, z)"
     path = model(tmp_path, text, kind="int32", out="int32[a, b, c]", second=", int32[1] z")
@@ -253,6 +314,14 @@ def test_gelu(tmp_path):
 def test_remainders_have_the_sign_of_the_dividend(tmp_path, text):
     path = model(tmp_path, text, second=", float[3, 1] z")
     compared(path, *[(draw(s) + 0.5, numbers(3, 1)) for s in SIZES])
+
+
+def test_comparisons_with_true_and_false(tmp_path):
+    for number in (True, False):
+        path = model(
+            tmp_path, "y = Equal(x, c)", {"c": np.array(number)}, kind="bool", out="bool[a, b, c0]"
+        )
+        compared(path, *(draw(shape) > 0 for shape in SIZES))
 
 
 def test_comparisons_with_a_number_are_deployed(tmp_path):

@@ -119,6 +119,9 @@ def test_gather_nd_of_single_elements(tmp_path):
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul"])
 def test_scatter_nd(reduction, tmp_path):
+    check(
+        tmp_path, "ScatterND", X, np.array([1, 2, -1]), np.float32(5), constant=(1,), reduction=reduction
+    )
     indices = np.array([[0, 1], [2, -1]])
     check(tmp_path, "ScatterND", X, indices, normal(2, 5), constant=(1,), reduction=reduction)
 

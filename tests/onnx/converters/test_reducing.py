@@ -40,9 +40,24 @@ def test_no_axes_may_mean_none(tmp_path):
     text = "y = ReduceSum<noop_with_empty_axes: int = 1>(x)"
     for x in CALLS:  # which not all releases of onnxruntime support
         np.testing.assert_array_equal(import_model(model(tmp_path, text))(mx.nd.array(x)).asnumpy(), x)
-    text = "y = ReduceL1<noop_with_empty_axes: int = 1>(x)"
-    with pytest.raises(ValueError, match="noop_with_empty_axes"):
-        import_model(model(tmp_path, text, version=18))
+
+
+@pytest.mark.parametrize(
+    "kind, function", [("L1", np.abs), ("SumSquare", np.square), ("LogSum", np.log)]
+)
+def test_no_axes_leave_the_functions_of_a_reduction(tmp_path, kind, function):
+    text = f"y = Reduce{kind}<noop_with_empty_axes: int = 1>(x)"
+    net = import_model(model(tmp_path, text, version=18))
+    for x in CALLS:  # which not all releases of onnxruntime support
+        np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), function(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind, dtype", [("L2", "int32"), ("L1", "int64"), ("SumSquare", "int64")])
+def test_norms_of_whole_numbers(tmp_path, kind, dtype):
+    """Their squares are too large for int32 and float32."""
+    text = f"net ({dtype}[N, 2] x) => ({dtype}[N, 1] y) {{ y = Reduce{kind}<axes: ints = [1]>(x) }}"
+    x = np.array([[300_000, 400_000], [3, 4], [30_001, -40_001]], dtype)
+    compared(written(tmp_path / "net.onnx", text), x)
 
 
 def test_axes_that_do_not_exist_are_refused(tmp_path):
@@ -104,6 +119,13 @@ def test_layer_normalization(tmp_path, axis, outputs):
         assert isinstance(block, nn.LayerNorm) == (axis == -1 and given == "g, b" and outputs == "y")
 
 
+def test_statistics_of_a_layer_normalization_are_of_float32(tmp_path):
+    text = "y, m, i = LayerNormalization(x, g)"
+    graph = f"net (double[N, 5] x) => (double[N, 5] y, float[N, q] m, float[N, r] i) {{ {text} }}"
+    path = written(tmp_path / "net.onnx", graph, {"g": numbers(5).astype("f8")})
+    compared(path, numbers(4, 5).astype("f8"))
+
+
 def test_instance_normalization(tmp_path):
     text = "y = InstanceNormalization<epsilon: float = 0.01>(x, g, b)"
     path = model(tmp_path, text, {"g": numbers(3), "b": numbers(3, seed=1)})
@@ -158,6 +180,9 @@ def test_norms(tmp_path, p):
     calls = [numbers(2, 3, 5, 4), numbers(1, 3, 6, 7)]
     compared(model(tmp_path, f"y = GlobalLpPool<p: int = {p}>(x)", *shapes), *calls)
     window = "kernel_shape: ints = [2, 3], strides: ints = [1, 2], pads: ints = [0, 1, 1, 1]"
+    compared(model(tmp_path, f"y = LpPool<p: int = {p}, {window}>(x)", *shapes), *calls)
+    window = "kernel_shape: ints = [3, 3], strides: ints = [2, 2], ceil_mode: int = 1"
+    shapes = (None, 18, *shapes[2:])
     compared(model(tmp_path, f"y = LpPool<p: int = {p}, {window}>(x)", *shapes), *calls)
     if p < 3:
         compared(

@@ -31,6 +31,14 @@ TEXTS = [
     ("a, b, c = Split<axis: int = 1>(x) y = Concat<axis: int = 0>(c, a, b)", {}, 4),
     ("a, b = Split<axis: int = 1>(x, s) y = Concat<axis: int = 1>(b, a)", {"s": [2, 1]}, 4),
     ("y = Split<axis: int = 1>(x)", {}, 4),
+    (
+        "n = Shape<start: int = 3>(x) r = Sub(n, o) p = Concat<axis: int = 0>(o, r) "
+        "a, b = Split<axis: int = 3>(x, p) y = Concat<axis: int = 3>(b, a)",
+        {"o": [1]},
+        4,
+    ),
+    ("y = Flatten<axis: int = 3>(x)", {}, 2),
+    ("y = Flatten<axis: int = 2>(x)", {}, 2),
     ("y = Tile(x, r)", {"r": [1, 2, 1, 3]}, 4),
     ("a = Slice(x, z, o, q) y = Tile(a, r)", {"z": [0], "o": [1], "q": [2], "r": [2, 1, 4, 1]}, 4),
     ("a = Tile(x, r) y = SpaceToDepth<blocksize: int = 2>(a)", {"r": [1, 1, 2, 2]}, 4),
@@ -41,6 +49,18 @@ TEXTS = [
 def test_arrays_are_rearranged(tmp_path, text, weights, rank):
     net = compared(model(tmp_path, text, weights, rank=rank), *CALLS)
     assert net.input_sizes == ((None, 3, None, None),)
+
+
+def test_an_open_axis_of_size_one_would_be_squeezed_as_well(tmp_path):
+    text = "y = Squeeze(x)"
+    path = model(tmp_path, text, rank=2, shape="N, 1, H, 1")
+    net = compared(path, numbers(2, 1, 3, 1), numbers(3, 1, 5, 1))
+    for shape in [(1, 1, 3, 1), (2, 1, 1, 1)]:
+        with pytest.raises(ValueError, match="cannot run on data of shape"):
+            net(mx.nd.ones(shape))
+    compared(
+        model(tmp_path, text, rank=1, shape="N, 1, H, 1"), numbers(1, 1, 3, 1), input_shapes=(1, 1, 3, 1)
+    )
 
 
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])

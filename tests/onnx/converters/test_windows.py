@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from imported import compared, numbers, written
+from imported import compared, numbers, reference, written
 
 from gluon_same.onnx import import_model
 
@@ -181,6 +181,17 @@ def test_places_of_the_largest_elements(tmp_path, order):
     text += f"{{ y, z = MaxPool<{words}>(x) }}"
     calls = [np.round(numbers(2, 3, 6, 7)), np.round(numbers(1, 3, 5, 9))]  # with equal elements
     compared(written(tmp_path / "net.onnx", text), *calls)
+
+
+@pytest.mark.parametrize("number", [-np.inf, np.finfo("f").min])
+def test_places_are_those_of_data_even_if_they_equal_the_padding(tmp_path, number):
+    text = """net (float[N, 1, H, W] x) => (float[a, b, c, d] y, int64[a, b, c, d] z) {
+        y, z = MaxPool<kernel_shape: ints = [2, 2], pads: ints = [1, 1, 1, 1]>(x)
+    }"""
+    x = np.full((1, 1, 3, 4), number, "f")
+    path = written(tmp_path / "net.onnx", text)
+    for one, other in zip(import_model(path)(mx.nd.array(x)), reference(path, x)):
+        np.testing.assert_array_equal(one.asnumpy(), other)
 
 
 def test_places_are_those_in_the_padded_data(tmp_path):
