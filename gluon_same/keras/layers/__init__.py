@@ -5,6 +5,7 @@ from . import (  # noqa: F401  each registers its builders
     activations,
     arithmetic,
     attention,
+    audio,
     convolutions,
     core,
     gathering,
@@ -28,6 +29,6 @@ STRINGS = ("HashedCrossing", "StringLookup", "TextVectorization")
 #: Keras' layers that have no builder.
 KERAS = words("""
     ContrastLimitedAdaptiveHistogramEqualization DenseFeatures FlaxLayer GRUCell JaxLayer LSTMCell
-    MaxNumBoundingBoxes MelSpectrogram Pipeline ReversibleEmbedding STFTSpectrogram SimpleRNNCell
+    MaxNumBoundingBoxes Pipeline ReversibleEmbedding SimpleRNNCell
     StackedRNNCells TFSMLayer TorchModuleWrapper
 """)
