@@ -25,6 +25,9 @@ CONSUMERS = (
     *("SimpleRNN", "Softmax"),
 )
 
+#: Layers whose call takes the mask as its second argument.
+MASK_SECOND = ("GlobalAveragePooling1D", "Softmax")
+
 
 def passed_on(request: Request, *inputs: Value) -> Tuple[Optional[Value], ...]:
     """Return the mask of a layer's first output, by default."""
