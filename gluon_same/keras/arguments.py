@@ -33,8 +33,18 @@ _ONLY = {
 _HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")
 
 
+#: Most operators that a layer becomes, and most elements of arrays that are computed for it.
+MOST_PARTS, MOST_ELEMENTS = 4096, 2**26
+
+
 class Unsupported(ValueError):
     """Layer or argument without an equivalent in MXNet."""
+
+
+def limit(what: str, count: int, most: int = MOST_PARTS) -> None:
+    """Raise if a number in a file would take unbounded time or memory."""
+    if count > most:
+        raise Unsupported(f"{what}: at most {most} are supported")
 
 
 class Arguments:

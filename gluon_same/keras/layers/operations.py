@@ -13,8 +13,9 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from ...geometry import MOST
 from ...importing import functions
-from ..arguments import Arguments, Unsupported
+from ..arguments import Arguments, Unsupported, limit
 from ..graph import Layer, snake_case
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
@@ -121,7 +122,9 @@ def build_operation(request: Request, *inputs: Value) -> Any:
     config = request.arguments.all()
     name, args, kwargs = _call(request)
     if not inputs:
-        return _computed(name, args, kwargs)
+        found = _computed(name, args, kwargs)
+        limit("sizes that are computed", len(found) if isinstance(found, list) else 0)
+        return found
     if name == "shape":
         (x,) = inputs
         return [n if m is not None else Size(n, (x, i)) for i, (n, m) in enumerate(zip(x.shape, x.free))]
@@ -184,6 +187,8 @@ def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     if name in ("cast", "identity", "convert_to_tensor"):
         return x
     if name in ("stack", "concatenate") and isinstance(x, list):
+        if name == "stack" and any(isinstance(n, list) for n in x):
+            raise Unsupported("stack of lists of sizes")
         return x if name == "stack" else [n for part in x for n in part]
     if name == "getitem" and isinstance(x, list):
         part = kwargs.get("slice_spec", y)
@@ -210,10 +215,12 @@ def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
 
 def _combined(name: str, x: Any, y: Any) -> Any:
     """Return a function of two numbers or sizes, which is a size if one of them is."""
-    if not isinstance(x, Size) and not isinstance(y, Size):
-        return _OF_NUMBERS[name](x, y)
     one, other = (n.saved if isinstance(n, Size) else n for n in (x, y))
+    if not all(n is None or isinstance(n, (int, float)) and abs(n) <= MOST**2 for n in (one, other)):
+        raise Unsupported(f"{name} of {x!r} and {y!r}")
     saved = None if one is None or other is None else _OF_NUMBERS[name](one, other)
+    if not isinstance(x, Size) and not isinstance(y, Size):
+        return saved
     size, number = (x, y) if isinstance(x, Size) else (y, x)
     if name == "multiply" and isinstance(number, int):
         return Size(saved, size.source, size.times * number)

@@ -5,7 +5,7 @@ from typing import Any, List, Optional, Sequence
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Unsupported
+from ..arguments import Unsupported, limit
 from ..values import Shape, Size, Value, channels_first, product, replaced
 from .core import permuted, reshape_rule, reshaped
 from .merging import common_dtype, joined
@@ -153,6 +153,7 @@ def _appended(op: Operation, x: List[Value], axis: Optional[int] = None) -> Lowe
 @computes("diff")
 def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
     place = axis_of(op, x, axis, 1)
+    limit(f"{op.name} with n={n}", n)
 
     def rule(shape: Shape) -> Shape:
         size = shape[place]
