@@ -53,6 +53,13 @@ class Layer(NamedTuple):
         return found
 
     @property
+    def computing_class(self) -> str:
+        """Return Keras' class without its package: that of the inner layer of a TimeDistributed."""
+        inner = self.config.get("layer") if self.class_name == TIME_DISTRIBUTED else None
+        found = inner.get("class_name") if isinstance(inner, dict) else None
+        return str(found or self.class_name).rpartition(">")[2]
+
+    @property
     def input_shape(self) -> Any:
         """Return the shape of the layer's input as saved, the batch first; None if it is not."""
         return self.config.get("batch_input_shape") or self.config.get("batch_shape")

@@ -161,7 +161,9 @@ def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
             raise ValueError(f"{op.name} of shape {shape}, {n} times along axis={axis}")
         return replaced(shape, place, None if size is None else size - n)
 
-    return op.lowered(functions.difference, x, order=x.axes, axis=x.stored(place), times=n, rule=rule)
+    own = None if "int" in x.dtype else "float32"
+    how: Any = dict(axis=x.stored(place), times=n, rule=rule, takes=own)
+    return op.lowered(functions.difference, x, order=x.axes, **how)
 
 
 @computes("broadcast_to")
@@ -224,7 +226,7 @@ def _triangle(op: Operation, x: Value, k: int = 0, num_lower: int = -1, num_uppe
     if sorted((num_lower, num_upper)) != [-1, 0]:
         raise Unsupported(f"{op.name} of {num_lower} diagonals below and {num_upper} above")
     upper = op.name == "triu" or num_lower == 0
-    fields = dict(rule=lambda shape: shape)
+    fields: Any = dict(rule=lambda shape: shape, takes=None)
     how = dict(rank=x.rank, upper=upper, diagonal=k, **fields)
     return op.in_keras_order(functions.trilu, x, ndim=x.rank, **how)
 
@@ -234,7 +236,8 @@ def _blocks(op: Operation, x: Value, block_size: int) -> Lowered:
     if x.rank != 4 or block_size < 1:
         raise ValueError(f"{op.name} by {block_size} of shape {x.shape}")
     order = channels_first(4)
-    return op.lowered(op.name, x, order=order, input_axes=(order,), block_size=block_size)
+    how: Any = dict(input_axes=(order,), block_size=block_size, takes=None)
+    return op.lowered(op.name, x, order=order, **how)
 
 
 @computes("flatten", "ravel")

@@ -154,7 +154,6 @@ def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
         return resized_images(request, x, size, how)
     if how == "nearest":
         block = request.function(functions.repeat_elements, times=times)
-        own = x.dtype if "int" in x.dtype else "float32"
-        return Lowered(block, order, (order,), takes=own)
+        return Lowered(block, order, (order,))
     block = request.function(functions.interpolate, times=times, centers=request.version >= (2, 3))
     return Lowered(block, order, (order,))
