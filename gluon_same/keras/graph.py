@@ -89,7 +89,7 @@ class Model(NamedTuple):
                 yield from layer.model.all_layers()
 
 
-def arrays_in(value: Any, kind: type) -> Iterator[Any]:
+def arrays_in(value: Any, kind: Any) -> Iterator[Any]:
     """Yield the arrays, of class ``kind``, in nested lists and dicts in Keras' order."""
     if isinstance(value, kind):
         yield value

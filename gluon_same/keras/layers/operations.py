@@ -6,6 +6,7 @@ that say what is allowed: anything else in a file is refused, by ``signatures.py
 """
 
 import inspect
+import math
 import operator
 import re
 import typing
@@ -178,6 +179,8 @@ def _node(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any]]:
 #: Functions of numbers that were computed from sizes.
 _OF_NUMBERS = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, mod=operator.mod)
 _OF_NUMBERS.update(floor_divide=operator.floordiv, divide=operator.truediv, maximum=max, minimum=min)
+_OF_NUMBERS.update(power=math.pow)
+_OF_NUMBER = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5)
 
 
 def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
@@ -196,6 +199,8 @@ def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
         if isinstance(part, dict):
             part = slice(*((part.get("config") or part).get(n) for n in ("start", "stop", "step")))
         return x[part]
+    if name in _OF_NUMBER and isinstance(x, (int, float)):
+        return _OF_NUMBER[name](x)
     if name == "prod" and isinstance(x, list):
         total: Any = 1
         for n in x:

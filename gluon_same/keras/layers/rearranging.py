@@ -50,10 +50,14 @@ def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
 
 def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     """Reshape folded rows to another array's batch."""
-    sources: Any = [n.source if isinstance(n, Size) else (None, n) for n in shape]
+    sources: Any = [n.source if isinstance(n, Size) and n.times == 1 else (None, n) for n in shape]
     (like, _), *sizes = sources
     if not any(isinstance(n, Size) for n in shape[1:]) and -1 not in shape:
         return _reshape(op, x, [-1, *shape[1:]])._replace(rows=like.rows)
+    own = [n in ((like, i), (None, like.free[i])) for i, n in enumerate(sources[: like.rank])]
+    if all(own) and len(shape) == like.rank:
+        fields = dict(rule=lambda sizes, whole: whole, takes=None, rows=like.rows, gives=x.dtype)
+        return op.in_keras_order("reshape_like", x, like, ndim=like.rank, **fields)
     if sizes[:1] != [(like, 1)] or tuple(shape[2:]) != x.shape[1:]:
         raise Unsupported(f"reshape to {_said(shape)}, with the batch of another array")
 
