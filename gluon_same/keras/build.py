@@ -152,7 +152,7 @@ class _Builder(Calls):
         if isinstance(builder, graph.Model):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)._replace(masked=masked)
-        name = function_of(request) if builder is build_operation else layer.computing_class
+        name = function_of(request) if builder is build_operation else layer.computes
         narrow = dtype_after(name, inputs, (args, kwargs), request.keras3)
         check_count(builder, request, inputs)
         built = builder(request, *inputs)

@@ -53,10 +53,11 @@ class Layer(NamedTuple):
         return found
 
     @property
-    def computing_class(self) -> str:
-        """Return Keras' class without its package: that of the inner layer of a TimeDistributed."""
+    def computes(self) -> str:
+        """Return what it computes: Keras' class, that of an inner layer, or the name of an activation."""
         inner = self.config.get("layer") if self.class_name == TIME_DISTRIBUTED else None
         found = inner.get("class_name") if isinstance(inner, dict) else None
+        found = self.config.get("activation") if self.class_name == "Activation" else found
         return str(found or self.class_name).rpartition(">")[2]
 
     @property

@@ -18,16 +18,17 @@ _WRAPPING = words("""
     Add Average Dot Multiply Subtract abs add add_n cumsum diff dot einsum matmul multiply
     negative power square squared_difference subtract tensordot
 """)
+_WRAPPING_IN_KERAS_2 = ("prod", "sum")  # Keras 3 computes in 32 bits
+
 #: Functions and layers that compute in float32, although Keras' results of whole numbers are whole.
 _ROUNDING = words("""
-    Activation AdaptiveMaxPooling Dot Dropout GlobalMaxPooling Masking MaxPooling ReLU SpatialDropout
+    AdaptiveMaxPooling Dot Dropout GlobalMaxPooling Masking MaxPooling ReLU SpatialDropout
     UpSampling ZeroPadding dot einsum extract_patches matmul max_pool relu rgb_to_grayscale round
     tensordot trunc
 """)
+
 #: Whole numbers that float32 may not have.
 _LARGE = ("int32", "int64", "uint32")
-
-_WRAPPING_IN_KERAS_2 = ("prod", "sum")  # Keras 3 computes in 32 bits
 
 #: Functions and layers whose results have a dtype of their own.
 _CONVERTING = words("""

@@ -95,6 +95,7 @@ def test_functions_that_would_lose_digits_are_refused(tmp_path, function, argume
     "kind, arguments",
     [
         ("ReLU", {}),
+        ("Activation", {"activation": "relu"}),
         ("ZeroPadding2D", {"padding": 1}),
         ("MaxPooling2D", {"pool_size": 1}),
         ("TimeDistributed", {"layer": {"class_name": "MaxPooling1D", "config": {"pool_size": 1}}}),
@@ -111,6 +112,11 @@ def test_layers_that_would_lose_digits_are_refused(tmp_path, kind, arguments, dt
     else:
         with pytest.raises(ValueError, match=f"of {dtype}, which is computed in float32"):
             load_model(path)
+
+
+def test_a_linear_activation_keeps_every_digit(tmp_path):
+    for got in outputs(tmp_path, layer("Activation", "out", "image", activation="linear")):
+        assert got.dtype == X.dtype and got.tolist() == X.tolist()
 
 
 def test_the_wider_of_two_dtypes_is_that_of_their_sum(tmp_path):
