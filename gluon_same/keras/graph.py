@@ -54,7 +54,7 @@ class Layer(NamedTuple):
 
     @property
     def computes(self) -> str:
-        """Return what it computes: Keras' class, that of an inner layer, or the name of an activation."""
+        """Return what it computes: Keras' class, that of an inner layer, or an activation's name."""
         inner = self.config.get("layer") if self.class_name == TIME_DISTRIBUTED else None
         found = inner.get("class_name") if isinstance(inner, dict) else None
         found = self.config.get("activation") if self.class_name == "Activation" else found

@@ -55,6 +55,12 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
     return op.lowered(functions.slices, x, order=order, added=len(added), **how, **fields)
 
 
+@computes("slice")
+def _slice_of(op: Operation, x: Value, begin: List[int], size: List[int]) -> Lowered:
+    ends = [None if n == -1 else at + n for at, n in zip(begin, size)]
+    return _slice(op, x, [dict(start=at or None, stop=end) for at, end in zip(begin, ends)])
+
+
 def _spelled_out(given: List[Any], rank: int) -> List[Any]:
     """Return one slice entry for each axis, and None for each new axis."""
     whole = {"start": None, "stop": None, "step": None}

@@ -189,10 +189,12 @@ def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     y: Any = args[1] if len(args) > 1 else kwargs.get("y")
     if name in ("cast", "identity", "convert_to_tensor"):
         return x
-    if name in ("stack", "concatenate") and isinstance(x, list):
-        if name == "stack" and any(isinstance(n, list) for n in x):
+    if name == "stack" and isinstance(x, list):
+        if any(isinstance(n, list) for n in x):
             raise Unsupported("stack of lists of sizes")
-        return x if name == "stack" else [n for part in x for n in part]
+        return x
+    if name == "concatenate" and isinstance(x, list):
+        return [n for part in x for n in part]
     if name == "getitem" and isinstance(x, list):
         part = kwargs.get("slice_spec", y)
         part = part[0] if isinstance(part, list) and len(part) == 1 else part

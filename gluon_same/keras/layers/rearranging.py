@@ -194,10 +194,21 @@ def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
 
 @computes("tile")
 def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
+    (axis, size), *others = [(i, n) for i, n in enumerate(repeats) if n != 1] or [(0, 1)]
+    if isinstance(size, Size) and not others and x.shape[axis] == size.times == 1 and size.source:
+        return _tiled_like(op, x, axis, *size.source)
     computed = any(isinstance(n, Size) for n in repeats)
     if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
         raise Unsupported(f"tile by {_said(repeats)}: give one count of 1 for the batch")
     return op.lowered(functions.tile, x, times=tuple(repeats[a] for a in x.axes), takes=None)
+
+
+def _tiled_like(op: Operation, x: Value, axis: int, like: Value, other: int) -> Lowered:
+    """Repeat an axis with one element to the size of another array's axis."""
+    fields: Any = dict(takes=None, input_axes=(x.axes, like.axes), gives=x.dtype)
+    fields["rule"] = lambda shape, whole: replaced(shape, axis, whole[other])
+    places = dict(lhs_axes=(x.stored(axis),), rhs_axes=(like.stored(other),))
+    return op.lowered("broadcast_like", x, like, order=x.axes, **places, **fields)
 
 
 @computes("repeat")
@@ -242,6 +253,11 @@ def _blocks(op: Operation, x: Value, block_size: int) -> Lowered:
     order = channels_first(4)
     how: Any = dict(input_axes=(order,), block_size=block_size, takes=None)
     return op.lowered(op.name, x, order=order, **how)
+
+
+@computes("batch_flatten")
+def _batch_flat(op: Operation, x: Value) -> Lowered:
+    return reshaped(op.request, x, [-1])._replace(inputs=(x,))
 
 
 @computes("flatten", "ravel")
