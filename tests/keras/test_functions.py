@@ -118,6 +118,7 @@ def test_spectrograms_with_channels_first(tmp_path, expand):
         ({"fft_length": 2**20}, "windows of 1048576 in 1048576 elements: only even ones up to 4096 are"),
         ({"sequence_length": 33}, "windows of 33 in 64 elements"),
         ({"window": "kaiser"}, "window='kaiser': only 'hann', 'hamming' and None are supported"),
+        ({"window": [0.5, 1.0]}, "window=[0.5, 1.0]: only 'hann', 'hamming' and None are supported"),
         ({"num_mel_bins": 2**20}, "1048576 bands from 20.0 to 4000.0 Hz"),
         ({"sequence_stride": 0}, "sequence_stride"),
         ({"fft_length": 1024}, "windows of 1024 elements of a signal of 400"),

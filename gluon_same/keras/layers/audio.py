@@ -17,7 +17,7 @@ from .weight import weight_of
 _LONGEST = 4096
 
 #: The mean of each window, which is a wave.
-_WINDOWS = {"hann": 0.5, "hamming": 0.54, None: 1.0}
+_WINDOWS = {"hann": 0.5, "hamming": 0.54, "None": 1.0}
 
 #: Modes of a spectrogram that combine the real and imaginary parts.
 _WITH_BOTH = ("log", "magnitude", "psd", "angle", "stft")
@@ -25,11 +25,11 @@ _WITH_BOTH = ("log", "magnitude", "psd", "angle", "stft")
 
 def _filters(length: int, size: int, window: Any) -> np.ndarray:
     """Return a transform of windows, of shape (2 * frequencies, 1, size), as Keras' on TensorFlow."""
-    if window not in _WINDOWS:
+    share = _WINDOWS.get(str(window))
+    if share is None:
         raise Unsupported(f"window={window!r}: only 'hann', 'hamming' and None are supported")
     if not 1 <= length <= size <= _LONGEST or (window and length % 2):
         raise Unsupported(f"windows of {length} in {size} elements: only even ones up to {_LONGEST} are")
-    share = _WINDOWS[window]
     shape = share - (1 - share) * np.cos(2 * np.pi / length * np.arange(length))
     before = (size - length) // 2
     waves = functions.waves(size // 2 + 1, size) * np.pad(shape, (before, size - length - before))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported, limit
-from ..values import Shape, Value, replaced
+from ..values import Shape, Size, Value, replaced
 from .operations import Operation, axis_of, size_of
 from .rearranging import squeezed
 from .registry import Lowered, computes
@@ -57,6 +57,8 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
 
 @computes("slice")
 def _slice_of(op: Operation, x: Value, begin: List[int], size: List[int]) -> Lowered:
+    if any(isinstance(n, Size) for n in (*begin, *size)):
+        raise Unsupported("a slice to a computed size")
     ends = [None if n == -1 else at + n for at, n in zip(begin, size)]
     return _slice(op, x, [dict(start=at or None, stop=end) for at, end in zip(begin, ends)])
 

@@ -194,7 +194,7 @@ def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
 
 @computes("tile")
 def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
-    (axis, size), *others = [(i, n) for i, n in enumerate(repeats) if n != 1] or [(0, 1)]
+    (axis, size), *others = [(i, n) for i, n in enumerate(repeats[: x.rank]) if n != 1] or [(0, 1)]
     if isinstance(size, Size) and not others and x.shape[axis] == size.times == 1 and size.source:
         return _tiled_like(op, x, axis, *size.source)
     computed = any(isinstance(n, Size) for n in repeats)
