@@ -27,14 +27,25 @@ _HARMLESS = words("""
 _ONLY = {
     **dict.fromkeys(("conjugate", "equal_nan", "invert", "preserve_aspect_ratio", "renorm"), False),
     **dict.fromkeys(("reverse_state_order", "rms_scaling", "sparse", "time_major"), False),
+    **dict.fromkeys(("a_is_sparse", "adjoint_a", "adjoint_b", "b_is_sparse"), False),
     **dict(batch_dims=0, beta=1.0, decimals=0, fill_mode="constant", groups=1, oov_method="floormod"),
     **dict(vocabulary_dtype="int64"),
 }
 _HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")
 
 
+#: Most operators that a layer becomes, and most elements of arrays that are computed for it.
+MOST_PARTS, MOST_ELEMENTS = 4096, 2**26
+
+
 class Unsupported(ValueError):
     """Layer or argument without an equivalent in MXNet."""
+
+
+def limit(what: str, count: int, most: int = MOST_PARTS) -> None:
+    """Raise if a number in a file would take unbounded time or memory."""
+    if count > most:
+        raise Unsupported(f"{what}: at most {most} are supported")
 
 
 class Arguments:

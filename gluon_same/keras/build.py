@@ -10,7 +10,7 @@ from .calls import Calls, Problems, Settings, Unknown
 from .choosing import builder_of, check_call, check_count
 from .layers import Lowered, Request
 from .layers.attention import ARRAYS
-from .layers.masks import named_mask, passed_on
+from .layers.masks import MASK_SECOND, named_mask, passed_on
 from .layers.operations import build_operation, function_of
 from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
 from .steps import KerasNet, any_size, input_of
@@ -130,6 +130,8 @@ class _Builder(Calls):
         args, kwargs = (graph.with_arrays(part, value) for part in (call.args, call.kwargs))
         if not args and "inputs" in kwargs:
             args = [kwargs.pop("inputs")]
+        if layer.class_name in MASK_SECOND and len(args) == 2:
+            kwargs = {**kwargs, "mask": args.pop()}
         masked = builder is not build_operation and "mask" in kwargs
         args = named_mask(args, kwargs.pop("mask"), version) if masked else args
         inputs = list(graph.arrays_in((args, kwargs), Value))
@@ -150,7 +152,7 @@ class _Builder(Calls):
         if isinstance(builder, graph.Model):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)._replace(masked=masked)
-        name = function_of(request) if builder is build_operation else request.class_name
+        name = function_of(request) if builder is build_operation else layer.computes
         narrow = dtype_after(name, inputs, (args, kwargs), request.keras3)
         check_count(builder, request, inputs)
         built = builder(request, *inputs)

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Sequence, Tuple
 
 from . import graph
 from .arguments import Unsupported
-from .layers import KERAS, STRINGS
+from .layers import STRINGS, UNSUPPORTED
 from .layers.core import SAVED_AS_TRAINING
 from .layers.operations import build_operation, is_operation
 from .layers.registry import BUILDERS, Request
@@ -31,7 +31,7 @@ def builder_of(layer: graph.Layer, custom: Dict[str, Callable], version: Tuple[i
         return BUILDERS[name]
     if name in STRINGS:
         raise Unsupported("strings are not supported: turn them into numbers outside of the net")
-    key, why = name, "it is not supported" if name in KERAS else "it is not known"
+    key, why = name, UNSUPPORTED.get(name, "it is not known")
     if name == "Lambda":
         key, why = layer.name, "its code is in the file and is never run"
     raise Unsupported(f"{why}: give custom={{{key!r}: builder}}")

@@ -168,11 +168,7 @@ def _functional(content, layers):
     outputs = _ends(content["output_layers"], layers)
     if not outputs:
         raise ValueError("the model has no outputs")
-    if any(
-        isinstance(node, dict)
-        for entry in content["layers"]
-        for node in entry.get("inbound_nodes") or []
-    ):
+    if any(_of_keras3(node) for entry in content["layers"] for node in entry.get("inbound_nodes") or []):
         outputs = [_numbered_as_inputs(ref, layers[ref.layer]) for ref in outputs]
     numbers = numbering(
         calls, [*inputs, *outputs, *(ref for call in calls.values() for ref in call.inputs())]
@@ -182,6 +178,11 @@ def _functional(content, layers):
         for key, call in calls.items()
     }
     return ordered(calls), renumbered(inputs, numbers), renumbered(outputs, numbers)
+
+
+def _of_keras3(node):
+    """Return whether Keras 3 wrote a call. That of Keras 2 may be a dict, too: of the arrays."""
+    return isinstance(node, dict) and node.keys() <= {"args", "kwargs"}
 
 
 def _numbered_as_inputs(ref, layer):
@@ -195,7 +196,7 @@ def _numbered_as_inputs(ref, layer):
 
 def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:
     """Return positional and keyword arguments of a call."""
-    if isinstance(node, dict):  # Keras 3; `decoded` has already created the Refs
+    if _of_keras3(node):  # `decoded` has already created the Refs
         return list(node.get("args") or []), dict(node.get("kwargs") or {})
     kwargs: Dict[str, Any] = {}
 

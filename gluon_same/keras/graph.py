@@ -53,6 +53,14 @@ class Layer(NamedTuple):
         return found
 
     @property
+    def computes(self) -> str:
+        """Return what it computes: Keras' class, that of an inner layer, or an activation's name."""
+        inner = self.config.get("layer") if self.class_name == TIME_DISTRIBUTED else None
+        found = inner.get("class_name") if isinstance(inner, dict) else None
+        found = self.config.get("activation") if self.class_name == "Activation" else found
+        return str(found or self.class_name).rpartition(">")[2]
+
+    @property
     def input_shape(self) -> Any:
         """Return the shape of the layer's input as saved, the batch first; None if it is not."""
         return self.config.get("batch_input_shape") or self.config.get("batch_shape")
@@ -82,7 +90,7 @@ class Model(NamedTuple):
                 yield from layer.model.all_layers()
 
 
-def arrays_in(value: Any, kind: type) -> Iterator[Any]:
+def arrays_in(value: Any, kind: Any) -> Iterator[Any]:
     """Yield the arrays, of class ``kind``, in nested lists and dicts in Keras' order."""
     if isinstance(value, kind):
         yield value

@@ -1,5 +1,6 @@
 """Inputs and steps of a net under construction."""
 
+import math
 from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -9,7 +10,11 @@ from mxnet.gluon import HybridBlock
 
 from ..importing.net import ImportedNet, LayerOutput, Move, Plan, Run, Step
 from . import graph
+from .arguments import limit
 from .values import Axes, Shape, Value, channels_first, keras_order, stored_shape
+
+#: Most elements of a sample.
+_MOST_ELEMENTS = 2**28
 
 _FLOATS = (np.dtype("float32"),)  # of each state
 
@@ -223,6 +228,7 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
             "with model.build(shape) before saving it"
         )
     shape = (None, *given[1:])
+    limit(f"input {ref.layer!r} of shape {given}", math.prod(filter(None, given[1:])), _MOST_ELEMENTS)
     if model.layers[ref.layer].config.get("dtype") == "string":
         raise ValueError(
             f"{model.name}: input {ref.layer!r} contains strings, which MXNet's arrays cannot: save a "

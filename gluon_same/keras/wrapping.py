@@ -1,7 +1,10 @@
-"""Arithmetic of 8-, 16- and unsigned 32-bit integers, which Keras lets wrap around.
+"""Whole numbers that a net would change: what is too large for float32, and what wraps around in Keras.
 
-A net stores them as int32 and int64, in which nothing wraps around before Keras' results have. So the
-arithmetic is refused until the numbers are converted. Other layers hand on what Keras' dtype is.
+Some layers compute in float32, which lacks whole numbers above 2**24, where Keras' results are whole.
+
+Keras lets arithmetic of 8-, 16- and unsigned 32-bit integers wrap around. A net stores them as int32 and
+int64, in which nothing wraps around before Keras' results have. So the arithmetic is refused until the
+numbers are converted. Other layers hand on what Keras' dtype is.
 """
 
 from typing import Any, Optional, Sequence
@@ -16,6 +19,16 @@ _WRAPPING = words("""
     negative power square squared_difference subtract tensordot
 """)
 _WRAPPING_IN_KERAS_2 = ("prod", "sum")  # Keras 3 computes in 32 bits
+
+#: Functions and layers that compute in float32, although Keras' results of whole numbers are whole.
+_ROUNDING = words("""
+    AdaptiveMaxPooling Dot Dropout GlobalMaxPooling Masking MaxPooling ReLU SpatialDropout
+    UpSampling ZeroPadding dot einsum extract_patches matmul max_pool relu rgb_to_grayscale round
+    tensordot trunc
+""")
+
+#: Whole numbers that float32 may not have.
+_LARGE = ("int32", "int64", "uint32")
 
 #: Functions and layers whose results have a dtype of their own.
 _CONVERTING = words("""
@@ -39,8 +52,15 @@ def dtype_after(name: str, inputs: Sequence[Value], given: Any, keras3: bool) ->
     Raises
     ------
     Unsupported
-        If the results may wrap around.
+        If the results may wrap around or be rounded.
     """
+    given_kinds = [x.narrow or x.dtype for x in inputs]
+    whole = not list(arrays_in(given, float)) and all("int" in kind for kind in given_kinds)
+    if whole and name.rstrip("123D") in _ROUNDING and {*given_kinds} & {*_LARGE}:
+        raise Unsupported(
+            f"{name} of {given_kinds[0]}, which is computed in float32 and would lose digits of numbers "
+            "above 2**24: cast its input to float32 in the model, or give the model's Input that dtype"
+        )
     kinds = [x.narrow for x in inputs if x.narrow]
     floats = any(x.dtype == "float32" and not x.narrow for x in inputs)
     if not kinds or floats or list(arrays_in(given, float)):

@@ -129,7 +129,7 @@ def masked_by_name(keras):
     outputs = [L.LSTM(2)(x, mask=mask), L.Bidirectional(L.GRU(2, return_sequences=True))(x, mask=mask)]
     y = L.SimpleRNN(2, return_sequences=True)(x, mask=mask)
     outputs += [L.LSTM(2)(y), L.GlobalAveragePooling1D()(x, mask=mask)]
-    outputs += [L.Softmax()(x[:, :, 0], mask=mask)]
+    outputs += [L.Softmax()(x[:, :, 0], mask=mask), L.GlobalAveragePooling1D()(x, mask)]
     return keras.models.Model(start, outputs)
 
 

@@ -154,3 +154,16 @@ def time_distributed_models(keras):
     x = L.TimeDistributed(images, name="each_image")(start)
     y = L.TimeDistributed(vectors, name="each_vector")(L.ReLU(name="relu")(x))
     return keras.models.Model(start, [L.LSTM(2, name="lstm")(y), x])
+
+
+@form([(2, 3), (2, 4)], [(3, 3), (3, 4)], since=(2, 13))
+def models_by_name(keras):
+    """Inner models that receive and return dicts, whose order is not that of the names."""
+    L = keras.layers
+    given = {"z": L.Input((3,), name="z"), "a": L.Input((4,), name="a")}
+    y, b = L.Dense(2, name="of_z")(given["z"]), L.Dense(2, name="of_a")(given["a"])
+    inner = keras.models.Model(given, {"y": y, "b": b}, name="inner")
+    first, second = L.Input((3,), name="first"), L.Input((4,), name="second")
+    found = inner({"a": second, "z": first})
+    outputs = [found["y"], L.Subtract(name="difference")([found["b"], found["y"]])]
+    return keras.models.Model([first, second], outputs)

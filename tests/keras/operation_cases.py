@@ -60,6 +60,11 @@ def functions_that_move(keras):
         outputs += [tf.reshape(x, [tf.shape(x)[0], -1, 4]), tf.reshape(x, (s[0], s[1] * s[2], 4))]
         outputs += [tf.reshape(x, (s[0], s[1], s[2], 2, 2)), tf.reshape(x, (-1, s[1], 24))]
         outputs += [tf.reshape(tf.reshape(x, (-1, 4)), (-1, 24, 4)), tf.reshape(x, [-1, 8])]
+        depth = tf.cast(s[-1], tf.float32)
+        outputs += [tf.reshape(tf.reshape(x, (-1, 4)) * 2.0, s), x / tf.sqrt(depth), x * depth**0.25]
+        outputs += [tf.tile(x[:, :1], [1, s[1], 1, 1]), tf.tile(x[:, :, :1], (1, 1, s[1], 1))]
+        outputs += [tf.slice(x, [0, 1, 0, 2], [-1, 2, -1, 1]), keras.backend.batch_flatten(x)]
+        outputs += [tf.nn.bias_add(x, TABLE[:4, 0]), tf.linalg.matvec(x, x[:, :, 0])]
         outputs += [tf.tile(x, [1, 2, 1, 3]), tf.repeat(x, 3, axis=2), tf.reverse(x, [1, 3])]
         outputs += [tf.roll(x, shift=1, axis=2), tf.roll(x, -2, 1), tf.gather(x, [0, 2, 2], axis=1)]
         outputs += [tf.gather(x, 1, axis=3), *tf.split(x, [1, 3, 2], axis=2), *tf.split(x, 3, 2)]

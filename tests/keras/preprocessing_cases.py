@@ -176,3 +176,48 @@ def ranks(keras):
     outputs += [L.Maximum(name="largest")([y, z]), L.Average(name="mean")([y, x])]
     outputs += [L.Multiply(name="after")([L.Conv2D(3, 1, name="conv")(x), y])]
     return keras.models.Model(starts, outputs)
+
+
+@form([(2, 96)], archive="functions", since=(3, 13))
+def mel_spectrograms(keras):
+    """Short-time Fourier transforms, and their bands on the mel scale."""
+    L, x = keras.layers, data(keras, 96)
+    fast = dict(sampling_rate=8000, min_freq=100.0, max_freq=3900.0, num_mel_bins=6)
+    outputs = [
+        L.MelSpectrogram(fft_length=32, sequence_stride=8, **fast, name="decibels")(x),
+        L.MelSpectrogram(
+            fft_length=33,
+            sequence_length=20,
+            sequence_stride=16,
+            window="hamming",
+            **fast,
+            mag_exp=1.0,
+            power_to_db=False,
+            name="magnitudes",
+        )(x),
+        L.MelSpectrogram(
+            fft_length=16,
+            sequence_stride=4,
+            window=None,
+            num_mel_bins=3,
+            sampling_rate=8000,
+            top_db=3.0,
+            ref_power=-2.0,
+            name="clipped",
+        )(x),
+        *keras.ops.stft(x, 20, 7, 32),
+        *keras.ops.stft(x, 16, 16, 16, window=None, center=False),
+    ]
+    return keras.models.Model(x, outputs)
+
+
+@form([(2, 40, 3)], [(1, 64, 3)], archive="functions", since=(3, 13))
+def stft_spectrograms(keras):
+    """Spectrograms by kernels that are weights, with every mode of the result."""
+    x = keras.layers.Input((None, 3), name="data")
+    outputs = []
+    for i, mode in enumerate(("log", "magnitude", "psd", "real", "imag", "angle", "stft")):
+        how = dict(frame_length=10, frame_step=4, padding="same") if i % 2 else dict(frame_length=12)
+        how.update(expand_dims=i > 3, window=None, name=f"spectrogram_{mode}")
+        outputs.append(keras.layers.STFTSpectrogram(mode=mode, **how)(x))
+    return keras.models.Model(x, outputs)

@@ -41,6 +41,47 @@ def test_too_many_calls_are_refused(tmp_path):
         load_model(write(tmp_path, nested(40)))
 
 
+@pytest.mark.parametrize(
+    "function, first, arguments",
+    [
+        ("math.multiply", "abc", {"y": 2**40}),
+        ("math.mod", "%1000000000d", {"y": 5}),
+        ("math.reduce_prod", ["abc", 2**40], {}),
+        ("math.multiply", 2**80, {"y": 2**80}),
+        ("stack", [[1], [2]], {}),
+    ],
+)
+def test_computed_sizes_are_numbers(tmp_path, function, first, arguments):
+    made, end = (
+        layer("TFOpLambda", "odd", function=function),
+        layer("TFOpLambda", "end", function="tile"),
+    )
+    made["inbound_nodes"] = [[["_CONSTANT_VALUE", -1, first, arguments]]]
+    end["inbound_nodes"] = [[["image", 0, 0, {"multiples": ["odd", 0, 0]}]]]
+    with pytest.raises(ValueError, match=r"odd \(TFOpLambda\): (multiply|mod|stack) of"):
+        load_model(write(tmp_path, functional(image(3), made, end)))
+
+
+def test_lists_of_sizes_that_double_are_refused(tmp_path):
+    layers = []
+    for i in range(40):
+        before = [f"double{i - 1}", 0, 0] if i else ["size", 0, 0]
+        made = layer("TFOpLambda", f"double{i}", function="concat")
+        made["inbound_nodes"] = [[[*before, {"axis": 0}], [*before, {}]]]
+        layers.append(made)
+    size = layer("TFOpLambda", "size", "image", function="shape")
+    with pytest.raises(ValueError, match="sizes that are computed: at most 4096 are supported"):
+        load_model(write(tmp_path, functional(image(3), size, *layers)))
+
+
+def test_inputs_have_a_bounded_size(tmp_path):
+    made = layer("Normalization", "odd", "image", mean=0.0, variance=1.0)
+    with pytest.raises(ValueError, match="input 'image' of shape .*: at most 268435456 are supported"):
+        load_model(write(tmp_path, functional(image(2**14, 2**15), made)))
+    with pytest.raises(ValueError, match="at most 67108864 are supported"):
+        load_model(write(tmp_path, functional(image(2**27), made)))
+
+
 @pytest.fixture
 def evil(tmp_path):
     made, shapes = conv(EVIL, "image")

@@ -137,7 +137,7 @@ def test_arrays_of_sublayers_are_found_in_both_kinds_of_files(tmp_path):
 @pytest.mark.parametrize(
     "class_name, words",
     [
-        ("MelSpectrogram", "it is not supported: give custom={'MelSpectrogram': builder}"),
+        ("LSTMCell", "a cell is supported only in an RNN: give custom={'LSTMCell': builder}"),
         ("Nonsense", "it is not known: give custom={'Nonsense': builder}"),
         ("TextVectorization", "strings are not supported: turn them into numbers"),
     ],

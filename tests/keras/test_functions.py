@@ -92,3 +92,41 @@ def test_a_reshape_with_numbers_refuses_other_counts(tmp_path):
     np.testing.assert_array_equal(net(x).asnumpy(), x.asnumpy().reshape(1, 2, 24))
     with pytest.raises(ValueError):
         net(mx.nd.zeros((1, 2, 12, 4))).asnumpy()
+
+
+@pytest.mark.parametrize("expand", [False, True])
+def test_spectrograms_with_channels_first(tmp_path, expand):
+    how = dict(frame_length=4, frame_step=2, expand_dims=expand, mode="stft")
+    shapes = {"odd": dict.fromkeys(("real_kernel", "imag_kernel"), (4, 1, 3))}
+    outputs = {}
+    for layout, shape in (("channels_last", (10, 2)), ("channels_first", (2, 10))):
+        made = layer("STFTSpectrogram", "odd", "image", data_format=layout, **how)
+        (tmp_path / layout).mkdir()
+        path = write(tmp_path / layout, functional(image(*shape), made), **shapes)
+        x = np.arange(20, dtype="float32").reshape((1, 10, 2))
+        x = x if layout == "channels_last" else x.transpose((0, 2, 1))
+        outputs[layout] = load_model(path, layout="NHWC")(mx.nd.array(x)).asnumpy()
+    axes = (0, 3, 1, 2) if expand else (0, 2, 1)
+    want = outputs["channels_last"].transpose(axes)
+    assert want.shape == ((1, 2, 4, 6) if expand else (1, 12, 4))
+    np.testing.assert_array_equal(outputs["channels_first"], want)
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"fft_length": 2**20}, "windows of 1048576 in 1048576 elements: only even ones up to 4096 are"),
+        ({"sequence_length": 33}, "windows of 33 in 64 elements"),
+        ({"window": "kaiser"}, "window='kaiser': only 'hann', 'hamming' and None are supported"),
+        ({"window": [0.5, 1.0]}, "window=[0.5, 1.0]: only 'hann', 'hamming' and None are supported"),
+        ({"num_mel_bins": 2**20}, "1048576 bands from 20.0 to 4000.0 Hz"),
+        ({"sequence_stride": 0}, "sequence_stride"),
+        ({"fft_length": 1024}, "windows of 1024 elements of a signal of 400"),
+    ],
+)
+def test_spectrograms_that_are_refused(tmp_path, arguments, words):
+    known = dict(fft_length=64, sequence_stride=8, sampling_rate=8000, num_mel_bins=4, max_freq=4000)
+    made = layer("MelSpectrogram", "odd", "image", **{**known, **arguments})
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, functional(image(400), made)))
+    assert words in str(error.value)

@@ -145,6 +145,15 @@ LAYERS = [
     ("Multiply", ("words", "other"), {}, "do not fit each other"),
     ("Concatenate", ("words", "vector"), {"axis": -1}, "axis=-1 of inputs of shapes"),
     ("Concatenate", ("words", "other"), {"axis": 1}, "do not fit each other"),
+    ("AdaptiveMaxPooling1D", "words", {"output_size": 2**30}, "output_size=[1073741824]: at most 4096"),
+    ("Resizing", "image", {"height": 2**30, "width": 2}, "a size of [1073741824, 2]: at most 1048576"),
+    (
+        "UpSampling2D",
+        "image",
+        {"size": 2**30, "interpolation": "bilinear"},
+        "at most 4096 are supported",
+    ),
+    ("IntegerLookup", "vector", {"vocabulary": [1], "num_oov_indices": 2**30}, "num_oov_indices="),
     ("Dot", ("image", "image"), {"axes": 0}, "of inputs with 4 and 4 axes"),
     ("Dot", ("words", "words"), {"axes": 3}, "axes=[3, 3] of inputs with 3 and 3 axes"),
 ]
@@ -199,6 +208,11 @@ FUNCTIONS = [
     ("norm", {"ord": 3, "axis": 1}, "norm with ord=3"),
     ("one_hot", {"depth": 3, "axis": 0}, "one_hot with axis=0"),
     ("roll", {"shift": 5, "axis": 1}, "roll by [5] along axis=[1]"),
+    ("slice", {"begin": [1, 0, 0, 0], "size": [-1, 1, 1, 1]}, "a slice of the batch"),
+    ("tile", {"multiples": [1, 2]}, "give one count of 1 for the batch"),
+    ("split", {"num_or_size_splits": 2**30, "axis": 1}, "split into 1073741824: at most 4096"),
+    ("diff", {"n": 2**30}, "diff with n=1073741824: at most 4096"),
+    ("extract_patches", {"size": [2**20, 1], "padding": "same"}, "patches of 2097152 elements"),
 ]
 
 

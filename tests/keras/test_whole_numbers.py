@@ -38,6 +38,7 @@ def outputs(folder, made):
         ("math.square", SELF, {}, X * X),
         ("math.pow", SELF, {"y": 3}, X * X * X),
         ("pad", SELF, {"paddings": [[0, 0], [1, 0]]}, np.pad(X, [(0, 0), (1, 0)])),
+        ("diff", SELF, {}, np.diff(X)),
     ],
 )
 def test_functions_keep_every_digit(tmp_path, name, first, arguments, want):
@@ -64,3 +65,69 @@ def test_powers_that_are_not_products_are_refused(tmp_path):
     made["inbound_nodes"] = [[[*SELF, {"y": SELF}]]]
     with pytest.raises(ValueError, match="power of whole numbers, unless by a number from 1 to 63"):
         load_model(write(tmp_path, functional(start(), made)))
+
+
+@pytest.mark.parametrize("function", ["linalg.band_part", "nn.space_to_depth", "nn.depth_to_space"])
+def test_functions_of_planes_keep_every_digit(tmp_path, function):
+    begin, made = image(2, 2, 4), layer("TFOpLambda", "out", function=function)
+    begin["config"]["dtype"] = "int32"
+    given = dict(num_lower=-1, num_upper=0) if "band" in function else dict(block_size=2)
+    made["inbound_nodes"] = [[[*SELF, given]]]
+    net = load_model(write(tmp_path, functional(begin, made)))
+    x = np.arange(2**24 + 1, 2**24 + 17, dtype="int32").reshape((1, 4, 2, 2))
+    got = net(mx.nd.array(x, dtype="int32")).asnumpy()
+    kept = {*x.ravel()} if "depth" in function else {*np.tril(x.transpose((0, 2, 3, 1))).ravel()}
+    assert got.dtype == "int32" and {*got.ravel()} == kept
+
+
+@pytest.mark.parametrize(
+    "function, arguments",
+    [("linalg.matmul", {"b": SELF}), ("nn.relu", {}), ("round", {}), ("tensordot", {"b": SELF})],
+)
+def test_functions_that_would_lose_digits_are_refused(tmp_path, function, arguments):
+    made = layer("TFOpLambda", "out", function=function)
+    made["inbound_nodes"] = [[[*SELF, arguments]]]
+    with pytest.raises(ValueError, match="of int32, which is computed in float32 and would lose digits"):
+        load_model(write(tmp_path, functional(start(), made)))
+
+
+@pytest.mark.parametrize(
+    "kind, arguments",
+    [
+        ("ReLU", {}),
+        ("Activation", {"activation": "relu"}),
+        ("ZeroPadding2D", {"padding": 1}),
+        ("MaxPooling2D", {"pool_size": 1}),
+        ("TimeDistributed", {"layer": {"class_name": "MaxPooling1D", "config": {"pool_size": 1}}}),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "uint8"])
+def test_layers_that_would_lose_digits_are_refused(tmp_path, kind, arguments, dtype):
+    begin = image(1, 1, 3)
+    begin["config"]["dtype"] = dtype
+    path = write(tmp_path, functional(begin, layer(kind, "out", "image", **arguments)))
+    if dtype == "uint8":  # float32 has all of these numbers
+        x = np.array([255, 7, 0], "float32").reshape((1, 3, 1, 1))
+        assert load_model(path)(mx.nd.array(x, dtype="uint8")).asnumpy().max() == 255
+    else:
+        with pytest.raises(ValueError, match=f"of {dtype}, which is computed in float32"):
+            load_model(path)
+
+
+def test_a_linear_activation_keeps_every_digit(tmp_path):
+    for got in outputs(tmp_path, layer("Activation", "out", "image", activation="linear")):
+        assert got.dtype == X.dtype and got.tolist() == X.tolist()
+
+
+def test_the_wider_of_two_dtypes_is_that_of_their_sum(tmp_path):
+    wide = layer("TFOpLambda", "wide", function="cast")
+    wide["inbound_nodes"] = [[[*SELF, {"dtype": "int64"}]]]
+    both = [[["wide", 0, 0, {}], [*SELF, {}]]]
+    ends = {
+        kind: {**layer(kind, kind.lower()), "inbound_nodes": both} for kind in ("Add", "Concatenate")
+    }
+    names = [made["name"] for made in ends.values()]
+    net = load_model(write(tmp_path, functional(start(), wide, *ends.values(), outputs=names)))
+    got = [out.asnumpy() for out in net(mx.nd.array(X, dtype="int32"))]
+    for found, want in zip(got, (2 * X.astype("int64"), np.concatenate([X, X], 1))):
+        assert found.dtype == "int64" and found.tolist() == want.tolist()

@@ -12,6 +12,7 @@ from .activations import *
 from .attention import *
 from .elementwise import *
 from .encoding import *
+from .fourier import *
 from .hashing import *
 from .indexing import *
 from .losses import *

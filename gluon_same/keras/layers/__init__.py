@@ -1,10 +1,10 @@
 """Keras' layers and the builders of their blocks."""
 
-from ..arguments import words
 from . import (  # noqa: F401  each registers its builders
     activations,
     arithmetic,
     attention,
+    audio,
     convolutions,
     core,
     gathering,
@@ -23,11 +23,18 @@ from . import (  # noqa: F401  each registers its builders
 from .registry import Lowered, Request  # noqa: F401
 
 #: Keras' layers of strings.
-STRINGS = ("HashedCrossing", "StringLookup", "TextVectorization")
+STRINGS = ("StringLookup", "TextVectorization")
 
-#: Keras' layers that have no builder.
-KERAS = words("""
-    ContrastLimitedAdaptiveHistogramEqualization DenseFeatures FlaxLayer GRUCell JaxLayer LSTMCell
-    MaxNumBoundingBoxes MelSpectrogram Pipeline ReversibleEmbedding STFTSpectrogram SimpleRNNCell
-    StackedRNNCells TFSMLayer TorchModuleWrapper
-""")
+_CELL = "a cell is supported only in an RNN"
+_CODE = "what it calls is not in the file"
+_DATA = "it prepares data, which is not a task of the net"
+
+#: Why Keras' other layers without a builder have none.
+UNSUPPORTED = {
+    **dict.fromkeys(("GRUCell", "LSTMCell", "SimpleRNNCell", "StackedRNNCells"), _CELL),
+    **dict.fromkeys(("FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"), _CODE),
+    **dict.fromkeys(("DenseFeatures", "MaxNumBoundingBoxes", "Pipeline"), _DATA),
+    "ContrastLimitedAdaptiveHistogramEqualization": "histograms of tiles are not supported",
+    "HashedCrossing": "hashes of several features at once are not supported",
+    "ReversibleEmbedding": "its weights, which also multiply with reverse=True, are not supported",
+}

@@ -5,8 +5,8 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Unsupported
-from ..values import Shape, Value, replaced
+from ..arguments import Unsupported, limit
+from ..values import Shape, Size, Value, replaced
 from .operations import Operation, axis_of, size_of
 from .rearranging import squeezed
 from .registry import Lowered, computes
@@ -55,6 +55,14 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
     return op.lowered(functions.slices, x, order=order, added=len(added), **how, **fields)
 
 
+@computes("slice")
+def _slice_of(op: Operation, x: Value, begin: List[int], size: List[int]) -> Lowered:
+    if any(isinstance(n, Size) for n in (*begin, *size)):
+        raise Unsupported("a slice to a computed size")
+    ends = [None if n == -1 else at + n for at, n in zip(begin, size)]
+    return _slice(op, x, [dict(start=at or None, stop=end) for at, end in zip(begin, ends)])
+
+
 def _spelled_out(given: List[Any], rank: int) -> List[Any]:
     """Return one slice entry for each axis, and None for each new axis."""
     whole = {"start": None, "stop": None, "step": None}
@@ -98,6 +106,7 @@ def _split(
         rest = size - sum(n for n in given if n != -1)
         parts = [rest if n == -1 else n for n in given]
     else:
+        limit(f"split into {given}", given if isinstance(given, int) else 0)
         parts = [size // given] * given if isinstance(given, int) and given > 0 else []
     if not parts or min(parts) < 1 or sum(parts) != size:
         raise ValueError(f"split into {given!r} at axis={axis!r} of shape {x.shape}")
@@ -119,6 +128,7 @@ def _split_at(op: Operation, x: Value, indices_or_sections: Any) -> Lowered:
 def _unstack(op: Operation, x: Value, num: Optional[int] = None, axis: int = 0) -> Lowered:
     axis = axis_of(op, x, axis, 1)
     count, order = size_of(op, x, axis), x.axes_without([axis])
+    limit(f"unstack of {count}", count)
     if count == 1:
         return squeezed(op, x, [axis])
     how: Any = dict(num_outputs=count, axis=x.stored(axis), squeeze_axis=True, takes=None)

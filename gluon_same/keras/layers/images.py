@@ -6,7 +6,7 @@ from typing import Any, List
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Arguments, Unsupported
+from ..arguments import Arguments, Unsupported, limit
 from ..values import Value
 from .operations import Operation
 from .registry import Lowered, computes, of_rank
@@ -60,6 +60,7 @@ def _patches(
 ) -> Lowered:  # fmt: skip
     window = _window(of_rank(x, 4), size, "size")
     count = math.prod(window) * (x.channels or 0)
+    limit(f"patches of {count} elements", count)
     kernel = np.eye(count, dtype="float32").reshape((*window, -1, count))
     how = dict(strides=window if strides is None else strides, padding=padding)
     return _convolution(op._replace(name="conv"), x, kernel, dilation_rate=dilation_rate, **how)

@@ -5,6 +5,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 from ...importing import functions
 from ..arguments import Unsupported
+from ..graph import arrays_in, with_arrays
 from ..values import Value, joined_shape, keras_order
 from .registry import Lowered, Request, builds
 
@@ -25,6 +26,9 @@ CONSUMERS = (
     *("SimpleRNN", "Softmax"),
 )
 
+#: Layers whose call takes the mask as its second argument.
+MASK_SECOND = ("GlobalAveragePooling1D", "Softmax")
+
 
 def passed_on(request: Request, *inputs: Value) -> Tuple[Optional[Value], ...]:
     """Return the mask of a layer's first output, by default."""
@@ -38,12 +42,12 @@ def named_mask(args: Sequence[Any], mask: Any, version: Tuple[int, int]) -> List
     if not args or (mask is None and version >= (3, 0)):  # Keras 3 saves None for the inputs' own masks
         return list(args)
     first, *rest = args
-    if isinstance(first, Value):
-        return [first._replace(mask=mask), *rest]
-    masks = mask if isinstance(mask, list) else [mask, *(None for _ in first[1:])]
-    if len(masks) != len(first):
-        raise ValueError(f"it has {len(first)} inputs and {len(masks)} masks")
-    return [[x._replace(mask=own) for x, own in zip(first, masks)], *rest]
+    count, masks = len([*arrays_in(first, Value)]), [*arrays_in(mask, (Value, type(None)))]
+    masks += [None] * (0 if isinstance(mask, (list, dict)) else count - 1)
+    if len(masks) != count:
+        raise ValueError(f"it has {count} inputs and {len(masks)} masks")
+    own = iter(masks)
+    return [with_arrays(first, lambda x: x._replace(mask=next(own)), Value), *rest]
 
 
 def last_axis_free(x: Value) -> Value:

@@ -50,9 +50,9 @@ _EXACT = ("add", "subtract", "multiply", "maximum", "minimum")
 
 
 def common_dtype(inputs: Sequence[Value]) -> str:
-    """Return the dtype of whole numbers, if all inputs have it; else float32."""
+    """Return the widest dtype of whole numbers, if all inputs are whole; else float32."""
     kinds = {x.dtype for x in inputs}
-    return kinds.pop() if len(kinds) == 1 and inputs[0].dtype.startswith("int") else "float32"
+    return max(kinds) if kinds <= {"int32", "int64"} else "float32"
 
 
 @builds("Concatenate")
@@ -69,7 +69,7 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
         raise ValueError(f"axis={axis} of inputs of shapes {[x.shape for x in inputs]}")
     axis %= rank
     axes = inputs[0].axes
-    takes = None if len({x.dtype for x in inputs}) == 1 else "float32"
+    takes = None if len({x.dtype for x in inputs}) == 1 else common_dtype(inputs)
     block = request.function("concat", dim=axes.index(axis))
     nonnegative = all(x.nonnegative for x in inputs)
     taken = tuple(axes for _ in inputs)

@@ -1,12 +1,13 @@
 """Normalization layers, and layers that scale and shift by constants."""
 
+import math
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 from mxnet.gluon import nn
 
 from ...importing import functions
-from ..arguments import Unsupported
+from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Shape, Value, product
 from .registry import Lowered, Request, builds, elementwise
 from .weight import Weight, weight_of
@@ -220,6 +221,7 @@ def _sizes(x: Value, axes: Sequence[int], shape: Shape) -> Tuple[int, ...]:
 
 def _numbers(name: str, value: Any, shape: Sequence[Optional[int]]) -> np.ndarray:
     """Return numbers of a configuration, broadcast to a shape."""
+    limit(f"{name} of shape {tuple(shape)}", math.prod(n or 1 for n in shape), MOST_ELEMENTS)
     try:
         numbers = np.asarray(value, dtype=np.float32)
         while numbers.ndim > len(shape) and 1 in numbers.shape:

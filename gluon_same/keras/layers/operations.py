@@ -6,6 +6,7 @@ that say what is allowed: anything else in a file is refused, by ``signatures.py
 """
 
 import inspect
+import math
 import operator
 import re
 import typing
@@ -13,8 +14,9 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from ...geometry import MOST
 from ...importing import functions
-from ..arguments import Arguments, Unsupported
+from ..arguments import Arguments, Unsupported, limit
 from ..graph import Layer, snake_case
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
@@ -121,7 +123,9 @@ def build_operation(request: Request, *inputs: Value) -> Any:
     config = request.arguments.all()
     name, args, kwargs = _call(request)
     if not inputs:
-        return _computed(name, args, kwargs)
+        found = _computed(name, args, kwargs)
+        limit("sizes that are computed", len(found) if isinstance(found, list) else 0)
+        return found
     if name == "shape":
         (x,) = inputs
         return [n if m is not None else Size(n, (x, i)) for i, (n, m) in enumerate(zip(x.shape, x.free))]
@@ -175,6 +179,8 @@ def _node(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any]]:
 #: Functions of numbers that were computed from sizes.
 _OF_NUMBERS = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, mod=operator.mod)
 _OF_NUMBERS.update(floor_divide=operator.floordiv, divide=operator.truediv, maximum=max, minimum=min)
+_OF_NUMBERS.update(power=math.pow)
+_OF_NUMBER = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5)
 
 
 def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
@@ -183,14 +189,20 @@ def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     y: Any = args[1] if len(args) > 1 else kwargs.get("y")
     if name in ("cast", "identity", "convert_to_tensor"):
         return x
-    if name in ("stack", "concatenate") and isinstance(x, list):
-        return x if name == "stack" else [n for part in x for n in part]
+    if name == "stack" and isinstance(x, list):
+        if any(isinstance(n, list) for n in x):
+            raise Unsupported("stack of lists of sizes")
+        return x
+    if name == "concatenate" and isinstance(x, list):
+        return [n for part in x for n in part]
     if name == "getitem" and isinstance(x, list):
         part = kwargs.get("slice_spec", y)
         part = part[0] if isinstance(part, list) and len(part) == 1 else part
         if isinstance(part, dict):
             part = slice(*((part.get("config") or part).get(n) for n in ("start", "stop", "step")))
         return x[part]
+    if name in _OF_NUMBER and isinstance(x, (int, float)):
+        return _OF_NUMBER[name](x)
     if name == "prod" and isinstance(x, list):
         total: Any = 1
         for n in x:
@@ -210,10 +222,12 @@ def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
 
 def _combined(name: str, x: Any, y: Any) -> Any:
     """Return a function of two numbers or sizes, which is a size if one of them is."""
-    if not isinstance(x, Size) and not isinstance(y, Size):
-        return _OF_NUMBERS[name](x, y)
     one, other = (n.saved if isinstance(n, Size) else n for n in (x, y))
+    if not all(n is None or isinstance(n, (int, float)) and abs(n) <= MOST**2 for n in (one, other)):
+        raise Unsupported(f"{name} of {x!r} and {y!r}")
     saved = None if one is None or other is None else _OF_NUMBERS[name](one, other)
+    if not isinstance(x, Size) and not isinstance(y, Size):
+        return saved
     size, number = (x, y) if isinstance(x, Size) else (y, x)
     if name == "multiply" and isinstance(number, int):
         return Size(saved, size.source, size.times * number)

@@ -6,7 +6,7 @@ from typing import Any, List
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Unsupported
+from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Shape, Value, channels_first, resized
 from .operations import Operation
 from .registry import Lowered, Request, builds, elementwise, of_rank, spatial
@@ -101,6 +101,7 @@ def _integer_lookup(request: Request, x: Value) -> Lowered:
             "IntegerLookup(vocabulary=layer.get_vocabulary()) in place of an adapted layer"
         )
     count, mask = arguments.whole("num_oov_indices", 1, least=0), arguments.get("mask_token", None)
+    limit(f"num_oov_indices={count}", count, MOST_ELEMENTS)
     start = int(mask is not None)
     special = [mask] * start + [arguments.get("oov_token", -1)] * count
     found = keys[: len(special)] == special
@@ -153,6 +154,7 @@ def _adaptive(request: Request, x: Value, ndim: int) -> Lowered:
     axes, order = spatial(request, x, ndim)
     sizes = request.arguments.axes("output_size", ndim)
     before: List[Any] = [x.shape[axis] for axis in axes]
+    limit(f"output_size={list(sizes)}", max(sizes))
     if None in before:
         raise Unsupported("inputs of unknown size are not supported, as in Keras")
     windows = [

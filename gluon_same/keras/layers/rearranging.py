@@ -5,7 +5,7 @@ from typing import Any, List, Optional, Sequence
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Unsupported
+from ..arguments import Unsupported, limit
 from ..values import Shape, Size, Value, channels_first, product, replaced
 from .core import permuted, reshape_rule, reshaped
 from .merging import common_dtype, joined
@@ -50,10 +50,14 @@ def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
 
 def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     """Reshape folded rows to another array's batch."""
-    sources: Any = [n.source if isinstance(n, Size) else (None, n) for n in shape]
+    sources: Any = [n.source if isinstance(n, Size) and n.times == 1 else (None, n) for n in shape]
     (like, _), *sizes = sources
     if not any(isinstance(n, Size) for n in shape[1:]) and -1 not in shape:
         return _reshape(op, x, [-1, *shape[1:]])._replace(rows=like.rows)
+    own = [n in ((like, i), (None, like.free[i])) for i, n in enumerate(sources[: like.rank])]
+    if all(own) and len(shape) == like.rank:
+        fields = dict(rule=lambda sizes, whole: whole, takes=None, rows=like.rows, gives=x.dtype)
+        return op.in_keras_order("reshape_like", x, like, ndim=like.rank, **fields)
     if sizes[:1] != [(like, 1)] or tuple(shape[2:]) != x.shape[1:]:
         raise Unsupported(f"reshape to {_said(shape)}, with the batch of another array")
 
@@ -153,6 +157,7 @@ def _appended(op: Operation, x: List[Value], axis: Optional[int] = None) -> Lowe
 @computes("diff")
 def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
     place = axis_of(op, x, axis, 1)
+    limit(f"{op.name} with n={n}", n)
 
     def rule(shape: Shape) -> Shape:
         size = shape[place]
@@ -160,7 +165,9 @@ def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
             raise ValueError(f"{op.name} of shape {shape}, {n} times along axis={axis}")
         return replaced(shape, place, None if size is None else size - n)
 
-    return op.lowered(functions.difference, x, order=x.axes, axis=x.stored(place), times=n, rule=rule)
+    own = None if "int" in x.dtype else "float32"
+    how: Any = dict(axis=x.stored(place), times=n, rule=rule, takes=own)
+    return op.lowered(functions.difference, x, order=x.axes, **how)
 
 
 @computes("broadcast_to")
@@ -187,10 +194,21 @@ def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
 
 @computes("tile")
 def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
+    (axis, size), *others = [(i, n) for i, n in enumerate(repeats[: x.rank]) if n != 1] or [(0, 1)]
+    if isinstance(size, Size) and not others and x.shape[axis] == size.times == 1 and size.source:
+        return _tiled_like(op, x, axis, *size.source)
     computed = any(isinstance(n, Size) for n in repeats)
     if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
         raise Unsupported(f"tile by {_said(repeats)}: give one count of 1 for the batch")
     return op.lowered(functions.tile, x, times=tuple(repeats[a] for a in x.axes), takes=None)
+
+
+def _tiled_like(op: Operation, x: Value, axis: int, like: Value, other: int) -> Lowered:
+    """Repeat an axis with one element to the size of another array's axis."""
+    fields: Any = dict(takes=None, input_axes=(x.axes, like.axes), gives=x.dtype)
+    fields["rule"] = lambda shape, whole: replaced(shape, axis, whole[other])
+    places = dict(lhs_axes=(x.stored(axis),), rhs_axes=(like.stored(other),))
+    return op.lowered("broadcast_like", x, like, order=x.axes, **places, **fields)
 
 
 @computes("repeat")
@@ -223,7 +241,7 @@ def _triangle(op: Operation, x: Value, k: int = 0, num_lower: int = -1, num_uppe
     if sorted((num_lower, num_upper)) != [-1, 0]:
         raise Unsupported(f"{op.name} of {num_lower} diagonals below and {num_upper} above")
     upper = op.name == "triu" or num_lower == 0
-    fields = dict(rule=lambda shape: shape)
+    fields: Any = dict(rule=lambda shape: shape, takes=None)
     how = dict(rank=x.rank, upper=upper, diagonal=k, **fields)
     return op.in_keras_order(functions.trilu, x, ndim=x.rank, **how)
 
@@ -233,7 +251,13 @@ def _blocks(op: Operation, x: Value, block_size: int) -> Lowered:
     if x.rank != 4 or block_size < 1:
         raise ValueError(f"{op.name} by {block_size} of shape {x.shape}")
     order = channels_first(4)
-    return op.lowered(op.name, x, order=order, input_axes=(order,), block_size=block_size)
+    how: Any = dict(input_axes=(order,), block_size=block_size, takes=None)
+    return op.lowered(op.name, x, order=order, **how)
+
+
+@computes("batch_flatten")
+def _batch_flat(op: Operation, x: Value) -> Lowered:
+    return reshaped(op.request, x, [-1])._replace(inputs=(x,))
 
 
 @computes("flatten", "ravel")

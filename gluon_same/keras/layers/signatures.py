@@ -106,7 +106,7 @@ def _table(text: str) -> Dict[str, str]:
 
 #: Names in the table of arguments that have several.
 _NAMES = _table("""
-    alpha=slope array=x b=y clip_value_max=x_max clip_value_min=x_min data=x default_value=value
+    alpha=slope array=x b=y bias=y clip_value_max=x_max clip_value_min=x_min data=x default_value=value
     depth=num_classes depthwise_kernel=kernel dilations=dilation_rate dim=axis dims=axis filter=kernel
     filters=kernel gamma=scale interpolation=method keep_dims=keepdims ksize=pool_size
     multiples=repeats negative_slope=slope newshape=shape ord=order paddings=pad_width params=x
@@ -118,7 +118,7 @@ ALIASES = _table("""
     absolute=abs acos=arccos acosh=arccosh add_v2=add amax=max amin=min arg_max=argmax arg_min=argmin
     asin=arcsin asinh=arcsinh atan2=arctan2 atan=arctan atanh=arctanh avg_pool1d=average_pool
     avg_pool2d=average_pool avg_pool3d=average_pool avg_pool=average_pool batch_matmul=matmul
-    clip_by_value=clip concat=concatenate conv1d=conv conv2d=conv conv3d=conv
+    bias_add=add clip_by_value=clip concat=concatenate conv1d=conv conv2d=conv conv3d=conv
     depthwise_conv2d=depthwise_conv exponential=exp fabs=abs floor_div=floor_divide floordiv=floor_divide
     floormod=mod get_item=getitem hard_swish=hard_silu is_finite=isfinite is_inf=isinf is_nan=isnan
     max_pool1d=max_pool max_pool2d=max_pool max_pool3d=max_pool mul=multiply neg=negative pow=power

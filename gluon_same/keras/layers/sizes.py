@@ -7,7 +7,7 @@ import numpy as np
 from ... import nn
 from ...importing import functions
 from ...importing.block import Function
-from ..arguments import Unsupported
+from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Padding, Shape, Size, Value, resized
 from .kernels import KERNELS, area_matrix, kernel_matrix
 from .operations import Operation
@@ -51,6 +51,7 @@ def resized_images(
 
 
 def _interpolated(request, x, size, method, antialias):
+    limit(f"a size of {list(size)}", max([0, *(n for n in size if isinstance(n, int))]), 2**20)
     if method not in _KNOWN:
         raise Unsupported(f"interpolation={method!r}: only {', '.join(_KNOWN)} are supported")
     op = Operation("resize", request)
@@ -112,6 +113,7 @@ def _matrices(
 ) -> List[np.ndarray]:
     """Return the weights along each axis, in float32."""
     pairs = [*zip(before, size)]
+    limit(f"weights of {before} elements for {list(size)}", max(n * m for n, m in pairs), MOST_ELEMENTS)
     if method == "area":
         found = [area_matrix(*pair) for pair in pairs]
     else:
@@ -143,6 +145,7 @@ def _borders(request: Request, x: Value, ndim: int) -> Lowered:
 def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
     times = request.arguments.axes("size", ndim)
     how = request.arguments.word("interpolation", ("nearest", "bilinear", "bicubic"), "nearest")
+    limit(f"size={list(times)}", max(times))
     if how != "nearest" and ndim != 2:
         raise Unsupported(f"interpolation={how!r} is only for images")
     axes, order = spatial(request, x, ndim)
@@ -151,7 +154,6 @@ def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
         return resized_images(request, x, size, how)
     if how == "nearest":
         block = request.function(functions.repeat_elements, times=times)
-        own = x.dtype if "int" in x.dtype else "float32"
-        return Lowered(block, order, (order,), takes=own)
+        return Lowered(block, order, (order,))
     block = request.function(functions.interpolate, times=times, centers=request.version >= (2, 3))
     return Lowered(block, order, (order,))

@@ -10,12 +10,6 @@ from ..values import FIX, Data, Known, Unsupported, axis_of, known
 from .windows import per_axis
 
 
-def _waves(count: int, size: int, inverse: bool = False) -> np.ndarray:
-    """Return the real and imaginary parts, of shape (2, count, size), of the transform's matrix."""
-    angle = 2 * np.pi / size * np.outer(np.arange(count), np.arange(size)) * (1 if inverse else -1)
-    return np.stack([np.cos(angle), np.sin(angle)]) / (size if inverse else 1)
-
-
 @converter("DFT", 20)
 def dft(
     net: Any, x: Data, length: Any = None, axis: Any = None, *, inverse: int = 0, onesided: int = 0
@@ -31,7 +25,7 @@ def dft(
     if size != given:
         pairs = tuple((0, (size - given) * (i == place)) for i in range(x.ndim))
         x = net.call(functions.pad, x, pairs=pairs, native=True)
-    real, imaginary = _waves(size // 2 + 1 if onesided else size, size, bool(inverse))
+    real, imaginary = functions.waves(size // 2 + 1 if onesided else size, size, bool(inverse))
     rows = [[real, imaginary], [-imaginary, real]][:parts]  # by the parts of the data and the result
     matrix = Known([np.array(rows, x.dtype)])  # of shape (parts, 2, frequencies, places)
     labels = tuple(range(x.ndim))
@@ -63,13 +57,11 @@ def stft(
     shape = np.ones(size) if shape is None else shape
     if len(shape) != size:
         raise Unsupported(f"its window has {len(shape)} elements, and its frame_length is {size}")
-    waves = _waves(size // 2 + 1 if onesided else size, size) * shape
+    waves = functions.waves(size // 2 + 1 if onesided else size, size) * shape
     filters = waves.transpose(1, 0, 2).reshape(-1, 1, size).astype(x.dtype)
-    x = net.call("reshape", x, shape=(0, 1, -1))
-    y = net.call(
-        functions.convolution, x, Known([filters]), kernel=(size,), pad=(0,), dilate=(1,),
-        stride=per_axis("frame_step", known(step, "frame_step").reshape(1).tolist(), 1),
-        num_filter=len(filters), num_group=1,
-    )  # fmt: skip
+    x = net.call("reshape", x, shape=(0, -1))
+    (step,) = per_axis("frame_step", known(step, "frame_step").reshape(1).tolist(), 1)
+    how = dict(size=size, count=len(filters), step=step)
+    y = net.call(functions.stft, x, Known([filters]), **how)
     y = net.call("transpose", y, axes=(0, 2, 1))
     return net.call("reshape", y, shape=(0, 0, len(filters) // 2, 2))

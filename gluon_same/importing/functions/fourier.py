@@ -1,0 +1,84 @@
+"""Fourier transforms of windows of signals, as convolutions by waves."""
+
+from typing import Any, Optional, Tuple
+
+import numpy as np
+
+from ...functional import convolution
+from .elementwise import log10
+from .padding import pad
+from .pairs import of_two
+from .resizing import resize_by_matrix
+
+
+def waves(count: int, size: int, inverse: bool = False) -> np.ndarray:
+    """Return the real and imaginary parts, of shape (2, count, size), of the transform's matrix."""
+    angle = 2 * np.pi / size * np.outer(np.arange(count), np.arange(size)) * (1 if inverse else -1)
+    return np.stack([np.cos(angle), np.sin(angle)]) / (size if inverse else 1)
+
+
+def stft(F: Any, x: Any, filters: Any, size: int, count: int, step: int, padding: str = "valid") -> Any:
+    """Multiply the windows of signals of shape (batch, time) by filters of shape (count, 1, size).
+
+    The result has shape (batch, count, windows).
+    """
+    how: Any = dict(kernel=(size,), stride=(step,), num_filter=count, pad=padding)
+    return convolution(F, F.expand_dims(x, axis=1), filters, **how)
+
+
+def _reflected(F, x, edge):
+    return pad(F, x, ((0, 0), (edge, edge)), mode="reflect")
+
+
+def stft_parts(F: Any, x: Any, filters: Any, edge: int, **how: Any) -> Any:
+    """Return the real and imaginary parts, of shape (batch, windows, frequencies).
+
+    ``edge`` is the number of elements that are reflected at both ends first.
+    """
+    y = F.transpose(stft(F, _reflected(F, x, edge), filters, **how), axes=(0, 2, 1))
+    return F.split(y, num_outputs=2, axis=2)
+
+
+def mel_spectrogram(
+    F: Any, x: Any, filters: Any, bands: Any, exponent: float,
+    decibels: Optional[Tuple[float, float, float]], edge: int, **how: Any,
+) -> Any:  # fmt: skip
+    """Return the magnitude of bands of frequencies, of shape (batch, bands, windows).
+
+    ``decibels`` are the least power, the decibels of the reference, and the most decibels below the
+    largest of the whole batch. ``edge`` is as for :func:`stft_parts`.
+    """
+    real, imaginary = F.split(stft(F, _reflected(F, x, edge), filters, **how), num_outputs=2, axis=1)
+    y = F.square(real) + F.square(imaginary)
+    y = resize_by_matrix(F, y if exponent == 2 else y ** (exponent / 2), bands, axis=1, rank=3)
+    if decibels is None:
+        return y
+    least, reference, most = decibels
+    y = log10(F, F.maximum(y, least)) * 10 - reference
+    return F.broadcast_maximum(y, F.max(y, axis=(0, 1, 2), keepdims=True) - most)
+
+
+def spectrogram(
+    F: Any, x: Any, real_kernel: Any = None, imag_kernel: Any = None, *, mode: str, merged: bool,
+    **how: Any,
+) -> Any:  # fmt: skip
+    """Transform signals of shape (batch, channels, time), with Keras' mode of the result.
+
+    ``merged`` merges the axes of the result, (batch, channels, frequencies, windows), in the middle.
+    """
+    kernels = (each for each in (real_kernel, imag_kernel) if each is not None)
+    real, *rest = [stft(F, F.reshape(x, shape=(-3, -1)), each, **how) for each in kernels]
+    y = real
+    if mode == "angle":
+        y = of_two(F, rest[0], real, kind="arctan2")
+    elif mode == "stft":
+        y = F.concat(real, *rest, dim=1)
+    elif rest:
+        y = F.square(real) + F.square(rest[0])
+    if mode == "psd":
+        y = y + pad(F, F.slice_axis(y, axis=1, begin=1, end=-1), ((0, 0), (1, 1), (0, 0)))
+    elif mode in ("magnitude", "log"):
+        y = F.sqrt(F.maximum(y, 1e-7))
+        y = F.log(F.maximum(y, 1e-7)) if mode == "log" else y
+    y = F.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+    return F.reshape(y, shape=(0, -3, 0)) if merged else y

@@ -1,0 +1,124 @@
+"""Spectrograms of signals."""
+
+import math
+from typing import Any, Dict
+
+import numpy as np
+
+from ...geometry import output_size
+from ...importing import functions
+from ..arguments import Unsupported
+from ..values import Shape, Value, keras_order, keras_shape
+from .operations import Operation
+from .registry import Lowered, Request, builds, computes, of_rank, spatial
+from .weight import weight_of
+
+#: Longest window, and most bands, for which the matrix is computed.
+_LONGEST = 4096
+
+#: The mean of each window, which is a wave.
+_WINDOWS = {"hann": 0.5, "hamming": 0.54, "None": 1.0}
+
+#: Modes of a spectrogram that combine the real and imaginary parts.
+_WITH_BOTH = ("log", "magnitude", "psd", "angle", "stft")
+
+
+def _filters(length: int, size: int, window: Any) -> np.ndarray:
+    """Return a transform of windows, of shape (2 * frequencies, 1, size), as Keras' on TensorFlow."""
+    share = _WINDOWS.get(str(window))
+    if share is None:
+        raise Unsupported(f"window={window!r}: only 'hann', 'hamming' and None are supported")
+    if not 1 <= length <= size <= _LONGEST or (window and length % 2):
+        raise Unsupported(f"windows of {length} in {size} elements: only even ones up to {_LONGEST} are")
+    shape = share - (1 - share) * np.cos(2 * np.pi / length * np.arange(length))
+    before = (size - length) // 2
+    waves = functions.waves(size // 2 + 1, size) * np.pad(shape, (before, size - length - before))
+    return waves.reshape((-1, 1, size)).astype("float32")
+
+
+def _count(n: Any, size: int, step: int, edge: int) -> Any:
+    """Return the number of windows of a signal of ``n`` elements."""
+    if n is not None and n <= max(edge, size - 2 * edge - 1):
+        raise ValueError(f"windows of {size} elements of a signal of {n}")
+    return None if n is None else (n + 2 * edge - size) // step + 1
+
+
+@computes("stft")
+def _stft(
+    op: Operation, x: Value, sequence_length: int, sequence_stride: int, fft_length: int, center: bool,
+    window: Any = None,
+) -> Lowered:  # fmt: skip
+    of_rank(x, 2)
+    filters = _filters(sequence_length, fft_length, window)
+    how: Any = dict(size=fft_length, count=len(filters), step=sequence_stride)
+    how["edge"] = fft_length // 2 if center else 0
+
+    def rule(shape: Shape) -> Any:
+        count = _count(shape[1], fft_length, sequence_stride, how["edge"])
+        return [(shape[0], count, len(filters) // 2)] * 2
+
+    fields: Any = dict(rule=rule, more_axes=(keras_order(3),))
+    return op.in_keras_order(functions.stft_parts, x, filters, ndim=3, **fields, **how)
+
+
+def _bands(count: int, frequencies: int, rate: float, low: float, high: float) -> np.ndarray:
+    """Return the weights of frequencies in bands that are even on the mel scale: triangles."""
+
+    def mel(hertz: Any) -> Any:
+        return 1127.0 * np.log1p(np.asarray(hertz) / 700.0)
+
+    edges = np.linspace(mel(low), mel(high), count + 2)[:, None]
+    lower, center, upper = edges[:-2], edges[1:-1], edges[2:]
+    at = mel(np.linspace(0, rate / 2, frequencies))
+    weights = np.minimum((at - lower) / (center - lower), (upper - at) / (upper - center)).clip(0)
+    weights[:, 0] = 0  # Keras leaves the mean out
+    return weights.astype("float32")
+
+
+@builds("MelSpectrogram")
+def _mel_spectrogram(request: Request, x: Value) -> Lowered:
+    arguments = request.arguments
+    size, step = arguments.whole("fft_length"), arguments.whole("sequence_stride")
+    length = arguments.get("sequence_length", None) or size
+    filters = _filters(length, size, arguments.get("window", "hann"))
+    rate, low = arguments.number("sampling_rate"), arguments.number("min_freq", 20)
+    high, count = arguments.number("max_freq", rate // 2), arguments.whole("num_mel_bins")
+    if not 0 <= low < high or rate <= 0 or count > _LONGEST:
+        raise Unsupported(f"{count} bands from {low} to {high} Hz at sampling_rate={rate}")
+    least, reference = arguments.number("min_power", 1e-10), abs(arguments.number("ref_power", 1.0))
+    most, exponent = arguments.number("top_db", 80), arguments.number("mag_exp", 2)
+    scale = least, 10 * math.log10(max(least, reference)), most
+    how: Any = dict(size=size, count=len(filters), step=step, edge=size // 2, exponent=exponent)
+    how["decibels"] = scale if arguments.flag("power_to_db", True) else None
+    how["rule"] = lambda shape: (shape[0], count, _count(shape[1], size, step, size // 2))
+    bands = _bands(count, len(filters) // 2, rate, low, high)
+    op = Operation(request.class_name, request)
+    return op.in_keras_order(functions.mel_spectrogram, of_rank(x, 2), filters, bands, ndim=3, **how)
+
+
+@builds("STFTSpectrogram")
+def _spectrogram(request: Request, x: Value) -> Lowered:
+    arguments = request.arguments
+    arguments.ignore("window", "periodic", "scaling")  # which the kernels contain
+    mode = arguments.word("mode", (*_WITH_BOTH, "real", "imag"), "log")
+    length = arguments.whole("frame_length", least=3)
+    step = arguments.whole("frame_step") if arguments.get("frame_step", None) else length // 2
+    size = arguments.get("fft_length", None) or 2 ** math.ceil(math.log2(length))
+    padding = arguments.word("padding", ("valid", "same"), "valid")
+    merged = not arguments.flag("expand_dims", False)
+    ((axis,), order), count = spatial(request, x, 1), size // 2 + 1
+    names = [f"{part}_kernel" for part in ("real", "imag") if mode in (part, *_WITH_BOTH)]
+    parameters: Dict[str, Any] = {name: dict(shape=(count, 1, length)) for name in names}
+    how = dict(mode=mode, merged=merged, size=length, count=count, step=step, padding=padding)
+    block = request.function(functions.spectrogram, parameters, **how)
+    axes = order if merged else (0, 3, 2, 1) if axis == 1 else (0, 1, 3, 2)
+    depth = count * (2 if mode == "stft" else 1)
+
+    def rule(shape: Shape) -> Shape:
+        n, channels = shape[axis], shape[3 - axis]
+        n = None if n is None else output_size(n, length, step, 1, padding)
+        stored = (channels and channels * depth, n) if merged else (channels, depth, n)
+        return keras_shape(axes, (shape[0], *stored))
+
+    weights = tuple(weight_of(name, getattr(block, name), 2, 1, 0) for name in names)
+    return Lowered(block, axes, (order,), rule, weights)
