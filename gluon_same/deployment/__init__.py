@@ -10,6 +10,7 @@
 - :mod:`.convolutions`: replace convolutions for which oneDNN has only slow kernels;
 - :mod:`.sums`: sum stacks by additions, and groups of channels by convolutions;
 - :mod:`.channels`: pad channels to multiples for which oneDNN has fast kernels;
+- :mod:`.group_norms`: normalize groups of channels by products;
 - :mod:`.moves`: transpose with fewer axes;
 - :mod:`.products`: resize images by products with matrices;
 - :mod:`.pools`: pool in oneDNN's memory layout;

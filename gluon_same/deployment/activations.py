@@ -19,7 +19,7 @@ EQUAL.update(dict.fromkeys(("broadcast_mul", "_npi_multiply"), "elemwise_mul"))
 PRODUCTS = {"elemwise_mul", "broadcast_mul"}
 
 #: Maps reductions to the equivalent type of global pooling.
-REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "max": "max"}
+REDUCTIONS = {"mean": "avg", "_npi_mean": "avg", "sum": "avg", "max": "max"}
 
 #: Layers that absorb an activation that follows them.
 LAYERS = ("Convolution", "FullyConnected")
@@ -54,7 +54,7 @@ def use_equal_shapes(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def use_pooling(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace the spatial mean or maximum with global pooling."""
+    """Replace the spatial mean, sum or maximum with global pooling."""
     shape = graph.shape(node.inputs[0]) if node.inputs else None
     if node.op == "_contrib_AdaptiveAvgPooling2D" and set(_tuple(node.get("output_size", 1))) <= {1}:
         kind, axes = "avg", (2, 3)
@@ -65,6 +65,8 @@ def use_pooling(graph: Graph, node: Node) -> Optional[Entry]:
     if shape is None or len(shape) != 4 or sorted(axis % 4 for axis in axes) != [2, 3]:
         return None
     pooled = graph.new("Pooling", node, node.inputs, pool_type=kind, global_pool=True, kernel=(1, 1))
+    if node.op == "sum":
+        pooled = graph.new("_mul_scalar", node, [pooled], scalar=float(shape[2] * shape[3]))
     if graph.shape(node.out) == (*shape[:2], 1, 1):
         return pooled
     return graph.new("Reshape", node, [pooled], shape=shape[:2])

@@ -31,6 +31,8 @@ def test_equal_shapes_are_not_broadcast():
         (lambda x: F.mean(x, axis=(2, 3), keepdims=True), 1),
         (lambda x: F.mean(x, axis=(-1, -2)), 2),
         (lambda x: F.max(x, axis=(2, 3)), 2),
+        (lambda x: F.sum(x, axis=(2, 3), keepdims=True), 2),
+        (lambda x: F.sum(x, axis=(3, 2)), 3),
         (lambda x: F.contrib.AdaptiveAvgPooling2D(x, output_size=1), 1),
     ],
 )

@@ -1,0 +1,45 @@
+"""A rule that normalizes groups of channels by products."""
+
+from typing import Optional
+
+import numpy as np
+
+from ..graph import Entry, Graph, Node
+
+#: The largest number of elements that a product with ones adds up. Files contain the ones.
+MOST = 4096
+
+
+def normalize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
+    """Find the statistics of groups of channels by products, and apply them by a BatchNorm.
+
+    MXNet's own operators add up element by element.
+    """
+    shape = graph.shape(node.inputs[0]) if node.op in ("GroupNorm", "InstanceNorm") else None
+    if shape is None or node.get("output_mean_var", False) or not graph.holds(*node.inputs[1:]):
+        return None
+    batch, channels = shape[:2]
+    groups = node.get("num_groups", 1) if node.op == "GroupNorm" else channels
+    gamma, beta = (np.tile(graph.params[entry.node.name].asnumpy(), batch) for entry in node.inputs[1:])
+    rows, count = batch * groups, int(np.prod(shape[1:])) // groups
+    epsilon = float(node.get("eps", 1e-5 if node.op == "GroupNorm" else 1e-3))
+
+    size = next(n for n in range(min(count, MOST), 0, -1) if count % n == 0)
+    parts = graph.new("Reshape", node, node.inputs[:1], shape=(rows, count // size, size))
+    how = dict(num_hidden=1, no_bias=True, flatten=False)
+    means = graph.new("FullyConnected", node, [parts, np.full((1, size), 1 / size)], **how)
+    mean = graph.new("mean", node, [means], axis=(1,), keepdims=True)
+    centered = graph.new("broadcast_sub", node, [parts, mean])
+
+    row = graph.new("Reshape", node, [centered], shape=(rows, 1, count))
+    squares = graph.new("batch_dot", node, [row, row], transpose_b=True)
+    variance = graph.new("_mul_scalar", node, [squares], scalar=1 / count)
+    inverse = graph.new("rsqrt", node, [graph.new("_plus_scalar", node, [variance], scalar=epsilon)])
+    factors = graph.new(
+        "elemwise_mul", node, [graph.new("Reshape", node, [inverse], shape=(rows,)), gamma]
+    )
+
+    image = graph.new("Reshape", node, [centered], shape=(1, rows, 1, count))
+    given = [image, factors, beta, np.zeros(rows), np.ones(rows)]
+    y = graph.new("BatchNorm", node, given, fix_gamma=False, use_global_stats=True, eps=1e-12)
+    return graph.new("Reshape", node, [y], shape=shape)

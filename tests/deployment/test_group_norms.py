@@ -1,0 +1,41 @@
+"""Normalizations of groups of channels by products."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from gluon_same.deployment import group_norms
+from gluon_same.deployment.running import outputs
+from graphs import graph_of, operators
+
+F, X = mx.sym, mx.sym.var("data0")
+RULES = [group_norms.normalize_by_products]
+
+
+@pytest.mark.parametrize("offset", [0, 30])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: F.GroupNorm(x, num_groups=1),
+        lambda x: F.GroupNorm(x, num_groups=4, eps=1e-2),
+        F.InstanceNorm,
+        lambda x: F.InstanceNorm(x, eps=1e-5),
+    ],
+)
+@pytest.mark.parametrize(
+    "shape", [(1, 8, 64, 65), (3, 4, 5, 7), (2, 8, 11), (1, 4, 3, 4, 5), (1, 4, 67, 67)]
+)
+def test_statistics_are_products(make, shape, offset):
+    graph = graph_of(make(X), shape)
+    x = mx.nd.array(np.random.RandomState(1).normal(offset, size=shape))
+    (want,) = outputs(graph, [x])
+    assert graph.rewrite(*RULES) == 1
+    (got,) = outputs(graph, [x])
+    # The numbers themselves are rounded to float32.
+    assert np.abs(got - want).max() < 1e-6 * (1 + offset) * np.abs(want).max()
+    assert operators(graph).count("batch_dot") == operators(graph).count("BatchNorm") == 1
+
+
+def test_normalizations_with_computed_factors_stay():
+    symbol = F.InstanceNorm(X, F.relu(F.var("factors", shape=(4,))))
+    assert graph_of(symbol, (1, 4, 5, 5)).rewrite(*RULES) == 0
