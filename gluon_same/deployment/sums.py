@@ -5,10 +5,11 @@ from typing import Optional
 
 import numpy as np
 
-from ..crops import FIRST, is_pointwise
+from ..crops import FIRST, is_pointwise, windows_of
 from ..graph import Entry, Graph, Node
 from .activations import PRODUCTS
 from .clean import RESHAPES
+from .fold_batchnorm import affine, weights_of, with_weights
 
 #: The largest number of groups, and of channels of each, that a convolution sums.
 GROUPS, CHANNELS = 4, 512
@@ -35,6 +36,54 @@ def scale_before_reshape(graph: Graph, node: Node) -> Optional[Entry]:
         scaled = graph.new("broadcast_mul", node, [image, flat])
         return graph.new("Reshape", node, [scaled], shape=graph.shape(split))
     return None
+
+
+def add_kernels(graph: Graph, node: Node) -> Optional[Entry]:
+    """Add the kernels of convolutions of the same data instead of their results, as RepVGG does.
+
+    A normalization of the data is a convolution with one element, too.
+    """
+    if node.op != "elemwise_add" or any(graph.uses(entry) > 1 for entry in node.inputs):
+        return None
+    for one, other in (node.inputs, node.inputs[::-1]):
+        layer = one.node
+        if layer.op == "Convolution" and layer.get("layout") in FIRST:
+            weight, bias = weights_of(graph, layer)
+            found = None if weight is None else _kernel(graph, layer, weight.shape, other)
+            if found is not None:
+                return with_weights(graph, layer, layer.inputs[0], weight + found[0], bias + found[1])
+    return None
+
+
+def _kernel(graph, layer, shape, entry):
+    """Return weight and bias of an entry as a result of a layer's data; None if they do not fit."""
+    node, windows = entry.node, windows_of(layer)
+    if node.op == "Convolution":
+        weight, bias = weights_of(graph, node)
+        same = [(each.inputs[0], each.get("num_group", 1), each.get("layout")) for each in (layer, node)]
+        if weight is None or same[0] != same[1]:
+            return None
+        more = []
+        for (size, *steps, pad), (own_size, *own_steps, own_pad) in zip(windows, windows_of(node)):
+            more.append(pad - own_pad)
+            if steps != own_steps or steps[1] != 1 or size - own_size != 2 * more[-1] or more[-1] < 0:
+                return None
+        return np.pad(weight, [(0, 0), (0, 0), *((n, n) for n in more)]), bias
+    found = affine(graph, node)
+    if (
+        found is None
+        or found.data != layer.inputs[0]
+        or found.axis != 1
+        or np.size(found.scale) != shape[0]
+    ):
+        return None
+    if any(
+        stride != 1 or size != 2 * pad + 1 or dilation != 1 for size, stride, dilation, pad in windows
+    ):
+        return None
+    weight, channels = np.zeros(shape), np.arange(shape[0])
+    weight[(channels, channels % shape[1], *(pad for *_, pad in windows))] = found.scale
+    return weight, found.shift
 
 
 def sum_of_stack(graph: Graph, node: Node) -> Optional[Entry]:

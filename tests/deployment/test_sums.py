@@ -3,11 +3,12 @@
 import mxnet as mx
 import pytest
 
-from gluon_same.deployment import sums
+from gluon_same.deployment import activations, sums
 from graphs import rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
 SHAPE = (1, 12, 4, 5)
+RULES = (activations.use_equal_shapes, sums.add_kernels)
 
 
 def split(x, groups=2, channels=6):
@@ -39,6 +40,50 @@ def test_groups_are_summed_by_a_convolution(groups, channels):
 def test_other_sums_stay(make):
     found = rewritten(make(X), sums.RULES, SHAPE)
     assert found[-1] in ("sum", "mean") and "Convolution" not in found
+
+
+def layer(x, size, name, **kwargs):
+    kwargs = {**dict(kernel=(size, size), pad=(size // 2,) * 2, num_filter=12), **kwargs}
+    return F.Convolution(x, name=name, **kwargs)
+
+
+def norm(x):
+    return F.BatchNorm(x, fix_gamma=False, eps=1e-3, name="norm")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: layer(x, 3, "a") + layer(x, 1, "b") + norm(x),
+        lambda x: norm(x) + layer(x, 3, "a", num_group=3),
+        lambda x: layer(x, 1, "a", no_bias=True) + layer(x, 5, "b") + layer(x, 3, "c"),
+        lambda x: (
+            layer(x, 3, "a", num_group=12, stride=(2, 2)) + layer(x, 1, "b", num_group=12, stride=(2, 2))
+        ),
+        lambda x: layer(x, 3, "a") + layer(x, 1, "b", kernel=(3, 1), pad=(1, 0)),
+    ],
+)
+def test_convolutions_of_the_same_data_become_one(make):
+    y = make(F.relu(X))
+    assert rewritten(y, RULES, SHAPE) == ["relu", "Convolution"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: layer(x, 3, "a") + layer(F.tanh(x), 1, "b"),
+        lambda x: layer(x, 3, "a") + layer(x, 3, "b", num_group=3),
+        lambda x: layer(x, 3, "a", dilate=(2, 2), pad=(2, 2)) + layer(x, 1, "b"),
+        lambda x: (
+            layer(x, 4, "a", pad=(1, 1), stride=(2, 2))
+            + layer(x, 1, "b", kernel=(1, 2), pad=(0, 0), stride=(2, 2))
+        ),  # not centered
+        lambda x: layer(x, 3, "a") + norm(F.tanh(x)),
+        lambda x: layer(x, 1, "a") + x,  # which MXNet's fusion adds
+    ],
+)
+def test_other_sums_of_convolutions_stay(make):
+    assert "elemwise_add" in rewritten(make(F.relu(X)), RULES, SHAPE)
 
 
 def stack(*arrays, axis):
