@@ -219,14 +219,22 @@ def serve(args):
 
     runs, row = race.in_thread(prepare, args.nets[0], not args.no_tune)
 
+    least = least_times(runs, args.seconds, args.threads)
+    row.update((f"{form}, ms", 1000 * seconds) for form, seconds in least.items())
+    print(json.dumps(row))
+
+
+def least_times(runs, seconds, threads):
+    """Return the least seconds of a call of each of several functions that take turns."""
+
     def wait(run):
         for y in flat(run()):
             if not isinstance(y, np.ndarray):
                 y.wait_to_read()
 
-    clock = time.process_time if args.threads == 1 else time.perf_counter
-    turn = 0.02 if args.threads == 1 else 0.2  # threads that have slept share a core for about 50 ms
-    least, end, turns = dict.fromkeys(runs, math.inf), time.time() + args.seconds * len(runs), 0
+    clock = time.process_time if threads == 1 else time.perf_counter
+    turn = 0.02 if threads == 1 else 0.2  # threads that have slept share a core for about 50 ms
+    least, end, turns = dict.fromkeys(runs, math.inf), time.time() + seconds * len(runs), 0
     while turns < 5 or time.time() < end:
         for form, run in runs.items():
             wait(run)  # the first call after a turn of the others finds a cold cache
@@ -237,8 +245,7 @@ def serve(args):
                 least[form] = min(least[form], clock() - start)
                 calls += 1
         turns += 1
-    row.update((f"{form}, ms", 1000 * seconds) for form, seconds in least.items())
-    print(json.dumps(row))
+    return least
 
 
 def measure(name, args):
