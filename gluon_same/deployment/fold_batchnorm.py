@@ -50,6 +50,8 @@ def _folded(graph, found):
         return None
     if node.op in LAYERS:
         return _in_layer(graph, found)
+    if node.op == "BatchNorm":
+        return _in_scale(graph, found)
     moved = [_folded(graph, each) for each in _sources(graph, found)]
     if not moved or None in moved:
         return None
@@ -92,6 +94,23 @@ def _in_layer(graph, found):
     scale = np.broadcast_to(found.scale, bias.shape).reshape(groups, *shape)
     weight = (rows * scale).reshape(weight.shape)
     return with_weights(graph, layer, layer.inputs[0], weight, bias * found.scale + found.shift)
+
+
+def _in_scale(graph, found):
+    """Return the result of a normalization with another computed scale; None if it has none."""
+    node = found.data.node
+    data, gamma, beta, *statistics = node.inputs
+    shift, axis = graph.param(beta), node.get("axis", 1) % len(graph.shape(found.data))
+    if (
+        graph.holds(gamma)
+        or shift is None
+        or node.get("fix_gamma", True)
+        or found.axis not in (None, axis)
+    ):
+        return None
+    scale = np.broadcast_to(found.scale, shift.shape)
+    inputs = [data, graph.new("elemwise_mul", node, [gamma, scale]), shift * scale + found.shift]
+    return graph.new(node.op, node, [*inputs, *statistics], **node.attrs)
 
 
 def fold_before(graph: Graph, node: Node) -> Optional[Entry]:

@@ -5,6 +5,9 @@ from typing import Optional
 import numpy as np
 
 from ..graph import Entry, Graph, Node
+from .clean import RESHAPES
+from .fold_batchnorm import fold_after
+from .sums import merge_reshapes
 
 #: The largest number of elements that a product with ones adds up. Files contain the ones.
 MOST = 4096
@@ -20,7 +23,12 @@ def normalize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     batch, channels = shape[:2]
     groups = node.get("num_groups", 1) if node.op == "GroupNorm" else channels
-    gamma, beta = (np.tile(graph.params[entry.node.name].asnumpy(), batch) for entry in node.inputs[1:])
+    source = node.inputs[0].node
+    before = (graph.shape(source.inputs[0]) if source.op in RESHAPES else None) or shape
+    if before[0] == batch and len(before) > 1 and before[1] % groups == 0:
+        channels = before[1]  # of the image, which files split into groups
+    values = (graph.params[entry.node.name].asnumpy() for entry in node.inputs[1:])
+    gamma, beta = (np.repeat(np.tile(each, batch), channels // groups) for each in values)
     rows, count = batch * groups, int(np.prod(shape[1:])) // groups
     epsilon = float(node.get("eps", 1e-5 if node.op == "GroupNorm" else 1e-3))
 
@@ -35,11 +43,15 @@ def normalize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
     squares = graph.new("batch_dot", node, [row, row], transpose_b=True)
     variance = graph.new("_mul_scalar", node, [squares], scalar=1 / count)
     inverse = graph.new("rsqrt", node, [graph.new("_plus_scalar", node, [variance], scalar=epsilon)])
-    factors = graph.new(
-        "elemwise_mul", node, [graph.new("Reshape", node, [inverse], shape=(rows,)), gamma]
-    )
+    factors = graph.new("repeat", node, [inverse], repeats=channels // groups, axis=0)
+    factors = graph.new("Reshape", node, [factors], shape=(len(gamma),))
+    factors = graph.new("elemwise_mul", node, [factors, gamma])
 
-    image = graph.new("Reshape", node, [centered], shape=(1, rows, 1, count))
-    given = [image, factors, beta, np.zeros(rows), np.ones(rows)]
+    image = graph.new("Reshape", node, [centered], shape=(1, len(gamma), 1, -1))
+    given = [image, factors, beta, np.zeros(len(gamma)), np.ones(len(gamma))]
     y = graph.new("BatchNorm", node, given, fix_gamma=False, use_global_stats=True, eps=1e-12)
     return graph.new("Reshape", node, [y], shape=shape)
+
+
+#: Scales and shifts of channels follow the normalization of groups.
+RULES = (normalize_by_products, merge_reshapes, fold_after)

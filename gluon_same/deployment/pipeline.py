@@ -81,7 +81,7 @@ PASSES = (
     _optional("ungroup convolutions", [convolutions.ungroup]),
     _optional("sum by convolutions", sums.RULES),
     *(_optional(f"pad channels to {n}s", channels.padding_to(n)) for n in channels.MULTIPLES),
-    _optional("normalize by products", [group_norms.normalize_by_products]),
+    _optional("normalize by products", group_norms.RULES),
     _optional("crop in blocks", [windows.crop_in_blocks]),
     _optional("normalize by convolutions", [convolutions.normalize_by_depthwise]),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=["float32"]),
@@ -89,7 +89,7 @@ PASSES = (
     Pass("merge axes of transposes", moves.RULES, onednn=True),
     _optional("resize by products", [products.resize_by_products]),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
-    _optional("scale by normalizations", [gates.scale_by_normalization]),
+    _optional("scale by normalizations", [gates.scale_by_normalization, fold_batchnorm.fold_after]),
     _optional("hard gates in plain memory", [_hard_gate_in_plain_memory]),
     # MXNet cannot quantize a tensor and its activation in different layouts.
     Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=["int8"]),

@@ -10,7 +10,7 @@ import pytest
 from mxnet import gluon
 
 import gluon_same
-from gluon_same.deployment import fuse, gates
+from gluon_same.deployment import fold_batchnorm, fuse, gates
 from gluon_same.deployment.running import as_numpy, caller, error
 from graphs import graph_of, operators, rewritten
 
@@ -45,6 +45,16 @@ def squeeze_excite(x, channels=8):
 
 def scaled(symbol, batch=1):
     return rewritten(symbol, [gates.scale_by_normalization], (batch, 8, 5, 6))
+
+
+def test_constants_after_computed_scales_are_part_of_the_normalization():
+    gamma, beta = (F.var(name, shape=(1, 8, 1, 1)) for name in ("gamma", "beta"))
+    symbol = F.broadcast_add(F.broadcast_mul(gamma, squeeze_excite(X)), beta) * 2
+    rules = [gates.scale_by_normalization, fold_batchnorm.fold_after]
+    found = rewritten(symbol, rules, (1, 8, 5, 6))
+    assert found[-1] == "BatchNorm" and not {"broadcast_mul", "broadcast_add", "_mul_scalar"} & set(
+        found
+    )
 
 
 def fused(symbol, batch):
