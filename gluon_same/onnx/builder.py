@@ -10,7 +10,7 @@ from mxnet.gluon import HybridBlock, Parameter
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
-from .limits import least_inputs, limit_of
+from .limits import least_inputs, limit_of, may_be_bounded
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, initializers_of, names_read
 from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
@@ -25,9 +25,6 @@ _NOT_FOLDED |= {"OneHot", "LpNormalization", "LRN", "QLinearMatMul"}
 
 #: Operators that the reference computes by the rules of this version of the operator set on.
 _FOLDED_FROM = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "BatchNormalization": 14}
-
-#: Operators that may give a number that is the same from some size on.
-_BOUNDS = {"Clip", "Max", "Min", "ReduceMax", "ReduceMin", "Where"}
 
 
 class _Rejected:
@@ -266,7 +263,7 @@ class Builder(Assembly):
                 return None
             results.append(Known(arrays, name, trainable and arrays[0].dtype.kind == "f"))
             given = [x for x in inputs if x is not None]
-            results[-1].bounded = node.op_type in _BOUNDS or any(x.bounded for x in given)
+            results[-1].bounded = may_be_bounded(node.op_type, given)
             results[-1].limit = limit_of(node.op_type, given, results[-1])
             if lowest and not isinstance(lowest, Unsupported):
                 results[-1].low = lowest[place]

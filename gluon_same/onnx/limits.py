@@ -15,11 +15,20 @@ _STEPS = {"Cast", "Ceil", "Div", "Floor", "Round", "Sign"}
 #: Operators that pick one of several numbers, which may be another one at other sizes.
 _PICKS = {"ReduceMax", "ReduceMin", "TopK"}
 
+#: Operators whose results may be a number that is the same from some size on, and that keep it.
+_BOUNDS = {"Clip", "Min", "ReduceMin", "Where"}
+_KEEPS_BOUNDS = {*_MOVES, "Max", "ReduceMax"}
+
 #: Operators whose results grow with their first inputs, if all others are fixed; and with all inputs, or
 #: with all that are not negative.
 _GROW = {"Ceil", "Div", "Floor", "Sub"}
 _GROW_WITH_ALL = {*_MOVES, "Add", "Max", "Min", "ReduceSum"}
 _GROW_WITH_SIZES = {"Mul", "ReduceProd"}
+
+
+def may_be_bounded(operator: str, inputs: Sequence[Any]) -> bool:
+    """Return whether a result may be a size up to a bound, and the bound at larger sizes."""
+    return operator in _BOUNDS or (operator in _KEEPS_BOUNDS and any(x.bounded for x in inputs))
 
 
 def least_inputs(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]]:

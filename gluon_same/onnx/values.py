@@ -58,7 +58,7 @@ class Known:
         self.trials = list(trials)
         self.name = name
         self.trainable = trainable
-        self.bounded = False  # whether a bound that no trial reaches may limit them at other sizes
+        self.bounded = False  # whether they may be a size up to a bound, and the bound from there on
         #: The number from which on they may follow another rule; 0 if it may be any, infinite if none.
         self.limit = np.inf
         self.low: Optional[np.ndarray] = None  # a lower bound of open numbers at all sizes
