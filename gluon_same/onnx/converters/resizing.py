@@ -6,8 +6,8 @@ import numpy as np
 
 from ...importing import functions
 from ...importing.functions import Resize
-from ..computed import axis_of_size
 from ..registry import converter, once_attributes
+from ..reshaping import axis_of_size
 from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
 
 

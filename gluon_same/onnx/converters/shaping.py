@@ -9,9 +9,9 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter, once_attributes
+from ..reshaping import MOST_AXES, expanded, reshaped
 from ..values import Data, Known, Unfolded, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
-from .shapes import MOST_AXES, expanded, reshaped
 from .slicing import slice_
 
 

@@ -6,10 +6,9 @@ from typing import Any, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ...importing import functions
-from ..computed import axis_of_size
 from ..registry import converter, once_attributes
+from ..reshaping import axis_of_size, reshaped
 from ..values import FIX, Data, Known, Unsupported, known, numbers
-from .shapes import reshaped
 
 #: Numbers above it stand for the end of an axis.
 _END = 2**31 - 1
