@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, get_args
 
 import numpy as np
-from mxnet.gluon import HybridBlock, Parameter
+from mxnet.gluon import HybridBlock
 
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
@@ -14,6 +14,7 @@ from .limits import least_inputs, limit_of, may_be_bounded
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, initializers_of, names_read
 from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
+from .weights import Weights
 
 #: Operators that are computed at run time: the results of the first differ from run to run, and the
 #: reference computes those of the others element by element, or in the last line not as ONNX defines.
@@ -39,7 +40,7 @@ class Builder(Assembly):
     model : onnx.ModelProto
     custom : dict of str to callable
         Builders of blocks, by operator.
-    parameters : dict of str to (numpy.ndarray, Parameter)
+    weights : Weights
         As for :class:`Assembly`.
 
     Attributes
@@ -52,13 +53,8 @@ class Builder(Assembly):
         Number of steps of loops that are unrolled.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        custom: Dict[str, Callable[..., HybridBlock]],
-        parameters: Dict[str, Tuple[np.ndarray, Parameter]],
-    ):
-        super().__init__(parameters)
+    def __init__(self, model: Any, custom: Dict[str, Callable[..., HybridBlock]], weights: Weights):
+        super().__init__(weights)
         self.custom, self._model = custom, model
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.opsets = {each.domain or "": each.version for each in model.opset_import}
@@ -144,7 +140,7 @@ class Builder(Assembly):
             if name not in outer
         }
         more = [Input(name, x.dtype, tuple(x.trials), None) for name, x in outer.items()]
-        inner = Builder(self._model, self.custom, self._parameters)
+        inner = Builder(self._model, self.custom, self.weights)
         inner.opsets, inner.selective = self._scope.opsets, self.selective
         starts, outputs = inner.build(graph, [*inputs, *more], given)
         if inner.problems:
@@ -152,7 +148,6 @@ class Builder(Assembly):
             raise _Silent
         dtypes = [stored_dtype(x.dtype) for x in outputs]
         net = inner.net(starts, outputs, dtypes, self.name())
-        self.assigned += inner.assigned
         return net, list(outer.values()), outputs
 
     def _convert_nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
