@@ -131,7 +131,7 @@ def unsqueeze(net: Any, x: Data, axes: Any) -> Data:
     rank = x.ndim + len(given)
     if x.ndim == 0:
         return net.call("reshape", x, shape=(1,) * rank, scalar=False)
-    for axis in sorted(axis % rank for axis in given):
+    for axis in sorted(axis_of(axis, rank) for axis in given):
         x = net.call("expand_dims", x, axis=axis)
     return x
 
