@@ -58,15 +58,14 @@ def _encoded(
 def _hashing(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
     bins, mask, salt = arguments.whole("num_bins"), arguments.get("mask_value", None), None
-    if bins > _MOST_BINS:
-        raise Unsupported(f"num_bins={bins}: at most {_MOST_BINS} are supported")
+    limit(f"num_bins={bins}", bins, _MOST_BINS)
     if mask is not None and (not isinstance(mask, int) or abs(mask) > 2**53):
         raise Unsupported(f"mask_value={mask!r} is not a whole number of at most 2**53")
     if arguments.get("salt", None) is not None:
         salt = arguments.ints("salt")
         if len(salt) != 2:
             raise Unsupported(f"salt={salt}: give 2 numbers")
-    if not x.dtype.startswith("int") and not request.keras3:
+    if not x.whole and not request.keras3:
         raise Unsupported(f"an input of {x.dtype}: give the model's Input dtype='int64'")
     how = dict(numbers=functions.hash_numbers, bins=bins, salted=salt is not None, mask=mask, takes=None)
     return _encoded(request, x, bins, *functions.hash_constants(salt), **how)

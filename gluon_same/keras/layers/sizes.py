@@ -42,7 +42,7 @@ def resized_images(
 ) -> Lowered:
     """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays."""
     built = _interpolated(request, x, size, method, antialias)
-    if not (request.keras3 and x.dtype.startswith("int")):
+    if not (request.keras3 and x.whole):
         return built
     if method not in ("bilinear", "nearest"):
         raise Unsupported(f"interpolation={method!r} of whole numbers")
@@ -136,8 +136,8 @@ def _borders(request: Request, x: Value, ndim: int) -> Lowered:
         return new
 
     padding = Padding(request.name, block, pairs) if pads else None
-    own = x.dtype if "int" in x.dtype and not pads else "float32"
-    how: Any = dict(padding=padding, nonnegative=x.nonnegative, takes=own)
+    takes = "float32" if pads else x.number
+    how: Any = dict(padding=padding, nonnegative=x.nonnegative, takes=takes)
     return Lowered(None if pads else block, order, (order,), rule, **how)
 
 
