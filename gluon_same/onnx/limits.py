@@ -97,16 +97,12 @@ def _comparison(trials: _Trials) -> float:
     return trials.unless(below.any(0))
 
 
-def _rounding(trials: _Trials) -> float:
-    return trials.unless(False)
-
-
 def _sign(trials: _Trials) -> float:
     return trials.unless(trials.lows[0] > 0)
 
 
-def _cast(trials: _Trials) -> float:
-    return _sign(trials) if trials.made.dtype == bool else _rounding(trials)
+def _rounding(trials: _Trials) -> float:
+    return _sign(trials) if trials.made.dtype == bool else trials.unless(False)
 
 
 def _quotient(trials: _Trials) -> float:
@@ -140,8 +136,7 @@ def _chosen(trials: _Trials, of_max: bool = False, of_min: bool = False) -> floa
 #: Limits of results that may be the same at all trials although they depend on open sizes.
 _RULES: Dict[str, Callable[[_Trials], float]] = {
     **dict.fromkeys(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"), _comparison),
-    **dict.fromkeys(("Ceil", "Floor", "Round"), _rounding),
-    "Cast": _cast,
+    **dict.fromkeys(("Cast", "Ceil", "Floor", "Round"), _rounding),
     "Clip": _chosen,
     "Div": _quotient,
     "Max": partial(_chosen, of_max=True),

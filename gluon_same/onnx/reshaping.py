@@ -8,7 +8,7 @@ import mxnet as mx
 import numpy as np
 
 from ..importing import functions
-from .values import FIX, Data, Known, Unsupported
+from .values import EMPTY, FIX, Data, Known, Unsupported
 
 Shapes = Sequence[Tuple[int, ...]]
 
@@ -143,7 +143,7 @@ def expanded(net: Any, x: Data, wanted: Shapes) -> Data:
         if old == new:
             continue
         if 0 in new:
-            raise Unsupported("its result has no elements, which MXNet does not support")
+            raise Unsupported(EMPTY)
         if len(set(new)) == 1:
             sizes[axis] = new[0]
             continue

@@ -13,6 +13,10 @@ Ints = Optional[List[int]]  #: an attribute of some integers
 FIX = "depends on sizes that the file leaves open: fix them with input_shapes="
 
 
+#: Why results are refused that MXNet has no arrays for.
+EMPTY = "its result has no elements, which MXNet does not support"
+
+
 class Unsupported(ValueError):
     """Node without an equivalent in MXNet."""
 

@@ -8,12 +8,10 @@ import numpy as np
 from ...importing import functions
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, reshaped
-from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
+from ..values import EMPTY, FIX, Data, Known, Unsupported, axis_of, known, numbers
 
 #: Numbers above it stand for the end of an axis.
 _END = 2**31 - 1
-
-_EMPTY = "its result has no elements, which MXNet does not support"
 
 #: Axes of an array that MXNet's ``slice`` takes.
 _MOST_AXES = 5
@@ -36,7 +34,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         shape = _shape(given, where, parts)
         lost = (not shape[a] and x.shape[a] is None and p.start != p.stop for a, p in zip(where, parts))
         if not (starts.open or ends.open) and any(lost):
-            raise ValueError(_EMPTY)
+            raise ValueError(EMPTY)
         return shape
 
     shapes = x.each(shape_at)
@@ -55,7 +53,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         def bounds(trial, given, i=i, axis=axis):
             start, end = (int(each.at(trial).flat[i]) for each in (starts, ends))
             if not range(*slice(start, end, step[i]).indices(given[axis])):
-                raise ValueError(_EMPTY)
+                raise ValueError(EMPTY)
             # Of the flipped data, the same elements from the first to the last.
             return (given[axis], start, end) if step[i] > 0 else (given[axis], -1 - start, -1 - end)
 
