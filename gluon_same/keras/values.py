@@ -167,6 +167,11 @@ def resized(shape: Shape, axes: Sequence[int], size: Callable[..., int], *values
     return tuple(new)
 
 
+def resized_to(axes: Sequence[int], sizes: Sequence[int]) -> Callable[[Shape], Shape]:
+    """Return the rule for shapes whose known sizes on some axes are replaced."""
+    return lambda shape: resized(shape, axes, lambda n, m: m, sizes)
+
+
 def replaced(shape: Shape, axis: int, size: Optional[int]) -> Shape:
     """Return a shape with another size on one axis, counted from the first."""
     return (*shape[:axis], size, *shape[axis + 1 :])

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
-from ..values import Shape, Value, channels_first, resized
+from ..values import Shape, Value, channels_first, resized_to
 from .operations import Operation
 from .registry import Lowered, Request, builds, elementwise, of_rank, spatial
 from .sizes import resized_at_ratio, size_of
@@ -127,7 +127,7 @@ def _center_crop(request: Request, x: Value) -> Lowered:
     if any((x.shape[axis] or n) < n for axis, n in zip(axes, size)):
         return resized_at_ratio(request, x, size)
     block = request.function(functions.center_crop, size=size)
-    return Lowered(block, order, (order,), lambda shape: resized(shape, axes, lambda n, m: m, size))
+    return Lowered(block, order, (order,), resized_to(axes, size))
 
 
 @builds("RandomCrop")
@@ -161,4 +161,4 @@ def _adaptive(request: Request, x: Value, ndim: int) -> Lowered:
     ]
     kind = "max" if "Max" in request.class_name else "mean"
     block = request.function(functions.pool_windows, windows=windows, kind=kind)
-    return Lowered(block, order, (order,), lambda shape: resized(shape, axes, lambda n, m: m, sizes))
+    return Lowered(block, order, (order,), resized_to(axes, sizes))
