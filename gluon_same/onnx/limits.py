@@ -1,4 +1,4 @@
-"""Comparisons of open sizes that come out the same at all sizes which are tried."""
+"""Limits of numbers that depend on open sizes: whether the sizes that are tried show all that occurs."""
 
 from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
@@ -40,10 +40,10 @@ def least_inputs(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]]:
 
 
 def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
-    """Return the number from which on a result may follow another rule than at the sizes tried.
+    """Return the number below which a result follows the rule that the sizes tried show.
 
-    This is 512 for ``Min(size, 512)`` if all sizes that were tried are below 512; 0 if nothing is known
-    about it; and infinite if the rule is the same at all sizes.
+    This is 512 for ``Min(size, 512)`` if all sizes tried are below 512; 0 if the rule is never certain;
+    and infinite if it holds at all sizes.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _rounding(trials: _Trials) -> float:
 
 def _quotient(trials: _Trials) -> float:
     (x, other), opened = trials.given, trials.opened
-    # Without rest, or of rests: sizes that are tried are at least 2.
+    # Exact quotients, and those of remainders, which may be 0 or 1: sizes that are tried are at least 2.
     sure = ((x == trials.made * other) | (abs(x) <= opened[0])).all(0)
     ratio = x / other  # or of sizes in a proportion that is not near a whole number
     apart = abs(ratio - np.rint(ratio)).min(0) > 0.1
