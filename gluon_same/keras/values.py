@@ -60,6 +60,16 @@ class Value(NamedTuple):
         """Return the size of Keras' last axis."""
         return self.shape[-1]
 
+    @property
+    def whole(self) -> bool:
+        """Return whether the array consists of whole numbers."""
+        return self.dtype in ("int32", "int64")
+
+    @property
+    def number(self) -> str:
+        """Return the dtype in which to compute: whole numbers stay whole, and booleans become real."""
+        return self.dtype if self.whole else "float32"
+
     def stored(self, axis: int) -> int:
         """Return the stored axis for one of Keras' axes."""
         return self.axes.index(axis % self.rank)
@@ -155,6 +165,11 @@ def resized(shape: Shape, axes: Sequence[int], size: Callable[..., int], *values
         old = shape[axis]
         new[axis] = None if old is None else size(old, *own)
     return tuple(new)
+
+
+def resized_to(axes: Sequence[int], sizes: Sequence[int]) -> Callable[[Shape], Shape]:
+    """Return the rule for shapes whose known sizes on some axes are replaced."""
+    return lambda shape: resized(shape, axes, lambda n, m: m, sizes)
 
 
 def replaced(shape: Shape, axis: int, size: Optional[int]) -> Shape:

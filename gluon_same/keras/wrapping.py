@@ -54,16 +54,17 @@ def dtype_after(name: str, inputs: Sequence[Value], given: Any, keras3: bool) ->
     Unsupported
         If the results may wrap around or be rounded.
     """
-    given_kinds = [x.narrow or x.dtype for x in inputs]
-    whole = not list(arrays_in(given, float)) and all("int" in kind for kind in given_kinds)
-    if whole and name.rstrip("123D") in _ROUNDING and {*given_kinds} & {*_LARGE}:
+    dtypes = [x.narrow or x.dtype for x in inputs]
+    if "float32" in dtypes or list(arrays_in(given, float)):
+        return None
+    large = [dtype for dtype in dtypes if dtype in _LARGE]
+    if large and name.rstrip("123D") in _ROUNDING:
         raise Unsupported(
-            f"{name} of {given_kinds[0]}, which is computed in float32 and would lose digits of numbers "
+            f"{name} of {large[0]}, which is computed in float32 and would lose digits of numbers "
             "above 2**24: cast its input to float32 in the model, or give the model's Input that dtype"
         )
     kinds = [x.narrow for x in inputs if x.narrow]
-    floats = any(x.dtype == "float32" and not x.narrow for x in inputs)
-    if not kinds or floats or list(arrays_in(given, float)):
+    if not kinds:
         return None
     if name in _WRAPPING or (name in _WRAPPING_IN_KERAS_2 and not keras3):
         raise Unsupported(

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, cast
 
 import numpy as np
-from mxnet.gluon import HybridBlock, Parameter
+from mxnet.gluon import HybridBlock
 
 from ..arrays import flat
 from ..importing import functions
@@ -13,6 +13,7 @@ from ..importing.net import ImportedNet, Plan, Run
 from .inference import Inference
 from .scopes import plain, printable
 from .values import FIX, Data, Input, Known, Padded, Unfolded, Unsupported, compute_dtype, stored_dtype
+from .weights import Weights, stored_array
 
 #: Layers and operators whose results oneDNN does not hold in blocks.
 _PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
@@ -26,22 +27,19 @@ class Assembly(Inference):
 
     Parameters
     ----------
-    parameters : dict of str to (numpy.ndarray, Parameter)
+    weights : Weights
         Parameters of other nets of the model, to share. New ones are added.
 
     Attributes
     ----------
     blocks : dict of str to HybridBlock
         Blocks by the names of nodes.
-    assigned : list of (Parameter, numpy.ndarray)
-        Values of the parameters.
     """
 
-    def __init__(self, parameters: Dict[str, Tuple[np.ndarray, Parameter]]):
+    def __init__(self, weights: Weights):
         super().__init__()
+        self.weights = weights
         self.blocks: Dict[str, HybridBlock] = {}
-        self.assigned: List[Tuple[Parameter, np.ndarray]] = []
-        self._parameters = parameters
         self._steps: List[Run] = []
         self._slots = 0
         self._required: List[Data] = []  # results of blocks that check a size
@@ -127,7 +125,7 @@ class Assembly(Inference):
         inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in inputs)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Known)]
         weights = {f"constant{i}": inputs[i] for i in places}
-        parameters = {name: {"shape": _stored(x.array).shape} for name, x in weights.items()}
+        parameters = {name: {"shape": stored_array(x.array).shape} for name, x in weights.items()}
         block = Function(
             function, self._node.op_type, self.prefix(), parameters, places=tuple(places), **arguments
         )
@@ -152,7 +150,7 @@ class Assembly(Inference):
         -------
         Data, or list of Data
         """
-        self._adopt(block, weights or {})
+        self.weights.adopt(block, weights or {})
         key = self._key()
         self.blocks[key] = block
         results = flat(block(*(x.symbol for x in inputs)))
@@ -193,7 +191,7 @@ class Assembly(Inference):
 
     def exchange(self, x: Data, block: HybridBlock, weights: Dict[str, Known]) -> None:
         """Exchange the block whose result is an array for one whose result has the same shape."""
-        self._adopt(block, weights)
+        self.weights.adopt(block, weights)
         self.blocks[self._key_of(x)] = block
 
     def in_blocks(self, x: Data) -> bool:
@@ -226,7 +224,7 @@ class Assembly(Inference):
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):
             return x.made() if isinstance(x, (Padded, Unfolded)) else x
-        _stored(x.first)  # raises an error if it has no elements
+        stored_array(x.first)  # raises an error if it has no elements
         if x.open:
             x.made = x.made or (x.make and x.make())
             if x.made is None:
@@ -248,35 +246,6 @@ class Assembly(Inference):
         if x.dtype == bool or (x.dtype == np.float32 and dtype == np.float16):
             return self.call(functions.cast, x, to=dtype.name)
         return self.call("identity", x) if x.index is not None else x
-
-    def _adopt(self, block: HybridBlock, weights: Dict[str, Known]) -> None:
-        """Give a block parameters with the names and arrays of the file. Nodes may share them."""
-        for attribute, value in weights.items():
-            original = getattr(block, attribute)
-            parameter = self._parameter(value, original, f"{block.prefix}{attribute}")
-            vars(block)[attribute] = block._reg_params[attribute] = parameter
-            block.params._params.pop(original.name, None)
-            block.params._params[parameter.name] = parameter
-
-    def _parameter(self, value: Known, original: Parameter, default: str) -> Parameter:
-        """Return the parameter for an array of the file, made like the block's original one."""
-        array = _stored(value.array)
-        kind = original.grad_req if value.trainable and array.size > 1 else "null"
-        learns = original._differentiable and kind != "null"
-        name, count = value.name, 1
-        # Exporters write equal arrays once, also that of a weight and a running statistic.
-        while name in self._parameters and not (
-            _is_same(self._parameters[name][0], array)
-            and self._parameters[name][1]._differentiable == learns
-        ):
-            name, count = f"{value.name}_{count}", count + 1
-        if name not in self._parameters:
-            dtype = stored_dtype(array.dtype)
-            parameter = Parameter(name or default, kind, array.shape, dtype, differentiable=learns)
-            parameter.is_constant = not value.trainable  # not counted by summary
-            self._parameters[name] = array, parameter
-            self.assigned.append((parameter, array))
-        return self._parameters[name][1]
 
     def name(self) -> str:
         """Return the name of the current node: its own, or that of its first output."""
@@ -303,15 +272,3 @@ class _Output:
 def _whole(value: Any) -> Sequence[int]:
     """Return the whole numbers in an argument: itself, or its elements."""
     return [n for n in (value if isinstance(value, tuple) else [value]) if isinstance(n, int)]
-
-
-def _stored(array: np.ndarray) -> np.ndarray:
-    """Return an array as MXNet stores it: with one axis and one element at least."""
-    if not array.size:
-        raise Unsupported(f"an array of shape {array.shape} has no elements, which MXNet requires")
-    return array.reshape(1) if array.ndim == 0 else array
-
-
-def _is_same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether two arrays are views of the same memory."""
-    return one is other or one.__array_interface__ == other.__array_interface__

@@ -1,19 +1,21 @@
 """Conversion of the nodes of an ONNX graph to a net."""
 
-import itertools
+from collections import Counter
 from functools import partial
+from itertools import chain, repeat
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, get_args
 
 import numpy as np
-from mxnet.gluon import HybridBlock, Parameter
+from mxnet.gluon import HybridBlock
 
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
-from .limits import least_inputs, limit_of
+from .limits import least_inputs, limit_of, may_be_bounded
 from .registry import check_call, find, kinds_of
-from .scopes import Scope, definition, initializers_of, names_read
+from .scopes import Scope, definition, initializers_of, inputs_of, names_read
 from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
+from .weights import Weights
 
 #: Operators that are computed at run time: the results of the first differ from run to run, and the
 #: reference computes those of the others element by element, or in the last line not as ONNX defines.
@@ -25,9 +27,6 @@ _NOT_FOLDED |= {"OneHot", "LpNormalization", "LRN", "QLinearMatMul"}
 
 #: Operators that the reference computes by the rules of this version of the operator set on.
 _FOLDED_FROM = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "BatchNormalization": 14}
-
-#: Operators that may give a number that is the same from some size on.
-_BOUNDS = {"Clip", "Max", "Min", "ReduceMax", "ReduceMin", "Where"}
 
 
 class _Rejected:
@@ -42,7 +41,7 @@ class Builder(Assembly):
     model : onnx.ModelProto
     custom : dict of str to callable
         Builders of blocks, by operator.
-    parameters : dict of str to (numpy.ndarray, Parameter)
+    weights : Weights
         As for :class:`Assembly`.
 
     Attributes
@@ -55,13 +54,8 @@ class Builder(Assembly):
         Number of steps of loops that are unrolled.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        custom: Dict[str, Callable[..., HybridBlock]],
-        parameters: Dict[str, Tuple[np.ndarray, Parameter]],
-    ):
-        super().__init__(parameters)
+    def __init__(self, model: Any, custom: Dict[str, Callable[..., HybridBlock]], weights: Weights):
+        super().__init__(weights)
         self.custom, self._model = custom, model
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.opsets = {each.domain or "": each.version for each in model.opset_import}
@@ -86,12 +80,8 @@ class Builder(Assembly):
         list of Data, list of Data or Known
             The inputs and the outputs.
         """
-        for node in graph.node:
-            inner = [name for a in node.attribute if a.HasField("g") for name in names_read(a.g)]
-            for name in (*node.input, *inner):
-                self._uses[name] = self._uses.get(name, 0) + 1
-        for output in graph.output:
-            self._uses[output.name] = self._uses.get(output.name, 0) + 1
+        read = chain.from_iterable(map(inputs_of, graph.node))
+        self._uses = Counter([*read, *(output.name for output in graph.output)])
         values: Dict[str, Any] = {
             name: Known([array], name, array.dtype.kind == "f") for name, array in given.items()
         }
@@ -109,17 +99,13 @@ class Builder(Assembly):
 
     def subgraph(self, graph: Any, inputs: Sequence[Any]) -> List[Any]:
         """Convert a subgraph of the current node in place, and return its outputs."""
-        node, scope = self._node, self._scope
+        scope = self._scope
         values = {each.name: value for each, value in zip(graph.input, inputs)}
         if id(graph) not in self._inside:  # all steps of a loop share the weights in its body
             self._inside[id(graph)] = graph, initializers_of(graph)
         values.update(self._inside[id(graph)][1])
         inner = Scope(values, scope.opsets, f"{self.name()}/", scope.attributes, scope)
-        count = len(self.problems)
-        self._convert_nodes(graph.node, inner)
-        self._node, self._scope = node, scope
-        if len(self.problems) > count:
-            raise _Silent
+        self._convert_inside(graph.node, inner)
         return [inner.find(output.name) for output in graph.output]
 
     def nested(self, graph: Any, inputs: Sequence[Input]) -> Tuple[HybridBlock, List[Data], List[Any]]:
@@ -147,7 +133,7 @@ class Builder(Assembly):
             if name not in outer
         }
         more = [Input(name, x.dtype, tuple(x.trials), None) for name, x in outer.items()]
-        inner = Builder(self._model, self.custom, self._parameters)
+        inner = Builder(self._model, self.custom, self.weights)
         inner.opsets, inner.selective = self._scope.opsets, self.selective
         starts, outputs = inner.build(graph, [*inputs, *more], given)
         if inner.problems:
@@ -155,8 +141,15 @@ class Builder(Assembly):
             raise _Silent
         dtypes = [stored_dtype(x.dtype) for x in outputs]
         net = inner.net(starts, outputs, dtypes, self.name())
-        self.assigned += inner.assigned
         return net, list(outer.values()), outputs
+
+    def _convert_inside(self, nodes: Sequence[Any], scope: Scope) -> None:
+        """Convert the nodes within the current one; raise _Silent if any is not supported."""
+        current, count = (self._node, self._scope), len(self.problems)
+        self._convert_nodes(nodes, scope)
+        self._node, self._scope = current
+        if len(self.problems) > count:
+            raise _Silent
 
     def _convert_nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
         for node in nodes:
@@ -202,7 +195,7 @@ class Builder(Assembly):
     def _called(self, function, inputs, attributes) -> Any:
         """Return the results of a converter."""
         check_call(function, inputs, attributes)
-        kinds = itertools.chain(kinds_of(function), itertools.repeat(Any))
+        kinds = chain(kinds_of(function), repeat(Any))
         inputs = [self._as(kind, x) for kind, x in zip(kinds, inputs)]
         return function(self, *inputs, **attributes)
 
@@ -248,9 +241,10 @@ class Builder(Assembly):
         old = scope.opsets.get("", 0) < _FOLDED_FROM.get(node.op_type, 0)
         if not own or old or node.op_type in _NOT_FOLDED:
             return None
-        if not all(isinstance(x, Known) or x is None for x in inputs):
+        given = [x for x in inputs if x is not None]
+        if not all(isinstance(x, Known) for x in given):
             return None
-        count = max([len(x.trials) for x in inputs if x is not None], default=1)
+        count = max([len(x.trials) for x in given], default=1)
         trials = [[None if x is None else x.at(t) for x in inputs] for t in range(count)]
         lows = least_inputs(node.op_type, inputs) if count > 1 else None
         found = evaluate(node, scope.opsets, attributes, [*trials, *([lows] if lows else [])])
@@ -259,34 +253,30 @@ class Builder(Assembly):
         if why and count == 1:
             return None
         self.refuse(why)
-        trainable = any(x is not None and x.trainable for x in inputs)
+        trainable = any(x.trainable for x in given)
         results = []
         for place, (name, arrays) in enumerate(zip(node.output, zip(*found))):
             if len({np.shape(array) for array in arrays}) > 1:
                 return None
-            results.append(Known(arrays, name, trainable and arrays[0].dtype.kind == "f"))
-            given = [x for x in inputs if x is not None]
-            results[-1].bounded = node.op_type in _BOUNDS or any(x.bounded for x in given)
-            results[-1].limit = limit_of(node.op_type, given, results[-1])
+            result = Known(arrays, name, trainable and arrays[0].dtype.kind == "f")
+            result.bounded = may_be_bounded(node.op_type, given)
+            result.limit = limit_of(node.op_type, given, result)
             if lowest and not isinstance(lowest, Unsupported):
-                results[-1].low = lowest[place]
-            results[-1].make = partial(self._made, node, scope, attributes, inputs, place)
+                result.low = lowest[place]
+            result.make = partial(self._made, node, scope, attributes, inputs, place)
+            results.append(result)
         return results
 
     def _inlined(self, function: Any, attributes: Dict[str, Any], inputs: Sequence[Any]) -> List[Any]:
         """Convert the nodes of a function of the model, or of ONNX's definition of an operator."""
-        node, scope = self._node, self._scope
+        scope = self._scope
         if scope.path.count("/") > 30:
             raise Unsupported("functions of the model call each other more than 30 levels deep")
         values = dict(zip(function.input, [*inputs, *[None] * (len(function.input) - len(inputs))]))
         opsets = {each.domain or "": each.version for each in function.opset_import} or scope.opsets
         defaults = attributes_of(function, {}, "attribute_proto")
         inner = Scope(values, opsets, f"{self.name()}/", {**defaults, **attributes})
-        count = len(self.problems)
-        self._convert_nodes(function.node, inner)
-        self._node, self._scope = node, scope
-        if len(self.problems) > count:
-            raise _Silent
+        self._convert_inside(function.node, inner)
         return [inner.values.get(name) for name in function.output]
 
     def _custom(self, operator: str, attributes: Dict[str, Any], inputs: Sequence[Any]) -> Any:

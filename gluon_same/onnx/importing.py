@@ -16,6 +16,7 @@ from .by_value import NetByValue
 from .inputs import ALIKE, TRIALS, Shape, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
 from .values import FIX, Input, NeedsTrials, NeedsValue, NoSizes, Refused
+from .weights import Weights
 
 if TYPE_CHECKING:
     import onnx
@@ -164,7 +165,7 @@ class _Import:
         self.outputs = [input_dtype(each) for each in model.graph.output]
         self.shapes = shapes_of(given, input_shapes)
         self.names = list(self.dtypes)
-        self.parameters: Dict[str, Any] = {}
+        self.held = Weights()
         self.several = False  # whether sizes follow from data
         self.selects = self.selective = False  # as of Inference
         halves = np.dtype(np.float16)
@@ -237,8 +238,7 @@ class _Import:
             for place, (name, shapes) in zip(places, sizes.items())
         ]
         constants = {self.names[i]: array for i, array in values.items()}
-        parameters = dict(self.parameters)  # those of a trial that fails get no values
-        builder = Builder(self.model, self.custom, parameters)
+        builder = Builder(self.model, self.custom, self.held.copy())
         self._builder, builder.selective = builder, self.selective
         starts, outputs = builder.build(self.model.graph, inputs, {**self.weights, **constants})
         net = None
@@ -251,8 +251,8 @@ class _Import:
             if builder.unfit:
                 raise _Unfit(message)
             raise _Open(message) if FIX in message else self._refusal(message)
-        in_thread(fill, builder.assigned, self.placed)
-        self.parameters.update(parameters)
+        in_thread(fill, builder.weights.assigned, self.placed)
+        self.held = builder.weights  # those of a trial that fails get no values
         return net, places
 
 

@@ -26,7 +26,7 @@ _BATCHES = (2, 3, 5, 4, 7, 6)
 
 
 def tried_shapes(
-    shapes: Dict[str, Shape], graph: Any, trials: Any, alike: Sequence[bool], several: bool = False
+    shapes: Dict[str, Shape], graph: Any, trials: Any, alike: Sequence[bool], several: bool
 ) -> Dict[str, List[Tuple[int, ...]]]:
     """Return the shapes of the inputs at each trial.
 

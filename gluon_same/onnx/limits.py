@@ -1,25 +1,30 @@
-"""Comparisons of open sizes that come out the same at all sizes which are tried."""
+"""Limits of numbers that depend on open sizes: whether the sizes that are tried show all that occurs."""
 
-from typing import Any, List, Optional, Sequence
+from functools import partial
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
-
-_COMPARISONS = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
 
 #: Operators that return elements of their inputs.
 _MOVES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"}
 
-#: Operators of many results for which numbers may be the same: those of some sizes, or of all.
-_STEPS = {"Cast", "Ceil", "Div", "Floor", "Round", "Sign"}
-
 #: Operators that pick one of several numbers, which may be another one at other sizes.
 _PICKS = {"ReduceMax", "ReduceMin", "TopK"}
+
+#: Operators whose results may be a number that is the same from some size on, and that keep it.
+_BOUNDS = {"Clip", "Min", "ReduceMin", "Where"}
+_KEEPS_BOUNDS = {*_MOVES, "Max", "ReduceMax"}
 
 #: Operators whose results grow with their first inputs, if all others are fixed; and with all inputs, or
 #: with all that are not negative.
 _GROW = {"Ceil", "Div", "Floor", "Sub"}
 _GROW_WITH_ALL = {*_MOVES, "Add", "Max", "Min", "ReduceSum"}
 _GROW_WITH_SIZES = {"Mul", "ReduceProd"}
+
+
+def may_be_bounded(operator: str, inputs: Sequence[Any]) -> bool:
+    """Return whether a result may be a size up to a bound, and the bound at larger sizes."""
+    return operator in _BOUNDS or (operator in _KEEPS_BOUNDS and any(x.bounded for x in inputs))
 
 
 def least_inputs(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]]:
@@ -35,10 +40,10 @@ def least_inputs(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]]:
 
 
 def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
-    """Return the number from which on a result may follow another rule than at the sizes tried.
+    """Return the number below which a result follows the rule that the sizes tried show.
 
-    This is 512 for ``Min(size, 512)`` if all sizes that were tried are below 512; 0 if nothing is known
-    about it; and infinite if the rule is the same at all sizes.
+    This is 512 for ``Min(size, 512)`` if all sizes tried are below 512; 0 if the rule is never certain;
+    and infinite if it holds at all sizes.
 
     Parameters
     ----------
@@ -48,46 +53,94 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
         The operator's result at each trial.
     """
     limit = min((x.limit for x in inputs), default=np.inf)
-    if limit < np.inf and operator not in _MOVES:
-        return 0
     if not any(x.open for x in inputs):
         return limit
+    if operator in _PICKS or (limit < np.inf and operator not in _MOVES):
+        return 0
     if operator in ("ArgMax", "ArgMin"):
         return limit if result.open else 0
-    if operator in _PICKS:
-        return 0
-    if operator not in {*_COMPARISONS, *_STEPS, "Clip", "Max", "Min", "Mod"}:
-        return limit
+    rule = _RULES.get(operator)
+    return limit if rule is None else min(limit, rule(_trials_of(inputs, result)))
+
+
+class _Trials(NamedTuple):
+    """Inputs and result of an operator at each trial, all of one shape."""
+
+    given: List[np.ndarray]
+    made: np.ndarray
+    opened: np.ndarray  # which elements of each input differ among the trials
+    lows: List[Any]  # lower bounds of the inputs; not a number if there is none
+
+    @property
+    def same(self) -> np.ndarray:
+        """Return which elements of the result are the same at all trials."""
+        return (self.made == self.made[:1]).all(0)
+
+    def unless(self, sure: Any) -> float:
+        """Return 0 if elements are the same at all trials, and not sure to be so at all sizes."""
+        return 0 if (self.opened.any(0) & self.same & np.logical_not(sure)).any() else np.inf
+
+
+def _trials_of(inputs: Sequence[Any], result: Any) -> _Trials:
     count = len(result.trials)
     given = [np.stack([x.at(trial) for trial in range(count)]) for x in inputs]
     made = np.stack(result.trials)
-    if operator == "Mod":
-        given = given[:1]
     given = [np.broadcast_to(x.reshape(count, *(1,) * (made.ndim - x.ndim), *x.shape[1:]), made.shape)
              for x in given]  # fmt: skip
     opened = np.stack([(x != x[:1]).any(0) for x in given])
-    lows = [np.nan if x.least is None else x.least for x in inputs]
-    fixed_result = (made == made[:1]).all(0)
-    if operator in _COMPARISONS:
-        pairs = zip(given, opened, reversed(lows))
-        below = np.stack([~is_open & (x[0] < low) for x, is_open, low in pairs])
-        return 0 if (opened.any(0) & ~below.any(0) & fixed_result).any() else limit
-    if operator in _STEPS:
-        sure = (lows[0] > 0) & (operator == "Sign" or made.dtype == bool)
-        if operator == "Div":  # without rest, or of rests: sizes that are tried are at least 2
-            sure = ((given[0] == made * given[1]) | (abs(given[0]) <= opened[0])).all(0)
-            ratio = given[0] / given[1]  # or of sizes in a proportion that is not near a whole number
-            apart = abs(ratio - np.rint(ratio)).min(0) > 0.1
-            sure |= opened.all(0) & (np.ptp(ratio, 0) < 0.05) & apart
-        return 0 if (opened.any(0) & fixed_result & ~sure).any() else limit
-    same = np.stack([(x == made).all(0) for x in given])
-    if operator == "Mod":
-        same |= fixed_result & (made[0] != 0)
-    if operator == "Max":
-        for i, low in enumerate(lows):
-            small = [~opened[j] & (x[0] <= low) for j, x in enumerate(given) if j != i]
-            same[i] &= ~(opened[i] & np.all(small, axis=0))
+    return _Trials(given, made, opened, [np.nan if x.least is None else x.least for x in inputs])
+
+
+def _comparison(trials: _Trials) -> float:
+    pairs = zip(trials.given, trials.opened, reversed(trials.lows))
+    below = np.stack([~is_open & (x[0] < low) for x, is_open, low in pairs])
+    return trials.unless(below.any(0))
+
+
+def _sign(trials: _Trials) -> float:
+    return trials.unless(trials.lows[0] > 0)
+
+
+def _rounding(trials: _Trials) -> float:
+    return _sign(trials) if trials.made.dtype == bool else trials.unless(False)
+
+
+def _quotient(trials: _Trials) -> float:
+    (x, other), opened = trials.given, trials.opened
+    # Exact quotients, and those of remainders, which may be 0 or 1: sizes that are tried are at least 2.
+    sure = ((x == trials.made * other) | (abs(x) <= opened[0])).all(0)
+    ratio = x / other  # or of sizes in a proportion that is not near a whole number
+    apart = abs(ratio - np.rint(ratio)).min(0) > 0.1
+    return trials.unless(sure | (opened.all(0) & (np.ptp(ratio, 0) < 0.05) & apart))
+
+
+def _remainder(trials: _Trials) -> float:
+    x, made = trials.given[0], trials.made
+    same = (x == made).all(0) | (trials.same & (made[0] != 0))
+    return 0 if (same & trials.opened[0]).any() else np.inf
+
+
+def _chosen(trials: _Trials, of_max: bool = False, of_min: bool = False) -> float:
+    """Return the limit of results that are one of the inputs: the same one at all trials."""
+    given, opened = trials.given, trials.opened
+    same = np.stack([(x == trials.made).all(0) for x in given])
+    for i, low in enumerate(trials.lows if of_max else ()):
+        small = [~opened[j] & (x[0] <= low) for j, x in enumerate(given) if j != i]
+        same[i] &= ~(opened[i] & np.all(small, axis=0))
     if not (same & opened.any(0)).any():
-        return limit
+        return np.inf
     fixed = [x.min() for x, is_open in zip(given, opened) if not is_open.any()]
-    return min(fixed, default=0) if operator == "Min" and not (same & ~opened).any() else 0
+    return min(fixed, default=0) if of_min and not (same & ~opened).any() else 0
+
+
+#: Limits of results that may be the same at all trials although they depend on open sizes.
+_RULES: Dict[str, Callable[[_Trials], float]] = {
+    **dict.fromkeys(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"), _comparison),
+    **dict.fromkeys(("Cast", "Ceil", "Floor", "Round"), _rounding),
+    "Clip": _chosen,
+    "Div": _quotient,
+    "Max": partial(_chosen, of_max=True),
+    "Min": partial(_chosen, of_min=True),
+    "Mod": _remainder,
+    "Sign": _sign,
+}

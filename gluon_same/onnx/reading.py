@@ -13,7 +13,7 @@ DTYPES = {
     11: np.float64,
 }  # fmt: skip
 
-#: The numbers of other types, for messages.
+#: ``data_location`` of tensors whose bytes are in another file.
 _EXTERNAL = 1
 
 

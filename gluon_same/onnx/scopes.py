@@ -31,13 +31,17 @@ def initializers_of(graph: Any) -> Dict[str, Known]:
     return {each.name: Known([numpy_helper.to_array(each)], each.name) for each in graph.initializer}
 
 
+def inputs_of(node: Any) -> List[str]:
+    """Return the names that a node reads, also in its subgraphs."""
+    return [*node.input, *(name for a in node.attribute if a.HasField("g") for name in names_read(a.g))]
+
+
 def names_read(graph: Any) -> List[str]:
     """Return the names that a subgraph reads from the graph around it."""
     own = {each.name for each in (*graph.input, *graph.initializer)}
     found = {}
     for node in graph.node:
-        inner = [name for a in node.attribute if a.HasField("g") for name in names_read(a.g)]
-        found.update(dict.fromkeys(name for name in (*node.input, *inner) if name and name not in own))
+        found.update(dict.fromkeys(name for name in inputs_of(node) if name and name not in own))
         own.update(node.output)
     found.update(dict.fromkeys(each.name for each in graph.output if each.name not in own))
     return list(found)

@@ -13,6 +13,10 @@ Ints = Optional[List[int]]  #: an attribute of some integers
 FIX = "depends on sizes that the file leaves open: fix them with input_shapes="
 
 
+#: Why results are refused that MXNet has no arrays for.
+EMPTY = "its result has no elements, which MXNet does not support"
+
+
 class Unsupported(ValueError):
     """Node without an equivalent in MXNet."""
 
@@ -58,8 +62,8 @@ class Known:
         self.trials = list(trials)
         self.name = name
         self.trainable = trainable
-        self.bounded = False  # whether a bound that no trial reaches may limit them at other sizes
-        #: The number from which on they may follow another rule; 0 if it may be any, infinite if none.
+        self.bounded = False  # whether they may be a size up to a bound, and the bound from there on
+        #: Below this number, they follow the rule that the trials show: at all sizes if it is infinite.
         self.limit = np.inf
         self.low: Optional[np.ndarray] = None  # a lower bound of open numbers at all sizes
         #: Computes them at run time if they are open; returns None if that is not supported.
@@ -139,9 +143,8 @@ class Data:
         self.slot, self.symbol, self.net, self.scalar = slot, symbol, net, scalar
         self.dtype = np.dtype(dtype)
         self.index: Optional[int] = None  # number of the model's input that it is
-        self.source: Optional[int] = (
-            None  # number of the one input, of whole numbers, that it follows from
-        )
+        #: Number of the one input that it is computed from, if that consists of whole numbers.
+        self.source: Optional[int] = None
         self.node = ""  # the node that computes it, for messages
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.stored: List[Sizes] = []  # shape in MXNet at each trial

@@ -267,3 +267,24 @@ def test_a_tile_by_zero_is_refused(tmp_path):
     path = model(tmp_path, "y = Tile(x, by)", by=np.array([1, 0]))
     with pytest.raises(ValueError, match="has no elements"):
         import_model(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "d = Div(n, k) m = Add(d, one)",
+        "q = Min(n, k) d = Div(q, most) m = Add(d, one)",
+        "d = Sub(n, most) m = Max(d, five)",
+    ],
+)
+def test_a_topk_of_a_number_that_is_no_bound_is_refused(tmp_path, text):
+    """At the sizes that are tried, it looks like the bound of a size."""
+    text = f"{SIZE} {text} e = Unsqueeze(m, axis) y, i = TopK(x, e)"
+    path = model(tmp_path, text, most=np.array(400), five=np.array(5))
+    with pytest.raises(ValueError, match="fix them with input_shapes="):
+        import_model(path)
+
+
+def test_a_topk_of_at_most_a_number(tmp_path):
+    text = f"{SIZE} m = Min(n, five) c = Max(m, one) e = Unsqueeze(c, axis) y, i = TopK(x, e)"
+    compared(model(tmp_path, text, five=np.array(5)), numbers(2, 3), numbers(1, 600))

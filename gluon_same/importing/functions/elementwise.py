@@ -128,9 +128,9 @@ def where(
 
 
 def integer_divide(F: Any, x: Any, other: Any) -> Any:
-    """Divide integers and round toward 0. A division by 0 becomes one by 1.
+    """Divide integers and round toward 0. Divide by 1 where the divisor is 0.
 
-    Otherwise it ends the process, as that of the least number by -1 does.
+    MXNet's operator ends the process there, and where it divides the least number by -1.
     """
     turned = (other == -1) * (other < 0)  # MXNet takes the largest unsigned number for -1
     y = F.broadcast_div(x, other + (other == 0) + 2 * turned)
@@ -198,7 +198,7 @@ def is_nan(F: Any, x: Any) -> Any:
 
 
 def shift_bits(F: Any, x: Any, count: Any, left: bool, bits: int) -> Any:
-    """Shift the bits of unsigned integers, which have so many. By that many and more, none are left."""
+    """Shift the bits of unsigned integers of ``bits`` bits. Shifts by as many or more leave none."""
     inside = count < bits
     factor = F.broadcast_power(F.ones_like(count) * 2, count * inside)
     y = F.broadcast_mul(x, factor) if left else F.broadcast_div(x, factor)

@@ -34,7 +34,7 @@ def flip(F: Any, x: Any, axes: Sequence[int], rank: int) -> Any:
 
 
 def difference(F: Any, x: Any, axis: int, times: int) -> Any:
-    """Subtract from each element along an axis the one before it, as often as told."""
+    """Subtract from each element along an axis the one before it, and repeat that ``times`` times."""
     for _ in range(times):
         later = F.slice_axis(x, axis=axis, begin=1, end=None)
         x = F.elemwise_sub(later, F.slice_axis(x, axis=axis, begin=0, end=-1))
@@ -62,7 +62,7 @@ def exactly(F: Any, x: Any, axis: int, size: Optional[int]) -> Any:
 
 
 def longer(F: Any, x: Any, axes: Sequence[int]) -> Any:
-    """Return an array; raise an error if one of some axes has less than two elements."""
+    """Return an array; raise an error if one of some axes has fewer than two elements."""
     for axis in axes:
         x = F.concat(
             *(F.slice_axis(x, axis=axis, begin=b, end=e) for b, e in ((0, 1), (1, None))), dim=axis

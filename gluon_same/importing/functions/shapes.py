@@ -11,7 +11,7 @@ def constant(F: Any, x: Any, value: Any) -> Any:
 
 
 def after(F: Any, x: Any, *others: Any, to: str) -> Any:
-    """Return an array in this dtype, and have a graph compute others, too, which may raise errors."""
+    """Return an array, of dtype ``to``, and make graphs compute others too, which may raise errors."""
     for other in others:
         x = F.broadcast_add(x, F.cast(F.sum(F.zeros_like(other)), dtype=to))
     return x

@@ -85,7 +85,7 @@ def _degrees(op: Operation, x: Value) -> Lowered:
 
 @computes("clip")
 def _clip(op: Operation, x: Value, x_min: float, x_max: float) -> Lowered:
-    if "int" in x.dtype and x_min == int(x_min) and x_max == int(x_max):
+    if x.whole and x_min == int(x_min) and x_max == int(x_max):
         return op.each(functions.clip_whole, x, x_min >= 0, least=x_min, most=x_max, takes=None)
     return op.each("clip", x, nonnegative=x_min >= 0, a_min=x_min, a_max=x_max)
 
@@ -134,9 +134,9 @@ def _special(op: Operation, x: Value) -> Lowered:
 
 @computes(*ELEMENTWISE, *NATIVE, "relu6")
 def _of_one(op: Operation, x: Value) -> Lowered:
-    if "int" in x.dtype and op.name == "square":
+    if x.whole and op.name == "square":
         return op.each(functions.whole_power, x, times=2, takes=None)
-    if "int" in x.dtype and op.name in ("abs", "sign", "negative"):
+    if x.whole and op.name in ("abs", "sign", "negative"):
         return op.each(op.name, x, takes=None)
     request = op.request
     block = elementwise_block(op.name, request.keras3, request.prefix, request.class_name)

@@ -16,7 +16,7 @@ from .weight import weight_of
 #: Longest window, and most bands, for which the matrix is computed.
 _LONGEST = 4096
 
-#: The mean of each window, which is a wave.
+#: The mean of each window, which is a cosine around it.
 _WINDOWS = {"hann": 0.5, "hamming": 0.54, "None": 1.0}
 
 #: Modes of a spectrogram that combine the real and imaginary parts.

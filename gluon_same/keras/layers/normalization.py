@@ -17,9 +17,7 @@ class SizedBatchNorm(nn.BatchNorm):
     """Batch normalization that rejects other sizes of its axis, because MXNet would read beyond them."""
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-        before = (0,) * self._kwargs["axis"]
-        x = F.reshape(x, shape=(*before, -4, self.in_channels, 1, -2))
-        x = F.reshape(x, shape=(*before, -3, -2))
+        x = functions.exactly(F, x, self._kwargs["axis"], self.in_channels)
         return super().hybrid_forward(F, x, *args, **kwargs)
 
 

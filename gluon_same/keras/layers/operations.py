@@ -101,7 +101,7 @@ def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
         given["rank"] = x.rank
     if "axis" in parameters:
         given["axis"] = x.stored(axis_of(op, x, given["axis"], 1))
-    takes = x.dtype if "int" in x.dtype and op.name == "cumsum" else "float32"
+    takes = x.number if op.name == "cumsum" else "float32"
     return op.lowered(function, x, takes=takes, **given)
 
 

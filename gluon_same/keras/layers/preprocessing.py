@@ -7,7 +7,7 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
-from ..values import Shape, Value, channels_first, resized
+from ..values import Shape, Value, channels_first, resized_to
 from .operations import Operation
 from .registry import Lowered, Request, builds, elementwise, of_rank, spatial
 from .sizes import resized_at_ratio, size_of
@@ -58,15 +58,14 @@ def _encoded(
 def _hashing(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
     bins, mask, salt = arguments.whole("num_bins"), arguments.get("mask_value", None), None
-    if bins > _MOST_BINS:
-        raise Unsupported(f"num_bins={bins}: at most {_MOST_BINS} are supported")
+    limit(f"num_bins={bins}", bins, _MOST_BINS)
     if mask is not None and (not isinstance(mask, int) or abs(mask) > 2**53):
         raise Unsupported(f"mask_value={mask!r} is not a whole number of at most 2**53")
     if arguments.get("salt", None) is not None:
         salt = arguments.ints("salt")
         if len(salt) != 2:
             raise Unsupported(f"salt={salt}: give 2 numbers")
-    if not x.dtype.startswith("int") and not request.keras3:
+    if not x.whole and not request.keras3:
         raise Unsupported(f"an input of {x.dtype}: give the model's Input dtype='int64'")
     how = dict(numbers=functions.hash_numbers, bins=bins, salted=salt is not None, mask=mask, takes=None)
     return _encoded(request, x, bins, *functions.hash_constants(salt), **how)
@@ -128,7 +127,7 @@ def _center_crop(request: Request, x: Value) -> Lowered:
     if any((x.shape[axis] or n) < n for axis, n in zip(axes, size)):
         return resized_at_ratio(request, x, size)
     block = request.function(functions.center_crop, size=size)
-    return Lowered(block, order, (order,), lambda shape: resized(shape, axes, lambda n, m: m, size))
+    return Lowered(block, order, (order,), resized_to(axes, size))
 
 
 @builds("RandomCrop")
@@ -162,4 +161,4 @@ def _adaptive(request: Request, x: Value, ndim: int) -> Lowered:
     ]
     kind = "max" if "Max" in request.class_name else "mean"
     block = request.function(functions.pool_windows, windows=windows, kind=kind)
-    return Lowered(block, order, (order,), lambda shape: resized(shape, axes, lambda n, m: m, sizes))
+    return Lowered(block, order, (order,), resized_to(axes, sizes))

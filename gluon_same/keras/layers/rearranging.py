@@ -136,7 +136,7 @@ def _pad(
     if not whole or pairs[:1] != [[0, 0]] or not known:
         raise Unsupported(f"pad by {pad_width!r} with mode={mode!r}")
     width = [tuple(pairs[axis]) for axis in x.axes]
-    real = "int" not in x.dtype or constant_values != int(constant_values)
+    real = not x.whole or constant_values != int(constant_values)
     how: Any = dict(value=constant_values, native=real, takes="float32" if real else None)
     return op.lowered(functions.pad, x, pairs=width, mode=mode, **how)
 
@@ -165,8 +165,7 @@ def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
             raise ValueError(f"{op.name} of shape {shape}, {n} times along axis={axis}")
         return replaced(shape, place, None if size is None else size - n)
 
-    own = None if "int" in x.dtype else "float32"
-    how: Any = dict(axis=x.stored(place), times=n, rule=rule, takes=own)
+    how: Any = dict(axis=x.stored(place), times=n, rule=rule, takes=x.number)
     return op.lowered(functions.difference, x, order=x.axes, **how)
 
 

@@ -24,8 +24,8 @@ _NORMS = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf
 def _reduction(
     op: Operation, x: Value, axis: Optional[List[int]] = None, keepdims: bool = False
 ) -> Lowered:
-    whole = "int" in x.dtype and op.name in ("max", "min", "sum", "prod")
-    if "int" in x.dtype and not whole and not op.request.keras3:
+    whole = x.whole and op.name in ("max", "min", "sum", "prod")
+    if x.whole and not whole and not op.request.keras3:
         raise Unsupported(f"{op.name} of whole numbers, which TensorFlow rounds")
     gives = "bool" if op.name in ("all", "any") else None
     how: Any = dict(kind=_KINDS.get(op.name, op.name), takes=None if whole else "float32", gives=gives)
@@ -104,8 +104,7 @@ def _moments(op: Operation, x: Value, axes: List[int], keepdims: bool = False) -
 def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
     if not 1 <= k <= size_of(op, x, x.rank - 1):
         raise ValueError(f"top_k of {k} elements of {x.channels}")
-    own = x.dtype if "int" in x.dtype else "float32"
-    fields: Any = dict(more_axes=(x.axes,), gives=(own, "int64"), takes=own)
+    fields: Any = dict(more_axes=(x.axes,), gives=(x.number, "int64"), takes=x.number)
     fields["rule"] = lambda shape: replaced(shape, x.rank - 1, k)
     return op.lowered(functions.topk, x, k=k, axis=x.stored(-1), rank=x.rank, **fields)
 
@@ -114,8 +113,7 @@ def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
 def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending") -> Lowered:
     place, ascending = axis_of(op, x, axis, 1), direction == "ascending"
     if op.name == "sort":
-        own = None if "int" in x.dtype else "float32"
-        return op.each("sort", x, axis=x.stored(place), is_ascend=ascending, takes=own)
+        return op.each("sort", x, axis=x.stored(place), is_ascend=ascending, takes=x.number)
     how: Any = dict(k=size_of(op, x, place), axis=x.stored(place), rank=x.rank, largest=not ascending)
     return op.each(functions.order, x, gives="int64", takes=None, **how)
 

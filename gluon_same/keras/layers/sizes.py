@@ -8,7 +8,7 @@ from ... import nn
 from ...importing import functions
 from ...importing.block import Function
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
-from ..values import Padding, Shape, Size, Value, resized
+from ..values import Padding, Shape, Size, Value, resized, resized_to
 from .kernels import KERNELS, area_matrix, kernel_matrix
 from .operations import Operation
 from .registry import Lowered, Request, builds, followed, spatial
@@ -42,7 +42,7 @@ def resized_images(
 ) -> Lowered:
     """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays."""
     built = _interpolated(request, x, size, method, antialias)
-    if not (request.keras3 and x.dtype.startswith("int")):
+    if not (request.keras3 and x.whole):
         return built
     if method not in ("bilinear", "nearest"):
         raise Unsupported(f"interpolation={method!r} of whole numbers")
@@ -64,7 +64,7 @@ def _interpolated(request, x, size, method, antialias):
             what = "antialias=True" if method in _METHODS else f"interpolation={method!r}"
             raise Unsupported(f"{what} for images of unknown size")
         matrices = _matrices(method, before, size, antialias)
-        fields = dict(input_axes=(order,), rule=lambda shape: resized(shape, axes, lambda n, m: m, size))
+        fields = dict(input_axes=(order,), rule=resized_to(axes, size))
         return op.lowered(functions.resize_images, x, *matrices, order=order, **fields)
     how = _METHODS[method]
     if method == "bilinear" and not any(computed) and 1 not in size:
@@ -101,11 +101,11 @@ def resized_at_ratio(
         cut, pad = max(n - fitting, 0), max(fitting - n, 0) // 2
         borders.append((-(cut // 2), cut // 2 - cut) if fill is None else (pad, pad))
     after = [n + sum(pair) for n, pair in zip(before, borders)]
-    fitted = x._replace(shape=resized(x.shape, axes, lambda n, m: m, after))
+    fitted = x._replace(shape=resized_to(axes, after)(x.shape))
     built = resized_images(request, fitted, size, method, antialias)
     how: Any = dict(before=tuple(before), borders=tuple(borders), value=fill or 0.0)
     block = followed(request, Function(functions.add_borders, "Borders", **how), built.block)
-    return built._replace(block=block, rule=lambda shape: resized(shape, axes, lambda n, m: m, size))
+    return built._replace(block=block, rule=resized_to(axes, size))
 
 
 def _matrices(
@@ -136,8 +136,8 @@ def _borders(request: Request, x: Value, ndim: int) -> Lowered:
         return new
 
     padding = Padding(request.name, block, pairs) if pads else None
-    own = x.dtype if "int" in x.dtype and not pads else "float32"
-    how: Any = dict(padding=padding, nonnegative=x.nonnegative, takes=own)
+    takes = "float32" if pads else x.number
+    how: Any = dict(padding=padding, nonnegative=x.nonnegative, takes=takes)
     return Lowered(None if pads else block, order, (order,), rule, **how)
 
 

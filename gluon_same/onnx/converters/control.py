@@ -6,7 +6,7 @@ import numpy as np
 
 from ...importing.steps import Scanned, Steps
 from ..registry import converter
-from ..values import Data, Input, Ints, Known, Unsupported, axis_of, known
+from ..values import EMPTY, Data, Input, Ints, Known, Unsupported, axis_of, known
 
 #: Most steps of all loops of a model that are unrolled.
 _MOST_STEPS = 1000
@@ -75,7 +75,7 @@ def _scanned(axes: Ints, directions: Ints, ranks: Sequence[int]) -> List[Scanned
 def stacked(net: Any, values: Sequence[Any], axis: int) -> Any:
     """Join the results of all steps along a new axis."""
     if not values:
-        raise Unsupported("its result has no elements, which MXNet does not support")
+        raise Unsupported(EMPTY)
     if all(isinstance(x, Known) for x in values):
         return Known([np.stack([known(x, "result") for x in values], axis)])
     arrays: List[Data] = [net.array(x) for x in values]

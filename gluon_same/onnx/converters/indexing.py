@@ -94,7 +94,7 @@ def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1)
 @converter("TopK", 10)
 def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> List[Data]:
     axis = axis_of(axis, x.ndim)
-    counts = numbers(k, "k", most=0)
+    counts = numbers(k, "k", 0 if isinstance(k, Known) and k.bounded else np.inf)
     pairs = x.each(lambda trial, given: (int(counts.at(trial).item()), given[axis]))
     limit, size = max(count for count, _ in pairs), x.shape[axis]
     # An open number is the size, or a limit where the axis has as many elements.

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...geometry import ceil_div
 from ...importing import functions
-from ..computed import axis_of_size
 from ..registry import converter, once_attributes
+from ..reshaping import axis_of_size
 from ..values import FIX, Data, Padded, Unsupported, axis_of, known, numbers
 
 Pairs = Tuple[Tuple[int, int], ...]

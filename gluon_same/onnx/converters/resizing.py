@@ -6,9 +6,9 @@ import numpy as np
 
 from ...importing import functions
 from ...importing.functions import Resize
-from ..computed import axis_of_size
 from ..registry import converter, once_attributes
-from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
+from ..reshaping import axis_of_size
+from ..values import EMPTY, FIX, Data, Known, Unsupported, axis_of, known, numbers
 
 
 class _Axis(NamedTuple):
@@ -155,7 +155,7 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
     """Return data with one axis resized."""
     axis, rank, factor, phases = plan.axis, x.ndim, _factor(plan.sizes), _phases(plan, how)
     if min(m for _, m in plan.sizes) < 1:
-        raise Unsupported("its result has no elements, which MXNet does not support")
+        raise Unsupported(EMPTY)
     if phases is not None and (x.dtype.kind == "f" or how.kind == "nearest"):
         return net.call(
             functions.resize_by_phases, x, phases=phases, axis=axis, rank=rank,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter
-from ..values import Data, Known, Unsupported, axis_of, known
+from ..values import EMPTY, Data, Known, Unsupported, axis_of, known
 
 #: Most boxes of a class; files write the largest integer for all.
 _MOST_BOXES = 2**31
@@ -20,7 +20,7 @@ def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -
     if isinstance(condition, Known) and not condition.open:
         kept = np.flatnonzero(condition.array)
         if not kept.size:
-            raise Unsupported("its result has no elements, which MXNet does not support")
+            raise Unsupported(EMPTY)
         return net.call(functions.gather, x, Known([kept]), axis=axis, scalar=False)
     condition = net.array(condition)
     shapes = x.each(lambda _, s: (*s[:axis], None, *s[axis + 1 :]))

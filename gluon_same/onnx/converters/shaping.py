@@ -1,6 +1,5 @@
 """Operators that move, join, cut, repeat and pad arrays."""
 
-from functools import partial
 from itertools import chain
 from math import prod
 from typing import Any, List, Optional, Sequence, Tuple, Union
@@ -9,9 +8,9 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..values import Data, Known, Unfolded, Unsupported, axis_of, known, numbers
+from ..reshaping import MOST_AXES, expanded, reshaped
+from ..values import EMPTY, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
-from .shapes import MOST_AXES, expanded, reshaped
 from .slicing import slice_
 
 
@@ -131,7 +130,7 @@ def unsqueeze(net: Any, x: Data, axes: Any) -> Data:
     rank = x.ndim + len(given)
     if x.ndim == 0:
         return net.call("reshape", x, shape=(1,) * rank, scalar=False)
-    for axis in sorted(axis % rank for axis in given):
+    for axis in sorted(axis_of(axis, rank) for axis in given):
         x = net.call("expand_dims", x, axis=axis)
     return x
 
@@ -145,20 +144,25 @@ def tile(net: Any, x: Data, repeats: Any) -> Data:
     each = [part.open for part in times.elements()]
     fixed = tuple(1 if opened else int(k) for opened, k in zip(each, times.first))
     if min(fixed, default=1) < 1:
-        raise Unsupported("its result has no elements, which MXNet does not support")
+        raise Unsupported(EMPTY)
     if set(fixed) != {1} or not any(each):
         x = net.call(functions.tile, x, times=fixed)
     # An axis that is repeated an open number of times becomes two, of which the first is expanded.
     places = [axis for axis, n in enumerate(x.shape) if each[axis] and n != 1]
 
-    def at(trial, given, one=False, joined=False):
-        by = [int(k) if opened else 1 for opened, k in zip(each, times.at(trial))]
-        pairs = [(1 if one else k, n) for k, n in zip(by, given)]
-        split = [(prod(pair),) if joined or i not in places else pair for i, pair in enumerate(pairs)]
-        return tuple(chain(*split))
+    def apart(trial, given):
+        return tuple(chain(*((1, n) if i in places else (n,) for i, n in enumerate(given))))
 
-    apart, wanted, joined = (x.each(partial(at, **how)) for how in ({"one": True}, {}, {"joined": True}))
-    return reshaped(net, expanded(net, reshaped(net, x, apart), wanted), joined)
+    def repeated(trial, given):
+        by = [int(k) if opened else 1 for opened, k in zip(each, times.at(trial))]
+        pairs = enumerate(zip(by, given))
+        return tuple(chain(*((k, n) if i in places else (k * n,) for i, (k, n) in pairs)))
+
+    def joined(trial, given):
+        return tuple(int(k) * n if opened else n for opened, k, n in zip(each, times.at(trial), given))
+
+    split_up, wanted, whole = map(x.each, (apart, repeated, joined))
+    return reshaped(net, expanded(net, reshaped(net, x, split_up), wanted), whole)
 
 
 @converter("DepthToSpace")

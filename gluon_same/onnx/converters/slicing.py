@@ -6,15 +6,12 @@ from typing import Any, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ...importing import functions
-from ..computed import axis_of_size
 from ..registry import converter, once_attributes
-from ..values import FIX, Data, Known, Unsupported, known, numbers
-from .shapes import reshaped
+from ..reshaping import axis_of_size, reshaped
+from ..values import EMPTY, FIX, Data, Known, Unsupported, axis_of, known, numbers
 
 #: Numbers above it stand for the end of an axis.
 _END = 2**31 - 1
-
-_EMPTY = "its result has no elements, which MXNet does not support"
 
 #: Axes of an array that MXNet's ``slice`` takes.
 _MOST_AXES = 5
@@ -22,8 +19,8 @@ _MOST_AXES = 5
 
 @converter("Slice", 10)
 def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
-    where = [*range(x.ndim)] if axes is None else [int(a) for a in known(axes, "axes")]
-    sizes = [x.shape[axis % x.ndim] for axis in where]
+    where = [*range(x.ndim)] if axes is None else [axis_of(a, x.ndim) for a in known(axes, "axes")]
+    sizes = [x.shape[axis] for axis in where]
     # A limit beyond the end of an axis makes no difference.
     most = np.inf if None in sizes else max([n for n in sizes if n], default=0)
     starts, ends = numbers(starts, "starts", most), numbers(ends, "ends", most)
@@ -34,10 +31,10 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     def shape_at(trial, given):
         bounds = (each.at(trial).ravel().tolist() for each in (starts, ends))
         parts = [slice(start, end, by) for start, end, by in zip(*bounds, step)]
-        shape = _shape(given, [axis % len(given) for axis in where], parts)
+        shape = _shape(given, where, parts)
         lost = (not shape[a] and x.shape[a] is None and p.start != p.stop for a, p in zip(where, parts))
         if not (starts.open or ends.open) and any(lost):
-            raise ValueError(_EMPTY)
+            raise ValueError(EMPTY)
         return shape
 
     shapes = x.each(shape_at)
@@ -45,19 +42,18 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         return Known([np.zeros(shape, x.dtype) for shape in shapes])
     if x.ndim > _MOST_AXES:
         each = zip(starts.elements(), ends.elements(), (Known([np.array([by])]) for by in step))
-        return _one_by_one(net, x, [axis % x.ndim for axis in where], list(each))
-    backward = [(axis + x.ndim) % x.ndim for axis, by in zip(where, step) if by < 0]
+        return _one_by_one(net, x, where, list(each))
+    backward = tuple(axis for axis, by in zip(where, step) if by < 0)
     if backward:
-        x = net.call(functions.flip, x, axes=tuple(backward), rank=x.ndim)
+        x = net.call(functions.flip, x, axes=backward, rank=x.ndim)
     parts: List[Any] = [(None, None, None)] * x.ndim
     limited = []  # axes that may be shorter, or longer, than their end at sizes that are not tried
     for i, axis in enumerate(where):
-        axis = axis + x.ndim if axis < 0 else axis
 
         def bounds(trial, given, i=i, axis=axis):
             start, end = (int(each.at(trial).flat[i]) for each in (starts, ends))
             if not range(*slice(start, end, step[i]).indices(given[axis])):
-                raise ValueError(_EMPTY)
+                raise ValueError(EMPTY)
             # Of the flipped data, the same elements from the first to the last.
             return (given[axis], start, end) if step[i] > 0 else (given[axis], -1 - start, -1 - end)
 

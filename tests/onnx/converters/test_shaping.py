@@ -259,3 +259,10 @@ def test_booleans_are_padded_with_true(tmp_path):
         net = import_model(path)
         net.hybridize(active)
         np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), want)
+
+
+@pytest.mark.parametrize("text", ["y = Slice(x, zero, one, axis)", "y = Unsqueeze(x, axis)"])
+def test_an_axis_that_the_data_lack_is_refused(tmp_path, text):
+    path = model(tmp_path, text, {"zero": [0], "one": [1], "axis": [7]})
+    with pytest.raises(ValueError, match="its axis 7 does not fit data with"):
+        import_model(path)
