@@ -11,7 +11,7 @@ from mxnet.gluon import HybridBlock
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
-from .limits import least_inputs, limit_of, may_be_bounded
+from .limits import least_inputs, least_of, limit_of, line_of, may_be_bounded
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, initializers_of, inputs_of, names_read
 from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
@@ -261,8 +261,11 @@ class Builder(Assembly):
             result = Known(arrays, name, trainable and arrays[0].dtype.kind == "f")
             result.bounded = may_be_bounded(node.op_type, given)
             result.limit = limit_of(node.op_type, given, result)
+            result.line = line_of(node.op_type, inputs, result) if count > 1 else None
             if lowest and not isinstance(lowest, Unsupported):
                 result.low = lowest[place]
+            else:
+                result.low = least_of(result.line, result)
             result.make = partial(self._made, node, scope, attributes, inputs, place)
             results.append(result)
         return results

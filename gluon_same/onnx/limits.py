@@ -5,6 +5,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
+from .values import Line
+
+#: Slopes below this are rounding.
+_CANCELED = 1e-6
+
 #: Operators that return elements of their inputs.
 _MOVES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"}
 
@@ -37,6 +42,69 @@ def least_inputs(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]]:
     grows = operator in _GROW_WITH_ALL or (operator in _GROW_WITH_SIZES and sizes)
     grows |= operator in _GROW and open_inputs == [0] and (sizes or operator != "Div")
     return lows if grows else None
+
+
+def line_of(operator: str, inputs: Sequence[Any], result: Any) -> Optional[Line]:
+    """Return how the one number of a result follows from open sizes, but for rounding; None if unknown.
+
+    The padding ``2 * ceil(size / 2) + 1 - size`` is a number from 1 to 3 at all sizes.
+    """
+    lines = [_line(x) for x in inputs if x is not None]
+    if result.first.size != 1 or not lines or None in lines:
+        return None
+    line, *others = lines
+    whole = result.dtype.kind in "iu"
+    if operator in ("Add", "Sub"):
+        return _sum(line, _times(others[0], 1 if operator == "Add" else -1))
+    if operator == "Mul" and not (line.slopes and others[0].slopes):
+        line, other = (line, others[0]) if line.slopes else (others[0], line)
+        return _times(line, other.low)
+    if operator == "Div" and not others[0].slopes and others[0].low:
+        found = _times(line, 1 / others[0].low)
+        return (
+            _widened(found, 1 - 1 / abs(others[0].low), 1 - 1 / abs(others[0].low)) if whole else found
+        )
+    if operator in ("Ceil", "Floor"):
+        return _widened(line, operator == "Floor", operator == "Ceil")
+    if operator == "Neg":
+        return _times(line, -1)
+    rounds = operator == "Cast" and whole and inputs[0].dtype.kind == "f"
+    return _widened(line, rounds, rounds) if operator in _MOVES - {"Concat", "Gather", "Slice"} else None
+
+
+def least_of(line: Optional[Line], result: Any) -> Optional[np.ndarray]:
+    """Return the lower bound of a number at all sizes if the sizes cancel out; None otherwise."""
+    if line is None or any(abs(slope) > _CANCELED for slope in line.slopes.values()):
+        return None
+    whole = all((x == np.rint(x)).all() for x in result.trials)
+    low = np.ceil(line.low - _CANCELED) if whole else line.low
+    return np.full(result.shape, low, result.dtype)
+
+
+def _line(x):
+    if x.first.size != 1 or x.dtype.kind not in "iuf":
+        return None
+    if not x.open:
+        return Line({}, float(x.first.item()), float(x.first.item()))
+    if x.line is None and x.limit == np.inf:  # of itself
+        return Line({tuple(float(each.item()) for each in x.trials): 1.0}, 0.0, 0.0)
+    return x.line
+
+
+def _sum(one, other):
+    slopes = {
+        key: one.slopes.get(key, 0) + other.slopes.get(key, 0) for key in {**one.slopes, **other.slopes}
+    }
+    return Line(slopes, one.low + other.low, one.high + other.high)
+
+
+def _times(line, factor):
+    ends = sorted((line.low * factor, line.high * factor))
+    return Line({key: slope * factor for key, slope in line.slopes.items()}, *ends)
+
+
+def _widened(line, below, above):
+    return Line(line.slopes, line.low - below, line.high + above)
 
 
 def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
@@ -137,7 +205,7 @@ def _chosen(trials: _Trials, of_max: bool = False, of_min: bool = False) -> floa
 _RULES: Dict[str, Callable[[_Trials], float]] = {
     **dict.fromkeys(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"), _comparison),
     **dict.fromkeys(("Cast", "Ceil", "Floor", "Round"), _rounding),
-    "Clip": _chosen,
+    "Clip": partial(_chosen, of_max=True),
     "Div": _quotient,
     "Max": partial(_chosen, of_max=True),
     "Min": partial(_chosen, of_min=True),

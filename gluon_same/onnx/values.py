@@ -45,6 +45,14 @@ class NoSizes(Exception):
     """The model supports none of the sizes that were tried for its open axes."""
 
 
+class Line(NamedTuple):
+    """Number that is a sum of multiples of others, and of a remainder within bounds."""
+
+    slopes: Dict[Tuple[float, ...], float]  #: factors of numbers, which their values at the trials name
+    low: float  #: the least remainder
+    high: float  #: the largest
+
+
 class Known:
     """Numbers that are known while importing.
 
@@ -66,6 +74,7 @@ class Known:
         #: Below this number, they follow the rule that the trials show: at all sizes if it is infinite.
         self.limit = np.inf
         self.low: Optional[np.ndarray] = None  # a lower bound of open numbers at all sizes
+        self.line: Optional[Line] = None  # how one open number follows from others, but for rounding
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None
         self.made: Optional[Data] = None

@@ -70,6 +70,41 @@ def test_a_limit_in_a_reshape_that_keeps_the_number_of_elements(tmp_path):
     compared(path, numbers(2, 3), numbers(1, 512))
 
 
+SAME = """f = Cast<to: int = 1>(n) halves = Div(f, two_f) up = Ceil(halves) less = Sub(up, one_f)
+    starts = Mul(less, two_f) ends = Add(starts, three_f) more = Sub(ends, f) kept = Clip(more, zero_f)
+    p = Cast<to: int = 7>(kept)"""
+FLOORED = (
+    """m = Add(n, one) h = Div(m, two) e = Mul(two, h) d = Add(e, one) g = Sub(d, n) p = Max(g, one)"""
+)
+
+
+@pytest.mark.parametrize("text", [SAME, FLOORED])
+def test_paddings_in_which_sizes_cancel_out_meet_no_limit(tmp_path, text):
+    """The padding of TensorFlow's SAME for strides of 2, as timm computes it, is 1 or 2 at all sizes."""
+    floats = {f"{name}_f": np.array(n, "float32") for name, n in (("zero", 0), ("one", 1), ("two", 2))}
+    floats["three_f"] = np.array(3, "float32")
+    path = model(
+        tmp_path,
+        f"""{SIZE} {text} b = Div(p, two) a = Sub(p, b) u = Unsqueeze(b, axis) v = Unsqueeze(a, axis)
+        pads = Concat<axis: int = 0>(zeros, u, zeros, v) padded = Pad(x, pads)
+        y = Conv<strides: ints = [2]>(padded, weight)""",
+        "net (float[B, 1, L] x) => (float[a, 1, b] y)",
+        place=np.array(2), two=np.array(2), zeros=np.zeros(2, int), weight=numbers(1, 1, 3), **floats,
+    )  # fmt: skip
+    compared(path, *(numbers(2, 1, size) for size in (2, 3, 8, 9, 600)))
+
+
+@pytest.mark.parametrize(
+    "text", ["h = Div(n, four) g = Sub(h, one)", "m = Sub(n, four) g = Sub(m, four)"]
+)
+def test_numbers_that_may_be_below_a_limit_at_small_sizes_meet_it(tmp_path, text):
+    path = model(
+        tmp_path, f"{SIZE} {text} m0 = Max(g, zero) y = Range(zero, m0, one)", RANGE, four=np.array(4)
+    )
+    with pytest.raises(ValueError, match="fix them with input_shapes="):
+        import_model(path)
+
+
 @pytest.mark.parametrize("text", ["y = Max(n, one)", "t = Equal(n, minus) y = Where(t, one, n)"])
 def test_no_size_is_less_than_one(tmp_path, text):
     head = "net (float[B, L] x) => (int64 y)"
