@@ -98,6 +98,20 @@ def test_the_ratios_of_the_zoo():
     assert quoted(pattern, README) == ["54", *found["", "1"]]
 
 
+def test_the_times_of_nets_that_were_imported():
+    nets = rows("imported.csv")
+    found = {
+        form: [float(row["deployed, ms"]) / float(row[f"{form}, ms"]) for row in nets]
+        for form in ("onnxruntime", "stock")
+    }
+    said = quoted(r"Of (\d+) nets, they take (\S+) of(?s:.*?) at most (\S+), and (\S+) of that")
+    over = found["onnxruntime"]
+    assert said == [str(len(nets)), mean(over), f"{max(over):.2f}", mean(found["stock"])]
+    slow = {row["net"] for row, ratio in zip(nets, over) if ratio > 2}
+    assert slow == {"hardcorenas_a", "lcnet_050", "mixnet_s", "tv-mobilenet_v3_small"}
+    assert max(float(row["error"]) for row in nets) < 1e-3
+
+
 def test_the_means_over_single_layers():
     layers = rows("layers.csv")
     pattern = r"times (\d+) layers (?s:.*?) means: eager (\S+), hybridized (\S+), specialized (\S+),"
