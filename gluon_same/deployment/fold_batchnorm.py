@@ -46,7 +46,7 @@ def fold_after(graph: Graph, node: Node) -> Optional[Entry]:
 def _folded(graph, found):
     """Return the scaled and shifted data; None if other operators than layers compute them."""
     node, shape = found.data.node, graph.shape(found.data)
-    if graph.uses(found.data) > 1 or shape is None:
+    if graph.uses(found.data) > 1 or shape is None or found.data.output:
         return None
     if node.op in LAYERS:
         return _in_layer(graph, found)

@@ -104,7 +104,10 @@ def test_the_times_of_nets_that_were_imported():
         form: [float(row["deployed, ms"]) / float(row[f"{form}, ms"]) for row in nets]
         for form in ("onnxruntime", "stock")
     }
-    said = quoted(r"Of (\d+) nets, they take (\S+) of(?s:.*?) at most (\S+), and (\S+) of that")
+    pattern = (
+        r"The (\d+) nets take (\S+) times (?s:.*?) average, (\S+) times at most, and (\S+) of the time"
+    )
+    said = quoted(pattern)
     over = found["onnxruntime"]
     assert said == [str(len(nets)), mean(over), f"{max(over):.2f}", mean(found["stock"])]
     slow = {row["net"] for row, ratio in zip(nets, over) if ratio > 2}
