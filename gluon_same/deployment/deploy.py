@@ -88,8 +88,8 @@ def deploy(
     Notes
     -----
     In float32, results differ from the net's by at most about 1e-5 of the largest value, or four times
-    as much as the net's results change with the last bit of its numbers. Passes that change more are
-    skipped. An infinity or a NaN may spread to outputs that are finite in the net. On GPUs, passes that
+    as much as the net's results change with the last bit of its numbers. What changes more is
+    left out. An infinity or a NaN may spread to outputs that are finite in the net. On GPUs, passes that
     require oneDNN are skipped. The block is on the net's context, the first one of several.
 
     Several threads may call a block for given shapes: a lock lets one in at a time. A block for every

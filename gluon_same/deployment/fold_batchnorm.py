@@ -73,6 +73,8 @@ def _sources(graph, found):
     if axis is not None and node.op == "transpose":
         axis = (node.get("axes") or range(len(shape))[::-1])[axis]
     elif axis is not None and node.op in RESHAPES:
+        while inputs[0][0].node.op in RESHAPES and graph.uses(inputs[0][0]) == 1:
+            inputs = [(entry, graph.shape(entry) or ()) for entry in inputs[0][0].node.inputs]
         before, place = inputs[0][1], (np.prod(shape[:axis]), shape[axis])
         same = (i for i, n in enumerate(before) if (np.prod(before[:i]), n) == place)
         axis = next(same, None)

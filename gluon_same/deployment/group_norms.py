@@ -6,8 +6,6 @@ import numpy as np
 
 from ..graph import Entry, Graph, Node
 from .clean import RESHAPES
-from .fold_batchnorm import fold_after
-from .sums import merge_reshapes
 
 #: The largest number of elements that a product with ones adds up. Files contain the ones.
 MOST = 4096
@@ -51,7 +49,3 @@ def normalize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
     given = [image, factors, beta, np.zeros(len(gamma)), np.ones(len(gamma))]
     y = graph.new("BatchNorm", node, given, fix_gamma=False, use_global_stats=True, eps=1e-12)
     return graph.new("Reshape", node, [y], shape=shape)
-
-
-#: Scales and shifts of channels follow the normalization of groups.
-RULES = (normalize_by_products, merge_reshapes, fold_after)

@@ -74,6 +74,7 @@ PASSES = (
     Pass("join slices", joins.RULES, general=True),
     Pass("drop taps in padding", [windows.drop_taps]),
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
+    _optional("normalize by products", [group_norms.normalize_by_products]),
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD, pools.stride_in_layer), onednn=True),
@@ -81,7 +82,6 @@ PASSES = (
     _optional("ungroup convolutions", [convolutions.ungroup]),
     _optional("sum by convolutions", sums.RULES),
     *(_optional(f"pad channels to {n}s", channels.padding_to(n)) for n in channels.MULTIPLES),
-    _optional("normalize by products", group_norms.RULES),
     _optional("crop in blocks", [windows.crop_in_blocks]),
     _optional("normalize by convolutions", [convolutions.normalize_by_depthwise]),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=["float32"]),
@@ -164,8 +164,9 @@ class Pipeline:
             if changed is None:
                 continue
             note, clear = self.problem(changed) if check else "", True
-            if note:
-                changed, note = self._without_a_rule(each, graph, note)
+            without = self._without_a_rule(each, graph) if note else None
+            if without is not None:
+                changed, note = without, ""
             if note:
                 self._refused.update(each.rules)  # which later passes may contain, too
             elif each.choice is not None:
@@ -178,18 +179,15 @@ class Pipeline:
             graph = after
         return graph
 
-    def _without_a_rule(self, each, graph, note):
-        """Return the graph after a pass that brings a problem, without the rule that causes it, and "".
-
-        If there is no such rule, return None and the note.
-        """
+    def _without_a_rule(self, each, graph):
+        """Return the graph after a pass without the rule that causes a problem; None if several do."""
         for rule in each.rules:
             if rule not in self._refused:
                 changed = each.apply(graph, self._refused | {rule})
                 if changed is not None and not self.problem(changed):
                     self._refused.add(rule)
-                    return changed, ""
-        return None, note
+                    return changed
+        return None
 
     def end(self, net: Graph, graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
         """Return the net's graph after all passes fused, or converted to another dtype."""

@@ -70,16 +70,9 @@ def _kernel(graph, layer, shape, entry):
                 return None
         return np.pad(weight, [(0, 0), (0, 0), *((n, n) for n in more)]), bias
     found = affine(graph, node)
-    if (
-        found is None
-        or found.data != layer.inputs[0]
-        or found.axis != 1
-        or np.size(found.scale) != shape[0]
-    ):
+    if found is None or found[:2] != (layer.inputs[0], 1) or np.size(found.scale) != shape[0]:
         return None
-    if any(
-        stride != 1 or size != 2 * pad + 1 or dilation != 1 for size, stride, dilation, pad in windows
-    ):
+    if any((size, *steps) != (2 * pad + 1, 1, 1) for size, *steps, pad in windows):
         return None
     weight, channels = np.zeros(shape), np.arange(shape[0])
     weight[(channels, channels % shape[1], *(pad for *_, pad in windows))] = found.scale
@@ -100,9 +93,8 @@ def sum_of_stack(graph: Graph, node: Node) -> Optional[Entry]:
             continue
         count, terms = len(stack.node.inputs), []
         sizes = [graph.shape(entry) or () for entry in gates]
-        if not shape[axis] == count <= GROUPS or any(
-            each[axis : axis + 1] != (count,) for each in sizes
-        ):
+        alike = all(len(each) == len(shape) and each[axis] == count for each in sizes)
+        if graph.shape(stack) != shape or shape[axis] != count or count > GROUPS or not alike:
             continue
         for i, part in enumerate(stack.node.inputs):
             term = _without(graph, node, part, shape, axis)

@@ -121,7 +121,7 @@ class Assembly(Inference):
         """
         large = [n for value in arguments.values() for n in _whole(value) if abs(n) > _EXACT]
         if large:
-            raise Unsupported(f"MXNet takes numbers in float64, which {large[0]} is too large for")
+            raise Unsupported(f"MXNet takes numbers in float64, for which {large[0]} is too large")
         inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in inputs)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Known)]
         weights = {f"constant{i}": inputs[i] for i in places}

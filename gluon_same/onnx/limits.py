@@ -60,10 +60,8 @@ def line_of(operator: str, inputs: Sequence[Any], result: Any) -> Optional[Line]
         line, other = (line, others[0]) if line.slopes else (others[0], line)
         return _times(line, other.low)
     if operator == "Div" and not others[0].slopes and others[0].low:
-        found = _times(line, 1 / others[0].low)
-        return (
-            _widened(found, 1 - 1 / abs(others[0].low), 1 - 1 / abs(others[0].low)) if whole else found
-        )
+        rest = whole * (1 - 1 / abs(others[0].low))
+        return _widened(_times(line, 1 / others[0].low), rest, rest)
     if operator in ("Ceil", "Floor"):
         return _widened(line, operator == "Floor", operator == "Ceil")
     if operator == "Neg":
@@ -74,7 +72,11 @@ def line_of(operator: str, inputs: Sequence[Any], result: Any) -> Optional[Line]
 
 def least_of(line: Optional[Line], result: Any) -> Optional[np.ndarray]:
     """Return the lower bound of a number at all sizes if the sizes cancel out; None otherwise."""
-    if line is None or any(abs(slope) > _CANCELED for slope in line.slopes.values()):
+    if (
+        line is None
+        or result.dtype.kind not in "if"
+        or max(map(abs, line.slopes.values()), default=0) > _CANCELED
+    ):
         return None
     whole = all((x == np.rint(x)).all() for x in result.trials)
     low = np.ceil(line.low - _CANCELED) if whole else line.low

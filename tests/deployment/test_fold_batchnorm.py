@@ -47,6 +47,7 @@ def test_a_dense_layer_on_the_last_axis():
         (lambda x: F.transpose(x, axes=(0, 2, 3, 1)), -1),
         (F.transpose, 2),
         (lambda x: F.reshape(x, shape=(0, 0, -1)), 1),
+        (lambda x: F.reshape(F.reshape(x, shape=(-1,)), shape=(2, 4, -1)), 1),
         (
             lambda x: F.reshape(F.expand_dims(F.transpose(x, axes=(0, 2, 3, 1)), axis=0), shape=(-1, 4)),
             1,

@@ -4,11 +4,12 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from gluon_same.deployment import clean, group_norms
+from gluon_same.deployment import clean, fold_batchnorm, group_norms
 from gluon_same.deployment.running import outputs
 from graphs import graph_of, operators, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
+RULES = [group_norms.normalize_by_products]
 
 
 @pytest.mark.parametrize("offset", [0, 30])
@@ -28,7 +29,7 @@ def test_statistics_are_products(make, shape, offset):
     graph = graph_of(make(X), shape)
     x = mx.nd.array(np.random.RandomState(1).normal(offset, size=shape))
     (want,) = outputs(graph, [x])
-    assert graph.rewrite(*group_norms.RULES) == 1
+    assert graph.rewrite(*RULES) == 1
     (got,) = outputs(graph, [x])
     # The numbers themselves are rounded to float32.
     assert np.abs(got - want).max() < 1e-6 * (1 + offset) * np.abs(want).max()
@@ -41,7 +42,7 @@ def test_scales_and_shifts_of_channels_are_part_of_the_normalization(groups):
     y = F.reshape(y, shape=(0, 8, -1))
     gamma, beta = (F.reshape(F.var(name, shape=(8,)), shape=(1, 8, 1)) for name in ("gamma", "beta"))
     y = F.broadcast_add(F.broadcast_mul(y, gamma), beta)
-    found = rewritten(y, [clean.fold_constants, *group_norms.RULES], (1, 8, 6, 7))
+    found = rewritten(y, [clean.fold_constants, *RULES, fold_batchnorm.fold_after], (1, 8, 6, 7))
     assert (
         "broadcast_mul" not in found and "broadcast_add" not in found and found.count("BatchNorm") == 1
     )
@@ -49,4 +50,4 @@ def test_scales_and_shifts_of_channels_are_part_of_the_normalization(groups):
 
 def test_normalizations_with_computed_factors_stay():
     symbol = F.InstanceNorm(X, F.relu(F.var("factors", shape=(4,))))
-    assert graph_of(symbol, (1, 4, 5, 5)).rewrite(*group_norms.RULES) == 0
+    assert graph_of(symbol, (1, 4, 5, 5)).rewrite(*RULES) == 0

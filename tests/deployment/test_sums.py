@@ -120,6 +120,7 @@ def test_gated_parts_of_a_stack_are_added(order):
         lambda x: F.sum(F.concat(x, x, dim=1), axis=1),  # no stack
         lambda x: F.sum(F.concat(x, x, dim=0), axis=1),
         lambda x: F.sum(F.concat(*5 * [x], dim=0), axis=0),  # many parts
+        lambda x: F.sum(F.broadcast_mul(stack(x, x, axis=1), F.ones((3, 2, 12, 4, 5))), axis=1),
     ],
 )
 def test_sums_of_other_concatenations_stay(make):

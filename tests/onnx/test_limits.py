@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from imported import compared, numbers, reference, written
 
-from gluon_same.onnx import import_model
+from gluon_same.onnx import import_model, limits
+from gluon_same.onnx.values import Known, Line
 
 SIZE = "s = Shape(x) n = Gather<axis: int = 0>(s, place)"
 PLACES = {"place": np.array(1), "k": np.array(512), "one": np.array(1), "zero": np.array(0)}
@@ -103,6 +104,13 @@ def test_numbers_that_may_be_below_a_limit_at_small_sizes_meet_it(tmp_path, text
     )
     with pytest.raises(ValueError, match="fix them with input_shapes="):
         import_model(path)
+
+
+@pytest.mark.parametrize("dtype, low", [("float32", -1), ("int64", -1), ("bool", None), ("uint8", None)])
+def test_a_number_that_sizes_cancel_out_of_has_a_bound_if_its_dtype_has(dtype, low):
+    number = Known([np.array(x, dtype) for x in (0, 1)])
+    assert limits.least_of(Line({(3.0, 4.0): 0.0}, -1.0, 1.0), number) == low
+    assert limits.least_of(Line({(3.0, 4.0): 1.0}, -1.0, 1.0), number) is None
 
 
 @pytest.mark.parametrize("text", ["y = Max(n, one)", "t = Equal(n, minus) y = Where(t, one, n)"])
