@@ -161,6 +161,15 @@ def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
     return mx.sym.reshape(x, shape=merged)
 
 
+def settle() -> None:
+    """Wait until no operator runs, before parameters are read.
+
+    oneDNN's operators change the layout of their parameters after they return. MXNet may read an array
+    while this happens, and return wrong values.
+    """
+    mx.nd.waitall()
+
+
 def in_thread(function: Callable[..., Any], *args: Any) -> Any:
     """Return a function's result, called by a thread that ends.
 

@@ -9,7 +9,7 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock, Parameter, ParameterDict, SymbolBlock
 
 from . import arguments
-from .arrays import as_classic, fix_shape, flat, in_mode, read_by
+from .arrays import as_classic, fix_shape, flat, in_mode, read_by, settle
 from .saving import Saved, write
 from .trace import Trace, nest
 
@@ -75,6 +75,7 @@ class Sized(Saved, SymbolBlock):
         self._cached_graph = variables, self._graphs.get(True, self._graphs[False])
 
     def __getstate__(self) -> Dict[str, Any]:
+        settle()
         left_out = ("_lock", "_operators", "_cached_graph", "_cached_op", "_cached_op_args", "_callback")
         state = {key: value for key, value in vars(self).items() if key not in left_out}
         # MXNet's own form of a pickled symbol has no casts.
@@ -269,6 +270,7 @@ class EverySize(Saved):
         self._net.cast(dtype)
 
     def __getstate__(self) -> Dict[str, Any]:
+        settle()
         return {**vars(self), "_sized": {}}
 
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock, Parameter
 
 from ..arguments import shape_of, true_or_false
-from ..arrays import flat, in_thread, read_by
+from ..arrays import flat, in_thread, read_by, settle
 from ..graph import Graph
 from ..sized import EverySize, Sized
 from ..trace import Trace, check_for_graphs, title
@@ -119,6 +119,7 @@ def deploy(
     onednn = _has_onednn(context, dtype, portable)
     batches = batches_of(data, shapes, context)
     symbol = trace.symbol()
+    settle()
     # Layers that were not called may have parameters without shapes.
     values = {name: p.data(context) for name, p in read_by(symbol, trace.parameters).items()}
     traced = Graph(symbol, values, trace.shapes)

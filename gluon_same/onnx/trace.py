@@ -11,7 +11,7 @@ import numpy as np
 from mxnet.gluon import Block
 
 from .. import lowering
-from ..arrays import as_classic
+from ..arrays import as_classic, settle
 from ..geometry import Window, transposed_padding
 from ..graph import Graph
 from ..lowering.steps import Operator, Plan
@@ -103,6 +103,7 @@ class Marked:
 
     def parameters(self) -> Dict[str, mx.nd.NDArray]:
         """Return the values of the parameters in a graph."""
+        settle()
         wanted = set(self.symbol.list_inputs())
         values, missing = {}, []
         for parameter in self._parameters:
