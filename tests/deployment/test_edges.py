@@ -44,7 +44,7 @@ def compared(function, *shapes, dtype="float32", most=1e-5):
 
 
 @needs_onednn
-@pytest.mark.parametrize("dtype, most", [("float32", 1e-5), ("bfloat16", 3e-2)])
+@pytest.mark.parametrize("dtype, most", [("float32", 1e-5), ("bfloat16", 3e-2)], indirect=["dtype"])
 @pytest.mark.parametrize(
     "function, shapes",
     [
@@ -143,6 +143,7 @@ def test_a_clip_with_any_bound(shift, high):
 
 
 @needs_onednn
+@pytest.mark.usefixtures("bfloat16")
 @pytest.mark.parametrize("how", [{"kernel": (2, 2), "pool_type": "sum"}, {"global_pool": True}])
 def test_poolings_that_onednn_lacks_stay_in_float32(how):
     def pooled(F, x, w):
