@@ -1,8 +1,17 @@
-"""Rules for slices and concatenations of each other's results, as in the decoders of detectors."""
+"""Rules for slices and concatenations, as in the decoders of detectors and in nets of mixed kernels."""
 
+from math import prod
 from typing import Any, List, Optional, Tuple
 
+import numpy as np
+
+from ..crops import FIRST, windows_of
 from ..graph import Entry, Graph, Node
+from .fold_batchnorm import weights_of, with_weights
+
+#: Depthwise convolutions grow their kernels to those of others if they compute at most this many times
+#: as much. They take little more time, because they read and write as much memory.
+MOST_GROWN = 2.5
 
 
 def exchange(graph: Graph, node: Node) -> Optional[Entry]:
@@ -24,7 +33,7 @@ def exchange(graph: Graph, node: Node) -> Optional[Entry]:
 
 def part(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a slice of a concatenation by the part that it returns."""
-    found = _slice(graph, node)
+    found = _slice(graph, node.out)
     join = found and _join(graph, found[0])
     if not found or not join or join[0] != found[1]:
         return None
@@ -40,7 +49,7 @@ def part(graph: Graph, node: Node) -> Optional[Entry]:
 def transpose(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a concatenation of all slices of an array, along another axis, by a transpose."""
     join = _join(graph, node.out)
-    slices: Any = [_slice(graph, entry.node) for entry in join[1]] if join else []
+    slices: Any = [_slice(graph, entry) for entry in join[1]] if join else []
     if not join or len(slices) < 2 or None in slices or len({found[:2] for found in slices}) != 1:
         return None
     data, axis, _, width = slices[0]
@@ -54,6 +63,63 @@ def transpose(graph: Graph, node: Node) -> Optional[Entry]:
     y = graph.new("Reshape", node, [data], shape=split)
     y = graph.new("transpose", node, [y], axes=tuple(axes))
     return graph.new("Reshape", node, [y], shape=graph.shape(node.out))
+
+
+def join_convolutions(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace convolutions whose results are concatenated with one.
+
+    All read the same array, or each its own slice of one. The one then has a group for each slice, and
+    depthwise kernels are padded with zeros to the largest.
+    """
+    join = _join(graph, node.out)
+    layers = [entry.node for entry in node.inputs] if join and join[0] == 1 else []
+    if len(layers) < 2 or any(each.op != "Convolution" for each in layers):
+        return None
+    if any(graph.uses(entry) > 1 for entry in node.inputs) or layers[0].get("layout") not in FIRST:
+        return None
+    weights, biases = zip(*(weights_of(graph, each) for each in layers))
+    read = _read(graph, layers)
+    if read is None or any(weight is None for weight in weights):
+        return None
+    data, groups = read
+    sizes = {(len(w) // n, w.shape[1]) for w, n in zip(weights, groups)}  # of a group
+    if len(sizes) > 1:
+        return None
+    kernel, pad, more = [], [], []
+    for axis in zip(*map(windows_of, layers)):
+        size, stride, dilation, own = max(axis)
+        kernel.append(size)
+        pad.append(own)
+        more.append([(size - k) // 2 for k, *_ in axis])
+        centered = [(size - 2 * n, stride, dilation, own - n * dilation) for n in more[-1]]
+        if centered != list(axis):
+            return None
+    grown = sum(map(len, weights)) * prod(kernel) / sum(len(w) * prod(w.shape[2:]) for w in weights)
+    if grown > (MOST_GROWN if sizes == {(1, 1)} else 1):
+        return None
+    wide = [np.pad(w, [(0, 0), (0, 0), *((n, n) for n in m)]) for w, m in zip(weights, zip(*more))]
+    weight, bias = np.concatenate(wide), np.concatenate(biases)
+    attrs = dict(num_filter=len(weight), num_group=sum(groups))
+    return with_weights(
+        graph, layers[0], data, weight, bias, kernel=tuple(kernel), pad=tuple(pad), **attrs
+    )
+
+
+def _read(graph, layers):
+    """Return the array that layers read, and the groups of each; None if they leave out a channel."""
+    groups = [int(each.get("num_group", 1)) for each in layers]
+    data = layers[0].inputs[0]
+    if all(each.inputs[0] == data for each in layers):
+        return (data, [1]) if sum(groups) == len(groups) else None
+    slices: Any = [_slice(graph, each.inputs[0]) for each in layers]
+    if None in slices or len({found[:2] for found in slices}) != 1 or slices[0][1] != 1:
+        return None
+    data, end = slices[0][0], 0
+    for *_, begin, next_end in slices:
+        if begin != end:
+            return None
+        end = next_end
+    return (data, groups) if end == _size(graph, data, 1) else None
 
 
 def _size(graph: Graph, entry: Entry, axis: int) -> int:
@@ -72,14 +138,15 @@ def _join(graph: Graph, entry: Entry) -> Optional[Tuple[int, List[Entry]]]:
     return entry.node.get("dim", 1) % len(shape), entry.node.inputs
 
 
-def _slice(graph: Graph, node: Node) -> Optional[Tuple[Entry, int, int, int]]:
+def _slice(graph: Graph, entry: Entry) -> Optional[Tuple[Entry, int, int, int]]:
     """Return data, axis, begin and end of a slice along one axis; None for others."""
-    shape = graph.shape(node.inputs[0]) if node.op == "slice_axis" else None
-    if shape is None:
+    node, result = entry.node, graph.shape(entry)
+    shape = graph.shape(node.inputs[0]) if node.op in ("slice_axis", "SliceChannel") else None
+    if shape is None or result is None or len(result) != len(shape):
         return None
-    axis = node.get("axis") % len(shape)
-    begin, end, _ = slice(node.get("begin"), node.get("end")).indices(shape[axis])
-    return node.inputs[0], axis, begin, end
+    axis = node.get("axis", 1) % len(shape)
+    begin, *_ = slice(node.get("begin", entry.output * result[axis]), None).indices(shape[axis])
+    return node.inputs[0], axis, begin, begin + result[axis]
 
 
 #: The rules in the order in which they are tried.

@@ -79,6 +79,7 @@ PASSES = (
     Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD, pools.stride_in_layer), onednn=True),
     Pass("add kernels", [sums.add_kernels], dtypes=["float32"]),
+    _optional("join convolutions", [joins.join_convolutions]),
     _optional("ungroup convolutions", [convolutions.ungroup]),
     _optional("sum by convolutions", sums.RULES),
     *(_optional(f"pad channels to {n}s", channels.padding_to(n)) for n in channels.MULTIPLES),
