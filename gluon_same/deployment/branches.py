@@ -82,6 +82,18 @@ def split_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     return result
 
 
+def pool_parts(graph: Graph, node: Node) -> Optional[Entry]:
+    """Pool the parts of a concatenation, whose results are smaller, before they are concatenated."""
+    parts = _parts(graph, node.inputs[0]) if node.op == "Pooling" else []
+    if not parts or graph.uses(node.inputs[0]) > 1 or node.get("layout") not in FIRST:
+        return None
+    before, after = (np.prod(graph.shape(entry) or ()) for entry in (node.inputs[0], node.out))
+    if after >= before:
+        return None
+    pooled = [graph.new("Pooling", node, [part], **node.attrs) for part in parts]
+    return joined(graph, node, pooled, 1)
+
+
 def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Concatenate an array with a depthwise convolution of it, as in GhostNet, without a copy.
 
@@ -160,3 +172,7 @@ def _read(graph, layers):
             return None
         end = next_end
     return (data, groups) if end == size_of(graph, data, 1) else None
+
+
+#: Rules that move concatenations behind what follows, where they copy less.
+MOVES = (pool_parts, split_convolution)

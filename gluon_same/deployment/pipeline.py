@@ -85,7 +85,7 @@ PASSES = (
     _optional("sum by convolutions", sums.RULES),
     *(_optional(f"pad channels to {n}s", channels.padding_to(n)) for n in channels.MULTIPLES),
     _optional("join by convolutions", [branches.join_by_depthwise]),
-    _optional("split convolutions", [branches.split_convolution]),
+    _optional("split convolutions", branches.MOVES),
     _optional("crop in blocks", [windows.crop_in_blocks]),
     _optional("normalize by convolutions", [convolutions.normalize_by_depthwise]),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=["float32"]),

@@ -96,6 +96,22 @@ def test_concatenations_that_others_read_or_that_are_small_stay():
         assert graph_of(symbol, (2, 5, 4, 4)).rewrite(*SPLIT) == 0
 
 
+def test_parts_are_pooled_before_they_are_concatenated():
+    whole = F.concat(X, F.relu(Y), dim=1)
+    for how in (
+        dict(kernel=(3, 3), stride=(2, 2)),
+        dict(kernel=(1, 1), global_pool=True, pool_type="avg"),
+    ):
+        found = rewritten(F.Pooling(whole, **how), branches.MOVES, (2, 4, 5, 5), (2, 6, 5, 5))
+        assert sorted(found) == ["Concat", "Pooling", "Pooling", "relu"]
+    layer = convolved(F.Pooling(whole, kernel=(2, 2), stride=(2, 2)), "layer", 3)
+    found = rewritten(layer, branches.MOVES, (2, 4, 6, 6), (2, 6, 6, 6))
+    assert "Concat" not in found and found.count("Convolution") == found.count("Pooling") == 2
+    pooled = F.Pooling(whole, kernel=(3, 3), pad=(1, 1))  # of the same size
+    for symbol in (pooled, F.Group([F.Pooling(whole, global_pool=True, kernel=(1, 1)), F.exp(whole)])):
+        assert graph_of(symbol, (2, 4, 5, 5), (2, 6, 5, 5)).rewrite(*branches.MOVES) == 0
+
+
 def ghost(kernel=3, activations=(True, True), groups=6, channels=6, **how):
     first = convolved(X, "layer", 6)
     first = F.Activation(first, act_type="relu") if activations[0] else first
