@@ -133,6 +133,18 @@ def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
     return None
 
 
+def scale_before_clip(graph: Graph, node: Node) -> Optional[Entry]:
+    """Scale the result of a layer before its clip instead of after it, so that the weights absorb it."""
+    factor, clip = factor_of(node) or 0, node.inputs[0].node if node.inputs else node
+    if factor <= 0 or clip.op != "clip" or graph.uses(clip.out) > 1 or graph.uses(clip.inputs[0]) > 1:
+        return None
+    if clip.inputs[0].node.op not in LAYERS:
+        return None
+    low, high = (factor * float(clip.get(name)) for name in ("a_min", "a_max"))
+    scaled = graph.new("_mul_scalar", node, clip.inputs, scalar=factor)
+    return graph.new("clip", clip, [scaled], a_min=low, a_max=high)
+
+
 def factor_of(node: Node) -> Optional[float]:
     """Return the factor by which an operator multiplies; None for other operators."""
     if node.op == "_mul_scalar":
@@ -181,5 +193,6 @@ RULES = (
     use_hard_sigmoid,
     use_gelu,
     move_scale,
+    scale_before_clip,
     use_bounded,
 )

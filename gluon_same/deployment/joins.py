@@ -10,27 +10,27 @@ def exchange(graph: Graph, node: Node) -> Optional[Entry]:
 
     A concatenation of others is one of few parts, each of which consists of many.
     """
-    joins: Any = [_join(graph, entry) for entry in node.inputs]
-    own = _join(graph, node.out)
+    joins: Any = [join_of(graph, entry) for entry in node.inputs]
+    own = join_of(graph, node.out)
     if own is None or None in joins or len({own[0], *(axis for axis, _ in joins)}) != 2:
         return None
     axis = joins[0][0]
-    widths = {tuple(_size(graph, part, axis) for part in parts) for _, parts in joins}
+    widths = {tuple(size_of(graph, part, axis) for part in parts) for _, parts in joins}
     if len(widths) != 1 or len(joins) < len(*widths) or any(graph.uses(e) > 1 for e in node.inputs):
         return None
-    parts = [_joined(graph, node, each, own[0]) for each in zip(*(parts for _, parts in joins))]
-    return _joined(graph, node, parts, axis)
+    parts = [joined(graph, node, each, own[0]) for each in zip(*(parts for _, parts in joins))]
+    return joined(graph, node, parts, axis)
 
 
 def part(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a slice of a concatenation by the part that it returns."""
-    found = _slice(graph, node)
-    join = found and _join(graph, found[0])
+    found = slice_of(graph, node.out)
+    join = found and join_of(graph, found[0])
     if not found or not join or join[0] != found[1]:
         return None
     begin = 0
     for entry in join[1]:
-        end = begin + _size(graph, entry, join[0])
+        end = begin + size_of(graph, entry, join[0])
         if (begin, end) == found[2:]:
             return entry
         begin = end
@@ -39,8 +39,8 @@ def part(graph: Graph, node: Node) -> Optional[Entry]:
 
 def transpose(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a concatenation of all slices of an array, along another axis, by a transpose."""
-    join = _join(graph, node.out)
-    slices: Any = [_slice(graph, entry.node) for entry in join[1]] if join else []
+    join = join_of(graph, node.out)
+    slices: Any = [slice_of(graph, entry) for entry in join[1]] if join else []
     if not join or len(slices) < 2 or None in slices or len({found[:2] for found in slices}) != 1:
         return None
     data, axis, _, width = slices[0]
@@ -56,15 +56,15 @@ def transpose(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new("Reshape", node, [y], shape=graph.shape(node.out))
 
 
-def _size(graph: Graph, entry: Entry, axis: int) -> int:
+def size_of(graph: Graph, entry: Entry, axis: int) -> int:
     return (graph.shape(entry) or ())[axis]
 
 
-def _joined(graph, node, parts, axis):
+def joined(graph, node, parts, axis):
     return graph.new("Concat", node, parts, dim=axis, num_args=len(parts))
 
 
-def _join(graph: Graph, entry: Entry) -> Optional[Tuple[int, List[Entry]]]:
+def join_of(graph: Graph, entry: Entry) -> Optional[Tuple[int, List[Entry]]]:
     """Return the axis and the parts of a concatenation; None for others."""
     shape = graph.shape(entry)
     if entry.node.op != "Concat" or shape is None or None in map(graph.shape, entry.node.inputs):
@@ -72,14 +72,15 @@ def _join(graph: Graph, entry: Entry) -> Optional[Tuple[int, List[Entry]]]:
     return entry.node.get("dim", 1) % len(shape), entry.node.inputs
 
 
-def _slice(graph: Graph, node: Node) -> Optional[Tuple[Entry, int, int, int]]:
+def slice_of(graph: Graph, entry: Entry) -> Optional[Tuple[Entry, int, int, int]]:
     """Return data, axis, begin and end of a slice along one axis; None for others."""
-    shape = graph.shape(node.inputs[0]) if node.op == "slice_axis" else None
-    if shape is None:
+    node, result = entry.node, graph.shape(entry)
+    shape = graph.shape(node.inputs[0]) if node.op in ("slice_axis", "SliceChannel") else None
+    if shape is None or result is None or len(result) != len(shape):
         return None
-    axis = node.get("axis") % len(shape)
-    begin, end, _ = slice(node.get("begin"), node.get("end")).indices(shape[axis])
-    return node.inputs[0], axis, begin, end
+    axis = node.get("axis", 1) % len(shape)
+    begin, *_ = slice(node.get("begin", entry.output * result[axis]), None).indices(shape[axis])
+    return node.inputs[0], axis, begin, begin + result[axis]
 
 
 #: The rules in the order in which they are tried.

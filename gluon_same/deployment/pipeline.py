@@ -13,6 +13,7 @@ from ..graph import Graph, Rule
 from ..progress import Progress
 from . import (
     activations,
+    branches,
     channels,
     clean,
     convolutions,
@@ -79,9 +80,12 @@ PASSES = (
     Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD, pools.stride_in_layer), onednn=True),
     Pass("add kernels", [sums.add_kernels], dtypes=["float32"]),
+    _optional("join convolutions", [branches.join_convolutions]),
     _optional("ungroup convolutions", [convolutions.ungroup]),
     _optional("sum by convolutions", sums.RULES),
     *(_optional(f"pad channels to {n}s", channels.padding_to(n)) for n in channels.MULTIPLES),
+    _optional("join by convolutions", [branches.join_by_depthwise]),
+    _optional("split convolutions", branches.MOVES),
     _optional("crop in blocks", [windows.crop_in_blocks]),
     _optional("normalize by convolutions", [convolutions.normalize_by_depthwise]),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=["float32"]),
@@ -91,6 +95,7 @@ PASSES = (
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
     _optional("scale by normalizations", [gates.scale_by_normalization, fold_batchnorm.fold_after]),
     _optional("hard gates in plain memory", [_hard_gate_in_plain_memory]),
+    _optional("join in plain memory", [branches.join_in_plain_memory], choice=False),
     # MXNet cannot quantize a tensor and its activation in different layouts.
     Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=["int8"]),
 )

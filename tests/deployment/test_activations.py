@@ -55,6 +55,19 @@ def test_other_reductions_stay(make):
     assert "Pooling" not in rewritten(make(X), activations.RULES, (2, 3, 4, 4))
 
 
+def test_a_scale_after_the_clip_of_a_layer_is_absorbed():
+    rules, shape, clipped = (*activations.RULES, *fold_batchnorm.RULES), (2, 3, 4, 4), F.clip
+    for scaled in (clipped(convolution(X), 0, 6) / 6, clipped(convolution(X), -1, 0.1) * 0.3):
+        assert rewritten(scaled, rules, shape) == ["Convolution", "clip"]
+    shared = clipped(convolution(X), 0, 6)
+    for scaled, count in (
+        (clipped(X, 0, 6) / 6, 2),
+        (shared * -1, 3),
+        (F.Group([shared, shared / 6]), 3),
+    ):
+        assert len(rewritten(scaled, rules, shape)) == count
+
+
 def test_a_bounded_relu_after_a_layer_is_a_clip():
     rules, shape = activations.RULES, (2, 3, 4, 4)
     bounded = F.clip(F.Activation(convolution(X), act_type="relu"), 0, 6)
@@ -136,7 +149,7 @@ def test_a_shift_and_a_clip_after_a_layer_stay_for_the_layer():
     rules = (*activations.RULES, *fold_batchnorm.RULES)
     assert rewritten(F.clip(convolution(X) + 3, 0, 6), rules, (2, 3, 4, 4)) == ["Convolution", "clip"]
     gate = F.clip(convolution(X) + 3, 0, 6) / 6
-    assert rewritten(gate, rules, (2, 3, 4, 4)) == ["Convolution", "clip", "_div_scalar"]
+    assert rewritten(gate, rules, (2, 3, 4, 4)) == ["Convolution", "clip"]
 
 
 @pytest.mark.parametrize("bounds", [(-1, 6), (0, 0), (1, 2)])

@@ -1,0 +1,178 @@
+"""Rules for convolutions before and after a concatenation, which copies their results."""
+
+from math import prod
+from typing import Any, List, Optional
+
+import numpy as np
+
+from ..crops import FIRST, windows_of
+from ..graph import Entry, Graph, Node
+from .fold_batchnorm import weights_of, with_weights
+from .joins import join_of, joined, size_of, slice_of
+
+#: Depthwise convolutions grow their kernels to those of others if they compute at most this many times
+#: as much. They take little more time, because they read and write as much memory.
+MOST_GROWN = 2.5
+
+#: A layer computes filters twice, instead of copying the results, if it reads at most so many channels.
+MOST_DOUBLED = 128
+
+
+def join_convolutions(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace convolutions whose results are concatenated with one.
+
+    All read the same array, or each its own slice of one. The one then has a group for each slice, and
+    depthwise kernels are padded with zeros to the largest.
+    """
+    layers = [entry.node for entry in _parts(graph, node.out)]
+    if len(layers) < 2 or not all(map(_is_convolution, layers)):
+        return None
+    if any(graph.uses(entry) > 1 for entry in node.inputs):
+        return None
+    weights, biases = zip(*(weights_of(graph, each) for each in layers))
+    read = _read(graph, layers)
+    if read is None or any(weight is None for weight in weights):
+        return None
+    data, groups = read
+    sizes = {(len(w) // n, w.shape[1]) for w, n in zip(weights, groups)}  # of a group
+    if len(sizes) > 1:
+        return None
+    kernel, pad, more = [], [], []
+    for axis in zip(*map(windows_of, layers)):
+        size, stride, dilation, own = max(axis)
+        kernel.append(size)
+        pad.append(own)
+        more.append([(size - k) // 2 for k, *_ in axis])
+        centered = [(size - 2 * n, stride, dilation, own - n * dilation) for n in more[-1]]
+        if centered != list(axis):
+            return None
+    grown = sum(map(len, weights)) * prod(kernel) / sum(len(w) * prod(w.shape[2:]) for w in weights)
+    if grown > (MOST_GROWN if sizes == {(1, 1)} else 1):
+        return None
+    wide = [np.pad(w, [(0, 0), (0, 0), *((n, n) for n in m)]) for w, m in zip(weights, zip(*more))]
+    weight, bias = np.concatenate(wide), np.concatenate(biases)
+    attrs = dict(num_filter=len(weight), num_group=sum(groups))
+    return with_weights(
+        graph, layers[0], data, weight, bias, kernel=tuple(kernel), pad=tuple(pad), **attrs
+    )
+
+
+def split_convolution(graph: Graph, node: Node) -> Optional[Entry]:
+    """Add convolutions of the parts of a concatenation, so that nothing copies the parts.
+
+    oneDNN adds to a result while it convolves. This moves less memory if the results are smaller than
+    what would be concatenated.
+    """
+    parts = _parts(graph, node.inputs[0]) if node.op == "Convolution" else []
+    takers: List[Any] = graph.takers(node.inputs[0]) if parts else [None]
+    if not all(taker and _is_dense(taker) for taker in takers):
+        return None
+    whole, *results = (
+        np.prod(graph.shape(each) or ()) for each in (node.inputs[0], *(t.out for t in takers))
+    )
+    weight, bias = weights_of(graph, node)
+    if weight is None or (len(parts) - 1) * sum(results) > whole:
+        return None
+    ends = np.cumsum([size_of(graph, part, 1) for part in parts])[:-1]
+    (first, own), *others = zip(parts, np.split(weight, ends, axis=1))
+    result = with_weights(graph, node, first, own, bias)
+    for part, own in others:
+        term = graph.new(node.op, node, [part, own], **{**node.attrs, "no_bias": "True"})
+        result = graph.new("elemwise_add", node, [result, term])
+    return result
+
+
+def pool_parts(graph: Graph, node: Node) -> Optional[Entry]:
+    """Pool the parts of a concatenation, whose results are smaller, before they are concatenated."""
+    parts = _parts(graph, node.inputs[0]) if node.op == "Pooling" else []
+    if not parts or graph.uses(node.inputs[0]) > 1 or node.get("layout") not in FIRST:
+        return None
+    before, after = (np.prod(graph.shape(entry) or ()) for entry in (node.inputs[0], node.out))
+    if after >= before:
+        return None
+    pooled = [graph.new("Pooling", node, [part], **node.attrs) for part in parts]
+    return joined(graph, node, pooled, 1)
+
+
+def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
+    """Concatenate an array with a depthwise convolution of it, as in GhostNet, without a copy.
+
+    The layer before computes each filter twice. In the depthwise convolution of both, the kernels of the
+    first have a one at the center.
+    """
+    parts = _parts(graph, node.out)
+    if len(parts) != 2 or graph.uses(parts[0]) != 2:
+        return None
+    (layer, before), (cheap, after) = (_layer(graph, part) for part in parts)
+    if not _is_dense(layer) or not _is_convolution(cheap) or cheap.inputs[0] != parts[0]:
+        return None
+    (weight, bias), (kernels, shift) = weights_of(graph, layer), weights_of(graph, cheap)
+    if weight is None or kernels is None or kernels.shape[:2] != (len(weight), 1) or weight.ndim != 4:
+        return None
+    centered = all(k % 2 and (d * (k - 1), s) == (2 * p, 1) for k, s, d, p in windows_of(cheap))
+    if cheap.get("num_group", 1) != len(weight) or not centered or (after and not before):
+        return None
+    if weight.shape[1] > MOST_DOUBLED:
+        return None
+    same = np.zeros_like(kernels)
+    same[(..., *(k // 2 for k in kernels.shape[2:]))] = 1
+    twice, count = (np.concatenate([each] * 2) for each in (weight, bias)), 2 * len(weight)
+    y = with_weights(graph, layer, layer.inputs[0], *twice, num_filter=count)
+    y = graph.new("Activation", layer, [y], act_type="relu") if before else y
+    weight, bias = np.concatenate([same, kernels]), np.concatenate([0 * shift, shift])
+    y = with_weights(graph, cheap, y, weight, bias, num_filter=count, num_group=count)
+    return graph.new("Activation", cheap, [y], act_type="relu") if after else y
+
+
+def join_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
+    """Concatenate channels in plain memory, by MXNet's own operator.
+
+    That of oneDNN copies the channels of one pixel at a time.
+    """
+    parts, shape = _parts(graph, node.out), graph.shape(node.out) or ()
+    if not parts or len(shape) != 4:
+        return None
+    rows = [graph.new("Reshape", node, [part], shape=(0, 0, prod(shape[2:]))) for part in parts]
+    return graph.new("Reshape", node, [joined(graph, node, rows, 1)], shape=shape)
+
+
+def _parts(graph, entry):
+    """Return the arrays whose channels an entry concatenates; nothing for others."""
+    join = join_of(graph, entry)
+    return join[1] if join and join[0] == 1 else []
+
+
+def _is_convolution(node):
+    return node.op == "Convolution" and node.get("layout") in FIRST
+
+
+def _is_dense(node):
+    return _is_convolution(node) and node.get("num_group", 1) == 1
+
+
+def _layer(graph, entry):
+    """Return the node of an entry, or the one in front of its ReLU, and whether it has one."""
+    node = entry.node
+    relu = node.get("act_type") == "relu" and graph.uses(node.inputs[0]) == 1
+    return (node.inputs[0].node if relu else node), relu
+
+
+def _read(graph, layers):
+    """Return the array that layers read, and the groups of each; None if they leave out a channel."""
+    groups = [int(each.get("num_group", 1)) for each in layers]
+    data = layers[0].inputs[0]
+    if all(each.inputs[0] == data for each in layers):
+        return (data, [1]) if sum(groups) == len(groups) else None
+    slices: Any = [slice_of(graph, each.inputs[0]) for each in layers]
+    if None in slices or len({found[:2] for found in slices}) != 1 or slices[0][1] != 1:
+        return None
+    data, end = slices[0][0], 0
+    for *_, begin, next_end in slices:
+        if begin != end:
+            return None
+        end = next_end
+    return (data, groups) if end == size_of(graph, data, 1) else None
+
+
+#: Rules that move concatenations behind what follows, where they copy less.
+MOVES = (pool_parts, split_convolution)
