@@ -9,6 +9,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, SymbolBlock
 
+from .._compat import required
 from ..arrays import flat, in_thread
 from ..deployment.running import error, noises
 from ..graph import Graph
@@ -78,13 +79,7 @@ def compare(
     UserWarning
         If the net draws random numbers, so that only shapes were compared.
     """
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ImportError(
-            f"The check of an exported file requires onnxruntime ({error}): pip install "
-            "onnxruntime, or use check=False"
-        ) from error
+    onnxruntime = required("onnxruntime", "The check of an exported file", "", ", or use check=False")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:

@@ -6,7 +6,7 @@ from typing import Any, Dict, Sequence, Set
 import mxnet as mx
 import numpy as np
 
-from .._compat import restore_onnx_mapping
+from .._compat import required, restore_onnx_mapping
 from ..arrays import in_thread
 from . import operators
 from .trace import Marked, replaced
@@ -21,20 +21,14 @@ _MOST = 2**31 - 1
 _AXES = {1: ["width"], 2: ["height", "width"], 3: ["depth", "height", "width"]}
 
 
-def require_onnx() -> Any:
-    """Return the onnx package, or raise an ImportError if it or MXNet's exporter is missing."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError(
-            f"Exporting to ONNX requires the package onnx ({error}): pip install onnx"
-        ) from error
+def require_onnx() -> None:
+    """Raise an ImportError if the onnx package or MXNet's exporter is missing."""
+    required("onnx", "Exporting to ONNX")
     restore_onnx_mapping()
     if not hasattr(mx, "onnx"):
         raise ImportError(
             f"MXNet {mx.__version__} cannot write current ONNX: pip install 'mxnet>=1.9.1,<2'"
         )
-    return onnx
 
 
 def convert(

@@ -9,6 +9,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
+from .._compat import required
 from ..arrays import in_thread
 from ..importing.parameters import contexts, fill
 from .builder import Builder
@@ -109,7 +110,7 @@ def import_model(
     >>> again(mx.nd.zeros((2, 3, 15, 15))).shape
     (2, 8, 8, 8)
     """
-    _require_onnx()
+    required("onnx.reference", "Importing ONNX files", ", 1.13 or later")
     import onnx
 
     from . import converters  # noqa: F401  registers them
@@ -130,16 +131,6 @@ def import_model(
         raise named from None
     except ValueError as error:
         raise ValueError(f"{path or 'the model'}: {error}") from None
-
-
-def _require_onnx() -> None:
-    """Raise an ImportError if the onnx package is missing, or older than its reference evaluator."""
-    try:
-        import onnx.reference  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"Importing ONNX files requires the package onnx, 1.13 or later ({error}): pip install onnx"
-        ) from error
 
 
 class _Import:
