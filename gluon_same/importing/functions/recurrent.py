@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 from mxnet.gluon import HybridBlock
 
 from .indexing import indices_along, reverse_sequence, select
+from .rearranging import reverse
 
 #: A function or an operator of MXNet, with its arguments.
 Activation = Tuple[Union[str, Callable[..., Any]], Dict[str, Any]]
@@ -279,4 +280,4 @@ def _reordered(F, array, order):
 def _reversed(F, x, lengths):
     if lengths is not None:
         return reverse_sequence(F, x, lengths, time_first=True)
-    return F.reverse(F.identity(x), axis=0)  # reverse alone ignores grad_req='add'
+    return reverse(F, x, axis=0)

@@ -41,8 +41,6 @@ def non_max_suppression(
     net: Any, boxes: Data, scores: Data, most: Any = None, overlap: Any = None, least: Any = None,
     *, center_point_box: int = 0,
 ) -> Data:  # fmt: skip
-    if center_point_box not in (0, 1):
-        raise Unsupported(f"its center_point_box={center_point_box!r} is neither 0 nor 1")
     count = 0 if most is None else int(known(most, "max_output_boxes_per_class").item())
     if count < 1:
         raise Unsupported(
