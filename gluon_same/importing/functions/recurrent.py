@@ -126,15 +126,9 @@ def _fused(F, x, cell, weights, states):
     none = F.reshape(F.zeros_like(F.slice_axis(weights.h2h, axis=1, begin=0, end=1)), shape=(-1,))
     biases = [none if bias is None else bias for bias in (weights.i2h_bias, weights.h2h_bias)]
     parts = [F.reshape(each, shape=(-1,)) for each in (weights.i2h, weights.h2h, *biases)]
-    y, *last = F.RNN(
-        x,
-        F.concat(*parts, dim=0),
-        *(F.expand_dims(state, axis=0) for state in states),
-        state_size=cell.units,
-        num_layers=1,
-        mode=cell.fused,
-        state_outputs=True,
-    )
+    states = [F.expand_dims(state, axis=0) for state in states]
+    how = dict(mode=cell.fused, state_size=cell.units, num_layers=1, state_outputs=True)
+    y, *last = F.RNN(x, F.concat(*parts, dim=0), *states, **how)
     return y, [F.squeeze(state, axis=0) for state in last]
 
 

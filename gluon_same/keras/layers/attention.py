@@ -65,16 +65,9 @@ def _lowered(
     ``scores`` is the number of axes of the scores if they are returned, else 0.
     """
     given = (*inputs, *masks.values())
-    return Lowered(
-        block,
-        keras_order(inputs[0].rank),
-        tuple(keras_order(x.rank) for x in given),
-        rule,
-        tuple(weights),
-        more_axes=(keras_order(scores),) if scores else (),
-        inputs=given,
-        masks=(inputs[0].mask,),
-    )
+    orders = tuple(keras_order(x.rank) for x in given)
+    more: Any = dict(more_axes=(keras_order(scores),) if scores else (), masks=(inputs[0].mask,))
+    return Lowered(block, orders[0], orders, rule, tuple(weights), inputs=given, **more)
 
 
 def _rate(request: Request) -> float:
@@ -109,11 +102,8 @@ def _multi_head(request: Request, *_: Value) -> Lowered:
     rows = ("batch", *(f"{'query' if axis in axes else 'other'}{axis}" for axis in dims), "head", "size")
     columns = tuple(label.replace("query", "key") for label in rows)
     free = [rows[axis] for axis in axes]
-    scored = (
-        *(each for each in rows[:-1] if each not in free),
-        *free,
-        *(columns[axis] for axis in axes),
-    )
+    others = [each for each in rows[:-1] if each not in free]
+    scored = (*others, *free, *(columns[axis] for axis in axes))
     heads, sizes = _heads(request, grouped)
     outputs: Tuple[Any, ...] = (query.channels,)
     if not grouped and arguments.get("output_shape", None):
