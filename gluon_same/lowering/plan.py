@@ -27,7 +27,7 @@ from math import prod
 from typing import Any, Optional, Sequence, Tuple, cast
 
 from ..arguments import Ints, Pairs
-from ..geometry import Window, ceil_div, transposed_padding
+from ..geometry import Window, ceil_div
 from .steps import CutToSize, Operator, Pad, PadBySize, Plan, Slice
 
 Sizes = Tuple[Optional[int], ...]
@@ -166,12 +166,7 @@ def plan_deconvolution(windows: Windows, adj: Ints, sizes: Sizes) -> Plan:
     ValueError
         If nothing is left.
     """
-    axes = []
-    for window, extra in zip(windows, adj):
-        cut = window.padding
-        if isinstance(cut, str):
-            cut, extra = transposed_padding(window.span, window.stride, padding=cut)
-        axes.append((window, cut, extra))
+    axes = [(window, *window.cut(extra)) for window, extra in zip(windows, adj)]
     for size, (window, cut, extra) in zip(sizes, axes):
         if size is not None and (size - 1) * window.stride + window.span + extra <= sum(cut):
             raise ValueError(

@@ -12,7 +12,7 @@ from mxnet.gluon import Block
 
 from .. import lowering
 from ..arrays import as_classic, settle
-from ..geometry import Window, transposed_padding
+from ..geometry import Window
 from ..graph import Graph
 from ..lowering.steps import Operator, Plan
 from ..sized import Sized
@@ -151,10 +151,7 @@ class Marked:
         return Plan((), Operator(own), (_Cut(out, attributes),))
 
     def _transposed(self, windows, extra, sizes):
-        pairs: Any = [w.padding for w in windows]
-        if isinstance(pairs[0], str):
-            same = [transposed_padding(w.span, w.stride, padding=w.padding) for w in windows]
-            pairs, extra = zip(*same)
+        pairs, extra = zip(*map(Window.cut, windows, extra))
         out = tuple(
             (n - 1) * w.stride + w.span - sum(pair) + more
             for n, w, pair, more in zip(sizes, windows, pairs, extra)
