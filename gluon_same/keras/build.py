@@ -173,19 +173,12 @@ class _Builder(Calls):
         return [with_dtype(narrow, y, inputs, built.weights) for y in outputs]
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
-        return Request(
-            layer.name,
-            layer.class_name.rpartition(">")[2],
-            Arguments(layer.config),
-            self.settings.version,
-            self.trainable and layer.trainable,
-            f"{self.prefix}{layer.name}_",
-            lambda: self.settings.arrays_of((*self.path, layer.name)),
-            self.settings.channels_first,
-            args,
-            kwargs,
-            derive=partial(self._derive, layer),
-        )
+        settings, class_name = self.settings, layer.class_name.rpartition(">")[2]
+        trained, prefix = self.trainable and layer.trainable, f"{self.prefix}{layer.name}_"
+        given = layer.name, class_name, Arguments(layer.config), settings.version, trained, prefix
+        arrays_of = partial(settings.arrays_of, (*self.path, layer.name))
+        derive = partial(self._derive, layer)
+        return Request(*given, arrays_of, settings.channels_first, args, kwargs, derive=derive)
 
     def _nested(
         self, layer: graph.Layer, model: graph.Model, call: graph.Call, inputs: List[Value]

@@ -72,13 +72,8 @@ def convert(
         node.name = node.name or node.output[0]
     for value in graph.input:
         _free(value, free.get(value.name, ()), f"{value.name}_" if len(dtypes) > 1 else "")
-    model = helper.make_model(
-        graph,
-        producer_name="MXNet",
-        producer_version=mx.__version__,
-        ir_version=IR,
-        opset_imports=[helper.make_opsetid("", OPSET)],
-    )
+    how: Any = dict(ir_version=IR, opset_imports=[helper.make_opsetid("", OPSET)])
+    model = helper.make_model(graph, producer_name="MXNet", producer_version=mx.__version__, **how)
     graph = model.graph
     # Weights are inputs here. Without their values, which onnx would copy each time, this is fast.
     if free:  # the exporter does not know the outputs' sizes then

@@ -31,12 +31,8 @@ def scan(write: Writer) -> None:
         rank = write.rank(str(i) if len(heads) > 1 else "") - (i < count)
         described.append(_described(part, head.dtype, [None] * rank))
     order = [*range(count, len(heads)), *range(count)]  # Scan returns the states first
-    graph = helper.make_graph(
-        nodes,
-        f"{name}_body",
-        [_described(*inputs[place]) for place in states + data],
-        [described[i] for i in order],
-    )
+    given = [_described(*inputs[place]) for place in states + data]
+    graph = helper.make_graph(nodes, f"{name}_body", given, [described[i] for i in order])
     sources = write.inputs[len(data) : len(inputs)] + write.inputs[: len(data)]
     loop = helper.make_node(
         "Scan", sources, [outputs[i] for i in order], name=name, body=graph, num_scan_inputs=len(data)

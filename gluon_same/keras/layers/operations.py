@@ -16,7 +16,7 @@ import numpy as np
 
 from ...geometry import MOST
 from ...importing import functions
-from ..arguments import Arguments, Unsupported, limit
+from ..arguments import Arguments, Unsupported, limit, words
 from ..graph import Layer, snake_case
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
@@ -32,12 +32,10 @@ _MODULES = ("", "math", "nn", "linalg", "image", "__operators__", "compat", "v1"
 _FIELDS = ("gives", "input_axes", "more_axes", "nonnegative", "rows", "rule", "takes")
 
 #: Functions of one array whose arguments are those of Keras.
-_PLAIN = {
-    "threshold": functions.above,
-    **{name: getattr(functions, name) for name in ("celu", "cumsum", "elu", "glu", "hard_shrink")},
-    **{name: getattr(functions, name) for name in ("leaky_relu", "per_image_standardization")},
-    **{name: getattr(functions, name) for name in ("soft_shrink", "sparsemax", "squareplus")},
-}
+_NAMES = words("""
+    celu cumsum elu glu hard_shrink leaky_relu per_image_standardization soft_shrink sparsemax squareplus
+""")
+_PLAIN = {**{name: getattr(functions, name) for name in _NAMES}, "threshold": functions.above}
 
 
 class Operation(typing.NamedTuple):

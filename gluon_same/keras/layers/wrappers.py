@@ -156,12 +156,9 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
             raise Unsupported("its input has a mask, which blocks from custom= do not receive")
         given, named = list(request.args), dict(request.kwargs or {})
         more = [each for each in given if not list(arrays_in(each, Value))]
-        named = {
-            key: value
-            for key, value in named.items()
-            if value is not None and key != "name" and not list(arrays_in(value, Value))
-        }
-        named.pop("training", None)
+        for key, value in [*named.items()]:
+            if value is None or key in ("name", "training") or list(arrays_in(value, Value)):
+                del named[key]
         block = make(request.arguments.all(), request.array_of(), *more, **named)
         if not isinstance(block, HybridBlock):
             raise TypeError(
