@@ -24,15 +24,14 @@ MOVES = {*RESHAPES, "slice", "slice_axis"}
 OF_SHAPES = {"zeros_like", "ones_like", "shape_array", "size_array", "_contrib_arange_like"}
 OF_SHAPES |= {"_npi_full_like"}
 
+_RESIZE = "_contrib_BilinearResize2D"
+
 #: Operators whose result has the shape of their second input, and what replaces them if it is known.
 LIKE: Dict[str, Callable[[Tuple[int, ...]], Tuple[str, Dict[str, Any]]]] = {
     "broadcast_like": lambda shape: ("broadcast_to", {"shape": shape}),
     "reshape_like": lambda shape: ("Reshape", {"shape": shape}),
     "slice_like": lambda shape: ("slice", {"begin": (0,) * len(shape), "end": shape}),
-    "_contrib_BilinearResize2D": lambda shape: (
-        "_contrib_BilinearResize2D",
-        {"height": shape[2], "width": shape[3]},
-    ),
+    _RESIZE: lambda shape: (_RESIZE, {"height": shape[2], "width": shape[3]}),
 }
 
 #: A result with more elements than this and than its operands is computed at each call to keep files

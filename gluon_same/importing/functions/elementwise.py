@@ -4,18 +4,9 @@ import operator
 from typing import Any, Optional, Tuple
 
 #: Pairwise functions with an operator in Python.
-_PYTHON = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "power": operator.pow,
-    "equal": operator.eq,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "lesser": operator.lt,
-    "lesser_equal": operator.le,
-}
+_PYTHON = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, power=operator.pow)
+_PYTHON.update(divide=operator.truediv, equal=operator.eq, greater=operator.gt, lesser=operator.lt)
+_PYTHON.update(greater_equal=operator.ge, lesser_equal=operator.le)
 
 #: Endings of the names of MXNet's operators, where they differ from the functions' names.
 _ENDINGS = {"subtract": "sub", "multiply": "mul", "divide": "div"}
