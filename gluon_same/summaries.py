@@ -64,11 +64,9 @@ class Summary:
 
     def __str__(self) -> str:
         above, below = self._around()
-        lines = aligned([_TITLES, *map(_cells, self.rows)], _RIGHT)
-        rule = len(lines[0])
-        return "\n".join(
-            [above, "-" * rule, lines[0], "=" * rule, *lines[1:], "=" * rule, *below, "-" * rule]
-        )
+        titles, *lines = aligned([_TITLES, *map(_cells, self.rows)], _RIGHT)
+        thin, thick = "-" * len(titles), "=" * len(titles)
+        return "\n".join([above, thin, titles, thick, *lines, thick, *below, thin])
 
     __repr__ = __str__
 

@@ -204,13 +204,10 @@ def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:
 
 
 def _is_legacy_ref(item, layers):
-    return (
-        isinstance(item, list)
-        and 3 <= len(item) <= 4
-        and isinstance(item[0], str)
-        and item[0] in layers
-        and all(isinstance(n, int) for n in item[1:3])
-    )
+    if not isinstance(item, list) or not 3 <= len(item) <= 4:
+        return False
+    layer, *numbers = item[:3]
+    return isinstance(layer, str) and layer in layers and all(isinstance(n, int) for n in numbers)
 
 
 def _ref(item) -> Ref:

@@ -92,15 +92,13 @@ class Net:
         if "kernel" not in known:
             return Layer(found)
         found["strides"] = tuple(known["stride"])
-        for name, key in (("groups", "num_group"), ("pool_type", "pool_type")):
-            if key in known:
-                found[name] = known[key]
+        if "num_group" in known:
+            found["groups"] = known["num_group"]
         if "pool_type" in known:
-            found["pool_size"] = tuple(known["kernel"])
+            found.update(pool_type=known["pool_type"], pool_size=tuple(known["kernel"]))
         if "dilate" in known:
-            found["dilation"] = tuple(
-                d if k > 1 else 1 for d, k in zip(known["dilate"], known["kernel"])
-            )
+            pairs = zip(known["dilate"], known["kernel"])
+            found["dilation"] = tuple(d if k > 1 else 1 for d, k in pairs)
         return Layer(found, _padding(own, known, shape[2:] if shape else ()))
 
     def replacing(self, block: Block) -> str:

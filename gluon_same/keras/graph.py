@@ -46,11 +46,10 @@ class Layer(NamedTuple):
     @property
     def configs(self) -> List[Dict[str, Any]]:
         """Return the layer's configuration, and that of the layer in it if it is a wrapper."""
-        found = [self.config]
-        while isinstance(found[-1].get("layer"), dict) and isinstance(
-            found[-1]["layer"].get("config"), dict
-        ):
-            found.append(found[-1]["layer"]["config"])
+        found, inner = [self.config], self.config.get("layer")
+        while isinstance(inner, dict) and isinstance(inner.get("config"), dict):
+            found.append(inner["config"])
+            inner = inner["config"].get("layer")
         return found
 
     @property

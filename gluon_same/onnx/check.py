@@ -129,10 +129,8 @@ def _runs(graph: Graph, shapes: Shapes, free: Dict[str, Sequence[int]]) -> Itera
 
 def _data(graph, shapes, dtypes, low, high):
     random = np.random.RandomState(0)
-    data = {
-        name: random.uniform(low, high, shape).astype(dtype)
-        for (name, shape), dtype in zip(shapes.items(), dtypes)
-    }
+    given = zip(shapes.items(), dtypes)
+    data = {name: random.uniform(low, high, shape).astype(dtype) for (name, shape), dtype in given}
     for node in graph.nodes():
         position = {**_INDICES, **_LENGTHS}.get(node.op, len(node.inputs))
         for entry in node.inputs[position : position + 1]:

@@ -51,11 +51,8 @@ class Marked:
             for block in blocks_of(net):
                 if isinstance(block, Sized):  # ONNX has no operator for the check of the size
                     stack.enter_context(replaced(vars(block), "_checks", False))
-            for name, plan in [
-                ("plan_convolution", self._window),
-                ("plan_pooling", self._window),
-                ("plan_deconvolution", self._transposed),
-            ]:
+            plans = dict(plan_convolution=self._window, plan_pooling=self._window)
+            for name, plan in {**plans, "plan_deconvolution": self._transposed}.items():
                 stack.enter_context(replaced(vars(lowering), name, _here(plan, getattr(lowering, name))))
             found = Trace(net, shapes)
         self._blocks, self.shapes = found.blocks, found.shapes

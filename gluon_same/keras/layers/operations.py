@@ -5,6 +5,7 @@ that are registered by :func:`~.registry.computes` have Keras' arguments by Kera
 that say what is allowed: anything else in a file is refused, by ``signatures.py``.
 """
 
+import functools
 import inspect
 import math
 import operator
@@ -77,9 +78,8 @@ class Operation(typing.NamedTuple):
 
     def each(self, function: Any, x: Value, nonnegative: bool = False, **more: Any) -> Lowered:
         """Return the result for a function that keeps the shape."""
-        return self.lowered(
-            function, x, order=x.axes, nonnegative=nonnegative, rule=lambda shape: shape, **more
-        )
+        fields = dict(nonnegative=nonnegative, rule=lambda shape: shape)
+        return self.lowered(function, x, order=x.axes, **fields, **more)
 
     def layer(self, class_name: str, x: Value, config: Dict[str, Any], *arrays: np.ndarray) -> Lowered:
         """Return the result of a layer with weights that are constants of the file."""
@@ -202,10 +202,7 @@ def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     if name in _OF_NUMBER and isinstance(x, (int, float)):
         return _OF_NUMBER[name](x)
     if name == "prod" and isinstance(x, list):
-        total: Any = 1
-        for n in x:
-            total = _combined("multiply", total, n)
-        return total
+        return functools.reduce(functools.partial(_combined, "multiply"), x, 1)
     if name in _OF_NUMBERS and y is not None:
         if isinstance(x, list) or isinstance(y, list):
             pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))
