@@ -118,9 +118,8 @@ class Assembly(Inference):
         places = [i for i, x in enumerate(inputs) if isinstance(x, Known)]
         weights = {f"constant{i}": inputs[i] for i in places}
         parameters = {name: {"shape": stored_array(x.array).shape} for name, x in weights.items()}
-        block = Function(
-            function, self._node.op_type, self.prefix(), parameters, places=tuple(places), **arguments
-        )
+        title, prefix = self._node.op_type, self.prefix()
+        block = Function(function, title, prefix, parameters, places=tuple(places), **arguments)
         data = [x for x in inputs if isinstance(x, Data)]
         if scalar is None:
             scalar = all(x.ndim == 0 if isinstance(x, Known) else x.scalar for x in inputs)

@@ -108,16 +108,14 @@ def _converted(marked, weights, dtypes, free):
     types = [helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for _, dtype in used.values()]
     how: Dict[str, Any] = {"dynamic": bool(free)}
     if free:
-        how["dynamic_input_shapes"] = [
-            [None if axis in free.get(name, ()) else n for axis, n in enumerate(shape)]
-            for name, (shape, _) in used.items()
-        ]
+        pairs = [(shape, free.get(name, ())) for name, (shape, _) in used.items()]
+        opened = [[None if i in axes else n for i, n in enumerate(shape)] for shape, axes in pairs]
+        how["dynamic_input_shapes"] = opened
     internals = marked.symbol.get_internals()
     found = internals.infer_shape_partial(**{name: shape for name, (shape, _) in used.items()})[1]
-    shapes = {
-        name: shape if name in weights or not free else (None,) * len(shape)
-        for name, shape in zip(internals.list_outputs(), found)
-    }
+    shapes = dict(zip(internals.list_outputs(), found))
+    if free:
+        shapes = {name: s if name in weights else (None,) * len(s) for name, s in shapes.items()}
     registry = MXNetGraph.registry_
     with ExitStack() as stack:
         for owner, name, value in [
@@ -127,9 +125,8 @@ def _converted(marked, weights, dtypes, free):
             (registry, OPSET, operators.added(registry, OPSET, shapes)),
         ]:
             stack.enter_context(replaced(owner, name, value))
-        return MXNetGraph().create_onnx_graph_proto(
-            marked.symbol, {}, [shape for shape, _ in used.values()], types, opset_version=OPSET, **how
-        )
+        sizes, how["opset_version"] = [shape for shape, _ in used.values()], OPSET
+        return MXNetGraph().create_onnx_graph_proto(marked.symbol, {}, sizes, types, **how)
 
 
 def _merge_identities(graph):
@@ -142,9 +139,8 @@ def _merge_identities(graph):
     names: Dict[str, str] = {}
     for node in [each for each in reversed(graph.node) if each.op_type == "Identity"]:
         source, name = node.input[0], node.output[0]
-        if node.doc_string == MARK or (
-            name in outputs and source in made - outputs and source not in names
-        ):
+        copies = name in outputs and source in made - outputs and source not in names
+        if copies or node.doc_string == MARK:
             names[source] = names.get(name, name)
             graph.node.remove(node)
     for node in graph.node:

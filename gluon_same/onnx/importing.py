@@ -209,9 +209,8 @@ class _Import:
                 name: [x for t, x in enumerate(s) if t not in error.why] for name, s in sizes.items()
             }
             pairs = (zip(zip(*sizes[name]), zip(*kept[name])) for name in sizes)
-            if len(kept[self.names[places[0]]]) < 2 or any(
-                len(set(old)) > 1 and len(set(new)) == 1 for pair in pairs for old, new in pair
-            ):
+            same = any(len(set(old)) > 1 and len(set(new)) == 1 for pair in pairs for old, new in pair)
+            if same or len(kept[self.names[places[0]]]) < 2:
                 raise NoSizes(next(iter(error.why.values()))) from None
             return self._served(values, places, kept, alike)
 
@@ -224,10 +223,8 @@ class _Import:
         return error
 
     def _built(self, values, places, sizes, alike):
-        inputs = [
-            Input(name, self.dtypes[name], tuple(shapes), place)
-            for place, (name, shapes) in zip(places, sizes.items())
-        ]
+        placed = zip(places, sizes.items())
+        inputs = [Input(name, self.dtypes[name], tuple(s), place) for place, (name, s) in placed]
         constants = {self.names[i]: array for i, array in values.items()}
         builder = Builder(self.model, self.custom, self.held.copy())
         self._builder, builder.selective = builder, self.selective

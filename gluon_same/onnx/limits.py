@@ -92,9 +92,8 @@ def _line(x):
 
 
 def _sum(one, other):
-    slopes = {
-        key: one.slopes.get(key, 0) + other.slopes.get(key, 0) for key in {**one.slopes, **other.slopes}
-    }
+    keys = {**one.slopes, **other.slopes}
+    slopes = {key: one.slopes.get(key, 0) + other.slopes.get(key, 0) for key in keys}
     return Line(slopes, one.low + other.low, one.high + other.high)
 
 

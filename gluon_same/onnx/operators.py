@@ -250,9 +250,8 @@ def added(registry: Dict[int, Dict[str, Any]], version: int, shapes: Shapes) -> 
     """
     older = {**registry.get(version - 1, {}), **registry[version]}
     ours = {name: _converter(write, older.get(name), shapes) for name, write in CONVERTERS.items()}
-    ours.update(
-        {f"_{name}": older[f"broadcast_{name}"] for name in _EVEN if f"broadcast_{name}" in older}
-    )
+    alike = [name for name in _EVEN if f"broadcast_{name}" in older]
+    ours.update({f"_{name}": older[f"broadcast_{name}"] for name in alike})
     return {**registry[version], **ours, "_foreach": _converter(scan, None, shapes)}
 
 

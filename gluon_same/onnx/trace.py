@@ -149,10 +149,8 @@ class Marked:
 
     def _transposed(self, windows, extra, sizes):
         pairs, extra = zip(*map(Window.cut, windows, extra))
-        out = tuple(
-            (n - 1) * w.stride + w.span - sum(pair) + more
-            for n, w, pair, more in zip(sizes, windows, pairs, extra)
-        )
+        axes = zip(sizes, windows, pairs, extra)
+        out = tuple((n - 1) * w.stride + w.span - sum(pair) + more for n, w, pair, more in axes)
         attributes = {"pads": _pads(pairs), "output_padding": list(extra)}
         return Plan((), Operator(tuple(map(min, pairs)), adj=extra), (_Cut(out, attributes),))
 

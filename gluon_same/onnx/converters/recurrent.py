@@ -114,7 +114,6 @@ def _activation(name: str, left: Dict[str, List[float]]) -> Activation:
     if name.lower() not in _ACTIVATIONS:
         raise Unsupported(f"its activation {name!r} is not known")
     function, names, defaults = _ACTIVATIONS[name.lower()]
-    values = [
-        numbers.pop(0) if numbers else default for numbers, default in zip(left.values(), defaults)
-    ]
+    pairs = zip(left.values(), defaults)
+    values = [numbers.pop(0) if numbers else default for numbers, default in pairs]
     return function, dict(zip(names, values))

@@ -47,10 +47,8 @@ def non_max_suppression(
             f"its max_output_boxes_per_class={count} leaves no boxes, and MXNet has no arrays without "
             "elements"
         )
-    limits = [
-        None if x is None else float(known(x, role).item())
-        for x, role in ((overlap, "iou_threshold"), (least, "score_threshold"))
-    ]
+    given = ((overlap, "iou_threshold"), (least, "score_threshold"))
+    limits = [None if x is None else float(known(x, role).item()) for x, role in given]
     shapes = scores.each(lambda *_: (None, 3))
     y = net.call(
         functions.non_max_suppression, boxes, scores, most=min(count, _MOST_BOXES),
