@@ -96,9 +96,8 @@ def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
     if shift.inputs[0].node.op in LAYERS and graph.uses(shift.inputs[0]) == 1:
         return None
     line = dict(alpha=1 / high, beta=scalar(shift) / high)
-    return graph.new(
-        "_mul_scalar", node, [graph.new("hard_sigmoid", node, shift.inputs, **line)], scalar=high
-    )
+    gate = graph.new("hard_sigmoid", node, shift.inputs, **line)
+    return graph.new("_mul_scalar", node, [gate], scalar=high)
 
 
 def use_gelu(graph: Graph, node: Node) -> Optional[Entry]:
