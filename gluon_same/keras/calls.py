@@ -99,9 +99,8 @@ class Calls:
         for other in self.model.calls:
             known = (self.values.get(ref) for ref in other.inputs())
             given = {x.slot for x in known if isinstance(x, Value)}
-            ordered = (
-                graph.is_before(self.model.calls, *pair) for pair in ((call, other), (other, call))
-            )
+            pairs = ((call, other), (other, call))
+            ordered = (graph.is_before(self.model.calls, *pair) for pair in pairs)
             if other != call and given & slots and "mask" not in other.kwargs and not any(ordered):
                 raise Unsupported(
                     f"Keras takes the masks off its inputs, perhaps before it runs {other.layer}"

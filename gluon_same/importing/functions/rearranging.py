@@ -69,9 +69,8 @@ def exactly(F: Any, x: Any, axis: int, size: Optional[int]) -> Any:
 def longer(F: Any, x: Any, axes: Sequence[int]) -> Any:
     """Return an array; raise an error if one of some axes has fewer than two elements."""
     for axis in axes:
-        x = F.concat(
-            *(F.slice_axis(x, axis=axis, begin=b, end=e) for b, e in ((0, 1), (1, None))), dim=axis
-        )
+        parts = (F.slice_axis(x, axis=axis, begin=b, end=e) for b, e in ((0, 1), (1, None)))
+        x = F.concat(*parts, dim=axis)
     return x
 
 

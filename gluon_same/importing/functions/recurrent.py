@@ -93,10 +93,8 @@ def recurrent(
         # Zeros from a FullyConnected, whose gradient is not needed, crash MXNet outside of graphs.
         column = F.squeeze(F.slice(x, begin=(0, None, 0), end=(1, None, 1)), axis=0)
         # Each state is a separate node because the loop rejects duplicate states.
-        states = [
-            F.repeat(F.zeros_like(column), repeats=cell.units, axis=1)
-            for _ in range(2 if cell.kind == "LSTM" else 1)
-        ]
+        count = 2 if cell.kind == "LSTM" else 1
+        states = [F.repeat(F.zeros_like(column), repeats=cell.units, axis=1) for _ in range(count)]
     if cell.fused and mask is None and weights.peepholes is None:
         return _fused(F, x, cell, weights, states)
     inputs = dense(F, x, weights.i2h, weights.i2h_bias, size, flatten=False)
@@ -235,9 +233,8 @@ def onnx_recurrent(
         states = [part[name] for name in "hc" if name in part]
         if cell.kind == "LSTM" and len(states) == 1:
             states.insert("h" in part, F.zeros_like(states[0]))
-        y, last = recurrent(
-            F, _reversed(F, x, lengths) if back else x, cell, _weights(F, cell.kind, part), states, mask
-        )
+        data = _reversed(F, x, lengths) if back else x
+        y, last = recurrent(F, data, cell, _weights(F, cell.kind, part), states, mask)
         y = y if mask is None else select(F, mask, y, F.zeros_like(y))
         y = _reversed(F, y, lengths) if back else y
         directions.append([F.swapaxes(y, dim1=0, dim2=1) if batch_first else y, *last])

@@ -55,9 +55,8 @@ def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int)
     """Return an array as long as ``range(begin, n * times, step)`` for an axis of n elements."""
     line = F.repeat(F.contrib.arange_like(like, axis=axis), repeats=times)
     if begin < 0:
-        line = F.concat(
-            line, F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), repeats=-begin), dim=0
-        )
+        more = F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), repeats=-begin)
+        line = F.concat(line, more, dim=0)
     line = F.slice_axis(line, axis=0, begin=max(begin, 0), end=None)  # raises an error for no elements
     return F.slice(line, begin=(None,), end=(None,), step=(step,)) if step > 1 else line
 

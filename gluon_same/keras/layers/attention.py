@@ -45,10 +45,8 @@ def _attention(request: Request, *inputs: Value) -> Lowered:
     def rule(q: Shape, v: Shape, *_: Shape) -> Any:
         return [(*q[:-1], v[-1]), (*q[:-1], v[-2])] if scores else (*q[:-1], v[-1])
 
-    weights = [
-        weight_of(name, getattr(block, name), shape=(query.channels,) if additive else ())
-        for name in parameters
-    ]
+    shape = (query.channels,) if additive else ()
+    weights = [weight_of(name, getattr(block, name), shape=shape) for name in parameters]
     return _lowered(block, rule, (query, value, key), masks, weights, rank * scores)
 
 

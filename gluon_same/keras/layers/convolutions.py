@@ -35,9 +35,8 @@ class Window:
         self.activation = activation(within(request, "activation"), self.given, last)
         self.channels = x.shape[self.channel_axis]
         self.folds = x.padding is not None and x.axes == self.order and self.padding != "same"
-        self.blocks: Dict[str, Any] = dict(
-            use_bias=arguments.flag("use_bias", True), prefix=request.prefix
-        )
+        biased = arguments.flag("use_bias", True)
+        self.blocks: Dict[str, Any] = dict(use_bias=biased, prefix=request.prefix)
         #: Arguments of all blocks of forward convolutions.
         window = dict(kernel_size=self.kernel, strides=self.strides, dilation=self.dilation)
         padding, channels = self._blocks_padding(x), self.channels or 0

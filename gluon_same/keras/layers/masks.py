@@ -97,7 +97,5 @@ def _steps_of(request: Request, x: Value) -> Value:
 def _masking(request: Request, x: Value) -> Lowered:
     number, order = request.arguments.number("mask_value", 0.0), keras_order(x.rank)
     mask = request.derive(functions.differs, x, rule=lambda shape: shape[:-1], number=number, last=True)
-    block = request.function(functions.masked)
-    return Lowered(
-        block, order, (order, order[:-1]), lambda shape, _: shape, inputs=(x, mask), masks=(mask,)
-    )
+    block, orders = request.function(functions.masked), (order, order[:-1])
+    return Lowered(block, order, orders, lambda shape, _: shape, inputs=(x, mask), masks=(mask,))

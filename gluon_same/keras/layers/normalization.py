@@ -150,10 +150,8 @@ def _rescaling(request: Request, x: Value) -> Lowered:
         return elementwise(request.function(functions.linear, scale=scale, offset=offset))
     last, shape = [x.rank - 1], (x.channels,)
     block = _affine(request, _sizes(x, last, shape), standardize=False)
-    constants = [
-        (getattr(block, name), x.along(last, _numbers(name, value, shape)))
-        for name, value in given.items()
-    ]
+    arrays = {name: x.along(last, _numbers(name, value, shape)) for name, value in given.items()}
+    constants = [(getattr(block, name), array) for name, array in arrays.items()]
     return elementwise(block, constants=constants)
 
 

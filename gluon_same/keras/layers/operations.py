@@ -62,10 +62,8 @@ class Operation(typing.NamedTuple):
         """
         fields = {name: more.pop(name) for name in _FIELDS if name in more}
         fixed = {i: each for i, each in enumerate(operands) if not isinstance(each, Value)}
-        parameters = {
-            f"constant{i}": dict(shape=each.shape, dtype=each.dtype.name, grad_req="null")
-            for i, each in fixed.items()
-        }
+        kinds = {i: dict(shape=each.shape, dtype=each.dtype.name) for i, each in fixed.items()}
+        parameters = {f"constant{i}": dict(kind, grad_req="null") for i, kind in kinds.items()}
         block = self.request.function(function, parameters, places=tuple(fixed), **more)
         constants = tuple((getattr(block, f"constant{i}"), each) for i, each in fixed.items())
         inputs = tuple(each for each in operands if isinstance(each, Value))
@@ -105,9 +103,9 @@ def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
 
 def is_operation(layer: Layer, version: Tuple[int, int]) -> bool:
     """Return whether a configuration's layer is a function."""
-    if layer.class_name in _LAMBDAS or (
-        layer.module.startswith("keras.") and ".ops." in f"{layer.module}."
-    ):
+    if layer.class_name in _LAMBDAS:
+        return True
+    if layer.module.startswith("keras.") and ".ops." in f"{layer.module}.":
         return True
     # Keras 3 omits modules in .h5 files, where all layers but functions have `trainable`.
     if version < (3, 0) or layer.module or "trainable" in layer.config:
@@ -164,9 +162,8 @@ def _call(request: Request) -> Tuple[str, List[Any], Dict[str, Any]]:
 def _node(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any]]:
     """Return the function and operands of a TensorFlow graph node, as saved by Keras 2.3."""
     node = config.get("node_def")
-    found = re.search(
-        r'\bop: "(\w+)"', f'op: "{node.get("op")}"' if isinstance(node, dict) else str(node)
-    )
+    text = f'op: "{node.get("op")}"' if isinstance(node, dict) else str(node)
+    found = re.search(r'\bop: "(\w+)"', text)
     (given,) = args or ([],)
     args = list(given) if isinstance(given, list) else [given]
     for place, number in sorted((config.get("constants") or {}).items()):

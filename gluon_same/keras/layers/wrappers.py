@@ -125,9 +125,8 @@ def sequence_of(request: Request, outputs: Sequence[Value], x: Value) -> Value:
     if len(outputs) != 1:
         raise Unsupported(f"an inner model with {len(outputs)} outputs is not supported")
     (y,) = outputs
-    shape, known = (
-        (sizes[0], whole[1], *sizes[1:]) for sizes, whole in ((y.shape, x.shape), (y.free, x.free))
-    )
+    pairs = ((y.shape, x.shape), (y.free, x.free))
+    shape, known = ((sizes[0], whole[1], *sizes[1:]) for sizes, whole in pairs)
     if y.mask is not None and not request.keras3:
         raise Unsupported("an inner model whose output has a mask")
     mask = _outer_mask(request, x)
