@@ -1,6 +1,5 @@
 """Convert a traced net with MXNet's exporter, and write the model."""
 
-from contextlib import ExitStack
 from typing import Any, Dict, Sequence, Set
 
 import mxnet as mx
@@ -117,14 +116,10 @@ def _converted(marked, weights, dtypes, free):
     if free:
         shapes = {name: s if name in weights else (None,) * len(s) for name, s in shapes.items()}
     registry = MXNetGraph.registry_
-    with ExitStack() as stack:
-        for owner, name, value in [
-            # The newest operator set, which checks would assume, is not the one that is written.
-            (vars(checker), "check_graph", lambda graph: None),
-            (vars(helper), "make_tensor", _right(helper.make_tensor)),
-            (registry, OPSET, operators.added(registry, OPSET, shapes)),
-        ]:
-            stack.enter_context(replaced(owner, name, value))
+    # The newest operator set, which checks would assume, is not the one that is written.
+    unchecked = replaced(vars(checker), "check_graph", lambda graph: None)
+    right = replaced(vars(helper), "make_tensor", _right(helper.make_tensor))
+    with unchecked, right, replaced(registry, OPSET, operators.added(registry, OPSET, shapes)):
         sizes, how["opset_version"] = [shape for shape, _ in used.values()], OPSET
         return MXNetGraph().create_onnx_graph_proto(marked.symbol, {}, sizes, types, **how)
 
