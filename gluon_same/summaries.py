@@ -77,11 +77,9 @@ class Summary:
     def _around(self) -> Tuple[str, List[str]]:
         """Return the line above the table, and those below it."""
         inputs, outputs = (", ".join(map(str, s)) for s in (self.input_shapes, self.output_shapes))
-        below = [
-            f"Total params: {self.total_params:,}",
-            f"Trainable params: {self.trainable_params:,}",
-            f"Non-trainable params: {self.non_trainable_params:,}",
-        ]
+        counts = {"Total": self.total_params, "Trainable": self.trainable_params}
+        counts["Non-trainable"] = self.non_trainable_params
+        below = [f"{name} params: {count:,}" for name, count in counts.items()]
         if self.unused_params:
             below.append(f"Params of layers that were not called: {self.unused_params:,}")
         if self.unknown:

@@ -43,12 +43,10 @@ def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
     """Drop dropout, copies, and operators whose arguments make them identities."""
     if node.op == "Dropout" and node.attrs.get("mode", "training") != "training":
         return None
-    drops = (
-        node.op in {"Dropout", *IDENTITIES}
-        or (node.op in NEUTRAL and scalar(node) == NEUTRAL[node.op])
-        or (node.op == "Concat" and len(node.inputs) == 1)
-        or (node.op == "Pad" and not any(node.get("pad_width")))
-    )
+    drops = node.op in {"Dropout", *IDENTITIES}
+    drops |= node.op in NEUTRAL and scalar(node) == NEUTRAL[node.op]
+    drops |= node.op == "Concat" and len(node.inputs) == 1
+    drops |= node.op == "Pad" and not any(node.get("pad_width"))
     if node.op in MOVES and len(node.inputs) == 1:
         shape = graph.shape(node.out)
         reverses = node.op == "slice" and any(s is not None and s < 0 for s in node.get("step", ()))
