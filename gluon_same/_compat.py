@@ -176,4 +176,15 @@ def import_mxnet():
     return mxnet
 
 
+def required(name: str, task: str, version: str = "", otherwise: str = "") -> Any:
+    """Return an optional package, or raise an ImportError that says what to install for a task."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise ImportError(
+            f"{task} requires the package {package}{version} ({error}): pip install {package}{otherwise}"
+        ) from error
+
+
 prepare()

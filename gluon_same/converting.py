@@ -163,12 +163,9 @@ def to_same(net: Block, predicate: Optional[Predicate] = None) -> Report:
     for place in changing:
         if place.graph is None:
             _change(place.block)
-    found = list(zip(rows, chosen, coded))
-    return Report(
-        [row._replace(after="same") for row, is_chosen, _ in found if is_chosen],
-        [row for row, is_chosen, _ in found if not is_chosen],
-        [row for row, is_chosen, by_code in found if by_code and not is_chosen],
-    )
+    changed = [row._replace(after="same") for row, is_chosen in zip(rows, chosen) if is_chosen]
+    left = [(row, code) for row, is_chosen, code in zip(rows, chosen, coded) if not is_chosen]
+    return Report(changed, [row for row, _ in left], [row for row, code in left if code])
 
 
 def _walk(net: Block) -> Iterator[Tuple[Block, str]]:

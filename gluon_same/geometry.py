@@ -323,6 +323,12 @@ class Window(NamedTuple):
         """Return the number of outputs on an axis, padded as the window is or by ``padding``."""
         return (size + sum(padding or self.at(size) or ()) - self.span) // self.stride + 1
 
+    def cut(self, extra: int) -> Tuple[Tuple[int, int], int]:
+        """Return what a transposed convolution cuts off, and adds: ``extra``, unless a word sets it."""
+        if isinstance(self.padding, tuple):
+            return self.padding, extra
+        return transposed_padding(self.span, self.stride, padding=self.padding)
+
     def mirrored(self) -> "Window":
         """Return the same window on the reversed axis."""
         swapped = {"same": "same_lower", "same_lower": "same"}

@@ -90,13 +90,10 @@ def specialize(net: Block, *input_shapes: Sequence[int], graphs: int = 16) -> Un
         inference.rewrite(*crops.INFERENCE)
     if inference.symbol().tojson() != training.symbol().tojson():
         graphs_of[True] = training
-    block = Sized(
-        (net.name, net.prefix),
-        {key: graph.symbol() for key, graph in graphs_of.items()},
-        {name: (None if free else n, *rest) for name, (n, *rest) in trace.shapes.items()},
-        net._collect_params_with_prefix(),
-        structure=trace.structure,
-    )
+    symbols = {key: graph.symbol() for key, graph in graphs_of.items()}
+    inputs = {name: (None if free else n, *rest) for name, (n, *rest) in trace.shapes.items()}
+    parameters = net._collect_params_with_prefix()
+    block = Sized((net.name, net.prefix), symbols, inputs, parameters, structure=trace.structure)
     if getattr(net, "_active", False):
         block.hybridize(**dict(net._flags))
     return block

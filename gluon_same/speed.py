@@ -137,21 +137,19 @@ def compare_speed(net: Block, *input_shapes: Sequence[int]) -> Speeds:
     context = ready(trace)
     arrays = [_array(given, shape, context) for given, shape in zip(input_shapes, shapes)]
     text = ", ".join(map(str, shapes))
+    marks = ", ".join(f"{name}=True" for name in allowed)
     exported = f"{text if len(shapes) == 1 else f'[{text}]'}, 'net.onnx', dynamic=True"
+    in_onnx = f"gluon_same.onnx.export_model(net, {exported})  # in onnxruntime"
     graph = Sized(
         (net.name, net.prefix), {False: trace.symbol()}, {**trace.shapes},
         net._collect_params_with_prefix(), structure=trace.structure,
     )  # fmt: skip  # of the hybridized net, which itself does not change
     forms: Dict[str, Callable[[], Any]] = {
         "net.hybridize()": lambda: _flagged(copy(graph)),
-        f"net.hybridize({', '.join(f'{name}=True' for name in allowed)})": (
-            lambda: _flagged(graph, **allowed)
-        ),
+        f"net.hybridize({marks})": lambda: _flagged(graph, **allowed),
         f"gluon_same.specialize(net, {text})": lambda: _flagged(specialize(net, *shapes), **allowed),
         f"gluon_same.deploy(net, {text})": lambda: deploy(net, *shapes, data=[arrays]),
-        f"gluon_same.onnx.export_model(net, {exported})  # in onnxruntime": (
-            lambda: _exported(net, shapes, arrays)
-        ),
+        in_onnx: lambda: _exported(net, shapes, arrays),
     }
     return Speeds(_measured(forms, arrays))
 

@@ -64,11 +64,9 @@ class Summary:
 
     def __str__(self) -> str:
         above, below = self._around()
-        lines = aligned([_TITLES, *map(_cells, self.rows)], _RIGHT)
-        rule = len(lines[0])
-        return "\n".join(
-            [above, "-" * rule, lines[0], "=" * rule, *lines[1:], "=" * rule, *below, "-" * rule]
-        )
+        titles, *lines = aligned([_TITLES, *map(_cells, self.rows)], _RIGHT)
+        thin, thick = "-" * len(titles), "=" * len(titles)
+        return "\n".join([above, thin, titles, thick, *lines, thick, *below, thin])
 
     __repr__ = __str__
 
@@ -79,11 +77,9 @@ class Summary:
     def _around(self) -> Tuple[str, List[str]]:
         """Return the line above the table, and those below it."""
         inputs, outputs = (", ".join(map(str, s)) for s in (self.input_shapes, self.output_shapes))
-        below = [
-            f"Total params: {self.total_params:,}",
-            f"Trainable params: {self.trainable_params:,}",
-            f"Non-trainable params: {self.non_trainable_params:,}",
-        ]
+        counts = {"Total": self.total_params, "Trainable": self.trainable_params}
+        counts["Non-trainable"] = self.non_trainable_params
+        below = [f"{name} params: {count:,}" for name, count in counts.items()]
         if self.unused_params:
             below.append(f"Params of layers that were not called: {self.unused_params:,}")
         if self.unknown:
@@ -162,18 +158,12 @@ def summarize(net: Block, *input_shapes: Sequence[int]) -> Summary:
     for block, inputs, outputs in trace.layers():
         own = list(filter(_counts, block._reg_params.values()))
         new = [(p, trace.size(p)) for p in own if p not in counted]
-        rows.append(
-            Row(
-                _short_name(block, net),
-                getattr(block, "layer_type", type(block).__name__),
-                *window_text(operator_arguments(block), windowed(block)),
-                trace.shapes_of(inputs),
-                trace.shapes_of(outputs),
-                sum(size for _, size in new),
-                sum(size for p, size in new if _trains(p)),
-                sum(trace.size(p) for p in own if p in counted),
-            )
-        )
+        kind = getattr(block, "layer_type", type(block).__name__)
+        window = window_text(operator_arguments(block), windowed(block))
+        ends = trace.shapes_of(inputs), trace.shapes_of(outputs)
+        total, trained = sum(n for _, n in new), sum(n for p, n in new if _trains(p))
+        shared = sum(trace.size(p) for p in own if p in counted)
+        rows.append(Row(_short_name(block, net), kind, *window, *ends, total, trained, shared))
         counted.update(own)
     sizes = [(p, trace.size(p)) for p in filter(_counts, net.collect_params().values())]
     return Summary(net, rows, shapes, trace.shapes_of(trace.outputs), sizes, sorted(trace.unknown))

@@ -24,9 +24,8 @@ def html(rows: Sequence[Sequence[str]], right: Collection[int] = (), above: str 
         return f"<tr>{''.join(f'{cell}</{tag}>' for cell in cells)}</tr>"
 
     lines = [line(rows[0], "th"), *(line(row, "td") for row in rows[1:])]
-    texts = [
-        text and f'<div style="white-space:pre-wrap">{escape(text)}</div>' for text in (above, below)
-    ]
+    style = "white-space:pre-wrap"
+    texts = [text and f'<div style="{style}">{escape(text)}</div>' for text in (above, below)]
     return "\n".join(filter(None, [texts[0], "<table>", *lines, "</table>", texts[1]]))
 
 

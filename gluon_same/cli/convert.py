@@ -133,14 +133,9 @@ def _written_onnx(net, shapes, path):
 
 def _deployed(args, net, shapes, data, path):
     """Write the deployed graph, and return the lines of the answer."""
-    deployed = deploy(
-        net,
-        *[(1 if args.batch is None else args.batch, *shape[1:]) for shape in shapes],
-        dtype=args.dtype or "float32",
-        data=data,
-        tune=not args.no_tune,
-        portable=args.portable,
-    )
+    batch, dtype = 1 if args.batch is None else args.batch, args.dtype or "float32"
+    how = dict(dtype=dtype, data=data, tune=not args.no_tune, portable=args.portable)
+    deployed = deploy(net, *[(batch, *shape[1:]) for shape in shapes], **how)
     deployed.export(path)
     return [str(deployed.report), f"{path}-symbol.json", f"{path}-0000.params"]
 

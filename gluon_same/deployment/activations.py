@@ -4,9 +4,9 @@ On a CPU, oneDNN's operators are vectorized and read the blocked layout of oneDN
 MXNet's own kernels require plain memory, so MXNet reorders their inputs and the inputs of what follows.
 """
 
-from typing import Collection, Optional
+from typing import Collection, Optional, Tuple
 
-from ..graph import Entry, Graph, Node, scalar
+from ..graph import Entry, Graph, Node, Rule, scalar
 
 #: Operators of classic and NumPy mode whose names end with that of oneDNN's activation.
 ACTIVATIONS = {"relu", "sigmoid", "tanh", "_npx_relu", "_npx_sigmoid", "_npi_tanh"}
@@ -96,9 +96,8 @@ def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
     if shift.inputs[0].node.op in LAYERS and graph.uses(shift.inputs[0]) == 1:
         return None
     line = dict(alpha=1 / high, beta=scalar(shift) / high)
-    return graph.new(
-        "_mul_scalar", node, [graph.new("hard_sigmoid", node, shift.inputs, **line)], scalar=high
-    )
+    gate = graph.new("hard_sigmoid", node, shift.inputs, **line)
+    return graph.new("_mul_scalar", node, [gate], scalar=high)
 
 
 def use_gelu(graph: Graph, node: Node) -> Optional[Entry]:
@@ -185,14 +184,5 @@ def _tuple(value):
 
 
 #: Rules that never make a net slower.
-RULES = (
-    use_activation,
-    use_equal_shapes,
-    use_pooling,
-    use_clip,
-    use_hard_sigmoid,
-    use_gelu,
-    move_scale,
-    scale_before_clip,
-    use_bounded,
-)
+RULES: Tuple[Rule, ...] = (use_activation, use_equal_shapes, use_pooling, use_clip, use_hard_sigmoid)
+RULES += (use_gelu, move_scale, scale_before_clip, use_bounded)

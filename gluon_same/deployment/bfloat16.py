@@ -32,9 +32,8 @@ def sink_cast(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if not all(_casts_to(entry, _FULL) for entry in node.inputs):
         return None
-    if node.op == "Pooling" and not (
-        node.get("kernel") and node.get("pool_type", "max") in ("max", "avg")
-    ):
+    known = node.get("kernel") and node.get("pool_type", "max") in ("max", "avg")
+    if node.op == "Pooling" and not known:
         return None  # which oneDNN does not compute
     lowered = graph.new(node.op, node, [entry.node.inputs[0] for entry in node.inputs], **node.attrs)
     return _cast(graph, node, lowered, _FULL)

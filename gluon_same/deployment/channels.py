@@ -268,9 +268,8 @@ def _connects(graph, node):
         return len(shapes[0]) == len(shapes[1]) > 1 and shapes[0][:2] == shapes[1][:2]
     if node.op in RESHAPES:
         shape, result = shapes[0], graph.shape(node.out) or ()
-        return (
-            len(shape) > 1 and shape[:2] == result[:2] and not any(n > 1 for n in shape[2:] + result[2:])
-        )
+        pixel = not any(n > 1 for n in shape[2:] + result[2:])
+        return len(shape) > 1 and shape[:2] == result[:2] and pixel
     if crop_of(graph, node) is not None or zeros_of(node) is not None:
         return True
     return node.op in ALIKE and len(shapes) == 1 and node.get("layout") in FIRST

@@ -24,15 +24,14 @@ MOVES = {*RESHAPES, "slice", "slice_axis"}
 OF_SHAPES = {"zeros_like", "ones_like", "shape_array", "size_array", "_contrib_arange_like"}
 OF_SHAPES |= {"_npi_full_like"}
 
+_RESIZE = "_contrib_BilinearResize2D"
+
 #: Operators whose result has the shape of their second input, and what replaces them if it is known.
 LIKE: Dict[str, Callable[[Tuple[int, ...]], Tuple[str, Dict[str, Any]]]] = {
     "broadcast_like": lambda shape: ("broadcast_to", {"shape": shape}),
     "reshape_like": lambda shape: ("Reshape", {"shape": shape}),
     "slice_like": lambda shape: ("slice", {"begin": (0,) * len(shape), "end": shape}),
-    "_contrib_BilinearResize2D": lambda shape: (
-        "_contrib_BilinearResize2D",
-        {"height": shape[2], "width": shape[3]},
-    ),
+    _RESIZE: lambda shape: (_RESIZE, {"height": shape[2], "width": shape[3]}),
 }
 
 #: A result with more elements than this and than its operands is computed at each call to keep files
@@ -44,12 +43,10 @@ def drop_identity(graph: Graph, node: Node) -> Optional[Entry]:
     """Drop dropout, copies, and operators whose arguments make them identities."""
     if node.op == "Dropout" and node.attrs.get("mode", "training") != "training":
         return None
-    drops = (
-        node.op in {"Dropout", *IDENTITIES}
-        or (node.op in NEUTRAL and scalar(node) == NEUTRAL[node.op])
-        or (node.op == "Concat" and len(node.inputs) == 1)
-        or (node.op == "Pad" and not any(node.get("pad_width")))
-    )
+    drops = node.op in {"Dropout", *IDENTITIES}
+    drops |= node.op in NEUTRAL and scalar(node) == NEUTRAL[node.op]
+    drops |= node.op == "Concat" and len(node.inputs) == 1
+    drops |= node.op == "Pad" and not any(node.get("pad_width"))
     if node.op in MOVES and len(node.inputs) == 1:
         shape = graph.shape(node.out)
         reverses = node.op == "slice" and any(s is not None and s < 0 for s in node.get("step", ()))

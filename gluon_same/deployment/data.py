@@ -62,10 +62,6 @@ def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context
         )
     if len(parts[0]) < sizes[0]:
         raise ValueError(f"data have {len(parts[0])} samples: give at least the {sizes[0]} of one batch")
-    return [
-        [
-            in_thread(mx.nd.array, np.stack(part[at * size : (at + 1) * size]), context)
-            for part, size in zip(parts, sizes)
-        ]
-        for at in range(min(len(parts[0]), most) // sizes[0])
-    ]
+    pairs, count = list(zip(parts, sizes)), min(len(parts[0]), most) // sizes[0]
+    found = ([np.stack(part[at * n : (at + 1) * n]) for part, n in pairs] for at in range(count))
+    return [[in_thread(mx.nd.array, array, context) for array in batch] for batch in found]

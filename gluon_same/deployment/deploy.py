@@ -134,9 +134,8 @@ def deploy(
         if dtype != "float32":  # measured only on the given data
             pairs = [(arrays, outputs(traced, arrays)) for arrays in batches]
         # Some of MXNet's operators fail in the second call.
-        pipeline.report.error = max(
-            error(_call(block, arrays), want, pipeline.ranked) for arrays, want in 2 * pairs
-        )
+        errors = (error(_call(block, arrays), want, pipeline.ranked) for arrays, want in 2 * pairs)
+        pipeline.report.error = max(errors)
     except mx.MXNetError as failure:
         raise ValueError(
             f"MXNet {mx.__version__} cannot run {title(net)} in {dtype} on this machine: "

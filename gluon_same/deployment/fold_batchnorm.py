@@ -103,12 +103,8 @@ def _in_scale(graph, found):
     node = found.data.node
     data, gamma, beta, *statistics = node.inputs
     shift, axis = graph.param(beta), node.get("axis", 1) % len(graph.shape(found.data))
-    if (
-        graph.holds(gamma)
-        or shift is None
-        or node.get("fix_gamma", True)
-        or found.axis not in (None, axis)
-    ):
+    fixed = graph.holds(gamma) or node.get("fix_gamma", True)
+    if fixed or shift is None or found.axis not in (None, axis):
         return None
     scale = np.broadcast_to(found.scale, shift.shape)
     inputs = [data, graph.new("elemwise_mul", node, [gamma, scale]), shift * scale + found.shift]

@@ -28,11 +28,9 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     symbol = graph.symbol()
     used, states = set(symbol.list_inputs()), set(symbol.list_auxiliary_states())
     arguments = {name: value for name, value in graph.params.items() if name not in states}
-    arrays = {
-        name: mx.nd.concat(*parts, dim=0) if len(parts) > 1 else parts[0]
-        for name, parts in zip(graph.inputs, zip(*batches))
-        if name in used
-    }
+    given = {name: parts for name, parts in zip(graph.inputs, zip(*batches)) if name in used}
+    several = len(batches) > 1
+    arrays = {n: mx.nd.concat(*parts, dim=0) if several else parts[0] for n, parts in given.items()}
     if not arrays:
         raise ValueError("dtype='int8' requires a net that uses its inputs: use dtype='float32'")
     data = mx.io.NDArrayIter(arrays, batch_size=len(batches[0][0]))

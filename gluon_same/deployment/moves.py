@@ -1,6 +1,6 @@
 """A rule for transposes, such as those that split images into windows or arrays into heads."""
 
-from typing import List, Optional
+from typing import List, Optional, Sequence
 
 import numpy as np
 
@@ -10,6 +10,23 @@ from ..graph import Entry, Graph, Node
 MOST = 4
 
 
+def runs_of(axes: Sequence[int]) -> List[List[int]]:
+    """Return the axes of a transpose in runs that stay together.
+
+    Examples
+    --------
+    >>> runs_of([0, 1, 4, 2, 3])
+    [[0, 1], [4], [2, 3]]
+    """
+    runs: List[List[int]] = []
+    for axis in axes:
+        if runs and runs[-1][-1] == axis - 1:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    return runs
+
+
 def merge_axes(graph: Graph, node: Node) -> Optional[Entry]:
     """Merge axes that stay neighbors and drop axes of one element, so that oneDNN can transpose."""
     shape = graph.shape(node.inputs[0]) if node.op == "transpose" else None
@@ -17,12 +34,7 @@ def merge_axes(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     axes = node.get("axes") or range(len(shape))[::-1]
     long = [axis for axis, n in enumerate(shape) if n > 1]
-    groups: List[List[int]] = []
-    for place in (long.index(axis) for axis in axes if axis in long):
-        if groups and groups[-1][-1] == place - 1:
-            groups[-1].append(place)
-        else:
-            groups.append([place])
+    groups = runs_of([long.index(axis) for axis in axes if axis in long])
     if len(groups) > MOST:
         return None
     before = sorted(groups)

@@ -65,9 +65,8 @@ def drop_taps(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     weight = weight[(..., *kept)]
     dilate = tuple(d if k > 1 else 1 for (_, _, d, _), k in zip(windows_of(node), weight.shape[2:]))
-    return with_weights(
-        graph, node, node.inputs[0], weight, bias, kernel=weight.shape[2:], pad=tuple(pad), dilate=dilate
-    )
+    changed = dict(kernel=weight.shape[2:], pad=tuple(pad), dilate=dilate)
+    return with_weights(graph, node, node.inputs[0], weight, bias, **changed)
 
 
 def crop_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:

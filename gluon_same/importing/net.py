@@ -183,9 +183,8 @@ class ImportedNet(Saved):
         )
 
     def __repr__(self) -> str:
-        lines = [
-            f"  ({name}): {block!r}".replace("\n", "\n  ") for name, block in self._children.items()
-        ]
+        children = self._children.items()
+        lines = [f"  ({name}): {block!r}".replace("\n", "\n  ") for name, block in children]
         return "\n".join([f"{type(self).__name__}(", *lines, ")"])
 
 

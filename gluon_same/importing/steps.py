@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 from mxnet.gluon import HybridBlock
 
 from ..arrays import flat
+from .functions import reverse
 
 
 class Scanned(NamedTuple):
@@ -67,12 +68,12 @@ def _first(F, x, how):
         x = F.expand_dims(x, axis=1)
     elif how.axis:
         x = F.transpose(x, axes=(how.axis, *(i for i in range(how.rank) if i != how.axis)))
-    return F.reverse(F.identity(x), axis=0) if how.backwards else x
+    return reverse(F, x, axis=0) if how.backwards else x
 
 
 def _last(F, x, how):
     """Bring the axis of the steps from the front to its place."""
-    x = F.reverse(F.identity(x), axis=0) if how.backwards else x
+    x = reverse(F, x, axis=0) if how.backwards else x
     if how.rank == 1:
         return F.reshape(x, shape=(-1,))
     order = [*range(1, how.rank)]

@@ -173,19 +173,12 @@ class _Builder(Calls):
         return [with_dtype(narrow, y, inputs, built.weights) for y in outputs]
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
-        return Request(
-            layer.name,
-            layer.class_name.rpartition(">")[2],
-            Arguments(layer.config),
-            self.settings.version,
-            self.trainable and layer.trainable,
-            f"{self.prefix}{layer.name}_",
-            lambda: self.settings.arrays_of((*self.path, layer.name)),
-            self.settings.channels_first,
-            args,
-            kwargs,
-            derive=partial(self._derive, layer),
-        )
+        settings, class_name = self.settings, layer.class_name.rpartition(">")[2]
+        trained, prefix = self.trainable and layer.trainable, f"{self.prefix}{layer.name}_"
+        given = layer.name, class_name, Arguments(layer.config), settings.version, trained, prefix
+        arrays_of = partial(settings.arrays_of, (*self.path, layer.name))
+        derive = partial(self._derive, layer)
+        return Request(*given, arrays_of, settings.channels_first, args, kwargs, derive=derive)
 
     def _nested(
         self, layer: graph.Layer, model: graph.Model, call: graph.Call, inputs: List[Value]
@@ -196,9 +189,8 @@ class _Builder(Calls):
         inputs = [x._replace(mask=x.mask and self.ready(x.mask)) for x in inputs]
         given = inputs
         if layer.distributed:
-            inputs = [
-                self.steps.in_order(x, sequence_order(x, self.settings.channels_first)) for x in inputs
-            ]
+            orders = [sequence_order(x, self.settings.channels_first) for x in inputs]
+            inputs = list(map(self.steps.in_order, inputs, orders))
             given = [step_of(x, layer.config) for x in inputs]
         shared = layer.name in self.shared
         first = self.first.get(layer.name, inputs)
@@ -223,9 +215,8 @@ class _Builder(Calls):
             outputs = self.outputs[layer.name]
         if shared:
             sized = self._sized(layer, model, given)
-            outputs = [
-                y._replace(shape=s.shape, free=s.free, mask=s.mask) for y, s in zip(outputs, sized)
-            ]
+            pairs = zip(outputs, sized)
+            outputs = [y._replace(shape=s.shape, free=s.free, mask=s.mask) for y, s in pairs]
         states = ()
         if not layer.distributed and not self.shapes_only:
             states = self.steps.blocks[layer.name].plan.states
@@ -238,12 +229,9 @@ class _Builder(Calls):
         slots = self.steps.run(layer.name, given, len(outputs) + len(masks), states)
         rest = iter(slots[len(outputs) :])
         if not layer.distributed:
-            outputs = [
-                y._replace(
-                    mask=y.mask and y.mask._replace(slot=next(rest), axes=keras_order(y.mask.rank))
-                )
-                for y in outputs
-            ]
+            known = [y.mask and y.mask._replace(axes=keras_order(y.mask.rank)) for y in outputs]
+            filled = [mask and mask._replace(slot=next(rest)) for mask in known]
+            outputs = [y._replace(mask=mask) for y, mask in zip(outputs, filled)]
         return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
 
     def _sized(self, layer: graph.Layer, model: graph.Model, inputs: List[Value]) -> List[Value]:

@@ -1,5 +1,6 @@
 """Steps of a net for the calls of single layers, and the weights of their blocks."""
 
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from mxnet.gluon import HybridBlock
@@ -36,33 +37,27 @@ class Unknown(Exception):
     """Raised if an input of a layer comes from a rejected layer."""
 
 
+@dataclass
 class Calls:
     """Recorder of the calls of one model's or nested model's layers."""
 
-    def __init__(
-        self,
-        model: graph.Model,
-        settings: Settings,
-        path: Tuple[str, ...],
-        prefix: str,
-        problems: Problems,
-        trainable: bool = True,
-        shapes_only: bool = False,
-    ):
-        self.model = model
-        self.settings = settings
-        self.path = path
-        self.prefix = prefix
-        self.problems = problems
-        self.trainable = trainable and model.trainable
-        self.shapes_only = shapes_only  # whether the blocks are not used
+    model: graph.Model
+    settings: Settings
+    path: Tuple[str, ...]
+    prefix: str
+    problems: Problems
+    trainable: bool = True
+    shapes_only: bool = False  # whether the blocks are not used
+
+    def __post_init__(self) -> None:
+        self.trainable &= self.model.trainable
         self.steps = Steps()
         self.weights: Dict[str, LayerWeights] = {}
         self.values: Dict[graph.Ref, Any] = {}  # arrays, and numbers that were computed from sizes
         self.keywords: Dict[str, Any] = {}  # of the first calls of custom layers
         self.first: Dict[str, Tuple[Value, ...]] = {}  # inputs of each layer's first call
         self.outputs: Dict[str, List[Value]] = {}  # outputs of each nested model, for its first call
-        self.shared = {call.layer for call in model.calls if call.number}
+        self.shared = {call.layer for call in self.model.calls if call.number}
         self.received: Dict[str, int] = {}  # number of arrays that each block receives
         self.cleared: Set[int] = set()  # slots of arrays that have lost their masks
 
@@ -104,9 +99,8 @@ class Calls:
         for other in self.model.calls:
             known = (self.values.get(ref) for ref in other.inputs())
             given = {x.slot for x in known if isinstance(x, Value)}
-            ordered = (
-                graph.is_before(self.model.calls, *pair) for pair in ((call, other), (other, call))
-            )
+            pairs = ((call, other), (other, call))
+            ordered = (graph.is_before(self.model.calls, *pair) for pair in pairs)
             if other != call and given & slots and "mask" not in other.kwargs and not any(ordered):
                 raise Unsupported(
                     f"Keras takes the masks off its inputs, perhaps before it runs {other.layer}"

@@ -224,11 +224,8 @@ def _outputs(net: KerasNet, inputs: Sequence[Any], path: str = "") -> Iterator[T
             for name, kind, array in _outputs(block, given, f"{path}{run.child}/"):
                 yield name + again, kind, array
         order = [shown.axes.index(axis) for axis in range(len(shown.axes))]
-        yield (
-            path + shown.key,
-            title_of(block) if block else "-",
-            slots[shown.slot].asnumpy().transpose(order),
-        )
+        kind = title_of(block) if block else "-"
+        yield path + shown.key, kind, slots[shown.slot].asnumpy().transpose(order)
 
 
 def _difference(name: str, kind: str, want: Array, got: Array) -> Difference:

@@ -2,18 +2,7 @@
 
 from typing import Any, Dict, List, Tuple
 
-from .graph import (
-    TIME_DISTRIBUTED,
-    Call,
-    Layer,
-    Model,
-    Ref,
-    mapped,
-    numbering,
-    ordered,
-    printable,
-    renumbered,
-)
+from .graph import TIME_DISTRIBUTED, Call, Layer, Model, Ref, mapped, ordered, printable, renumbered
 
 #: Classes of models whose layers are called one after another.
 SEQUENTIAL = ("Sequential",)
@@ -170,14 +159,8 @@ def _functional(content, layers):
         raise ValueError("the model has no outputs")
     if any(_of_keras3(node) for entry in content["layers"] for node in entry.get("inbound_nodes") or []):
         outputs = [_numbered_as_inputs(ref, layers[ref.layer]) for ref in outputs]
-    numbers = numbering(
-        calls, [*inputs, *outputs, *(ref for call in calls.values() for ref in call.inputs())]
-    )
-    calls = {
-        key: Call(*key, renumbered(call.args, numbers), renumbered(call.kwargs, numbers))
-        for key, call in calls.items()
-    }
-    return ordered(calls), renumbered(inputs, numbers), renumbered(outputs, numbers)
+    calls, inputs, outputs = renumbered(calls, inputs, outputs)
+    return ordered(calls), inputs, outputs
 
 
 def _of_keras3(node):
@@ -221,13 +204,10 @@ def _arguments(node, layers) -> Tuple[List[Any], Dict[str, Any]]:
 
 
 def _is_legacy_ref(item, layers):
-    return (
-        isinstance(item, list)
-        and 3 <= len(item) <= 4
-        and isinstance(item[0], str)
-        and item[0] in layers
-        and all(isinstance(n, int) for n in item[1:3])
-    )
+    if not isinstance(item, list) or not 3 <= len(item) <= 4:
+        return False
+    layer, *numbers = item[:3]
+    return isinstance(layer, str) and layer in layers and all(isinstance(n, int) for n in numbers)
 
 
 def _ref(item) -> Ref:

@@ -6,7 +6,7 @@ from mxnet.gluon import Block, HybridBlock
 from mxnet.gluon import nn as stock
 
 from ..arguments import windows_of
-from ..geometry import transposed_padding
+from ..geometry import Window
 from ..graph import Entry, Graph, Node
 from ..nn.base import operator_arguments, windowed
 from ..tables import aligned
@@ -92,15 +92,13 @@ class Net:
         if "kernel" not in known:
             return Layer(found)
         found["strides"] = tuple(known["stride"])
-        for name, key in (("groups", "num_group"), ("pool_type", "pool_type")):
-            if key in known:
-                found[name] = known[key]
+        if "num_group" in known:
+            found["groups"] = known["num_group"]
         if "pool_type" in known:
-            found["pool_size"] = tuple(known["kernel"])
+            found.update(pool_type=known["pool_type"], pool_size=tuple(known["kernel"]))
         if "dilate" in known:
-            found["dilation"] = tuple(
-                d if k > 1 else 1 for d, k in zip(known["dilate"], known["kernel"])
-            )
+            pairs = zip(known["dilate"], known["kernel"])
+            found["dilation"] = tuple(d if k > 1 else 1 for d, k in pairs)
         return Layer(found, _padding(own, known, shape[2:] if shape else ()))
 
     def replacing(self, block: Block) -> str:
@@ -169,12 +167,7 @@ def _padding(block: Block, known: Dict[str, Any], sizes: Sequence[Any]) -> Tuple
     windows = layer._windows if layer is not None and layer._windows is not None else None
     windows = windows or windows_of("padding", known["pad"], known)
     if "adj" in known:  # a transposed convolution, which cuts elements off
-        cuts = [
-            (w.padding, extra)
-            if isinstance(w.padding, tuple)
-            else transposed_padding(w.span, w.stride, padding=w.padding)
-            for w, extra in zip(windows, known["adj"])
-        ]
+        cuts = map(Window.cut, windows, known["adj"])
         return tuple((n, before, after - extra) for n, ((before, after), extra) in zip(sizes, cuts))
     pairs = [window.at(n) for window, n in zip(windows, sizes)]
     if known.get("pooling_convention") == "full":  # rounding up equals more padding at the end

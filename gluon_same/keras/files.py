@@ -8,6 +8,7 @@ import zipfile
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
 
+from .._compat import required
 from ..files import check_regular
 from .hdf5 import Hdf5, open_hdf5
 
@@ -53,7 +54,7 @@ def opened(path: Union[Path, Tuple[Path, Path]]) -> Iterator[Opened]:
     ValueError
         If a file is damaged or of another kind. The message names the file and the entry.
     """
-    _require_h5py()
+    required("h5py", "Reading Keras files")
     if isinstance(path, (tuple, list)):
         if len(path) != 2:
             raise ValueError(
@@ -152,12 +153,3 @@ def _version(config):
 
 def _most(size):
     return _LEAST + _TIMES * size
-
-
-def _require_h5py():
-    try:
-        import h5py  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"Reading Keras files requires the h5py package ({error}): pip install h5py"
-        ) from error

@@ -1,6 +1,7 @@
 """Graph of calls that a configuration describes."""
 
 import re
+from collections import Counter
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 #: The class that applies a layer or a model to each step of a sequence.
@@ -45,11 +46,10 @@ class Layer(NamedTuple):
     @property
     def configs(self) -> List[Dict[str, Any]]:
         """Return the layer's configuration, and that of the layer in it if it is a wrapper."""
-        found = [self.config]
-        while isinstance(found[-1].get("layer"), dict) and isinstance(
-            found[-1]["layer"].get("config"), dict
-        ):
-            found.append(found[-1]["layer"]["config"])
+        found, inner = [self.config], self.config.get("layer")
+        while isinstance(inner, dict) and isinstance(inner.get("config"), dict):
+            found.append(inner["config"])
+            inner = inner["config"].get("layer")
         return found
 
     @property
@@ -118,30 +118,28 @@ def with_arrays(value: Any, function: Callable[[Any], Any], kind: type = Ref) ->
     return mapped(value, lambda item: isinstance(item, kind), function)
 
 
-def numbering(calls, used: Sequence[Ref]) -> Dict[str, List[int]]:
-    """Return the numbers by which each layer's calls are known, in call order.
+def renumbered(calls: Dict[Tuple[str, int], Call], inputs: List[Ref], outputs: List[Ref]) -> Tuple:
+    """Return calls, inputs and outputs of a model with each layer's calls numbered from 0.
 
     A nested model may have been called when it was built, which shifts the numbers.
     """
-    numbers: Dict[str, Set[int]] = {}
-    for ref in used:
-        numbers.setdefault(ref.layer, set()).add(ref.call)
-    made: Dict[str, int] = {}
-    for layer, _ in calls:
-        made[layer] = made.get(layer, 0) + 1
-    found = {}
-    for layer, known in numbers.items():
-        count = made.get(layer, 0)
+    used: Dict[str, Set[int]] = {}
+    for ref in (*inputs, *outputs, *(ref for call in calls.values() for ref in call.inputs())):
+        used.setdefault(ref.layer, set()).add(ref.call)
+    counts = Counter(layer for layer, _ in calls)
+    numbers: Dict[str, Sequence[int]] = {}
+    for layer, known in used.items():
+        count = counts[layer]
         if len(known) > count:
             raise ValueError(f"{len(known)} calls of layer {layer!r} are used, but it has {count}")
         regular = max(known) < count and min(known) >= 0
-        found[layer] = list(range(count)) if regular else sorted(known)
-    return found
+        numbers[layer] = range(count) if regular else sorted(known)
 
+    def changed(value: Any) -> Any:
+        return with_arrays(value, lambda ref: ref._replace(call=numbers[ref.layer].index(ref.call)))
 
-def renumbered(value: Any, numbers: Dict[str, List[int]]) -> Any:
-    """Return the references in nested lists and dicts with the numbers of their calls."""
-    return with_arrays(value, lambda ref: ref._replace(call=numbers[ref.layer].index(ref.call)))
+    calls = {key: Call(*key, changed(call.args), changed(call.kwargs)) for key, call in calls.items()}
+    return calls, changed(inputs), changed(outputs)
 
 
 def ordered(calls: Dict[Tuple[str, int], Call]) -> List[Call]:

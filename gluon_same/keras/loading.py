@@ -150,11 +150,8 @@ def load_model(
             parameter.initialize(ctx=placed)
             parameter.is_constant = parameter.grad_req == "null"
     if problems.inference_only:
-        warnings.warn(
-            f"In training, these layers behave differently from Keras: "
-            f"{', '.join(problems.inference_only)}",
-            stacklevel=2,
-        )
+        names = ", ".join(problems.inference_only)
+        warnings.warn(f"In training, these layers behave differently from Keras: {names}", stacklevel=2)
     return net
 
 

@@ -142,20 +142,16 @@ class Steps:
         """Return the net."""
         before, after, shapes = zip(*self._states) if self._states else ((), (), ())
         carried = tuple((None, *shape) for shape in shapes)
+        first = (*(value.slot for value in inputs), *before)
         last = (*(value.slot for value in outputs), *after)
         self._prune({*last, *(shown.slot for shown in self._layer_outputs)})
-        plan = Plan(
-            tuple(self._steps),
-            (*(value.slot for value in inputs), *before),
-            last,
-            tuple(self._layer_outputs),
-            tuple(stored_shape(value.axes, value.shape) for value in inputs),
-            (*(stored_shape(value.axes, value.free) for value in inputs), *carried),
-            tuple(stored_shape(value.axes, value.free) for value in outputs),
-            tuple(names),
-            (*(np.dtype(x.dtype.replace("bool", "float32")) for x in inputs), *_FLOATS * len(shapes)),
-            states=shapes,
-        )
+        shown = tuple(self._layer_outputs)
+        saved = tuple(stored_shape(x.axes, x.shape) for x in inputs)
+        taken, given = (tuple(stored_shape(x.axes, x.free) for x in each) for each in (inputs, outputs))
+        stored = [x.dtype.replace("bool", "float32") for x in inputs]
+        dtypes = (*map(np.dtype, stored), *_FLOATS * len(shapes))
+        sizes = (saved, (*taken, *carried), given)
+        plan = Plan(tuple(self._steps), first, last, shown, *sizes, tuple(names), dtypes, states=shapes)
         return KerasNet(self.blocks, plan, prefix=prefix)
 
     def _prune(self, used: Set[int]) -> None:
@@ -188,10 +184,8 @@ class Steps:
             return value
         while value.rank < len(axes):
             value = self._once(Move("expand_dims", 1, (value.slot,), ()), value)
-            shapes: Any = dict(
-                shape=(value.shape[0], 1, *value.shape[1:]), free=(value.free[0], 1, *value.free[1:])
-            )
-            value = value._replace(axes=value.axes_with(1), **shapes)
+            shape, free = ((each[0], 1, *each[1:]) for each in (value.shape, value.free))
+            value = value._replace(axes=value.axes_with(1), shape=shape, free=free)
         if axes == value.axes:
             return value
         amounts = tuple(map(value.axes.index, axes))
@@ -219,9 +213,8 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
     """Return an input of a model. Raise a ValueError if its shape is not known."""
     given = model.layers[ref.layer].input_shape
     sizes = given if isinstance(given, list) else [None]
-    fits = all(
-        n is None or (isinstance(n, int) and not isinstance(n, bool) and n > 0) for n in sizes[1:]
-    )
+    known = [n for n in sizes[1:] if n is not None]
+    fits = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in known)
     if not isinstance(given, list) or not given or not fits:
         raise ValueError(
             f"{model.name}: the shape of input {ref.layer!r} is {given!r}. Build the model in Keras "

@@ -66,9 +66,8 @@ def transposed_window(
     if output_padding is not None:
         extras = per_axis("output_padding", output_padding, ndim, least=0)
     axes = zip(kernel, how["stride"], extras, how["dilate"])
-    how["pad"], how["adj"] = zip(
-        *(conv_transpose_padding(k, s, how["pad"], extra, d) for k, s, extra, d in axes)
-    )
+    cuts = (conv_transpose_padding(k, s, how["pad"], extra, d) for k, s, extra, d in axes)
+    how["pad"], how["adj"] = zip(*cuts)
     return how
 
 

@@ -46,13 +46,11 @@ _WRAPPERS = {
     "in_train_phase": learning_phase.forcing,
     "function": learning_phase.obeying,
 }
+_LAYERS = "keras.layers.convolutional"
 _METHODS = {
     "keras.backend.mxnet_backend.KerasSymbol._get_shape": replacements.get_shape,
-    "keras.layers.convolutional.Conv2DTranspose.call": replacements.call_transposed,
-    "keras.layers.convolutional.Conv3DTranspose.call": replacements.call_transposed,
-    "keras.layers.convolutional.DepthwiseConv2D.compute_output_shape": (
-        replacements.depthwise_output_shape
-    ),
+    **{f"{_LAYERS}.Conv{ndim}DTranspose.call": replacements.call_transposed for ndim in (2, 3)},
+    f"{_LAYERS}.DepthwiseConv2D.compute_output_shape": replacements.depthwise_output_shape,
 }
 _MODULES = ("keras.backend", "keras.backend.mxnet_backend")
 

@@ -99,9 +99,8 @@ def call_transposed(self: Any, inputs: Any) -> Any:
 
     def transposed(x, kernel):
         weight = _kernel(kernel, self.rank, self.data_format)
-        how = checks.transposed_window(
-            weight.shape[2:], self.strides, self.padding, self.dilation_rate, self.output_padding
-        )
+        window = self.strides, self.padding, self.dilation_rate, self.output_padding
+        how = checks.transposed_window(weight.shape[2:], *window)
         return _apply(operations.transposed, "conv_transpose", x, self.data_format, how, kernel)
 
     outputs = K.keras_mxnet_symbol(transposed)(inputs, self.kernel)

@@ -27,7 +27,7 @@ from math import prod
 from typing import Any, Optional, Sequence, Tuple, cast
 
 from ..arguments import Ints, Pairs
-from ..geometry import Window, ceil_div, transposed_padding
+from ..geometry import Window, ceil_div
 from .steps import CutToSize, Operator, Pad, PadBySize, Plan, Slice
 
 Sizes = Tuple[Optional[int], ...]
@@ -166,12 +166,7 @@ def plan_deconvolution(windows: Windows, adj: Ints, sizes: Sizes) -> Plan:
     ValueError
         If nothing is left.
     """
-    axes = []
-    for window, extra in zip(windows, adj):
-        cut = window.padding
-        if isinstance(cut, str):
-            cut, extra = transposed_padding(window.span, window.stride, padding=cut)
-        axes.append((window, cut, extra))
+    axes = [(window, *window.cut(extra)) for window, extra in zip(windows, adj)]
     for size, (window, cut, extra) in zip(sizes, axes):
         if size is not None and (size - 1) * window.stride + window.span + extra <= sum(cut):
             raise ValueError(
@@ -212,9 +207,8 @@ def _crop(cuts, reverse=None, full=False):
 def _crop_to_size(windows, sizes, paddings):
     """Return the crop, which may drop the last outputs by the size when the graph runs, or None."""
     cuts, firsts = [], []
-    for window, padding, (own, lead, trail) in zip(
-        windows, paddings, map(crop_axis, windows, sizes, paddings)
-    ):
+    crops = map(crop_axis, windows, sizes, paddings)
+    for window, padding, (own, lead, trail) in zip(windows, paddings, crops):
         # floor((n + p - k) / s) + 1 = ceil((n - first) / s) with first = k - 1 - p
         first = None if trail is not None else window.span - 1 - sum(padding)
         if first is not None and first < 0:
@@ -250,9 +244,8 @@ def _reversed(windows, sizes):
     reverse = tuple(window.at(size) is None for window, size in zip(windows, sizes))
     mirrored = tuple(w.mirrored() if r else w for w, r in zip(windows, reverse))
     # If there are gaps between the windows, those counted from the end are at other places.
-    seen = tuple(
-        None if r and w.span < w.stride else w.at(n) for w, n, r in zip(mirrored, sizes, reverse)
-    )
+    axes = zip(mirrored, sizes, reverse)
+    seen = tuple(None if r and w.span < w.stride else w.at(n) for w, n, r in axes)
     return mirrored, seen, reverse
 
 

@@ -159,10 +159,8 @@ class YOLOv3Tiny(Net):
 
     def hybrid_forward(self, F: Any, x: Any) -> Tuple[Any, Any, Any]:
         coarse, fine, restore = classic(*self.maps(x))
-        found = [
-            *_decode(F, coarse, STRIDE, self._anchors[3:]),
-            *_decode(F, fine, STRIDE // 2, self._anchors[:3]),
-        ]
+        found = list(_decode(F, coarse, STRIDE, self._anchors[3:]))
+        found += _decode(F, fine, STRIDE // 2, self._anchors[:3])
         boxes, scores = (F.concat(*parts, dim=2) for parts in zip(*found))
         how = dict(id_index=0, score_index=1, coord_start=2, force_suppress=False, **self._nms)
         rows = F.contrib.box_nms(_rows(F, boxes, scores, self._classes), **how)

@@ -10,22 +10,19 @@ _ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
 
 #: For names of arguments in MXNet's operators and other frameworks, the names in Gluon's blocks. A block
 #: has at most one of them, except for those that it has under the given name, too.
-_MEANT = {
-    **dict.fromkeys(("kernel", "kernel_size", "pool_size"), ("kernel_size", "pool_size")),
-    "stride": ("strides",),
-    "pad": ("padding",),
-    **dict.fromkeys(("dilate", "dilations", "dilation_rate"), ("dilation",)),
-    **dict.fromkeys(("groups", "num_group"), ("groups", "in_channels")),
-    **dict.fromkeys(
-        ("channels", "num_filter", "filters", "out_channels"), ("channels", "depth_multiplier")
-    ),
-    "bias": ("use_bias",),
-    **dict.fromkeys(
-        ("kernel_initializer", "weight_initializer", "depthwise_initializer"),
-        ("weight_initializer", "depthwise_initializer"),
-    ),
-    "data_format": ("layout",),
+_NAMES = {
+    "kernel kernel_size pool_size": "kernel_size pool_size",
+    "stride": "strides",
+    "pad": "padding",
+    "dilate dilations dilation_rate": "dilation",
+    "groups num_group": "groups in_channels",
+    "channels num_filter filters out_channels": "channels depth_multiplier",
+    "bias": "use_bias",
+    "kernel_initializer weight_initializer": "weight_initializer depthwise_initializer",
+    "depthwise_initializer": "weight_initializer depthwise_initializer",
+    "data_format": "layout",
 }
+_MEANT = {name: meant.split() for names, meant in _NAMES.items() for name in names.split()}
 
 
 class NamedArguments:

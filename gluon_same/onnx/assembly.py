@@ -74,19 +74,11 @@ class Assembly(Inference):
             results[0] = self.call(functions.after, results[0], *unused, to=to, scalar=results[0].scalar)
         final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(results, dtypes)]
         self.infer()
-        shapes = tuple(x.stored_shape for x in starts)
-        plan = Plan(
-            tuple(self._steps),
-            tuple(x.slot for x in starts),
-            tuple(x.slot for x in final),
-            (),
-            shapes,
-            shapes,
-            tuple(x.stored_shape for x in final),
-            tuple(self._inputs),
-            tuple(stored_dtype(x.dtype) for x in starts),
-            alike=alike,
-        )
+        first, last = (tuple(x.slot for x in each) for each in (starts, final))
+        given, made = (tuple(x.stored_shape for x in each) for each in (starts, final))
+        names, kinds = tuple(self._inputs), tuple(stored_dtype(x.dtype) for x in starts)
+        steps, shapes = tuple(self._steps), (given, given, made)
+        plan = Plan(steps, first, last, (), *shapes, names, kinds, alike=alike)
         return ImportedNet(self.blocks, plan, prefix=f"{plain(name) or 'net'}_")
 
     def call(
@@ -126,9 +118,8 @@ class Assembly(Inference):
         places = [i for i, x in enumerate(inputs) if isinstance(x, Known)]
         weights = {f"constant{i}": inputs[i] for i in places}
         parameters = {name: {"shape": stored_array(x.array).shape} for name, x in weights.items()}
-        block = Function(
-            function, self._node.op_type, self.prefix(), parameters, places=tuple(places), **arguments
-        )
+        title, prefix = self._node.op_type, self.prefix()
+        block = Function(function, title, prefix, parameters, places=tuple(places), **arguments)
         data = [x for x in inputs if isinstance(x, Data)]
         if scalar is None:
             scalar = all(x.ndim == 0 if isinstance(x, Known) else x.scalar for x in inputs)

@@ -127,11 +127,8 @@ class Builder(Assembly):
         if any(x is _Rejected for x in around.values()):
             raise _Silent
         outer = {name: x for name, x in around.items() if isinstance(x, Data)}
-        given = {
-            name: x.array
-            for name, x in {**around, **initializers_of(graph)}.items()
-            if name not in outer
-        }
+        known = {**around, **initializers_of(graph)}
+        given = {name: x.array for name, x in known.items() if name not in outer}
         more = [Input(name, x.dtype, tuple(x.trials), None) for name, x in outer.items()]
         inner = Builder(self._model, self.custom, self.weights)
         inner.opsets, inner.selective = self._scope.opsets, self.selective

@@ -9,6 +9,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block, SymbolBlock
 
+from .._compat import required
 from ..arrays import flat, in_thread
 from ..deployment.running import error, noises
 from ..graph import Graph
@@ -78,13 +79,7 @@ def compare(
     UserWarning
         If the net draws random numbers, so that only shapes were compared.
     """
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ImportError(
-            f"The check of an exported file requires onnxruntime ({error}): pip install "
-            "onnxruntime, or use check=False"
-        ) from error
+    onnxruntime = required("onnxruntime", "The check of an exported file", "", ", or use check=False")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:
@@ -134,10 +129,8 @@ def _runs(graph: Graph, shapes: Shapes, free: Dict[str, Sequence[int]]) -> Itera
 
 def _data(graph, shapes, dtypes, low, high):
     random = np.random.RandomState(0)
-    data = {
-        name: random.uniform(low, high, shape).astype(dtype)
-        for (name, shape), dtype in zip(shapes.items(), dtypes)
-    }
+    given = zip(shapes.items(), dtypes)
+    data = {name: random.uniform(low, high, shape).astype(dtype) for (name, shape), dtype in given}
     for node in graph.nodes():
         position = {**_INDICES, **_LENGTHS}.get(node.op, len(node.inputs))
         for entry in node.inputs[position : position + 1]:

@@ -45,14 +45,10 @@ def evaluate(
         for name, value in attributes.items()
     }
     copy = helper.make_node(node.op_type, names, outputs, domain=node.domain, **attributes)
-    types = [
-        _types(copy, opsets, dict(zip(names, inputs)))
-        for inputs in (trials if node.op_type in _GROWING else trials[:1])
-    ]
-    given, made = (
-        [helper.make_value_info(name, helper.TypeProto()) for name in each if name]
-        for each in (names, outputs)
-    )
+    checked = trials if node.op_type in _GROWING else trials[:1]
+    types = [_types(copy, opsets, dict(zip(names, inputs))) for inputs in checked]
+    any_type, both = helper.TypeProto(), (names, outputs)
+    given, made = ([helper.make_value_info(name, any_type) for name in each if name] for each in both)
     graph = helper.make_graph([copy], "node", given, made)
     results = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -93,9 +89,8 @@ def _types(node: Any, opsets: Dict[str, int], inputs: Dict[str, Optional[np.ndar
     sizes = {name: x for name, x in arrays.items() if x.dtype.kind in "iu" and x.size <= 64}
     known = [numpy_helper.from_array(x, name) for name, x in sizes.items()]
     imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
-    model = helper.make_model(
-        helper.make_graph([node], "node", given, made, known), opset_imports=imports
-    )
+    graph = helper.make_graph([node], "node", given, made, known)
+    model = helper.make_model(graph, opset_imports=imports)
     inferred = _attempt(shape_inference.infer_shapes, model)
     if isinstance(inferred, Unsupported):
         raise inferred

@@ -1,12 +1,11 @@
 """Convert a traced net with MXNet's exporter, and write the model."""
 
-from contextlib import ExitStack
 from typing import Any, Dict, Sequence, Set
 
 import mxnet as mx
 import numpy as np
 
-from .._compat import restore_onnx_mapping
+from .._compat import required, restore_onnx_mapping
 from ..arrays import in_thread
 from . import operators
 from .trace import Marked, replaced
@@ -21,20 +20,14 @@ _MOST = 2**31 - 1
 _AXES = {1: ["width"], 2: ["height", "width"], 3: ["depth", "height", "width"]}
 
 
-def require_onnx() -> Any:
-    """Return the onnx package, or raise an ImportError if it or MXNet's exporter is missing."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError(
-            f"Exporting to ONNX requires the package onnx ({error}): pip install onnx"
-        ) from error
+def require_onnx() -> None:
+    """Raise an ImportError if the onnx package or MXNet's exporter is missing."""
+    required("onnx", "Exporting to ONNX")
     restore_onnx_mapping()
     if not hasattr(mx, "onnx"):
         raise ImportError(
             f"MXNet {mx.__version__} cannot write current ONNX: pip install 'mxnet>=1.9.1,<2'"
         )
-    return onnx
 
 
 def convert(
@@ -78,13 +71,8 @@ def convert(
         node.name = node.name or node.output[0]
     for value in graph.input:
         _free(value, free.get(value.name, ()), f"{value.name}_" if len(dtypes) > 1 else "")
-    model = helper.make_model(
-        graph,
-        producer_name="MXNet",
-        producer_version=mx.__version__,
-        ir_version=IR,
-        opset_imports=[helper.make_opsetid("", OPSET)],
-    )
+    how: Any = dict(ir_version=IR, opset_imports=[helper.make_opsetid("", OPSET)])
+    model = helper.make_model(graph, producer_name="MXNet", producer_version=mx.__version__, **how)
     graph = model.graph
     # Weights are inputs here. Without their values, which onnx would copy each time, this is fast.
     if free:  # the exporter does not know the outputs' sizes then
@@ -119,28 +107,21 @@ def _converted(marked, weights, dtypes, free):
     types = [helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for _, dtype in used.values()]
     how: Dict[str, Any] = {"dynamic": bool(free)}
     if free:
-        how["dynamic_input_shapes"] = [
-            [None if axis in free.get(name, ()) else n for axis, n in enumerate(shape)]
-            for name, (shape, _) in used.items()
-        ]
+        pairs = [(shape, free.get(name, ())) for name, (shape, _) in used.items()]
+        opened = [[None if i in axes else n for i, n in enumerate(shape)] for shape, axes in pairs]
+        how["dynamic_input_shapes"] = opened
     internals = marked.symbol.get_internals()
     found = internals.infer_shape_partial(**{name: shape for name, (shape, _) in used.items()})[1]
-    shapes = {
-        name: shape if name in weights or not free else (None,) * len(shape)
-        for name, shape in zip(internals.list_outputs(), found)
-    }
+    shapes = dict(zip(internals.list_outputs(), found))
+    if free:
+        shapes = {name: s if name in weights else (None,) * len(s) for name, s in shapes.items()}
     registry = MXNetGraph.registry_
-    with ExitStack() as stack:
-        for owner, name, value in [
-            # The newest operator set, which checks would assume, is not the one that is written.
-            (vars(checker), "check_graph", lambda graph: None),
-            (vars(helper), "make_tensor", _right(helper.make_tensor)),
-            (registry, OPSET, operators.added(registry, OPSET, shapes)),
-        ]:
-            stack.enter_context(replaced(owner, name, value))
-        return MXNetGraph().create_onnx_graph_proto(
-            marked.symbol, {}, [shape for shape, _ in used.values()], types, opset_version=OPSET, **how
-        )
+    # The newest operator set, which checks would assume, is not the one that is written.
+    unchecked = replaced(vars(checker), "check_graph", lambda graph: None)
+    right = replaced(vars(helper), "make_tensor", _right(helper.make_tensor))
+    with unchecked, right, replaced(registry, OPSET, operators.added(registry, OPSET, shapes)):
+        sizes, how["opset_version"] = [shape for shape, _ in used.values()], OPSET
+        return MXNetGraph().create_onnx_graph_proto(marked.symbol, {}, sizes, types, **how)
 
 
 def _merge_identities(graph):
@@ -153,9 +134,8 @@ def _merge_identities(graph):
     names: Dict[str, str] = {}
     for node in [each for each in reversed(graph.node) if each.op_type == "Identity"]:
         source, name = node.input[0], node.output[0]
-        if node.doc_string == MARK or (
-            name in outputs and source in made - outputs and source not in names
-        ):
+        copies = name in outputs and source in made - outputs and source not in names
+        if copies or node.doc_string == MARK:
             names[source] = names.get(name, name)
             graph.node.remove(node)
     for node in graph.node:

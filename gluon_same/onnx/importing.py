@@ -9,6 +9,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
+from .._compat import required
 from ..arrays import in_thread
 from ..importing.parameters import contexts, fill
 from .builder import Builder
@@ -109,7 +110,7 @@ def import_model(
     >>> again(mx.nd.zeros((2, 3, 15, 15))).shape
     (2, 8, 8, 8)
     """
-    _require_onnx()
+    required("onnx.reference", "Importing ONNX files", ", 1.13 or later")
     import onnx
 
     from . import converters  # noqa: F401  registers them
@@ -130,16 +131,6 @@ def import_model(
         raise named from None
     except ValueError as error:
         raise ValueError(f"{path or 'the model'}: {error}") from None
-
-
-def _require_onnx() -> None:
-    """Raise an ImportError if the onnx package is missing, or older than its reference evaluator."""
-    try:
-        import onnx.reference  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"Importing ONNX files requires the package onnx, 1.13 or later ({error}): pip install onnx"
-        ) from error
 
 
 class _Import:
@@ -218,9 +209,8 @@ class _Import:
                 name: [x for t, x in enumerate(s) if t not in error.why] for name, s in sizes.items()
             }
             pairs = (zip(zip(*sizes[name]), zip(*kept[name])) for name in sizes)
-            if len(kept[self.names[places[0]]]) < 2 or any(
-                len(set(old)) > 1 and len(set(new)) == 1 for pair in pairs for old, new in pair
-            ):
+            same = any(len(set(old)) > 1 and len(set(new)) == 1 for pair in pairs for old, new in pair)
+            if same or len(kept[self.names[places[0]]]) < 2:
                 raise NoSizes(next(iter(error.why.values()))) from None
             return self._served(values, places, kept, alike)
 
@@ -233,10 +223,8 @@ class _Import:
         return error
 
     def _built(self, values, places, sizes, alike):
-        inputs = [
-            Input(name, self.dtypes[name], tuple(shapes), place)
-            for place, (name, shapes) in zip(places, sizes.items())
-        ]
+        placed = zip(places, sizes.items())
+        inputs = [Input(name, self.dtypes[name], tuple(s), place) for place, (name, s) in placed]
         constants = {self.names[i]: array for i, array in values.items()}
         builder = Builder(self.model, self.custom, self.held.copy())
         self._builder, builder.selective = builder, self.selective

@@ -56,13 +56,11 @@ def tried_shapes(
         start, step = trials[t]
         return start + step * order[key]
 
-    return {
-        name: [
-            tuple(size(keys[name, axis], t) if n is None else n for axis, n in enumerate(shape))
-            for t in range(count)
-        ]
-        for name, shape in shapes.items()
-    }
+    def shape_at(name: str, t: int) -> Tuple[int, ...]:
+        sizes = enumerate(shapes[name])
+        return tuple(size(keys[name, axis], t) if n is None else n for axis, n in sizes)
+
+    return {name: [shape_at(name, t) for t in range(count)] for name in shapes}
 
 
 def _key(named: Dict[str, List[str]], name: str, axis: int) -> Any:

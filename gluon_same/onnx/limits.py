@@ -72,11 +72,9 @@ def line_of(operator: str, inputs: Sequence[Any], result: Any) -> Optional[Line]
 
 def least_of(line: Optional[Line], result: Any) -> Optional[np.ndarray]:
     """Return the lower bound of a number at all sizes if the sizes cancel out; None otherwise."""
-    if (
-        line is None
-        or result.dtype.kind not in "if"
-        or max(map(abs, line.slopes.values()), default=0) > _CANCELED
-    ):
+    if line is None or result.dtype.kind not in "if":
+        return None
+    if max(map(abs, line.slopes.values()), default=0) > _CANCELED:
         return None
     whole = all((x == np.rint(x)).all() for x in result.trials)
     low = np.ceil(line.low - _CANCELED) if whole else line.low
@@ -94,9 +92,8 @@ def _line(x):
 
 
 def _sum(one, other):
-    slopes = {
-        key: one.slopes.get(key, 0) + other.slopes.get(key, 0) for key in {**one.slopes, **other.slopes}
-    }
+    keys = {**one.slopes, **other.slopes}
+    slopes = {key: one.slopes.get(key, 0) + other.slopes.get(key, 0) for key in keys}
     return Line(slopes, one.low + other.low, one.high + other.high)
 
 

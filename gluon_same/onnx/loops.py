@@ -13,9 +13,8 @@ def scan(write: Writer) -> None:
 
     name, (body,) = write.name, write.node["subgraphs"]
     data, states, rest = (write.sizes(key) for key in _PLACES)
-    inputs = {
-        place: (f"{name}_in{place}", write.given[i].dtype) for i, place in enumerate(data + states)
-    }
+    pairs = zip(data + states, write.given)
+    inputs = {place: (f"{name}_in{place}", each.dtype) for place, each in pairs}
     outer = {place: write.given[len(inputs) + i] for i, place in enumerate(rest)}
     kind = type(write.given[0])
     arguments = [outer[i] if i in outer else kind(*inputs[i]) for i in range(len(body["arg_nodes"]))]
@@ -31,16 +30,11 @@ def scan(write: Writer) -> None:
         rank = write.rank(str(i) if len(heads) > 1 else "") - (i < count)
         described.append(_described(part, head.dtype, [None] * rank))
     order = [*range(count, len(heads)), *range(count)]  # Scan returns the states first
-    graph = helper.make_graph(
-        nodes,
-        f"{name}_body",
-        [_described(*inputs[place]) for place in states + data],
-        [described[i] for i in order],
-    )
+    given = [_described(*inputs[place]) for place in states + data]
+    graph = helper.make_graph(nodes, f"{name}_body", given, [described[i] for i in order])
     sources = write.inputs[len(data) : len(inputs)] + write.inputs[: len(data)]
-    loop = helper.make_node(
-        "Scan", sources, [outputs[i] for i in order], name=name, body=graph, num_scan_inputs=len(data)
-    )
+    how: Any = dict(name=name, body=graph, num_scan_inputs=len(data))
+    loop = helper.make_node("Scan", sources, [outputs[i] for i in order], **how)
     write.nodes, write.dtypes = [loop], [head.dtype for head in heads]
 
 

@@ -151,24 +151,21 @@ def _leaky_relu(write: Writer) -> None:
         write("Mul", write("Mul", x, 0.5), write("Add", erf, 1))
 
 
-def _scalar(operator: str, first: bool = False, compares: bool = False) -> Callable[[Writer], None]:
-    """Return a converter of an operator on a number, which may be the first operand.
+def _scalar(*operators: str, first: bool = False, compares: bool = False) -> Callable[[Writer], None]:
+    """Return a converter to an operator on a number, which may be the first operand, and others.
 
     The result of a comparison is 1 or 0 in MXNet.
     """
 
     def convert(write):
         operands = [write.inputs[0], float(write.attributes["scalar"])]
-        y = write(operator, *(reversed(operands) if first else operands))
+        y = write(operators[0], *(reversed(operands) if first else operands))
+        for operator in operators[1:]:
+            y = write(operator, y)
         if compares:
             write("Cast", y, to=kind_of(write.given[0].dtype))
 
     return convert
-
-
-def _not_equal(write: Writer) -> None:
-    same = write("Equal", write.inputs[0], float(write.attributes["scalar"]))
-    write("Cast", write("Not", same), to=kind_of(write.given[0].dtype))
 
 
 def _box_nms(write: Writer) -> None:
@@ -221,7 +218,7 @@ CONVERTERS: Dict[str, Callable[[Writer], Any]] = {
     "_contrib_AdaptiveAvgPooling2D": _adaptive_pooling,
     "_contrib_BilinearResize2D": _resize,
     "_contrib_box_nms": _box_nms,
-    "_not_equal_scalar": _not_equal,
+    "_not_equal_scalar": _scalar("Equal", "Not", compares=True),
     "_npi_einsum": lambda write: write("Einsum", *write.inputs, equation=write.attributes["subscripts"]),
     "_greater_equal_scalar": _scalar("GreaterOrEqual", compares=True),
     "_lesser_equal_scalar": _scalar("LessOrEqual", compares=True),
@@ -253,9 +250,8 @@ def added(registry: Dict[int, Dict[str, Any]], version: int, shapes: Shapes) -> 
     """
     older = {**registry.get(version - 1, {}), **registry[version]}
     ours = {name: _converter(write, older.get(name), shapes) for name, write in CONVERTERS.items()}
-    ours.update(
-        {f"_{name}": older[f"broadcast_{name}"] for name in _EVEN if f"broadcast_{name}" in older}
-    )
+    alike = [name for name in _EVEN if f"broadcast_{name}" in older]
+    ours.update({f"_{name}": older[f"broadcast_{name}"] for name in alike})
     return {**registry[version], **ours, "_foreach": _converter(scan, None, shapes)}
 
 

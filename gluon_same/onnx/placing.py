@@ -52,13 +52,9 @@ def _slice(write: Writer) -> None:
     steps = [step or 1 for step in write.attributes.get("step", ())]
     steps += [1] * (len(begins) - len(steps))
     wholes = [(0, ALL) if step > 0 else (ALL, ALL_BACKWARDS) for step in steps]
-    parts = zip(
-        *(
-            (first if begin is None else begin, last if end is None else end)
-            for begin, end, (first, last) in zip(begins, ends, wholes)
-        )
-    )
-    write("Slice", write.inputs[0], *map(list, parts), [*range(len(begins))], steps)
+    begins = [first if begin is None else begin for begin, (first, _) in zip(begins, wholes)]
+    ends = [last if end is None else end for end, (_, last) in zip(ends, wholes)]
+    write("Slice", write.inputs[0], begins, ends, [*range(len(begins))], steps)
 
 
 def _reverse(write: Writer) -> None:

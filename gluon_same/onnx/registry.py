@@ -54,12 +54,10 @@ def once_attributes(operator: str, version: int, newer: Callable[..., Any], **in
         The name of each of these inputs in ``newer``, by the name of the attribute.
     """
     signature = inspect.signature(newer)
-    kept = [p for name, p in signature.parameters.items() if name not in inputs.values()]
-    end = sum(p.kind is not p.KEYWORD_ONLY for p in kept)
-    attributes = [
-        signature.parameters[name].replace(name=old, kind=inspect.Parameter.KEYWORD_ONLY)
-        for old, name in inputs.items()
-    ]
+    known, kind = signature.parameters, inspect.Parameter.KEYWORD_ONLY
+    kept = [p for name, p in known.items() if name not in inputs.values()]
+    end = sum(p.kind is not kind for p in kept)
+    attributes = [known[name].replace(name=old, kind=kind) for old, name in inputs.items()]
 
     def convert(net: Any, *given: Any, **attributes: Any) -> Any:
         values = {name: attributes.pop(old, None) for old, name in inputs.items()}

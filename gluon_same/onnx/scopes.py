@@ -65,9 +65,8 @@ def definition(node: Any, domain: str, opsets: Dict[str, int], inputs: Sequence[
             helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
             if x is not None else helper.TypeProto() for x in inputs
         ]  # fmt: skip
-        made = schema.get_context_dependent_function(
-            node.SerializeToString(), [each.SerializeToString() for each in types]
-        )
+        given = [each.SerializeToString() for each in types]
+        made = schema.get_context_dependent_function(node.SerializeToString(), given)
         body = FunctionProto.FromString(made)
     else:
         return None

@@ -12,7 +12,7 @@ from mxnet.gluon import Block
 
 from .. import lowering
 from ..arrays import as_classic, settle
-from ..geometry import Window, transposed_padding
+from ..geometry import Window
 from ..graph import Graph
 from ..lowering.steps import Operator, Plan
 from ..sized import Sized
@@ -51,11 +51,8 @@ class Marked:
             for block in blocks_of(net):
                 if isinstance(block, Sized):  # ONNX has no operator for the check of the size
                     stack.enter_context(replaced(vars(block), "_checks", False))
-            for name, plan in [
-                ("plan_convolution", self._window),
-                ("plan_pooling", self._window),
-                ("plan_deconvolution", self._transposed),
-            ]:
+            plans = dict(plan_convolution=self._window, plan_pooling=self._window)
+            for name, plan in {**plans, "plan_deconvolution": self._transposed}.items():
                 stack.enter_context(replaced(vars(lowering), name, _here(plan, getattr(lowering, name))))
             found = Trace(net, shapes)
         self._blocks, self.shapes = found.blocks, found.shapes
@@ -151,14 +148,9 @@ class Marked:
         return Plan((), Operator(own), (_Cut(out, attributes),))
 
     def _transposed(self, windows, extra, sizes):
-        pairs: Any = [w.padding for w in windows]
-        if isinstance(pairs[0], str):
-            same = [transposed_padding(w.span, w.stride, padding=w.padding) for w in windows]
-            pairs, extra = zip(*same)
-        out = tuple(
-            (n - 1) * w.stride + w.span - sum(pair) + more
-            for n, w, pair, more in zip(sizes, windows, pairs, extra)
-        )
+        pairs, extra = zip(*map(Window.cut, windows, extra))
+        axes = zip(sizes, windows, pairs, extra)
+        out = tuple((n - 1) * w.stride + w.span - sum(pair) + more for n, w, pair, more in axes)
         attributes = {"pads": _pads(pairs), "output_padding": list(extra)}
         return Plan((), Operator(tuple(map(min, pairs)), adj=extra), (_Cut(out, attributes),))
 

@@ -27,11 +27,8 @@ def window(write: Writer) -> None:
         raise ValueError("pooling of type 'lp' requires p_value=1 or p_value=2")
     sums = kind == "sum" or (kind == "lp" and power == 1)
     if sums and write.attributes.get("global_pool"):
-        axes = [
-            i
-            for i, axis in enumerate(write.attributes.get("layout") or "NCDHW"[: write.rank()])
-            if axis not in "NC"
-        ]
+        layout = write.attributes.get("layout") or "NCDHW"[: write.rank()]
+        axes = [i for i, axis in enumerate(layout) if axis not in "NC"]
         write("ReduceSum", write.inputs[0], axes, keepdims=1)
         return
     changed = {"pool_type": "avg", "count_include_pad": "True"} if sums else {}

@@ -45,9 +45,8 @@ class Writer:
         self.name: str = node["name"]
         self.given = [outputs[source][index] for source, index, *_ in node["inputs"]]
         self.inputs: List[str] = [each.name for each in self.given]
-        self.attributes = {
-            name: _value(text) for name, text in node.get("attrs", {}).items() if text != "None"
-        }
+        texts = node.get("attrs", {}).items()
+        self.attributes = {name: _value(text) for name, text in texts if text != "None"}
         self.nodes: List[Any] = []
         self._count = 0
         self._shapes, self._theirs = shapes, theirs

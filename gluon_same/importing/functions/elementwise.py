@@ -4,31 +4,15 @@ import operator
 from typing import Any, Optional, Tuple
 
 #: Pairwise functions with an operator in Python.
-_PYTHON = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "power": operator.pow,
-    "equal": operator.eq,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "lesser": operator.lt,
-    "lesser_equal": operator.le,
-}
+_PYTHON = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, power=operator.pow)
+_PYTHON.update(divide=operator.truediv, equal=operator.eq, greater=operator.gt, lesser=operator.lt)
+_PYTHON.update(greater_equal=operator.ge, lesser_equal=operator.le)
 
-#: Endings of the names of MXNet's operators that broadcast, where they differ from the functions' names.
-_BROADCAST = {"subtract": "sub", "multiply": "mul", "divide": "div"}
+#: Endings of the names of MXNet's operators, where they differ from the functions' names.
+_ENDINGS = {"subtract": "sub", "multiply": "mul", "divide": "div"}
 
-#: MXNet's faster operators for equal shapes.
-_EVEN = {
-    "add": "elemwise_add",
-    "subtract": "elemwise_sub",
-    "multiply": "elemwise_mul",
-    "divide": "elemwise_div",
-    "maximum": "_maximum",
-    "minimum": "_minimum",
-}
+#: Starts of the names of MXNet's faster operators for equal shapes.
+_EVEN = {**dict.fromkeys(("add", "sub", "mul", "div"), "elemwise_"), "maximum": "_", "minimum": "_"}
 
 
 def pairwise(F: Any, kind: str, one: Any, other: Any, even: bool = False) -> Any:
@@ -36,10 +20,9 @@ def pairwise(F: Any, kind: str, one: Any, other: Any, even: bool = False) -> Any
 
     ``kind`` is a name such as 'add', or the ending of one of MXNet's ``broadcast_...`` operators.
     """
-    if even and kind in _EVEN:
-        name = _EVEN[kind]
-        return getattr(F._internal if name.startswith("_") else F, name)(one, other)
-    return getattr(F, "broadcast_" + _BROADCAST.get(kind, kind))(one, other)
+    ending = _ENDINGS.get(kind, kind)
+    start = _EVEN.get(ending, "broadcast_") if even else "broadcast_"
+    return getattr(F._internal if start == "_" else F, start + ending)(one, other)
 
 
 def filled(F: Any, x: Any, number: float) -> Any:

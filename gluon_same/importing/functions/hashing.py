@@ -51,9 +51,8 @@ class _Words(NamedTuple):
         """Return the exclusive or."""
         F = self.F
         quotients = 16 * self._quotients(x) + self._quotients(y)
-        above = F.concat(
-            F.slice_axis(quotients, axis=-1, begin=1, end=None), (x < 0) * -16 - (y < 0), dim=-1
-        )
+        next_ones = F.slice_axis(quotients, axis=-1, begin=1, end=None)
+        above = F.concat(next_ones, (x < 0) * -16 - (y < 0), dim=-1)
         parts = F.reshape(F.take(self.table, quotients - 16 * above), shape=(0, 2, 8))
         # Sums of more than 53 bits are rounded in onnxruntime.
         weights = F.slice_axis(self.sixteens, axis=0, begin=0, end=8)
@@ -135,10 +134,8 @@ def _farm(words: _Words, text: _Text, constants: List[Any]) -> Any:
     # 1 to 3: both characters between are the second one
     second = _either(n > 1, text.at(1), text.at(0))
     least = (text.at(0) + second * 256) * k2, (n + text.at(-1) * 4) * k0
-    u, v = (
-        _either(n > 16, w, _either(n > 7, x, _either(n > 3, y, z)))
-        for w, x, y, z in zip(long, middle, short, least)
-    )
+    pairs = zip(long, middle, short, least)
+    u, v = (_either(n > 16, w, _either(n > 7, x, _either(n > 3, y, z))) for w, x, y, z in pairs)
     factor = _either(n > 3, factor, k2)
     mixed = words.xor(u, v)
     a = mixed * factor

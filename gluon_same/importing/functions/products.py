@@ -103,12 +103,8 @@ def _summed(F, x, named, kept):
 
 def _product(F, pair, names, kept):
     """Return the product of two arrays and its labels."""
-    pair, names = zip(
-        *(
-            _summed(F, x, named, kept | set(other))
-            for x, named, other in zip(pair, names, reversed(names))
-        )
-    )
+    triples = zip(pair, names, reversed(names))
+    pair, names = zip(*(_summed(F, x, named, kept | set(other)) for x, named, other in triples))
     both = [label for label in names[0] if label in names[1]]
     batch = [label for label in both if label in kept]
     inner = [label for label in both if label not in kept]

@@ -7,6 +7,7 @@ they are below 2 ** 24; else float64.
 from typing import Any, Callable, List, Optional, Sequence
 
 from .elementwise import round_half_even
+from .rearranging import along
 
 _LIMITS = {"uint8": (0, 255), "int8": (-128, 127)}
 
@@ -18,14 +19,14 @@ def quantize(
 
     ``scale`` and ``zero`` have one element, or one for each index along ``axis``.
     """
-    y = F.broadcast_div(F.cast(x, dtype="float32"), _aligned(F, scale, rank, axis))
-    return _saturated(F, round_half_even(F, y), [_aligned(F, each, rank, axis) for each in zero], to)
+    y = F.broadcast_div(F.cast(x, dtype="float32"), along(F, scale, axis, rank))
+    return _saturated(F, round_half_even(F, y), [along(F, each, axis, rank) for each in zero], to)
 
 
 def dequantize(F: Any, x: Any, scale: Any, *zero: Any, rank: int, axis: Optional[int] = None) -> Any:
     """Return ``(x - zero) * scale``, with ``scale`` and ``zero`` as in :func:`quantize`."""
-    x = _centered(F, x, [_aligned(F, each, rank, axis) for each in zero], "float32")
-    return F.broadcast_mul(x, _aligned(F, scale, rank, axis))
+    x = _centered(F, x, [along(F, each, axis, rank) for each in zero], "float32")
+    return F.broadcast_mul(x, along(F, scale, axis, rank))
 
 
 def dynamic_quantize(F: Any, x: Any, rank: int) -> List[Any]:
@@ -111,10 +112,3 @@ def _saturated(F, x, zeros, dtype):
     for zero in zeros:
         x = F.broadcast_add(x, F.cast(zero, dtype="float32"))
     return F.cast(F.clip(x, *_LIMITS[dtype]), dtype=dtype)
-
-
-def _aligned(F, parameter, rank, axis):
-    shape = [1] * rank
-    if axis is not None:
-        shape[axis] = -1
-    return F.reshape(parameter, shape=shape)

@@ -33,6 +33,11 @@ def flip(F: Any, x: Any, axes: Sequence[int], rank: int) -> Any:
     return F.slice(x, begin=(None,) * rank, end=(None,) * rank, step=step)
 
 
+def reverse(F: Any, x: Any, axis: int) -> Any:
+    """Reverse an axis, with an identity first, because ``reverse`` alone ignores grad_req='add'."""
+    return F.reverse(F.identity(x), axis=axis)
+
+
 def difference(F: Any, x: Any, axis: int, times: int) -> Any:
     """Subtract from each element along an axis the one before it, and repeat that ``times`` times."""
     for _ in range(times):
@@ -64,9 +69,8 @@ def exactly(F: Any, x: Any, axis: int, size: Optional[int]) -> Any:
 def longer(F: Any, x: Any, axes: Sequence[int]) -> Any:
     """Return an array; raise an error if one of some axes has fewer than two elements."""
     for axis in axes:
-        x = F.concat(
-            *(F.slice_axis(x, axis=axis, begin=b, end=e) for b, e in ((0, 1), (1, None))), dim=axis
-        )
+        parts = (F.slice_axis(x, axis=axis, begin=b, end=e) for b, e in ((0, 1), (1, None)))
+        x = F.concat(*parts, dim=axis)
     return x
 
 
@@ -97,6 +101,11 @@ def depth_to_space(F: Any, x: Any, block: int, columns_first: bool = False) -> A
     x = F.reshape(x, shape=(0, -4, -1, block * block, 0, 0))
     x = F.reshape(x, shape=(0, 0, -4, block, block, 0, 0))
     return F.reshape(F.transpose(x, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
+
+
+def along(F: Any, numbers: Any, axis: Optional[int], rank: int) -> Any:
+    """Return numbers along an axis, in a shape that broadcasts; one number if the axis is None."""
+    return F.reshape(numbers, shape=[-1 if i == axis else 1 for i in range(rank)])
 
 
 def matrix(F: Any, x: Any, rows: int, rank: int) -> Any:

@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 from mxnet.gluon import HybridBlock
 
 from .indexing import indices_along, reverse_sequence, select
+from .rearranging import reverse
 
 #: A function or an operator of MXNet, with its arguments.
 Activation = Tuple[Union[str, Callable[..., Any]], Dict[str, Any]]
@@ -92,10 +93,8 @@ def recurrent(
         # Zeros from a FullyConnected, whose gradient is not needed, crash MXNet outside of graphs.
         column = F.squeeze(F.slice(x, begin=(0, None, 0), end=(1, None, 1)), axis=0)
         # Each state is a separate node because the loop rejects duplicate states.
-        states = [
-            F.repeat(F.zeros_like(column), repeats=cell.units, axis=1)
-            for _ in range(2 if cell.kind == "LSTM" else 1)
-        ]
+        count = 2 if cell.kind == "LSTM" else 1
+        states = [F.repeat(F.zeros_like(column), repeats=cell.units, axis=1) for _ in range(count)]
     if cell.fused and mask is None and weights.peepholes is None:
         return _fused(F, x, cell, weights, states)
     inputs = dense(F, x, weights.i2h, weights.i2h_bias, size, flatten=False)
@@ -125,15 +124,9 @@ def _fused(F, x, cell, weights, states):
     none = F.reshape(F.zeros_like(F.slice_axis(weights.h2h, axis=1, begin=0, end=1)), shape=(-1,))
     biases = [none if bias is None else bias for bias in (weights.i2h_bias, weights.h2h_bias)]
     parts = [F.reshape(each, shape=(-1,)) for each in (weights.i2h, weights.h2h, *biases)]
-    y, *last = F.RNN(
-        x,
-        F.concat(*parts, dim=0),
-        *(F.expand_dims(state, axis=0) for state in states),
-        state_size=cell.units,
-        num_layers=1,
-        mode=cell.fused,
-        state_outputs=True,
-    )
+    states = [F.expand_dims(state, axis=0) for state in states]
+    how = dict(mode=cell.fused, state_size=cell.units, num_layers=1, state_outputs=True)
+    y, *last = F.RNN(x, F.concat(*parts, dim=0), *states, **how)
     return y, [F.squeeze(state, axis=0) for state in last]
 
 
@@ -240,9 +233,8 @@ def onnx_recurrent(
         states = [part[name] for name in "hc" if name in part]
         if cell.kind == "LSTM" and len(states) == 1:
             states.insert("h" in part, F.zeros_like(states[0]))
-        y, last = recurrent(
-            F, _reversed(F, x, lengths) if back else x, cell, _weights(F, cell.kind, part), states, mask
-        )
+        data = _reversed(F, x, lengths) if back else x
+        y, last = recurrent(F, data, cell, _weights(F, cell.kind, part), states, mask)
         y = y if mask is None else select(F, mask, y, F.zeros_like(y))
         y = _reversed(F, y, lengths) if back else y
         directions.append([F.swapaxes(y, dim1=0, dim2=1) if batch_first else y, *last])
@@ -279,4 +271,4 @@ def _reordered(F, array, order):
 def _reversed(F, x, lengths):
     if lengths is not None:
         return reverse_sequence(F, x, lengths, time_first=True)
-    return F.reverse(F.identity(x), axis=0)  # reverse alone ignores grad_req='add'
+    return reverse(F, x, axis=0)

@@ -2,7 +2,7 @@
 
 from typing import Any, Sequence, Tuple
 
-from .rearranging import flip
+from .rearranging import along, flip
 
 #: Functions of each element before the sum along the axes, and of the sum.
 _SUMS = {
@@ -76,8 +76,7 @@ def arg_reduce(
 
 def positions(F: Any, x: Any, axis: int, rank: int) -> Any:
     """Return the positions 0, 1, ... along an axis, in a shape that broadcasts with ``x``."""
-    line = F.contrib.arange_like(x, axis=axis)
-    return F.reshape(line, shape=(*(1,) * axis, -1, *(1,) * (rank - axis - 1)))
+    return along(F, F.contrib.arange_like(x, axis=axis), axis, rank)
 
 
 def hardmax(F: Any, x: Any, axis: int, rank: int) -> Any:

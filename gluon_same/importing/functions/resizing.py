@@ -176,10 +176,8 @@ def resize_open(
     rule = Resize(*how)
     line = F.cast(F.contrib.arange_like(like, axis=axis[1]), dtype="float32")  # which may be of 8 bits
     i = F.contrib.arange_like(F.repeat(line, repeats=factor))
-    size, new = (
-        F.broadcast_add(F.zeros_like(i), F.sum(F.ones_like(line)))
-        for line in (F.contrib.arange_like(x, axis=axis[0]), i)
-    )
+    counted = (F.contrib.arange_like(x, axis=axis[0]), i)
+    size, new = (F.broadcast_add(F.zeros_like(i), F.sum(F.ones_like(line))) for line in counted)
     where = rule.where(i, size, new, *((new, size) if rule.scale is None else (rule.scale, 1)))
     if rule.kind == "nearest":
         return F.take(x, _NEAREST[rule.nearest](F, where), axis=axis[0], mode="clip")

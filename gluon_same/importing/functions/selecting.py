@@ -45,9 +45,8 @@ def non_max_suppression(
     scores = F.expand_dims(scores, axis=3)
     corners = F.expand_dims(F.concat(*pair, dim=2), axis=1)
     corners = F.broadcast_like(corners, scores, lhs_axes=(1,), rhs_axes=(1,))
-    batch, label, box = (
-        F.broadcast_like(indices_along(F, scores, axis, 4, "float32"), scores) for axis in range(3)
-    )
+    lines = (indices_along(F, scores, axis, 4, "float32") for axis in range(3))
+    batch, label, box = (F.broadcast_like(line, scores) for line in lines)
     rows = F.contrib.box_nms(
         F.reshape(F.concat(box, scores, corners, dim=3), shape=(-3, 0, 0)),
         overlap_thresh=overlap, valid_thresh=least, force_suppress=True,

@@ -3,6 +3,7 @@
 from typing import Any, Optional
 
 from .padding import pad
+from .rearranging import along
 
 
 def constant(F: Any, x: Any, value: Any) -> Any:
@@ -35,9 +36,8 @@ def split_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, count: int
 
 def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim: int) -> Any:
     """Cut the end of an axis to the size of another array's axis."""
-    sized = F.contrib.arange_like(like, axis=other_axis)
-    shape = tuple(-1 if i == axis else 1 for i in range(ndim))
-    return F.slice_like(x, F.reshape(sized, shape), axes=(axis,))
+    sized = along(F, F.contrib.arange_like(like, axis=other_axis), axis, ndim)
+    return F.slice_like(x, sized, axes=(axis,))
 
 
 def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: str) -> Any:
@@ -55,9 +55,8 @@ def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int)
     """Return an array as long as ``range(begin, n * times, step)`` for an axis of n elements."""
     line = F.repeat(F.contrib.arange_like(like, axis=axis), repeats=times)
     if begin < 0:
-        line = F.concat(
-            line, F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), repeats=-begin), dim=0
-        )
+        more = F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), repeats=-begin)
+        line = F.concat(line, more, dim=0)
     line = F.slice_axis(line, axis=0, begin=max(begin, 0), end=None)  # raises an error for no elements
     return F.slice(line, begin=(None,), end=(None,), step=(step,)) if step > 1 else line
 
@@ -70,16 +69,14 @@ def pad_to_multiple(
     Modes that repeat elements require at least ``multiple`` of them.
     """
     blocks = F.slice(F.contrib.arange_like(x, axis=axis), begin=(None,), end=(None,), step=(multiple,))
-    shape = tuple(-1 if i == axis else 1 for i in range(ndim))
-    sized = F.reshape(F.repeat(blocks, repeats=multiple), shape)
+    sized = along(F, F.repeat(blocks, repeats=multiple), axis, ndim)
     pairs = [(0, multiple - 1 if i == axis else 0) for i in range(ndim)]
     return F.slice_like(pad(F, x, pairs, mode, value), sized, axes=(axis,))
 
 
 def pad_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim: int, value: float) -> Any:
     """Lengthen an axis at its end to the size of another array's axis."""
-    shape = tuple(-1 if i == axis else 1 for i in range(ndim))
-    sized = F.reshape(F.contrib.arange_like(like, axis=other_axis), shape)
+    sized = along(F, F.contrib.arange_like(like, axis=other_axis), axis, ndim)
     edge = F.zeros_like(F.slice_axis(x, axis=axis, begin=0, end=1)) + value
     after = F.broadcast_like(edge, sized, lhs_axes=(axis,), rhs_axes=(axis,))
     return F.slice_like(F.concat(x, after, dim=axis), sized, axes=(axis,))

@@ -4,15 +4,15 @@ from typing import Any, List, Sequence, Tuple
 
 from ...functional import convolution, deconvolution  # noqa: F401
 from .padding import pad
+from .rearranging import along
 
 
 def batch_norm(F: Any, x: Any, *weights: Any, epsilon: float, ndim: int) -> Any:
     """Normalize each channel, the second axis, by its gamma, beta, mean and variance."""
     gamma, beta, mean, variance = weights
-    shape = (1, -1, *(1,) * (ndim - 2))
     scale = gamma / F.sqrt(variance + epsilon)
     offset = beta - mean * scale
-    return F.broadcast_add(F.broadcast_mul(x, F.reshape(scale, shape)), F.reshape(offset, shape))
+    return F.broadcast_add(F.broadcast_mul(x, along(F, scale, 1, ndim)), along(F, offset, 1, ndim))
 
 
 def gemm(

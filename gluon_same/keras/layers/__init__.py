@@ -1,26 +1,12 @@
 """Keras' layers and the builders of their blocks."""
 
-from . import (  # noqa: F401  each registers its builders
-    activations,
-    arithmetic,
-    attention,
-    audio,
-    convolutions,
-    core,
-    gathering,
-    images,
-    masks,
-    merging,
-    normalization,
-    pooling,
-    preprocessing,
-    rearranging,
-    recurrent,
-    reducing,
-    sizes,
-    wrappers,
-)
+import importlib
+import pkgutil
+
 from .registry import Lowered, Request  # noqa: F401
+
+for _module in pkgutil.iter_modules(__path__):  # each registers its builders
+    importlib.import_module(f"{__name__}.{_module.name}")
 
 #: Keras' layers of strings.
 STRINGS = ("StringLookup", "TextVectorization")

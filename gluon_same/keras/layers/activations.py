@@ -85,11 +85,8 @@ def elementwise_block(
         return nn.ReLU6(prefix=prefix)
     if name in NATIVE:
         return nn.Activation(NATIVE[name], prefix=prefix)
-    return (
-        Function(function_named(name, keras3), title, prefix)
-        if name in (*ELEMENTWISE, *_WITH_OPTIONS)
-        else None
-    )
+    known = name in (*ELEMENTWISE, *_WITH_OPTIONS)
+    return Function(function_named(name, keras3), title, prefix) if known else None
 
 
 def function_named(name: str, keras3: bool) -> Union[str, Callable[..., Any]]:

@@ -110,9 +110,7 @@ def _cast(op: Operation, x: Value, dtype: str) -> Lowered:
     if to == x.dtype or (to == "float32" and x.dtype == "bool"):
         return elementwise(None, takes=None, gives=to, nonnegative=x.nonnegative)
     if to == "bool":
-        return combined_elementwise(
-            op, functions.compare, x, np.int64(0), gives="bool", kind="not_equal"
-        )
+        return combined_elementwise(op, functions.compare, x, _ZERO, gives="bool", kind="not_equal")
     return op.each(functions.cast, x, x.nonnegative, to=to, takes=None, gives=to)
 
 

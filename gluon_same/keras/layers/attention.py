@@ -45,10 +45,8 @@ def _attention(request: Request, *inputs: Value) -> Lowered:
     def rule(q: Shape, v: Shape, *_: Shape) -> Any:
         return [(*q[:-1], v[-1]), (*q[:-1], v[-2])] if scores else (*q[:-1], v[-1])
 
-    weights = [
-        weight_of(name, getattr(block, name), shape=(query.channels,) if additive else ())
-        for name in parameters
-    ]
+    shape = (query.channels,) if additive else ()
+    weights = [weight_of(name, getattr(block, name), shape=shape) for name in parameters]
     return _lowered(block, rule, (query, value, key), masks, weights, rank * scores)
 
 
@@ -65,16 +63,9 @@ def _lowered(
     ``scores`` is the number of axes of the scores if they are returned, else 0.
     """
     given = (*inputs, *masks.values())
-    return Lowered(
-        block,
-        keras_order(inputs[0].rank),
-        tuple(keras_order(x.rank) for x in given),
-        rule,
-        tuple(weights),
-        more_axes=(keras_order(scores),) if scores else (),
-        inputs=given,
-        masks=(inputs[0].mask,),
-    )
+    orders = tuple(keras_order(x.rank) for x in given)
+    more: Any = dict(more_axes=(keras_order(scores),) if scores else (), masks=(inputs[0].mask,))
+    return Lowered(block, orders[0], orders, rule, tuple(weights), inputs=given, **more)
 
 
 def _rate(request: Request) -> float:
@@ -109,11 +100,8 @@ def _multi_head(request: Request, *_: Value) -> Lowered:
     rows = ("batch", *(f"{'query' if axis in axes else 'other'}{axis}" for axis in dims), "head", "size")
     columns = tuple(label.replace("query", "key") for label in rows)
     free = [rows[axis] for axis in axes]
-    scored = (
-        *(each for each in rows[:-1] if each not in free),
-        *free,
-        *(columns[axis] for axis in axes),
-    )
+    others = [each for each in rows[:-1] if each not in free]
+    scored = (*others, *free, *(columns[axis] for axis in axes))
     heads, sizes = _heads(request, grouped)
     outputs: Tuple[Any, ...] = (query.channels,)
     if not grouped and arguments.get("output_shape", None):
@@ -121,15 +109,11 @@ def _multi_head(request: Request, *_: Value) -> Lowered:
     dropout = _rate(request)
     zeroed = dropout or scores or not plain  # else Keras 3 calls another function
     mask_rank = masks["scores"].rank if "scores" in masks else 0
-    block, weights = _projected(
-        request,
-        [x.channels for x in inputs],
-        functions.Heads(heads, sizes, outputs, rows, columns, scored),
-        sight=functions.Sight(tuple(masks), bool(causal), window, mask_rank, not request.keras3),
-        how="add" if not request.keras3 else "zero" if zeroed else "replace",
-        dropout=dropout,
-        all_outputs=bool(scores),
-    )
+    shapes = functions.Heads(heads, sizes, outputs, rows, columns, scored)
+    how: Any = dict(how="add" if not request.keras3 else "zero" if zeroed else "replace")
+    how["sight"] = functions.Sight(tuple(masks), bool(causal), window, mask_rank, not request.keras3)
+    how.update(dropout=dropout, all_outputs=bool(scores))
+    block, weights = _projected(request, [x.channels for x in inputs], shapes, **how)
 
     def rule(q: Shape, v: Shape, *_: Shape) -> Any:
         found = {**dict(zip(columns, v[:-1])), **dict(zip(rows, q[:-1])), "head": heads[0]}

@@ -35,18 +35,12 @@ class Window:
         self.activation = activation(within(request, "activation"), self.given, last)
         self.channels = x.shape[self.channel_axis]
         self.folds = x.padding is not None and x.axes == self.order and self.padding != "same"
-        self.blocks: Dict[str, Any] = dict(
-            use_bias=arguments.flag("use_bias", True), prefix=request.prefix
-        )
+        biased = arguments.flag("use_bias", True)
+        self.blocks: Dict[str, Any] = dict(use_bias=biased, prefix=request.prefix)
         #: Arguments of all blocks of forward convolutions.
-        self.forward = dict(
-            self.blocks,
-            kernel_size=self.kernel,
-            strides=self.strides,
-            dilation=self.dilation,
-            padding=self._blocks_padding(x),
-            in_channels=self.channels or 0,
-        )
+        window = dict(kernel_size=self.kernel, strides=self.strides, dilation=self.dilation)
+        padding, channels = self._blocks_padding(x), self.channels or 0
+        self.forward = dict(self.blocks, **window, padding=padding, in_channels=channels)
 
     def _blocks_padding(self, x: Value) -> Any:
         """Return the padding of Gluon's block, including that of a preceding ZeroPadding layer."""
@@ -73,15 +67,9 @@ class Window:
             shape = resized(shape, self.axes, self.size, self.kernel, self.strides, self.dilation)
             return replaced(shape, self.channel_axis, channels)
 
-        return Lowered(
-            block,
-            self.order,
-            (self.order,),
-            rule,
-            (*weights, *bias_of(last)),
-            folds=self.folds,
-            nonnegative=is_nonnegative(self.given),
-        )
+        weights = (*weights, *bias_of(last))
+        how: Any = dict(folds=self.folds, nonnegative=is_nonnegative(self.given))
+        return Lowered(block, self.order, (self.order,), rule, weights, **how)
 
 
 @builds("Conv{}D", ndims=(1, 2, 3))

@@ -147,12 +147,11 @@ def _gather(
         if (axis if axis is not None else batch_dims, batch_dims) != ((0, 0) if table else (1, 1)):
             raise Unsupported(f"{op.name} along axis={axis} with batch_dims={batch_dims}")
         ndim = len(x.shape) + indices.rank - (1 if table else 2)
+        how: Any = dict(ndim=ndim, takes=None, gives="float32" if table else x.dtype)
         if table:
-            return op.in_keras_order(
-                functions.gather, x, indices, ndim=ndim, takes=None, gives="float32"
-            )
-        how = dict(ranks=(indices.rank + 1, ndim), takes=None, gives=x.dtype)
-        return op.in_keras_order(functions.gather_in_batch, x, indices, ndim=ndim, **how)
+            return op.in_keras_order(functions.gather, x, indices, **how)
+        how["ranks"] = (indices.rank + 1, ndim)
+        return op.in_keras_order(functions.gather_in_batch, x, indices, **how)
     place = axis_of(op, x, 0 if axis is None else axis, 1)
     size, numbers = size_of(op, x, place), indices
     if numbers.dtype.kind != "i" or numbers.ndim > 1 or np.abs(numbers + 0.5).max() > size:

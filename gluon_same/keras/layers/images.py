@@ -1,7 +1,7 @@
 """Functions of images: convolutions, poolings, resizing, colors."""
 
 import math
-from typing import Any, List
+from typing import Any, Dict, List
 
 import numpy as np
 
@@ -33,13 +33,9 @@ def _convolution(
 ) -> Lowered:  # fmt: skip
     if isinstance(kernel, Value) or kernel.ndim != x.rank or not x.channels:
         raise Unsupported(f"{op.name} by what is not a constant array with {x.rank} axes")
-    config = dict(
-        kernel_size=list(kernel.shape[:-2]),
-        strides=_window(x, strides, "strides"),
-        padding=padding,
-        dilation_rate=_window(x, 1 if dilation_rate is None else dilation_rate, "dilation_rate"),
-        use_bias=False,
-    )
+    rates = _window(x, 1 if dilation_rate is None else dilation_rate, "dilation_rate")
+    config: Dict[str, Any] = dict(strides=_window(x, strides, "strides"), padding=padding)
+    config.update(dilation_rate=rates, kernel_size=list(kernel.shape[:-2]), use_bias=False)
     name = f"Conv{x.rank - 2}D"
     if op.name == "conv":
         groups, rest = divmod(x.channels, kernel.shape[-2])
@@ -69,13 +65,10 @@ def _patches(
 @computes("max_pool", "average_pool")
 def _pool(
     op: Operation, x: Value, pool_size: Any, strides: Any = None, padding: str = "valid"
-) -> Lowered:  # fmt: skip
+) -> Lowered:
     size = _window(x, pool_size, "ksize")
-    config = dict(
-        pool_size=size,
-        strides=size if strides is None else _window(x, strides, "strides"),
-        padding=padding,
-    )
+    steps = size if strides is None else _window(x, strides, "strides")
+    config = dict(pool_size=size, strides=steps, padding=padding)
     kind = "Max" if op.name == "max_pool" else "Average"
     return op.layer(f"{kind}Pooling{x.rank - 2}D", x, config)
 

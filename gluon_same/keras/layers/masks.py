@@ -4,27 +4,25 @@ from functools import partial
 from typing import Any, List, Optional, Sequence, Tuple
 
 from ...importing import functions
-from ..arguments import Unsupported
+from ..arguments import Unsupported, words
 from ..graph import arrays_in, with_arrays
 from ..values import Value, joined_shape, keras_order
 from .registry import Lowered, Request, builds
 
 #: Layers whose output has the mask of their input, in both versions of Keras and in only one.
-_PASSING = {
-    *("Activation", "ActivityRegularization", "AlphaDropout", "BatchNormalization"),
-    *("BatchNormalizationV1", "Dense", "Dropout", "ELU", "GaussianDropout", "GaussianNoise"),
-    *("GroupNormalization", "LayerNormalization", "LeakyReLU", "PReLU", "ReLU", "Softmax"),
-    *("SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "SyncBatchNormalization"),
-    *("ThresholdedReLU", "UnitNormalization"),
-}
-_PASSING_IN_KERAS_3 = {"Identity", "Normalization", "Rescaling"}
+_PASSING = words("""
+    Activation ActivityRegularization AlphaDropout BatchNormalization BatchNormalizationV1 Dense Dropout
+    ELU GaussianDropout GaussianNoise GroupNormalization LayerNormalization LeakyReLU PReLU ReLU Softmax
+    SpatialDropout1D SpatialDropout2D SpatialDropout3D SyncBatchNormalization ThresholdedReLU
+    UnitNormalization
+""")
+_PASSING_IN_KERAS_3 = ("Identity", "Normalization", "Rescaling")
 
 #: Layers whose results depend on the mask of their input.
-CONSUMERS = (
-    *("AdditiveAttention", "Attention", "Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"),
-    *("CuDNNGRU", "CuDNNLSTM", "GRU", "GlobalAveragePooling1D", "GroupNormalization", "LSTM", "RNN"),
-    *("SimpleRNN", "Softmax"),
-)
+CONSUMERS = words("""
+    AdditiveAttention Attention Bidirectional ConvLSTM1D ConvLSTM2D ConvLSTM3D CuDNNGRU CuDNNLSTM GRU
+    GlobalAveragePooling1D GroupNormalization LSTM RNN SimpleRNN Softmax
+""")
 
 #: Layers whose call takes the mask as its second argument.
 MASK_SECOND = ("GlobalAveragePooling1D", "Softmax")
@@ -99,7 +97,5 @@ def _steps_of(request: Request, x: Value) -> Value:
 def _masking(request: Request, x: Value) -> Lowered:
     number, order = request.arguments.number("mask_value", 0.0), keras_order(x.rank)
     mask = request.derive(functions.differs, x, rule=lambda shape: shape[:-1], number=number, last=True)
-    block = request.function(functions.masked)
-    return Lowered(
-        block, order, (order, order[:-1]), lambda shape, _: shape, inputs=(x, mask), masks=(mask,)
-    )
+    block, orders = request.function(functions.masked), (order, order[:-1])
+    return Lowered(block, order, orders, lambda shape, _: shape, inputs=(x, mask), masks=(mask,))

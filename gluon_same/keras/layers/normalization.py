@@ -51,22 +51,15 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
     if channels is None:
         raise ValueError(f"axis={axes[0]}: an axis of unknown size is not supported")
     axis, scales = x.stored(axes[0]), _scales(request)
-    block = (nn.BatchNorm if axis == 1 else SizedBatchNorm)(
-        axis=axis,
-        momentum=arguments.number("momentum", 0.99),
-        epsilon=arguments.number("epsilon", 1e-3),
-        use_global_stats=not request.trainable,  # as in Keras' frozen layers
-        in_channels=channels,
-        prefix=request.prefix,
-        **scales,
-    )
-    weights = [
-        *_scale_weights(block, scales, (channels,)),
-        weight_of("moving_mean", block.running_mean),
-        weight_of("moving_variance", block.running_var),
-    ]
+    how = dict(momentum=arguments.number("momentum", 0.99), epsilon=arguments.number("epsilon", 1e-3))
+    how.update(use_global_stats=not request.trainable)  # as in Keras' frozen layers
+    layer = nn.BatchNorm if axis == 1 else SizedBatchNorm
+    block = layer(axis=axis, in_channels=channels, prefix=request.prefix, **how, **scales)
+    statistics = {"moving_mean": block.running_mean, "moving_variance": block.running_var}
+    own = tuple(weight_of(*each) for each in statistics.items())
+    weights = (*_scale_weights(block, scales, (channels,)), *own)
     # In training, Keras takes statistics over those elements only that count.
-    return elementwise(block, weights=tuple(weights), inference_only=x.mask is not None)
+    return elementwise(block, weights=weights, inference_only=x.mask is not None)
 
 
 @builds("LayerNormalization")
@@ -77,13 +70,9 @@ def _layer_norm(request: Request, x: Value) -> Lowered:
     scales, order = _scales(request), (*(a for a in range(x.rank) if a not in axes), *axes)
     if len(axes) == 1 and axes[0] != x.rank - 1:
         order = x.axes
-    block = (nn.LayerNorm if len(axes) == 1 else TrailingLayerNorm)(
-        axis=order.index(axes[0]),
-        epsilon=request.arguments.number("epsilon", 1e-3),
-        in_channels=product(shape) or 0,
-        prefix=request.prefix,
-        **scales,
-    )
+    layer = nn.LayerNorm if len(axes) == 1 else TrailingLayerNorm
+    how = dict(epsilon=request.arguments.number("epsilon", 1e-3), in_channels=product(shape) or 0)
+    block = layer(axis=order.index(axes[0]), prefix=request.prefix, **how, **scales)
     return elementwise(block, order, weights=_scale_weights(block, scales, shape))
 
 
@@ -123,12 +112,9 @@ def _rms_norm(request: Request, x: Value) -> Lowered:
         raise ValueError(
             f"axis={axes}: its factors of shape {shape} do not fit the last axes of {x.shape}"
         )
-    block = request.function(
-        functions.rms_norm,
-        {"gamma": dict(shape=_sizes(x, last, shape), init="ones")},
-        axis=tuple(sorted(x.stored(axis) for axis in axes)),
-        epsilon=request.arguments.number("epsilon", 1e-6),
-    )
+    parameters = {"gamma": dict(shape=_sizes(x, last, shape), init="ones")}
+    stored, epsilon = tuple(sorted(map(x.stored, axes))), request.arguments.number("epsilon", 1e-6)
+    block = request.function(functions.rms_norm, parameters, axis=stored, epsilon=epsilon)
     weight = Weight("scale", shape, lambda array: [(block.gamma, x.along(last, array))])
     return elementwise(block, weights=(weight,))
 
@@ -148,12 +134,9 @@ def _normalization(request: Request, x: Value) -> Lowered:
 
     mean, variance = (arguments.get(name, None) for name in ("mean", "variance"))
     if mean is None or variance is None:
-        weights = (
-            Weight("mean", shape, assign_mean),
-            Weight("variance", shape, assign_variance),
-            Weight("count", (), lambda array: []),
-        )
-        return elementwise(block, weights=weights)
+        count = Weight("count", (), lambda array: [])
+        own = Weight("mean", shape, assign_mean), Weight("variance", shape, assign_variance)
+        return elementwise(block, weights=(*own, count))
     mean, variance = _numbers("mean", mean, shape), _numbers("variance", variance, shape)
     return elementwise(block, constants=(*assign_mean(mean), *assign_variance(variance)))
 
@@ -167,10 +150,8 @@ def _rescaling(request: Request, x: Value) -> Lowered:
         return elementwise(request.function(functions.linear, scale=scale, offset=offset))
     last, shape = [x.rank - 1], (x.channels,)
     block = _affine(request, _sizes(x, last, shape), standardize=False)
-    constants = [
-        (getattr(block, name), x.along(last, _numbers(name, value, shape)))
-        for name, value in given.items()
-    ]
+    arrays = {name: x.along(last, _numbers(name, value, shape)) for name, value in given.items()}
+    constants = [(getattr(block, name), array) for name, array in arrays.items()]
     return elementwise(block, constants=constants)
 
 

@@ -5,6 +5,7 @@ that are registered by :func:`~.registry.computes` have Keras' arguments by Kera
 that say what is allowed: anything else in a file is refused, by ``signatures.py``.
 """
 
+import functools
 import inspect
 import math
 import operator
@@ -16,7 +17,7 @@ import numpy as np
 
 from ...geometry import MOST
 from ...importing import functions
-from ..arguments import Arguments, Unsupported, limit
+from ..arguments import Arguments, Unsupported, limit, words
 from ..graph import Layer, snake_case
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
@@ -32,12 +33,10 @@ _MODULES = ("", "math", "nn", "linalg", "image", "__operators__", "compat", "v1"
 _FIELDS = ("gives", "input_axes", "more_axes", "nonnegative", "rows", "rule", "takes")
 
 #: Functions of one array whose arguments are those of Keras.
-_PLAIN = {
-    "threshold": functions.above,
-    **{name: getattr(functions, name) for name in ("celu", "cumsum", "elu", "glu", "hard_shrink")},
-    **{name: getattr(functions, name) for name in ("leaky_relu", "per_image_standardization")},
-    **{name: getattr(functions, name) for name in ("soft_shrink", "sparsemax", "squareplus")},
-}
+_NAMES = words("""
+    celu cumsum elu glu hard_shrink leaky_relu per_image_standardization soft_shrink sparsemax squareplus
+""")
+_PLAIN = {**{name: getattr(functions, name) for name in _NAMES}, "threshold": functions.above}
 
 
 class Operation(typing.NamedTuple):
@@ -63,10 +62,8 @@ class Operation(typing.NamedTuple):
         """
         fields = {name: more.pop(name) for name in _FIELDS if name in more}
         fixed = {i: each for i, each in enumerate(operands) if not isinstance(each, Value)}
-        parameters = {
-            f"constant{i}": dict(shape=each.shape, dtype=each.dtype.name, grad_req="null")
-            for i, each in fixed.items()
-        }
+        kinds = {i: dict(shape=each.shape, dtype=each.dtype.name) for i, each in fixed.items()}
+        parameters = {f"constant{i}": dict(kind, grad_req="null") for i, kind in kinds.items()}
         block = self.request.function(function, parameters, places=tuple(fixed), **more)
         constants = tuple((getattr(block, f"constant{i}"), each) for i, each in fixed.items())
         inputs = tuple(each for each in operands if isinstance(each, Value))
@@ -79,9 +76,8 @@ class Operation(typing.NamedTuple):
 
     def each(self, function: Any, x: Value, nonnegative: bool = False, **more: Any) -> Lowered:
         """Return the result for a function that keeps the shape."""
-        return self.lowered(
-            function, x, order=x.axes, nonnegative=nonnegative, rule=lambda shape: shape, **more
-        )
+        fields = dict(nonnegative=nonnegative, rule=lambda shape: shape)
+        return self.lowered(function, x, order=x.axes, **fields, **more)
 
     def layer(self, class_name: str, x: Value, config: Dict[str, Any], *arrays: np.ndarray) -> Lowered:
         """Return the result of a layer with weights that are constants of the file."""
@@ -107,9 +103,9 @@ def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
 
 def is_operation(layer: Layer, version: Tuple[int, int]) -> bool:
     """Return whether a configuration's layer is a function."""
-    if layer.class_name in _LAMBDAS or (
-        layer.module.startswith("keras.") and ".ops." in f"{layer.module}."
-    ):
+    if layer.class_name in _LAMBDAS:
+        return True
+    if layer.module.startswith("keras.") and ".ops." in f"{layer.module}.":
         return True
     # Keras 3 omits modules in .h5 files, where all layers but functions have `trainable`.
     if version < (3, 0) or layer.module or "trainable" in layer.config:
@@ -166,9 +162,8 @@ def _call(request: Request) -> Tuple[str, List[Any], Dict[str, Any]]:
 def _node(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any]]:
     """Return the function and operands of a TensorFlow graph node, as saved by Keras 2.3."""
     node = config.get("node_def")
-    found = re.search(
-        r'\bop: "(\w+)"', f'op: "{node.get("op")}"' if isinstance(node, dict) else str(node)
-    )
+    text = f'op: "{node.get("op")}"' if isinstance(node, dict) else str(node)
+    found = re.search(r'\bop: "(\w+)"', text)
     (given,) = args or ([],)
     args = list(given) if isinstance(given, list) else [given]
     for place, number in sorted((config.get("constants") or {}).items()):
@@ -204,10 +199,7 @@ def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     if name in _OF_NUMBER and isinstance(x, (int, float)):
         return _OF_NUMBER[name](x)
     if name == "prod" and isinstance(x, list):
-        total: Any = 1
-        for n in x:
-            total = _combined("multiply", total, n)
-        return total
+        return functools.reduce(functools.partial(_combined, "multiply"), x, 1)
     if name in _OF_NUMBERS and y is not None:
         if isinstance(x, list) or isinstance(y, list):
             pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))

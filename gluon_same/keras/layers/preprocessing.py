@@ -156,9 +156,8 @@ def _adaptive(request: Request, x: Value, ndim: int) -> Lowered:
     limit(f"output_size={list(sizes)}", max(sizes))
     if None in before:
         raise Unsupported("inputs of unknown size are not supported, as in Keras")
-    windows = [
-        [(i * n // m, math.ceil((i + 1) * n / m)) for i in range(m)] for n, m in zip(before, sizes)
-    ]
+    pairs = zip(before, sizes)
+    windows = [[(i * n // m, math.ceil((i + 1) * n / m)) for i in range(m)] for n, m in pairs]
     kind = "max" if "Max" in request.class_name else "mean"
     block = request.function(functions.pool_windows, windows=windows, kind=kind)
     return Lowered(block, order, (order,), resized_to(axes, sizes))

@@ -185,10 +185,8 @@ def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
     place = axis % (x[0].rank + 1)
     if place == 0 or len({each.shape for each in x}) != 1:
         raise ValueError(f"stack at axis={axis!r} of shapes {[each.shape for each in x]}")
-    orders = (x[0].axes,) * len(x)
-    return op.lowered(
-        "stack", *x, order=x[0].axes_with(place), axis=1, input_axes=orders, takes=common_dtype(x)
-    )
+    fields: Any = dict(input_axes=(x[0].axes,) * len(x), takes=common_dtype(x))
+    return op.lowered("stack", *x, order=x[0].axes_with(place), axis=1, **fields)
 
 
 @computes("tile")

@@ -216,11 +216,9 @@ def _weights(block: Recurrent, channels: int, cudnn: bool, use_bias: bool) -> Tu
     i2h, h2h = (_assign_kernel(each, cell, cudnn) for each in (block.i2h_weight, block.h2h_weight))
     shape = (2 * size,) if cudnn else (2, size) if both else (size,)
     bias = Weight("bias", shape, _assign_bias(block, both), part)
-    return (
-        Weight("kernel", (channels, size), i2h, part),
-        Weight("recurrent_kernel", (cell.units, size), h2h, part),
-        *([bias] if use_bias else []),
-    )
+    kernel = Weight("kernel", (channels, size), i2h, part)
+    recurrent_kernel = Weight("recurrent_kernel", (cell.units, size), h2h, part)
+    return (kernel, recurrent_kernel, bias) if use_bias else (kernel, recurrent_kernel)
 
 
 def _activations(request: Request, kind: str, gates: str = "sigmoid") -> Tuple[Activation, ...]:

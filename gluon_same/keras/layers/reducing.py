@@ -137,9 +137,8 @@ def _turned(items: Sequence[Any], turn: bool) -> Sequence[Any]:
 
 @computes("einsum")
 def _einsum(op: Operation, operands: List[Operand], subscripts: str) -> Lowered:
-    return _product(
-        op, operands, *functions.einsum_labels(subscripts, [each.shape for each in operands])
-    )
+    labels, out = functions.einsum_labels(subscripts, [each.shape for each in operands])
+    return _product(op, operands, labels, out)
 
 
 @computes("dot", "tensordot")

@@ -7,7 +7,7 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ...arrays import flat
-from ...importing.functions import as_boolean, pairwise, recurrent
+from ...importing.functions import as_boolean, pairwise, recurrent, reverse
 from ...importing.functions.recurrent import GATES, Cell, Weights, loop
 
 
@@ -233,8 +233,3 @@ class Bidirectional(HybridBlock):
             return F.concat(one, other, dim=self._axis)
         y = pairwise(F, "multiply" if self._mode == "mul" else "add", one, other, even=True)
         return y * 0.5 if self._mode == "ave" else y
-
-
-def reverse(F: Any, x: Any, axis: int) -> Any:
-    """Reverse an axis, with an identity first, because ``reverse`` alone ignores grad_req='add'."""
-    return F.reverse(F.identity(x), axis=axis)

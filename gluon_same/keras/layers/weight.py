@@ -34,17 +34,14 @@ def weight_of(role: str, parameter: Parameter, *order: int, shape: Optional[Shap
     """
     sizes = parameter.shape
     order = order or tuple(range(len(sizes if shape is None else shape)))
-    known = (
-        shape
-        if shape is not None
-        else tuple(sizes[order.index(axis)] or None for axis in range(len(order)))
-    )
+    if shape is None:
+        shape = tuple(sizes[order.index(axis)] or None for axis in range(len(order)))
 
     def assign(array):
         array = array.transpose(order)
         return [(parameter, array if array.ndim == len(sizes) else array.reshape(sizes))]
 
-    return Weight(role, known, assign)
+    return Weight(role, shape, assign)
 
 
 def matrix_of(role: str, parameter: Parameter, shape: Shape) -> Weight:

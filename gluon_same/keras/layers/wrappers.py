@@ -125,9 +125,8 @@ def sequence_of(request: Request, outputs: Sequence[Value], x: Value) -> Value:
     if len(outputs) != 1:
         raise Unsupported(f"an inner model with {len(outputs)} outputs is not supported")
     (y,) = outputs
-    shape, known = (
-        (sizes[0], whole[1], *sizes[1:]) for sizes, whole in ((y.shape, x.shape), (y.free, x.free))
-    )
+    pairs = ((y.shape, x.shape), (y.free, x.free))
+    shape, known = ((sizes[0], whole[1], *sizes[1:]) for sizes, whole in pairs)
     if y.mask is not None and not request.keras3:
         raise Unsupported("an inner model whose output has a mask")
     mask = _outer_mask(request, x)
@@ -156,12 +155,9 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
             raise Unsupported("its input has a mask, which blocks from custom= do not receive")
         given, named = list(request.args), dict(request.kwargs or {})
         more = [each for each in given if not list(arrays_in(each, Value))]
-        named = {
-            key: value
-            for key, value in named.items()
-            if value is not None and key != "name" and not list(arrays_in(value, Value))
-        }
-        named.pop("training", None)
+        for key, value in [*named.items()]:
+            if value is None or key in ("name", "training") or list(arrays_in(value, Value)):
+                del named[key]
         block = make(request.arguments.all(), request.array_of(), *more, **named)
         if not isinstance(block, HybridBlock):
             raise TypeError(

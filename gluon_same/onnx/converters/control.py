@@ -47,20 +47,15 @@ def scan(
     arrays: List[Data] = [net.array(x) for x in inputs]
     scanned = _scanned(scan_input_axes, scan_input_directions, [x.ndim for x in arrays[count:]])
     shapes = [x.trials for x in arrays[:count]]
-    shapes += [
-        [(*s[: how.axis], *s[how.axis + 1 :]) for s in x.trials]
-        for x, how in zip(arrays[count:], scanned)
-    ]
-    given = [
-        Input(each.name, x.dtype, tuple(shape), None)
-        for each, x, shape in zip(body.input, arrays, shapes)
-    ]
+    pairs = zip(arrays[count:], (how.axis for how in scanned))
+    shapes += [[(*s[:axis], *s[axis + 1 :]) for s in x.trials] for x, axis in pairs]
+    names = [each.name for each in body.input]
+    given = [Input(n, x.dtype, tuple(shape), None) for n, x, shape in zip(names, arrays, shapes)]
     block, outer, outputs = net.nested(body, given)
     ranks = [x.ndim + 1 for x in outputs[count:]]
     stacked = _scanned(scan_output_axes, scan_output_directions, ranks)
-    made = net.block(
-        Steps(block, count, scanned, stacked, net.prefix()), *arrays, *outer, outputs=len(outputs)
-    )
+    steps = Steps(block, count, scanned, stacked, net.prefix())
+    made = net.block(steps, *arrays, *outer, outputs=len(outputs))
     made = made if isinstance(made, list) else [made]
     for i, (each, output) in enumerate(zip(made, outputs)):
         each.dtype, each.scalar = output.dtype, i < count and output.ndim == 0

@@ -26,18 +26,6 @@ _UNARY: Dict[str, Union[str, Callable[..., Any]]] = {
 #: Activations with an operator in oneDNN.
 _NATIVE = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh"}
 
-_ARITHMETIC = {"Sub": "subtract", "Mul": "multiply"}
-
-_LOGIC = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
-
-_COMPARISONS = {
-    "Equal": "equal",
-    "Greater": "greater",
-    "GreaterOrEqual": "greater_equal",
-    "Less": "lesser",
-    "LessOrEqual": "lesser_equal",
-}
-
 #: Operators of any number of inputs.
 _MERGES = {"Max": "maximum", "Mean": "add", "Min": "minimum", "Sum": "add"}
 
@@ -145,12 +133,14 @@ def _power(net: Any, x: Any, other: Any, kind: str) -> Data:
     return net.call(functions.power, x, other, through=through, to=x.dtype.name)
 
 
-for _name, _kind in _ARITHMETIC.items():
-    binary(_name, _kind, combine)
-for _name, _kind in _LOGIC.items():
-    binary(_name, _kind, _logic)
-for _name, _kind in _COMPARISONS.items():
+for _name in ("And", "Or", "Xor"):
+    binary(_name, f"logical_{_name.lower()}", _logic)
+for _name, _kind in {"Greater": "greater", "Less": "lesser"}.items():
     binary(_name, _kind, _compare)
+    binary(f"{_name}OrEqual", f"{_kind}_equal", _compare)
+binary("Equal", "equal", _compare)
+binary("Sub", "subtract", combine)
+binary("Mul", "multiply", combine)
 binary("Div", "divide", _divide)
 binary("Pow", "power", _power)
 

@@ -104,9 +104,8 @@ def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted:
         count = int(known(k, "k").item())
         if count < 1 or (size is not None and count > size):
             raise Unsupported(f"its k={count} does not fit data of shape {x.shape}")
-    values, order = net.call(
-        functions.topk, x, k=count, axis=axis, rank=x.ndim, largest=bool(largest), outputs=2
-    )
+    how = dict(k=count, axis=axis, rank=x.ndim, largest=bool(largest))
+    values, order = net.call(functions.topk, x, **how, outputs=2)
     order.dtype = np.dtype(np.int64)
     if count is None and limited:
         nothing = (None,) * x.ndim

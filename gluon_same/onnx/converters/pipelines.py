@@ -21,9 +21,8 @@ def _row(values: List[float]) -> Known:
 
 @converter("ai.onnx.ml::Scaler")
 def scaler(net: Any, x: Data, *, offset: List[float], scale: List[float]) -> Data:
-    return net.call(
-        "broadcast_mul", net.call("broadcast_sub", _floats(net, x), _row(offset)), _row(scale)
-    )
+    shifted = net.call("broadcast_sub", _floats(net, x), _row(offset))
+    return net.call("broadcast_mul", shifted, _row(scale))
 
 
 @converter("ai.onnx.ml::Normalizer")

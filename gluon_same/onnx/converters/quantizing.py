@@ -66,11 +66,7 @@ def dynamic_quantize_linear(net: Any, x: Data) -> List[Data]:
 
 @converter("MatMulInteger")
 def matmul_integer(net: Any, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Data:
-    return net.call(
-        functions.integer_product, *_operands(a, b, a_zero, b_zero),
-        product=functions.einsum, **_labels(a, b), shapes=_matrix_shapes(a, b, a_zero, b_zero),
-        dtype=np.int32, scalar=False,
-    )  # fmt: skip
+    return _integer_product(net, a, b, a_zero, b_zero, _matrices(a, b, a_zero, b_zero))
 
 
 @converter("QLinearMatMul")
@@ -82,21 +78,16 @@ def qlinear_matmul(
     rank = max(a.ndim, b.ndim)
     if a_scale.ndim > 1 or b_scale.ndim > 1 or y_scale.ndim > 1:
         raise Unsupported("its scales have several axes")
-    return net.call(
-        functions.quantized_product, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero,
-        product=functions.einsum, **_labels(a, b), shapes=_matrix_shapes(a, b, a_zero, b_zero),
-        outer=((1,) * (rank - 2) + (-1, 1), (1,) * (rank - 1) + (-1,)), to=dtype.name, dtype=dtype,
-        scalar=False,
-    )  # fmt: skip
+    outer = ((1,) * (rank - 2) + (-1, 1), (1,) * (rank - 1) + (-1,))
+    given = [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero]
+    return _quantized_product(net, given, dtype, outer, _matrices(a, b, a_zero, b_zero))
 
 
-def _labels(a, b):
-    labels, out = functions.matmul_labels(a.shape, b.shape)
-    return {"labels": labels, "out": out, "terms": a.shape[-1]}
+def _matrices(a, b, a_zero, b_zero):
+    """Return the arguments of a product of matrices of integers.
 
-
-def _matrix_shapes(a, b, a_zero, b_zero):
-    """Return shapes in which zero points for each row and for each column broadcast."""
+    Zero points for each row and for each column broadcast in the ``shapes``.
+    """
     if min(a.ndim, b.ndim) < 2:
         raise Unsupported(f"operands with {a.ndim} and {b.ndim} axes: both must be matrices")
     shapes = []
@@ -104,7 +95,9 @@ def _matrix_shapes(a, b, a_zero, b_zero):
         if zero is not None and zero.ndim > 1:
             raise Unsupported(f"a zero point of shape {zero.shape}")
         shapes.append((1,) * (x.ndim - 2) + end)
-    return tuple(shapes)
+    labels, out = functions.matmul_labels(a.shape, b.shape)
+    how = dict(product=functions.einsum, shapes=tuple(shapes))
+    return {**how, "labels": labels, "out": out, "terms": a.shape[-1]}
 
 
 @converter("ConvInteger")
@@ -114,10 +107,7 @@ def conv_integer(
     strides: Ints = None,
 ) -> Data:  # fmt: skip
     window = _window(x, w, (auto_pad, dilations, group, kernel_shape, pads, strides))
-    return net.call(
-        functions.integer_product, *_operands(x, w, x_zero, w_zero), **window, dtype=np.int32,
-        scalar=False,
-    )  # fmt: skip
+    return _integer_product(net, x, w, x_zero, w_zero, window)
 
 
 @converter("QLinearConv")
@@ -130,10 +120,7 @@ def qlinear_conv(
     window = _window(x, w, (auto_pad, dilations, group, kernel_shape, pads, strides))
     one = (1,) * x.ndim
     given = [x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b]
-    return net.call(
-        functions.quantized_product, *(each for each in given if each is not None), **window,
-        outer=(one, (1, -1, *one[2:])), to=dtype.name, dtype=dtype, scalar=False,
-    )  # fmt: skip
+    return _quantized_product(net, given, dtype, (one, (1, -1, *one[2:])), window)
 
 
 def _window(x, w, attributes):
@@ -153,10 +140,16 @@ def _window(x, w, attributes):
     }
 
 
-def _operands(a, b, a_zero, b_zero):
-    """Return two operands and their zero points, 0 by default."""
+def _integer_product(net, a, b, a_zero, b_zero, how):
+    """Return a product of integers, whose zero points are 0 by default."""
     zeros = [Known([np.zeros(1, np.uint8)]) if zero is None else zero for zero in (a_zero, b_zero)]
-    return a, b, *zeros
+    return net.call(functions.integer_product, a, b, *zeros, **how, dtype=np.int32, scalar=False)
+
+
+def _quantized_product(net, given, dtype, outer, how):
+    """Return a product of quantized arrays, whose scales broadcast with it in the ``outer`` shapes."""
+    given, how = [each for each in given if each is not None], {**how, "to": dtype.name}
+    return net.call(functions.quantized_product, *given, **how, outer=outer, dtype=dtype, scalar=False)
 
 
 def _checked(dtype):

@@ -4,6 +4,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from ...importing import functions
 from ...importing.functions.recurrent import ACTIVATIONS, GATES, Activation, Cell
+from ...importing.net import fits
 from ..registry import converter
 from ..values import Data, Unsupported
 
@@ -79,10 +80,7 @@ def _recurrent(net, operands, more, cells, direction, options):
     gates = GATES[cells[0].kind]
     shapes: List[Any] = [(w, (len(cells), gates * units, None)), (r, (len(cells), gates * units, units))]
     shapes += [(given["bias"], (len(cells), 2 * gates * units))] if "bias" in given else []
-    if any(
-        each.ndim != len(wanted) or any(n not in (m, None) for n, m in zip(wanted, each.shape))
-        for each, wanted in shapes
-    ):
+    if not all(fits(each.shape, wanted) for each, wanted in shapes):
         raise Unsupported(f"its weights have shapes {[each.shape for each, _ in shapes]}")
     if hidden_size not in (0, units) or x.ndim != 3:
         raise Unsupported(f"its hidden_size={hidden_size} with weights of shape {r.shape}")
@@ -116,7 +114,6 @@ def _activation(name: str, left: Dict[str, List[float]]) -> Activation:
     if name.lower() not in _ACTIVATIONS:
         raise Unsupported(f"its activation {name!r} is not known")
     function, names, defaults = _ACTIVATIONS[name.lower()]
-    values = [
-        numbers.pop(0) if numbers else default for numbers, default in zip(left.values(), defaults)
-    ]
+    pairs = zip(left.values(), defaults)
+    values = [numbers.pop(0) if numbers else default for numbers, default in pairs]
     return function, dict(zip(names, values))

@@ -96,10 +96,8 @@ def _by_sizes(x, places, sizes, policy, rois):
         scales = [scale] * len(places)
     elif policy != "stretch":
         raise Unsupported(f"its keep_aspect_ratio_policy={policy!r} is not known")
-    return [
-        _Axis(axis, tuple(zip(n, m)), scale, roi)
-        for axis, n, m, scale, roi in zip(places, before, zip(*wanted), scales, rois)
-    ]
+    axes = zip(places, before, zip(*wanted), scales, rois)
+    return [_Axis(axis, tuple(zip(n, m)), scale, roi) for axis, n, m, scale, roi in axes]
 
 
 def _is_native(x: Data, planned: List[_Axis], how: Resize) -> bool:

@@ -16,11 +16,8 @@ def grid_sample(
     padding_mode: str = "zeros",
 ) -> Data:  # fmt: skip
     mode = _MODES.get(mode, mode)
-    if mode not in ("linear", "nearest", "cubic") or padding_mode not in (
-        "zeros",
-        "border",
-        "reflection",
-    ):
+    supported = mode in ("linear", "nearest", "cubic")
+    if not supported or padding_mode not in ("zeros", "border", "reflection"):
         raise Unsupported(f"its mode={mode!r} with padding_mode={padding_mode!r}")
     return net.call(
         functions.grid_sample, x, grid, ndim=x.ndim - 2, mode=mode, padding=padding_mode,
@@ -79,6 +76,4 @@ def max_unpool(
         beyond = tuple(int(n) - m for n, m in zip(known(output_shape, "shape")[2:], own))
     if min(beyond) < 0:
         raise Unsupported("its output_shape is less than what the pooling had")
-    return net.call(
-        functions.max_unpool, x, indices, strides=stride, ends=ends, beyond=beyond
-    )  # fmt: skip
+    return net.call(functions.max_unpool, x, indices, strides=stride, ends=ends, beyond=beyond)

@@ -41,18 +41,14 @@ def non_max_suppression(
     net: Any, boxes: Data, scores: Data, most: Any = None, overlap: Any = None, least: Any = None,
     *, center_point_box: int = 0,
 ) -> Data:  # fmt: skip
-    if center_point_box not in (0, 1):
-        raise Unsupported(f"its center_point_box={center_point_box!r} is neither 0 nor 1")
     count = 0 if most is None else int(known(most, "max_output_boxes_per_class").item())
     if count < 1:
         raise Unsupported(
             f"its max_output_boxes_per_class={count} leaves no boxes, and MXNet has no arrays without "
             "elements"
         )
-    limits = [
-        None if x is None else float(known(x, role).item())
-        for x, role in ((overlap, "iou_threshold"), (least, "score_threshold"))
-    ]
+    given = ((overlap, "iou_threshold"), (least, "score_threshold"))
+    limits = [None if x is None else float(known(x, role).item()) for x, role in given]
     shapes = scores.each(lambda *_: (None, 3))
     y = net.call(
         functions.non_max_suppression, boxes, scores, most=min(count, _MOST_BOXES),

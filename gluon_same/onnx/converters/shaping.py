@@ -6,6 +6,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from ...deployment.moves import runs_of
 from ...importing import functions
 from ..registry import converter, once_attributes
 from ..reshaping import MOST_AXES, expanded, reshaped
@@ -25,26 +26,9 @@ def transpose(net: Any, x: Union[Data, Unfolded], *, perm: Optional[List[int]] =
     return net.call("transpose", x, axes=axes) if axes != tuple(sorted(axes)) else x
 
 
-def _runs(perm: Sequence[int]) -> List[List[int]]:
-    """Return the axes of a transpose in runs that stay together, in their order in the input.
-
-    Examples
-    --------
-    >>> _runs([0, 1, 4, 2, 3])
-    [[0, 1], [2, 3], [4]]
-    """
-    runs: List[List[int]] = []
-    for axis in perm:
-        if runs and runs[-1][-1] == axis - 1:
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    return sorted(runs)
-
-
 def transposed(net: Any, x: Data, shapes: Sequence[Tuple[int, ...]], perm: List[int]) -> Unfolded:
     """Return an array, which has the given shape at each trial, with its axes in another order."""
-    runs = _runs(perm)
+    runs = sorted(runs_of(perm))
     if len(runs) > MOST_AXES:  # bring the next two axes to their places first, which takes 6 runs
         count = next(i for i, axis in enumerate(perm) if axis != i)
         first = perm[: count + 2]

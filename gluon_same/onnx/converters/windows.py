@@ -167,9 +167,8 @@ def _pads_for(x, output_shape, auto_pad, stride, spans, extra):
     if None in sizes:
         raise Unsupported(f"its output_shape {FIX}")
     wanted = output_shape[-len(sizes) :]
-    totals = [
-        s * (n - 1) + e + span - size for n, s, e, span, size in zip(sizes, stride, extra, spans, wanted)
-    ]
+    axes = zip(sizes, stride, extra, spans, wanted)
+    totals = [s * (n - 1) + e + span - size for n, s, e, span, size in axes]
     # Unlike elsewhere, the specification puts the odd element at the start unless SAME_UPPER is given.
     word = "SAME_UPPER" if auto_pad == "SAME_UPPER" else "SAME_LOWER"
     return [_split(total, word) for total in totals]
@@ -195,7 +194,5 @@ def batch_normalization(
     weights = {"gamma": scale, "beta": offset, "running_mean": mean, "running_var": variance}
     if not all(isinstance(each, Known) for each in weights.values()):
         return net.call(functions.batch_norm, x, *weights.values(), epsilon=epsilon, ndim=x.ndim)
-    block = nn.BatchNorm(
-        epsilon=epsilon, momentum=momentum, in_channels=mean.shape[0], prefix=net.prefix()
-    )
-    return net.block(block, x, weights=weights)
+    how = dict(epsilon=epsilon, momentum=momentum, in_channels=mean.shape[0])
+    return net.block(nn.BatchNorm(**how, prefix=net.prefix()), x, weights=weights)
