@@ -77,6 +77,11 @@ def test_a_progress_bar_is_stored_as_it_ends():
     assert settled.execution_count is None
 
 
+def test_the_progress_on_a_slow_machine_is_not_stored():
+    steps = ("stderr", "deploying: oneDNN's fusion (2 s)\n"), ("stdout", "done\n")
+    assert list(run.texts(run.settle(cell(*steps)).cells[0])) == [("stdout", "done\n")]
+
+
 def test_a_warning_is_not_stored():
     with pytest.raises(RuntimeError, match="cell 0 wrote to standard error:\nhalt"):
         run.settle(cell(("stderr", "halt")))

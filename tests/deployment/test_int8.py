@@ -98,11 +98,11 @@ class Joined(gluon.HybridBlock):
         return F.relu(y)
 
 
-def test_weights_that_are_folded_constants_are_quantized():
+def test_weights_that_are_folded_constants_are_quantized(exact_int8):
     net = Joined()
     net.initialize()
     x = mx.nd.random.normal(shape=(16, 8))
-    block = gluon_same.deploy(net, x.shape, dtype="int8", data=x, tune=False)
+    block = gluon_same.deploy(net, x.shape, dtype=exact_int8, data=x, tune=False)
     assert 1e-4 < block.report.error < 0.05
     assert any("quantize" in name for name in block.collect_params())
 
