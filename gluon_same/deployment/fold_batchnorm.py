@@ -87,7 +87,7 @@ def _in_layer(graph, found):
     """Return the result of a layer with other weights; None if its weights or axis do not fit."""
     layer = found.data.node
     weight, bias = weights_of(graph, layer)
-    if weight is None or found.axis not in (None, _channels(graph, layer)):
+    if weight is None or found.axis not in (None, channels_of(graph, layer)):
         return None
     if layer.op == "Deconvolution" and layer.get("layout") not in FIRST:
         return None
@@ -174,7 +174,7 @@ def weights_of(graph, layer):
     return tuple(value.astype("float64") for value in [*values, zeros][:2])
 
 
-def _channels(graph, layer):
+def channels_of(graph, layer):
     """Return the channel axis of a layer's result."""
     if layer.op == "FullyConnected":
         return 1 if layer.get("flatten", True) else len(graph.shape(layer.out) or ()) - 1

@@ -1,10 +1,11 @@
-"""A rule for transposes, such as those that split images into windows or arrays into heads."""
+"""Rules for transposes and reshapes, as where images are split into windows or arrays into heads."""
 
 from typing import List, Optional, Sequence
 
 import numpy as np
 
 from ..graph import Entry, Graph, Node
+from .clean import RESHAPES, drop_identity
 
 #: The largest number of axes of a transpose in oneDNN.
 MOST = 4
@@ -45,4 +46,12 @@ def merge_axes(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new("Reshape", node, [y], shape=graph.shape(node.out))
 
 
-RULES = (merge_axes,)
+def merge_reshapes(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace two reshapes in a row by one."""
+    shape = graph.shape(node.out)
+    if node.op not in RESHAPES or shape is None or node.inputs[0].node.op not in RESHAPES:
+        return None
+    return graph.new("Reshape", node, node.inputs[0].node.inputs[:1], shape=shape)
+
+
+RULES = (merge_axes, merge_reshapes, drop_identity)

@@ -13,6 +13,7 @@ from ..graph import Graph, Rule
 from ..progress import Progress
 from . import (
     activations,
+    attention,
     branches,
     channels,
     clean,
@@ -81,6 +82,7 @@ PASSES = (
     Pass("activations", (*activations.RULES, *_FOLD, pools.stride_in_layer), onednn=True),
     Pass("add kernels", [sums.add_kernels], dtypes=["float32"]),
     _optional("join convolutions", [branches.join_convolutions]),
+    _optional("compute slices", (*attention.RULES, *_FOLD)),
     _optional("ungroup convolutions", [convolutions.ungroup]),
     _optional("sum by convolutions", sums.RULES),
     *(_optional(f"pad channels to {n}s", channels.padding_to(n)) for n in channels.MULTIPLES),

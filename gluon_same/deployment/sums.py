@@ -10,17 +10,10 @@ from ..graph import Entry, Graph, Node
 from .activations import PRODUCTS
 from .clean import RESHAPES
 from .fold_batchnorm import affine, weights_of, with_weights
+from .moves import merge_reshapes
 
 #: The largest number of groups, and of channels of each, that a convolution sums.
 GROUPS, CHANNELS = 4, 512
-
-
-def merge_reshapes(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace two reshapes in a row by one."""
-    shape = graph.shape(node.out)
-    if node.op not in RESHAPES or shape is None or node.inputs[0].node.op not in RESHAPES:
-        return None
-    return graph.new("Reshape", node, node.inputs[0].node.inputs[:1], shape=shape)
 
 
 def scale_before_reshape(graph: Graph, node: Node) -> Optional[Entry]:

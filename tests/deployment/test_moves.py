@@ -30,9 +30,9 @@ def test_neighbors_are_merged(shape, axes):
     ]
 
 
-@pytest.mark.parametrize("shape", [(1, 2, 1, 3, 1), (1, 1, 1, 1, 1)])
-def test_axes_of_one_element_need_no_transpose(shape):
-    assert rewritten(F.transpose(X, axes=(1, 0, 2, 3, 4)), moves.RULES, shape) == 2 * ["Reshape"]
+@pytest.mark.parametrize("shape, found", [((1, 2, 1, 3, 1), ["Reshape"]), ((1, 1, 1, 1, 1), [])])
+def test_axes_of_one_element_need_no_transpose(shape, found):
+    assert rewritten(F.transpose(X, axes=(1, 0, 2, 3, 4)), moves.RULES, shape) == found
 
 
 def test_all_orders_of_small_arrays():
