@@ -255,12 +255,14 @@ class Builder(Assembly):
         self.refuse(why)
         trainable = any(x.trainable for x in given)
         results = []
+        # Limits that are attributes: those of Clip before operator set 11.
+        limits = [Known([np.array(attributes[name])]) for name in ("min", "max") if name in attributes]
         for place, (name, arrays) in enumerate(zip(node.output, zip(*found))):
             if len({np.shape(array) for array in arrays}) > 1:
                 return None
             result = Known(arrays, name, trainable and arrays[0].dtype.kind == "f")
             result.bounded = may_be_bounded(node.op_type, given)
-            result.limit = limit_of(node.op_type, given, result)
+            result.limit = limit_of(node.op_type, [*given, *limits], result)
             result.line = line_of(node.op_type, inputs, result) if count > 1 else None
             if lowest and not isinstance(lowest, Unsupported):
                 result.low = lowest[place]
