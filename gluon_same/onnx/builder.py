@@ -23,7 +23,7 @@ _NOT_FOLDED = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUnifo
 _NOT_FOLDED |= {"Bernoulli", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "MaxPool", "LpPool"}
 _NOT_FOLDED |= {"AveragePool", "Resize", "Upsample", "GridSample", "RoiAlign", "DeformConv", "LSTM"}
 _NOT_FOLDED |= {"GRU", "RNN", "SequenceEmpty", "SequenceConstruct", "SplitToSequence"}
-_NOT_FOLDED |= {"OneHot", "LpNormalization", "LRN", "QLinearMatMul"}
+_NOT_FOLDED |= {"LpNormalization", "LRN", "QLinearMatMul"}
 
 #: Operators that the reference computes by the rules of this version of the operator set on.
 _FOLDED_FROM = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "BatchNormalization": 14}
