@@ -182,6 +182,7 @@ class _Import:
     def built(self, values: Dict[int, np.ndarray]) -> Tuple[HybridBlock, Tuple[int, ...]]:
         """Return the net for the values of inputs that are read as numbers, and its other inputs."""
         why: Optional[Exception] = None
+        hint: Optional[Exception] = None
         places = [i for i in range(len(self.names)) if i not in values] or [0]
         shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
         tried: List[Any] = []
@@ -198,6 +199,7 @@ class _Import:
                 return self.built(values)
             except (NoSizes, _Unfit) as error:
                 why = why or error
+                hint = hint or (error if isinstance(error, _Open) else None)
                 self.selects |= self._builder.selects
         if self.selects and not self.selective:
             self.selective = True
@@ -206,7 +208,7 @@ class _Import:
             raise self._refusal(str(why))
         raise self._refusal(
             "the model supports none of the sizes that were tried for the axes that it leaves open: fix "
-            f"them with input_shapes=, for example those it was made for. {why}"
+            f"them with input_shapes=, for example those it was made for. {hint or why}"
         )
 
     def _served(self, values, places, sizes, alike):

@@ -40,6 +40,17 @@ def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim:
     return F.slice_like(x, F.reshape(sized, shape), axes=(axis,))
 
 
+def part_from(F: Any, x: Any, like: Any, starts: Any, i: int, axis: int, other_axis: int) -> Any:
+    """Return a part of an axis from the i-th start on, as long as another array's axis.
+
+    Raise an error where it is not within the axis, which ONNX would count backwards, or cut.
+    """
+    start = F.slice_axis(starts, axis=0, begin=i, end=i + 1)
+    start = start + F.broadcast_minimum(start, F.zeros_like(start)) * 2**20
+    places = F.cast(F.contrib.arange_like(like, axis=other_axis), dtype="int64")
+    return F.take(x, F.broadcast_add(places, start), axis=axis, mode="raise")
+
+
 def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: str) -> Any:
     """Return evenly spaced numbers, as many as an axis of another array has elements."""
     line = F.cast(F.contrib.arange_like(like, axis=axis), dtype=to)  # which may be of 8 bits

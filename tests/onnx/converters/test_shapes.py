@@ -242,6 +242,18 @@ def test_outputs_of_all_kinds(tmp_path):
     compared(written(tmp_path / "net.onnx", text, version=13), numbers(2, 3), numbers(1, 3))
 
 
+def test_the_center_of_a_table_as_large_as_an_image(tmp_path):
+    """The position embedding of Stable Diffusion 3."""
+    text = """s = Shape(x) h = Gather(s, i1) d = Sub(large, h) b = Div(d, two) e = Add(b, h)
+        t = Slice(table, b, e, zero) y = Add(x, t)"""
+    weights = {"i1": [1], "two": [2], "large": [16], "zero": [0], "table": numbers(16, 3)}
+    path = written(tmp_path / "net.onnx", *node(text, "N, H, 3", "a, b, 3", **weights))
+    net = compared(path, numbers(2, 6, 3), numbers(1, 15, 3), numbers(3, 16, 3))
+    for size in (17, 18, 40):  # the start is negative
+        with pytest.raises(mx.MXNetError, match="out of bound"):
+            net(mx.nd.zeros((1, size, 3))).asnumpy()
+
+
 def test_codes_of_reshapes():
     assert codes_for([(2, 3, 4)], [(6, 4)]) == (6, 4)
     assert codes_for([(2, 3, 4), (5, 3, 4)], [(6, 4), (15, 4)]) == (-1, 4)
