@@ -91,8 +91,8 @@ def import_model(
     an array without axes, MXNet has one axis of size 1. Random operators, strings, optional values,
     training, and inputs and outputs that are sequences are not supported. An input that an operator
     reads as numbers, such as the axes of a reduction, is read at each call, and the net keeps a graph
-    for each of its latest values; so is an input of integers from which such numbers follow. Such a net
-    has its parameters from the first call on.
+    for each of its latest values; so is an input of integers, or of at most 8 floats, from which such
+    numbers follow. Such a net has its parameters from the first call on.
     Results of NonMaxSuppression, NonZero and Compress have as many elements as the data select. If they
     select none, the net raises an error, because MXNet has no arrays without elements.
 
