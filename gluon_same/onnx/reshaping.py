@@ -240,7 +240,11 @@ def axis_of_size(net: Any, sizes: Sequence[int]) -> Tuple[Data, int]:
         return net.array(Known([np.zeros(sizes[0], np.float32)])), 0
     steps = net.find_steps(sizes)
     if steps is None:
-        raise Unsupported(f"a size of its result {FIX}")
+        run = net.find_run(sizes)
+        if run is None:
+            raise Unsupported(f"a size of its result {FIX}")
+        x, start, end = run
+        return reshaped(net, x, [(*s[:start], prod(s[start:end]), *s[end:]) for s in x.stored]), start
     x, axis, (times, begin, step) = steps
     how = dict(axis=axis, times=times, begin=begin, step=step)
     return net.call(functions.steps_along, x, **how, scalar=False), 0

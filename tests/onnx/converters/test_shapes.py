@@ -242,6 +242,14 @@ def test_outputs_of_all_kinds(tmp_path):
     compared(written(tmp_path / "net.onnx", text, version=13), numbers(2, 3), numbers(1, 3))
 
 
+def test_as_many_numbers_as_an_array_has_elements(tmp_path):
+    """Labels of connected components."""
+    text = """s = Shape(x) n = ReduceProd<keepdims: int = 0>(s) r = Range(zero, n, one)
+        f = Cast<to: int = 1>(r) t = Reshape(f, s) y = Mul(x, t)"""
+    path = written(tmp_path / "net.onnx", *node(text, "N, 1, H, W", zero=0, one=1))
+    compared(path, numbers(2, 1, 3, 5), numbers(1, 1, 7, 2))
+
+
 def test_the_center_of_a_table_as_large_as_an_image(tmp_path):
     """The position embedding of Stable Diffusion 3."""
     text = """s = Shape(x) h = Gather(s, i1) d = Sub(large, h) b = Div(d, two) e = Add(b, h)
