@@ -40,12 +40,15 @@ def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim:
     return F.slice_like(x, F.reshape(sized, shape), axes=(axis,))
 
 
-def part_from(F: Any, x: Any, like: Any, starts: Any, i: int, axis: int, other_axis: int) -> Any:
+def part_from(
+    F: Any, x: Any, like: Any, starts: Any, i: int, axis: int, other_axis: int, behind: int
+) -> Any:
     """Return a part of an axis from the i-th start on, as long as another array's axis.
 
-    Raise an error where it is not within the axis, which ONNX would count backwards, or cut.
+    ``behind`` is added to the start. Raise an error where the part is not within the axis, which ONNX
+    would count backwards, or cut.
     """
-    start = F.slice_axis(starts, axis=0, begin=i, end=i + 1)
+    start = F.slice_axis(starts, axis=0, begin=i, end=i + 1) + behind
     start = start + F.broadcast_minimum(start, F.zeros_like(start)) * 2**20
     places = F.cast(F.contrib.arange_like(like, axis=other_axis), dtype="int64")
     return F.take(x, F.broadcast_add(places, start), axis=axis, mode="raise")

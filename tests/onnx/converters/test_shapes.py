@@ -250,11 +250,14 @@ def test_as_many_numbers_as_an_array_has_elements(tmp_path):
     compared(path, numbers(2, 1, 3, 5), numbers(1, 1, 7, 2))
 
 
-def test_the_center_of_a_table_as_large_as_an_image(tmp_path):
-    """The position embedding of Stable Diffusion 3."""
-    text = """s = Shape(x) h = Gather(s, i1) d = Sub(large, h) b = Div(d, two) e = Add(b, h)
-        t = Slice(table, b, e, zero) y = Add(x, t)"""
+@pytest.mark.parametrize(
+    "part", ["d = Sub(large, h) b = Div(d, two) e = Add(b, h)", "b = Neg(h) e = Identity(end)"]
+)
+def test_the_center_or_end_of_a_table_as_large_as_an_image(tmp_path, part):
+    """The position embedding of Stable Diffusion 3, and biases of attention (ALiBi)."""
+    text = f"s = Shape(x) h = Gather(s, i1) {part} t = Slice(table, b, e, zero) y = Add(x, t)"
     weights = {"i1": [1], "two": [2], "large": [16], "zero": [0], "table": numbers(16, 3)}
+    weights["end"] = [2**63 - 1]
     path = written(tmp_path / "net.onnx", *node(text, "N, H, 3", "a, b, 3", **weights))
     net = compared(path, numbers(2, 6, 3), numbers(1, 15, 3), numbers(3, 16, 3))
     for size in (17, 18, 40):  # the start is negative
