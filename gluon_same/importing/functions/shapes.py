@@ -1,6 +1,6 @@
 """Functions whose sizes come from other arrays, so that one graph serves every size."""
 
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
 from .padding import pad
 
@@ -77,16 +77,20 @@ def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int)
 
 
 def pad_to_multiple(
-    F: Any, x: Any, axis: int, multiple: int, ndim: int, value: float = 0, mode: str = "constant"
-) -> Any:
-    """Lengthen an axis at its end to the next multiple of a number, as :func:`.padding.pad` does.
+    F: Any, x: Any, axis: int, multiple: int, ndim: int, value: float = 0, mode: str = "constant",
+    around: Tuple[int, int] = (0, 0),
+) -> Any:  # fmt: skip
+    """Lengthen an axis to the next multiple of a number, and by numbers around it, as ``pad`` does.
 
-    Modes that repeat elements require at least ``multiple`` of them.
+    Modes that repeat elements require at least as many as are added at an end.
     """
     blocks = F.slice(F.contrib.arange_like(x, axis=axis), begin=(None,), end=(None,), step=(multiple,))
-    shape = tuple(-1 if i == axis else 1 for i in range(ndim))
-    sized = F.reshape(F.repeat(blocks, repeats=multiple), shape)
-    pairs = [(0, multiple - 1 if i == axis else 0) for i in range(ndim)]
+    line = F.repeat(blocks, repeats=multiple)
+    if max(around):
+        line = F.concat(line, F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), sum(around)), dim=0)
+    sized = F.reshape(line, tuple(-1 if i == axis else 1 for i in range(ndim)))
+    before, after = around
+    pairs = [(before, after + multiple - 1) if i == axis else (0, 0) for i in range(ndim)]
     return F.slice_like(pad(F, x, pairs, mode, value), sized, axes=(axis,))
 
 

@@ -78,6 +78,15 @@ def test_padding_to_a_multiple(tmp_path, mode):
             net(mx.nd.ones((1, 3, 2, 6)))
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_padding_around_and_to_a_multiple(tmp_path, mode):
+    """Real-CUGAN's."""
+    text = f"""s = Shape(x) h = Gather(s, two) m = Neg(h) p = Mod(m, four) q = Add(p, two)
+        a = Concat<axis: int = 0>(around, q, one) y = Pad<mode: string = "{mode}">(x, a)"""
+    names = dict(two=[2], four=[4], one=[1], around=[0, 0, 1, 0, 0, 0])
+    compared(model(tmp_path, text, names, version=19), *(numbers(2, 3, n, 5) for n in (6, 7, 8, 9)))
+
+
 @pytest.mark.parametrize("axis", [0, 2, -1])
 def test_sorting_of_an_open_axis(tmp_path, axis):
     text = f"s = Shape(x) k = Gather(s, at) y, i = TopK<axis: int = {axis}>(x, k)"
