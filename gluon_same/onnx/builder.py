@@ -148,7 +148,8 @@ class Builder(Assembly):
         current, count = (self._node, self._scope), len(self.problems)
         self._convert_nodes(nodes, scope)
         self._node, self._scope = current
-        if len(self.problems) > count:
+        rejected = any(x is _Rejected for x in scope.values.values())  # also for what the outside lacks
+        if len(self.problems) > count or rejected:
             raise _Silent
 
     def _convert_nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
