@@ -148,7 +148,7 @@ class Builder(Assembly):
         current, count = (self._node, self._scope), len(self.problems)
         self._convert_nodes(nodes, scope)
         self._node, self._scope = current
-        rejected = any(x is _Rejected for x in scope.values.values())  # also for what the outside lacks
+        rejected = any(x is _Rejected for x in scope.values.values())  # also by what they read
         if len(self.problems) > count or rejected:
             raise _Silent
 

@@ -275,3 +275,12 @@ def test_an_axis_that_the_data_lack_is_refused(tmp_path, text):
     path = model(tmp_path, text, {"zero": [0], "one": [1], "axis": [7]})
     with pytest.raises(ValueError, match="its axis 7 does not fit data with"):
         import_model(path)
+
+
+def test_constants_beside_one_without_elements_are_joined(tmp_path):
+    """The masks of TorchAudio's Emformer."""
+    text = "net (float[2, 3] x) => (float[2, 3] y) { k = Concat<axis = 0>(none, c, c) y = Add(x, k) }"
+    weights = {"none": np.zeros((0, 1), "f"), "c": numbers(1, 3)}
+    x = numbers(2, 3)
+    net = import_model(written(tmp_path / "net.onnx", text, weights))
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), x + weights["c"], rtol=1e-6)
