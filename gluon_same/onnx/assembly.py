@@ -18,6 +18,9 @@ from .weights import Weights, stored_array
 #: Layers and operators whose results oneDNN does not hold in blocks.
 _PLAIN = {"Dense", "MatMul", "Einsum", "Gemm", "Reshape", "Transpose", "Expand"}
 
+#: Most elements of an input of floats from which the net reads numbers, such as the size of an image.
+_MOST_FLOATS = 8
+
 #: The largest whole number below which float64 has all others.
 _EXACT = 2**53
 
@@ -56,7 +59,9 @@ class Assembly(Inference):
         for each in inputs:
             data = self._new(None, compute_dtype(each.dtype), not each.trials[0])
             data.index = each.place
-            data.source = each.place if each.dtype.kind in "iub" else None
+            shape = each.trials[0]
+            few = len(shape) < 2 and sum(shape) <= _MOST_FLOATS and len(set(each.trials)) == 1
+            data.source = each.place if few or each.dtype.kind in "iub" else None
             self._settle(data, [shape or (1,) for shape in each.trials])
             starts.append(data)
         return starts

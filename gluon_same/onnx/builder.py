@@ -23,7 +23,7 @@ _NOT_FOLDED = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUnifo
 _NOT_FOLDED |= {"Bernoulli", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "MaxPool", "LpPool"}
 _NOT_FOLDED |= {"AveragePool", "Resize", "Upsample", "GridSample", "RoiAlign", "DeformConv", "LSTM"}
 _NOT_FOLDED |= {"GRU", "RNN", "SequenceEmpty", "SequenceConstruct", "SplitToSequence"}
-_NOT_FOLDED |= {"OneHot", "LpNormalization", "LRN", "QLinearMatMul"}
+_NOT_FOLDED |= {"LpNormalization", "LRN", "QLinearMatMul"}
 
 #: Operators that the reference computes by the rules of this version of the operator set on.
 _FOLDED_FROM = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "BatchNormalization": 14}
@@ -145,7 +145,8 @@ class Builder(Assembly):
         current, count = (self._node, self._scope), len(self.problems)
         self._convert_nodes(nodes, scope)
         self._node, self._scope = current
-        if len(self.problems) > count:
+        rejected = any(x is _Rejected for x in scope.values.values())  # also by what they read
+        if len(self.problems) > count or rejected:
             raise _Silent
 
     def _convert_nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
@@ -252,12 +253,14 @@ class Builder(Assembly):
         self.refuse(why)
         trainable = any(x.trainable for x in given)
         results = []
+        # Limits that are attributes: those of Clip before operator set 11.
+        limits = [Known([np.array(attributes[name])]) for name in ("min", "max") if name in attributes]
         for place, (name, arrays) in enumerate(zip(node.output, zip(*found))):
             if len({np.shape(array) for array in arrays}) > 1:
                 return None
             result = Known(arrays, name, trainable and arrays[0].dtype.kind == "f")
             result.bounded = may_be_bounded(node.op_type, given)
-            result.limit = limit_of(node.op_type, given, result)
+            result.limit = limit_of(node.op_type, [*given, *limits], result)
             result.line = line_of(node.op_type, inputs, result) if count > 1 else None
             if lowest and not isinstance(lowest, Unsupported):
                 result.low = lowest[place]

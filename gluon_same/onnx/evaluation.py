@@ -33,6 +33,8 @@ def evaluate(
         return [_attempt(_gather_elements, *inputs, **attributes) for inputs in trials]
     if node.op_type == "Div" and trials[0][0] is not None and trials[0][0].dtype.kind in "iu":
         return [_attempt(_divide, *inputs) for inputs in trials]
+    if node.op_type == "OneHot":  # of which the reference takes indices modulo the depth
+        return [_attempt(_one_hot, *inputs, **attributes) for inputs in trials]
     from onnx import helper, numpy_helper
     from onnx.reference import ReferenceEvaluator
 
@@ -163,6 +165,15 @@ def _gather_elements(data, places, axis=0):
     where = list(np.indices(places.shape, sparse=True))
     where[axis] = places
     return [data[tuple(where)]]
+
+
+def _one_hot(indices, depth, values, axis=-1):
+    """Return the second value at the indices, and the first elsewhere, along a new axis, as a list."""
+    count = int(depth.item())
+    if count * indices.size > MOST:
+        raise Unsupported(f"its value has more than {MOST} elements")
+    hot = np.expand_dims(indices + count * (indices < 0), -1) == np.arange(count)
+    return [np.moveaxis(values[hot.astype(int)], -1, axis)]
 
 
 def _divide(x, y):

@@ -92,8 +92,8 @@ def import_model(
     an array without axes, MXNet has one axis of size 1. Random operators, strings, optional values,
     training, and inputs and outputs that are sequences are not supported. An input that an operator
     reads as numbers, such as the axes of a reduction, is read at each call, and the net keeps a graph
-    for each of its latest values; so is an input of integers from which such numbers follow. Such a net
-    has its parameters from the first call on.
+    for each of its latest values; so is an input of integers, or of at most 8 floats, from which such
+    numbers follow. Such a net has its parameters from the first call on.
     Results of NonMaxSuppression, NonZero and Compress have as many elements as the data select. If they
     select none, the net raises an error, because MXNet has no arrays without elements.
 
@@ -173,6 +173,7 @@ class _Import:
     def built(self, values: Dict[int, np.ndarray]) -> Tuple[HybridBlock, Tuple[int, ...]]:
         """Return the net for the values of inputs that are read as numbers, and its other inputs."""
         why: Optional[Exception] = None
+        hint: Optional[Exception] = None
         places = [i for i in range(len(self.names)) if i not in values] or [0]
         shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
         tried: List[Any] = []
@@ -189,6 +190,7 @@ class _Import:
                 return self.built(values)
             except (NoSizes, _Unfit) as error:
                 why = why or error
+                hint = hint or (error if isinstance(error, _Open) else None)
                 self.selects |= self._builder.selects
         if self.selects and not self.selective:
             self.selective = True
@@ -197,7 +199,7 @@ class _Import:
             raise self._refusal(str(why))
         raise self._refusal(
             "the model supports none of the sizes that were tried for the axes that it leaves open: fix "
-            f"them with input_shapes=, for example those it was made for. {why}"
+            f"them with input_shapes=, for example those it was made for. {hint or why}"
         )
 
     def _served(self, values, places, sizes, alike):

@@ -1,7 +1,7 @@
 """Shapes of the arrays of a net at each trial of the sizes that its file leaves open."""
 
 import random
-from itertools import chain
+from itertools import chain, combinations
 from math import gcd, prod
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -56,6 +56,18 @@ class Inference:
                 found = [shape[axis : axis + len(sizes)] for shape in x.stored]
                 if found == wanted and not any(each in x.doubts for each in zip(*found)):
                     return x, axis
+        return None
+
+    def find_run(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, int]]:
+        """Return an array, and the first and the end of consecutive axes whose product is a size."""
+        self.infer()
+        for x in self._arrays:
+            axes = range(len(x.stored[0]) + 1)
+            for start, end in combinations(axes, 2):
+                runs = [shape[start:end] for shape in x.stored]
+                doubtful = any(each in x.doubts for each in zip(*runs))
+                if [*map(prod, runs)] == list(sizes) and not doubtful:
+                    return x, start, end
         return None
 
     def find_steps(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, Tuple[int, int, int]]]:

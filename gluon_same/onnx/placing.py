@@ -18,7 +18,10 @@ def _int64(write: Writer, x: Any) -> Any:
 
 
 def _where(write: Writer) -> None:
+    """Choose elements. MXNet's converter takes the results to be of the condition's dtype."""
     condition, x, y = write.inputs
+    if write.node["op"] == "where" and len(write.shape_of(0)) < len(write.shape_of(1)):
+        return  # a condition for each first index
     write("Where", write("Cast", condition, to=kind_of(bool)), x, y)
     write.dtypes = [write.given[1].dtype]
 
@@ -146,4 +149,5 @@ PLACING: Dict[str, Callable[[Writer], Any]] = {
     "shape_array": _shape,
     "slice": _slice,
     "sort": _sort,
+    "where": _where,
 }

@@ -2,7 +2,7 @@
 
 import itertools
 from math import prod
-from typing import Any, Iterator, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -11,6 +11,7 @@ from ..importing import functions
 from .values import EMPTY, FIX, Data, Known, Unsupported
 
 Shapes = Sequence[Tuple[int, ...]]
+Codes = Tuple[int, ...]  #: of MXNet's reshape
 
 #: Axes of a reshape on a CPU, where oneDNN may hold the data.
 MOST_AXES = 6
@@ -38,13 +39,86 @@ def reshaped(net: Any, x: Data, wanted: Shapes) -> Data:
     if len(x.trials) > 1 and len(set(new)) == 1:
         # A size may be the same only at the trials, as that of the first 10 elements of a longer axis.
         return net.call(functions.reshape, x, shape=new[0], kept=0, scalar=scalar)
-    codes = codes_for(given, new)
-    if codes is not None:
-        return net.call("reshape", x, shape=codes, scalar=scalar)
-    return _split_like(net, x, given, new)
+    steps = _steps(given, new)
+    if steps is None:
+        return _split_like(net, x, given, new)
+    for codes in steps:
+        x = net.call("reshape", x, shape=codes, scalar=scalar)
+    return x
 
 
-def codes_for(given: Shapes, wanted: Shapes) -> Optional[Tuple[int, ...]]:
+def _steps(given: Shapes, wanted: Shapes) -> Optional[List[Codes]]:
+    """Return codes of reshapes, one after another, that are right at every trial, or None.
+
+    At other sizes they are right as well, or MXNet raises an error: it divides by the two numbers behind
+    -4 without a remainder, but leaves out elements, or reads further ones, for a -1 that is not whole.
+    """
+    for between in ([], _parts(given, wanted), _multiples(wanted, codes_for(given, wanted))):
+        shapes = [given, *between, wanted]
+        pairs = [(codes_for(*each), each[0]) for each in zip(shapes, shapes[1:])]
+        steps = [codes for codes, start in pairs if codes is not None and _is_whole(codes, start)]
+        if len(steps) == len(pairs):
+            return steps
+    return None
+
+
+def _is_whole(codes: Codes, given: Shapes) -> bool:
+    """Return whether a reshape has all elements at every size, or raises an error.
+
+    It does if that holds where open sizes are 1, because the others have multiples of these elements.
+    """
+    shape = tuple(sizes[0] if len(set(sizes)) == 1 else 1 for sizes in zip(*given))
+    try:
+        made = mx.sym.reshape(mx.sym.var("x"), shape=codes).infer_shape_partial(x=shape)[1][0]
+    except mx.MXNetError:
+        return True
+    return prod(made) == prod(shape)
+
+
+def _parts(given: Shapes, wanted: Shapes) -> List[Shapes]:
+    """Return shapes that both follow from by merging axes, if there are any.
+
+    Examples
+    --------
+    >>> _parts([(2, 12, 5), (3, 20, 5)], [(8, 3, 5), (12, 5, 5)])
+    [[(2, 4, 3, 5), (3, 4, 5, 5)]]
+    """
+    old, new = ([np.array(sizes) for sizes in zip(*shapes)] for shapes in (given, wanted))
+    parts = []
+    while old and new:
+        small, large = (old, new) if (new[0] % old[0] == 0).all() else (new, old)
+        if (large[0] % small[0]).any():
+            return []
+        parts.append(small.pop(0))
+        large[0] = large[0] // parts[-1]
+        if (large[0] == 1).all():
+            large.pop(0)
+    return [[tuple(map(int, sizes)) for sizes in zip(*parts)]] if len(parts) <= MOST_AXES else []
+
+
+def _multiples(wanted: Shapes, codes: Optional[Codes]) -> List[Shapes]:
+    """Return shapes with a multiple of the numbers around a -1 as one axis, and divided by them.
+
+    Examples
+    --------
+    >>> _multiples([(2, 4, 6), (2, 4, 9)], (2, 4, -1))
+    [[(48,), (72,)], [(6, 8), (9, 8)]]
+    """
+    if codes is None or -1 not in codes or -4 in codes:
+        return []
+    start = end = open_axis = codes.index(-1)
+    while start and codes[start - 1] > 0:
+        start -= 1
+    while end + 1 < len(codes) and codes[end + 1] > 0:
+        end += 1
+    runs = [(new[:start], new[start : end + 1], new[end + 1 :]) for new in wanted]
+    merged = [(*first, prod(run), *last) for first, run, last in runs]
+    ones = [run[open_axis - start] for _, run, _ in runs]
+    divided = [(*f, one, prod(run) // one, *last) for one, (f, run, last) in zip(ones, runs)]
+    return [merged, divided]
+
+
+def codes_for(given: Shapes, wanted: Shapes) -> Optional[Codes]:
     """Return MXNet's codes of a reshape that is right at every trial, or None.
 
     Examples
@@ -56,19 +130,21 @@ def codes_for(given: Shapes, wanted: Shapes) -> Optional[Tuple[int, ...]]:
     """
     open_axes = [j for j in range(len(wanted[0])) if len({new[j] for new in wanted}) > 1]
     # The simplest: numbers, and one size that follows from the others.
-    if len(open_axes) <= 1:
-        return tuple(-1 if j in open_axes else n for j, n in enumerate(wanted[0]))
+    simple = tuple(-1 if j in open_axes else n for j, n in enumerate(wanted[0]))
+    if len(open_axes) <= 1 and _is_whole(simple, given):
+        return simple
     inputs = list(zip(*given))  # the sizes of each axis at all trials
     outputs = list(zip(*wanted))
     aligned = tuple(
         0 if inputs[j : j + 1] == [sizes] else -1 if j in open_axes else sizes[0]
         for j, sizes in enumerate(outputs)
     )
-    candidates = itertools.chain([aligned], _codes(inputs, outputs))
-    return next((codes for codes in candidates if _is_right(codes, given, wanted)), None)
+    candidates = [aligned, *_codes(inputs, outputs), simple]
+    right = [codes for codes in candidates if _is_right(codes, given, wanted)]
+    return next((codes for codes in right if _is_whole(codes, given)), right[0] if right else None)
 
 
-def _is_right(codes: Tuple[int, ...], given: Shapes, wanted: Shapes) -> bool:
+def _is_right(codes: Codes, given: Shapes, wanted: Shapes) -> bool:
     """Return whether MXNet's reshape gives the wanted shapes."""
     y = mx.sym.reshape(mx.sym.var("x"), shape=codes)
     try:
@@ -77,7 +153,7 @@ def _is_right(codes: Tuple[int, ...], given: Shapes, wanted: Shapes) -> bool:
         return False
 
 
-def _codes(inputs, outputs) -> Iterator[Tuple[int, ...]]:
+def _codes(inputs, outputs) -> Iterator[Codes]:
     """Yield codes that may make the outputs from the inputs, from the first axis to the last."""
     if not outputs:
         if not inputs:
@@ -164,7 +240,11 @@ def axis_of_size(net: Any, sizes: Sequence[int]) -> Tuple[Data, int]:
         return net.array(Known([np.zeros(sizes[0], np.float32)])), 0
     steps = net.find_steps(sizes)
     if steps is None:
-        raise Unsupported(f"a size of its result {FIX}")
+        run = net.find_run(sizes)
+        if run is None:
+            raise Unsupported(f"a size of its result {FIX}")
+        x, start, end = run
+        return reshaped(net, x, [(*s[:start], prod(s[start:end]), *s[end:]) for s in x.stored]), start
     x, axis, (times, begin, step) = steps
     how = dict(axis=axis, times=times, begin=begin, step=step)
     return net.call(functions.steps_along, x, **how, scalar=False), 0

@@ -152,7 +152,7 @@ class Data:
         self.slot, self.symbol, self.net, self.scalar = slot, symbol, net, scalar
         self.dtype = np.dtype(dtype)
         self.index: Optional[int] = None  # number of the model's input that it is
-        #: Number of the one input that it is computed from, if that consists of whole numbers.
+        #: Number of the one input that it is computed from, if that consists of whole or a few numbers.
         self.source: Optional[int] = None
         self.node = ""  # the node that computes it, for messages
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias

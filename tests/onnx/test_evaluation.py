@@ -6,6 +6,7 @@ import pytest
 from imported import compared, numbers, written
 from test_backend import DATA, FAULTY, arrays, is_late
 
+from gluon_same.onnx import import_model
 from gluon_same.onnx.evaluation import attributes_of, evaluate
 from gluon_same.onnx.values import Unsupported
 
@@ -68,3 +69,25 @@ def test_constants_follow_the_rules_of_their_version(tmp_path, operator, version
     values = {"w": numbers(1, 2, 3, 4)}
     path = written(tmp_path / "net.onnx", f"{head} {{ {text} }}", values, version)
     compared(path, numbers(2, 2, 3, 4))
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_repeats_that_an_exporter_writes_as_a_one_hot_array(tmp_path, axis):
+    """PyTorch's repeat_interleave; indices out of range have no element."""
+    text = f"""net (float[N, M] x) => (float[a, b] y, float[c, d] z) {{ s = Shape(x)
+        n = Gather(s, zero) counts = Concat<axis: int = 0>(one, n) hot = OneHot(zero, two, counts)
+        repeats = Reshape(hot, minus) y = Tile(x, repeats)
+        z = OneHot<axis: int = {axis}>(indices, three, pair) }}"""
+    whole = dict(zero=[0], one=[1], minus=[-1], indices=[0, -3, 2, 3, -4], two=2, three=3)
+    weights = {name: np.array(x) for name, x in whole.items()}
+    path = written(tmp_path / "net.onnx", text, {**weights, "pair": np.float32([2, 5])})
+    compared(path, numbers(2, 3), numbers(5, 2))
+
+
+def test_a_one_hot_array_of_open_sizes_is_not_taken_for_a_constant(tmp_path):
+    text = """net (float[N, M] x) => (float[a, b] y) { s = Shape(x) n = Gather(s, zero)
+        hot = OneHot(n, many, pair) repeats = Slice(hot, zero, two) y = Tile(x, repeats) }"""
+    weights = {"zero": np.array([0]), "many": np.array(512), "pair": np.array([1, 2])}
+    path = written(tmp_path / "net.onnx", text, {**weights, "two": np.array([2])})
+    with pytest.raises(ValueError, match="Tile"):
+        import_model(path)

@@ -19,6 +19,8 @@ TEXTS = [
     "a = ReduceL2<keepdims: int = 0>(x) y = Div(x, a)",
     "a = ArgMax<axis: int = 2>(x) b = Cast<to: int = 1>(a) y = Add(x, b)",
     "a = ArgMin<axis: int = 2, select_last_index: int = 1>(x) b = Cast<to: int = 1>(a) y = Add(x, b)",
+    "a = ArgMax<axis: int = 2>(x) l = Less(a, two) d = Sub(a, two) w = Where(l, d, a) m = Mul(w, two) "
+    "b = Cast<to: int = 1>(m) y = Add(x, b)",
     "y = Hardmax<axis: int = 1>(x)",
     "y = CumSum<exclusive: int = 1, reverse: int = 1>(x, two)",
     "a = Transpose<perm: ints = [0, 2, 1]>(x) b = MatMul(x, a) y = MatMul(b, x)",

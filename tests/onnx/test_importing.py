@@ -222,6 +222,24 @@ def test_inputs_that_are_read_as_numbers(tmp_path):
         net(mx.sym.var("x"), mx.sym.var("axes"))
 
 
+def test_a_size_that_is_given_as_floats(tmp_path):
+    """The mask of Segment Anything in the size of its image."""
+    text = """net (float[N, 1, 4, 4] x, float[2] size) => (float[N, 1, a, b] y) {
+        s = Cast<to: int = 7>(size) t = Concat<axis: int = 0>(ones, s)
+        m = ReduceMax<axes: ints = [2, 3]>(x) y = Expand(m, t) }"""
+    path = written(tmp_path / "net.onnx", text, {"ones": np.array([1, 1])})
+    compared(path, (numbers(2, 1, 4, 4), np.float32([3, 5])), (numbers(1, 1, 4, 4), np.float32([6, 2])))
+
+
+def test_a_loop_that_reads_what_is_not_supported_adds_no_error(tmp_path):
+    text = """net (float[2, 3] x) => (float[2, 3] y) { z = Unknown(x) y, all = Loop(two, yes, x) <body =
+        step (int64 i, bool go, float[2, 3] v) => (bool on, float[2, 3] w, float[2, 3] r)
+        { on = Identity(go) w = Add(v, v) r = Neg(z) }> }"""
+    path = written(tmp_path / "net.onnx", text, {"yes": np.array(True), "two": np.array(2)})
+    with pytest.raises(ValueError, match=r"supported:\n- z \(Unknown\): [^\n]*$"):
+        import_model(path)
+
+
 def test_axes_that_have_one_size_under_several_names(tmp_path):
     """PyTorch's exporter gives each axis of each input a name of its own."""
     text = "net (float[N, T, 4] x, float[M, S, 4] z) => (float[N, A, 4] y) {{ {} }}"

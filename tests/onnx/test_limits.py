@@ -37,6 +37,19 @@ def test_a_limit_that_no_tried_size_reaches_is_refused(tmp_path, text, head):
         import_model(path)
 
 
+@pytest.mark.parametrize("limit, sizes", [("min: float = 1.0", (3, 600)), ("max: float = 512.0", ())])
+def test_limits_of_clips_that_are_attributes_as_before_operator_set_11(tmp_path, limit, sizes):
+    text = f"""{SIZE} f = Cast<to: int = 1>(n) m = Clip<{limit}>(f) e = Cast<to: int = 7>(m)
+        w = Unsqueeze<axes: ints = [0]>(e) y = Slice(x, zeros, w, one1)"""
+    weights = {"place": np.array(1), "zeros": np.array([0]), "one1": np.array([1])}
+    path = written(tmp_path / "net.onnx", f"{FLOATS} {{ {text} }}", weights, version=10)
+    if not sizes:
+        with pytest.raises(ValueError, match="fix them with input_shapes="):
+            import_model(path)
+    for size in sizes:
+        compared(path, numbers(2, size))
+
+
 def test_a_branch_that_all_tried_sizes_take_is_refused(tmp_path):
     text = f"""{SIZE} far = Greater(n, k)
         y = If(far) <then_branch = t () => (float[a, b] p) {{ p = Neg(x) }},

@@ -1,6 +1,6 @@
 """Functions whose sizes come from other arrays, so that one graph serves every size."""
 
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
 from .padding import pad
 from .rearranging import along
@@ -40,6 +40,20 @@ def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim:
     return F.slice_like(x, sized, axes=(axis,))
 
 
+def part_from(
+    F: Any, x: Any, like: Any, starts: Any, i: int, axis: int, other_axis: int, behind: int
+) -> Any:
+    """Return a part of an axis from the i-th start on, as long as another array's axis.
+
+    ``behind`` is added to the start. Raise an error where the part is not within the axis, which ONNX
+    would count backwards, or cut.
+    """
+    start = F.slice_axis(starts, axis=0, begin=i, end=i + 1) + behind
+    start = start + F.broadcast_minimum(start, F.zeros_like(start)) * 2**20
+    places = F.cast(F.contrib.arange_like(like, axis=other_axis), dtype="int64")
+    return F.take(x, F.broadcast_add(places, start), axis=axis, mode="raise")
+
+
 def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: str) -> Any:
     """Return evenly spaced numbers, as many as an axis of another array has elements."""
     line = F.cast(F.contrib.arange_like(like, axis=axis), dtype=to)  # which may be of 8 bits
@@ -62,15 +76,19 @@ def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int)
 
 
 def pad_to_multiple(
-    F: Any, x: Any, axis: int, multiple: int, ndim: int, value: float = 0, mode: str = "constant"
-) -> Any:
-    """Lengthen an axis at its end to the next multiple of a number, as :func:`.padding.pad` does.
+    F: Any, x: Any, axis: int, multiple: int, ndim: int, value: float = 0, mode: str = "constant",
+    around: Tuple[int, int] = (0, 0),
+) -> Any:  # fmt: skip
+    """Lengthen an axis to the next multiple of a number, and by numbers around it, as ``pad`` does.
 
-    Modes that repeat elements require at least ``multiple`` of them.
+    Modes that repeat elements require at least as many as are added at an end.
     """
     blocks = F.slice(F.contrib.arange_like(x, axis=axis), begin=(None,), end=(None,), step=(multiple,))
-    sized = along(F, F.repeat(blocks, repeats=multiple), axis, ndim)
-    pairs = [(0, multiple - 1 if i == axis else 0) for i in range(ndim)]
+    line = F.repeat(blocks, repeats=multiple)
+    if max(around):
+        line = F.concat(line, F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), sum(around)), dim=0)
+    sized, (before, after) = along(F, line, axis, ndim), around
+    pairs = [(before, after + multiple - 1) if i == axis else (0, 0) for i in range(ndim)]
     return F.slice_like(pad(F, x, pairs, mode, value), sized, axes=(axis,))
 
 

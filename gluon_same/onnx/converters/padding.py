@@ -77,15 +77,13 @@ def _open(net, x, trials, mode, value):
         if len(set(given)) == 1:
             pairs.append(given[0])
             continue
-        wanted = [shape[axis] + after for shape, (_, after) in zip(sizes, given)]
-        factors = [
-            m for m in range(2, _MOST)
-            if all(before == 0 and size == ceil_div(shape[axis], m) * m
-                   for shape, size, (before, _) in zip(sizes, wanted, given))
-        ]  # fmt: skip
+        along = [shape[axis] for shape in sizes]
+        ways = ((m, _around(along, m, given)) for m in range(2, _MOST))
+        multiple, around = next((way for way in ways if way[1]), (0, None))
         how = dict(axis=axis, ndim=x.ndim, value=value)
-        if factors:
-            x = net.call(functions.pad_to_multiple, x, multiple=factors[0], mode=mode, **how)
+        if around:
+            more = dict(multiple=multiple, around=around, mode=mode)
+            x = net.call(functions.pad_to_multiple, x, **more, **how)
         else:
             if mode != "constant" or any(before for before, _ in given):
                 raise Unsupported(f"its padding {FIX}")
@@ -100,3 +98,10 @@ def _open(net, x, trials, mode, value):
     if not any(map(any, pairs)):
         return x
     return net.call(functions.pad, x, pairs=tuple(pairs), mode=mode, value=value, native=native)
+
+
+def _around(sizes, multiple, pairs):
+    """Return the padding around sizes that are rounded up to a multiple, if it is always the same."""
+    found = {(b, n + a - ceil_div(n, multiple) * multiple) for n, (b, a) in zip(sizes, pairs)}
+    pair = found.pop()
+    return pair if not found and min(pair) >= 0 else None

@@ -22,7 +22,7 @@ def max_pool(
     value = None if places else -np.inf
     pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value)
     data = pooled.x
-    if places or max(pooled.dilation) > 1 or data.dtype.kind != "f":
+    if places or max(pooled.dilation) > 1 or data.dtype.kind != "f" or pooled.is_narrow():
         order = (0, 1, *sorted(range(2, ndim + 2), reverse=bool(storage_order)))
         y = net.call(
             functions.max_by_slices, data, padding=pooled.pairs(), order=order if places else (),
@@ -87,6 +87,17 @@ class Pooled:
             raise Unsupported(f"its padding {padding} is not less than its window {self.kernel}")
         ceil, padding = self.ceil and self.plain, simple(padding)
         return dict(pool_size=self.kernel, strides=self.stride, padding=padding, ceil_mode=ceil)
+
+    def is_narrow(self) -> bool:
+        """Return whether a window fits only with padding at the end, which MXNet does not add."""
+        known = None not in self.sizes
+        pairs = self.pairs() if known else self.padding
+        return not isinstance(pairs, str) and any(
+            s > 1 and min(n) + 2 * before < span
+            for n, s, span, (before, _) in zip(
+                list(zip(*self.x.trials))[2:], self.stride, self.spans, pairs
+            )
+        )
 
     def pairs(self) -> Tuple[Tuple[int, int], ...]:
         """Return the padding of each axis, with what rounding up adds to the end."""

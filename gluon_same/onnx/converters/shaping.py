@@ -45,7 +45,11 @@ def transposed(net: Any, x: Data, shapes: Sequence[Tuple[int, ...]], perm: List[
 def concat(net: Any, *arrays: Any, axis: int) -> Data:
     axis = axis_of(axis, arrays[0].ndim)
     arrays = tuple(x for x in arrays if x.shape[axis] != 0) or arrays[:1]
-    return net.call("concat", *arrays, dim=axis) if len(arrays) > 1 else arrays[0]
+    if len(arrays) == 1:
+        return arrays[0]
+    if not any(isinstance(x, Data) for x in arrays):  # constants, beside which one without elements was
+        arrays = (net.array(arrays[0]), *arrays[1:])
+    return net.call("concat", *arrays, dim=axis)
 
 
 @converter("Concat", 1)

@@ -58,6 +58,9 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
             return (given[axis], start, end) if step[i] > 0 else (given[axis], -1 - start, -1 - end)
 
         trials = x.each(bounds)
+        if step[i] == 1 and _starts_open(trials):
+            x = _from_open_start(net, x, axis, starts, i, trials)
+            continue
         begin, end, other = _bounds(net, trials, x.shape[axis] is None)
         if x.shape[axis] is None:
             reach = not starts.open  # a number of the file may reach beyond the axis
@@ -84,6 +87,25 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         x = net.call(functions.exactly, x, axis=axis, size=None)
         net.doubt_size(x, axis)
     return x
+
+
+def _starts_open(trials: Sequence[Tuple[int, int, int]]) -> bool:
+    """Return whether a part within an axis starts at a place that depends on open sizes."""
+    sizes, starts, ends = zip(*trials)
+    ends_within = min(ends) >= _END or all(0 < end <= n for n, _, end in trials)
+    from_end = max(starts) < 0 and _same(sizes) and min(starts) >= -sizes[0]
+    return (min(starts) >= 0 or bool(from_end)) and ends_within and _relative(starts, sizes) is None
+
+
+def _from_open_start(net: Any, x: Data, axis: int, starts: Known, i: int, trials: Any) -> Data:
+    """Return a part of an axis that starts at one of some numbers, which are computed at run time."""
+    counts = [len(range(*slice(start, end).indices(n))) for n, start, end in trials]
+    other, other_axis = axis_of_size(net, counts)
+    behind = trials[0][0] if trials[0][1] < 0 else 0
+    return net.call(
+        functions.part_from, x, other, net.array(starts), i=i, axis=axis, other_axis=other_axis,
+        behind=behind, dtype=x.dtype, scalar=False,
+    )  # fmt: skip
 
 
 def _cut(

@@ -431,15 +431,15 @@ def test_regions_of_images_that_do_not_exist_read_no_foreign_memory(tmp_path):
     np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("given", [np.array([True] * 4), np.float32([1] * 4)])
-def test_a_condition_of_a_loop_may_follow_from_integers_but_not_from_floats(given, tmp_path):
+@pytest.mark.parametrize("given", [np.array([True] * 9), np.float32([1] * 9)])
+def test_a_condition_of_a_loop_may_follow_from_integers_but_not_from_many_floats(given, tmp_path):
     body = helper.make_graph(
         [helper.make_node("Identity", ["x"], ["new"]),
          helper.make_node("Gather", ["x", "zero"], ["on"])],
         "body",
         [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("go", 9, []),
-         helper.make_tensor_value_info("x", 9, [4])],
-        [helper.make_tensor_value_info("on", 9, []), helper.make_tensor_value_info("new", 9, [4])],
+         helper.make_tensor_value_info("x", 9, [9])],
+        [helper.make_tensor_value_info("on", 9, []), helper.make_tensor_value_info("new", 9, [9])],
     )  # fmt: skip
     node = helper.make_node("Loop", ["count", "", "bools"], ["last"], "loop", body=body)
     cast = helper.make_node("Cast", ["data"], ["bools"], to=9)

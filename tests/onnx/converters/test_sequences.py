@@ -51,8 +51,8 @@ def test_sequences(nodes, tmp_path):
 
 
 def test_positions_that_are_computed_or_do_not_fit_are_refused(tmp_path):
-    graph = """net (float[2] x, float[1] z) => (float[2] y)
-        <int64 nine = {9}> { s = SequenceConstruct(x, x)  p = Cast<to = 7>(z)  y = SequenceAt(s, %s) }"""
+    graph = """net (float[2] x, float[9] z) => (float[2] y) <int64 nine = {9}> {
+        s = SequenceConstruct(x, x) m = ReduceMax(z) p = Cast<to = 7>(m) y = SequenceAt(s, %s) }"""
     for place, message in (("nine", "position 9 does not fit"), ("p", "position must be known")):
         with pytest.raises(ValueError, match=message):
             import_model(written(tmp_path / "net.onnx", graph % place))

@@ -52,6 +52,31 @@ def test_reshapes(tmp_path, text, out):
     assert net.input_sizes == ((None,) * 4,)
 
 
+def test_areas_of_an_image_join_the_batch(tmp_path):
+    """YOLOv12's attention within areas."""
+    text = """s = Shape(x) n = Gather(s, i0) l = Gather(s, i1) m = Mul(n, four) q = Div(l, four)
+        t = Concat<axis: int = 0>(m, q, three) a = Reshape(x, t) r = ReduceSum<keepdims: int = 1>(a, i1)
+        b = Sub(a, r) u = Concat<axis: int = 0>(n, l, three) y = Reshape(b, u)"""
+    weights = {"i0": [0], "i1": [1], "four": [4], "three": [3]}
+    path = written(tmp_path / "net.onnx", *node(text, "N, L, 3", "a, b, c", **weights))
+    compared(path, numbers(2, 8, 3), numbers(1, 20, 3), numbers(3, 4, 3))
+
+
+@pytest.mark.parametrize(
+    "shape, fits, fails",
+    [([-1, 4], 12, 10), ([4, -1], 12, 10), ([8, -1, 3], 48, 40), ([0, 2, -1], 6, 5)],
+)
+def test_a_reshape_that_leaves_elements_over_raises(tmp_path, shape, fits, fails):
+    """MXNet's own leaves them out, or reads memory behind the array."""
+    text, axes = node("y = Reshape(x, t)", "N, M, 1", ", ".join("abcd"[: len(shape)]), t=shape)
+    path = written(tmp_path / "net.onnx", text, axes)
+    net = compared(path, numbers(1, fits, 1), numbers(3, fits, 1))
+    for active in (False, True):
+        net.hybridize(active)
+        with pytest.raises(ValueError, match="do not divide"):
+            net(mx.nd.zeros((1, fails, 1))).wait_to_read()
+
+
 def test_windows_of_an_image(tmp_path):
     """Swin's windows: two open axes split by 4, and joined again."""
     text = f"""{SIZES}
@@ -215,6 +240,29 @@ def test_outputs_of_all_kinds(tmp_path):
         shape = Constant<value_ints: ints = [5, 6]>()
     }"""
     compared(written(tmp_path / "net.onnx", text, version=13), numbers(2, 3), numbers(1, 3))
+
+
+def test_as_many_numbers_as_an_array_has_elements(tmp_path):
+    """Labels of connected components."""
+    text = """s = Shape(x) n = ReduceProd<keepdims: int = 0>(s) r = Range(zero, n, one)
+        f = Cast<to: int = 1>(r) t = Reshape(f, s) y = Mul(x, t)"""
+    path = written(tmp_path / "net.onnx", *node(text, "N, 1, H, W", zero=0, one=1))
+    compared(path, numbers(2, 1, 3, 5), numbers(1, 1, 7, 2))
+
+
+@pytest.mark.parametrize(
+    "part", ["d = Sub(large, h) b = Div(d, two) e = Add(b, h)", "b = Neg(h) e = Identity(end)"]
+)
+def test_the_center_or_end_of_a_table_as_large_as_an_image(tmp_path, part):
+    """The position embedding of Stable Diffusion 3, and biases of attention (ALiBi)."""
+    text = f"s = Shape(x) h = Gather(s, i1) {part} t = Slice(table, b, e, zero) y = Add(x, t)"
+    weights = {"i1": [1], "two": [2], "large": [16], "zero": [0], "table": numbers(16, 3)}
+    weights["end"] = [2**63 - 1]
+    path = written(tmp_path / "net.onnx", *node(text, "N, H, 3", "a, b, 3", **weights))
+    net = compared(path, numbers(2, 6, 3), numbers(1, 15, 3), numbers(3, 16, 3))
+    for size in (17, 18, 40):  # the start is negative
+        with pytest.raises(mx.MXNetError, match="out of bound"):
+            net(mx.nd.zeros((1, size, 3))).asnumpy()
 
 
 def test_codes_of_reshapes():

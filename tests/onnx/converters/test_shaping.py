@@ -78,6 +78,15 @@ def test_padding_to_a_multiple(tmp_path, mode):
             net(mx.nd.ones((1, 3, 2, 6)))
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_padding_around_and_to_a_multiple(tmp_path, mode):
+    """Real-CUGAN's."""
+    text = f"""s = Shape(x) h = Gather(s, two) m = Neg(h) p = Mod(m, four) q = Add(p, two)
+        a = Concat<axis: int = 0>(around, q, one) y = Pad<mode: string = "{mode}">(x, a)"""
+    names = dict(two=[2], four=[4], one=[1], around=[0, 0, 1, 0, 0, 0])
+    compared(model(tmp_path, text, names, version=19), *(numbers(2, 3, n, 5) for n in (6, 7, 8, 9)))
+
+
 @pytest.mark.parametrize("axis", [0, 2, -1])
 def test_sorting_of_an_open_axis(tmp_path, axis):
     text = f"s = Shape(x) k = Gather(s, at) y, i = TopK<axis: int = {axis}>(x, k)"
@@ -266,3 +275,12 @@ def test_an_axis_that_the_data_lack_is_refused(tmp_path, text):
     path = model(tmp_path, text, {"zero": [0], "one": [1], "axis": [7]})
     with pytest.raises(ValueError, match="its axis 7 does not fit data with"):
         import_model(path)
+
+
+def test_constants_beside_one_without_elements_are_joined(tmp_path):
+    """The masks of TorchAudio's Emformer."""
+    text = "net (float[2, 3] x) => (float[2, 3] y) { k = Concat<axis = 0>(none, c, c) y = Add(x, k) }"
+    weights = {"none": np.zeros((0, 1), "f"), "c": numbers(1, 3)}
+    x = numbers(2, 3)
+    net = import_model(written(tmp_path / "net.onnx", text, weights))
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), x + weights["c"], rtol=1e-6)

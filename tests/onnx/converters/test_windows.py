@@ -201,3 +201,13 @@ def test_places_are_those_in_the_padded_data(tmp_path):
     }"""
     weights = {"pads": np.array([0, 0, 1, 1, 0, 0, 1, 1])}
     compared(written(tmp_path / "net.onnx", text, weights), numbers(2, 3, 6, 8))
+
+
+@pytest.mark.parametrize("axes, size", [("N, 1, 2, 2", 2), ("N, 1, H, W", 5)])
+def test_a_pooling_whose_only_window_reaches_beyond_the_end(tmp_path, axes, size):
+    """EfficientDet's maps of 2x2, and of 1x1 behind a layer."""
+    window = "kernel_shape: ints = [3, 3], strides: ints = [2, 2]"
+    text = f"""net (float[{axes}] x) => (float[N, 1, a, b] y) {{ p = Pad(x, pads, low)
+        q = MaxPool<{window}>(p) y = MaxPool<{window}, pads: ints = [0, 0, 2, 2]>(q) }}"""
+    weights = {"pads": np.array([0, 0, 0, 0, 0, 0, 1, 1]), "low": np.float32(-np.inf)}
+    compared(written(tmp_path / "net.onnx", text, weights), numbers(2, 1, size, size))
