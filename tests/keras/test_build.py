@@ -170,6 +170,24 @@ def test_layers_after_a_refused_layer_are_not_blamed_for_their_inputs(tmp_path):
     assert [line.split(")")[0] for line in str(error.value).splitlines()[1:]] == ["- strange (Strange"]
 
 
+def test_no_layer_behind_a_refused_layer_is_blamed_for_its_shape(tmp_path):
+    strange, same = layer("Strange", "strange", "image"), layer("ReLU", "same", "strange")
+    config = functional(image(4, 4, 2), strange, same, layer("Permute", "turn", "same", dims=[2, 1]))
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, config))
+    assert [line.split()[1] for line in str(error.value).splitlines()[1:]] == ["strange"]
+
+
+def test_layers_that_are_refused_alike_share_a_line(tmp_path):
+    strange = [layer("Strange", f"strange{i}", "image") for i in range(3)]
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, functional(image(3), *strange, layer("Odd", "odd", "image"))))
+    assert str(error.value).splitlines()[1:] == [
+        "- strange0 and 2 more (Strange): it is not known: give custom={'Strange': builder}",
+        "- odd (Odd): it is not known: give custom={'Odd': builder}",
+    ]
+
+
 def test_an_argument_that_is_not_known_is_refused(tmp_path):
     new, shapes = conv("new", "image", surprise=3)
     with pytest.raises(ValueError, match=r"new \(Conv2D\): surprise=3 is not known"):

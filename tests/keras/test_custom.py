@@ -158,3 +158,27 @@ def test_a_custom_layer_whose_calls_differ_is_refused(tmp_path):
     path = write(tmp_path, functional(image(3), odd, last))
     with pytest.raises(ValueError, match="its calls have different arguments"):
         load_model(path, custom={"Strange": lambda config, arrays, scale: Power(scale)})
+
+
+class Positions(mx.gluon.HybridBlock):
+    """Adds a table, or as much of it as there are positions."""
+
+    def __init__(self, count, cuts):
+        super().__init__()
+        self.cuts = cuts
+        table = np.arange(3 * count, dtype="float32").reshape(1, 3, count)
+        self.table = self.params.get_constant("table", table)
+        self.table.initialize()
+
+    def hybrid_forward(self, F, x, table):
+        return F.broadcast_add(x, F.slice_like(table, x, axes=2) if self.cuts else table)
+
+
+@pytest.mark.parametrize("count, cuts, sizes", [(5, False, [5]), (50, True, [5, 7])])
+def test_blocks_limit_the_sizes_to_those_of_their_tables(tmp_path, count, cuts, sizes):
+    flat = layer("Flatten", "flat", "odd")
+    path = write(tmp_path, functional(image(5, 3), layer("Strange", "odd", "image"), flat))
+    net = load_model(path, layout="NHWC", custom={"Strange": lambda *given: Positions(count, cuts)})
+    for size in sizes:
+        wanted = np.arange(3 * count, dtype="float32").reshape(3, count)[:, :size].T.reshape(1, -1)
+        np.testing.assert_array_equal(net(mx.nd.zeros((1, size, 3))).asnumpy(), wanted)
