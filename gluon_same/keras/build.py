@@ -191,6 +191,7 @@ class _Builder(Calls):
             self.settings.channels_first,
             args,
             kwargs,
+            custom=self.settings.custom,
             derive=partial(self._derive, layer),
         )
 

@@ -93,6 +93,46 @@ def test_a_function_is_built_by_its_name_with_its_arguments(tmp_path):
     np.testing.assert_array_equal(net(X).asnumpy(), [[1, 4, 9]])
 
 
+@pytest.mark.parametrize("given", ["pkg>mine", {"class_name": "function", "config": "mine"}])
+def test_activations_that_are_not_of_keras_are_built_by_name(tmp_path, given):
+    first = layer("Activation", "first", "image", activation=given)
+    second = layer("Dense", "second", "first", units=3, activation=given)
+    shapes = {"kernel": (3, 3), "bias": (3,)}
+    path = write(tmp_path, functional(image(3), first, second), second=shapes)
+    with pytest.raises(ValueError, match=r"give custom=\{'mine': builder\}"):
+        load_model(path)
+    net = load_model(path, custom={"mine": lambda config, arrays: Power(2)})
+    plain, weight, bias = X.asnumpy() ** 2, *(p.data().asnumpy() for p in net.collect_params().values())
+    np.testing.assert_allclose(net(X).asnumpy(), (plain @ weight.T + bias) ** 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("module, power", [("builtins", 2), ("keras.activations", 0)])
+def test_an_activation_named_like_that_of_keras_may_be_built(tmp_path, module, power):
+    given = {"class_name": "function", "config": "relu", "module": module}
+    path = write(tmp_path, functional(image(3), layer("Activation", "act", "image", activation=given)))
+    net = load_model(path, custom={"relu": lambda config, arrays: Power(2)})
+    np.testing.assert_array_equal(net(-X).asnumpy(), X.asnumpy() ** power * (power > 0))
+
+
+def test_a_block_that_does_not_read_its_input_is_called(tmp_path):
+    class Token(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.token = self.params.get_constant("token", np.ones((1, 3), "float32"))
+            self.token.initialize()
+
+        def hybrid_forward(self, F, x, token):
+            return F.identity(token)
+
+    odd, last = layer("Strange", "odd", "image"), layer("Add", "last", "image", "odd")
+    last["inbound_nodes"] = [[["image", 0, 0, {}], ["odd", 0, 0, {}]]]
+    path = write(tmp_path, functional(image(3), odd, last))
+    net = load_model(path, custom={"Strange": lambda config, arrays: Token()})
+    for _ in range(2):
+        np.testing.assert_array_equal(net(X).asnumpy(), X.asnumpy() + 1)
+        net.hybridize()
+
+
 def test_custom_layers_have_several_outputs(tmp_path):
     odd, last = layer("Strange", "odd", "image", "image"), layer("ReLU", "last", "odd")
     odd["inbound_nodes"] = [[["image", 0, 0, {}], ["image", 0, 0, {}]]]

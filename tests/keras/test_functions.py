@@ -130,3 +130,12 @@ def test_spectrograms_that_are_refused(tmp_path, arguments, words):
     with pytest.raises(ValueError) as error:
         load_model(write(tmp_path, functional(image(400), made)))
     assert words in str(error.value)
+
+
+def test_a_batch_is_repeated(tmp_path):
+    twice = function("repeat", "image", repeats=2, axis=0)
+    net = load_model(
+        write(tmp_path, functional(image(3), twice, function("reshape", "repeat", shape=[-1, 6])))
+    )
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), np.tile(x, (1, 2)))

@@ -10,7 +10,7 @@ from ..arguments import Arguments, Unsupported
 from ..graph import arrays_in
 from ..values import Axes, Shape, Value, keras_order, keras_shape, masks_of, sequence_axes, stored_shape
 from .masks import CONSUMERS, passed_on
-from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside
+from .registry import BUILDERS, Lowered, Request, builds, custom_block, inner_request, inside
 from .weight import Weight
 
 
@@ -163,11 +163,8 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
             if value is not None and key != "name" and not list(arrays_in(value, Value))
         }
         named.pop("training", None)
-        block = make(request.arguments.all(), request.array_of(), *more, **named)
-        if not isinstance(block, HybridBlock):
-            raise TypeError(
-                f"custom[{request.class_name!r}] returned {block!r}, which is not a HybridBlock"
-            )
+        arrays = request.array_of()
+        block = custom_block(make, request.class_name, request.arguments.all(), arrays, *more, **named)
         axes = tuple(request.channels_first(x.rank) for x in inputs)
         shapes = [stored_shape(each, x.shape) for each, x in zip(axes, inputs)]
         try:
