@@ -215,7 +215,7 @@ def _repeat(op: Operation, x: Value, repeats: int, axis: int) -> Lowered:
     if isinstance(repeats, Size) or repeats < 1:
         raise ValueError(f"repeat by {_said([repeats])}")
     place = axis_of(op, x, axis)
-    more = {} if place or repeats == 1 else {"rows": x.slot + 1}
+    more: Any = {} if place or repeats == 1 else {"rows": x.slot + 1}
     return op.lowered("repeat", x, repeats=repeats, axis=x.stored(place), takes=None, **more)
 
 
