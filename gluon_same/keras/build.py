@@ -52,12 +52,12 @@ def build(
     outer = keras_order if layout == "NHWC" else settings.channels_first
     result = builder.build([input_of(model, ref, outer) for ref in model.inputs], outer, masks=False)
     if problems.unsupported:
-        alike: Dict[str, List[str]] = {}
+        alike: Dict[str, List[Tuple[str, str]]] = {}  # what names a layer is alike for other names
         for where, why in problems.unsupported:
-            alike.setdefault(why, []).append(where)
+            alike.setdefault(why.replace(repr(where), ""), []).append((where, why))
         lines = [
             f"\n- {first}{f' and {len(more)} more' if more else ''} {why}"
-            for why, (first, *more) in alike.items()
+            for (first, why), *more in alike.values()
         ]
         raise ValueError(f"{model.name} contains unsupported layers or arguments:{''.join(lines)}")
     if result is None:

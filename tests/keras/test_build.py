@@ -180,11 +180,16 @@ def test_no_layer_behind_a_refused_layer_is_blamed_for_its_shape(tmp_path):
 
 def test_layers_that_are_refused_alike_share_a_line(tmp_path):
     strange = [layer("Strange", f"strange{i}", "image") for i in range(3)]
+    secret = [layer("Lambda", f"secret{i}", "image") for i in range(3)]
     with pytest.raises(ValueError) as error:
-        load_model(write(tmp_path, functional(image(3), *strange, layer("Odd", "odd", "image"))))
+        load_model(
+            write(tmp_path, functional(image(3), *strange, layer("Odd", "odd", "image"), *secret))
+        )
     assert str(error.value).splitlines()[1:] == [
         "- strange0 and 2 more (Strange): it is not known: give custom={'Strange': builder}",
         "- odd (Odd): it is not known: give custom={'Odd': builder}",
+        "- secret0 and 2 more (Lambda): its code is in the file and is never run: "
+        "give custom={'secret0': builder}, or 'Lambda' for all",
     ]
 
 
