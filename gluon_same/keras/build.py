@@ -160,7 +160,8 @@ class _Builder(Calls):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)._replace(masked=masked)
         name = function_of(request) if builder is build_operation else layer.computes
-        narrow = dtype_after(name, inputs, (args, kwargs), request.keras3)
+        sure = [x for x in inputs if not x.guessed]
+        narrow = dtype_after(name, sure, (args, kwargs), request.keras3)
         check_count(builder, request, inputs)
         built = builder(request, *inputs)
         if not isinstance(built, Lowered):

@@ -333,3 +333,25 @@ def test_an_input_may_have_no_use(tmp_path, hybridize):
     net = load_model(write(tmp_path, config))
     net.hybridize(hybridize)
     assert net(mx.nd.ones((1, 3)), mx.nd.ones((1, 2))).shape == (1, 3)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_reversible_embedding_embeds(tmp_path, tied):
+    shapes = {"embeddings": (5, 3), **({} if tied else {"reverse_embeddings": (3, 5)})}
+    words = layer("ReversibleEmbedding", "words", "image", input_dim=5, output_dim=3, tie_weights=tied)
+    net = load_model(write(tmp_path, functional(image(None), words), words=shapes), layout="NHWC")
+    (table,) = (p.data().asnumpy() for p in net.collect_params().values())
+    np.testing.assert_array_equal(net(mx.nd.array([[4, 0, 1, 4]])).asnumpy()[0], table[[4, 0, 1, 4]])
+    words["inbound_nodes"][0][0][3]["reverse"] = True
+    with pytest.raises(
+        ValueError, match=r"words \(ReversibleEmbedding\): it is called with reverse=True"
+    ):
+        load_model(write(tmp_path, functional(image(None), words), words=shapes))
+
+
+def test_whole_numbers_behind_a_refused_layer_are_not_blamed(tmp_path):
+    ids = layer("InputLayer", "image", batch_input_shape=[None, 3], dtype="int32")
+    config = functional(ids, layer("Odd", "odd", "image"), layer("Dropout", "drop", "odd", rate=0.5))
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, config))
+    assert [line.split()[1] for line in str(error.value).splitlines()[1:]] == ["odd"]
