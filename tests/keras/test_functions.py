@@ -139,3 +139,15 @@ def test_a_batch_is_repeated(tmp_path):
     )
     x = np.arange(6, dtype="float32").reshape(2, 3)
     np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), np.tile(x, (1, 2)))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "prod"])
+def test_a_list_of_arrays_is_reduced(tmp_path, name):
+    square, both = function("math.square", "image"), function(f"math.reduce_{name}", "image")
+    both["inbound_nodes"] = [[[each, 0, 0, {"axis": 0}] for each in ("image", "math_square")]]
+    net = load_model(write(tmp_path, functional(image(2), square, both)))
+    x = np.array([[1, -2], [0.5, 3]], "float32")
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), getattr(np, name)([x, x * x], axis=0))
+    both["inbound_nodes"][0][0][3]["axis"] = both["inbound_nodes"][0][1][3]["axis"] = 1
+    with pytest.raises(ValueError, match=f"{name} of 2 arrays along axis=.1. with keepdims=False"):
+        load_model(write(tmp_path, functional(image(2), square, both)))
