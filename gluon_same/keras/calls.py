@@ -137,7 +137,7 @@ class Calls:
         dtypes = built.gives or given[0].dtype
         rows = given[0].rows if built.rows is None else built.rows
         dtypes = dtypes if isinstance(dtypes, tuple) else (dtypes,) * len(shapes)
-        guessed = any(x.guessed for x in inputs)
+        guessed = any(x.guessed for x in given)
         masks = (*(built.masks or ()), *(None for _ in slots))
         return [
             Value(slot, shape, free, axes, built.padding, built.nonnegative, guessed, dtype, rows, mask)
