@@ -232,3 +232,19 @@ def test_numbers_that_are_rounded_are_refused(tmp_path):
     config = functional(image(None, 3), *sizes_of("image", 1), half, cast, times)
     with pytest.raises(ValueError, match="computed from sizes by many steps, or rounded"):
         load_model(write(tmp_path, config))
+
+
+@pytest.mark.parametrize("begin, end, step", [(0, 3, 1), (3, 6, 1), (-3, None, 1), (1, None, 2)])
+def test_some_channels_of_a_convolution_are_sliced(tmp_path, begin, end, step):
+    """MXNet's slice of oneDNN's blocks of channels would end the process."""
+    made = layer("Conv2D", "conv", "image", filters=24, kernel_size=[3, 3], padding="same")
+    spec = [{"start": None, "stop": None, "step": None}] * 3
+    spec = [*spec, {"start": begin, "stop": end, "step": step}]
+    part = function("__operators__.getitem", "conv", slice_spec=spec)
+    shapes = {"kernel": (3, 3, 8, 24), "bias": (24,)}
+    whole = load_model(write(tmp_path, functional(image(12, 12, 8), made), conv=shapes))
+    net = load_model(write(tmp_path, functional(image(12, 12, 8), made, part), conv=shapes))
+    x = mx.nd.array(RANDOM.normal(size=(2, 8, 12, 12)))
+    for _ in range(2):
+        np.testing.assert_allclose(net(x).asnumpy(), whole(x).asnumpy()[:, begin:end:step], rtol=1e-5)
+        net.hybridize()
