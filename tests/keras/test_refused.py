@@ -32,6 +32,7 @@ LAYERS = [
     ),
     ("Activation", "image", {"activation": 5}, "activation=5 is not an activation of Keras"),
     ("Activation", "words", {"activation": "glu"}, "glu halves the last axis"),
+    ("Dense", "words", {"units": 2, "activation": "glu"}, "which only the layer Activation may do"),
     (
         "Dense",
         "vector",

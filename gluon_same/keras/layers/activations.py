@@ -66,6 +66,10 @@ def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridB
         return None
     if not isinstance(given, str):
         raise Unsupported(f"activation={given!r} is not an activation of Keras")
+    if given == "glu":
+        raise Unsupported(
+            "activation='glu' halves the last axis, which only the layer Activation may do"
+        )
     block, name = _block_named(request, given, axis), given.rpartition(">")[2]
     if (theirs or block is None) and name in request.custom:
         return custom_block(request.custom[name], name, {}, [])
