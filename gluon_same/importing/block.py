@@ -14,6 +14,9 @@ Shape = Tuple[Optional[int], ...]
 #: 1 to 8, because some blocks divide an axis.
 _TRIED = (840, 1680)
 
+#: Further trials, for blocks that limit sizes: to those of their tables of positions, for example.
+_TRIED_NEXT = (8, 16)
+
 
 class Function(HybridBlock):
     """Block that calls one function.
@@ -75,7 +78,9 @@ def title_of(block: HybridBlock) -> str:
     return getattr(block, "layer_type", type(block).__name__)
 
 
-def output_shapes(block: HybridBlock, *inputs: Sequence[Shape]) -> List[List[Shape]]:
+def output_shapes(
+    block: HybridBlock, *inputs: Sequence[Shape], small: bool = False
+) -> List[List[Shape]]:
     """Return the shapes of a block's outputs, with None for sizes that depend on unknown input sizes.
 
     Parameters
@@ -83,6 +88,8 @@ def output_shapes(block: HybridBlock, *inputs: Sequence[Shape]) -> List[List[Sha
     block : HybridBlock
     *inputs : sequence of tuple
         Shapes of all inputs, with None for unknown sizes. The result has one list of shapes for each.
+    small : bool
+        Whether unknown sizes are taken to be small.
 
     Raises
     ------
@@ -91,14 +98,16 @@ def output_shapes(block: HybridBlock, *inputs: Sequence[Shape]) -> List[List[Sha
     """
     names = [f"data{i}" for i in range(len(inputs[0]))]
     group = mx.sym.Group(flat(block(*map(mx.sym.var, names))))
+    used = group.list_inputs()
 
     def at(shapes, size):
         known = {name: tuple(size if n is None else n for n in s) for name, s in zip(names, shapes)}
+        known = {name: known[name] for name in names if name in used}
         if any(n > MOST for shape in known.values() for n in shape):
             raise ValueError(f"inputs of shapes {list(shapes)} are too large for MXNet")
         return group.infer_shape_partial(**known)[1]
 
-    found = [[at(shapes, size) for size in _TRIED] for shapes in inputs]
+    found = [[at(shapes, size) for size in (_TRIED_NEXT if small else _TRIED)] for shapes in inputs]
     return [
         [tuple(n if n == m and n > 0 else None for n, m in zip(*pair)) for pair in zip(*both)]
         for both in found

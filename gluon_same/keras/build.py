@@ -1,7 +1,7 @@
 """Construction of a net from a configuration: its layers in order, and its nested models."""
 
 from functools import partial
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..importing.net import FAILURES
 from . import graph
@@ -52,8 +52,14 @@ def build(
     outer = keras_order if layout == "NHWC" else settings.channels_first
     result = builder.build([input_of(model, ref, outer) for ref in model.inputs], outer, masks=False)
     if problems.unsupported:
-        listed = "\n".join(f"- {problem}" for problem in problems.unsupported)
-        raise ValueError(f"{model.name} contains unsupported layers or arguments:\n{listed}")
+        alike: Dict[str, List[Tuple[str, str]]] = {}  # what names a layer is alike for other names
+        for where, why in problems.unsupported:
+            alike.setdefault(why.replace(repr(where), ""), []).append((where, why))
+        lines = [
+            f"\n- {first}{f' and {len(more)} more' if more else ''} {why}"
+            for (first, why), *more in alike.values()
+        ]
+        raise ValueError(f"{model.name} contains unsupported layers or arguments:{''.join(lines)}")
     if result is None:
         raise ValueError(f"{model.name}: its outputs are not computed from its inputs")
     net, layers, _ = result
@@ -99,7 +105,8 @@ class _Builder(Calls):
             outputs = self._guessed(call)
             if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
                 where = "/".join((*self.path, layer.name))
-                problem = graph.printable(f"{where} ({layer.class_name}): {error}")
+                why = f"({layer.class_name}): {error}"
+                problem = graph.printable(where), graph.printable(why)
                 if problem not in self.problems.unsupported:  # else a shared model contains it
                     self.problems.unsupported.append(problem)
         for output, value in enumerate(outputs):
@@ -153,7 +160,8 @@ class _Builder(Calls):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)._replace(masked=masked)
         name = function_of(request) if builder is build_operation else layer.computes
-        narrow = dtype_after(name, inputs, (args, kwargs), request.keras3)
+        sure = [x for x in inputs if not x.guessed]
+        narrow = dtype_after(name, sure, (args, kwargs), request.keras3)
         check_count(builder, request, inputs)
         built = builder(request, *inputs)
         if not isinstance(built, Lowered):
@@ -178,7 +186,15 @@ class _Builder(Calls):
         given = layer.name, class_name, Arguments(layer.config), settings.version, trained, prefix
         arrays_of = partial(settings.arrays_of, (*self.path, layer.name))
         derive = partial(self._derive, layer)
-        return Request(*given, arrays_of, settings.channels_first, args, kwargs, derive=derive)
+        return Request(
+            *given,
+            arrays_of,
+            settings.channels_first,
+            args,
+            kwargs,
+            custom=settings.custom,
+            derive=derive,
+        )
 
     def _nested(
         self, layer: graph.Layer, model: graph.Model, call: graph.Call, inputs: List[Value]

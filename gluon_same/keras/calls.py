@@ -28,7 +28,7 @@ class Settings(NamedTuple):
 class Problems(NamedTuple):
     """Findings of the construction, including those in nested models."""
 
-    unsupported: List[str]  # layers and arguments
+    unsupported: List[Tuple[str, str]]  # layers, and what is unsupported about them
     constants: List[Tuple[Any, Any]]  # parameters, and their values in the configuration
     inference_only: List[str]  # paths of layers that differ from Keras in training
 
@@ -131,9 +131,10 @@ class Calls:
         dtypes = built.gives or given[0].dtype
         rows = given[0].rows if built.rows is None else built.rows
         dtypes = dtypes if isinstance(dtypes, tuple) else (dtypes,) * len(shapes)
+        guessed = any(x.guessed for x in given)
         masks = (*(built.masks or ()), *(None for _ in slots))
         return [
-            Value(slot, shape, free, axes, built.padding, built.nonnegative, False, dtype, rows, mask)
+            Value(slot, shape, free, axes, built.padding, built.nonnegative, guessed, dtype, rows, mask)
             for slot, (shape, free), axes, dtype, mask in zip(slots, shapes, all_axes, dtypes, masks)
         ]
 

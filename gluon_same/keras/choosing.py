@@ -31,10 +31,12 @@ def builder_of(layer: graph.Layer, custom: Dict[str, Callable], version: Tuple[i
         return BUILDERS[name]
     if name in STRINGS:
         raise Unsupported("strings are not supported: turn them into numbers outside of the net")
-    key, why = name, UNSUPPORTED.get(name, "it is not known")
     if name == "Lambda":
-        key, why = layer.name, "its code is in the file and is never run"
-    raise Unsupported(f"{why}: give custom={{{key!r}: builder}}")
+        raise Unsupported(
+            "its code is in the file and is never run: "
+            f"give custom={{{layer.name!r}: builder}}, or {name!r} for all"
+        )
+    raise Unsupported(f"{UNSUPPORTED.get(name, 'it is not known')}: give custom={{{name!r}: builder}}")
 
 
 def check_call(

@@ -46,7 +46,8 @@ def _parsed(config) -> Model:
     if not isinstance(class_name, str) or not _is_model(class_name, content):
         raise ValueError(
             f"class {class_name!r} is neither Sequential nor functional. Keras does not save the "
-            "computation of a subclassed model: write it as a functional model"
+            "computation of a subclassed model: write it as a functional model, such as "
+            "keras.Model(model.inputs, model.outputs) if it has these"
         )
     return _model(content)
 

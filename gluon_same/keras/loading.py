@@ -48,12 +48,13 @@ def load_model(
         ``model.to_json()`` and the weights (``.weights.h5`` or ``.h5``). Keras 2.2 to 2.15 and Keras 3
         are supported.
     custom : dict of str to callable, optional
-        Maps names of layers, names of classes, or names of functions such as ``'tf.math.erfinv'``, to
-        builders, called as ``builder(config, arrays, **keywords)``. A builder receives the layer's
-        configuration, its arrays in Keras' layout, and the arguments of its call that are not arrays.
-        It returns an initialized HybridBlock for channels-first data, which is called with the arrays of
-        the call: those given by keyword last, in alphabetical order. Of the arrays, those of sublayers
-        follow the layer's own: in ``.keras`` and ``.weights.h5`` by attribute, in ``.h5`` in Keras'
+        Maps names of layers, classes, functions such as ``'tf.math.erfinv'``, or activations that Keras
+        lacks to builders, called as ``builder(config, arrays, **keywords)``. A builder receives the
+        layer's configuration, its arrays in Keras' layout, and the arguments of its call that are not
+        arrays; that of an activation receives ``{}`` and ``[]``. It returns an initialized HybridBlock
+        for channels-first data, which is called with the arrays of the call: those given by keyword
+        last, in alphabetical order. Of the arrays, those of sublayers follow the layer's own: in
+        ``.keras`` and ``.weights.h5`` by attribute, in ``.h5`` in Keras'
         order. Custom builders take precedence over built-in ones. A ``Lambda`` requires one for its
         name.
     layout : {'NCHW', 'NHWC'}

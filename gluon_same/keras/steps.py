@@ -252,14 +252,14 @@ def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:
 def _is_of_ids(model, ref):
     """Return whether an input has indices for embeddings, so that its last axis has no channels."""
     layers = [model.layers[call.layer] for call in model.calls if ref in call.inputs()]
-    return any(layer.class_name == "Embedding" for layer in layers) and all(
+    return any(layer.class_name in _OF_IDS[1:] for layer in layers) and all(
         layer.class_name in _OF_IDS or layer.config.get("function") == "math.not_equal"
         for layer in layers
     )
 
 
 #: Classes of layers whose results for an index do not depend on the number of indices.
-_OF_IDS = ("Embedding", "NotEqual")
+_OF_IDS = ("NotEqual", "Embedding", "ReversibleEmbedding")
 
 
 def _fixed(model, shape):

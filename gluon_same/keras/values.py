@@ -33,6 +33,8 @@ class Size:
     saved: Optional[int]  # for the input sizes of the saved model
     source: Any = None  # the Value and Keras' axis whose size it is; None if it was computed
     times: int = 1  # whole factor of that size
+    how: Any = None  # function and operands that computed it
+    steps: int = 0  # number of functions that computed it
 
 
 class Value(NamedTuple):

@@ -130,3 +130,20 @@ def test_layers_with_such_names_are_compared(evil):
     found = compare(net, known)
     assert found.first is None and len(found.rows) == 1
     assert all(c.isprintable() or c == "\n" for c in str(found))
+
+
+def test_numbers_of_sizes_that_double_are_refused(tmp_path):
+    layers, before = [], "size"
+    for i in range(200):
+        made = layer("TFOpLambda", f"double{i}", function="math.add")
+        made["inbound_nodes"] = [[before, 0, 0, {"y": [before, 0, 0]}]]
+        layers, before = [*layers, made], f"double{i}"
+    size, item = (
+        layer("TFOpLambda", "shape", "image", function="shape"),
+        layer("SlicingOpLambda", "size", function="__operators__.getitem"),
+    )
+    item["inbound_nodes"] = [["shape", 0, 0, {"slice_spec": 1}]]
+    last = layer("TFOpLambda", "last", function="math.multiply")
+    last["inbound_nodes"] = [["image", 0, 0, {"y": [before, 0, 0]}]]
+    with pytest.raises(ValueError, match="(computed from sizes by many steps|add of)"):
+        load_model(write(tmp_path, functional(image(None, 3), size, item, *layers, last)))

@@ -170,6 +170,29 @@ def test_layers_after_a_refused_layer_are_not_blamed_for_their_inputs(tmp_path):
     assert [line.split(")")[0] for line in str(error.value).splitlines()[1:]] == ["- strange (Strange"]
 
 
+def test_no_layer_behind_a_refused_layer_is_blamed_for_its_shape(tmp_path):
+    strange, same = layer("Strange", "strange", "image"), layer("ReLU", "same", "strange")
+    config = functional(image(4, 4, 2), strange, same, layer("Permute", "turn", "same", dims=[2, 1]))
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, config))
+    assert [line.split()[1] for line in str(error.value).splitlines()[1:]] == ["strange"]
+
+
+def test_layers_that_are_refused_alike_share_a_line(tmp_path):
+    strange = [layer("Strange", f"strange{i}", "image") for i in range(3)]
+    secret = [layer("Lambda", f"secret{i}", "image") for i in range(3)]
+    with pytest.raises(ValueError) as error:
+        load_model(
+            write(tmp_path, functional(image(3), *strange, layer("Odd", "odd", "image"), *secret))
+        )
+    assert str(error.value).splitlines()[1:] == [
+        "- strange0 and 2 more (Strange): it is not known: give custom={'Strange': builder}",
+        "- odd (Odd): it is not known: give custom={'Odd': builder}",
+        "- secret0 and 2 more (Lambda): its code is in the file and is never run: "
+        "give custom={'secret0': builder}, or 'Lambda' for all",
+    ]
+
+
 def test_an_argument_that_is_not_known_is_refused(tmp_path):
     new, shapes = conv("new", "image", surprise=3)
     with pytest.raises(ValueError, match=r"new \(Conv2D\): surprise=3 is not known"):
@@ -310,3 +333,25 @@ def test_an_input_may_have_no_use(tmp_path, hybridize):
     net = load_model(write(tmp_path, config))
     net.hybridize(hybridize)
     assert net(mx.nd.ones((1, 3)), mx.nd.ones((1, 2))).shape == (1, 3)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_reversible_embedding_embeds(tmp_path, tied):
+    shapes = {"embeddings": (5, 3), **({} if tied else {"reverse_embeddings": (3, 5)})}
+    words = layer("ReversibleEmbedding", "words", "image", input_dim=5, output_dim=3, tie_weights=tied)
+    net = load_model(write(tmp_path, functional(image(None), words), words=shapes), layout="NHWC")
+    (table,) = (p.data().asnumpy() for p in net.collect_params().values())
+    np.testing.assert_array_equal(net(mx.nd.array([[4, 0, 1, 4]])).asnumpy()[0], table[[4, 0, 1, 4]])
+    words["inbound_nodes"][0][0][3]["reverse"] = True
+    with pytest.raises(
+        ValueError, match=r"words \(ReversibleEmbedding\): it is called with reverse=True"
+    ):
+        load_model(write(tmp_path, functional(image(None), words), words=shapes))
+
+
+def test_whole_numbers_behind_a_refused_layer_are_not_blamed(tmp_path):
+    ids = layer("InputLayer", "image", batch_input_shape=[None, 3], dtype="int32")
+    config = functional(ids, layer("Odd", "odd", "image"), layer("Dropout", "drop", "odd", rate=0.5))
+    with pytest.raises(ValueError) as error:
+        load_model(write(tmp_path, config))
+    assert [line.split()[1] for line in str(error.value).splitlines()[1:]] == ["odd"]

@@ -93,6 +93,46 @@ def test_a_function_is_built_by_its_name_with_its_arguments(tmp_path):
     np.testing.assert_array_equal(net(X).asnumpy(), [[1, 4, 9]])
 
 
+@pytest.mark.parametrize("given", ["pkg>mine", {"class_name": "function", "config": "mine"}])
+def test_activations_that_are_not_of_keras_are_built_by_name(tmp_path, given):
+    first = layer("Activation", "first", "image", activation=given)
+    second = layer("Dense", "second", "first", units=3, activation=given)
+    shapes = {"kernel": (3, 3), "bias": (3,)}
+    path = write(tmp_path, functional(image(3), first, second), second=shapes)
+    with pytest.raises(ValueError, match=r"give custom=\{'mine': builder\}"):
+        load_model(path)
+    net = load_model(path, custom={"mine": lambda config, arrays: Power(2)})
+    plain, weight, bias = X.asnumpy() ** 2, *(p.data().asnumpy() for p in net.collect_params().values())
+    np.testing.assert_allclose(net(X).asnumpy(), (plain @ weight.T + bias) ** 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("module, power", [("builtins", 2), ("keras.activations", 0)])
+def test_an_activation_named_like_that_of_keras_may_be_built(tmp_path, module, power):
+    given = {"class_name": "function", "config": "relu", "module": module}
+    path = write(tmp_path, functional(image(3), layer("Activation", "act", "image", activation=given)))
+    net = load_model(path, custom={"relu": lambda config, arrays: Power(2)})
+    np.testing.assert_array_equal(net(-X).asnumpy(), X.asnumpy() ** power * (power > 0))
+
+
+def test_a_block_that_does_not_read_its_input_is_called(tmp_path):
+    class Token(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.token = self.params.get_constant("token", np.ones((1, 3), "float32"))
+            self.token.initialize()
+
+        def hybrid_forward(self, F, x, token):
+            return F.identity(token)
+
+    odd, last = layer("Strange", "odd", "image"), layer("Add", "last", "image", "odd")
+    last["inbound_nodes"] = [[["image", 0, 0, {}], ["odd", 0, 0, {}]]]
+    path = write(tmp_path, functional(image(3), odd, last))
+    net = load_model(path, custom={"Strange": lambda config, arrays: Token()})
+    for _ in range(2):
+        np.testing.assert_array_equal(net(X).asnumpy(), X.asnumpy() + 1)
+        net.hybridize()
+
+
 def test_custom_layers_have_several_outputs(tmp_path):
     odd, last = layer("Strange", "odd", "image", "image"), layer("ReLU", "last", "odd")
     odd["inbound_nodes"] = [[["image", 0, 0, {}], ["image", 0, 0, {}]]]
@@ -158,3 +198,27 @@ def test_a_custom_layer_whose_calls_differ_is_refused(tmp_path):
     path = write(tmp_path, functional(image(3), odd, last))
     with pytest.raises(ValueError, match="its calls have different arguments"):
         load_model(path, custom={"Strange": lambda config, arrays, scale: Power(scale)})
+
+
+class Positions(mx.gluon.HybridBlock):
+    """Adds a table, or as much of it as there are positions."""
+
+    def __init__(self, count, cuts):
+        super().__init__()
+        self.cuts = cuts
+        table = np.arange(3 * count, dtype="float32").reshape(1, 3, count)
+        self.table = self.params.get_constant("table", table)
+        self.table.initialize()
+
+    def hybrid_forward(self, F, x, table):
+        return F.broadcast_add(x, F.slice_like(table, x, axes=2) if self.cuts else table)
+
+
+@pytest.mark.parametrize("count, cuts, sizes", [(5, False, [5]), (50, True, [5, 7])])
+def test_blocks_limit_the_sizes_to_those_of_their_tables(tmp_path, count, cuts, sizes):
+    flat = layer("Flatten", "flat", "odd")
+    path = write(tmp_path, functional(image(5, 3), layer("Strange", "odd", "image"), flat))
+    net = load_model(path, layout="NHWC", custom={"Strange": lambda *given: Positions(count, cuts)})
+    for size in sizes:
+        wanted = np.arange(3 * count, dtype="float32").reshape(3, count)[:, :size].T.reshape(1, -1)
+        np.testing.assert_array_equal(net(mx.nd.zeros((1, size, 3))).asnumpy(), wanted)

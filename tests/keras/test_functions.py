@@ -130,3 +130,121 @@ def test_spectrograms_that_are_refused(tmp_path, arguments, words):
     with pytest.raises(ValueError) as error:
         load_model(write(tmp_path, functional(image(400), made)))
     assert words in str(error.value)
+
+
+def test_a_batch_is_repeated(tmp_path):
+    twice = function("repeat", "image", repeats=2, axis=0)
+    net = load_model(
+        write(tmp_path, functional(image(3), twice, function("reshape", "repeat", shape=[-1, 6])))
+    )
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), np.tile(x, (1, 2)))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "prod"])
+def test_a_list_of_arrays_is_reduced(tmp_path, name):
+    square, both = function("math.square", "image"), function(f"math.reduce_{name}", "image")
+    both["inbound_nodes"] = [[[each, 0, 0, {"axis": 0}] for each in ("image", "math_square")]]
+    net = load_model(write(tmp_path, functional(image(2), square, both)))
+    x = np.array([[1, -2], [0.5, 3]], "float32")
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), getattr(np, name)([x, x * x], axis=0))
+    both["inbound_nodes"][0][0][3]["axis"] = both["inbound_nodes"][0][1][3]["axis"] = 1
+    with pytest.raises(ValueError, match=f"{name} of 2 arrays along axis=.1. with keepdims=False"):
+        load_model(write(tmp_path, functional(image(2), square, both)))
+
+
+def called(name, *args, **kwargs):
+    """Return a call of a function on constants."""
+    made = layer("TFOpLambda", name, function=name)
+    return {**made, "inbound_nodes": [["_CONSTANT_VALUE", -1, *args, kwargs]]}
+
+
+def sized(name, *shape, **kwargs):
+    """Return a call of a function whose first argument is a shape."""
+    entries = [n if isinstance(n, list) else ["_CONSTANT_VALUE", -1, n] for n in shape]
+    node = [[[*each, kwargs] for each in entries]]
+    return {**layer("TFOpLambda", name, function=name), "inbound_nodes": node}
+
+
+TOKEN = [[[1.0, 2.0, 3.0]]]
+BATCH, STEPS = ["s0", 0, 0], ["s1", 0, 0]
+
+
+@pytest.mark.parametrize(
+    "made, wanted",
+    [
+        (called("broadcast_to", TOKEN, shape=[BATCH, 2, 3]), TOKEN[0] * 2),
+        (called("broadcast_to", TOKEN[0], shape=[BATCH, STEPS, 3]), TOKEN[0] * 4),
+        (called("tile", TOKEN, multiples=[BATCH, 2, 1]), TOKEN[0] * 2),
+        (sized("zeros", BATCH, STEPS, 3), np.zeros((4, 3))),
+        (sized("ones", BATCH, 2, 3, dtype="float32"), np.ones((2, 3))),
+        (sized("fill", BATCH, 1, 3, value=0.5), [[0.5] * 3]),
+    ],
+)
+def test_constants_for_each_sample(tmp_path, made, wanted):
+    joined = function("concat", made["name"], axis=1)
+    joined["inbound_nodes"] = [[[made["name"], 0, 0, {"axis": 1}], ["image", 0, 0, {}]]]
+    config = functional(image(None, 3), *sizes_of("image", 0, 1), made, joined)
+    net, x = load_model(write(tmp_path, config), layout="NHWC"), RANDOM.normal(size=(2, 4, 3))
+    for _ in range(2):
+        given = [np.concatenate([wanted, each]) for each in x]
+        np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), given, rtol=1e-6)
+        net.hybridize()
+
+
+@pytest.mark.parametrize(
+    "made, words",
+    [
+        (sized("zeros", 2, BATCH, 3), "the first size must be that of a batch"),
+        (sized("zeros", STEPS, 3), "the first size must be that of a batch"),
+        (called("tile", TOKEN * 2, multiples=[BATCH, 1, 1]), "the first size must be that of a batch"),
+        (sized("ones", BATCH, 3, dtype="int32"), "ones with {'dtype': 'int32'}"),
+        (sized("zeros", BATCH, 10**9), "are supported"),
+    ],
+)
+def test_constants_that_are_refused(tmp_path, made, words):
+    config = functional(image(None, 3), *sizes_of("image", 0, 1), made)
+    with pytest.raises(ValueError, match=words):
+        load_model(write(tmp_path, config))
+
+
+def test_numbers_that_are_computed_from_sizes_follow_the_size(tmp_path):
+    area = function("math.multiply", "s1", y=["s2", 0, 0])
+    root = function("math.sqrt", "math_multiply")
+    scaled = function("math.multiply", "image", y=["math_sqrt", 0, 0])
+    less = function("math.subtract", "scaled", y=["less", 0, 0])
+    half = function("math.divide", "s2", y=2)
+    for each, name in ((scaled, "scaled"), (half, "less"), (less, "last")):
+        each["name"] = each["config"]["name"] = name
+    config = functional(image(None, None, 3), *sizes_of("image", 1, 2), area, root, scaled, half, less)
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    for height, width in ((4, 6), (5, 3)):
+        x = RANDOM.normal(size=(2, height, width, 3)).astype("float32")
+        wanted = x * (height * width) ** 0.5 - width / 2
+        np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), wanted, rtol=1e-5)
+        net.hybridize()
+
+
+def test_numbers_that_are_rounded_are_refused(tmp_path):
+    half = function("math.divide", "s1", y=2)
+    cast = function("cast", "math_divide", dtype="int32")
+    times = function("math.multiply", "image", y=["cast", 0, 0])
+    config = functional(image(None, 3), *sizes_of("image", 1), half, cast, times)
+    with pytest.raises(ValueError, match="computed from sizes by many steps, or rounded"):
+        load_model(write(tmp_path, config))
+
+
+@pytest.mark.parametrize("begin, end, step", [(0, 3, 1), (3, 6, 1), (-3, None, 1), (1, None, 2)])
+def test_some_channels_of_a_convolution_are_sliced(tmp_path, begin, end, step):
+    """MXNet's slice of oneDNN's blocks of channels would end the process."""
+    made = layer("Conv2D", "conv", "image", filters=24, kernel_size=[3, 3], padding="same")
+    spec = [{"start": None, "stop": None, "step": None}] * 3
+    spec = [*spec, {"start": begin, "stop": end, "step": step}]
+    part = function("__operators__.getitem", "conv", slice_spec=spec)
+    shapes = {"kernel": (3, 3, 8, 24), "bias": (24,)}
+    whole = load_model(write(tmp_path, functional(image(12, 12, 8), made), conv=shapes))
+    net = load_model(write(tmp_path, functional(image(12, 12, 8), made, part), conv=shapes))
+    x = mx.nd.array(RANDOM.normal(size=(2, 8, 12, 12)))
+    for _ in range(2):
+        np.testing.assert_allclose(net(x).asnumpy(), whole(x).asnumpy()[:, begin:end:step], rtol=1e-5)
+        net.hybridize()

@@ -65,6 +65,46 @@ def shape_of(F: Any, x: Any, begin: int, end: Optional[int]) -> Any:
     return F.slice_axis(F.shape_array(x), axis=0, begin=begin, end=end)
 
 
+def as_large(F: Any, x: Any, *likes: Any, axes: Any) -> Any:
+    """Repeat axes with one element to sizes of other arrays, given as pairs of axes."""
+    for like, (axis, other) in zip(likes, axes):
+        x = F.broadcast_like(x, like, lhs_axes=(axis,), rhs_axes=(other,))
+    return x
+
+
+_OF_SIZES: Any = dict(
+    add=lambda F, x, y: x + y,
+    subtract=lambda F, x, y: x - y,
+    multiply=lambda F, x, y: x * y,
+    divide=lambda F, x, y: x / y,
+    floor_divide=lambda F, x, y: F.floor(x / y),
+    mod=lambda F, x, y: x - F.floor(x / y) * y,
+    power=lambda F, x, y: x**y,
+    maximum=lambda F, x, y: F.maximum(x, y),
+    minimum=lambda F, x, y: F.minimum(x, y),
+    sqrt=lambda F, x: F.sqrt(x),
+    rsqrt=lambda F, x: F.rsqrt(x),
+)
+
+
+def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int) -> Any:
+    """Return a number that is computed from sizes of arrays.
+
+    ``tree`` is a number, ``(array, axis, factor)``, or ``(function, *operands)``, which are trees.
+    """
+
+    def value(part):
+        if isinstance(part, float):
+            return part
+        first, *rest = part
+        if isinstance(first, str):
+            return _OF_SIZES[first](F, *map(value, rest))
+        axis, factor = rest
+        return F.cast(shape_of(F, arrays[first], axis, axis + 1), dtype="float32") * factor
+
+    return F.reshape(value(tree), shape=(1,) * rank)
+
+
 def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int) -> Any:
     """Return an array as long as ``range(begin, n * times, step)`` for an axis of n elements."""
     line = F.repeat(F.contrib.arange_like(like, axis=axis), repeats=times)

@@ -22,5 +22,4 @@ UNSUPPORTED = {
     **dict.fromkeys(("DenseFeatures", "MaxNumBoundingBoxes", "Pipeline"), _DATA),
     "ContrastLimitedAdaptiveHistogramEqualization": "histograms of tiles are not supported",
     "HashedCrossing": "hashes of several features at once are not supported",
-    "ReversibleEmbedding": "its weights, which also multiply with reverse=True, are not supported",
 }

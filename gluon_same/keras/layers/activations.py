@@ -10,7 +10,7 @@ from ...importing import functions
 from ...importing.block import Function
 from ..arguments import Unsupported, words
 from ..values import Value, keras_order, masks_of
-from .registry import BUILDERS, Lowered, Request, builds, elementwise, inner_request
+from .registry import BUILDERS, Lowered, Request, builds, custom_block, elementwise, inner_request
 from .signatures import ALIASES
 from .weight import Weight
 
@@ -48,33 +48,47 @@ def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridB
     Raises
     ------
     Unsupported
-        If ``given`` is not one of Keras' activations.
+        If ``given`` is not one of Keras' activations, nor in ``custom=``.
     """
-    keras3, prefix = request.keras3, request.prefix
+    theirs = False
     if isinstance(given, dict):
         if given.get("class_name") not in ("function", "Function", None):
             return _layer_as_activation(request, given)
-        module, given = given.get("module"), given.get("config")
+        theirs = (
+            given.get("module") == "builtins"
+        )  # Keras writes this for a function that is not its own
+        given = given.get("config")
         if not isinstance(given, str):
             raise Unsupported(
                 "its activation is code in the file, which is never run: use a custom layer"
-            )
-        if module == "builtins":  # Keras writes this for a function that is not its own
-            warnings.warn(
-                f"activation {given!r} is a function of the model's author: Keras' own is used",
-                stacklevel=2,
             )
     if given is None or given == "linear":
         return None
     if not isinstance(given, str):
         raise Unsupported(f"activation={given!r} is not an activation of Keras")
-    name = ALIASES.get(given, given)
+    if given == "glu":
+        raise Unsupported(
+            "activation='glu' halves the last axis, which only the layer Activation may do"
+        )
+    block, name = _block_named(request, given, axis), given.rpartition(">")[2]
+    if (theirs or block is None) and name in request.custom:
+        return custom_block(request.custom[name], name, {}, [])
+    if block is None:
+        raise Unsupported(
+            f"activation={given!r} is not an activation of Keras: give custom={{{name!r}: builder}}"
+        )
+    if theirs:
+        warnings.warn(
+            f"activation {given!r} is a function of the model's author: Keras' own is used", stacklevel=2
+        )
+    return block
+
+
+def _block_named(request: Request, given: str, axis: int) -> Optional[HybridBlock]:
+    keras3, prefix, name = request.keras3, request.prefix, ALIASES.get(given, given)
     if name in _ALONG_AXIS:
         return Function(function_named(name, keras3), "Activation", prefix, axis=axis)
-    block = elementwise_block(name, keras3, prefix)
-    if block is None:
-        raise Unsupported(f"activation={given!r} is not an activation of Keras: use a custom layer")
-    return block
+    return elementwise_block(name, keras3, prefix)
 
 
 def elementwise_block(

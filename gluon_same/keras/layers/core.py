@@ -9,7 +9,7 @@ from ..arguments import Unsupported, words
 from ..values import Shape, Value, channels_first, keras_order, product, same_memory
 from .activations import activation, is_nonnegative
 from .registry import Lowered, Request, builds, data_format, elementwise, of_rank, spatial, within
-from .weight import bias_of, weight_of
+from .weight import Weight, bias_of, weight_of
 
 AUGMENTATIONS = words("""
     AugMix CutMix Equalization MixUp RandAugment RandomBrightness RandomColorDegeneration
@@ -113,12 +113,15 @@ def _repeat_vector(request: Request, x: Value) -> Lowered:
     return Lowered(block, (0, 1, 2), ((0, 1),), takes=None)
 
 
-@builds("Embedding")
+@builds("Embedding", "ReversibleEmbedding")
 def _embedding(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
     size, units = arguments.whole("input_dim"), arguments.whole("output_dim")
     block = nn.Embedding(size, units, prefix=request.prefix)
-    weights = (weight_of("embeddings", block.weight),)
+    weights: Tuple[Weight, ...] = (weight_of("embeddings", block.weight),)
+    arguments.ignore("logit_soft_cap", "reverse_dtype")  # of calls with reverse=True
+    if not arguments.flag("tie_weights", True):
+        weights += (Weight("reverse_embeddings", (units, size), lambda array: []),)
     masks: Tuple[Value, ...] = ()
     if arguments.flag("mask_zero", False):
         masks = (request.derive(functions.differs, x, number=0, last=False),)

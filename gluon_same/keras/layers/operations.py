@@ -5,21 +5,19 @@ that are registered by :func:`~.registry.computes` have Keras' arguments by Kera
 that say what is allowed: anything else in a file is refused, by ``signatures.py``.
 """
 
-import functools
 import inspect
-import math
-import operator
 import re
 import typing
+from functools import partial
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from ...geometry import MOST
 from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit, words
-from ..graph import Layer, snake_case
+from ..graph import Layer, snake_case, with_arrays
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
+from .computed import MADE, OF_NUMBERS, computed, constant_array, number_of
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
 from .signatures import ALIASES, bound, require
 
@@ -119,12 +117,17 @@ def build_operation(request: Request, *inputs: Value) -> Any:
     config = request.arguments.all()
     name, args, kwargs = _call(request)
     if not inputs:
-        found = _computed(name, args, kwargs)
+        if name in MADE:
+            return constant_array(Operation(name, request), *args, **kwargs)
+        found = computed(name, args, kwargs)
         limit("sizes that are computed", len(found) if isinstance(found, list) else 0)
         return found
     if name == "shape":
         (x,) = inputs
         return [n if m is not None else Size(n, (x, i)) for i, (n, m) in enumerate(zip(x.shape, x.free))]
+    if name in OF_NUMBERS and not any(x.whole for x in inputs):
+        rank = max(x.rank for x in inputs)
+        args, kwargs = with_arrays([args, kwargs], partial(number_of, request, rank), Size)
     if name in _PLAIN:
         given = bound(name, _PLAIN[name], args, {**kwargs, "rank": 0})
         return _plain(Operation(name, request), _PLAIN[name], require(given.pop("x"), Value), **given)
@@ -169,62 +172,6 @@ def _node(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any]]:
     for place, number in sorted((config.get("constants") or {}).items()):
         args.insert(int(place), number)
     return snake_case(found.group(1)).replace("_v2", "") if found else "?", args
-
-
-#: Functions of numbers that were computed from sizes.
-_OF_NUMBERS = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, mod=operator.mod)
-_OF_NUMBERS.update(floor_divide=operator.floordiv, divide=operator.truediv, maximum=max, minimum=min)
-_OF_NUMBERS.update(power=math.pow)
-_OF_NUMBER = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5)
-
-
-def _computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
-    """Return the result of a function of numbers, some of which are sizes of arrays."""
-    x: Any = args[0] if args else None
-    y: Any = args[1] if len(args) > 1 else kwargs.get("y")
-    if name in ("cast", "identity", "convert_to_tensor"):
-        return x
-    if name == "stack" and isinstance(x, list):
-        if any(isinstance(n, list) for n in x):
-            raise Unsupported("stack of lists of sizes")
-        return x
-    if name == "concatenate" and isinstance(x, list):
-        return [n for part in x for n in part]
-    if name == "getitem" and isinstance(x, list):
-        part = kwargs.get("slice_spec", y)
-        part = part[0] if isinstance(part, list) and len(part) == 1 else part
-        if isinstance(part, dict):
-            part = slice(*((part.get("config") or part).get(n) for n in ("start", "stop", "step")))
-        return x[part]
-    if name in _OF_NUMBER and isinstance(x, (int, float)):
-        return _OF_NUMBER[name](x)
-    if name == "prod" and isinstance(x, list):
-        return functools.reduce(functools.partial(_combined, "multiply"), x, 1)
-    if name in _OF_NUMBERS and y is not None:
-        if isinstance(x, list) or isinstance(y, list):
-            pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))
-            return [_combined(name, *pair) for pair in pairs]
-        return _combined(name, x, y)
-    if name == "einsum":
-        raise Unsupported(
-            "Keras 2 does not save the operands of tf.einsum: use EinsumDense or tf.matmul"
-        )
-    raise Unsupported(f"{name} of what is not an array of the model")
-
-
-def _combined(name: str, x: Any, y: Any) -> Any:
-    """Return a function of two numbers or sizes, which is a size if one of them is."""
-    one, other = (n.saved if isinstance(n, Size) else n for n in (x, y))
-    if not all(n is None or isinstance(n, (int, float)) and abs(n) <= MOST**2 for n in (one, other)):
-        raise Unsupported(f"{name} of {x!r} and {y!r}")
-    saved = None if one is None or other is None else _OF_NUMBERS[name](one, other)
-    if not isinstance(x, Size) and not isinstance(y, Size):
-        return saved
-    size, number = (x, y) if isinstance(x, Size) else (y, x)
-    if name == "multiply" and isinstance(number, int):
-        return Size(saved, size.source, size.times * number)
-    same = number == 1 and name in ("floor_divide", "divide") and size is x
-    return Size(saved, size.source if same else None, size.times)
 
 
 def spread(x: Value, values: np.ndarray, name: str) -> np.ndarray:

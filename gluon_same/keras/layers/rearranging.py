@@ -212,8 +212,9 @@ def _tiled_like(op: Operation, x: Value, axis: int, like: Value, other: int) -> 
 def _repeat(op: Operation, x: Value, repeats: int, axis: int) -> Lowered:
     if isinstance(repeats, Size) or repeats < 1:
         raise ValueError(f"repeat by {_said([repeats])}")
-    stored = x.stored(axis_of(op, x, axis, 1))
-    return op.lowered("repeat", x, repeats=repeats, axis=stored, takes=None)
+    place = axis_of(op, x, axis)
+    more: Any = {} if place or repeats == 1 else {"rows": x.slot + 1}
+    return op.lowered("repeat", x, repeats=repeats, axis=x.stored(place), takes=None, **more)
 
 
 @computes("flip", "flip_left_right", "flip_up_down", "fliplr")

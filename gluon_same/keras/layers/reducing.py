@@ -8,11 +8,15 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Value, replaced
+from .merging import combined
 from .operations import Operation, axis_of, size_of
 from .registry import Lowered, computes
-from .signatures import Operand
+from .signatures import Arrays, Operand
 
 _KINDS = dict(logsumexp="log_sum_exp", average="mean", euclidean_norm="l2")
+
+#: Combinations of a list of arrays.
+_ACROSS = dict(sum="add", mean="add", max="maximum", min="minimum", prod="multiply")
 
 #: Kinds of norms, by Keras' order.
 _NORMS = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf: "max_abs"}
@@ -22,14 +26,24 @@ _NORMS = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf
     "mean", "max", "min", "sum", "prod", "var", "std", "ptp", "count_nonzero", "all", "any", *_KINDS
 )
 def _reduction(
-    op: Operation, x: Value, axis: Optional[List[int]] = None, keepdims: bool = False
+    op: Operation, x: Arrays, axis: Optional[List[int]] = None, keepdims: bool = False
 ) -> Lowered:
+    if isinstance(x, list):
+        return _across(op, x, axis, keepdims)
     whole = x.whole and op.name in ("max", "min", "sum", "prod")
     if x.whole and not whole and not op.request.keras3:
         raise Unsupported(f"{op.name} of whole numbers, which TensorFlow rounds")
     gives = "bool" if op.name in ("all", "any") else None
     how: Any = dict(kind=_KINDS.get(op.name, op.name), takes=None if whole else "float32", gives=gives)
     return _reduced(op, x, axis, keepdims, functions.reduce, **how)
+
+
+def _across(op: Operation, x: List[Value], axis: Any, keepdims: bool) -> Lowered:
+    """Reduce a list of arrays, which TensorFlow stacks along a new first axis."""
+    whole = op.name == "mean" and any(each.whole for each in x)
+    if op.name not in _ACROSS or axis != [0] or keepdims or whole or len({y.shape for y in x}) > 1:
+        raise Unsupported(f"{op.name} of {len(x)} arrays along axis={axis} with keepdims={keepdims}")
+    return combined(op.request, _ACROSS[op.name], tuple(x), 1 / len(x) if op.name == "mean" else 1)
 
 
 def _reduced(

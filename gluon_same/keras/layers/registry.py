@@ -33,6 +33,7 @@ class Request(NamedTuple):
     args: Sequence[Any] = ()  # arguments of the call, with a Value for each array
     kwargs: Any = None  # builders remove what they read
     masked: bool = False  # whether the call names the mask of its input
+    custom: Any = None  # builders of the caller, by name
     derive: Any = None  # adds a step that computes an array beside the layer's own, such as a mask
 
     @property
@@ -128,6 +129,14 @@ def within(request: Request, name: str) -> Request:
 def inside(part: str, weights: Sequence[Weight]) -> Tuple[Weight, ...]:
     """Return the weights of a layer in a wrapper, which are in a subgroup."""
     return tuple(weight._replace(part=f"{part}/{weight.part}".rstrip("/")) for weight in weights)
+
+
+def custom_block(make: Callable[..., Any], name: str, *given: Any, **named: Any) -> HybridBlock:
+    """Return the block that a builder of the caller makes."""
+    block = make(*given, **named)
+    if not isinstance(block, HybridBlock):
+        raise TypeError(f"custom[{name!r}] returned {block!r}, which is not a HybridBlock")
+    return block
 
 
 def followed(request: Request, block: HybridBlock, *others: Optional[HybridBlock]) -> HybridBlock:

@@ -14,11 +14,13 @@ from ..values import Size, Value
 #: Values of ``data_format`` that are supported.
 _CHANNELS_LAST = ("channels_last", "NWC", "NHWC", "NDHWC")
 
-#: An array, a number, or nested lists of numbers.
+#: An array, a number, or nested lists of numbers; and an array, or a list of arrays.
 if typing.TYPE_CHECKING:
     Operand = Any
+    Arrays = Any
 else:
     Operand = Union[Value, float, list]
+    Arrays = Union[Value, List[Value]]
 
 
 def bound(name: str, function: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Dict[str, Any]:
@@ -93,6 +95,7 @@ _CHECKS: Dict[Any, Any] = {
     List[Value]: lambda value: [_CHECKS[Value](each) for each in _listed(value) or [None]],
     List[Operand]: lambda value: [_operand(each) for each in _listed(value)],
 }
+_CHECKS[Arrays] = lambda value: _CHECKS[List[Value] if isinstance(value, list) else Value](value)
 _CHECKS.update([(Optional[kind], check) for kind, check in _CHECKS.items()])
 
 

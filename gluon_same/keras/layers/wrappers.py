@@ -1,15 +1,16 @@
 """TimeDistributed, which applies a layer or a model to each step of a sequence, and custom layers."""
 
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
+from mxnet.base import MXNetError
 from mxnet.gluon import HybridBlock
 
 from ...importing.block import output_shapes
 from ..arguments import Arguments, Unsupported
 from ..graph import arrays_in
-from ..values import Axes, Shape, Value, keras_order, masks_of, sequence_axes, stored_shape
+from ..values import Axes, Shape, Value, keras_order, keras_shape, masks_of, sequence_axes, stored_shape
 from .masks import CONSUMERS, passed_on
-from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside
+from .registry import BUILDERS, Lowered, Request, builds, custom_block, inner_request, inside
 from .weight import Weight
 
 
@@ -158,24 +159,37 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
         for key, value in [*named.items()]:
             if value is None or key in ("name", "training") or list(arrays_in(value, Value)):
                 del named[key]
-        block = make(request.arguments.all(), request.array_of(), *more, **named)
-        if not isinstance(block, HybridBlock):
-            raise TypeError(
-                f"custom[{request.class_name!r}] returned {block!r}, which is not a HybridBlock"
-            )
+        arrays = request.array_of()
+        block = custom_block(make, request.class_name, request.arguments.all(), arrays, *more, **named)
         axes = tuple(request.channels_first(x.rank) for x in inputs)
         shapes = [stored_shape(each, x.shape) for each, x in zip(axes, inputs)]
         try:
-            (outputs,) = output_shapes(block, shapes)
+            outputs = _limited_shapes(block, shapes)
         except TypeError as error:
             raise Unsupported(
                 f"its block from custom= cannot be called with {len(inputs)} inputs: {error}"
             ) from None
-        first, *others = [request.channels_first(len(out)) for out in outputs]
-        return Lowered(block, first, axes, more_axes=tuple(others), inputs=inputs)
+        orders = [request.channels_first(len(out)) for out in outputs]
+
+        def rule(*given: Shape) -> List[Shape]:
+            try:
+                found = _limited_shapes(block, list(map(stored_shape, axes, given)))
+            except MXNetError:  # it serves only the sizes of the saved model
+                found = outputs
+            return list(map(keras_shape, orders, found))
+
+        return Lowered(block, orders[0], axes, rule, more_axes=tuple(orders[1:]), inputs=inputs)
 
     build.custom = True  # type: ignore[attr-defined]
     return build
+
+
+def _limited_shapes(block: HybridBlock, shapes: Sequence[Shape]) -> List[Shape]:
+    """Return the shapes of the outputs of a block that may not serve large inputs."""
+    try:
+        return output_shapes(block, shapes)[0]
+    except MXNetError:
+        return output_shapes(block, shapes, small=True)[0]
 
 
 @builds("SpectralNormalization")

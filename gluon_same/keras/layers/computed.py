@@ -1,0 +1,135 @@
+"""Numbers that are computed from sizes of arrays, and constant arrays of such sizes."""
+
+import math
+import operator
+from dataclasses import replace
+from typing import Any, Dict, List
+
+import numpy as np
+
+from ...geometry import MOST
+from ...importing import functions
+from ..arguments import MOST_ELEMENTS, Unsupported, limit
+from ..values import Size, Value, keras_order
+from .registry import Lowered, Request
+
+#: Functions of sizes that return constant arrays.
+MADE = ("broadcast_to", "fill", "ones", "tile", "zeros")
+
+#: Most steps by which a number is computed from sizes.
+_MOST_STEPS = 64
+
+#: Functions of numbers that were computed from sizes.
+OF_NUMBERS = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, mod=operator.mod)
+OF_NUMBERS.update(floor_divide=operator.floordiv, divide=operator.truediv, maximum=max, minimum=min)
+OF_NUMBERS.update(power=math.pow)
+_OF_NUMBER = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5)
+
+
+def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
+    """Return the result of a function of numbers, some of which are sizes of arrays."""
+    x: Any = args[0] if args else None
+    y: Any = args[1] if len(args) > 1 else kwargs.get("y")
+    if name in ("cast", "identity", "convert_to_tensor"):
+        rounds = name == "cast" and isinstance(x, Size) and "float" not in str([*args[1:], kwargs])
+        return replace(x, how=None) if rounds else x
+    if name == "stack" and isinstance(x, list):
+        if any(isinstance(n, list) for n in x):
+            raise Unsupported("stack of lists of sizes")
+        return x
+    if name == "concatenate" and isinstance(x, list):
+        return [n for part in x for n in part]
+    if name == "getitem" and isinstance(x, list):
+        part = kwargs.get("slice_spec", y)
+        part = part[0] if isinstance(part, list) and len(part) == 1 else part
+        if isinstance(part, dict):
+            part = slice(*((part.get("config") or part).get(n) for n in ("start", "stop", "step")))
+        return x[part]
+    if name in _OF_NUMBER and isinstance(x, (int, float)):
+        return _OF_NUMBER[name](x)
+    if name in _OF_NUMBER and isinstance(x, Size):
+        return _stepped(Size(x.saved and _OF_NUMBER[name](x.saved)), name, x)
+    if name == "prod" and isinstance(x, list):
+        total: Any = 1
+        for n in x:
+            total = _combined("multiply", total, n)
+        return total
+    if name in OF_NUMBERS and y is not None:
+        if isinstance(x, list) or isinstance(y, list):
+            pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))
+            return [_combined(name, *pair) for pair in pairs]
+        return _combined(name, x, y)
+    if name == "einsum":
+        raise Unsupported(
+            "Keras 2 does not save the operands of tf.einsum: use EinsumDense or tf.matmul"
+        )
+    raise Unsupported(f"{name} of what is not an array of the model")
+
+
+def _combined(name: str, x: Any, y: Any) -> Any:
+    """Return a function of two numbers or sizes, which is a size if one of them is."""
+    one, other = (n.saved if isinstance(n, Size) else n for n in (x, y))
+    if not all(n is None or isinstance(n, (int, float)) and abs(n) <= MOST**2 for n in (one, other)):
+        raise Unsupported(f"{name} of {x!r} and {y!r}")
+    saved = None if one is None or other is None else OF_NUMBERS[name](one, other)
+    if not isinstance(x, Size) and not isinstance(y, Size):
+        return saved
+    size, number = (x, y) if isinstance(x, Size) else (y, x)
+    if name == "multiply" and isinstance(number, int):
+        return _stepped(Size(saved, size.source, size.times * number), name, x, y)
+    same = number == 1 and name in ("floor_divide", "divide") and size is x
+    return _stepped(Size(saved, size.source if same else None, size.times), name, x, y)
+
+
+def _stepped(size: Size, name: str, *operands: Any) -> Size:
+    """Return a size with the step that computes it."""
+    steps = 1 + sum(each.steps for each in operands if isinstance(each, Size))
+    return replace(size, how=(name, *operands) if steps <= _MOST_STEPS else None, steps=steps)
+
+
+def number_of(request: Request, rank: int, size: Size) -> Value:
+    """Return a number that is computed from sizes as an array, with one element along each axis."""
+    arrays: List[Value] = []
+    tree = _tree(size, arrays)
+    rule = lambda *_: (1,) * rank  # noqa: E731
+    return request.derive(functions.of_sizes, *arrays, rule=rule, tree=tree, rank=rank)
+
+
+def _tree(size: Any, arrays: List[Value]) -> Any:
+    if not isinstance(size, Size):
+        return float(size)
+    if size.source is not None:
+        arrays.append(size.source[0])
+        return len(arrays) - 1, size.source[1], size.times
+    if size.how is None:
+        raise Unsupported("a number that is computed from sizes by many steps, or rounded")
+    name, *operands = size.how
+    return (name, *(_tree(each, arrays) for each in operands))
+
+
+def constant_array(op: Any, *args: Any, **kwargs: Any) -> Lowered:
+    """Return a constant array with sizes of other arrays, such as a token for each sample."""
+    named = (kwargs.pop(name, None) for name in ("input", "shape", "dims", "multiples", "value"))
+    given = [*args, *(each for each in named if each is not None)]
+    if any(value not in (None, "float32") for key, value in kwargs.items() if key != "name"):
+        raise Unsupported(f"{op.name} with {kwargs}")
+    if op.name in ("zeros", "ones"):
+        given.append(float(op.name == "ones"))
+    sizes, content = given if op.name not in ("broadcast_to", "tile") else given[::-1]
+    fixed = [1 if isinstance(n, Size) else n for n in sizes]
+    limit(f"{op.name} of {fixed}", math.prod(fixed), MOST_ELEMENTS)
+    array = (np.tile if op.name == "tile" else np.broadcast_to)(np.array(content, "float32"), fixed)
+    axes = [axis for axis, n in enumerate(sizes) if isinstance(n, Size)]
+    known = all(sizes[axis].source and array.shape[axis] == sizes[axis].times == 1 for axis in axes)
+    if axes[:1] != [0] or not known or sizes[0].source[1] != 0:
+        raise Unsupported(f"{op.name}: the first size must be that of a batch, and none be computed")
+    sources: Any = [sizes[axis].source for axis in axes]
+    likes = [like for like, _ in sources]
+
+    def rule(*shapes: Any) -> Any:
+        known = {axis: shape[place] for axis, shape, (_, place) in zip(axes, shapes, sources)}
+        return tuple(known.get(axis, n) for axis, n in enumerate(array.shape))
+
+    how: Any = dict(axes=tuple((axis, y.stored(place)) for axis, (y, place) in zip(axes, sources)))
+    how.update(input_axes=tuple(y.axes for y in likes), rows=likes[0].rows, rule=rule)
+    return op.lowered(functions.as_large, array, *likes, order=keras_order(array.ndim), **how)
