@@ -41,3 +41,10 @@ def test_parameters_are_read_while_no_operator_runs(read, tmp_path, monkeypatch)
         )
     read(net, tmp_path / "net.onnx")
     assert calls[0] == "waitall" and len(calls) > 1
+
+
+def test_settling_raises_no_error_of_results_that_nobody_read():
+    lost = mx.nd.take(mx.nd.ones(3), mx.nd.array([7]), mode="raise")
+    del lost
+    arrays.settle()
+    mx.nd.waitall()  # would raise the error if it were left
