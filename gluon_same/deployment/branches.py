@@ -101,7 +101,7 @@ def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     first have a one at the center.
     """
     parts = _parts(graph, node.out)
-    if len(parts) != 2 or graph.uses(parts[0]) != 2:
+    if [graph.uses(part) for part in parts] != [2, 1]:
         return None
     (layer, before), (cheap, after) = (_layer(graph, part) for part in parts)
     if not _is_dense(layer) or not _is_convolution(cheap) or cheap.inputs[0] != parts[0]:

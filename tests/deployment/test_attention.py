@@ -54,9 +54,16 @@ def test_slices_of_channels_are_layers(split, axis):
 
 
 def test_slices_of_a_convolutions_channels_are_convolutions():
-    layer = F.Convolution(X, kernel=(3, 3), num_filter=6, no_bias=True)
-    found = rewritten(F.Group(parts(F.relu(layer), 1, 2, 6)), SLICE, (2, 4, 5, 5))
+    layer = F.Convolution(X, kernel=(1, 1), num_filter=48, no_bias=True)
+    found = rewritten(F.Group(parts(F.relu(layer), 1, 16, 48)), SLICE, (2, 4, 5, 5))
     assert sorted(found) == ["Convolution", "Convolution", "relu", "relu"]
+
+
+@pytest.mark.parametrize("kernel, count", [(3, 48), (1, 40), (1, 64)])
+def test_slices_for_which_convolutions_are_slower_stay(kernel, count):
+    layer = F.Convolution(X, kernel=(kernel,) * 2, num_filter=count, name="layer")
+    symbol = F.Group(parts(layer, 1, 8 if count == 64 else 16, count))
+    assert graph_of(symbol, (2, 4, 5, 5)).rewrite(*SLICE) == 0
 
 
 def test_other_slices_stay():
@@ -72,6 +79,7 @@ def test_other_slices_stay():
         F.slice_axis(F.softmax(layer), axis=2, begin=0, end=2),
         F.slice_axis(grouped, axis=1, begin=0, end=2),
         F.slice_axis(X, axis=1, begin=0, end=2),
+        F.Group([one, F.slice_axis(layer, axis=-1, begin=2, end=None)]),
     ):
         assert graph_of(symbol, (2, 3, 5)).rewrite(*SLICE) == 0
 

@@ -132,6 +132,7 @@ def test_other_ghosts_stay():
     first, second = ghost()
     for symbol in (
         F.Group([F.concat(first, second, dim=1), F.exp(first)]),  # three uses
+        F.Group([F.concat(first, second, dim=1), F.exp(second)]),  # the layers would stay, too
         F.concat(second, first, dim=1),
         F.concat(first, second, first, dim=1),
         F.concat(*ghost(activations=(False, True)), dim=1),  # a ReLU of the second only
