@@ -15,6 +15,9 @@ from .joins import slice_of
 #: once, and a larger kernel reads its data again for each part.
 BLOCK = 16
 
+#: One transpose of fewer elements takes less time than those of its parts.
+LEAST = 2**12
+
 
 def slice_layer(graph: Graph, node: Node) -> Optional[Entry]:
     """Compute a slice of a layer's channels, such as the queries of attention, by a layer of its own.
@@ -49,6 +52,8 @@ def _part(graph, entry, axis, kept):
         return None
     before = graph.shape(node.inputs[0])
     if before is None or shape is None or graph.uses(node.inputs[0]) > 1:
+        return None
+    if node.op == "transpose" and np.prod(shape) < LEAST:
         return None
     op, place, elements = node.op, axis, kept
     if node.op == "transpose":
