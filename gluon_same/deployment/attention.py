@@ -1,14 +1,22 @@
 """Rules for products of matrices, and for slices of a layer's result, as in attention."""
 
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 import numpy as np
 
-from ..crops import ELEMENTWISE
+from ..crops import ELEMENTWISE, is_pointwise
 from ..graph import Entry, Graph, Node
 from .activations import LAYERS, factor_of
 from .clean import RESHAPES
 from .fold_batchnorm import channels_of, weights_of, with_weights
+from .joins import slice_of
+
+#: A 1x1 convolution is computed in parts of multiples of so many channels. oneDNN computes as many at
+#: once, and a larger kernel reads its data again for each part.
+BLOCK = 16
+
+#: One transpose of fewer elements takes less time than those of its parts.
+LEAST = 2**12
 
 
 def slice_layer(graph: Graph, node: Node) -> Optional[Entry]:
@@ -16,18 +24,16 @@ def slice_layer(graph: Graph, node: Node) -> Optional[Entry]:
 
     This requires that the other slices are of other channels, and that nothing else reads the layer.
     """
-    shape = graph.shape(node.inputs[0]) if node.op == "slice_axis" else None
-    takers = graph.takers(node.inputs[0]) if shape else []
-    axis, seen = node.get("axis", 0), np.zeros(0, int)
-    for taker in takers:
-        if shape is None or taker is None or (taker.op, taker.get("axis")) != ("slice_axis", axis):
-            return None
-        kept = np.arange(shape[axis])[slice(taker.get("begin"), taker.get("end"))]
-        seen = np.concatenate([seen, kept])
-    if shape is None or len(np.unique(seen)) < len(seen) or len(shape) < 3:
+    found = slice_of(graph, node.out)
+    takers: List[Any] = graph.takers(found[0]) if found else [None]
+    slices: Any = [each and each.op == "slice_axis" and slice_of(graph, each.out) for each in takers]
+    if not found or not all(slices):
         return None
-    kept = np.arange(shape[axis])[slice(node.get("begin"), node.get("end"))]
-    return _part(graph, node.inputs[0], axis % len(shape), kept)
+    data, axis, *ends = found
+    seen = [place for each in slices for place in range(*each[2:])]
+    if {each[1] for each in slices} != {axis} or len({*seen}) < len(seen):
+        return None
+    return _part(graph, data, axis, np.arange(*ends)) if len(graph.shape(data) or ()) > 2 else None
 
 
 def _part(graph, entry, axis, kept):
@@ -37,12 +43,17 @@ def _part(graph, entry, axis, kept):
         weight, bias = weights_of(graph, node)
         if weight is None or axis != channels_of(graph, node) or node.get("num_group", 1) != 1:
             return None
+        blocks = is_pointwise(node) and not (len(kept) % BLOCK or len(weight) % BLOCK)
+        if node.op == "Convolution" and not blocks:
+            return None
         count = {"num_hidden" if node.op == "FullyConnected" else "num_filter": len(kept)}
         return with_weights(graph, node, node.inputs[0], weight[kept], bias[kept], **count)
     if node.op not in {"transpose", *RESHAPES, *ELEMENTWISE} or len(node.inputs) > 1:
         return None
     before = graph.shape(node.inputs[0])
     if before is None or shape is None or graph.uses(node.inputs[0]) > 1:
+        return None
+    if node.op == "transpose" and np.prod(shape) < LEAST:
         return None
     op, place, elements = node.op, axis, kept
     if node.op == "transpose":

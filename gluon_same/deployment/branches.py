@@ -94,6 +94,16 @@ def pool_parts(graph: Graph, node: Node) -> Optional[Entry]:
     return joined(graph, node, pooled, 1)
 
 
+def add_to_sum(graph: Graph, node: Node) -> Optional[Entry]:
+    """Add what is no convolution first, so that both convolutions add to a sum as they are computed."""
+    for one, other in (node.inputs, node.inputs[::-1]) if node.op == "elemwise_add" else ():
+        terms = one.node.inputs if one.node.op == node.op and graph.uses(one) == 1 else []
+        if {term.node.op for term in terms} == {"Convolution"} and other.node.op != "Convolution":
+            first = graph.new(node.op, node, [other, terms[0]])
+            return graph.new(node.op, node, [first, terms[1]])
+    return None
+
+
 def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Concatenate an array with a depthwise convolution of it, as in GhostNet, without a copy.
 
@@ -101,7 +111,7 @@ def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     first have a one at the center.
     """
     parts = _parts(graph, node.out)
-    if len(parts) != 2 or graph.uses(parts[0]) != 2:
+    if [graph.uses(part) for part in parts] != [2, 1]:
         return None
     (layer, before), (cheap, after) = (_layer(graph, part) for part in parts)
     if not _is_dense(layer) or not _is_convolution(cheap) or cheap.inputs[0] != parts[0]:
@@ -175,4 +185,4 @@ def _read(graph, layers):
 
 
 #: Rules that move concatenations behind what follows, where they copy less.
-MOVES = (pool_parts, split_convolution)
+MOVES = (pool_parts, split_convolution, add_to_sum)

@@ -24,7 +24,7 @@ def exchange(graph: Graph, node: Node) -> Optional[Entry]:
 
 def part(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a slice of a concatenation by the part that it returns."""
-    found = slice_of(graph, node.out)
+    found = slice_of(graph, node.out) if node.op == "slice_axis" else None  # of one result
     join = found and join_of(graph, found[0])
     if not found or not join or join[0] != found[1]:
         return None

@@ -29,7 +29,7 @@ def attend(x, channels=12, heads=2):
 
 def test_attention_neither_slices_nor_scales_nor_transposes_its_keys():
     rules = (*attention.RULES, *fold_batchnorm.RULES)
-    found = rewritten(attend(X), (*rules, *moves.RULES, *clean.RULES), (2, 9, 5))
+    found = rewritten(attend(X), (*rules, *moves.RULES, *clean.RULES), (2, 64, 5))
     assert found.count("FullyConnected") == found.count("transpose") == 3
     assert found.count("batch_dot") == 2 and {*found} == {
         "FullyConnected", "Reshape", "transpose", "batch_dot", "softmax"
@@ -49,14 +49,21 @@ def test_attention_neither_slices_nor_scales_nor_transposes_its_keys():
 )
 def test_slices_of_channels_are_layers(split, axis):
     symbol = F.Group(parts(split(dense(X, 12)), axis, 1, 3))
-    found = rewritten(symbol, SLICE, (2, 3, 5))
+    found = rewritten(symbol, SLICE, (2, 171, 5))
     assert "slice_axis" not in found and found.count("FullyConnected") == 2
 
 
 def test_slices_of_a_convolutions_channels_are_convolutions():
-    layer = F.Convolution(X, kernel=(3, 3), num_filter=6, no_bias=True)
-    found = rewritten(F.Group(parts(F.relu(layer), 1, 2, 6)), SLICE, (2, 4, 5, 5))
+    layer = F.Convolution(X, kernel=(1, 1), num_filter=48, no_bias=True)
+    found = rewritten(F.Group(parts(F.relu(layer), 1, 16, 48)), SLICE, (2, 4, 5, 5))
     assert sorted(found) == ["Convolution", "Convolution", "relu", "relu"]
+
+
+@pytest.mark.parametrize("kernel, count", [(3, 48), (1, 40), (1, 64)])
+def test_slices_for_which_convolutions_are_slower_stay(kernel, count):
+    layer = F.Convolution(X, kernel=(kernel,) * 2, num_filter=count, name="layer")
+    symbol = F.Group(parts(layer, 1, 8 if count == 64 else 16, count))
+    assert graph_of(symbol, (2, 4, 5, 5)).rewrite(*SLICE) == 0
 
 
 def test_other_slices_stay():
@@ -71,7 +78,9 @@ def test_other_slices_stay():
         F.slice_axis(F.reshape(layer, shape=(0, -1)), axis=1, begin=0, end=2),
         F.slice_axis(F.softmax(layer), axis=2, begin=0, end=2),
         F.slice_axis(grouped, axis=1, begin=0, end=2),
+        F.slice_axis(F.transpose(layer), axis=0, begin=0, end=2),  # of few elements
         F.slice_axis(X, axis=1, begin=0, end=2),
+        F.Group([one, F.slice_axis(layer, axis=-1, begin=2, end=None)]),  # which overlap, too
     ):
         assert graph_of(symbol, (2, 3, 5)).rewrite(*SLICE) == 0
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from gluon_same.deployment import branches
+from gluon_same.deployment.fuse import fuse
 from graphs import graph_of, rewritten
 
 F, X, Y = mx.sym, mx.sym.var("data0"), mx.sym.var("data1")
@@ -84,6 +85,18 @@ def test_convolutions_of_parts_are_added():
     assert sorted(found) == [*["Convolution"] * 6, *["elemwise_add"] * 4, "relu"]
 
 
+def test_convolutions_of_parts_are_added_to_a_shortcut():
+    y = convolved(F.concat(X, Y, dim=1), "layer", 4)
+    graph = graph_of(F.relu(y + F.relu(X)), (2, 4, 5, 5), (2, 4, 5, 5))
+    graph.rewrite(*branches.MOVES)
+    assert graph.operators() == 6 and fuse(graph).operators() == 4
+    assert rewritten(y + F.relu(X), branches.MOVES, (2, 4, 5, 5), (2, 4, 5, 5))
+    for other in (convolved(X, "other", 4), F.exp(y)):  # three convolutions; a sum that is used twice
+        graph = graph_of(F.Group([y + other, F.exp(y)]), (2, 4, 5, 5), (2, 4, 5, 5))
+        graph.rewrite(branches.split_convolution)
+        assert graph.rewrite(branches.add_to_sum) == 0
+
+
 def test_concatenations_that_others_read_or_that_are_small_stay():
     whole = F.concat(X, F.relu(X), dim=1)
     for symbol in (
@@ -132,6 +145,7 @@ def test_other_ghosts_stay():
     first, second = ghost()
     for symbol in (
         F.Group([F.concat(first, second, dim=1), F.exp(first)]),  # three uses
+        F.Group([F.concat(first, second, dim=1), F.exp(second)]),  # the layers would stay, too
         F.concat(second, first, dim=1),
         F.concat(first, second, first, dim=1),
         F.concat(*ghost(activations=(False, True)), dim=1),  # a ReLU of the second only

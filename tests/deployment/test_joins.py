@@ -60,5 +60,6 @@ def test_other_concatenations_stay():
         F.concat(inner((1, 1, 1)), inner((1, 1, 1)), dim=1),  # more operators than before
         F.slice_axis(inner((2, 2)), axis=2, begin=1, end=3),  # of two parts
         F.slice_axis(inner((2, 2)), axis=1, begin=0, end=2),
+        F.split(inner((2, 2)), axis=2, num_outputs=2),  # whose second result would stay
     ):
         assert graph_of(outer, (1, 4, 3)).rewrite(*joins.RULES) == 0
