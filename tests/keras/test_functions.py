@@ -248,3 +248,15 @@ def test_some_channels_of_a_convolution_are_sliced(tmp_path, begin, end, step):
     for _ in range(2):
         np.testing.assert_allclose(net(x).asnumpy(), whole(x).asnumpy()[:, begin:end:step], rtol=1e-5)
         net.hybridize()
+
+
+@pytest.mark.parametrize("steps, lengths", [(5, [5]), (None, [3, 5, 9])])
+@pytest.mark.parametrize("begin, end", [(None, 7), (1, 7), (-2, None), (0, -1)])
+def test_slices_may_end_behind_an_axis(tmp_path, steps, lengths, begin, end):
+    spec = [{"start": b, "stop": e, "step": None} for b, e in ((None, None), (begin, end))]
+    part = function("__operators__.getitem", "image", slice_spec=spec)
+    net = load_model(write(tmp_path, functional(image(steps, 3), part)), layout="NHWC")
+    for length in lengths:
+        x = RANDOM.normal(size=(2, length, 3)).astype("float32")
+        np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x[:, begin:end])
+        net.hybridize()
