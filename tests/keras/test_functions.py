@@ -200,6 +200,10 @@ def test_constants_for_each_sample(tmp_path, made, wanted):
         (called("tile", TOKEN * 2, multiples=[BATCH, 1, 1]), "the first size must be that of a batch"),
         (sized("ones", BATCH, 3, dtype="int32"), "ones with {'dtype': 'int32'}"),
         (sized("zeros", BATCH, 10**9), "are supported"),
+        (sized("zeros", BATCH, -3), "its sizes are not whole numbers, one for each axis"),
+        (called("tile", TOKEN, multiples=[BATCH]), "its sizes are not whole numbers"),
+        (called("zeros", BATCH), "its sizes are not whole numbers"),
+        (sized("fill", BATCH, 1, value=0.5, layout="odd"), "fill with {.layout.: .odd.}"),
     ],
 )
 def test_constants_that_are_refused(tmp_path, made, words):
@@ -223,6 +227,14 @@ def test_numbers_that_are_computed_from_sizes_follow_the_size(tmp_path):
         wanted = x * (height * width) ** 0.5 - width / 2
         np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), wanted, rtol=1e-5)
         net.hybridize()
+
+
+def test_numbers_that_are_computed_from_channels_are_rounded(tmp_path):
+    parts = [function("math.divide", "s2", y=2), function("cast", "math_divide", dtype="int32")]
+    times = function("math.multiply", "image", y=["cast", 0, 0])
+    config = functional(image(None, 3), *sizes_of("image", 2), *parts, times)
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    assert net(mx.nd.ones((1, 1, 3))).asnumpy().tolist() == [[[1, 1, 1]]]
 
 
 def test_numbers_that_are_rounded_are_refused(tmp_path):
