@@ -17,17 +17,21 @@ def slice_layer(graph: Graph, node: Node) -> Optional[Entry]:
     This requires that the other slices are of other channels, and that nothing else reads the layer.
     """
     shape = graph.shape(node.inputs[0]) if node.op == "slice_axis" else None
-    takers = graph.takers(node.inputs[0]) if shape else []
-    axis, seen = node.get("axis", 0), np.zeros(0, int)
-    for taker in takers:
-        if shape is None or taker is None or (taker.op, taker.get("axis")) != ("slice_axis", axis):
-            return None
-        kept = np.arange(shape[axis])[slice(taker.get("begin"), taker.get("end"))]
-        seen = np.concatenate([seen, kept])
-    if shape is None or len(np.unique(seen)) < len(seen) or len(shape) < 3:
+    if shape is None or len(shape) < 3:
         return None
-    kept = np.arange(shape[axis])[slice(node.get("begin"), node.get("end"))]
-    return _part(graph, node.inputs[0], axis % len(shape), kept)
+    axis, seen = node.get("axis", 0), []
+    for taker in graph.takers(node.inputs[0]):
+        if taker is None or (taker.op, taker.get("axis")) != ("slice_axis", axis):
+            return None
+        seen += _kept(taker, shape[axis])
+    if len(set(seen)) < len(seen):
+        return None
+    return _part(graph, node.inputs[0], axis % len(shape), _kept(node, shape[axis]))
+
+
+def _kept(node, size):
+    """Return the places of an axis that a slice keeps."""
+    return list(range(size)[slice(node.get("begin"), node.get("end"))])
 
 
 def _part(graph, entry, axis, kept):
@@ -48,18 +52,19 @@ def _part(graph, entry, axis, kept):
     if node.op == "transpose":
         place = (node.get("axes") or range(len(shape))[::-1])[axis]
     elif node.op in RESHAPES:
-        # The axis of the layer that the reshape splits into several.
+        # The reshape splits axis `place` of the layer into the axes from `start` to before `end`.
         found = [
-            (c, i, j)
-            for c, n in enumerate(before)
-            for i in range(axis + 1)
-            for j in range(axis + 1, len(shape) + 1)
-            if np.prod(before[:c]) == np.prod(shape[:i]) and n == np.prod(shape[i:j])
+            (place, start, end)
+            for place, size in enumerate(before)
+            for start in range(axis + 1)
+            for end in range(axis + 1, len(shape) + 1)
+            if np.prod(before[:place]) == np.prod(shape[:start]) and size == np.prod(shape[start:end])
         ]
         if not found:
             return None
-        place, i, j = found[0]
-        elements = np.arange(before[place]).reshape(shape[i:j]).take(kept, axis - i).reshape(-1)
+        place, start, end = found[0]
+        places = np.arange(before[place]).reshape(shape[start:end])
+        elements = places.take(kept, axis - start).reshape(-1)
         op, attrs = "Reshape", {"shape": (*shape[:axis], len(kept), *shape[axis + 1 :])}
     data = _part(graph, node.inputs[0], place, elements)
     return None if data is None else graph.new(op, node, [data], **attrs)
@@ -79,12 +84,15 @@ def scale_operand(graph: Graph, node: Node) -> Optional[Entry]:
 
 def transpose_operand(graph: Graph, node: Node) -> Optional[Entry]:
     """Let a product of matrices read an operand by columns instead of transposing it before."""
-    rank = len(graph.shape(node.out) or ()) if node.op == "batch_dot" else 0
-    for i, name in enumerate(("transpose_a", "transpose_b")[:rank]):
+    shape = graph.shape(node.out) if node.op == "batch_dot" else None
+    if shape is None:
+        return None
+    *first, row, column = range(len(shape))
+    for i, name in enumerate(("transpose_a", "transpose_b")):
         swap = node.inputs[i].node
         if swap.op != "transpose" or graph.uses(swap.out) > 1:
             continue
-        if tuple(swap.get("axes") or ()) == (*range(rank - 2), rank - 1, rank - 2):
+        if swap.get("axes") == (*first, column, row):
             inputs: Any = list(node.inputs)
             inputs[i] = swap.inputs[0]
             return graph.new(node.op, node, inputs, **{**node.attrs, name: not node.get(name, False)})

@@ -52,7 +52,7 @@ def build(
     outer = keras_order if layout == "NHWC" else settings.channels_first
     result = builder.build([input_of(model, ref, outer) for ref in model.inputs], outer, masks=False)
     if problems.unsupported:
-        alike: Dict[str, List[Tuple[str, str]]] = {}  # what names a layer is alike for other names
+        alike: Dict[str, List[Tuple[str, str]]] = {}  # by the reason without the layer's name
         for where, why in problems.unsupported:
             alike.setdefault(why.replace(repr(where), ""), []).append((where, why))
         lines = [f"{model.name} contains unsupported layers or arguments:"]

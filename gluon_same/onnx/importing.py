@@ -173,7 +173,7 @@ class _Import:
     def built(self, values: Dict[int, np.ndarray]) -> Tuple[HybridBlock, Tuple[int, ...]]:
         """Return the net for the values of inputs that are read as numbers, and its other inputs."""
         why: Optional[Exception] = None
-        hint: Optional[Exception] = None
+        hint: Optional[Exception] = None  # which names the node that requires fixed sizes
         places = [i for i in range(len(self.names)) if i not in values] or [0]
         shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
         tried: List[Any] = []

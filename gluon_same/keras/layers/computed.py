@@ -31,7 +31,7 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     """Return the result of a function of numbers, some of which are sizes of arrays."""
     x: Any = args[0] if args else None
     y: Any = args[1] if len(args) > 1 else kwargs.get("y")
-    if name == "cast" and "float" not in str([*args[1:], kwargs]):  # which rounds
+    if name == "cast" and "float" not in str([*args[1:], kwargs]):  # which truncates
         return replace(x, how=None) if isinstance(x, Size) else int(x) if isinstance(x, float) else x
     if name in ("cast", "identity", "convert_to_tensor"):
         return x
@@ -93,8 +93,8 @@ def number_of(request: Request, rank: int, size: Size) -> Value:
     """Return a number that is computed from sizes as an array, with one element along each axis."""
     arrays: List[Value] = []
     tree = _tree(size, arrays)
-    rule = lambda *_: (1,) * rank  # noqa: E731
-    return request.derive(functions.of_sizes, *arrays, rule=rule, tree=tree, rank=rank)
+    shape = (1,) * rank
+    return request.derive(functions.of_sizes, *arrays, rule=lambda *_: shape, tree=tree, rank=rank)
 
 
 def _tree(size: Any, arrays: List[Value]) -> Any:
