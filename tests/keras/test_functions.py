@@ -237,6 +237,19 @@ def test_numbers_that_are_computed_from_channels_are_rounded(tmp_path):
     assert net(mx.nd.ones((1, 1, 3))).asnumpy().tolist() == [[[1, 1, 1]]]
 
 
+def test_remainders_of_large_products_of_sizes_are_exact(tmp_path):
+    names = "abcd"
+    parts = [function("math.multiply", "s1", y=4099), function("math.multiply", "a", y=["s2", 0, 0])]
+    parts += [function("math.floormod", "b", y=10), function("math.multiply", "image", y=["c", 0, 0])]
+    for part, name in zip(parts, names):
+        part["name"] = part["config"]["name"] = name
+    net = load_model(write(tmp_path, functional(image(None, None, 1), *sizes_of("image", 1, 2), *parts)))
+    assert net(mx.nd.ones((1, 1, 4099, 1))).asnumpy()[0, 0, 0, 0] == 1  # 16801801 % 10
+    parts[2]["inbound_nodes"][0][3]["y"] = 0.1
+    with pytest.raises(ValueError, match="computed from sizes by many steps, or rounded"):
+        load_model(write(tmp_path, functional(image(None, None, 1), *sizes_of("image", 1, 2), *parts)))
+
+
 def test_numbers_that_are_rounded_are_refused(tmp_path):
     half = function("math.divide", "s1", y=2)
     cast = function("cast", "math_divide", dtype="int32")

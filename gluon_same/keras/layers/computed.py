@@ -86,7 +86,19 @@ def _combined(name: str, x: Any, y: Any) -> Any:
 def _stepped(size: Size, name: str, *operands: Any) -> Size:
     """Return a size with the step that computes it."""
     steps = 1 + sum(each.steps for each in operands if isinstance(each, Size))
-    return replace(size, how=(name, *operands) if steps <= _MOST_STEPS else None, steps=steps)
+    rounds = name in ("floor_divide", "mod") and not all(map(_is_whole, operands))
+    how = None if rounds or steps > _MOST_STEPS else (name, *operands)
+    return replace(size, how=how, steps=steps)
+
+
+def _is_whole(number: Any) -> bool:
+    """Return whether a number or size is whole at all sizes: others are rounded as their dtype is."""
+    if not isinstance(number, Size):
+        return number % 1 == 0
+    if number.source is not None or number.how is None:
+        return number.source is not None
+    name, *operands = number.how
+    return name not in ("divide", "power", *_OF_NUMBER) and all(map(_is_whole, operands))
 
 
 def number_of(request: Request, rank: int, size: Size) -> Value:
