@@ -158,12 +158,19 @@ def summarize(net: Block, *input_shapes: Sequence[int]) -> Summary:
     for block, inputs, outputs in trace.layers():
         own = list(filter(_counts, block._reg_params.values()))
         new = [(p, trace.size(p)) for p in own if p not in counted]
-        kind = getattr(block, "layer_type", type(block).__name__)
-        window = window_text(operator_arguments(block), windowed(block))
-        ends = trace.shapes_of(inputs), trace.shapes_of(outputs)
-        total, trained = sum(n for _, n in new), sum(n for p, n in new if _trains(p))
-        shared = sum(trace.size(p) for p in own if p in counted)
-        rows.append(Row(_short_name(block, net), kind, *window, *ends, total, trained, shared))
+        window, padding = window_text(operator_arguments(block), windowed(block))
+        row = Row(
+            name=_short_name(block, net),
+            type=getattr(block, "layer_type", type(block).__name__),
+            window=window,
+            padding=padding,
+            input_shapes=trace.shapes_of(inputs),
+            output_shapes=trace.shapes_of(outputs),
+            params=sum(size for _, size in new),
+            trainable=sum(size for p, size in new if _trains(p)),
+            shared=sum(trace.size(p) for p in own if p in counted),
+        )
+        rows.append(row)
         counted.update(own)
     sizes = [(p, trace.size(p)) for p in filter(_counts, net.collect_params().values())]
     return Summary(net, rows, shapes, trace.shapes_of(trace.outputs), sizes, sorted(trace.unknown))

@@ -59,18 +59,19 @@ def _part(graph, entry, axis, kept):
     if node.op == "transpose":
         place = (node.get("axes") or range(len(shape))[::-1])[axis]
     elif node.op in RESHAPES:
-        # The axis of the layer that the reshape splits into several.
+        # The reshape splits axis `place` of the layer into the axes from `start` to before `end`.
         found = [
-            (c, i, j)
-            for c, n in enumerate(before)
-            for i in range(axis + 1)
-            for j in range(axis + 1, len(shape) + 1)
-            if np.prod(before[:c]) == np.prod(shape[:i]) and n == np.prod(shape[i:j])
+            (place, start, end)
+            for place, size in enumerate(before)
+            for start in range(axis + 1)
+            for end in range(axis + 1, len(shape) + 1)
+            if np.prod(before[:place]) == np.prod(shape[:start]) and size == np.prod(shape[start:end])
         ]
         if not found:
             return None
-        place, i, j = found[0]
-        elements = np.arange(before[place]).reshape(shape[i:j]).take(kept, axis - i).reshape(-1)
+        place, start, end = found[0]
+        places = np.arange(before[place]).reshape(shape[start:end])
+        elements = places.take(kept, axis - start).reshape(-1)
         op, attrs = "Reshape", {"shape": (*shape[:axis], len(kept), *shape[axis + 1 :])}
     data = _part(graph, node.inputs[0], place, elements)
     return None if data is None else graph.new(op, node, [data], **attrs)
@@ -90,12 +91,15 @@ def scale_operand(graph: Graph, node: Node) -> Optional[Entry]:
 
 def transpose_operand(graph: Graph, node: Node) -> Optional[Entry]:
     """Let a product of matrices read an operand by columns instead of transposing it before."""
-    rank = len(graph.shape(node.out) or ()) if node.op == "batch_dot" else 0
-    for i, name in enumerate(("transpose_a", "transpose_b")[:rank]):
+    shape = graph.shape(node.out) if node.op == "batch_dot" else None
+    if shape is None:
+        return None
+    *first, row, column = range(len(shape))
+    for i, name in enumerate(("transpose_a", "transpose_b")):
         swap = node.inputs[i].node
         if swap.op != "transpose" or graph.uses(swap.out) > 1:
             continue
-        if tuple(swap.get("axes") or ()) == (*range(rank - 2), rank - 1, rank - 2):
+        if swap.get("axes") == (*first, column, row):
             inputs: Any = list(node.inputs)
             inputs[i] = swap.inputs[0]
             return graph.new(node.op, node, inputs, **{**node.attrs, name: not node.get(name, False)})

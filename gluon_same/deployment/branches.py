@@ -10,11 +10,11 @@ from ..graph import Entry, Graph, Node
 from .fold_batchnorm import weights_of, with_weights
 from .joins import join_of, joined, size_of, slice_of
 
-#: Depthwise convolutions grow their kernels to those of others if they compute at most this many times
-#: as much. They take little more time, because they read and write as much memory.
+#: Largest factor by which the products of depthwise convolutions grow if their kernels are padded to the
+#: largest one. The time grows less, because the memory that is read and written stays the same.
 MOST_GROWN = 2.5
 
-#: A layer computes filters twice, instead of copying the results, if it reads at most so many channels.
+#: Most channels that a layer reads if it computes each filter twice instead of copying its results.
 MOST_DOUBLED = 128
 
 
@@ -34,7 +34,7 @@ def join_convolutions(graph: Graph, node: Node) -> Optional[Entry]:
     if read is None or any(weight is None for weight in weights):
         return None
     data, groups = read
-    sizes = {(len(w) // n, w.shape[1]) for w, n in zip(weights, groups)}  # of a group
+    sizes = {(len(w) // n, w.shape[1]) for w, n in zip(weights, groups)}  # filters, channels
     if len(sizes) > 1:
         return None
     kernel, pad, more = [], [], []
@@ -137,7 +137,7 @@ def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
 def join_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
     """Concatenate channels in plain memory, by MXNet's own operator.
 
-    That of oneDNN copies the channels of one pixel at a time.
+    oneDNN's operator copies the channels of one pixel at a time.
     """
     parts, shape = _parts(graph, node.out), graph.shape(node.out) or ()
     if not parts or len(shape) != 4:

@@ -57,10 +57,12 @@ def transpose(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def size_of(graph: Graph, entry: Entry, axis: int) -> int:
+    """Return the size of an axis of an array with a known shape."""
     return (graph.shape(entry) or ())[axis]
 
 
 def joined(graph, node, parts, axis):
+    """Return the concatenation of arrays, named after a node."""
     return graph.new("Concat", node, parts, dim=axis, num_args=len(parts))
 
 

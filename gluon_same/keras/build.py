@@ -52,14 +52,13 @@ def build(
     outer = keras_order if layout == "NHWC" else settings.channels_first
     result = builder.build([input_of(model, ref, outer) for ref in model.inputs], outer, masks=False)
     if problems.unsupported:
-        alike: Dict[str, List[Tuple[str, str]]] = {}  # what names a layer is alike for other names
+        alike: Dict[str, List[Tuple[str, str]]] = {}  # by the reason without the layer's name
         for where, why in problems.unsupported:
             alike.setdefault(why.replace(repr(where), ""), []).append((where, why))
-        lines = [
-            f"\n- {first}{f' and {len(more)} more' if more else ''} {why}"
-            for (first, why), *more in alike.values()
-        ]
-        raise ValueError(f"{model.name} contains unsupported layers or arguments:{''.join(lines)}")
+        lines = [f"{model.name} contains unsupported layers or arguments:"]
+        for (first, why), *more in alike.values():
+            lines.append(f"- {first}{f' and {len(more)} more' if more else ''} {why}")
+        raise ValueError("\n".join(lines))
     if result is None:
         raise ValueError(f"{model.name}: its outputs are not computed from its inputs")
     net, layers, _ = result
@@ -181,19 +180,19 @@ class _Builder(Calls):
         return [with_dtype(narrow, y, inputs, built.weights) for y in outputs]
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
-        settings, class_name = self.settings, layer.class_name.rpartition(">")[2]
-        trained, prefix = self.trainable and layer.trainable, f"{self.prefix}{layer.name}_"
-        given = layer.name, class_name, Arguments(layer.config), settings.version, trained, prefix
-        arrays_of = partial(settings.arrays_of, (*self.path, layer.name))
-        derive = partial(self._derive, layer)
         return Request(
-            *given,
-            arrays_of,
-            settings.channels_first,
-            args,
-            kwargs,
-            custom=settings.custom,
-            derive=derive,
+            name=layer.name,
+            class_name=layer.class_name.rpartition(">")[2],
+            arguments=Arguments(layer.config),
+            version=self.settings.version,
+            trainable=self.trainable and layer.trainable,
+            prefix=f"{self.prefix}{layer.name}_",
+            array_of=partial(self.settings.arrays_of, (*self.path, layer.name)),
+            channels_first=self.settings.channels_first,
+            args=args,
+            kwargs=kwargs,
+            custom=self.settings.custom,
+            derive=partial(self._derive, layer),
         )
 
     def _nested(

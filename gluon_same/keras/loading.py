@@ -53,10 +53,9 @@ def load_model(
         layer's configuration, its arrays in Keras' layout, and the arguments of its call that are not
         arrays; that of an activation receives ``{}`` and ``[]``. It returns an initialized HybridBlock
         for channels-first data, which is called with the arrays of the call: those given by keyword
-        last, in alphabetical order. Of the arrays, those of sublayers follow the layer's own: in
-        ``.keras`` and ``.weights.h5`` by attribute, in ``.h5`` in Keras'
-        order. Custom builders take precedence over built-in ones. A ``Lambda`` requires one for its
-        name.
+        last, in alphabetical order. The arrays of sublayers follow the layer's own: in ``.keras`` and
+        ``.weights.h5`` by attribute, in ``.h5`` in Keras' order. Custom builders take precedence over
+        those of Keras' layers and functions. A ``Lambda`` requires one for its name, or ``'Lambda'``.
     layout : {'NCHW', 'NHWC'}
         Layout of inputs and outputs: channels first (NCHW), or that of Keras (NHWC). A Keras model whose
         layers have ``data_format='channels_first'`` keeps its own layout.

@@ -141,17 +141,22 @@ class Steps:
     ) -> KerasNet:
         """Return the net."""
         before, after, shapes = zip(*self._states) if self._states else ((), (), ())
-        carried = tuple((None, *shape) for shape in shapes)
-        first = (*(value.slot for value in inputs), *before)
         last = (*(value.slot for value in outputs), *after)
         self._prune({*last, *(shown.slot for shown in self._layer_outputs)})
-        shown = tuple(self._layer_outputs)
-        saved = tuple(stored_shape(x.axes, x.shape) for x in inputs)
-        taken, given = (tuple(stored_shape(x.axes, x.free) for x in each) for each in (inputs, outputs))
-        stored = [x.dtype.replace("bool", "float32") for x in inputs]
-        dtypes = (*map(np.dtype, stored), *_FLOATS * len(shapes))
-        sizes = (saved, (*taken, *carried), given)
-        plan = Plan(tuple(self._steps), first, last, shown, *sizes, tuple(names), dtypes, states=shapes)
+        carried = ((None, *shape) for shape in shapes)
+        stored = (x.dtype.replace("bool", "float32") for x in inputs)
+        plan = Plan(
+            steps=tuple(self._steps),
+            inputs=(*(value.slot for value in inputs), *before),
+            outputs=last,
+            layer_outputs=tuple(self._layer_outputs),
+            saved=tuple(stored_shape(x.axes, x.shape) for x in inputs),
+            input_shapes=(*(stored_shape(x.axes, x.free) for x in inputs), *carried),
+            output_shapes=tuple(stored_shape(x.axes, x.free) for x in outputs),
+            names=tuple(names),
+            dtypes=(*map(np.dtype, stored), *_FLOATS * len(shapes)),
+            states=shapes,
+        )
         return KerasNet(self.blocks, plan, prefix=prefix)
 
     def _prune(self, used: Set[int]) -> None:
@@ -252,14 +257,12 @@ def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:
 def _is_of_ids(model, ref):
     """Return whether an input has indices for embeddings, so that its last axis has no channels."""
     layers = [model.layers[call.layer] for call in model.calls if ref in call.inputs()]
-    return any(layer.class_name in _OF_IDS[1:] for layer in layers) and all(
-        layer.class_name in _OF_IDS or layer.config.get("function") == "math.not_equal"
+    embed = [layer.class_name in ("Embedding", "ReversibleEmbedding") for layer in layers]
+    compare = [
+        layer.class_name == "NotEqual" or layer.config.get("function") == "math.not_equal"
         for layer in layers
-    )
-
-
-#: Classes of layers whose results for an index do not depend on the number of indices.
-_OF_IDS = ("NotEqual", "Embedding", "ReversibleEmbedding")
+    ]
+    return any(embed) and all(map(max, embed, compare))
 
 
 def _fixed(model, shape):

@@ -79,11 +79,19 @@ class Assembly(Inference):
             results[0] = self.call(functions.after, results[0], *unused, to=to, scalar=results[0].scalar)
         final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(results, dtypes)]
         self.infer()
-        first, last = (tuple(x.slot for x in each) for each in (starts, final))
-        given, made = (tuple(x.stored_shape for x in each) for each in (starts, final))
-        names, kinds = tuple(self._inputs), tuple(stored_dtype(x.dtype) for x in starts)
-        steps, shapes = tuple(self._steps), (given, given, made)
-        plan = Plan(steps, first, last, (), *shapes, names, kinds, alike=alike)
+        shapes = tuple(x.stored_shape for x in starts)
+        plan = Plan(
+            steps=tuple(self._steps),
+            inputs=tuple(x.slot for x in starts),
+            outputs=tuple(x.slot for x in final),
+            layer_outputs=(),
+            saved=shapes,
+            input_shapes=shapes,
+            output_shapes=tuple(x.stored_shape for x in final),
+            names=tuple(self._inputs),
+            dtypes=tuple(stored_dtype(x.dtype) for x in starts),
+            alike=alike,
+        )
         return ImportedNet(self.blocks, plan, prefix=f"{plain(name) or 'net'}_")
 
     def call(

@@ -33,7 +33,7 @@ def evaluate(
         return [_attempt(_gather_elements, *inputs, **attributes) for inputs in trials]
     if node.op_type == "Div" and trials[0][0] is not None and trials[0][0].dtype.kind in "iu":
         return [_attempt(_divide, *inputs) for inputs in trials]
-    if node.op_type == "OneHot":  # of which the reference takes indices modulo the depth
+    if node.op_type == "OneHot":  # the reference takes indices modulo the depth
         return [_attempt(_one_hot, *inputs, **attributes) for inputs in trials]
     from onnx import helper, numpy_helper
     from onnx.reference import ReferenceEvaluator

@@ -173,7 +173,7 @@ class _Import:
     def built(self, values: Dict[int, np.ndarray]) -> Tuple[HybridBlock, Tuple[int, ...]]:
         """Return the net for the values of inputs that are read as numbers, and its other inputs."""
         why: Optional[Exception] = None
-        hint: Optional[Exception] = None
+        hint: Optional[Exception] = None  # which names the node that requires fixed sizes
         places = [i for i in range(len(self.names)) if i not in values] or [0]
         shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
         tried: List[Any] = []
@@ -211,8 +211,8 @@ class _Import:
                 name: [x for t, x in enumerate(s) if t not in error.why] for name, s in sizes.items()
             }
             pairs = (zip(zip(*sizes[name]), zip(*kept[name])) for name in sizes)
-            same = any(len(set(old)) > 1 and len(set(new)) == 1 for pair in pairs for old, new in pair)
-            if same or len(kept[self.names[places[0]]]) < 2:
+            fixed = any(len(set(old)) > 1 and len(set(new)) == 1 for pair in pairs for old, new in pair)
+            if fixed or len(kept[self.names[places[0]]]) < 2:
                 raise NoSizes(next(iter(error.why.values()))) from None
             return self._served(values, places, kept, alike)
 

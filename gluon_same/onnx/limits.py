@@ -127,7 +127,7 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
     if operator in ("ArgMax", "ArgMin"):
         return limit if result.open else 0
     if operator == "OneHot":
-        return 0 if any(x.open for x in inputs[:2]) else limit  # not of its values
+        return 0 if any(x.open for x in inputs[:2]) else limit  # its indices and depth
     rule = _RULES.get(operator)
     return limit if rule is None else min(limit, rule(_trials_of(inputs, result)))
 

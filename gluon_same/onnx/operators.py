@@ -152,9 +152,9 @@ def _leaky_relu(write: Writer) -> None:
 
 
 def _scalar(*operators: str, first: bool = False, compares: bool = False) -> Callable[[Writer], None]:
-    """Return a converter to an operator on a number, which may be the first operand, and others.
+    """Return a converter to operators: the first of an array and a number, the others of its result.
 
-    The result of a comparison is 1 or 0 in MXNet.
+    ``first`` puts the number before the array. The result of a comparison is 1 or 0 in MXNet.
     """
 
     def convert(write):

@@ -21,7 +21,7 @@ def _where(write: Writer) -> None:
     """Choose elements. MXNet's converter takes the results to be of the condition's dtype."""
     condition, x, y = write.inputs
     if write.node["op"] == "where" and len(write.shape_of(0)) < len(write.shape_of(1)):
-        return  # a condition for each first index
+        return  # one condition for each index of the first axis, which MXNet's converter writes
     write("Where", write("Cast", condition, to=kind_of(bool)), x, y)
     write.dtypes = [write.given[1].dtype]
 

@@ -184,11 +184,11 @@ def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Data:
         if len(run) < count or max(len(set(sizes)) for sizes in run) == 1:
             continue
         merged = [(*new[:start], prod(new[start:end]), *new[end:]) for new in wanted]
-        codes = (0,) if merged == list(given) else codes_for(given, merged)
-        like = (net.find_axes(run) or _array_with(net, run)) if codes is not None else None
-        if like is None:
+        steps = [] if merged == list(given) else _steps(given, merged)
+        like = (net.find_axes(run) or _array_with(net, run)) if steps is not None else None
+        if steps is None or like is None:
             continue
-        if codes != (0,):
+        for codes in steps:
             x = net.call("reshape", x, shape=codes, scalar=False)
         return net.call(
             functions.split_like, x, like[0], axis=start, other_axis=like[1], count=count,

@@ -114,6 +114,32 @@ def test_an_activation_named_like_that_of_keras_may_be_built(tmp_path, module, p
     np.testing.assert_array_equal(net(-X).asnumpy(), X.asnumpy() ** power * (power > 0))
 
 
+AUTHORS = {"class_name": "function", "config": "relu", "module": "builtins"}
+
+
+def test_an_activation_of_the_author_may_return_negative_numbers(tmp_path):
+    """Max pooling includes the zeros of a padding, which it may leave out behind Keras' own ReLU."""
+    act = layer("Activation", "act", "image", activation=AUTHORS)
+    pad = layer("ZeroPadding1D", "pad", "act", padding=1)
+    pool = layer("MaxPooling1D", "pool", "pad", pool_size=[3], strides=[1])
+    path = write(tmp_path, functional(image(4, 1), act, pad, pool))
+    net = load_model(path, custom={"relu": lambda config, arrays: Power(3)})
+    assert net(mx.nd.array([[[-2, -3, -4, -5]]])).asnumpy().tolist() == [[[0, -8, -27, 0]]]
+
+
+@pytest.mark.parametrize("kind, parts", [("SimpleRNN", 1), ("LSTM", 4)])
+def test_recurrent_layers_have_an_activation_of_the_author(tmp_path, kind, parts):
+    made = layer(kind, "made", "image", units=2, activation=AUTHORS, use_bias=False)
+    shapes = {"kernel": (3, 2 * parts), "recurrent_kernel": (2, 2 * parts)}
+    path = write(tmp_path, functional(image(1, 3), made), made=shapes)
+    net = load_model(path, custom={"relu": lambda config, arrays: Power(0)})
+    plain = load_model(path, custom={"relu": lambda config, arrays: Power(1)})
+    x = mx.nd.ones((1, 3, 1))
+    assert (net(x) != plain(x)).asnumpy().all()
+    with pytest.warns(UserWarning, match="'relu' is a function of the model's author"):
+        load_model(path)
+
+
 def test_a_block_that_does_not_read_its_input_is_called(tmp_path):
     class Token(mx.gluon.HybridBlock):
         def __init__(self):

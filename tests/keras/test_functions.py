@@ -200,6 +200,10 @@ def test_constants_for_each_sample(tmp_path, made, wanted):
         (called("tile", TOKEN * 2, multiples=[BATCH, 1, 1]), "the first size must be that of a batch"),
         (sized("ones", BATCH, 3, dtype="int32"), "ones with {'dtype': 'int32'}"),
         (sized("zeros", BATCH, 10**9), "are supported"),
+        (sized("zeros", BATCH, -3), "its sizes are not whole numbers, one for each axis"),
+        (called("tile", TOKEN, multiples=[BATCH]), "its sizes are not whole numbers"),
+        (called("zeros", BATCH), "its sizes are not whole numbers"),
+        (sized("fill", BATCH, 1, value=0.5, layout="odd"), "fill with {.layout.: .odd.}"),
     ],
 )
 def test_constants_that_are_refused(tmp_path, made, words):
@@ -225,6 +229,27 @@ def test_numbers_that_are_computed_from_sizes_follow_the_size(tmp_path):
         net.hybridize()
 
 
+def test_numbers_that_are_computed_from_channels_are_rounded(tmp_path):
+    parts = [function("math.divide", "s2", y=2), function("cast", "math_divide", dtype="int32")]
+    times = function("math.multiply", "image", y=["cast", 0, 0])
+    config = functional(image(None, 3), *sizes_of("image", 2), *parts, times)
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    assert net(mx.nd.ones((1, 1, 3))).asnumpy().tolist() == [[[1, 1, 1]]]
+
+
+def test_remainders_of_large_products_of_sizes_are_exact(tmp_path):
+    names = "abcd"
+    parts = [function("math.multiply", "s1", y=4099), function("math.multiply", "a", y=["s2", 0, 0])]
+    parts += [function("math.floormod", "b", y=10), function("math.multiply", "image", y=["c", 0, 0])]
+    for part, name in zip(parts, names):
+        part["name"] = part["config"]["name"] = name
+    net = load_model(write(tmp_path, functional(image(None, None, 1), *sizes_of("image", 1, 2), *parts)))
+    assert net(mx.nd.ones((1, 1, 4099, 1))).asnumpy()[0, 0, 0, 0] == 1  # 16801801 % 10
+    parts[2]["inbound_nodes"][0][3]["y"] = 0.1
+    with pytest.raises(ValueError, match="computed from sizes by many steps, or rounded"):
+        load_model(write(tmp_path, functional(image(None, None, 1), *sizes_of("image", 1, 2), *parts)))
+
+
 def test_numbers_that_are_rounded_are_refused(tmp_path):
     half = function("math.divide", "s1", y=2)
     cast = function("cast", "math_divide", dtype="int32")
@@ -247,4 +272,16 @@ def test_some_channels_of_a_convolution_are_sliced(tmp_path, begin, end, step):
     x = mx.nd.array(RANDOM.normal(size=(2, 8, 12, 12)))
     for _ in range(2):
         np.testing.assert_allclose(net(x).asnumpy(), whole(x).asnumpy()[:, begin:end:step], rtol=1e-5)
+        net.hybridize()
+
+
+@pytest.mark.parametrize("steps, lengths", [(5, [5]), (None, [3, 5, 9])])
+@pytest.mark.parametrize("begin, end", [(None, 7), (1, 7), (-2, None), (0, -1)])
+def test_slices_may_end_behind_an_axis(tmp_path, steps, lengths, begin, end):
+    spec = [{"start": b, "stop": e, "step": None} for b, e in ((None, None), (begin, end))]
+    part = function("__operators__.getitem", "image", slice_spec=spec)
+    net = load_model(write(tmp_path, functional(image(steps, 3), part)), layout="NHWC")
+    for length in lengths:
+        x = RANDOM.normal(size=(2, length, 3)).astype("float32")
+        np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x[:, begin:end])
         net.hybridize()

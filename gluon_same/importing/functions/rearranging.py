@@ -8,14 +8,18 @@ def repeat_vector(F: Any, x: Any, times: int) -> Any:
     return F.repeat(F.expand_dims(x, axis=1), repeats=times, axis=1)
 
 
-def slices(F: Any, x: Any, parts: Sequence[Any], dropped: Tuple[int, ...], added: int) -> Any:
-    """Slice by one (begin, end, step) for each axis; drop axes of size 1; add some after the batch."""
-    whole = (None, None, 1)
-    if len(parts) > 1 and parts[1] != whole and parts[1][2] == 1:
-        # In oneDNN's blocks of channels, MXNet's `slice` of some channels ends the process.
-        x = F.slice_axis(x, axis=1, begin=parts[1][0] or 0, end=parts[1][1])
-        parts = [parts[0], whole, *parts[2:]]
-    if any(part != whole for part in parts):
+def slices(
+    F: Any, x: Any, parts: Sequence[Any], dropped: Tuple[int, ...], added: int,
+    second: Tuple[int, int] = (0, 0),
+) -> Any:  # fmt: skip
+    """Slice by one (begin, end, step) for each axis; drop axes of size 1; add some after the batch.
+
+    ``second`` are other bounds of the second axis, within it. In oneDNN's blocks of channels, MXNet's
+    ``slice`` of some channels ends the process, and its ``slice_axis`` requires bounds within the axis.
+    """
+    if any(second):
+        x = F.slice_axis(x, axis=1, begin=second[0], end=second[1])
+    if any(part != (None, None, 1) for part in parts):
         begin, end, step = zip(*parts)
         x = F.slice(x, begin=begin, end=end, step=step)
     x = F.squeeze(x, axis=dropped) if dropped else x

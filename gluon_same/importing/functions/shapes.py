@@ -88,7 +88,7 @@ _OF_SIZES: Any = dict(
 
 
 def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int) -> Any:
-    """Return a number that is computed from sizes of arrays.
+    """Return a number that is computed from sizes of arrays, in float64, in which products are exact.
 
     ``tree`` is a number, ``(array, axis, factor)``, or ``(function, *operands)``, which are trees.
     """
@@ -100,9 +100,9 @@ def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int) -> Any:
         if isinstance(first, str):
             return _OF_SIZES[first](F, *map(value, rest))
         axis, factor = rest
-        return F.cast(shape_of(F, arrays[first], axis, axis + 1), dtype="float32") * factor
+        return F.cast(shape_of(F, arrays[first], axis, axis + 1), dtype="float64") * factor
 
-    return F.reshape(value(tree), shape=(1,) * rank)
+    return F.reshape(F.cast(value(tree), dtype="float32"), shape=(1,) * rank)
 
 
 def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int) -> Any:

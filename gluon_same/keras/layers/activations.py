@@ -54,10 +54,8 @@ def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridB
     if isinstance(given, dict):
         if given.get("class_name") not in ("function", "Function", None):
             return _layer_as_activation(request, given)
-        theirs = (
-            given.get("module") == "builtins"
-        )  # Keras writes this for a function that is not its own
-        given = given.get("config")
+        # Keras writes this module for a function that is not its own.
+        theirs, given = given.get("module") == "builtins", given.get("config")
         if not isinstance(given, str):
             raise Unsupported(
                 "its activation is code in the file, which is never run: use a custom layer"
@@ -112,8 +110,9 @@ def function_named(name: str, keras3: bool) -> Union[str, Callable[..., Any]]:
 
 
 def is_nonnegative(given: Any) -> bool:
-    """Return whether an activation never returns negative numbers."""
-    given = given.get("config") if isinstance(given, dict) else given
+    """Return whether an activation is one of Keras that never returns negative numbers."""
+    if isinstance(given, dict):
+        given = None if given.get("module") == "builtins" else given.get("config")
     return isinstance(given, str) and ALIASES.get(given, given) in _NONNEGATIVE
 
 

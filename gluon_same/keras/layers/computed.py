@@ -13,8 +13,9 @@ from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Size, Value, keras_order
 from .registry import Lowered, Request
 
-#: Functions of sizes that return constant arrays.
-MADE = ("broadcast_to", "fill", "ones", "tile", "zeros")
+#: Functions of sizes that return constant arrays, with the names of their arguments.
+MADE = dict(ones=("shape", "dtype"), zeros=("shape", "dtype"), fill=("dims", "value"))
+MADE.update(broadcast_to=("input", "shape"), tile=("input", "multiples"))
 
 #: Most steps by which a number is computed from sizes.
 _MOST_STEPS = 64
@@ -30,9 +31,10 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     """Return the result of a function of numbers, some of which are sizes of arrays."""
     x: Any = args[0] if args else None
     y: Any = args[1] if len(args) > 1 else kwargs.get("y")
+    if name == "cast" and "float" not in str([*args[1:], kwargs]):  # which truncates
+        return replace(x, how=None) if isinstance(x, Size) else int(x) if isinstance(x, float) else x
     if name in ("cast", "identity", "convert_to_tensor"):
-        rounds = name == "cast" and isinstance(x, Size) and "float" not in str([*args[1:], kwargs])
-        return replace(x, how=None) if rounds else x
+        return x
     if name == "stack" and isinstance(x, list):
         if any(isinstance(n, list) for n in x):
             raise Unsupported("stack of lists of sizes")
@@ -84,15 +86,27 @@ def _combined(name: str, x: Any, y: Any) -> Any:
 def _stepped(size: Size, name: str, *operands: Any) -> Size:
     """Return a size with the step that computes it."""
     steps = 1 + sum(each.steps for each in operands if isinstance(each, Size))
-    return replace(size, how=(name, *operands) if steps <= _MOST_STEPS else None, steps=steps)
+    rounds = name in ("floor_divide", "mod") and not all(map(_is_whole, operands))
+    how = None if rounds or steps > _MOST_STEPS else (name, *operands)
+    return replace(size, how=how, steps=steps)
+
+
+def _is_whole(number: Any) -> bool:
+    """Return whether a number or size is whole at all sizes: others are rounded as their dtype is."""
+    if not isinstance(number, Size):
+        return number % 1 == 0
+    if number.source is not None or number.how is None:
+        return number.source is not None
+    name, *operands = number.how
+    return name not in ("divide", "power", *_OF_NUMBER) and all(map(_is_whole, operands))
 
 
 def number_of(request: Request, rank: int, size: Size) -> Value:
     """Return a number that is computed from sizes as an array, with one element along each axis."""
     arrays: List[Value] = []
     tree = _tree(size, arrays)
-    rule = lambda *_: (1,) * rank  # noqa: E731
-    return request.derive(functions.of_sizes, *arrays, rule=rule, tree=tree, rank=rank)
+    shape = (1,) * rank
+    return request.derive(functions.of_sizes, *arrays, rule=lambda *_: shape, tree=tree, rank=rank)
 
 
 def _tree(size: Any, arrays: List[Value]) -> Any:
@@ -109,19 +123,23 @@ def _tree(size: Any, arrays: List[Value]) -> Any:
 
 def constant_array(op: Any, *args: Any, **kwargs: Any) -> Lowered:
     """Return a constant array with sizes of other arrays, such as a token for each sample."""
-    named = (kwargs.pop(name, None) for name in ("input", "shape", "dims", "multiples", "value"))
-    given = [*args, *(each for each in named if each is not None)]
-    if any(value not in (None, "float32") for key, value in kwargs.items() if key != "name"):
-        raise Unsupported(f"{op.name} with {kwargs}")
-    if op.name in ("zeros", "ones"):
-        given.append(float(op.name == "ones"))
-    sizes, content = given if op.name not in ("broadcast_to", "tile") else given[::-1]
+    given = {**dict(zip(MADE[op.name], args)), **kwargs}
+    named = [given.pop(name) for name in ("shape", "dims", "multiples") if name in given]
+    sizes: Any = named[0] if len(named) == 1 and isinstance(named[0], list) else [None]
+    content = given.pop("input", given.pop("value", float(op.name == "ones")))
+    given.pop("name", None)
+    left = {key: value for key, value in given.items() if value not in (None, "float32")}
+    if left or len(args) > len(MADE[op.name]):
+        raise Unsupported(f"{op.name} with {left or list(args)}")
+    fits = all(isinstance(n, Size) or (type(n) is int and n > 0) for n in sizes)
+    if not fits or len(sizes) < np.ndim(content):
+        raise Unsupported(f"{op.name}: its sizes are not whole numbers, one for each axis")
     fixed = [1 if isinstance(n, Size) else n for n in sizes]
     limit(f"{op.name} of {fixed}", math.prod(fixed), MOST_ELEMENTS)
     array = (np.tile if op.name == "tile" else np.broadcast_to)(np.array(content, "float32"), fixed)
     axes = [axis for axis, n in enumerate(sizes) if isinstance(n, Size)]
-    known = all(sizes[axis].source and array.shape[axis] == sizes[axis].times == 1 for axis in axes)
-    if axes[:1] != [0] or not known or sizes[0].source[1] != 0:
+    repeats = all(sizes[axis].source and array.shape[axis] == sizes[axis].times == 1 for axis in axes)
+    if axes[:1] != [0] or not repeats or sizes[0].source[1] != 0:
         raise Unsupported(f"{op.name}: the first size must be that of a batch, and none be computed")
     sources: Any = [sizes[axis].source for axis in axes]
     likes = [like for like, _ in sources]
@@ -130,6 +148,7 @@ def constant_array(op: Any, *args: Any, **kwargs: Any) -> Lowered:
         known = {axis: shape[place] for axis, shape, (_, place) in zip(axes, shapes, sources)}
         return tuple(known.get(axis, n) for axis, n in enumerate(array.shape))
 
-    how: Any = dict(axes=tuple((axis, y.stored(place)) for axis, (y, place) in zip(axes, sources)))
-    how.update(input_axes=tuple(y.axes for y in likes), rows=likes[0].rows, rule=rule)
-    return op.lowered(functions.as_large, array, *likes, order=keras_order(array.ndim), **how)
+    pairs = tuple((axis, like.stored(place)) for axis, (like, place) in zip(axes, sources))
+    fields: Any = dict(input_axes=tuple(like.axes for like in likes), rows=likes[0].rows, rule=rule)
+    order = keras_order(array.ndim)
+    return op.lowered(functions.as_large, array, *likes, axes=pairs, order=order, **fields)

@@ -50,7 +50,12 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
 
     added = [place for place, axis in enumerate(kept) if axis is None]
     order = (0, *added, *(kept.index(axis) for axis in x.axes[1:] if axis in kept))
-    how = dict(parts=[parts[axis] for axis in x.axes], dropped=tuple(sorted(map(x.stored, dropped))))
+    stored, second = [parts[axis] for axis in x.axes], (0, 0)
+    size = x.free[x.axes[1]] if x.rank > 1 else None
+    if size is not None and stored[1] != _WHOLE and stored[1][2] == 1:
+        begin, end, _ = slice(*stored[1]).indices(size)
+        stored[1], second = _WHOLE, (begin, end)
+    how = dict(parts=stored, dropped=tuple(sorted(map(x.stored, dropped))), second=second)
     fields = dict(rule=rule, takes=None, nonnegative=x.nonnegative)
     return op.lowered(functions.slices, x, order=order, added=len(added), **how, **fields)
 

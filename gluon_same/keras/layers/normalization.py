@@ -55,9 +55,9 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
     how.update(use_global_stats=not request.trainable)  # as in Keras' frozen layers
     layer = nn.BatchNorm if axis == 1 else SizedBatchNorm
     block = layer(axis=axis, in_channels=channels, prefix=request.prefix, **how, **scales)
-    statistics = {"moving_mean": block.running_mean, "moving_variance": block.running_var}
-    own = tuple(weight_of(*each) for each in statistics.items())
-    weights = (*_scale_weights(block, scales, (channels,)), *own)
+    mean = weight_of("moving_mean", block.running_mean)
+    variance = weight_of("moving_variance", block.running_var)
+    weights = (*_scale_weights(block, scales, (channels,)), mean, variance)
     # In training, Keras takes statistics over those elements only that count.
     return elementwise(block, weights=weights, inference_only=x.mask is not None)
 

@@ -228,8 +228,8 @@ def _activations(request: Request, kind: str, gates: str = "sigmoid") -> Tuple[A
     found: List[Any] = []
     for name, default in names.items():
         given = request.arguments.get(name, default)
-        word = given.get("config") if isinstance(given, dict) else given
-        block = None if word in _FUSED else activation(plain, given)
+        block = activation(plain, given)
+        word = block._act_type if isinstance(block, nn.Activation) else ""
         found.append((word if word in _FUSED else block or "identity", {}))
     new, *gate = found
     return (*gate, new, new)[: len(ACTIVATIONS[kind])]

@@ -90,14 +90,12 @@ class Pooled:
 
     def is_narrow(self) -> bool:
         """Return whether a window fits only with padding at the end, which MXNet does not add."""
-        known = None not in self.sizes
-        pairs = self.pairs() if known else self.padding
-        return not isinstance(pairs, str) and any(
-            s > 1 and min(n) + 2 * before < span
-            for n, s, span, (before, _) in zip(
-                list(zip(*self.x.trials))[2:], self.stride, self.spans, pairs
-            )
-        )
+        pairs = self.padding if None in self.sizes else self.pairs()
+        if isinstance(pairs, str):
+            return False
+        sizes = [min(trials) for trials in zip(*self.x.trials)][2:]
+        axes = zip(sizes, self.stride, self.spans, pairs)
+        return any(s > 1 and n + 2 * before < span for n, s, span, (before, _) in axes)
 
     def pairs(self) -> Tuple[Tuple[int, int], ...]:
         """Return the padding of each axis, with what rounding up adds to the end."""

@@ -77,6 +77,17 @@ def test_a_reshape_that_leaves_elements_over_raises(tmp_path, shape, fits, fails
             net(mx.nd.zeros((1, fails, 1))).wait_to_read()
 
 
+def test_a_reshape_to_the_sizes_of_another_array_leaves_no_elements_over(tmp_path):
+    text = """p = MaxPool<kernel_shape: ints = [1, 3], strides: ints = [1, 3]>(x) s = Shape(p)
+        r = Transpose<perm: ints = [3, 2, 0, 1]>(x) t = Slice(s, two, four)
+        u = Concat<axis: int = 0>(t, three) y = Reshape(r, u)"""
+    weights = {"two": [2], "three": [3], "four": [4]}
+    path = written(tmp_path / "net.onnx", *node(text, "1, 1, H, W", "a, b, c", **weights))
+    net = compared(path, numbers(1, 1, 4, 6), numbers(1, 1, 5, 9))
+    with pytest.raises(ValueError, match="cannot run"):
+        net(mx.nd.zeros((1, 1, 1, 4))).wait_to_read()
+
+
 def test_windows_of_an_image(tmp_path):
     """Swin's windows: two open axes split by 4, and joined again."""
     text = f"""{SIZES}
