@@ -168,7 +168,10 @@ class ImportedNet(Saved):
             }
             if len(found) > 1:
                 which = "batch" if first else "size for all other axes that are open"
-                raise ValueError(f"data of shapes {[*given]} does not have one {which} of {self.name}")
+                raise ValueError(
+                    f"data of shapes {[*given]} does not have one {which} of {self.name}: for them, "
+                    f"import the model with input_shapes={[*given]}"
+                )
 
     def _why(self, given, error):
         if _NO_ELEMENTS.search(str(error)):

@@ -249,7 +249,7 @@ def test_axes_that_have_one_size_under_several_names(tmp_path):
         net(mx.nd.ones((2, 3, 4)), mx.nd.ones((3, 3, 4)))
     alike = written(tmp_path / "net.onnx", text.format("y = Add(x, z)"))
     net = compared(alike, (numbers(2, 3, 4), numbers(2, 3, 4)), (numbers(1, 5, 4), numbers(1, 5, 4)))
-    with pytest.raises(ValueError, match="does not have one size for all other axes"):
+    with pytest.raises(ValueError, match=r"one size for all other axes.* input_shapes=\[\("):
         net(mx.nd.ones((2, 3, 4)), mx.nd.ones((2, 1, 4)))
 
 
