@@ -40,18 +40,16 @@ def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim:
     return F.slice_like(x, sized, axes=(axis,))
 
 
-def part_from(
-    F: Any, x: Any, like: Any, starts: Any, i: int, axis: int, other_axis: int, behind: int
-) -> Any:
+def part_from(F: Any, x: Any, like: Any, starts: Any, i: int, axes: Tuple[int, int], behind: int) -> Any:
     """Return a part of an axis from the i-th start on, as long as another array's axis.
 
-    ``behind`` is added to the start. Raise an error where the part is not within the axis, which ONNX
-    would count backwards, or cut.
+    ``axes`` are those of ``x`` and of ``like``. ``behind`` is added to the start. Raise an error where the
+    part is not within the axis, which ONNX would count backwards, or cut.
     """
     start = F.slice_axis(starts, axis=0, begin=i, end=i + 1) + behind
     start = start + F.broadcast_minimum(start, F.zeros_like(start)) * 2**20
-    places = F.cast(F.contrib.arange_like(like, axis=other_axis), dtype="int64")
-    return F.take(x, F.broadcast_add(places, start), axis=axis, mode="raise")
+    places = F.cast(F.contrib.arange_like(like, axis=axes[1]), dtype="int64")
+    return F.take(x, F.broadcast_add(places, start), axis=axes[0], mode="raise")
 
 
 def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: str) -> Any:
@@ -116,12 +114,12 @@ def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int)
 
 
 def pad_to_multiple(
-    F: Any, x: Any, axis: int, multiple: int, ndim: int, value: float = 0, mode: str = "constant",
-    around: Tuple[int, int] = (0, 0),
-) -> Any:  # fmt: skip
+    F: Any, x: Any, axis: int, multiple: int, ndim: int, around: Tuple[int, int], how: Tuple[str, float]
+) -> Any:
     """Lengthen an axis to the next multiple of a number, and by numbers around it, as ``pad`` does.
 
-    Modes that repeat elements require at least as many as are added at an end.
+    ``how`` are the mode and the value. Modes that repeat elements require at least as many as are added
+    at an end.
     """
     blocks = F.slice(F.contrib.arange_like(x, axis=axis), begin=(None,), end=(None,), step=(multiple,))
     line = F.repeat(blocks, repeats=multiple)
@@ -129,7 +127,7 @@ def pad_to_multiple(
         line = F.concat(line, F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), sum(around)), dim=0)
     sized, (before, after) = along(F, line, axis, ndim), around
     pairs = [(before, after + multiple - 1) if i == axis else (0, 0) for i in range(ndim)]
-    return F.slice_like(pad(F, x, pairs, mode, value), sized, axes=(axis,))
+    return F.slice_like(pad(F, x, pairs, *how), sized, axes=(axis,))
 
 
 def pad_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim: int, value: float) -> Any:

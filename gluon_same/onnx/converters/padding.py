@@ -80,9 +80,9 @@ def _open(net, x, trials, mode, value):
         along = [shape[axis] for shape in sizes]
         ways = ((m, _around(along, m, given)) for m in range(2, _MOST))
         multiple, around = next((way for way in ways if way[1]), (0, None))
-        how = dict(axis=axis, ndim=x.ndim, value=value)
+        how = dict(axis=axis, ndim=x.ndim)
         if around:
-            more = dict(multiple=multiple, around=around, mode=mode)
+            more = dict(multiple=multiple, around=around, how=(mode, value))
             x = net.call(functions.pad_to_multiple, x, **more, **how)
         else:
             if mode != "constant" or any(before for before, _ in given):

@@ -103,8 +103,8 @@ def _from_open_start(net: Any, x: Data, axis: int, starts: Known, i: int, trials
     other, other_axis = axis_of_size(net, counts)
     behind = trials[0][0] if trials[0][1] < 0 else 0
     return net.call(
-        functions.part_from, x, other, net.array(starts), i=i, axis=axis, other_axis=other_axis,
-        behind=behind, dtype=x.dtype, scalar=False,
+        functions.part_from, x, other, net.array(starts), i=i,
+        axes=(axis, other_axis), behind=behind, dtype=x.dtype, scalar=False,
     )  # fmt: skip
 
 
