@@ -43,8 +43,8 @@ def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim:
 def part_from(F: Any, x: Any, like: Any, starts: Any, i: int, axes: Tuple[int, int], behind: int) -> Any:
     """Return a part of an axis from the i-th start on, as long as another array's axis.
 
-    ``axes`` are those of ``x`` and of ``like``. ``behind`` is added to the start. Raise an error where the
-    part is not within the axis, which ONNX would count backwards, or cut.
+    ``axes`` are those of ``x`` and of ``like``. ``behind`` is added to the start. Raise an error where
+    the part is not within the axis, which ONNX would count backwards, or cut.
     """
     start = F.slice_axis(starts, axis=0, begin=i, end=i + 1) + behind
     start = start + F.broadcast_minimum(start, F.zeros_like(start)) * 2**20
