@@ -90,9 +90,8 @@ def _open(net, x, trials, mode, value):
             other, other_axis = axis_of_size(net, tuple(n + sum(p) for n, p in zip(
                 (shape[axis] for shape in sizes), given
             )))  # fmt: skip
-            x = net.call(
-                functions.pad_like, x, other, other_axis=other_axis, dtype=x.dtype, scalar=False, **how
-            )  # fmt: skip
+            how.update(other_axis=other_axis, value=value)
+            x = net.call(functions.pad_like, x, other, dtype=x.dtype, scalar=False, **how)
         pairs.append((0, 0))
     native = x.dtype.kind == "f" and bool(np.isfinite(value))
     if not any(map(any, pairs)):
