@@ -162,6 +162,23 @@ def fix_shape(x: Any, expected: Sequence[Optional[int]], name: str) -> Any:
     return mx.sym.reshape(x, shape=merged)
 
 
+def runs_of(axes: Sequence[int]) -> List[List[int]]:
+    """Return the axes of a transpose in runs that stay together.
+
+    Examples
+    --------
+    >>> runs_of([0, 1, 4, 2, 3])
+    [[0, 1], [4], [2, 3]]
+    """
+    runs: List[List[int]] = []
+    for axis in axes:
+        if runs and runs[-1][-1] == axis - 1:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    return runs
+
+
 def settle() -> None:
     """Wait until no operator runs, before parameters are read.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..crops import FIRST, windows_of
 from ..graph import Entry, Graph, Node
-from .fold_batchnorm import weights_of, with_weights
+from .fold_batchnorm import weights_of, widened, with_weights
 from .joins import join_of, joined, size_of, slice_of
 
 #: Largest factor by which the products of depthwise convolutions grow if their kernels are padded to the
@@ -37,24 +37,16 @@ def join_convolutions(graph: Graph, node: Node) -> Optional[Entry]:
     sizes = {(len(w) // n, w.shape[1]) for w, n in zip(weights, groups)}  # filters, channels
     if len(sizes) > 1:
         return None
-    kernel, pad, more = [], [], []
-    for axis in zip(*map(windows_of, layers)):
-        size, stride, dilation, own = max(axis)
-        kernel.append(size)
-        pad.append(own)
-        more.append([(size - k) // 2 for k, *_ in axis])
-        centered = [(size - 2 * n, stride, dilation, own - n * dilation) for n in more[-1]]
-        if centered != list(axis):
-            return None
-    grown = sum(map(len, weights)) * prod(kernel) / sum(len(w) * prod(w.shape[2:]) for w in weights)
-    if grown > (MOST_GROWN if sizes == {(1, 1)} else 1):
+    largest = list(map(max, zip(*map(windows_of, layers))))
+    wide: List[Any] = [widened(layer, weight, largest) for layer, weight in zip(layers, weights)]
+    if any(weight is None for weight in wide):
         return None
-    wide = [np.pad(w, [(0, 0), (0, 0), *((n, n) for n in m)]) for w, m in zip(weights, zip(*more))]
     weight, bias = np.concatenate(wide), np.concatenate(biases)
-    attrs = dict(num_filter=len(weight), num_group=sum(groups))
-    return with_weights(
-        graph, layers[0], data, weight, bias, kernel=tuple(kernel), pad=tuple(pad), **attrs
-    )
+    if weight.size > (MOST_GROWN if sizes == {(1, 1)} else 1) * sum(each.size for each in weights):
+        return None
+    kernel, *_, pad = zip(*largest)
+    attrs = dict(kernel=kernel, pad=pad, num_filter=len(weight), num_group=sum(groups))
+    return with_weights(graph, layers[0], data, weight, bias, **attrs)
 
 
 def split_convolution(graph: Graph, node: Node) -> Optional[Entry]:
@@ -137,7 +129,7 @@ def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
 def join_in_plain_memory(graph: Graph, node: Node) -> Optional[Entry]:
     """Concatenate channels in plain memory, by MXNet's own operator.
 
-    oneDNN's operator copies the channels of one pixel at a time.
+    It may take a third of the time of oneDNN's operator, but reorders parts that are in blocks.
     """
     parts, shape = _parts(graph, node.out), graph.shape(node.out) or ()
     if not parts or len(shape) != 4:

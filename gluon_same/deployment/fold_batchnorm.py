@@ -1,16 +1,19 @@
 """Rules that fold per-channel scales and shifts into the weights of an adjacent layer."""
 
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ..crops import FIRST, sink_normalized
+from ..crops import FIRST, sink_normalized, windows_of
 from ..graph import Entry, Graph, Node, scalar
 from .activations import factor_of
 from .clean import RESHAPES
 
 #: Maps operators with a weight to the weight's output axis.
 LAYERS = {"Convolution": 0, "Deconvolution": 1, "FullyConnected": 0}
+
+#: Kernel, stride, dilation and padding of each axis.
+Windows = Sequence[Tuple[int, ...]]
 
 
 class Affine(NamedTuple):
@@ -172,6 +175,17 @@ def weights_of(graph, layer):
         return None, None
     zeros = np.zeros(int(layer.get("num_filter") or layer.get("num_hidden")))
     return tuple(value.astype("float64") for value in [*values, zeros][:2])
+
+
+def widened(layer: Node, weight: np.ndarray, wanted: Windows) -> Optional[np.ndarray]:
+    """Return a kernel with zeros around it, for windows at the same places; None if they do not fit."""
+    more = []
+    for (kernel, stride, dilation, pad), window in zip(windows_of(layer), wanted):
+        n = (window[0] - kernel) // 2
+        if n < 0 or (kernel + 2 * n, stride, dilation, pad + n * dilation) != window:
+            return None
+        more.append((n, n))
+    return np.pad(weight, [(0, 0), (0, 0), *more])
 
 
 def channels_of(graph, layer):

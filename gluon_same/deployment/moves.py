@@ -1,31 +1,15 @@
 """Rules for transposes and reshapes, as where images are split into windows or arrays into heads."""
 
-from typing import List, Optional, Sequence
+from typing import Optional
 
 import numpy as np
 
+from ..arrays import runs_of
 from ..graph import Entry, Graph, Node
 from .clean import RESHAPES, drop_identity
 
 #: The largest number of axes of a transpose in oneDNN.
 MOST = 4
-
-
-def runs_of(axes: Sequence[int]) -> List[List[int]]:
-    """Return the axes of a transpose in runs that stay together.
-
-    Examples
-    --------
-    >>> runs_of([0, 1, 4, 2, 3])
-    [[0, 1], [4], [2, 3]]
-    """
-    runs: List[List[int]] = []
-    for axis in axes:
-        if runs and runs[-1][-1] == axis - 1:
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    return runs
 
 
 def merge_axes(graph: Graph, node: Node) -> Optional[Entry]:

@@ -92,7 +92,7 @@ PASSES = (
     _optional("normalize by convolutions", [convolutions.normalize_by_depthwise]),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=["float32"]),
     _optional("transpose by dense layers", [convolutions.transpose_by_dense]),
-    Pass("merge axes of transposes", moves.RULES, onednn=True),
+    Pass("merge transposes and reshapes", moves.RULES, onednn=True),
     _optional("resize by products", [products.resize_by_products]),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
     _optional("scale by normalizations", [gates.scale_by_normalization, fold_batchnorm.fold_after]),

@@ -9,7 +9,7 @@ from ..crops import FIRST, is_pointwise, windows_of
 from ..graph import Entry, Graph, Node
 from .activations import PRODUCTS
 from .clean import RESHAPES
-from .fold_batchnorm import affine, weights_of, with_weights
+from .fold_batchnorm import affine, weights_of, widened, with_weights
 from .moves import merge_reshapes
 
 #: The largest number of groups, and of channels of each, that a convolution sums.
@@ -54,14 +54,8 @@ def _kernel(graph, layer, shape, entry):
     if node.op == "Convolution":
         weight, bias = weights_of(graph, node)
         same = [(each.inputs[0], each.get("num_group", 1), each.get("layout")) for each in (layer, node)]
-        if weight is None or same[0] != same[1]:
-            return None
-        more = []
-        for (size, *steps, pad), (own_size, *own_steps, own_pad) in zip(windows, windows_of(node)):
-            more.append(pad - own_pad)
-            if steps != own_steps or steps[1] != 1 or size - own_size != 2 * more[-1] or more[-1] < 0:
-                return None
-        return np.pad(weight, [(0, 0), (0, 0), *((n, n) for n in more)]), bias
+        wide = widened(node, weight, windows) if weight is not None and same[0] == same[1] else None
+        return None if wide is None else (wide, bias)
     found = affine(graph, node)
     if found is None or found[:2] != (layer.inputs[0], 1) or np.size(found.scale) != shape[0]:
         return None

@@ -263,10 +263,12 @@ def test_all_of_them_are_refused_at_once(tmp_path):
     layers = [refused_layer(f"odd{i}", *case[:3]) for i, case in enumerate(LAYERS) if case[1] == "image"]
     functions = [refused_function(f"fun{i}", *case[:2]) for i, case in enumerate(FUNCTIONS)]
     found = message(tmp_path, *layers, *functions).splitlines()[1:]
-    count = sum(
-        int((re.search(" and (\\d+) more", line) or [0, 0])[1]) + line.startswith("- ") for line in found
-    )
-    assert count == len(layers) + len(functions)
+    lines = [
+        re.match(r"- (\w+)(?: and (\d+) more)? \(", line) for line in found if line.startswith("- ")
+    ]
+    assert sum(1 + int(line[2] or 0) for line in lines) == len(layers) + len(functions)
+    names, listed = [each["name"] for each in (*layers, *functions)], [line[1] for line in lines]
+    assert listed == [name for name in names if name in listed]  # once each, in the order of the model
 
 
 def test_a_function_with_the_name_of_an_activation_of_keras_has_a_warning(tmp_path):

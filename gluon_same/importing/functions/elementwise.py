@@ -40,8 +40,12 @@ def special(F: Any, x: Any, kind: str) -> Any:
 
 def scalar(F: Any, x: Any, kind: str, number: float, first: bool) -> Any:
     """Combine an array elementwise with a number, which is the left operand if ``first``."""
-    function = _PYTHON.get(kind) or getattr(F, kind)
-    return function(number, x) if first else function(x, number)
+    return of_numbers(F, kind, *((number, x) if first else (x, number)))
+
+
+def of_numbers(F: Any, kind: str, *operands: Any) -> Any:
+    """Return a function of arrays and numbers, by its name; each may be in any place."""
+    return (_PYTHON.get(kind) or getattr(F, kind))(*operands)
 
 
 def merge(F: Any, x: Any, *others: Any, kind: str, even: bool, scale: float = 1) -> Any:

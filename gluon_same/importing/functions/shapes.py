@@ -2,6 +2,7 @@
 
 from typing import Any, Optional, Tuple
 
+from .elementwise import of_numbers
 from .padding import pad
 from .rearranging import along
 
@@ -70,21 +71,6 @@ def as_large(F: Any, x: Any, *likes: Any, axes: Any) -> Any:
     return x
 
 
-_OF_SIZES: Any = dict(
-    add=lambda F, x, y: x + y,
-    subtract=lambda F, x, y: x - y,
-    multiply=lambda F, x, y: x * y,
-    divide=lambda F, x, y: x / y,
-    floor_divide=lambda F, x, y: F.floor(x / y),
-    mod=lambda F, x, y: x - F.floor(x / y) * y,
-    power=lambda F, x, y: x**y,
-    maximum=lambda F, x, y: F.maximum(x, y),
-    minimum=lambda F, x, y: F.minimum(x, y),
-    sqrt=lambda F, x: F.sqrt(x),
-    rsqrt=lambda F, x: F.rsqrt(x),
-)
-
-
 def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int) -> Any:
     """Return a number that is computed from sizes of arrays, in float64, in which products are exact.
 
@@ -95,8 +81,12 @@ def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int) -> Any:
         if isinstance(part, float):
             return part
         first, *rest = part
+        if first in ("floor_divide", "mod"):
+            x, y = map(value, rest)
+            whole = F.floor(x / y)
+            return whole if first == "floor_divide" else x - whole * y
         if isinstance(first, str):
-            return _OF_SIZES[first](F, *map(value, rest))
+            return of_numbers(F, first, *map(value, rest))
         axis, factor = rest
         return F.cast(shape_of(F, arrays[first], axis, axis + 1), dtype="float64") * factor
 

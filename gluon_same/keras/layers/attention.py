@@ -110,10 +110,12 @@ def _multi_head(request: Request, *_: Value) -> Lowered:
     zeroed = dropout or scores or not plain  # else Keras 3 calls another function
     mask_rank = masks["scores"].rank if "scores" in masks else 0
     shapes = functions.Heads(heads, sizes, outputs, rows, columns, scored)
-    how: Any = dict(how="add" if not request.keras3 else "zero" if zeroed else "replace")
-    how["sight"] = functions.Sight(tuple(masks), bool(causal), window, mask_rank, not request.keras3)
-    how.update(dropout=dropout, all_outputs=bool(scores))
-    block, weights = _projected(request, [x.channels for x in inputs], shapes, **how)
+    sight = functions.Sight(tuple(masks), bool(causal), window, mask_rank, not request.keras3)
+    how = "add" if not request.keras3 else "zero" if zeroed else "replace"
+    block, weights = _projected(
+        request, [x.channels for x in inputs], shapes, sight=sight, how=how, dropout=dropout,
+        all_outputs=bool(scores),
+    )  # fmt: skip
 
     def rule(q: Shape, v: Shape, *_: Shape) -> Any:
         found = {**dict(zip(columns, v[:-1])), **dict(zip(rows, q[:-1])), "head": heads[0]}

@@ -38,8 +38,11 @@ def _dense(request: Request, x: Value) -> Lowered:
         axes = keras_order(x.rank)
         block = nn.Dense(units, flatten=False, in_units=channels, **how)
     block.act = activation(within(request, "activation"), given, axes.index(x.rank - 1))
-    rule = lambda shape: (*shape[:-1], units)  # noqa: E731
     weights = (weight_of("kernel", block.weight, 1, 0), *bias_of(block))
+
+    def rule(shape: Shape) -> Shape:
+        return (*shape[:-1], units)
+
     return Lowered(block, axes, (axes,), rule, weights, nonnegative=is_nonnegative(given))
 
 

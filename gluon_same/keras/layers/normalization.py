@@ -51,10 +51,13 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
     if channels is None:
         raise ValueError(f"axis={axes[0]}: an axis of unknown size is not supported")
     axis, scales = x.stored(axes[0]), _scales(request)
-    how = dict(momentum=arguments.number("momentum", 0.99), epsilon=arguments.number("epsilon", 1e-3))
-    how.update(use_global_stats=not request.trainable)  # as in Keras' frozen layers
+    momentum, epsilon = arguments.number("momentum", 0.99), arguments.number("epsilon", 1e-3)
+    frozen = not request.trainable  # for which Keras takes the moving statistics, too
     layer = nn.BatchNorm if axis == 1 else SizedBatchNorm
-    block = layer(axis=axis, in_channels=channels, prefix=request.prefix, **how, **scales)
+    block = layer(
+        axis=axis, momentum=momentum, epsilon=epsilon, use_global_stats=frozen, in_channels=channels,
+        prefix=request.prefix, **scales,
+    )  # fmt: skip
     mean = weight_of("moving_mean", block.running_mean)
     variance = weight_of("moving_variance", block.running_var)
     weights = (*_scale_weights(block, scales, (channels,)), mean, variance)

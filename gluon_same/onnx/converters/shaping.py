@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ...deployment.moves import runs_of
+from ...arrays import runs_of
 from ...importing import functions
 from ..registry import converter, once_attributes
 from ..reshaping import MOST_AXES, expanded, reshaped
