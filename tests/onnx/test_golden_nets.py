@@ -9,7 +9,11 @@ import pytest
 from imported import reference
 
 from gluon_same import deploy, specialize
+from gluon_same.arrays import read_by
+from gluon_same.deployment.running import ERRORS, caller
+from gluon_same.graph import Graph
 from gluon_same.onnx import export_model, import_model
+from gluon_same.trace import Trace
 
 HERE = Path(__file__).with_name("golden")
 NAMES = sorted(path.stem for path in HERE.glob("*.onnx"))
@@ -62,3 +66,20 @@ def test_numbers_are_those_of_onnxruntime(name, tmp_path):
         path = export_model(net, shapes, str(tmp_path / "again.onnx"), dynamic=dynamic, check=False)
         for size in (0, 1)[: 1 + dynamic]:
             close(reference(path, *given[size]), wanted[size])
+
+
+def test_places_out_of_bounds_stop_a_graph_before_others_read_them():
+    """Operators that ran on unset memory ended the process after some of these calls."""
+    net = import_model(str(HERE / "places_dynamo18.onnx"))
+    data = [mx.nd.array(x, dtype=x.dtype) for x in arrays("places_dynamo18", 0, "in")]
+    net(*data)
+    trace = Trace(net, [x.shape for x in data])
+    symbol = trace.symbol()
+    params = {name: p.data() for name, p in read_by(symbol, trace.parameters).items()}
+    graph = Graph(symbol, params, trace.shapes)
+    for _ in range(200):
+        run = caller(graph)
+        results = run(data)
+        with pytest.raises(ERRORS, match="out of bound"):
+            run([data[0], -8 * data[1]])
+    close(results, arrays("places_dynamo18", 0, "out"))
