@@ -1,5 +1,6 @@
 """Helpers for arrays and symbols: modes, layouts, sizes and shape inference."""
 
+import ctypes
 import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -198,3 +199,9 @@ def in_thread(function: Callable[..., Any], *args: Any) -> Any:
     """
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function, *args).result()
+
+
+def return_freed_memory() -> None:
+    """Return freed memory to the system. glibc keeps the pieces that each thread has freed for it."""
+    with suppress(AttributeError, TypeError):  # other C libraries return it
+        ctypes.CDLL(None).malloc_trim(0)

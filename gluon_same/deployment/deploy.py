@@ -8,7 +8,7 @@ import numpy as np
 from mxnet.gluon import Block, HybridBlock, Parameter
 
 from ..arguments import shape_of, true_or_false
-from ..arrays import flat, in_thread, read_by, settle
+from ..arrays import flat, in_thread, read_by, return_freed_memory, settle
 from ..graph import Graph
 from ..sized import EverySize, Sized
 from ..trace import Trace, check_for_graphs, title
@@ -124,11 +124,13 @@ def deploy(
     values = {name: p.data(context) for name, p in read_by(symbol, trace.parameters).items()}
     traced = Graph(symbol, values, trace.shapes)
     checks = samples(traced, batches[0], wide=data is None)
+    return_freed_memory()
     want = checks[0].results
     _check_finite(net, want, data is not None)
     pipeline = Pipeline(checks, dtype, onednn, onednn and not portable, tune, verbose, ranks(traced))
     try:
         found = pipeline.optimize(traced, batches)
+        return_freed_memory()
         block = _block(net, found, trace.structure, pipeline.report)
         pairs = [(each.arrays, each.results) for each in checks]
         if dtype != "float32":  # measured only on the given data

@@ -6,6 +6,7 @@ from functools import partial
 from timeit import timeit
 from typing import Any, Callable, Dict, List, Tuple
 
+from ..arrays import return_freed_memory
 from ..graph import Graph
 from .running import Arrays, caller
 
@@ -59,6 +60,7 @@ def faster(graphs: Dict[str, Graph], arrays: Arrays, rule: str) -> Tuple[str, bo
                 best, run = name, other
             clear = clear and sure
             del other  # before the next one is prepared, so that two at a time need memory
+            return_freed_memory()
     return best, clear or best != rule
 
 
