@@ -13,6 +13,9 @@ EITHER = {"Pooling", "Concat", "elemwise_add", "clip"}
 
 _SMALL, _FULL = "bfloat16", "float32"
 
+#: MXNet's dtype of arrays. NumPy knows its name only if the package ml_dtypes is imported.
+_OF_ARRAYS = np.dtype([("bfloat16", np.uint16)])
+
 
 def lower_layer(graph: Graph, node: Node) -> Optional[Entry]:
     """Compute a layer in bfloat16 between casts, and cast constant weights once."""
@@ -72,4 +75,4 @@ def _weight(graph, node, entry):
     if node.get("num_group", 1) > 1:
         return _cast(graph, node, graph.constant(node, "plain", value), _SMALL)
     # ``astype`` truncates, which makes all weights smaller. ``amp_cast`` rounds.
-    return graph.constant(node, "bfloat16", mx.nd.amp_cast(value, dtype=_SMALL))
+    return graph.constant(node, "bfloat16", mx.nd.amp_cast(value, dtype=_OF_ARRAYS))

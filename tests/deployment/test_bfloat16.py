@@ -1,5 +1,9 @@
 """Rules that insert and move casts to bfloat16."""
 
+import os
+import subprocess
+import sys
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -8,7 +12,7 @@ from gluon_same.deployment.bfloat16 import to_bfloat16
 from gluon_same.deployment.running import error, outputs
 from graphs import graph_of, operators
 
-pytestmark = pytest.mark.usefixtures("bfloat16")
+needs_bfloat16 = pytest.mark.usefixtures("bfloat16")
 F, X = mx.sym, mx.sym.var("data0")
 
 
@@ -25,6 +29,7 @@ def lowered(symbol, shape):
     return found
 
 
+@needs_bfloat16
 def test_layers_hand_bfloat16_on_through_what_takes_it():
     y = F.clip(convolution(X), 0, 6)
     y = F.concat(F.Activation(convolution(y), act_type="relu"), y, dim=1)
@@ -34,11 +39,13 @@ def test_layers_hand_bfloat16_on_through_what_takes_it():
     assert operators(found).count("amp_cast") == 2
 
 
+@needs_bfloat16
 def test_other_operators_get_float32():
     found = lowered(F.sigmoid(convolution(F.sigmoid(convolution(X)))), (1, 3, 8, 8))
     assert operators(found) == ["amp_cast", "Convolution", "amp_cast", "sigmoid"] * 2
 
 
+@needs_bfloat16
 def test_weights_are_cast_once_but_for_those_of_groups():
     one = lowered(convolution(X), (1, 8, 8, 8))
     assert {p.dtype.names for p in one.params.values()} == {("bfloat16",)}
@@ -47,6 +54,7 @@ def test_weights_are_cast_once_but_for_those_of_groups():
     assert operators(many).count("amp_cast") == 4
 
 
+@needs_bfloat16
 def test_weights_are_rounded_to_the_nearest():
     graph = graph_of(convolution(X), (1, 8, 8, 8))
     before, after = ({p.shape: p for p in each.params.values()} for each in (graph, to_bfloat16(graph)))
@@ -56,5 +64,22 @@ def test_weights_are_rounded_to_the_nearest():
         assert 2**-10 < errors.max() < 2**-7.99
 
 
+@needs_bfloat16
 def test_a_net_without_layers_stays():
     assert operators(lowered(F.relu(X), (2, 3))) == ["relu"]
+
+
+def test_numpy_need_not_know_the_dtype():
+    """It does if ml_dtypes is imported, which onnx requires."""
+    code = """
+import sys
+sys.modules["ml_dtypes"] = None
+import mxnet as mx
+from graphs import graph_of, operators
+from gluon_same.deployment.bfloat16 import to_bfloat16
+y = mx.sym.FullyConnected(mx.sym.var("data0"), num_hidden=3)
+print(operators(to_bfloat16(graph_of(y, (1, 8)))))
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert done.stdout.strip() == "['amp_cast', 'FullyConnected', 'amp_cast']", done.stderr
