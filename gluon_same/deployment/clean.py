@@ -68,16 +68,14 @@ def drop_like(graph: Graph, node: Node) -> Optional[Entry]:
 def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace an operator that reads only parameters, or only a shape, with a new parameter."""
     shape = graph.shape(node.out)
-    if "batchnorm" in node.op.lower():
-        return None
-    sources = list(dict.fromkeys(e.node for e in node.inputs))
+    sources = _known(graph, node)
     given, most = graph.shape(node.inputs[0]) if node.op in OF_SHAPES else None, MOST
     if given is not None:
         sources = [Node("null", "like")]
         values = {"like": mx.nd.zeros(given, dtype=graph.dtype(node.inputs[0]))}
         node = Node(node.op, node.name, [sources[0].out], **node.attrs)
-    elif graph.holds(*node.inputs):
-        values = {each.name: graph.params[each.name] for each in sources}
+    elif sources is not None:
+        values = {each.name: graph.params[each.name] for each in sources if each.op == "null"}
         most = max(MOST, sum(value.size for value in values.values()))
     else:
         return None
@@ -94,6 +92,21 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
     if (result != again).sum():  # random numbers
         return None
     return graph.constant(node, "folded", result)
+
+
+def _known(graph, node):
+    """Return the parameters and operators of several results that a node reads; None for others."""
+    if "batchnorm" in node.op.lower():
+        return None
+    found = {}
+    for entry in node.inputs:
+        if not graph.holds(entry):
+            before = _known(graph, entry.node) if entry.output else None
+            if before is None:
+                return None
+            found.update(dict.fromkeys(before))
+        found[entry.node] = None
+    return list(found)
 
 
 def _of_shape(node, shape):

@@ -95,6 +95,16 @@ def test_what_follows_from_parameters_is_computed_once():
     assert rewritten(symbol, clean.RULES, (2, 3, 5, 5)) == ["Convolution"]
 
 
+def test_what_follows_from_several_results_is_computed_once():
+    w = mx.sym.var("w", shape=(4, 6))
+    upper, lower = F.split(w, num_outputs=2, axis=0)
+    left, right = F.split(lower, num_outputs=2, axis=1)
+    y = F.broadcast_add(X, F.concat(right, upper.slice_axis(axis=1, begin=0, end=3), left, dim=1))
+    assert rewritten(y, clean.RULES, (2, 9)) == ["broadcast_add"]
+    means = F.split(F.broadcast_add(X, w.slice_axis(axis=0, begin=0, end=2)), num_outputs=2, axis=1)
+    assert rewritten(means[1] - 2, clean.RULES, (2, 6))[1:] == ["SliceChannel", "_minus_scalar"]
+
+
 def test_numbers_that_no_input_makes_are_computed_once():
     symbol = F.broadcast_mul(X, F.ones((1, 3)) * 2)
     assert rewritten(symbol, clean.RULES, (2, 3)) == ["broadcast_mul"]

@@ -123,10 +123,11 @@ def loop(
 def _fused(F, x, cell, weights, states):
     none = F.reshape(F.zeros_like(F.slice_axis(weights.h2h, axis=1, begin=0, end=1)), shape=(-1,))
     biases = [none if bias is None else bias for bias in (weights.i2h_bias, weights.h2h_bias)]
-    parts = [F.reshape(each, shape=(-1,)) for each in (weights.i2h, weights.h2h, *biases)]
+    # MXNet concatenates rows up to 20 times as fast as vectors.
+    parts = [F.reshape(each, shape=(-1, cell.units)) for each in (weights.i2h, weights.h2h, *biases)]
     states = [F.expand_dims(state, axis=0) for state in states]
     how = dict(mode=cell.fused, state_size=cell.units, num_layers=1, state_outputs=True)
-    y, *last = F.RNN(x, F.concat(*parts, dim=0), *states, **how)
+    y, *last = F.RNN(x, F.reshape(F.concat(*parts, dim=0), shape=(-1,)), *states, **how)
     return y, [F.squeeze(state, axis=0) for state in last]
 
 
