@@ -13,7 +13,7 @@ from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
 from .limits import least_inputs, least_of, limit_of, line_of, may_be_bounded
 from .registry import check_call, find, kinds_of
-from .scopes import Scope, definition, initializers_of, inputs_of, names_read
+from .scopes import Scope, definition, in_order, initializers_of, inputs_of, names_read
 from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
 from .weights import Weights
 
@@ -150,7 +150,7 @@ class Builder(Assembly):
             raise _Silent
 
     def _convert_nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
-        for node in nodes:
+        for node in in_order(nodes):
             try:
                 results = self._convert(node, scope)
             except (_Silent, RecursionError):

@@ -364,3 +364,14 @@ def test_nets_that_read_numbers_train_and_save_from_the_first_call_on(tmp_path):
     other(x, rows)
     other.load_parameters(str(tmp_path / "net.params"))
     np.testing.assert_array_equal(other(x, rows).asnumpy(), after)
+
+
+def test_nodes_in_any_order(tmp_path):
+    """Converters to half precision append casts of inputs at the end."""
+    text = """net (float[N, 3] x) => (float[N, 3] y) {
+        y = If(yes) <then_branch = g () => (float[N, 3] u) { w = Add(a, x) u = Neg(w) },
+                     else_branch = h () => (float[N, 3] v) { v = Exp(a) }>
+        a = Clip(b, , c) b = Exp(x) c = Identity(one) }"""
+    weights = {"yes": np.array(True), "one": np.array(1, "f")}
+    net = compared(written(tmp_path / "net.onnx", text, weights), numbers(2, 3))
+    assert [*net.layers] == ["b", "a", "y/w", "y/u"]
