@@ -155,7 +155,7 @@ class _Import:
             )
         self.weights = initializers(model, path)
         given = [each for each in model.graph.input if each.name not in self.weights]
-        self.weights.update(constants_of(given, constants))
+        self.constants = constants_of(given, constants)
         given = [each for each in given if each.name not in constants]
         self.dtypes = {each.name: input_dtype(each) for each in given}
         if not given:
@@ -234,10 +234,10 @@ class _Import:
     def _built(self, values, places, sizes, alike):
         placed = zip(places, sizes.items())
         inputs = [Input(name, self.dtypes[name], tuple(s), place) for place, (name, s) in placed]
-        constants = {self.names[i]: array for i, array in values.items()}
+        constants = {**self.constants, **{self.names[i]: array for i, array in values.items()}}
         builder = Builder(self.model, self.custom, self.held.copy())
         self._builder, builder.selective = builder, self.selective
-        starts, outputs = builder.build(self.model.graph, inputs, {**self.weights, **constants})
+        starts, outputs = builder.build(self.model.graph, inputs, self.weights, constants)
         net = None
         if not builder.problems:
             name = self.model.graph.name or self.name

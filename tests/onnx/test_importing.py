@@ -241,6 +241,11 @@ def test_constants_replace_inputs(tmp_path):
         close([mx.nd.array(reference(export_model(net, x.shape, tmp_path / "a.onnx"), x)[0])], wanted)
     with pytest.raises(ValueError, match=r"'rate' is 0.5, and must be int64 of shape \(\)"):
         import_model(path, constants={"rate": 0.5})
+    other = written(
+        tmp_path / "b.onnx", "net (float[2] x, float[2] z) => (float[2] y) { y = Mul(x, z) }"
+    )
+    net = import_model(other, constants={"z": [3, 4]})
+    assert [p.grad_req for p in net.collect_params().values()] == ["null"]
     with pytest.raises(ValueError, match="the model has no inputs"):
         import_model(path, constants={"x": x, "rate": 8000, "axes": axes})
 
