@@ -98,6 +98,7 @@ def import_model(
     reads as numbers, such as the axes of a reduction, is read at each call, and the net keeps a graph
     for each of its latest values; so is an input of integers, or of at most 8 floats, from which such
     numbers follow. Such a net has its parameters from the first call on.
+    Both branches are computed if a condition is computed at run time, and must return the same shapes.
     Results of NonMaxSuppression, NonZero and Compress have as many elements as the data select. If they
     select none, the net raises an error, because MXNet has no arrays without elements.
 
