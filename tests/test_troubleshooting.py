@@ -59,11 +59,11 @@ def without_an_equivalent():
     export(net, (1, 3, 64, 64))
 
 
-def imported(text, **weights):
+def imported(text, given="float[N, W]", **weights):
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "net.onnx"))
         model = onnx.parser.parse_model(
-            '<ir_version: 8, opset_import: ["" : 17]> net (float[N, W] x) => (float[A, B] y) { '
+            f'<ir_version: 8, opset_import: ["" : 17]> net ({given} x) => (float[A, B] y) {{ '
             + text
             + " }"
         )
@@ -219,6 +219,9 @@ CAUSES = {
     "... selects none of some elements": lambda: imported("n = NonZero(x) y = Cast<to = 1>(n)")(
         mx.nd.zeros((2, 3))
     ),
+    "... reads the values of its inputs ..., which symbols do not have": lambda: imported(
+        "y = ConstantOfShape(x)", "int64[2]"
+    )(mx.sym.var("x")),
     "the operator has no converter: give custom=": lambda: imported("y = Det(x)"),
     "Check failed: to.IsDefaultData()": set_data_after_a_call,
     "module 'numpy' has no attribute 'bool'": import_mxnet_first,

@@ -183,8 +183,8 @@ def _onnx_net(args):
         args.size = []  # no axis is open any more
     if not isinstance(net, ImportedNet):
         raise ValueError(
-            f"{args.model} reads the values of some inputs, such as axes or shapes: make them "
-            "initializers"
+            f"{args.model} reads the values of some inputs, such as axes or shapes: import it "
+            "with import_model(..., constants=...), and export the net"
         )
     return net
 

@@ -186,13 +186,13 @@ def _check_finite(net, want, given):
     """Raise ValueError if the net's results contain an infinity or a NaN, which cannot be compared."""
     if all(np.isfinite(y).all() for y in want):
         return
-    for name, p in net.collect_params().items():
-        if p._data is not None and not np.isfinite(in_thread(p.data().asnumpy)).all():
-            raise ValueError(f"{name} contains an infinity or a NaN: load or train the parameters again")
     what = "the first batch of data" if given else "normal random numbers"
+    filled = [(name, p) for name, p in net.collect_params().items() if p._data is not None]
+    names = [name for name, p in filled if not np.isfinite(in_thread(p.data().asnumpy)).all()]
+    train = f"load or train {names[0]} again, which contains one, " if names else ""
     raise ValueError(
-        f"{title(net)} returns an infinity or a NaN for {what}, which deploy cannot compare: give "
-        "samples with finite results as data=, or use gluon_same.specialize"
+        f"{title(net)} returns an infinity or a NaN for {what}, which deploy cannot compare: {train}"
+        "give samples with finite results as data=, or use gluon_same.specialize"
     )
 
 
@@ -235,12 +235,15 @@ def _check(net, dtype, data):
 
 
 #: dtypes of parameters. Whole numbers are indices, on which no step of deployment acts.
-_DTYPES = (np.float32, np.int32, np.int64)
+_DTYPES = {np.dtype(name) for name in ("float32", "int32", "int64")}
 
 
 def ready(trace):
     """Return the net's context after checking that all parameters are initialized and float32."""
     parameters = list(trace.parameters.values())
+    used = {np.dtype(p.dtype) for p in parameters}
+    # A net of float32 may compute a few numbers in float64.
+    supported = _DTYPES | ({np.dtype("float64")} if np.dtype("float32") in used else set())
     for p in parameters:
         if p._stype != "default":
             raise ValueError(f"{p.name} is {p._stype}: give a net with dense parameters")
@@ -248,7 +251,7 @@ def ready(trace):
             raise ValueError(
                 f"{p.name} has no values: call net.initialize() or net.load_parameters() first"
             )
-        if np.dtype(p.dtype) not in _DTYPES:
+        if np.dtype(p.dtype) not in supported:
             raise ValueError(f"{p.name} is {np.dtype(p.dtype)}: call net.cast('float32') first")
     for parameter in parameters:
         if parameter._data is None and parameter.name in trace.variables:  # as the first call does

@@ -164,7 +164,7 @@ class ImportedNet(Saved):
                 n
                 for shape, wanted in zip(given, self.plan.input_shapes)
                 for axis, (n, fixed) in enumerate(zip(shape, wanted))
-                if fixed is None and (axis == 0) == first
+                if fixed is None and (axis == batch_axis(wanted)) == first
             }
             if len(found) > 1:
                 which = "batch" if first else "size for all other axes that are open"
@@ -206,6 +206,11 @@ def _of_kind(x: NDArray, dtype: np.dtype) -> NDArray:
     half = given == np.float16 and x.context.device_type == "cpu"
     kept = given == dtype or (given.kind == dtype.kind == "f" and not half)
     return x if kept else x.astype(dtype)
+
+
+def batch_axis(shape: Sequence[Optional[int]]) -> int:
+    """Return the axis of an input's batch: the first, or the open one of a recurrent layer's states."""
+    return int([n is None for n in shape] == [False, True, False])
 
 
 def fits(shape: Sequence[Optional[int]], wanted: Sequence[Optional[int]]) -> bool:

@@ -13,7 +13,7 @@ from .assembly import Assembly
 from .evaluation import attributes_of, evaluate
 from .limits import least_inputs, least_of, limit_of, line_of, may_be_bounded
 from .registry import check_call, find, kinds_of
-from .scopes import Scope, definition, initializers_of, inputs_of, names_read
+from .scopes import Scope, definition, in_order, initializers_of, inputs_of, names_read
 from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
 from .weights import Weights
 
@@ -64,7 +64,10 @@ class Builder(Assembly):
         self.unrolled = 0
         self._inside: Dict[int, Tuple[Any, Dict[str, Known]]] = {}  # subgraphs and their initializers
 
-    def build(self, graph: Any, inputs: Sequence[Input], given: Dict[str, np.ndarray]) -> Tuple:
+    def build(
+        self, graph: Any, inputs: Sequence[Input], weights: Dict[str, np.ndarray],
+        constants: Optional[Dict[str, np.ndarray]] = None,
+    ) -> Tuple:  # fmt: skip
         """Convert a graph.
 
         Parameters
@@ -72,8 +75,10 @@ class Builder(Assembly):
         graph : onnx.GraphProto
         inputs : sequence of Input
             Inputs that are arrays at run time.
-        given : dict of str to numpy.ndarray
-            Initializers, and inputs that are read as numbers.
+        weights : dict of str to numpy.ndarray
+            Initializers.
+        constants : dict of str to numpy.ndarray, optional
+            Inputs whose values are given.
 
         Returns
         -------
@@ -82,9 +87,8 @@ class Builder(Assembly):
         """
         read = chain.from_iterable(map(inputs_of, graph.node))
         self._uses = Counter([*read, *(output.name for output in graph.output)])
-        values: Dict[str, Any] = {
-            name: Known([array], name, array.dtype.kind == "f") for name, array in given.items()
-        }
+        values: Dict[str, Any] = {name: Known([x], name) for name, x in (constants or {}).items()}
+        values.update({name: Known([x], name, x.dtype.kind == "f") for name, x in weights.items()})
         starts = self.start(inputs)
         for each, data in zip(inputs, starts):
             values.setdefault(each.name, data)  # unless its value is given
@@ -150,7 +154,7 @@ class Builder(Assembly):
             raise _Silent
 
     def _convert_nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
-        for node in nodes:
+        for node in in_order(nodes):
             try:
                 results = self._convert(node, scope)
             except (_Silent, RecursionError):

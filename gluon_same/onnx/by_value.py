@@ -55,7 +55,7 @@ class NetByValue(Saved):
         if not all(isinstance(x, NDArray) for x in data):
             raise ValueError(
                 f"{self.name} reads the values of its inputs {self._read}, which symbols do not have: "
-                "make them initializers of the model"
+                "give them to import_model with constants="
             )
         while True:
             if len(data) <= max(self._read):

@@ -14,7 +14,7 @@ from ..arrays import in_thread
 from ..importing.parameters import contexts, fill
 from .builder import Builder
 from .by_value import NetByValue
-from .inputs import ALIKE, TRIALS, Shape, input_dtype, shapes_of, tried_shapes
+from .inputs import ALIKE, TRIALS, Shape, constants_of, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
 from .values import FIX, Input, NeedsTrials, NeedsValue, NoSizes, Refused
 from .weights import Weights
@@ -35,6 +35,7 @@ def import_model(
     model: Union[str, "os.PathLike[str]", bytes, "onnx.ModelProto"],
     *,
     input_shapes: Union[None, Shape, Sequence[Shape], Mapping[str, Shape]] = None,
+    constants: Optional[Mapping[str, Any]] = None,
     custom: Optional[Dict[str, Callable[..., HybridBlock]]] = None,
     ctx: Any = None,
 ) -> HybridBlock:
@@ -53,6 +54,9 @@ def import_model(
         Shapes that replace those in the file: one for a single input, one for each input, or some by
         name. None leaves a size open. Required if the file does not state how many axes an input has,
         and if the model computes with its sizes in ways that no graph for every size can.
+    constants : dict of str to array or number, optional
+        Values of inputs, by name, such as ``{'sr': 16000}`` for the sampling rate of sound. The net does
+        not have these inputs.
     custom : dict of str to callable, optional
         Maps operators, such as ``'Det'`` or ``'com.microsoft::Inverse'``, to builders, which are called
         as ``builder(attributes, constants, shapes)``: the node's attributes by name, its known inputs
@@ -94,6 +98,7 @@ def import_model(
     reads as numbers, such as the axes of a reduction, is read at each call, and the net keeps a graph
     for each of its latest values; so is an input of integers, or of at most 8 floats, from which such
     numbers follow. Such a net has its parameters from the first call on.
+    Both branches are computed if a condition is computed at run time, and must return the same shapes.
     Results of NonMaxSuppression, NonZero and Compress have as many elements as the data select. If they
     select none, the net raises an error, because MXNet has no arrays without elements.
 
@@ -124,7 +129,7 @@ def import_model(
     path = source if isinstance(source, str) else None
     proto = read(source)
     try:
-        return _Import(proto, path, input_shapes, dict(custom or {}), placed).net()
+        return _Import(proto, path, input_shapes, constants or {}, dict(custom or {}), placed).net()
     except NeedsSizes as error:
         named = NeedsSizes(f"{path or 'the model'}: {error}")
         named.shapes = error.shapes
@@ -137,8 +142,9 @@ class _Import:
     """One import: a model, and how to build nets from it."""
 
     def __init__(
-        self, model: Any, path: Optional[str], input_shapes: Any, custom: Dict, placed: List[Any]
-    ):
+        self, model: Any, path: Optional[str], input_shapes: Any, constants: Any, custom: Dict,
+        placed: List[Any],
+    ):  # fmt: skip
         self.model, self.custom, self.placed = model, custom, placed
         self.name = os.path.splitext(os.path.basename(path or "model"))[0]
         versions = {each.domain or "": each.version for each in model.opset_import}
@@ -150,6 +156,8 @@ class _Import:
             )
         self.weights = initializers(model, path)
         given = [each for each in model.graph.input if each.name not in self.weights]
+        self.constants = constants_of(given, constants)
+        given = [each for each in given if each.name not in constants]
         self.dtypes = {each.name: input_dtype(each) for each in given}
         if not given:
             raise ValueError("the model has no inputs, so that its results are constants")
@@ -227,10 +235,10 @@ class _Import:
     def _built(self, values, places, sizes, alike):
         placed = zip(places, sizes.items())
         inputs = [Input(name, self.dtypes[name], tuple(s), place) for place, (name, s) in placed]
-        constants = {self.names[i]: array for i, array in values.items()}
+        constants = {**self.constants, **{self.names[i]: array for i, array in values.items()}}
         builder = Builder(self.model, self.custom, self.held.copy())
         self._builder, builder.selective = builder, self.selective
-        starts, outputs = builder.build(self.model.graph, inputs, {**self.weights, **constants})
+        starts, outputs = builder.build(self.model.graph, inputs, self.weights, constants)
         net = None
         if not builder.problems:
             name = self.model.graph.name or self.name

@@ -1,9 +1,11 @@
 """Inputs of ONNX models: their types, and the sizes that are tried for those that a file leaves open."""
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+import mxnet as mx
 import numpy as np
 
+from ..importing.net import batch_axis, fits
 from .reading import dtype_of
 
 Shape = Sequence[Optional[int]]
@@ -40,9 +42,10 @@ def tried_shapes(
     for name, shape in shapes.items():
         for axis, n in enumerate(shape):
             if n is None:
-                key = axis == 0 if (axis == 0) in alike else _key(named, name, axis)
+                is_batch = axis == batch_axis(shape)
+                key = is_batch if is_batch in alike else _key(named, name, axis)
                 keys[name, axis] = key
-                if axis == 0 and key not in order:
+                if is_batch and key not in order:
                     batches.setdefault(key, len(batches))
                 elif key not in batches:
                     order.setdefault(key, len(order))
@@ -81,6 +84,26 @@ def input_dtype(value: Any) -> np.dtype:
         return dtype_of(value.type.tensor_type.elem_type)
     except ValueError as error:
         raise ValueError(f"{value.name!r}: {error}") from None
+
+
+def constants_of(inputs: Sequence[Any], given: Any) -> Dict[str, np.ndarray]:
+    """Return the values of inputs that are constants, as the file declares them."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"constants={given!r} is not a dict of inputs to their values")
+    declared = {each.name: each for each in inputs}
+    found = {}
+    for name, value in given.items():
+        if name not in declared:
+            raise ValueError(f"constants has a value for {name!r}: the inputs are {list(declared)}")
+        array = value.asnumpy() if isinstance(value, mx.nd.NDArray) else np.asarray(value)
+        dtype = input_dtype(declared[name])
+        shape = [dim.dim_value or None for dim in declared[name].type.tensor_type.shape.dim]
+        array = array.reshape(()) if not shape and array.size == 1 else array
+        if not fits(array.shape, shape) or (dtype.kind != "f" and (array != array.astype(dtype)).any()):
+            sizes = ", ".join("any" if n is None else str(n) for n in shape)
+            raise ValueError(f"constants: {name!r} is {value!r}, and must be {dtype} of shape ({sizes})")
+        found[name] = array.astype(dtype)
+    return found
 
 
 def shapes_of(inputs: Sequence[Any], given: Any) -> Dict[str, Shape]:

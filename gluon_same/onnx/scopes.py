@@ -1,6 +1,7 @@
 """Names in graphs, subgraphs and functions of an ONNX model."""
 
 import re
+from itertools import chain
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from .values import Known, Unsupported
@@ -36,15 +37,28 @@ def inputs_of(node: Any) -> List[str]:
     return [*node.input, *(name for a in node.attribute if a.HasField("g") for name in names_read(a.g))]
 
 
+def in_order(nodes: Sequence[Any]) -> List[Any]:
+    """Return nodes, each behind those that compute its inputs, as not all files have them."""
+    made = {name: i for i, node in enumerate(nodes) for name in node.output if name}
+    waiting, opened = list(range(len(nodes)))[::-1], set()
+    placed: Dict[int, None] = {}
+    while waiting:
+        i = waiting[-1]
+        if i in placed or i in opened:
+            placed[waiting.pop()] = None
+            continue
+        opened.add(i)
+        before = [made[name] for name in inputs_of(nodes[i]) if name in made]
+        waiting += [each for each in before[::-1] if each not in placed]
+    return [nodes[i] for i in placed]
+
+
 def names_read(graph: Any) -> List[str]:
     """Return the names that a subgraph reads from the graph around it."""
     own = {each.name for each in (*graph.input, *graph.initializer)}
-    found = {}
-    for node in graph.node:
-        found.update(dict.fromkeys(name for name in inputs_of(node) if name and name not in own))
-        own.update(node.output)
-    found.update(dict.fromkeys(each.name for each in graph.output if each.name not in own))
-    return list(found)
+    own.update(name for node in graph.node for name in node.output)
+    read = [*chain.from_iterable(map(inputs_of, graph.node)), *(each.name for each in graph.output)]
+    return list(dict.fromkeys(name for name in read if name and name not in own))
 
 
 def definition(node: Any, domain: str, opsets: Dict[str, int], inputs: Sequence[Any]) -> Any:

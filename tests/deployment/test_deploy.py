@@ -268,6 +268,23 @@ def test_nets_that_are_not_ready_are_refused():
         gluon_same.deploy(nn.Conv2D(3, 3, in_channels=3), x.shape)
 
 
+def test_a_net_of_float32_may_have_numbers_in_float64():
+    class Net(nn.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.layer = nn.Conv2D(2, 3, in_channels=3)
+            self.scale = self.params.get("scale", shape=(1,), dtype="float64")
+
+        def hybrid_forward(self, F, x, scale):
+            return F.broadcast_mul(F.cast(self.layer(x), "float64"), scale)
+
+    net, x = Net(), mx.nd.ones((1, 3, 8, 8))
+    net.initialize()
+    y = gluon_same.deploy(net, x.shape, tune=False)(x)
+    assert y.dtype == np.float64
+    np.testing.assert_allclose(y.asnumpy(), net(x).asnumpy(), 1e-5, 1e-6)
+
+
 def test_a_net_of_plain_blocks_inside_is_refused():
     class Plain(mx.gluon.Block):
         def forward(self, x):

@@ -139,6 +139,9 @@ def test_input_shapes_replace_those_of_the_file(path):
         ({"input_shapes": {"z": (1,)}}, ValueError, "'z': the inputs are"),
         ({"input_shapes": (1, 3, 8)}, ValueError, "does not have 4 axes"),
         ({"input_shapes": (1, 3, 0, 8)}, ValueError, "is not a shape"),
+        ({"constants": 3}, TypeError, "constants=3 is not a dict"),
+        ({"constants": {"z": 1}}, ValueError, "constants has a value for 'z': the inputs are"),
+        ({"constants": {"x": 1}}, ValueError, r"'x' is 1, .* of shape \(any, 3, any, any\)"),
         ({"custom": 3}, TypeError, "custom=3 is not a dict"),
         ({"ctx": "cpu"}, TypeError, "ctx='cpu' is not a context"),
     ],
@@ -218,8 +221,33 @@ def test_inputs_that_are_read_as_numbers(tmp_path):
     path = written(tmp_path / "net.onnx", text)
     x = numbers(2, 3, 4)
     net = compared(path, (x, np.array([1])), (x, np.array([0, 2])), (x, np.array([1])))
-    with pytest.raises(ValueError, match="make them initializers"):
+    with pytest.raises(ValueError, match="constants="):
         net(mx.sym.var("x"), mx.sym.var("axes"))
+
+
+def test_constants_replace_inputs(tmp_path):
+    text = """net (float[N, 4] x, int64 rate, int64[k] axes) => (float[a, b] y) {
+        slow = Equal(rate, limit)
+        z = If(slow) <then_branch = g () => (float[N, 4] u) { u = Neg(x) },
+                      else_branch = h () => (float[N, 4] v) { v = Exp(x) }>
+        y = ReduceSum(z, axes) }"""
+    path = written(tmp_path / "net.onnx", text, {"limit": np.array(8000)})
+    x, axes = numbers(2, 4), np.array([1])
+    for rate in (8000, 16000):
+        wanted = reference(path, x, np.array(rate), axes)
+        net = import_model(path, constants={"rate": rate, "axes": mx.nd.array(axes)})
+        close(net(mx.nd.array(x)), wanted)
+        close(deploy(net, x.shape, tune=False)(mx.nd.array(x)), wanted)
+        close([mx.nd.array(reference(export_model(net, x.shape, tmp_path / "a.onnx"), x)[0])], wanted)
+    with pytest.raises(ValueError, match=r"'rate' is 0.5, and must be int64 of shape \(\)"):
+        import_model(path, constants={"rate": 0.5})
+    other = written(
+        tmp_path / "b.onnx", "net (float[2] x, float[2] z) => (float[2] y) { y = Mul(x, z) }"
+    )
+    net = import_model(other, constants={"z": [3, 4]})
+    assert [p.grad_req for p in net.collect_params().values()] == ["null"]
+    with pytest.raises(ValueError, match="the model has no inputs"):
+        import_model(path, constants={"x": x, "rate": 8000, "axes": axes})
 
 
 def test_a_size_that_is_given_as_floats(tmp_path):
@@ -251,6 +279,15 @@ def test_axes_that_have_one_size_under_several_names(tmp_path):
     net = compared(alike, (numbers(2, 3, 4), numbers(2, 3, 4)), (numbers(1, 5, 4), numbers(1, 5, 4)))
     with pytest.raises(ValueError, match=r"one size for all other axes.* input_shapes=\[\("):
         net(mx.nd.ones((2, 3, 4)), mx.nd.ones((2, 1, 4)))
+
+
+def test_the_batch_of_a_recurrent_state_is_its_second_axis(tmp_path):
+    text = """net (float[N, 3] x, float[2, M, 4] state) => (float[N, 7] y, float[A, 4] last) {
+        last = Gather(state, one) y = Concat<axis: int = 1>(x, last) }"""
+    path = written(tmp_path / "net.onnx", text, {"one": np.array(1)})
+    net = compared(path, (numbers(2, 3), numbers(2, 2, 4)), (numbers(1, 3), numbers(2, 1, 4)))
+    with pytest.raises(ValueError, match="does not have one batch"):
+        net(mx.nd.ones((2, 3)), mx.nd.ones((2, 3, 4)))
 
 
 def test_a_reshape_that_requires_one_size(tmp_path):
@@ -332,3 +369,14 @@ def test_nets_that_read_numbers_train_and_save_from_the_first_call_on(tmp_path):
     other(x, rows)
     other.load_parameters(str(tmp_path / "net.params"))
     np.testing.assert_array_equal(other(x, rows).asnumpy(), after)
+
+
+def test_nodes_in_any_order(tmp_path):
+    """Converters to half precision append casts of inputs at the end."""
+    text = """net (float[N, 3] x) => (float[N, 3] y) {
+        y = If(yes) <then_branch = g () => (float[N, 3] u) { w = Add(a, x) u = Neg(w) },
+                     else_branch = h () => (float[N, 3] v) { v = Exp(a) }>
+        a = Clip(b, , c) b = Exp(x) c = Identity(one) }"""
+    weights = {"yes": np.array(True), "one": np.array(1, "f")}
+    net = compared(written(tmp_path / "net.onnx", text, weights), numbers(2, 3))
+    assert [*net.layers] == ["b", "a", "y/w", "y/u"]

@@ -1,7 +1,8 @@
 """Functions between floats and integers of 8 bits, with ONNX's numbers.
 
 Products of integers are computed in floats that are exact: float32 for sums of up to 258 terms, in which
-they are below 2 ** 24; else float64.
+they are below 2 ** 24, and of up to 4112 terms with the second operand in two parts of 4 bits, which
+takes less time and memory than float64; else float64.
 """
 
 from typing import Any, Callable, List, Optional, Sequence
@@ -55,12 +56,16 @@ def integer_product(
     ``shapes`` are those of the two zero points, so that they broadcast, and ``terms`` is the number of
     products that are added up; None if it is not known.
     """
-    through = "float32" if terms is not None and terms * 255**2 < 2**24 else "float64"
-    operands = [
+    through = "float32" if terms is not None and terms * 255 * 16 < 2**24 else "float64"
+    a, b = (
         _centered(F, x, [F.reshape(zero, shape=shape)], through)
         for x, zero, shape in zip((a, b), zeros, shapes)
-    ]
-    return F.cast(product(F, *operands, **arguments), dtype=to)
+    )
+    if through == "float64" or (terms or 0) * 255**2 < 2**24:
+        return F.cast(product(F, a, b, **arguments), dtype=to)
+    high = F.floor(b / 16)
+    upper, lower = (F.cast(product(F, a, x, **arguments), dtype=to) for x in (high, b - 16 * high))
+    return 16 * upper + lower
 
 
 def quantized_product(

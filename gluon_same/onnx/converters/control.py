@@ -1,4 +1,5 @@
-"""Control flow: branches by known conditions, and loops with a known number of steps, unrolled."""
+"""Control flow: branches, both of which are computed unless their condition is known, and loops with a
+known number of steps, unrolled."""
 
 from typing import Any, List, Sequence
 
@@ -6,7 +7,9 @@ import numpy as np
 
 from ...importing.steps import Scanned, Steps
 from ..registry import converter
+from ..reshaping import reshaped
 from ..values import EMPTY, Data, Input, Ints, Known, Unsupported, axis_of, known
+from .elementwise import where
 
 #: Most steps of all loops of a model that are unrolled.
 _MOST_STEPS = 1000
@@ -14,8 +17,19 @@ _MOST_STEPS = 1000
 
 @converter("If")
 def if_(net: Any, condition: Any, *, then_branch: Any, else_branch: Any) -> List[Any]:
-    taken = then_branch if known(condition, "condition").item() else else_branch
-    return net.subgraph(taken, [])
+    if isinstance(condition, Known) or condition.index is not None or condition.source is not None:
+        taken = then_branch if known(condition, "condition").item() else else_branch
+        return net.subgraph(taken, [])
+    flag = reshaped(net, condition, [()] * len(condition.trials))
+    pairs = zip(*([net.array(x) for x in net.subgraph(each, [])] for each in (then_branch, else_branch)))
+    results = []
+    for one, other in pairs:
+        if not all(isinstance(x, Data) for x in (one, other)) or one.trials != other.trials:
+            raise Unsupported(
+                "its condition is computed at run time, and its branches return different shapes"
+            )
+        results.append(where(net, flag, one, other))
+    return results
 
 
 @converter("Loop")

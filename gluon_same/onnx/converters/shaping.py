@@ -101,7 +101,8 @@ def squeeze(net: Any, x: Data, axes: Any = None) -> Data:
     else:
         places = tuple(axis for axis, n in enumerate(x.shape) if n == 1)
         opened = tuple(axis for axis, n in enumerate(x.shape) if n is None)
-        x = net.call(functions.longer, x, axes=opened) if opened else x  # their size 1 would go, too
+        if opened and x.ndim - len(places) > 1:  # their size 1 would go, too, and not leave one number
+            x = net.call(functions.longer, x, axes=opened)
     if any(x.shape[axis] != 1 for axis in places):
         raise Unsupported(f"axes {places} of data of shape {x.shape} cannot be squeezed")
     if len(places) == x.ndim:

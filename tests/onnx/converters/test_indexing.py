@@ -220,7 +220,7 @@ def test_dynamic_quantization(low, high, tmp_path):
     check(tmp_path, "DynamicQuantizeLinear", x, outputs=3, opset=11)
 
 
-@pytest.mark.parametrize("count", [258, 259])
+@pytest.mark.parametrize("count", [258, 259, 4112, 4113])
 def test_the_largest_sums_of_integers_are_exact(count, tmp_path):
     a, b = np.full((1, count), 255, "uint8"), np.full((count, 1), 255, "uint8")
     a[0, -1] = b[-1, 0] = 1

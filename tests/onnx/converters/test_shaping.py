@@ -51,6 +51,11 @@ def test_arrays_are_rearranged(tmp_path, text, weights, rank):
     assert net.input_sizes == ((None, 3, None, None),)
 
 
+def test_one_number_may_be_left(tmp_path):
+    path = model(tmp_path, "a = Squeeze(x) y = Exp(a)", rank=1, shape="N, 1")
+    compared(path, numbers(3, 1), numbers(1, 1))
+
+
 def test_an_open_axis_of_size_one_would_be_squeezed_as_well(tmp_path):
     text = "y = Squeeze(x)"
     path = model(tmp_path, text, rank=2, shape="N, 1, H, 1")
