@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
 import numpy as np
@@ -151,7 +151,8 @@ class ImportedNet(Saved):
         self._check_inputs([shape])
 
     def _check_inputs(self, given: Sequence[Shape]) -> None:
-        for index, (shape, wanted) in enumerate(zip(given, self.plan.input_shapes)):
+        wanted_shapes = self.plan.input_shapes
+        for index, (shape, wanted) in enumerate(zip(given, wanted_shapes)):
             if not fits(shape, wanted):
                 which = "data" if len(self.plan.inputs) == 1 else f"input {index}"
                 sizes = ", ".join("any" if n is None else str(n) for n in wanted)
@@ -162,9 +163,9 @@ class ImportedNet(Saved):
         for first in self.plan.alike:
             found = {
                 n
-                for shape, wanted in zip(given, self.plan.input_shapes)
+                for shape, wanted, batch in zip(given, wanted_shapes, batch_axes(wanted_shapes))
                 for axis, (n, fixed) in enumerate(zip(shape, wanted))
-                if fixed is None and (axis == batch_axis(wanted)) == first
+                if fixed is None and (axis == batch) == first
             }
             if len(found) > 1:
                 which = "batch" if first else "size for all other axes that are open"
@@ -208,9 +209,13 @@ def _of_kind(x: NDArray, dtype: np.dtype) -> NDArray:
     return x if kept else x.astype(dtype)
 
 
-def batch_axis(shape: Sequence[Optional[int]]) -> int:
-    """Return the axis of an input's batch: the first, or the open one of a recurrent layer's states."""
-    return int([n is None for n in shape] == [False, True, False])
+def batch_axes(shapes: Sequence[Sequence[Optional[int]]]) -> List[int]:
+    """Return the axis of each input's batch: the first, or the open one of a recurrent layer's state.
+
+    A state, such as ``(2, None, 128)``, is beside an input whose first axis is open.
+    """
+    batched = any(n is None for shape in shapes for n in shape[:1])
+    return [int(batched and [n is None for n in shape] == [False, True, False]) for shape in shapes]
 
 
 def fits(shape: Sequence[Optional[int]], wanted: Sequence[Optional[int]]) -> bool:

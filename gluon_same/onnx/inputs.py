@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import mxnet as mx
 import numpy as np
 
-from ..importing.net import batch_axis, fits
+from ..importing.net import batch_axes, fits
 from .reading import dtype_of
 
 Shape = Sequence[Optional[int]]
@@ -39,10 +39,10 @@ def tried_shapes(
     order: Dict[Any, int] = {}
     batches: Dict[Any, int] = {}
     keys: Dict[Any, Any] = {}
-    for name, shape in shapes.items():
+    for (name, shape), batch in zip(shapes.items(), batch_axes(list(shapes.values()))):
         for axis, n in enumerate(shape):
             if n is None:
-                is_batch = axis == batch_axis(shape)
+                is_batch = axis == batch
                 key = is_batch if is_batch in alike else _key(named, name, axis)
                 keys[name, axis] = key
                 if is_batch and key not in order:

@@ -290,6 +290,13 @@ def test_the_batch_of_a_recurrent_state_is_its_second_axis(tmp_path):
         net(mx.nd.ones((2, 3)), mx.nd.ones((2, 3, 4)))
 
 
+def test_an_open_length_beside_a_batch_of_one_is_no_batch(tmp_path):
+    text = """net (float[1, L, 3] x) => (float[1, M, 2] y) {
+        c = Transpose<perm: ints = [0, 2, 1]>(x) y = Conv(c, w) }"""
+    path = written(tmp_path / "net.onnx", text, {"w": np.ones((2, 3, 9), "f4")})
+    compared(path, numbers(1, 20, 3), numbers(1, 33, 3))
+
+
 def test_a_reshape_that_requires_one_size(tmp_path):
     text = """net (float[N, T] x, float[M, S] z) => (float[N, A] y) {
         s = Shape(z) v = Reshape(x, minus) w = Reshape(v, s) y = Sub(w, z) }"""
