@@ -285,3 +285,14 @@ def test_slices_may_end_behind_an_axis(tmp_path, steps, lengths, begin, end):
         x = RANDOM.normal(size=(2, length, 3)).astype("float32")
         np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x[:, begin:end])
         net.hybridize()
+
+
+@pytest.mark.parametrize("shape", [(5, 4, 3), (5, 3)])
+def test_padding_may_be_infinite(tmp_path, shape):
+    pairs = [[0, 0], [1, 2], *[[0, 0]] * (len(shape) - 1)]
+    padded = function("pad", "image", paddings=pairs, constant_values=-np.inf)
+    net = load_model(write(tmp_path, functional(image(*shape), padded)), layout="NHWC")
+    x = RANDOM.normal(size=(2, *shape)).astype("float32")
+    np.testing.assert_array_equal(
+        net(mx.nd.array(x)).asnumpy(), np.pad(x, pairs, constant_values=-np.inf)
+    )

@@ -81,7 +81,7 @@ def _operand(value):
 
 def _number(value):
     value = float(require(value, int, float))
-    return value if math.isfinite(value) else require(None)
+    return require(None) if math.isnan(value) else value
 
 
 _CHECKS: Dict[Any, Any] = {
