@@ -40,6 +40,23 @@ def test_keys_are_names_of_layers_and_classes(tmp_path, key):
     np.testing.assert_array_equal(net(X).asnumpy(), [[1, 4, 9]])
 
 
+@pytest.mark.parametrize(
+    "key, written",
+    [
+        ("pkg>ReLU", {"class_name": "pkg>ReLU"}),  # .h5 files
+        ("pkg>ReLU", {"module": None, "registered_name": "pkg>ReLU"}),
+        ("pkg.relu>ReLU", {"module": "pkg.relu", "registered_name": "ReLU"}),
+        ("__main__>ReLU", {"module": None, "registered_name": "ReLU"}),
+    ],
+)
+def test_a_class_named_like_that_of_keras_is_built_by_the_caller(tmp_path, key, written):
+    path = write(tmp_path, functional(image(3), {**layer("ReLU", "odd", "image"), **written}))
+    with pytest.raises(ValueError, match=f"not Keras' own ReLU: give custom={{'{key}': builder}}"):
+        load_model(path)
+    net = load_model(path, custom={key: lambda config, arrays: Power(2)})
+    np.testing.assert_array_equal(net(X).asnumpy(), [[1, 4, 9]])
+
+
 def test_the_name_of_a_layer_precedes_that_of_its_class(tmp_path):
     odd = [layer("Strange", name, "image") for name in ("one", "two")]
     path = write(tmp_path, functional(image(3), *odd, outputs=["one", "two"]))
