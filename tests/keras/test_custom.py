@@ -57,6 +57,15 @@ def test_a_class_named_like_that_of_keras_is_built_by_the_caller(tmp_path, key, 
     np.testing.assert_array_equal(net(X).asnumpy(), [[1, 4, 9]])
 
 
+def test_a_function_of_another_package_is_not_that_of_keras(tmp_path):
+    tensor = {"shape": [None, 3], "dtype": "float32", "keras_history": ["image", 0, 0]}
+    node = {"args": [{"class_name": "__keras_tensor__", "config": tensor}], "kwargs": {}}
+    odd = {**layer("pkg>Square", "odd"), "inbound_nodes": [node]}
+    config = {**functional(image(3), odd), "keras_version": "3.15.1"}
+    with pytest.raises(ValueError, match=r"odd \(pkg>Square\): it is not known"):
+        load_model(write(tmp_path, config))
+
+
 def test_the_name_of_a_layer_precedes_that_of_its_class(tmp_path):
     odd = [layer("Strange", name, "image") for name in ("one", "two")]
     path = write(tmp_path, functional(image(3), *odd, outputs=["one", "two"]))

@@ -74,7 +74,7 @@ def _operand(value):
         return value
     np.asarray(value, "float64")  # raises for lists of different lengths in every version of NumPy
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf" or (array.ndim == 0 and not math.isfinite(array)):
+    if array.dtype.kind not in "biuf" or (array.ndim == 0 and math.isnan(array)):
         raise TypeError
     return array.astype("float32" if array.dtype.kind in "bf" else "int64")
 
