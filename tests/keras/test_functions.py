@@ -302,6 +302,16 @@ def test_slices_may_end_behind_an_axis(tmp_path, steps, lengths, begin, end):
         net.hybridize()
 
 
+def test_whole_rows_are_taken_along_an_axis(tmp_path):
+    places = layer("InputLayer", "places", batch_input_shape=[None, 2, 1], dtype="int32")
+    taken = function("take_along_axis", "image", indices=["places", 0, 0], axis=1)
+    config = functional(image(5, 3), places, taken, inputs=["image", "places"])
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    x, rows = RANDOM.normal(size=(2, 5, 3)).astype("float32"), np.array([[[4], [0]], [[1], [1]]])
+    found = net(mx.nd.array(x), mx.nd.array(rows, dtype="int32")).asnumpy()
+    np.testing.assert_array_equal(found, np.take_along_axis(x, rows, 1))
+
+
 def test_arrays_may_be_chosen_from_infinity(tmp_path):
     above = function("where", "image", x=["image", 0, 0], y=-np.inf)
     net = load_model(write(tmp_path, functional(image(3), above)))
