@@ -132,7 +132,9 @@ def test_activations_that_are_not_of_keras_are_built_by_name(tmp_path, given):
     np.testing.assert_allclose(net(X).asnumpy(), (plain @ weight.T + bias) ** 2, rtol=1e-5)
 
 
-@pytest.mark.parametrize("module, power", [("builtins", 2), ("keras.activations", 0)])
+@pytest.mark.parametrize(
+    "module, power", [("builtins", 2), ("mine.functions", 2), ("keras.activations", 0)]
+)
 def test_an_activation_named_like_that_of_keras_may_be_built(tmp_path, module, power):
     given = {"class_name": "function", "config": "relu", "module": module}
     path = write(tmp_path, functional(image(3), layer("Activation", "act", "image", activation=given)))
