@@ -27,8 +27,8 @@ def builder_of(layer: graph.Layer, custom: Dict[str, Callable], version: Tuple[i
         return layer.model
     if function:
         return build_operation
-    if name in BUILDERS:
-        return BUILDERS[name]
+    if layer.class_name in BUILDERS:
+        return BUILDERS[layer.class_name]
     if name in STRINGS:
         raise Unsupported("strings are not supported: turn them into numbers outside of the net")
     if name == "Lambda":
@@ -36,7 +36,11 @@ def builder_of(layer: graph.Layer, custom: Dict[str, Callable], version: Tuple[i
             "its code is in the file and is never run: "
             f"give custom={{{layer.name!r}: builder}}, or {name!r} for all"
         )
-    raise Unsupported(f"{UNSUPPORTED.get(name, 'it is not known')}: give custom={{{name!r}: builder}}")
+    if name in BUILDERS:
+        name, why = layer.class_name, f"it is not Keras' own {name}"
+    else:
+        why = UNSUPPORTED.get(name, "it is not known")
+    raise Unsupported(f"{why}: give custom={{{name!r}: builder}}")
 
 
 def check_call(

@@ -7,6 +7,9 @@ from .graph import TIME_DISTRIBUTED, Call, Layer, Model, Ref, mapped, ordered, p
 #: Classes of models whose layers are called one after another.
 SEQUENTIAL = ("Sequential",)
 
+#: Packages of the classes of Keras and Python.
+_OWN = ("keras", "keras_core", "tf_keras", "builtins")
+
 
 def parse(config: Dict[str, Any], path: str) -> Model:
     """Parse a configuration.
@@ -62,6 +65,11 @@ def decoded(value: Any) -> Any:
             return value["config"]["value"]
         if kind == "__keras_tensor__":
             return _ref(value["config"]["keras_history"])
+        own = "module" not in value or str(value["module"]).split(".")[0] in _OWN
+        if not own and kind not in ("function", "Function"):
+            registered, module = str(value.get("registered_name")), value["module"] or "__main__"
+            full = registered if ">" in registered else f"{module}>{kind}"
+            value = {**value, "class_name": full}  # as in .h5 files
         # Calls for containers alone take half the time of calls for everything.
         return {
             key: decoded(item) if isinstance(item, (dict, list)) else item for key, item in value.items()

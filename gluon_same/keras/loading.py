@@ -48,14 +48,15 @@ def load_model(
         ``model.to_json()`` and the weights (``.weights.h5`` or ``.h5``). Keras 2.2 to 2.15 and Keras 3
         are supported.
     custom : dict of str to callable, optional
-        Maps names of layers, classes, functions such as ``'tf.math.erfinv'``, or activations that Keras
-        lacks to builders, called as ``builder(config, arrays, **keywords)``. A builder receives the
-        layer's configuration, its arrays in Keras' layout, and the arguments of its call that are not
-        arrays; that of an activation receives ``{}`` and ``[]``. It returns an initialized HybridBlock
-        for channels-first data, which is called with the arrays of the call: those given by keyword
-        last, in alphabetical order. The arrays of sublayers follow the layer's own: in ``.keras`` and
-        ``.weights.h5`` by attribute, in ``.h5`` in Keras' order. Custom builders take precedence over
-        those of Keras' layers and functions. A ``Lambda`` requires one for its name, or ``'Lambda'``.
+        Maps names of layers, classes (``'Scale'`` or ``'package>Scale'``), functions such as
+        ``'tf.math.erfinv'``, or activations that Keras lacks to builders, called as ``builder(config,
+        arrays, **keywords)``. A builder receives the layer's configuration, its arrays in Keras' layout,
+        and the arguments of its call that are not arrays; that of an activation receives ``{}`` and
+        ``[]``. It returns an initialized HybridBlock for channels-first data, which is called with the
+        arrays of the call: those given by keyword last, in alphabetical order. The arrays of sublayers
+        follow the layer's own: in ``.keras`` and ``.weights.h5`` by attribute, in ``.h5`` in Keras'
+        order. Custom builders take precedence over those of Keras' layers and functions. A ``Lambda``
+        requires one for its name, or ``'Lambda'``.
     layout : {'NCHW', 'NHWC'}
         Layout of inputs and outputs: channels first (NCHW), or that of Keras (NHWC). A Keras model whose
         layers have ``data_format='channels_first'`` keeps its own layout.

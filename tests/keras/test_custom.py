@@ -40,6 +40,32 @@ def test_keys_are_names_of_layers_and_classes(tmp_path, key):
     np.testing.assert_array_equal(net(X).asnumpy(), [[1, 4, 9]])
 
 
+@pytest.mark.parametrize(
+    "key, written",
+    [
+        ("pkg>ReLU", {"class_name": "pkg>ReLU"}),  # .h5 files
+        ("pkg>ReLU", {"module": None, "registered_name": "pkg>ReLU"}),
+        ("pkg.relu>ReLU", {"module": "pkg.relu", "registered_name": "ReLU"}),
+        ("__main__>ReLU", {"module": None, "registered_name": "ReLU"}),
+    ],
+)
+def test_a_class_named_like_that_of_keras_is_built_by_the_caller(tmp_path, key, written):
+    path = write(tmp_path, functional(image(3), {**layer("ReLU", "odd", "image"), **written}))
+    with pytest.raises(ValueError, match=f"not Keras' own ReLU: give custom={{'{key}': builder}}"):
+        load_model(path)
+    net = load_model(path, custom={key: lambda config, arrays: Power(2)})
+    np.testing.assert_array_equal(net(X).asnumpy(), [[1, 4, 9]])
+
+
+def test_a_function_of_another_package_is_not_that_of_keras(tmp_path):
+    tensor = {"shape": [None, 3], "dtype": "float32", "keras_history": ["image", 0, 0]}
+    node = {"args": [{"class_name": "__keras_tensor__", "config": tensor}], "kwargs": {}}
+    odd = {**layer("pkg>Square", "odd"), "inbound_nodes": [node]}
+    config = {**functional(image(3), odd), "keras_version": "3.15.1"}
+    with pytest.raises(ValueError, match=r"odd \(pkg>Square\): it is not known"):
+        load_model(write(tmp_path, config))
+
+
 def test_the_name_of_a_layer_precedes_that_of_its_class(tmp_path):
     odd = [layer("Strange", name, "image") for name in ("one", "two")]
     path = write(tmp_path, functional(image(3), *odd, outputs=["one", "two"]))
@@ -106,7 +132,9 @@ def test_activations_that_are_not_of_keras_are_built_by_name(tmp_path, given):
     np.testing.assert_allclose(net(X).asnumpy(), (plain @ weight.T + bias) ** 2, rtol=1e-5)
 
 
-@pytest.mark.parametrize("module, power", [("builtins", 2), ("keras.activations", 0)])
+@pytest.mark.parametrize(
+    "module, power", [("builtins", 2), ("mine.functions", 2), ("keras.activations", 0)]
+)
 def test_an_activation_named_like_that_of_keras_may_be_built(tmp_path, module, power):
     given = {"class_name": "function", "config": "relu", "module": module}
     path = write(tmp_path, functional(image(3), layer("Activation", "act", "image", activation=given)))

@@ -193,12 +193,27 @@ def test_constants_for_each_sample(tmp_path, made, wanted):
 
 
 @pytest.mark.parametrize(
+    "made, wanted",
+    [
+        (sized("fill", BATCH, 2, value=7), 7),
+        (sized("zeros", BATCH, 2, dtype="int32"), 0),
+        (called("tile", [[7, 7]], multiples=[BATCH, 1]), 7),
+    ],
+)
+def test_constants_that_are_whole_numbers_stay_whole(tmp_path, made, wanted):
+    config = functional(image(None, 3), *sizes_of("image", 0, 1), made)
+    found = load_model(write(tmp_path, config))(mx.nd.zeros((4, 3, 5)))
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found.asnumpy(), np.full((4, 2), wanted))
+
+
+@pytest.mark.parametrize(
     "made, words",
     [
         (sized("zeros", 2, BATCH, 3), "the first size must be that of a batch"),
         (sized("zeros", STEPS, 3), "the first size must be that of a batch"),
         (called("tile", TOKEN * 2, multiples=[BATCH, 1, 1]), "the first size must be that of a batch"),
-        (sized("ones", BATCH, 3, dtype="int32"), "ones with {'dtype': 'int32'}"),
+        (sized("ones", BATCH, 3, dtype="bool"), "ones with {'dtype': 'bool'}"),
         (sized("zeros", BATCH, 10**9), "are supported"),
         (sized("zeros", BATCH, -3), "its sizes are not whole numbers, one for each axis"),
         (called("tile", TOKEN, multiples=[BATCH]), "its sizes are not whole numbers"),
@@ -285,3 +300,30 @@ def test_slices_may_end_behind_an_axis(tmp_path, steps, lengths, begin, end):
         x = RANDOM.normal(size=(2, length, 3)).astype("float32")
         np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x[:, begin:end])
         net.hybridize()
+
+
+def test_whole_rows_are_taken_along_an_axis(tmp_path):
+    places = layer("InputLayer", "places", batch_input_shape=[None, 2, 1], dtype="int32")
+    taken = function("take_along_axis", "image", indices=["places", 0, 0], axis=1)
+    config = functional(image(5, 3), places, taken, inputs=["image", "places"])
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    x, rows = RANDOM.normal(size=(2, 5, 3)).astype("float32"), np.array([[[4], [0]], [[1], [1]]])
+    found = net(mx.nd.array(x), mx.nd.array(rows, dtype="int32")).asnumpy()
+    np.testing.assert_array_equal(found, np.take_along_axis(x, rows, 1))
+
+
+def test_arrays_may_be_chosen_from_infinity(tmp_path):
+    above = function("where", "image", x=["image", 0, 0], y=-np.inf)
+    net = load_model(write(tmp_path, functional(image(3), above)))
+    np.testing.assert_array_equal(net(mx.nd.array([[0, 2, 3]])).asnumpy(), [[-np.inf, 2, 3]])
+
+
+@pytest.mark.parametrize("shape", [(5, 4, 3), (5, 3)])
+def test_padding_may_be_infinite(tmp_path, shape):
+    pairs = [[0, 0], [1, 2], *[[0, 0]] * (len(shape) - 1)]
+    padded = function("pad", "image", paddings=pairs, constant_values=-np.inf)
+    net = load_model(write(tmp_path, functional(image(*shape), padded)), layout="NHWC")
+    x = RANDOM.normal(size=(2, *shape)).astype("float32")
+    np.testing.assert_array_equal(
+        net(mx.nd.array(x)).asnumpy(), np.pad(x, pairs, constant_values=-np.inf)
+    )

@@ -51,8 +51,15 @@ def element(F: Any, x: Any, index: int, axis: int, drop: bool) -> Any:
     return F.squeeze(y, axis=axis) if drop else y
 
 
-def gather_elements(F: Any, x: Any, indices: Any, axis: int, rank: int) -> Any:
-    """Pick along an axis, for each element of ``indices``, the element of ``x`` at its position."""
+def gather_elements(
+    F: Any, x: Any, indices: Any, axis: int, rank: int, grown: Tuple[int, ...] = ()
+) -> Any:
+    """Pick along an axis, for each element of ``indices``, the element of ``x`` at its position.
+
+    ``grown`` are axes along which ``indices`` has one element, which is that of all positions.
+    """
+    if grown:
+        indices = F.broadcast_like(indices, x, lhs_axes=grown, rhs_axes=grown)
     return F.reshape_like(F.gather_nd(x, _coordinates(F, indices, axis, rank)), indices)
 
 

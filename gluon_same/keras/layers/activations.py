@@ -1,7 +1,7 @@
 """Activations, given by argument, by the layer ``Activation`` or by layers of their own."""
 
 import warnings
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Dict, Optional, Union
 
 from mxnet.gluon import HybridBlock
 
@@ -54,8 +54,7 @@ def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridB
     if isinstance(given, dict):
         if given.get("class_name") not in ("function", "Function", None):
             return _layer_as_activation(request, given)
-        # Keras writes this module for a function that is not its own.
-        theirs, given = given.get("module") == "builtins", given.get("config")
+        theirs, given = _is_theirs(given), given.get("config")
         if not isinstance(given, str):
             raise Unsupported(
                 "its activation is code in the file, which is never run: use a custom layer"
@@ -80,6 +79,11 @@ def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridB
             f"activation {given!r} is a function of the model's author: Keras' own is used", stacklevel=2
         )
     return block
+
+
+def _is_theirs(given: Dict[str, Any]) -> bool:
+    """Return whether a function is not of Keras, which writes the module "builtins" for most of them."""
+    return str(given.get("module", "keras")).split(".")[0] not in ("keras", "tf_keras")
 
 
 def _block_named(request: Request, given: str, axis: int) -> Optional[HybridBlock]:
@@ -112,7 +116,7 @@ def function_named(name: str, keras3: bool) -> Union[str, Callable[..., Any]]:
 def is_nonnegative(given: Any) -> bool:
     """Return whether an activation is one of Keras that never returns negative numbers."""
     if isinstance(given, dict):
-        given = None if given.get("module") == "builtins" else given.get("config")
+        given = None if _is_theirs(given) else given.get("config")
     return isinstance(given, str) and ALIASES.get(given, given) in _NONNEGATIVE
 
 

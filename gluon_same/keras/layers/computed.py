@@ -128,7 +128,8 @@ def constant_array(op: Any, *args: Any, **kwargs: Any) -> Lowered:
     sizes: Any = named[0] if len(named) == 1 and isinstance(named[0], list) else [None]
     content = given.pop("input", given.pop("value", float(op.name == "ones")))
     given.pop("name", None)
-    left = {key: value for key, value in given.items() if value not in (None, "float32")}
+    kind = given.pop("dtype", None) or ("int32" if np.asarray(content).dtype.kind in "iu" else "float32")
+    left = given if kind in ("float32", "int32") else {**given, "dtype": kind}
     if left or len(args) > len(MADE[op.name]):
         raise Unsupported(f"{op.name} with {left or list(args)}")
     fits = all(isinstance(n, Size) or (type(n) is int and n > 0) for n in sizes)
@@ -136,7 +137,7 @@ def constant_array(op: Any, *args: Any, **kwargs: Any) -> Lowered:
         raise Unsupported(f"{op.name}: its sizes are not whole numbers, one for each axis")
     fixed = [1 if isinstance(n, Size) else n for n in sizes]
     limit(f"{op.name} of {fixed}", math.prod(fixed), MOST_ELEMENTS)
-    array = (np.tile if op.name == "tile" else np.broadcast_to)(np.array(content, "float32"), fixed)
+    array = (np.tile if op.name == "tile" else np.broadcast_to)(np.array(content, kind), fixed)
     axes = [axis for axis, n in enumerate(sizes) if isinstance(n, Size)]
     repeats = all(sizes[axis].source and array.shape[axis] == sizes[axis].times == 1 for axis in axes)
     if axes[:1] != [0] or not repeats or sizes[0].source[1] != 0:
@@ -149,6 +150,7 @@ def constant_array(op: Any, *args: Any, **kwargs: Any) -> Lowered:
         return tuple(known.get(axis, n) for axis, n in enumerate(array.shape))
 
     pairs = tuple((axis, like.stored(place)) for axis, (like, place) in zip(axes, sources))
-    fields: Any = dict(input_axes=tuple(like.axes for like in likes), rows=likes[0].rows, rule=rule)
+    fields: Any = dict(rows=likes[0].rows, rule=rule, takes=None, gives=kind)
+    fields["input_axes"] = tuple(like.axes for like in likes)
     order = keras_order(array.ndim)
     return op.lowered(functions.as_large, array, *likes, axes=pairs, order=order, **fields)

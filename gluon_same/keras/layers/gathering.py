@@ -188,10 +188,16 @@ def _gather_nd(op: Operation, x: Operand, indices: Value, batch_dims: int = 0) -
 @computes("take_along_axis")
 def _take_along_axis(op: Operation, x: Value, indices: Value, axis: int) -> Lowered:
     axis = axis_of(op, x, axis, 1)
-    if indices.rank != x.rank or replaced(x.shape, axis, 0) != replaced(indices.shape, axis, 0):
+    pairs = enumerate(zip(x.shape, indices.free))
+    grown = tuple(a for a, (size, n) in pairs if n == 1 and size != 1 and a != axis)
+
+    def rule(shape: Shape, picked: Shape) -> Shape:
+        return tuple(shape[a] if a in grown else n for a, n in enumerate(picked))
+
+    alike = indices.rank == x.rank
+    if not alike or replaced(rule(x.shape, indices.shape), axis, 0) != replaced(x.shape, axis, 0):
         raise Unsupported(f"take_along_axis of shapes {x.shape} and {indices.shape}")
-    how: Any = dict(axis=axis, rank=x.rank, takes=None, gives=x.dtype)
-    how["rule"] = lambda shape, picked: picked
+    how: Any = dict(axis=axis, rank=x.rank, grown=grown, takes=None, gives=x.dtype, rule=rule)
     return op.in_keras_order(functions.gather_elements, x, indices, ndim=x.rank, **how)
 
 

@@ -99,7 +99,7 @@ def _dot(request: Request, a: Value, b: Value) -> Lowered:
     return Lowered(block, keras_order(rank), (keras_order(a.rank), keras_order(b.rank)), rule)
 
 
-@builds("CustomScaleLayer")
+@builds("CustomScaleLayer", "Custom>CustomScaleLayer")
 def _scaled_sum(request: Request, a: Value, b: Value) -> Lowered:
     block = request.function(functions.scaled_sum, scale=request.arguments.number("scale"))
     return Lowered(block, a.axes, (a.axes, a.axes), broadcast)

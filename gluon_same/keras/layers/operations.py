@@ -106,7 +106,7 @@ def is_operation(layer: Layer, version: Tuple[int, int]) -> bool:
     if layer.module.startswith("keras.") and ".ops." in f"{layer.module}.":
         return True
     # Keras 3 omits modules in .h5 files, where all layers but functions have `trainable`.
-    if version < (3, 0) or layer.module or "trainable" in layer.config:
+    if version < (3, 0) or layer.module or "trainable" in layer.config or ">" in layer.class_name:
         return False
     name = snake_case(layer.class_name)
     return ALIASES.get(name, name) in (*OPERATIONS, *_PLAIN)

@@ -136,7 +136,7 @@ def _pad(
     if not whole or pairs[:1] != [[0, 0]] or not known:
         raise Unsupported(f"pad by {pad_width!r} with mode={mode!r}")
     width = [tuple(pairs[axis]) for axis in x.axes]
-    real = not x.whole or constant_values != int(constant_values)
+    real = not x.whole or constant_values % 1 != 0
     how: Any = dict(value=constant_values, native=real, takes="float32" if real else None)
     return op.lowered(functions.pad, x, pairs=width, mode=mode, **how)
 

@@ -74,14 +74,14 @@ def _operand(value):
         return value
     np.asarray(value, "float64")  # raises for lists of different lengths in every version of NumPy
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf" or (array.ndim == 0 and not math.isfinite(array)):
+    if array.dtype.kind not in "biuf" or (array.ndim == 0 and math.isnan(array)):
         raise TypeError
     return array.astype("float32" if array.dtype.kind in "bf" else "int64")
 
 
 def _number(value):
     value = float(require(value, int, float))
-    return value if math.isfinite(value) else require(None)
+    return require(None) if math.isnan(value) else value
 
 
 _CHECKS: Dict[Any, Any] = {
