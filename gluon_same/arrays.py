@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from operator import methodcaller
@@ -178,6 +179,30 @@ def runs_of(axes: Sequence[int]) -> List[List[int]]:
         else:
             runs.append([axis])
     return runs
+
+
+def foreach(F: Any, body: Callable, data: Any, states: Any) -> Tuple[Any, Any]:
+    """Run a body for each element of the first axis, as ``F.contrib.foreach`` does, correctly."""
+    if F is mx.sym:
+        give_each_array_memory()
+        data, states = (apart(F, x) for x in (data, states))
+    return F.contrib.foreach(body, data, states)
+
+
+def apart(F: Any, x: Any) -> Any:
+    """Return a copy of an array, or of those in a list, that has memory of its own.
+
+    MXNet looks at what a loop reads before the operators in front of it have run. If the memory then
+    holds a convolution's result in oneDNN's layout, the loop computes wrong numbers or ends the process.
+    """
+    if isinstance(x, (list, tuple)):
+        return [apart(F, each) for each in x]
+    return F.slice_axis(x, axis=0, begin=0, end=None)  # MXNet never slices in place
+
+
+def give_each_array_memory() -> None:
+    """Make graphs that MXNet plans from now on use memory for one array only: see :func:`apart`."""
+    os.environ.setdefault("NNVM_EXEC_MATCH_RANGE", "0")
 
 
 def settle() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import mxnet as mx
 import numpy as np
 
-from .arrays import VERSION, as_classic, in_thread, read_by
+from .arrays import VERSION, as_classic, give_each_array_memory, in_thread, read_by
 
 Shape = Tuple[int, ...]
 
@@ -61,6 +61,9 @@ class Entry(NamedTuple):
 
 #: A function that returns the replacement of an operator's first result, or None.
 Rule = Callable[["Graph", Node], Optional[Entry]]
+
+#: Operators with subgraphs of their own.
+LOOPS = {"_foreach", "_while_loop", "_cond"}
 
 #: Maximum number of rounds. Rules are tried again because one may enable another.
 ROUNDS = 10
@@ -118,7 +121,14 @@ class Graph:
         return sum(node.op != "null" for node in self.nodes())
 
     def symbol(self) -> mx.sym.Symbol:
-        """Return the graph as a symbol."""
+        """Return the graph as a symbol. Loops read copies: see :func:`~gluon_same.arrays.apart`."""
+        for node in [node for node in self.nodes() if node.op in LOOPS]:
+            give_each_array_memory()
+            node.inputs = [
+                entry if entry.node.op in ("null", "slice_axis") else
+                self.new("slice_axis", entry.node, [entry], axis=0, begin=0, end=None)
+                for entry in node.inputs
+            ]  # fmt: skip
         return to_symbol(list(self.nodes()), self.heads)
 
     def copy(self) -> "Graph":

@@ -1,6 +1,7 @@
 import pickle
 
 import mxnet as mx
+import numpy as np
 import pytest
 
 from gluon_same import arrays, deploy, nn, specialize
@@ -48,3 +49,49 @@ def test_settling_raises_no_error_of_results_that_nobody_read():
     del lost
     arrays.settle()
     mx.nd.waitall()  # would raise the error if it were left
+
+
+class _Looped(mx.gluon.HybridBlock):
+    """Convolutions, whose results are in oneDNN's layout, around a loop over the width."""
+
+    def __init__(self, foreach, direct):
+        super().__init__()
+        self._foreach, self._direct = foreach, direct
+        with self.name_scope():
+            self.before, self.side = nn.HybridSequential(), nn.Conv2D(16, 3, padding="same")
+            self.before.add(*(nn.Conv2D(16, 3, padding="same", activation="relu") for _ in range(4)))
+            self.inner = nn.Conv2D(16, 3, padding="same")
+
+    def hybrid_forward(self, F, x):
+        y = self.before(x)
+        steps = F.expand_dims(y, axis=1) if self._direct else F.transpose(y, axes=(3, 0, 1, 2))
+        first = F.squeeze(F.slice_axis(steps, axis=0, begin=0, end=1), axis=0)
+
+        def body(step, states):
+            new = F.tanh((self.inner(step) if self._direct else step) + states[0])
+            return new, [new]
+
+        out, last = self._foreach(F, body, steps, [F.zeros_like(first)])
+        return F.sum(out, axis=0), last[0], F.relu(self.side(x))
+
+
+def _stock_foreach(F, *args):
+    return F.contrib.foreach(*args)
+
+
+@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize("way", ["hybridized", "static", "specialized", "deployed"])
+def test_a_loop_reads_what_is_in_front_of_it(way, direct):
+    """In MXNet, it read memory that held other arrays: wrong numbers, or the end of the process."""
+    foreach = arrays.foreach if way in ("hybridized", "static") else _stock_foreach
+    net = _Looped(foreach, direct)
+    net.initialize(mx.init.Xavier())
+    x = mx.nd.random.normal(shape=(2, 3, 12, 16))
+    want = [y.asnumpy() for y in net(x)]
+    if way in ("hybridized", "static"):
+        net.hybridize(static_alloc=way == "static")
+    else:
+        net = specialize(net, x.shape) if way == "specialized" else deploy(net, x.shape, tune=False)
+    for _ in range(10):
+        for y, wanted in zip(net(x), want):
+            np.testing.assert_allclose(y.asnumpy(), wanted, rtol=1e-4, atol=1e-4)

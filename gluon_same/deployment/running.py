@@ -8,10 +8,7 @@ import mxnet as mx
 import numpy as np
 
 from ..arrays import in_thread
-from ..graph import Graph, Node
-
-#: Operators with subgraphs of their own, whose results are wrong with ``static_shape``.
-LOOPS = {"_foreach", "_while_loop", "_cond"}
+from ..graph import LOOPS, Graph, Node
 
 #: Operators that order by numbers. Their rows may change places if the numbers are nearly equal.
 RANKING = {"_contrib_box_nms", "_contrib_MultiBoxDetection", "argsort", "sort", "topk"}
@@ -52,7 +49,7 @@ class Check(NamedTuple):
 
 def flags(graph: Graph) -> Dict[str, bool]:
     """Return the fastest arguments of ``hybridize`` with which MXNet runs a graph correctly."""
-    loops = any(node.op in LOOPS for node in graph.nodes())
+    loops = any(node.op in LOOPS for node in graph.nodes())  # which are wrong with static_shape
     return {"static_alloc": True, "static_shape": not loops}
 
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 
 from mxnet.gluon import HybridBlock
 
-from ..arrays import flat
+from ..arrays import apart, flat, foreach
 from .functions import reverse
 
 
@@ -50,7 +50,7 @@ class Steps(HybridBlock):
 
     def hybrid_forward(self, F: Any, *arrays: Any) -> Any:
         begin, end = self._states, self._states + len(self._scanned)
-        states, outer = list(arrays[:begin]), arrays[end:]
+        states, outer = list(arrays[:begin]), apart(F, arrays[end:])
         parts = [_first(F, *each) for each in zip(arrays[begin:end], self._scanned)]
 
         def one(parts, states):
@@ -58,7 +58,7 @@ class Steps(HybridBlock):
             results = [F.identity(y) for y in flat(self.body(*states, *parts, *outer))]
             return results[begin:] or [F.identity(states[0])], results[:begin]
 
-        results, last = F.contrib.foreach(one, parts, states)
+        results, last = foreach(F, one, parts, states)
         return [*last, *(_last(F, *each) for each in zip(flat(results), self._stacked))]
 
 

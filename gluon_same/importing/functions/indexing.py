@@ -5,6 +5,7 @@ Positions may be negative. They are computed on integers, because float32 has no
 
 from typing import Any, Optional, Tuple
 
+from ...arrays import foreach
 from .elementwise import pairwise
 from .padding import pad
 from .rearranging import exactly, merge_axes
@@ -124,7 +125,7 @@ def _scatter(F, x, places, updates, rank, count, reduction):
 
         # Places may repeat, so the updates follow one another.
         parts = [F.expand_dims(row, axis=1), F.expand_dims(updates, axis=1)]
-        _, y = F.contrib.foreach(step, parts, rows)
+        _, y = foreach(F, step, parts, rows)
     return F.reshape_like(y, x)
 
 

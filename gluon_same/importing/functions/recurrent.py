@@ -4,6 +4,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from mxnet.gluon import HybridBlock
 
+from ...arrays import foreach
 from .indexing import indices_along, reverse_sequence, select
 from .rearranging import reverse
 
@@ -117,7 +118,7 @@ def loop(
             new = [select(F, parts[1], after, before) for after, before in zip(new, states)]
         return new[0], new
 
-    return F.contrib.foreach(one, data, list(states))
+    return foreach(F, one, data, list(states))
 
 
 def _fused(F, x, cell, weights, states):
