@@ -6,6 +6,7 @@ shuffle of channels is a selection, too.
 """
 
 from functools import partial
+from math import prod
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
@@ -111,7 +112,9 @@ def sink_concatenated(graph: Graph, node: Node) -> Optional[Entry]:
 def pad_filters(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
     """Pad the filters of a layer with zeros if layers absorb the selection of its channels."""
     count = int(node.get("num_filter") or node.get("num_hidden") or 0)
-    if count % multiple == 0 or not _is_source(graph, node) or not _can_pad(graph, node.out):
+    if count % multiple == 0 or not _is_source(graph, node):
+        return None
+    if not (_is_worth_a_slice(graph, node, count, multiple) or _can_pad(graph, node.out)):
         return None
     weight, bias = weights_of(graph, node)
     more = -count % multiple
@@ -236,6 +239,13 @@ def _can_pad(graph, entry):
             elif large and not (taker and taker.inputs[0] == entry and _absorbs(graph, taker)):
                 return False
     return True
+
+
+def _is_worth_a_slice(graph, node, count, multiple):
+    """Return whether a layer has few filters, for which oneDNN computes a product of matrices."""
+    kernel = node.get("kernel", ())
+    joins = any(taker and _joins(taker) for taker in graph.takers(node.out))
+    return prod(kernel) > 1 and count < multiple == min(MULTIPLES) and not joins
 
 
 def _is_source(graph, node):

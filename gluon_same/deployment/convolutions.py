@@ -4,11 +4,21 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ..crops import ELEMENTWISE, FIRST, windows_of
 from ..graph import Entry, Graph, Node
+from .clean import drop_identity, fold_constants
 from .fold_batchnorm import affine, weights_of, with_weights
+from .moves import merge_reshapes
 
 #: The largest number of groups that are worth computing with zeros.
 GROUPS = 4
+
+#: The largest padding of a width that all of oneDNN's kernels take. With more, those for AVX2 leave the
+#: convolution to a product of matrices.
+MOST_PADDED = 3
+
+#: Arguments that have a number for each spatial axis.
+_OF_AXES = ("kernel", "stride", "dilate", "pad")
 
 #: Axes of the transposes to channels last and back to channels first.
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -71,6 +81,50 @@ def ungroup(graph: Graph, node: Node) -> Optional[Entry]:
     return with_weights(graph, node, node.inputs[0], wide, bias, num_group=1)
 
 
+def pad_first(graph: Graph, node: Node) -> Optional[Entry]:
+    """Pad by an operator in front of a convolution that pads its width by more than MOST_PADDED."""
+    shape = graph.shape(node.inputs[0]) if node.op == "Convolution" else None
+    if shape is None or len(shape) not in (4, 5) or node.get("layout") not in FIRST:
+        return None
+    pads = [own for *_, own in windows_of(node)]
+    if pads[-1] <= MOST_PADDED or node.get("num_group", 1) != 1:
+        return None
+    width = (0, 0, 0, 0, *(n for own in pads for n in (own, own)))
+    data = graph.new("Pad", node, node.inputs[:1], mode="constant", pad_width=width)
+    attrs = {**node.attrs, "pad": (0,) * len(pads)}
+    return graph.new(node.op, node, [data, *node.inputs[1:]], **attrs)
+
+
+def column_as_row(graph: Graph, node: Node) -> Optional[Entry]:
+    """Compute a convolution over a column as one over a row, of which oneDNN computes blocks."""
+    shapes = [graph.shape(node.out), *(graph.shape(entry) for entry in node.inputs[:1])]
+    columns = all(shape and len(shape) == 4 and shape[2] > 1 == shape[3] for shape in shapes)
+    if node.op != "Convolution" or not columns or node.get("layout") not in FIRST:
+        return None
+    data, weight, *bias = node.inputs
+    row = graph.new("Reshape", node, [data], shape=(0, 0, 1, -1))
+    weight = graph.new("transpose", node, [weight], axes=(0, 1, 3, 2))
+    return _over_row(graph, node, [row, weight, *bias])
+
+
+def sink_column(graph: Graph, node: Node) -> Optional[Entry]:
+    """Keep a row for the elementwise operators and poolings that follow."""
+    if node.op not in ELEMENTWISE | {"Pooling", "elemwise_add", "elemwise_mul"}:
+        return None
+    rows = [entry.node.inputs[0] for entry in node.inputs if entry.node.op == "Reshape"]
+    for row, column in zip(rows, node.inputs):
+        shape = graph.shape(row) or ()
+        if len(shape) != 4 or graph.shape(column) != (*shape[:2], shape[3], shape[2]) or shape[2] > 1:
+            return None
+    return _over_row(graph, node, rows) if len(rows) == len(node.inputs) else None
+
+
+def _over_row(graph, node, inputs):
+    attrs = {**node.attrs, **{key: node.get(key)[::-1] for key in _OF_AXES if key in node.attrs}}
+    row = graph.new(node.op, node, inputs, **attrs)
+    return graph.new("Reshape", node, [row], shape=(0, 0, -1, 1))
+
+
 def depthwise(graph: Graph, near: Node, data: Entry, weight: np.ndarray, *bias: Any) -> Entry:
     """Return the result of a convolution with a kernel of its own for each channel.
 
@@ -78,3 +132,7 @@ def depthwise(graph: Graph, near: Node, data: Entry, weight: np.ndarray, *bias: 
     """
     how = dict(num_filter=len(weight), num_group=len(weight), kernel=weight.shape[2:], no_bias=not bias)
     return graph.new("Convolution", near, [data, weight, *bias], **how)
+
+
+#: The rules for columns.
+ROWS = (column_as_row, sink_column, merge_reshapes, drop_identity, fold_constants)

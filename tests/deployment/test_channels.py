@@ -97,6 +97,14 @@ def test_small_results_are_sliced():
     assert found == ["Convolution", "Pooling", "Reshape", "slice_axis"]
 
 
+@pytest.mark.parametrize("after", [lambda y: y, F.sigmoid, lambda y: F.broadcast_mul(y, X)])
+def test_a_few_filters_of_many_elements_are_padded_and_sliced(after):
+    found, counts = padded(after(convolution(X, 1, 3)))
+    assert "take" in found and counts == [8]
+    for kernel, multiple in ((3, 16), (1, 8)):
+        assert set(padded(after(convolution(X, 1, kernel)), multiple)[1]) == {1}
+
+
 def test_multiples_stay():
     assert padded(convolution(convolution(X, 8), 16))[0] == ["Convolution", "Convolution"]
 

@@ -78,3 +78,50 @@ def test_a_normalization_before_a_relu_is_a_depthwise_convolution():
     assert normalized(lambda y: F.Activation(y, act_type="tanh")) == "BatchNorm"
     assert normalized(lambda y: y + relu(y)) == "BatchNorm"
     assert normalized(lambda y: y) == "BatchNorm"
+
+
+def convolution(x, kernel, count=4, **kwargs):
+    return F.Convolution(x, kernel=kernel, num_filter=count, **kwargs)
+
+
+@pytest.mark.parametrize("kernel, how", [
+    ((1, 9), dict(pad=(0, 4))),
+    ((9, 9), dict(pad=(2, 4), stride=(2, 2), no_bias=True)),
+    ((3, 3), dict(pad=(4, 4), dilate=(4, 4))),
+    ((3, 3, 9), dict(pad=(1, 1, 4))),
+])  # fmt: skip
+def test_wide_paddings_are_operators(kernel, how):
+    shape = (2, 3, 10, 12, 11)[: 2 + len(kernel)]
+    found = rewritten(convolution(X, kernel, **how), [convolutions.pad_first], shape)
+    assert found == ["Pad", "Convolution"]
+
+
+@pytest.mark.parametrize("symbol, shape", [
+    (convolution(X, (9, 7), pad=(4, 3)), (1, 4, 12, 12)),
+    (convolution(X, (9, 9), pad=(4, 4), num_group=4), (1, 4, 12, 12)),  # depthwise
+    (convolution(X, (9,), pad=(4,)), (1, 4, 12)),  # MXNet pads 4 and 5 axes
+])  # fmt: skip
+def test_other_paddings_stay(symbol, shape):
+    assert rewritten(symbol, [convolutions.pad_first], shape) == ["Convolution"]
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("computed", [False, True])
+def test_columns_are_computed_as_rows(bias, computed):
+    weight = {"weight": F.var("w", shape=(4, 3, 5, 1)) * 2} if computed else {}
+    y = convolution(X, (5, 1), stride=(2, 1), dilate=(2, 1), pad=(3, 0), no_bias=not bias, **weight)
+    y = F.Activation(y, act_type="relu")
+    y = F.Pooling(y, kernel=(3, 1), stride=(2, 1), pad=(1, 0), pool_type="max")
+    y = convolution(F.clip(y, 0, 6) + y, (3, 1), pad=(1, 0))
+    found = rewritten(F.reshape(y, shape=(0, 0, -1)), convolutions.ROWS, (2, 3, 31, 1))
+    middle = ["Activation", "Pooling", "clip", "elemwise_add"]
+    assert found == ["Reshape", "Convolution", *middle, "Convolution", "Reshape"]
+
+
+@pytest.mark.parametrize("kernel, pad, shape", [
+    ((3, 1), (1, 0), (1, 3, 8, 2)),
+    ((3, 1), (1, 1), (1, 3, 8, 1)),  # a result of three columns
+    ((1, 1), (0, 0), (1, 3, 1, 1)),
+])  # fmt: skip
+def test_other_maps_stay(kernel, pad, shape):
+    assert rewritten(convolution(X, kernel, pad=pad), convolutions.ROWS, shape) == ["Convolution"]
