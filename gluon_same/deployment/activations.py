@@ -11,6 +11,9 @@ from ..graph import Entry, Graph, Node, Rule, scalar
 #: Operators of classic and NumPy mode whose names end with that of oneDNN's activation.
 ACTIVATIONS = {"relu", "sigmoid", "tanh", "_npx_relu", "_npx_sigmoid", "_npi_tanh"}
 
+#: Maps exponents to the operators that compute these powers, in a thirtieth to a half of the time.
+POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt"}
+
 #: Maps broadcasting operators to their equal-shape forms. oneDNN supports the sum.
 EQUAL = dict.fromkeys(("broadcast_add", "_npi_add"), "elemwise_add")
 EQUAL.update(dict.fromkeys(("broadcast_mul", "_npi_multiply"), "elemwise_mul"))
@@ -41,6 +44,12 @@ def use_activation(graph: Graph, node: Node) -> Optional[Entry]:
     if node.op == "_maximum_scalar" and scalar(node) == 0:
         return graph.new("Activation", node, node.inputs, act_type="relu")
     return None
+
+
+def use_square(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a power by the operator for its exponent."""
+    operator = POWERS.get(scalar(node)) if node.op == "_power_scalar" else None
+    return graph.new(operator, node, node.inputs) if operator else None
 
 
 def use_equal_shapes(graph: Graph, node: Node) -> Optional[Entry]:
@@ -184,5 +193,5 @@ def _tuple(value):
 
 
 #: Rules that never make a net slower.
-RULES: Tuple[Rule, ...] = (use_activation, use_equal_shapes, use_pooling, use_clip, use_hard_sigmoid)
-RULES += (use_gelu, move_scale, scale_before_clip, use_bounded)
+RULES: Tuple[Rule, ...] = (use_activation, use_square, use_equal_shapes, use_pooling, use_clip)
+RULES += (use_hard_sigmoid, use_gelu, move_scale, scale_before_clip, use_bounded)

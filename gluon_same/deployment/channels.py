@@ -14,14 +14,12 @@ import numpy as np
 from ..crops import ELEMENTWISE, FIRST, crop_of, zeros_of
 from ..graph import Entry, Graph, Node, Rule
 from .clean import RESHAPES
+from .convolutions import PAIRS
 from .fold_batchnorm import LAYERS, weights_of, with_weights
 
 #: Operators that compute each channel alike, and a finite number from 0.
 ALIKE = ELEMENTWISE | {"Pooling", "UpSampling"}
 ALIKE |= {"_contrib_BilinearResize2D", "_contrib_AdaptiveAvgPooling2D"}
-
-#: Operators on two tensors of equal channels.
-PAIRS = {"elemwise_add", "elemwise_mul", "broadcast_add", "broadcast_mul"}
 
 #: Attribute that holds the number of channels that a selection selects from.
 WIDTH = "__width__"

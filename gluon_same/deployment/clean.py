@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 import mxnet as mx
 import numpy as np
 
+from ..arrays import in_thread
 from ..graph import Entry, Graph, Node, scalar, to_symbol
 from .running import quiet
 
@@ -85,6 +86,8 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
         node = _of_shape(node, shape)
     symbol = to_symbol([*sources, node], [node.out])
     context = next((value.context for value in values.values()), mx.cpu())
+    # Not all operators read oneDNN's layouts of weights.
+    values = {name: in_thread(_copied, value) for name, value in values.items()}
     with quiet():
         (result,), (again,) = (
             symbol.bind(context, values, grad_req="null").forward(is_train=False) for _ in range(2)
@@ -107,6 +110,10 @@ def _known(graph, node):
             found.update(dict.fromkeys(before))
         found[entry.node] = None
     return list(found)
+
+
+def _copied(array):
+    return mx.nd.array(array.asnumpy(), array.context, array.dtype)
 
 
 def _of_shape(node, shape):

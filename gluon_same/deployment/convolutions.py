@@ -13,12 +13,20 @@ from .moves import merge_reshapes
 #: The largest number of groups that are worth computing with zeros.
 GROUPS = 4
 
+#: Operators on two arrays.
+PAIRS = {"elemwise_add", "elemwise_mul", "broadcast_add", "broadcast_mul"}
+
 #: The largest padding of a width that all of oneDNN's kernels take. With more, those for AVX2 leave the
 #: convolution to a product of matrices.
 MOST_PADDED = 3
 
-#: Arguments that have a number for each spatial axis.
-_OF_AXES = ("kernel", "stride", "dilate", "pad")
+#: Operators that compute the same on a row.
+ROWWISE = ELEMENTWISE | PAIRS | {"Pooling", "BatchNorm", "Concat", "slice"}
+
+#: Arguments with a number for each spatial axis, or for each axis: that of an axis of one element, and
+#: how many there are for other axes.
+_OF_WINDOWS = {"kernel": (1, 0), "stride": (1, 0), "dilate": (1, 0), "pad": (0, 0)}
+_OF_SLICES = {"begin": (None, 2), "end": (None, 2), "step": (None, 2)}
 
 #: Axes of the transposes to channels last and back to channels first.
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -95,34 +103,68 @@ def pad_first(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new(node.op, node, [data, *node.inputs[1:]], **attrs)
 
 
-def column_as_row(graph: Graph, node: Node) -> Optional[Entry]:
-    """Compute a convolution over a column as one over a row, of which oneDNN computes blocks."""
-    shapes = [graph.shape(node.out), *(graph.shape(entry) for entry in node.inputs[:1])]
-    columns = all(shape and len(shape) == 4 and shape[2] > 1 == shape[3] for shape in shapes)
-    if node.op != "Convolution" or not columns or node.get("layout") not in FIRST:
+def as_row(graph: Graph, node: Node) -> Optional[Entry]:
+    """Compute a convolution over one axis, or over a column of an image, as one over a row of an image.
+
+    MXNet fuses only convolutions of images, and oneDNN computes blocks of a row.
+    """
+    if node.op != "Convolution" or not all(_is_line(graph, e) for e in (node.out, node.inputs[0])):
+        return None
+    pixel = (graph.shape(node.inputs[0]) or ())[2:] == (1, 1)
+    if pixel or node.get("layout") not in FIRST or node.get("kernel")[1:] not in ((), (1,)):
         return None
     data, weight, *bias = node.inputs
-    row = graph.new("Reshape", node, [data], shape=(0, 0, 1, -1))
-    weight = graph.new("transpose", node, [weight], axes=(0, 1, 3, 2))
-    return _over_row(graph, node, [row, weight, *bias])
+    return _over_row(graph, node, [_row_of(graph, data), _row_of(graph, weight), *bias])
 
 
-def sink_column(graph: Graph, node: Node) -> Optional[Entry]:
-    """Keep a row for the elementwise operators and poolings that follow."""
-    if node.op not in ELEMENTWISE | {"Pooling", "elemwise_add", "elemwise_mul"}:
+def sink_row(graph: Graph, node: Node) -> Optional[Entry]:
+    """Keep a row for the operators that follow."""
+    if node.op not in ROWWISE or not _is_line(graph, node.out):
         return None
-    rows = [entry.node.inputs[0] for entry in node.inputs if entry.node.op == "Reshape"]
-    for row, column in zip(rows, node.inputs):
-        shape = graph.shape(row) or ()
-        if len(shape) != 4 or graph.shape(column) != (*shape[:2], shape[3], shape[2]) or shape[2] > 1:
-            return None
-    return _over_row(graph, node, rows) if len(rows) == len(node.inputs) else None
+    maps = [entry for entry in node.inputs if not graph.holds(entry)]
+    count = len(graph.shape(node.out) or ())
+    if any(len(graph.shape(e) or ()) != count or not _is_line(graph, e) for e in maps):
+        return None
+    on_channels = node.get("axis", 1) == int(node.get("dim", 1)) == 1
+    whole = all(len(node.get(key) or [None] * count) == count for key in _OF_SLICES)
+    if not on_channels or not whole or not any(_is_row(graph, entry) for entry in maps):
+        return None
+    rows = [_row_of(graph, entry) if entry in maps else entry for entry in node.inputs]
+    return _over_row(graph, node, rows)
+
+
+def _is_line(graph, entry):
+    """Return whether an array has one axis besides batch and channels, or is a column."""
+    shape = graph.shape(entry)
+    return shape is not None and (len(shape) == 3 or (len(shape) == 4 and shape[3] == 1))
+
+
+def _is_row(graph, entry):
+    """Return whether an entry is a row that was reshaped."""
+    row = graph.shape(entry.node.inputs[0]) if entry.node.op == "Reshape" else None
+    line = graph.shape(entry)
+    return row is not None and line is not None and row == (*line[:2], 1, *line[2:3])
+
+
+def _row_of(graph, entry):
+    if _is_row(graph, entry):
+        return entry.node.inputs[0]
+    return graph.new("Reshape", entry.node, [entry], shape=(0, 0, 1, -1))
 
 
 def _over_row(graph, node, inputs):
-    attrs = {**node.attrs, **{key: node.get(key)[::-1] for key in _OF_AXES if key in node.attrs}}
+    """Return the result of an operator on a row in the shape of that on a line."""
+    line = len(graph.shape(node.out)) == 3
+    attrs = dict(node.attrs)
+    for key, (fill, first) in {**_OF_WINDOWS, **_OF_SLICES}.items():
+        values = node.get(key)
+        if values:
+            kept, others = values[:first], values[first:]
+            attrs[key] = (*kept, fill, *others) if line else (*kept, *others[::-1])
+    if "layout" in attrs:
+        attrs["layout"] = "NCHW"
     row = graph.new(node.op, node, inputs, **attrs)
-    return graph.new("Reshape", node, [row], shape=(0, 0, -1, 1))
+    return graph.new("Reshape", node, [row], shape=(0, 0, -1) if line else (0, 0, -1, 1))
 
 
 def depthwise(graph: Graph, near: Node, data: Entry, weight: np.ndarray, *bias: Any) -> Entry:
@@ -134,5 +176,5 @@ def depthwise(graph: Graph, near: Node, data: Entry, weight: np.ndarray, *bias: 
     return graph.new("Convolution", near, [data, weight, *bias], **how)
 
 
-#: The rules for columns.
-ROWS = (column_as_row, sink_column, merge_reshapes, drop_identity, fold_constants)
+#: The rules for lines.
+ROWS = (as_row, sink_row, merge_reshapes, drop_identity, fold_constants)

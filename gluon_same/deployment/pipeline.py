@@ -80,7 +80,7 @@ PASSES = (
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD, pools.stride_in_layer), onednn=True),
-    _optional("rows for columns", convolutions.ROWS),
+    _optional("compute rows of images", convolutions.ROWS),
     Pass("add kernels", [sums.add_kernels], dtypes=["float32"]),
     _optional("join convolutions", [branches.join_convolutions]),
     _optional("compute slices", (*attention.RULES, *_FOLD)),

@@ -18,6 +18,14 @@ def test_activations_are_onednns(make):
     assert rewritten(make(X), activations.RULES, (2, 3, 4, 4)) == ["Activation"]
 
 
+@pytest.mark.parametrize(
+    "exponent, operator", [(2, "square"), (0.5, "sqrt"), (-0.5, "rsqrt"), (3, "_power_scalar")]
+)
+def test_powers_have_operators_of_their_own(exponent, operator):
+    found = rewritten((F.abs(X) + 1) ** exponent, activations.RULES, (2, 3, 4, 5))
+    assert found == ["abs", "_plus_scalar", operator]
+
+
 def test_equal_shapes_are_not_broadcast():
     y = F.relu(X)
     assert rewritten(F.broadcast_add(X, X), activations.RULES, (2, 3)) == ["elemwise_add"]

@@ -105,17 +105,32 @@ def test_other_paddings_stay(symbol, shape):
     assert rewritten(symbol, [convolutions.pad_first], shape) == ["Convolution"]
 
 
+def line(*values, column):
+    """Return an argument of each axis of a line, or of a column of an image."""
+    return (*values, 0 if values[0] == 0 else 1) if column else values
+
+
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("computed", [False, True])
-def test_columns_are_computed_as_rows(bias, computed):
-    weight = {"weight": F.var("w", shape=(4, 3, 5, 1)) * 2} if computed else {}
-    y = convolution(X, (5, 1), stride=(2, 1), dilate=(2, 1), pad=(3, 0), no_bias=not bias, **weight)
-    y = F.Activation(y, act_type="relu")
-    y = F.Pooling(y, kernel=(3, 1), stride=(2, 1), pad=(1, 0), pool_type="max")
-    y = convolution(F.clip(y, 0, 6) + y, (3, 1), pad=(1, 0))
-    found = rewritten(F.reshape(y, shape=(0, 0, -1)), convolutions.ROWS, (2, 3, 31, 1))
-    middle = ["Activation", "Pooling", "clip", "elemwise_add"]
-    assert found == ["Reshape", "Convolution", *middle, "Convolution", "Reshape"]
+@pytest.mark.parametrize("column", [False, True])
+def test_lines_are_computed_as_rows(column, bias, computed):
+    def window(kernel, stride=1, pad=0):
+        found = dict(kernel=line(kernel, column=column), stride=line(stride, column=column))
+        return {**found, "pad": (pad, 0) if column else (pad,)}
+
+    one = (1,) if column else ()
+    weight = {"weight": F.var("w", shape=(4, 3, 5, *one)) * 2} if computed else {}
+    how = dict(window(5, 2, 3), dilate=(2, *one), num_filter=4, no_bias=not bias)
+    y = F.Activation(F.Convolution(X, **how, **weight), act_type="relu")
+    y = F.BatchNorm(y, fix_gamma=False, use_global_stats=True)
+    y = F.Pooling(y, pool_type="max", **window(3, 2, 1))
+    y = F.slice(y, begin=(None, None, 1, *(None for _ in one)), end=(None,) * (3 + len(one)))
+    y = F.concat(F.clip(y, 0, 6) + y, F.Pooling(y, pool_type="avg", **window(3, 1, 1)), dim=1)
+    gate = F.sigmoid(F.Pooling(y, kernel=(1, *one), global_pool=True, pool_type="avg"))
+    y = F.broadcast_mul(y, gate)
+    y = F.Convolution(y, num_filter=8, num_group=8, **window(3, 1, 1))
+    found = rewritten(F.reshape(y, shape=(0, 0, -1)), convolutions.ROWS, (2, 3, 31, *one))
+    assert [found[0], found[-1], found.count("Reshape")] == ["Reshape", "Reshape", 2]
 
 
 @pytest.mark.parametrize("kernel, pad, shape", [
@@ -125,3 +140,15 @@ def test_columns_are_computed_as_rows(bias, computed):
 ])  # fmt: skip
 def test_other_maps_stay(kernel, pad, shape):
     assert rewritten(convolution(X, kernel, pad=pad), convolutions.ROWS, shape) == ["Convolution"]
+
+
+@pytest.mark.parametrize("after", [
+    lambda y: F.softmax(y, axis=1),
+    lambda y: F.concat(y, y, dim=2),
+    lambda y: F.relu(F.reshape(F.reshape(y, shape=(0, 0, 1, -1)), shape=(0, 6, -1))),
+    lambda y: F.BatchNorm(y, axis=2, use_global_stats=True),
+    lambda y: F.transpose(y, axes=(0, 2, 1)),
+])  # fmt: skip
+def test_other_operators_get_lines(after):
+    found = rewritten(after(convolution(X, (3,), pad=(1,))), convolutions.ROWS, (1, 3, 15))
+    assert found[:3] == ["Reshape", "Convolution", "Reshape"] and len(found) > 3
