@@ -187,6 +187,11 @@ class Graph:
         """Return the shape of an entry; None if unknown. Valid only inside a rule."""
         return self._shapes.get(entry)
 
+    def note_shape(self, entry: Entry, shape: Shape) -> Entry:
+        """Tell rules the shape of a new entry before shapes are inferred again; return the entry."""
+        self._shapes[entry] = shape
+        return entry
+
     def dtype(self, entry: Entry) -> Any:
         """Return the dtype of an entry for float32 inputs; None if unknown. Valid only inside a rule."""
         return self._dtypes.get(entry)

@@ -121,15 +121,15 @@ def sink_row(graph: Graph, node: Node) -> Optional[Entry]:
     """Keep a row for the operators that follow."""
     if node.op not in ROWWISE or not _is_line(graph, node.out):
         return None
-    maps = [entry for entry in node.inputs if not graph.holds(entry)]
     count = len(graph.shape(node.out) or ())
-    if any(len(graph.shape(e) or ()) != count or not _is_line(graph, e) for e in maps):
+    lines = [e for e in node.inputs if not graph.holds(e) or len(graph.shape(e) or ()) == count]
+    if any(len(graph.shape(e) or ()) != count or not _is_line(graph, e) for e in lines):
         return None
-    on_channels = node.get("axis", 1) == int(node.get("dim", 1)) == 1
+    on_channels = node.get("axis", 1) == int(node.get("dim", 1)) == 1 and node.get("layout") in FIRST
     whole = all(len(node.get(key) or [None] * count) == count for key in _OF_SLICES)
-    if not on_channels or not whole or not any(_is_row(graph, entry) for entry in maps):
+    if not on_channels or not whole or not any(_is_row(graph, entry) for entry in lines):
         return None
-    rows = [_row_of(graph, entry) if entry in maps else entry for entry in node.inputs]
+    rows = [_row_of(graph, entry) if entry in lines else entry for entry in node.inputs]
     return _over_row(graph, node, rows)
 
 
@@ -154,7 +154,8 @@ def _row_of(graph, entry):
 
 def _over_row(graph, node, inputs):
     """Return the result of an operator on a row in the shape of that on a line."""
-    line = len(graph.shape(node.out)) == 3
+    shape = graph.shape(node.out)
+    line = len(shape) == 3
     attrs = dict(node.attrs)
     for key, (fill, first) in {**_OF_WINDOWS, **_OF_SLICES}.items():
         values = node.get(key)
@@ -163,7 +164,7 @@ def _over_row(graph, node, inputs):
             attrs[key] = (*kept, fill, *others) if line else (*kept, *others[::-1])
     if "layout" in attrs:
         attrs["layout"] = "NCHW"
-    row = graph.new(node.op, node, inputs, **attrs)
+    row = graph.note_shape(graph.new(node.op, node, inputs, **attrs), (*shape[:2], 1, shape[2]))
     return graph.new("Reshape", node, [row], shape=(0, 0, -1) if line else (0, 0, -1, 1))
 
 

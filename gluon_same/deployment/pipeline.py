@@ -169,7 +169,7 @@ class Pipeline:
         """Return the graph after all passes; with ``check``, but for those that bring a problem."""
         for at, each in enumerate(self.passes):
             self.show(f"deploying: {each.name}")
-            changed = each.apply(graph, self._refused)
+            changed = self._apply(each, graph)
             if changed is None:
                 continue
             note, clear = self.problem(changed) if check else "", True
@@ -188,14 +188,24 @@ class Pipeline:
             graph = after
         return graph
 
+    def _apply(self, each, graph):
+        """Return the graph after a pass; None if nothing changed or MXNet cannot infer its shapes."""
+        try:
+            return each.apply(graph, self._refused)
+        except mx.MXNetError:
+            self._refused.update(each.rules)
+            self._note(each.name, graph, graph, FAILS)
+            return None
+
     def _without_a_rule(self, each, graph):
         """Return the graph after a pass without the rule that causes a problem; None if several do."""
         for rule in each.rules:
             if rule not in self._refused:
-                changed = each.apply(graph, self._refused | {rule})
-                if changed is not None and not self.problem(changed):
-                    self._refused.add(rule)
-                    return changed
+                with suppress(mx.MXNetError):
+                    changed = each.apply(graph, self._refused | {rule})
+                    if changed is not None and not self.problem(changed):
+                        self._refused.add(rule)
+                        return changed
         return None
 
     def end(self, net: Graph, graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
@@ -259,7 +269,7 @@ class Pipeline:
         for name, end in {"with": changed, "without": graph}.items():
             for each in self.passes[at:]:
                 if each.choice is not False:
-                    end = each.apply(end, self._refused) or end
+                    end = self._apply(each, end) or end
             ends[name], _ = self._fused(end)
         try:
             return faster(ends, self.arrays, rule)

@@ -127,7 +127,8 @@ def test_lines_are_computed_as_rows(column, bias, computed):
     y = F.slice(y, begin=(None, None, 1, *(None for _ in one)), end=(None,) * (3 + len(one)))
     y = F.concat(F.clip(y, 0, 6) + y, F.Pooling(y, pool_type="avg", **window(3, 1, 1)), dim=1)
     gate = F.sigmoid(F.Pooling(y, kernel=(1, *one), global_pool=True, pool_type="avg"))
-    y = F.broadcast_mul(y, gate)
+    y = F.broadcast_mul(F.broadcast_mul(y, gate), F.var("scale", shape=(1, 8, 1, *one)))
+    y = F.broadcast_add(y, F.var("places", shape=(1, 8, 7, *one)))
     y = F.Convolution(y, num_filter=8, num_group=8, **window(3, 1, 1))
     found = rewritten(F.reshape(y, shape=(0, 0, -1)), convolutions.ROWS, (2, 3, 31, *one))
     assert [found[0], found[-1], found.count("Reshape")] == ["Reshape", "Reshape", 2]
