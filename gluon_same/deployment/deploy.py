@@ -123,12 +123,13 @@ def deploy(
     # Layers that were not called may have parameters without shapes.
     values = {name: p.data(context) for name, p in read_by(symbol, trace.parameters).items()}
     traced = Graph(symbol, values, trace.shapes)
-    checks = samples(traced, batches[0], wide=data is None)
-    return_freed_memory()
-    want = checks[0].results
-    _check_finite(net, want, data is not None)
-    pipeline = Pipeline(checks, dtype, onednn, onednn and not portable, tune, verbose, ranks(traced))
     try:
+        checks = samples(traced, batches[0], wide=data is None)
+        return_freed_memory()
+        want = checks[0].results
+        _check_finite(net, want, data is not None)
+        fuses = onednn and not portable
+        pipeline = Pipeline(checks, dtype, onednn, fuses, tune, verbose, ranks(traced))
         found = pipeline.optimize(traced, batches)
         return_freed_memory()
         block = _block(net, found, trace.structure, pipeline.report)
