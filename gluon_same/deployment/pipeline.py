@@ -169,10 +169,15 @@ class Pipeline:
         """Return the graph after all passes; with ``check``, but for those that bring a problem."""
         for at, each in enumerate(self.passes):
             self.show(f"deploying: {each.name}")
-            changed = self._apply(each, graph)
+            note, clear = "", True
+            try:
+                changed = each.apply(graph, self._refused)
+            except mx.MXNetError:  # while it infers the shapes
+                changed, note = graph, FAILS
             if changed is None:
                 continue
-            note, clear = self.problem(changed) if check else "", True
+            if check:
+                note = note or self.problem(changed)
             without = self._without_a_rule(each, graph) if note else None
             if without is not None:
                 changed, note = without, ""
@@ -187,15 +192,6 @@ class Pipeline:
             self._note(each.name, graph, after, note if clear else BUSY)
             graph = after
         return graph
-
-    def _apply(self, each, graph):
-        """Return the graph after a pass; None if nothing changed or MXNet cannot infer its shapes."""
-        try:
-            return each.apply(graph, self._refused)
-        except mx.MXNetError:
-            self._refused.update(each.rules)
-            self._note(each.name, graph, graph, FAILS)
-            return None
 
     def _without_a_rule(self, each, graph):
         """Return the graph after a pass without the rule that causes a problem; None if several do."""
@@ -266,12 +262,12 @@ class Pipeline:
     def _choose(self, changed, graph, at, rule):
         """Return which graph is faster after all passes and fusion, and whether it clearly is."""
         ends = {}
-        for name, end in {"with": changed, "without": graph}.items():
-            for each in self.passes[at:]:
-                if each.choice is not False:
-                    end = self._apply(each, end) or end
-            ends[name], _ = self._fused(end)
         try:
+            for name, end in {"with": changed, "without": graph}.items():
+                for each in self.passes[at:]:
+                    if each.choice is not False:
+                        end = each.apply(end, self._refused) or end
+                ends[name], _ = self._fused(end)
             return faster(ends, self.arrays, rule)
         except mx.MXNetError:  # MXNet cannot run a later pass, which is left out when its turn comes
             return rule, True

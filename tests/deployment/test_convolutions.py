@@ -148,6 +148,7 @@ def test_other_maps_stay(kernel, pad, shape):
     lambda y: F.concat(y, y, dim=2),
     lambda y: F.relu(F.reshape(F.reshape(y, shape=(0, 0, 1, -1)), shape=(0, 6, -1))),
     lambda y: F.BatchNorm(y, axis=2, use_global_stats=True),
+    lambda y: F.Pooling(y, kernel=(2,), layout="NWC"),
     lambda y: F.transpose(y, axes=(0, 2, 1)),
 ])  # fmt: skip
 def test_other_operators_get_lines(after):

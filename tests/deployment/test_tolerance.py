@@ -213,8 +213,12 @@ def test_a_graph_that_mxnet_cannot_run_leaves_no_error_behind():
     mx.nd.waitall()
 
 
+@pytest.mark.parametrize("tune", [False, True])
 @pytest.mark.parametrize("at_once", [False, True])
-def test_a_pass_that_fails_is_left_out(at_once, monkeypatch):
+def test_a_pass_that_fails_is_left_out(at_once, tune, monkeypatch):
+    def fine(graph, node):
+        return graph.new("Activation", node, node.inputs, act_type="relu") if node.op == "relu" else None
+
     def broken(graph, node):
         if node.op != "tanh":
             return None
@@ -224,10 +228,10 @@ def test_a_pass_that_fails_is_left_out(at_once, monkeypatch):
         y = graph.new("Activation", node, [whole], act_type="tanh")  # not of whole numbers
         return graph.new("Cast", node, [y], dtype="float32")
 
-    wrong = pipeline.Pass("break", [broken])
-    monkeypatch.setattr(pipeline, "PASSES", (wrong, *pipeline.PASSES))
-    net, x = made(lambda F, y: F.tanh(y))
-    block = gluon_same.deploy(net, x.shape, tune=False)
+    passes = pipeline.Pass("optional", [fine], choice=True), pipeline.Pass("break", [broken])
+    monkeypatch.setattr(pipeline, "PASSES", (*passes, *pipeline.PASSES))
+    net, x = made(lambda F, y: F.tanh(F.relu(y)))
+    block = gluon_same.deploy(net, x.shape, tune=tune)
     assert [row.note for row in block.report.rows if row.name == "break"] == [pipeline.FAILS]
     np.testing.assert_allclose(block(x).asnumpy(), net(x).asnumpy(), atol=1e-5)
 
