@@ -13,6 +13,7 @@ from mxnet.ndarray import NDArray
 from ..saving import Saved
 
 Shape = Tuple[Optional[int], ...]
+Group = Tuple[Tuple[int, int], ...]  #: axes that have one size: the number of the input, and the axis
 
 #: What MXNet's errors say of a result without elements.
 _NO_ELEMENTS = re.compile(r"Shape is unknown|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]")
@@ -69,8 +70,7 @@ class Plan:
     dtypes: Tuple[np.dtype, ...] = ()  # dtype of each input, to which arrays of another kind are cast
     #: Shapes, without the batch, of the last inputs and outputs, which are kept from call to call.
     states: Tuple[Shape, ...] = ()
-    #: True if all open batches have one size, and False if all other open axes have.
-    alike: Tuple[bool, ...] = ()
+    alike: Tuple[Group, ...] = ()
 
 
 class ImportedNet(Saved):
@@ -160,18 +160,12 @@ class ImportedNet(Saved):
                     f"{which} of shape {tuple(shape)} does not fit {self.name}, which requires ({sizes})"
                 )
 
-        for first in self.plan.alike:
-            found = {
-                n
-                for shape, wanted, batch in zip(given, wanted_shapes, batch_axes(wanted_shapes))
-                for axis, (n, fixed) in enumerate(zip(shape, wanted))
-                if fixed is None and (axis == batch) == first
-            }
-            if len(found) > 1:
-                which = "batch" if first else "size for all other axes that are open"
+        for group in self.plan.alike:
+            if len({given[i][axis] for i, axis in group}) > 1:
+                axes = " and ".join(f"axis {axis} of input {i}" for i, axis in group)
                 raise ValueError(
-                    f"data of shapes {[*given]} does not have one {which} of {self.name}: for them, "
-                    f"import the model with input_shapes={[*given]}"
+                    f"data of shapes {[*given]} do not fit {self.name}, which requires one size for "
+                    f"{axes}: for others, import the model with input_shapes={[*given]}"
                 )
 
     def _why(self, given, error):

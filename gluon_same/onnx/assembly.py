@@ -9,7 +9,7 @@ from mxnet.gluon import HybridBlock
 from ..arrays import flat
 from ..importing import functions
 from ..importing.block import Function, title_of
-from ..importing.net import ImportedNet, Plan, Run
+from ..importing.net import Group, ImportedNet, Plan, Run
 from .inference import Inference
 from .scopes import plain, printable
 from .values import FIX, Data, Input, Known, Padded, Unfolded, Unsupported, compute_dtype, stored_dtype
@@ -68,7 +68,7 @@ class Assembly(Inference):
 
     def net(
         self, starts: Sequence[Data], outputs: Sequence[Any], dtypes: Sequence[Any], name: str,
-        alike: Tuple[bool, ...] = (),
+        alike: Tuple[Group, ...] = (),
     ) -> ImportedNet:  # fmt: skip
         """Return the net. ``alike`` is for :class:`gluon_same.importing.net.Plan`."""
         self._node = _Output

@@ -102,7 +102,7 @@ def _types(node: Any, opsets: Dict[str, int], inputs: Dict[str, Optional[np.ndar
         if node.op_type in _GROWING and (not counts or not all(counts)):  # not inferred
             counts = [int(abs(x.astype(np.float64)).max(initial=0)) for x in sizes.values()]
         if math.prod(counts) > MOST:
-            raise Unsupported(f"its value has more than {MOST} elements")
+            raise ValueError(f"its value has more than {MOST} elements")
     return types
 
 
@@ -171,7 +171,7 @@ def _one_hot(indices, depth, values, axis=-1):
     """Return the second value at the indices, and the first elsewhere, along a new axis, as a list."""
     count = int(depth.item())
     if count * indices.size > MOST:
-        raise Unsupported(f"its value has more than {MOST} elements")
+        raise ValueError(f"its value has more than {MOST} elements")
     hot = np.expand_dims(indices + count * (indices < 0), -1) == np.arange(count)
     return [np.moveaxis(values[hot.astype(int)], -1, axis)]
 

@@ -14,7 +14,7 @@ from ..arrays import in_thread
 from ..importing.parameters import contexts, fill
 from .builder import Builder
 from .by_value import NetByValue
-from .inputs import ALIKE, TRIALS, Shape, constants_of, input_dtype, shapes_of, tried_shapes
+from .inputs import TRIALS, Shape, constants_of, groupings, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
 from .values import FIX, Input, NeedsTrials, NeedsValue, NoSizes, Refused
 from .weights import Weights
@@ -186,7 +186,7 @@ class _Import:
         shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
         tried: List[Any] = []
         fixed = not any(None in shape for shape in shapes.values())
-        for alike, trials in itertools.product(ALIKE, TRIALS):
+        for alike, trials in itertools.product(groupings(list(shapes.values())), TRIALS):
             sizes = tried_shapes(shapes, self.model.graph, trials, alike, self.several)
             if sizes in tried or (isinstance(why, _Open) and trials is not TRIALS[0]):
                 continue
@@ -218,9 +218,7 @@ class _Import:
             kept = {
                 name: [x for t, x in enumerate(s) if t not in error.why] for name, s in sizes.items()
             }
-            pairs = (zip(zip(*sizes[name]), zip(*kept[name])) for name in sizes)
-            fixed = any(len(set(old)) > 1 and len(set(new)) == 1 for pair in pairs for old, new in pair)
-            if fixed or len(kept[self.names[places[0]]]) < 2:
+            if len(kept[self.names[places[0]]]) < 2 or _kinds(kept) != _kinds(sizes):
                 raise NoSizes(next(iter(error.why.values()))) from None
             return self._served(values, places, kept, alike)
 
@@ -252,6 +250,12 @@ class _Import:
         in_thread(fill, builder.weights.assigned, self.placed)
         self.held = builder.weights  # those of a trial that fails get no values
         return net, places
+
+
+def _kinds(sizes):
+    """Return how many axes differ at some trial, and how many are open."""
+    columns = {column for trials in sizes.values() for column in zip(*trials)}
+    return len(columns), sum(len(set(column)) > 1 for column in columns)
 
 
 class _Unfit(Exception):

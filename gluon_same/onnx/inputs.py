@@ -1,11 +1,11 @@
 """Inputs of ONNX models: their types, and the sizes that are tried for those that a file leaves open."""
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
 
-from ..importing.net import batch_axes, fits
+from ..importing.net import Group, batch_axes, fits
 from .reading import dtype_of
 
 Shape = Sequence[Optional[int]]
@@ -19,33 +19,55 @@ TRIALS = (
     ((2, 3), (4, 3), (3, 2), (5, 1), (7, 4), (6, 5)),
     ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (20161, 840), (17639, 840)),
 )
-#: Axes that have one size although the file gives them several names, in turn. True is for batches, and
-#: False for all other axes.
-ALIKE = ((), (True,), (True, False))
 #: The same as TRIALS for an open batch. Further ones have these in another order, so that they do not
 #: follow from one another, and larger by 10.
 _BATCHES = (2, 3, 5, 4, 7, 6)
 
 
+def groupings(shapes: Sequence[Shape]) -> Iterator[Tuple[Group, ...]]:
+    """Yield which axes may have one size although the file names them apart: the most likely first.
+
+    None; batches; then all other axes, too: without one input, such as the queries of attention, or of
+    every input. After that, with the batch of one input at another axis, as in data of recurrent layers
+    with the steps first, or without any, as a mask.
+    """
+    batches = batch_axes(shapes)
+    yield ()
+    yield from _classes(shapes, batches, apart=len(shapes) > 2)
+    for i, batch in enumerate(batches if len(shapes) > 1 else ()):
+        for other in (1 - batch, None):
+            yield from _classes(shapes, [*batches[:i], other, *batches[i + 1 :]])
+
+
+def _classes(shapes, batches, apart=False):
+    places = [(i, axis) for i, each in enumerate(shapes) for axis, n in enumerate(each) if n is None]
+    first = tuple(place for place in places if place[1] == batches[place[0]])
+    others = tuple(place for place in places if place not in first)
+    yield (first,)
+    for i in range(len(shapes) if apart else 0):
+        yield first, tuple(place for place in others if place[0] != i)
+    yield first, others
+
+
 def tried_shapes(
-    shapes: Dict[str, Shape], graph: Any, trials: Any, alike: Sequence[bool], several: bool
+    shapes: Dict[str, Shape], graph: Any, trials: Any, alike: Sequence[Group], several: bool
 ) -> Dict[str, List[Tuple[int, ...]]]:
     """Return the shapes of the inputs at each trial.
 
-    Axes with one name in the file have one size; with True in ``alike``, all batches; with False, all
-    other axes. ``several`` trials are made of fixed sizes, too.
+    Axes with one name in the file have one size, and so have the groups of axes in ``alike``.
+    ``several`` trials are made of fixed sizes, too.
     """
     named = {each.name: _axis_names(each) for each in graph.input}
     order: Dict[Any, int] = {}
     batches: Dict[Any, int] = {}
     keys: Dict[Any, Any] = {}
-    for (name, shape), batch in zip(shapes.items(), batch_axes(list(shapes.values()))):
+    of = {place: number for number, group in enumerate(alike) for place in group}
+    axes = batch_axes(list(shapes.values()))
+    for i, (name, shape) in enumerate(shapes.items()):
         for axis, n in enumerate(shape):
             if n is None:
-                is_batch = axis == batch
-                key = is_batch if is_batch in alike else _key(named, name, axis)
-                keys[name, axis] = key
-                if is_batch and key not in order:
+                key = keys[name, axis] = of.get((i, axis), _key(named, name, axis))
+                if (key == 0 or axis == axes[i]) and key not in order:
                     batches.setdefault(key, len(batches))
                 elif key not in batches:
                     order.setdefault(key, len(order))

@@ -42,7 +42,7 @@ class Cell(NamedTuple):
     units: int
     activations: Tuple[Activation, ...]  # of the gates, the new state, and an LSTM's output
     reset_after: bool = False  # whether a GRU applies the reset gate after the product with its weights
-    clip: float = 0  # limit of the inputs of activations, if positive
+    clip: float = 0  # limit of the inputs of activations, but an LSTM's output's, if positive
     coupled: bool = False  # whether the forget gate of an LSTM is 1 minus its input gate
 
     @property
@@ -185,7 +185,8 @@ def _activation(F, cell, index):
     function, arguments = cell.activations[index]
 
     def apply(x):
-        x = F.clip(x, -cell.clip, cell.clip) if cell.clip else x
+        # ONNX's text does not say whether an LSTM's state is limited, too. In onnxruntime, it is not.
+        x = F.clip(x, -cell.clip, cell.clip) if cell.clip and index < 2 else x
         if isinstance(function, str):
             return getattr(F, function)(x, **arguments)
         return function(x) if isinstance(function, HybridBlock) else function(F, x, **arguments)

@@ -22,7 +22,7 @@ def pad(
 ) -> Any:
     places: Sequence[int] = range(x.ndim)
     if axes is not None:
-        places = [axis_of(axis, x.ndim) for axis in known(axes, "axes").tolist()]
+        places = [axis_of(axis, x.ndim) for axis in known(axes, "axes").ravel().tolist()]
     amounts = numbers(pads, "pads")
     fill = 0 if value is None else known(value, "value").item() + 0  # 1 for True
     return _padded(net, x, lambda trial: amounts.at(trial).tolist(), mode, fill, places)

@@ -32,7 +32,7 @@ def _reduction(kind: str) -> Callable[..., Data]:
             x = cast_to(net, x, np.float64)
         if dtype.kind != "f" and kind == "l1":
             x = net.call(functions.whole_abs, x)
-        given = [] if axes is None else known(axes, "axes").tolist()
+        given = [] if axes is None else known(axes, "axes").ravel().tolist()
         if noop_with_empty_axes and not given and x.ndim:  # each element is reduced alone
             if kind in _PLAIN:
                 return x

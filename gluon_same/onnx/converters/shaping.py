@@ -97,7 +97,7 @@ once_attributes("Split", 1, split, split="sizes")
 @converter("Squeeze", 13)
 def squeeze(net: Any, x: Data, axes: Any = None) -> Data:
     if axes is not None:
-        places = axes_of(x, known(axes, "axes").tolist())
+        places = axes_of(x, known(axes, "axes").ravel().tolist())
     else:
         places = tuple(axis for axis, n in enumerate(x.shape) if n == 1)
         opened = tuple(axis for axis, n in enumerate(x.shape) if n is None)
@@ -115,7 +115,7 @@ once_attributes("Squeeze", 1, squeeze, axes="axes")
 
 @converter("Unsqueeze", 13)
 def unsqueeze(net: Any, x: Data, axes: Any) -> Data:
-    given = known(axes, "axes").tolist()
+    given = known(axes, "axes").ravel().tolist()
     rank = x.ndim + len(given)
     if x.ndim == 0:
         return net.call("reshape", x, shape=(1,) * rank, scalar=False)

@@ -19,7 +19,8 @@ _MOST_AXES = 5
 
 @converter("Slice", 10)
 def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
-    where = [*range(x.ndim)] if axes is None else [axis_of(a, x.ndim) for a in known(axes, "axes")]
+    given = range(x.ndim) if axes is None else known(axes, "axes").ravel()
+    where = [axis_of(axis, x.ndim) for axis in given]
     sizes = [x.shape[axis] for axis in where]
     # A limit beyond the end of an axis makes no difference.
     most = np.inf if None in sizes else max([n for n in sizes if n], default=0)

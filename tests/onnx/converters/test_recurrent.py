@@ -119,6 +119,7 @@ def test_gru_that_resets_after_the_product(direction, extras, tmp_path):
     "kind,attributes",
     [
         ("LSTM", dict(clip=0.3)),
+        ("LSTM", dict(clip=0.1)),
         ("GRU", dict(clip=0.3)),
         ("GRU", dict(clip=0.3, linear_before_reset=1)),
         ("RNN", dict(clip=0.3)),
