@@ -161,7 +161,7 @@ class ImportedNet(Saved):
                 )
 
         for group in self.plan.alike:
-            if len({given[i][axis] for i, axis in group}) > 1:
+            if len({given[i][axis] for i, axis in group if i < len(given)}) > 1:
                 axes = " and ".join(f"axis {axis} of input {i}" for i, axis in group)
                 raise ValueError(
                     f"data of shapes {[*given]} do not fit {self.name}, which requires one size for "

@@ -41,7 +41,13 @@ def reshaped(net: Any, x: Data, wanted: Shapes) -> Data:
         return net.call(functions.reshape, x, shape=new[0], kept=0, scalar=scalar)
     steps = _steps(given, new)
     if steps is None:
-        return _split_like(net, x, given, new)
+        parts = _parts(given, new)
+        made = _split_like(net, x, given, new)
+        if made is None and parts not in ([], [given]):
+            made = _split_like(net, x, given, parts[0])
+        if made is None:
+            raise Unsupported(f"a reshape from {given[0]} to {new[0]} {FIX}")
+        return reshaped(net, made, wanted)
     for codes in steps:
         x = net.call("reshape", x, shape=codes, scalar=scalar)
     return x
@@ -53,7 +59,9 @@ def _steps(given: Shapes, wanted: Shapes) -> Optional[List[Codes]]:
     At other sizes they are right as well, or MXNet raises an error: it divides by the two numbers behind
     -4 without a remainder, but leaves out elements, or reads further ones, for a -1 that is not whole.
     """
-    for between in ([], _parts(given, wanted), _multiples(wanted, codes_for(given, wanted))):
+    parts = _parts(given, wanted)
+    multiples = _multiples(wanted, codes_for(given, wanted))
+    for between in ([], parts, parts and _merged(parts[0], wanted), multiples):
         shapes = [given, *between, wanted]
         pairs = [(codes_for(*each), each[0]) for each in zip(shapes, shapes[1:])]
         steps = [codes for codes, start in pairs if codes is not None and _is_whole(codes, start)]
@@ -94,6 +102,22 @@ def _parts(given: Shapes, wanted: Shapes) -> List[Shapes]:
         if (large[0] == 1).all():
             large.pop(0)
     return [[tuple(map(int, sizes)) for sizes in zip(*parts)]] if len(parts) <= MOST_AXES else []
+
+
+def _merged(parts: Shapes, wanted: Shapes) -> List[Shapes]:
+    """Return shapes that lead from parts to a shape by merging two axes at a time.
+
+    Examples
+    --------
+    >>> _merged([(2, 4, 3, 5), (3, 4, 5, 5)], [(24, 5), (60, 5)])
+    [[(2, 4, 3, 5), (3, 4, 5, 5)], [(8, 3, 5), (12, 5, 5)]]
+    """
+    shapes, columns = [parts], list(zip(*parts))
+    for axis, sizes in enumerate(zip(*wanted)):
+        while columns[axis : axis + 1] != [sizes] and axis + 1 < len(columns):
+            columns[axis : axis + 2] = [_times(columns[axis], columns[axis + 1])]
+            shapes.append(list(zip(*columns)))
+    return shapes[:-1] if shapes[-1] == list(wanted) else shapes
 
 
 def _multiples(wanted: Shapes, codes: Optional[Codes]) -> List[Shapes]:
@@ -176,8 +200,8 @@ def _times(one, other):
     return tuple(a * b for a, b in zip(one, other))
 
 
-def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Data:
-    """Return a reshape in which one axis becomes several open ones, as another array has them."""
+def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Optional[Data]:
+    """Return a reshape in which one axis becomes several open ones, as another array has them, if any."""
     for count, start in itertools.product(range(2, len(wanted[0]) + 1), range(len(wanted[0]) - 1)):
         end = start + count
         run = list(zip(*wanted))[start:end]
@@ -194,7 +218,7 @@ def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Data:
             functions.split_like, x, like[0], axis=start, other_axis=like[1], count=count,
             dtype=x.dtype, scalar=False,
         )  # fmt: skip
-    raise Unsupported(f"a reshape from {given[0]} to {wanted[0]} {FIX}")
+    return None
 
 
 def _array_with(net: Any, run: Sequence[Tuple[int, ...]]) -> Optional[Tuple[Data, int]]:

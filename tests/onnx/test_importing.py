@@ -279,6 +279,8 @@ def test_axes_that_have_one_size_under_several_names(tmp_path):
     net = compared(alike, (numbers(2, 3, 4), numbers(2, 3, 4)), (numbers(1, 5, 4), numbers(1, 5, 4)))
     with pytest.raises(ValueError, match=r"axis 1 of input 0 and axis 1 of input 1.* input_shapes=\[\("):
         net(mx.nd.ones((2, 3, 4)), mx.nd.ones((2, 1, 4)))
+    data = [mx.nd.ones((2, 3, 4))] * 2
+    assert (deploy(net, *data, tune=False)(*data).asnumpy() == 2).all()
 
 
 def test_the_batch_of_a_recurrent_state_is_its_second_axis(tmp_path):

@@ -62,6 +62,22 @@ def test_areas_of_an_image_join_the_batch(tmp_path):
     compared(path, numbers(2, 8, 3), numbers(1, 20, 3), numbers(3, 4, 3))
 
 
+def test_patches_of_images_join_the_batch(tmp_path):
+    """MobileViT's attention among elements of one place in all patches of 2 by 2."""
+    text = """s = Shape(x) n = Gather(s, i0) c = Gather(s, i1) h = Gather(s, i2) w = Gather(s, i3)
+        g = Div(h, two) k = Div(w, two) a = Mul(n, c) b = Mul(a, g) l = Mul(g, k) m = Mul(n, four)
+        t1 = Concat<axis: int = 0>(b, two, k, two) r1 = Reshape(x, t1)
+        t2 = Concat<axis: int = 0>(n, c, l, four)
+        p1 = Transpose<perm: ints = [0, 2, 1, 3]>(r1) r2 = Reshape(p1, t2)
+        t3 = Concat<axis: int = 0>(m, l, minus)
+        p2 = Transpose<perm: ints = [0, 3, 2, 1]>(r2) y = Reshape(p2, t3)"""
+    weights = {"i0": [0], "i1": [1], "i2": [2], "i3": [3], "two": [2], "four": [4], "minus": [-1]}
+    path = written(tmp_path / "net.onnx", *node(text, "N, 3, H, W", "a, b, c", **weights))
+    net = compared(path, numbers(2, 3, 4, 6), numbers(1, 3, 10, 2))
+    with pytest.raises(ValueError, match="cannot run"):
+        net(mx.nd.zeros((1, 3, 5, 4))).wait_to_read()
+
+
 @pytest.mark.parametrize(
     "shape, fits, fails",
     [([-1, 4], 12, 10), ([4, -1], 12, 10), ([8, -1, 3], 48, 40), ([0, 2, -1], 6, 5)],
