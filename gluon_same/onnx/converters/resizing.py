@@ -1,5 +1,6 @@
 """Resize and Upsample."""
 
+from fractions import Fraction
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -168,13 +169,21 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
     smoothed = how.antialias and any(m < n for n, m in plan.sizes)
     if rounded or smoothed or how.positions == "tf_crop_and_resize" or x.dtype != np.float32:
         raise Unsupported(f"its interpolation of {x.dtype} {FIX}")
-    like, place = x, axis
-    if factor is None:
-        like, place = axis_of_size(net, tuple(m for _, m in plan.sizes))
+    like, place = (x, axis) if factor else _as_long(net, x, plan)
     return net.call(
         functions.resize_open, x, like, how=tuple(how._replace(scale=plan.scale)), axis=(axis, place),
         rank=rank, factor=factor or 1,
     )  # fmt: skip
+
+
+def _as_long(net: Any, x: Data, plan: _Axis) -> Tuple[Data, int]:
+    """Return an array and its axis that has the new size of an axis."""
+    ratio = Fraction(plan.scale or 0).limit_denominator(100)
+    times, step = ratio.numerator, ratio.denominator
+    if plan.scale and all(n * times // step == m for n, m in plan.sizes):
+        how = dict(axis=plan.axis, times=times, begin=step - 1, step=step)
+        return net.call(functions.steps_along, x, **how, scalar=False), 0
+    return axis_of_size(net, tuple(m for _, m in plan.sizes))
 
 
 def _at_size(net: Any, x: Data, axis: int, how: Resize, matrix: np.ndarray, offset: np.ndarray) -> Data:
