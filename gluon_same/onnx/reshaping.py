@@ -201,7 +201,7 @@ def _times(one, other):
 
 
 def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Optional[Data]:
-    """Return a reshape in which one axis becomes several open ones, as another array has them, if any."""
+    """Return a reshape in which one axis becomes several open ones as of another array, or None."""
     for count, start in itertools.product(range(2, len(wanted[0]) + 1), range(len(wanted[0]) - 1)):
         end = start + count
         run = list(zip(*wanted))[start:end]
