@@ -14,7 +14,7 @@ Shape = Sequence[Optional[int]]
 #: A size must fit the model, which may require large images, multiples of 32, or short sequences. Each
 #: row has multiples of small numbers, and numbers above and below them, which show how to round.
 TRIALS = (
-    ((192, 64), (320, 160), (224, 480), (230, 36), (241, 120), (239, 120)),
+    ((192, 64), (320, 160), (224, 448), (230, 36), (241, 120), (239, 120)),
     ((8, 8), (16, 8), (12, 4), (14, 6), (15, 4), (17, 4)),
     ((2, 3), (4, 3), (3, 2), (5, 1), (7, 4), (6, 5)),
     ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (20161, 840), (17639, 840)),
