@@ -266,6 +266,7 @@ class Builder(Assembly):
             result.bounded = may_be_bounded(node.op_type, given)
             result.limit = limit_of(node.op_type, [*given, *limits], result)
             result.line = line_of(node.op_type, inputs, result) if count > 1 else None
+            self.note_line(result)
             if lowest and not isinstance(lowest, Unsupported):
                 result.low = lowest[place]
             else:

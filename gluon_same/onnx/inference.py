@@ -1,14 +1,17 @@
 """Shapes of the arrays of a net at each trial of the sizes that its file leaves open."""
 
 import random
+from functools import reduce
 from itertools import chain, combinations
 from math import gcd, prod
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
+import numpy as np
 
 from ..importing.net import cause
-from .values import Data, NeedsTrials, Refused, Sizes, Unsupported
+from .limits import steps_of
+from .values import Data, Known, Line, NeedsTrials, Refused, Sizes, Unsupported
 
 #: How many times an axis may be longer, and shorter, than another that is computed from it.
 _RATIOS = [(n, m) for m in range(1, 9) for n in range(1, 9) if gcd(n, m) == 1]
@@ -21,6 +24,7 @@ class Inference:
         self._arrays: List[Data] = []  # those whose shapes are inferred
         self._pending: List[Data] = []
         self._shapes: List[Dict[str, Sizes]] = []  # of the variables, at each trial
+        self._lines: Dict[Sizes, Optional[Line]] = {}  # on which open numbers are, by their values
         self.selects = self.selective = False
 
     def refuse(self, why: Dict[int, str]) -> None:
@@ -70,6 +74,24 @@ class Inference:
                     return x, start, end
         return None
 
+    def note_line(self, x: Known) -> None:
+        """Note on which line one open whole number is. Of two for the same values, none is certain."""
+        if x.line is not None and x.line.slopes and all((n == np.rint(n)).all() for n in x.trials):
+            values = tuple(int(n.item()) for n in x.trials)
+            if self._lines.setdefault(values, x.line) != x.line:
+                self._lines[values] = None
+
+    def find_line(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, Tuple[int, int, int], int]]:
+        """Return the same as ``find_steps``, by how the file computes sizes, and a factor of them."""
+        for factor in range(reduce(gcd, sizes), 0, -1):
+            parts = tuple(n // factor for n in sizes)
+            line = self._lines.get(parts) if max(n % factor for n in sizes) == 0 else None
+            steps = steps_of(line, parts) if line is not None else None
+            found = self.find_axes([steps[0]]) if steps else None
+            if steps and found:
+                return (*found, steps[1], factor)
+        return None
+
     def find_steps(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, Tuple[int, int, int]]]:
         """Return an array, its axis, and how its size n gives the sizes at each trial.
 
@@ -81,9 +103,12 @@ class Inference:
         if len(set(sizes)) < 3:
             return None
         done = {()}
+        line = self._lines.get(tuple(sizes))
         for x in self._arrays:
             for axis, given in enumerate(zip(*x.stored)):
                 for times, step in _RATIOS if given not in done and len(set(given)) > 1 else ():
+                    if line is not None and abs(line.slopes.get(given, 0) - times / step) > 1e-6:
+                        continue
                     begins = [n * times - step * size for n, size in zip(given, sizes)]
                     if max(begins) == min(begins) + step - 1:
                         return x, axis, (times, max(begins), step)

@@ -1,7 +1,9 @@
 """Limits of numbers that depend on open sizes: whether the sizes that are tried show all that occurs."""
 
+import math
+from fractions import Fraction
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -9,6 +11,8 @@ from .values import Line
 
 #: Slopes below this are rounding.
 _CANCELED = 1e-6
+#: The most by which a number of steps of at least 1e-6 is rounded.
+_LESS_THAN_ONE = 1 - 1e-6
 
 #: Operators that return elements of their inputs.
 _MOVES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"}
@@ -61,13 +65,17 @@ def line_of(operator: str, inputs: Sequence[Any], result: Any) -> Optional[Line]
         return _times(line, other.low)
     if operator == "Div" and not others[0].slopes and others[0].low:
         rest = whole * (1 - 1 / abs(others[0].low))
-        return _widened(_times(line, 1 / others[0].low), rest, rest)
+        lows = [x.least for x in inputs]
+        positive = all(low is not None and low.min() >= 0 for low in lows)
+        return _widened(_times(line, 1 / others[0].low), rest, 0 if positive else rest)
     if operator in ("Ceil", "Floor"):
-        return _widened(line, operator == "Floor", operator == "Ceil")
+        below, above = (_LESS_THAN_ONE * (operator == name) for name in ("Floor", "Ceil"))
+        return _widened(line, below, above)._replace(whole=True)
     if operator == "Neg":
         return _times(line, -1)
-    rounds = operator == "Cast" and whole and inputs[0].dtype.kind == "f"
-    return _widened(line, rounds, rounds) if operator in _MOVES - {"Concat", "Gather", "Slice"} else None
+    if operator == "Cast" and whole and inputs[0].dtype.kind == "f" and not line.whole:
+        return _widened(line, _LESS_THAN_ONE, _LESS_THAN_ONE)._replace(whole=True)
+    return line if operator in _MOVES - {"Concat", "Gather", "Slice"} else None
 
 
 def least_of(line: Optional[Line], result: Any) -> Optional[np.ndarray]:
@@ -104,6 +112,22 @@ def _times(line, factor):
 
 def _widened(line, below, above):
     return Line(line.slopes, line.low - below, line.high + above)
+
+
+def steps_of(line: Line, sizes: Sequence[int]) -> Optional[Tuple[Any, Tuple[int, int, int]]]:
+    """Return the one open number n of a line, by its values, and how sizes on the line follow from it.
+
+    ``times, begin, step`` mean that a size is that of ``range(begin, n * times, step)``.
+    """
+    if len(line.slopes) != 1:
+        return None
+    ((numbers, slope),) = line.slopes.items()
+    ratio = Fraction(slope).limit_denominator(100)
+    times, step = ratio.numerator, ratio.denominator
+    begin = step - 1 - math.floor(line.high * step + _CANCELED)
+    sure = begin == -math.ceil(line.low * step - _CANCELED) and abs(times / step - slope) < _CANCELED
+    found = [len(range(begin, int(n) * times, step)) for n in numbers]
+    return (numbers, (times, begin, step)) if sure and times > 0 and found == list(sizes) else None
 
 
 def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:

@@ -262,13 +262,14 @@ def axis_of_size(net: Any, sizes: Sequence[int]) -> Tuple[Data, int]:
         return found
     if len(set(sizes)) == 1:
         return net.array(Known([np.zeros(sizes[0], np.float32)])), 0
-    steps = net.find_steps(sizes)
+    line = net.find_line(sizes)
+    steps = line or net.find_steps(sizes)
     if steps is None:
         run = net.find_run(sizes)
         if run is None:
             raise Unsupported(f"a size of its result {FIX}")
         x, start, end = run
         return reshaped(net, x, [(*s[:start], prod(s[start:end]), *s[end:]) for s in x.stored]), start
-    x, axis, (times, begin, step) = steps
-    how = dict(axis=axis, times=times, begin=begin, step=step)
+    x, axis, (times, begin, step) = steps[:3]
+    how = dict(axis=axis, times=times, begin=begin, step=step, repeats=line[3] if line else 1)
     return net.call(functions.steps_along, x, **how, scalar=False), 0

@@ -51,6 +51,7 @@ class Line(NamedTuple):
     slopes: Dict[Tuple[float, ...], float]  #: factors of numbers, which their values at the trials name
     low: float  #: the least remainder
     high: float  #: the largest
+    whole: bool = False  #: whether it is rounded
 
 
 class Known:

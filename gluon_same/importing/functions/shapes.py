@@ -93,14 +93,17 @@ def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int) -> Any:
     return F.reshape(F.cast(value(tree), dtype="float32"), shape=(1,) * rank)
 
 
-def steps_along(F: Any, like: Any, axis: int, times: int, begin: int, step: int) -> Any:
-    """Return an array as long as ``range(begin, n * times, step)`` for an axis of n elements."""
+def steps_along(
+    F: Any, like: Any, axis: int, times: int, begin: int, step: int, repeats: int = 1
+) -> Any:
+    """Return an array ``repeats`` times as long as ``range(begin, n * times, step)`` for a size n."""
     line = F.repeat(F.contrib.arange_like(like, axis=axis), repeats=times)
     if begin < 0:
         more = F.repeat(F.slice_axis(line, axis=0, begin=0, end=1), repeats=-begin)
         line = F.concat(line, more, dim=0)
     line = F.slice_axis(line, axis=0, begin=max(begin, 0), end=None)  # raises an error for no elements
-    return F.slice(line, begin=(None,), end=(None,), step=(step,)) if step > 1 else line
+    line = F.slice(line, begin=(None,), end=(None,), step=(step,)) if step > 1 else line
+    return F.repeat(line, repeats=repeats) if repeats > 1 else line
 
 
 def pad_to_multiple(

@@ -319,6 +319,28 @@ def test_a_size_that_is_the_same_at_most_sizes(tmp_path):
             net(mx.nd.array(numbers(4, 3))).wait_to_read()
 
 
+def test_a_table_for_each_window(tmp_path):
+    """Hiera's positions in windows of 8 by 8, where the image has no other part of a window."""
+    text = """s = Shape(x) h = Gather(s, i2) w = Gather(s, i3) a = Div(h, eight) b = Div(w, eight)
+        t = Concat<axis: int = 0>(one, one, a, b) z = Tile(table, t) y = Add(x, z)"""
+    weights = {"i2": [2], "i3": [3], "one": [1], "eight": [8], "table": numbers(1, 3, 8, 8)}
+    path = written(tmp_path / "net.onnx", *node(text, "N, 3, H, W", **weights))
+    net = compared(path, numbers(2, 3, 16, 8), numbers(1, 3, 8, 40))
+    with pytest.raises(ValueError, match="cannot run"):
+        net(mx.nd.zeros((1, 3, 12, 8))).wait_to_read()
+
+
+@pytest.mark.parametrize("rounding", ["Floor", "Ceil"])
+@pytest.mark.parametrize("factor", [1.7, 0.7, 5 / 3])
+def test_sizes_by_a_factor_that_is_not_whole(tmp_path, rounding, factor):
+    """Such as PyTorch's ``interpolate(..., recompute_scale_factor=True)``."""
+    text = f"""s = Shape(x) h = Gather(s, i0) f = Cast<to: int = 1>(h) p = Mul(f, factor)
+        r = {rounding}(p) t = Cast<to: int = 7>(r) y = Expand(ones, t)"""
+    weights = {"i0": [0], "factor": np.float32([factor]), "ones": np.ones(1, "f")}
+    path = written(tmp_path / "net.onnx", *node(text, "N, 1", "a", **weights))
+    compared(path, *(numbers(n, 1) for n in (3, 10, 17, 40, 100)))
+
+
 def test_frames_of_open_length(tmp_path):
     """A size divided by 4 and rounded down shows at sizes below multiples of 4."""
     text = """net (float[N, T] x) => (float[N, F, 4] y) {
