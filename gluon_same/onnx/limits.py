@@ -122,12 +122,28 @@ def steps_of(line: Line, sizes: Sequence[int]) -> Optional[Tuple[Any, Tuple[int,
     if len(line.slopes) != 1:
         return None
     ((numbers, slope),) = line.slopes.items()
-    ratio = Fraction(slope).limit_denominator(100)
-    times, step = ratio.numerator, ratio.denominator
+    times, step = ratio_of(slope, line.low < 0, line.high > 0) or (0, 1)
     begin = step - 1 - math.floor(line.high * step + _CANCELED)
-    sure = begin == -math.ceil(line.low * step - _CANCELED) and abs(times / step - slope) < _CANCELED
+    sure = times > 0 and begin == -math.ceil(line.low * step - _CANCELED)
     found = [len(range(begin, int(n) * times, step)) for n in numbers]
-    return (numbers, (times, begin, step)) if sure and times > 0 and found == list(sizes) else None
+    return (numbers, (times, begin, step)) if sure and found == list(sizes) else None
+
+
+def ratio_of(factor: float, down: bool = True, up: bool = False) -> Optional[Tuple[int, int]]:
+    """Return two whole numbers of whose ratio a factor is float32's, or None.
+
+    ``down`` and ``up`` require that products with sizes, in float32, are rounded as with the ratio:
+    ``99 * 7 / 3`` is 231, and 230.99998 in float32.
+    """
+    ratio = Fraction(factor).limit_denominator(100)
+    times, step = ratio.numerator, ratio.denominator
+    if times / step == factor:
+        return times, step
+    sizes = np.arange(1, 2**14)
+    products = sizes.astype(np.float32) * np.float32(factor)
+    right = not down or (np.floor(products) == sizes * times // step).all()
+    right &= not up or (np.ceil(products) == -(-sizes * times // step)).all()
+    return (times, step) if right else None
 
 
 def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:

@@ -1,15 +1,18 @@
 """Resize and Upsample."""
 
-from fractions import Fraction
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ...importing import functions
 from ...importing.functions import Resize
+from ..limits import ratio_of
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size
 from ..values import EMPTY, FIX, Data, Known, Unsupported, axis_of, known, numbers
+
+#: Positions that are computed from a scale by the same operations as in onnxruntime.
+_LIKE_ONNXRUNTIME = ("asymmetric", "half_pixel", "pytorch_half_pixel")
 
 
 class _Axis(NamedTuple):
@@ -164,8 +167,9 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
         size, new = plan.sizes[0]
         offset = value * how.outside(size, new, plan.roi)
         return _at_size(net, x, axis, how, how.matrix(size, new, plan.scale, plan.roi), offset)
-    # Positions between two elements would be rounded otherwise than in the file's program.
-    rounded = how.kind == "nearest" and plan.scale is not None and np.frexp(plan.scale)[0] != 0.5
+    # Other positions between two elements would be rounded otherwise than in the file's program.
+    exact = plan.scale is None or np.frexp(plan.scale)[0] == 0.5 or how.positions in _LIKE_ONNXRUNTIME
+    rounded = how.kind == "nearest" and not exact
     smoothed = how.antialias and any(m < n for n, m in plan.sizes)
     if rounded or smoothed or how.positions == "tf_crop_and_resize" or x.dtype != np.float32:
         raise Unsupported(f"its interpolation of {x.dtype} {FIX}")
@@ -178,12 +182,14 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
 
 def _as_long(net: Any, x: Data, plan: _Axis) -> Tuple[Data, int]:
     """Return an array and its axis that has the new size of an axis."""
-    ratio = Fraction(plan.scale or 0).limit_denominator(100)
-    times, step = ratio.numerator, ratio.denominator
-    if plan.scale and all(n * times // step == m for n, m in plan.sizes):
-        how = dict(axis=plan.axis, times=times, begin=step - 1, step=step)
-        return net.call(functions.steps_along, x, **how, scalar=False), 0
-    return axis_of_size(net, tuple(m for _, m in plan.sizes))
+    new = tuple(m for _, m in plan.sizes)
+    if plan.scale is None:
+        return axis_of_size(net, new)
+    times, step = ratio_of(plan.scale) or (0, 1)
+    if [n * times // step for n, _ in plan.sizes] != list(new):
+        raise Unsupported(f"its size by the scale {plan.scale} {FIX}")
+    how = dict(axis=plan.axis, times=times, begin=step - 1, step=step)
+    return net.call(functions.steps_along, x, **how, scalar=False), 0
 
 
 def _at_size(net: Any, x: Data, axis: int, how: Resize, matrix: np.ndarray, offset: np.ndarray) -> Data:

@@ -76,11 +76,28 @@ def test_scales_that_are_not_whole(tmp_path, attributes):
         scales = [1, 1, 0.7, 1.6]
     compared(model(tmp_path, attributes, {"scales": scales}, FIXED), CALLS[0])
     opened = model(tmp_path, attributes, {"scales": scales})
-    if attributes["mode"] != "nearest":
+    exact = ("asymmetric", "half_pixel", "pytorch_half_pixel")
+    if attributes["mode"] != "nearest" or attributes["coordinate_transformation_mode"] in exact:
         compared(opened, *CALLS, numbers(1, 3, 10, 7), numbers(1, 3, 31, 100))
         return
     with pytest.raises(ValueError, match="input_shapes="):
         import_model(opened)
+
+
+@pytest.mark.parametrize("positions", ["asymmetric", "half_pixel"])
+@pytest.mark.parametrize("scale", [0.3, 0.6, 0.7, 1.7, 1.9, 5 / 3, 3.4])
+def test_the_nearest_elements_at_any_scale(tmp_path, scale, positions):
+    attributes = how("nearest", positions, nearest_mode="floor")
+    path = model(tmp_path, attributes, {"scales": [1, 1, scale, 1]})
+    compared(path, *(numbers(1, 3, n, 1) for n in (4, 5, 7, 10, 21, 30, 60, 99, 100, 333)))
+
+
+def test_a_scale_whose_products_float32_rounds_below_whole_numbers(tmp_path):
+    """99 elements become 230, and 3 become 7."""
+    path = model(tmp_path, how("linear"), {"scales": [1, 1, 7 / 3, 1]})
+    with pytest.raises(ValueError, match="input_shapes="):
+        import_model(path)
+    compared(path, numbers(1, 3, 99, 1), input_shapes=(1, 3, 99, 1))
 
 
 def test_crops(tmp_path):
