@@ -222,7 +222,7 @@ CAUSES = {
     "... reads the values of its inputs ..., which symbols do not have": lambda: imported(
         "y = ConstantOfShape(x)", "int64[2]"
     )(mx.sym.var("x")),
-    "the operator has no converter: give custom=": lambda: imported("y = Det(x)"),
+    "the operator has no converter: give custom=": lambda: imported("y = Unique(x)"),
     "Check failed: to.IsDefaultData()": set_data_after_a_call,
     "module 'numpy' has no attribute 'bool'": import_mxnet_first,
     "libgomp.so.1: cannot open shared object file": without_a_library,

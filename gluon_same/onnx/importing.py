@@ -58,7 +58,7 @@ def import_model(
         Values of inputs, by name, such as ``{'sr': 16000}`` for the sampling rate of sound. The net does
         not have these inputs.
     custom : dict of str to callable, optional
-        Maps operators, such as ``'Det'`` or ``'com.microsoft::Inverse'``, to builders, which are called
+        Maps operators, such as ``'Unique'`` or ``'audio::Snake'``, to builders, which are called
         as ``builder(attributes, constants, shapes)``: the node's attributes by name, its known inputs
         by position, and the shapes of its other inputs with None for open sizes. A builder returns an
         initialized HybridBlock, which is called with these other inputs. Custom builders take

@@ -27,9 +27,9 @@ _BATCHES = (2, 3, 5, 4, 7, 6)
 def groupings(shapes: Sequence[Shape]) -> Iterator[Tuple[Group, ...]]:
     """Yield which axes may have one size although the file names them apart: the most likely first.
 
-    None; batches; then all other axes, too: without one input, such as the queries of attention, or of
-    every input. After that, with the batch of one input at another axis, as in data of recurrent layers
-    with the steps first, or without any, as a mask.
+    None; batches; then all other axes, too: without one input, such as the queries of attention; the
+    second axes, the third ones, and so on, as of two images; or all. After that, with the batch of one
+    input at another axis, as in data of recurrent layers with the steps first, or with none, as a mask.
     """
     batches = batch_axes(shapes)
     yield ()
@@ -46,6 +46,8 @@ def _classes(shapes, batches, apart=False):
     yield (first,)
     for i in range(len(shapes) if apart else 0):
         yield first, tuple(place for place in others if place[0] != i)
+    axes = sorted({axis for _, axis in others})
+    yield (first, *(tuple(place for place in others if place[1] == axis) for axis in axes))
     yield first, others
 
 

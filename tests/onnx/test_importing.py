@@ -153,7 +153,7 @@ def test_wrong_arguments(path, given, error, words):
 
 def test_one_error_lists_everything(tmp_path):
     text = """net (float[2, 3] x) => (float[2, 3] y) {
-        a = Det(x)
+        a = Unique(x)
         b = Relu<alpha: float = 2.0>(x)
         c = Relu(a)
         y = Multinomial(b)
@@ -161,7 +161,7 @@ def test_one_error_lists_everything(tmp_path):
     with pytest.raises(ValueError) as caught:
         import_model(written(tmp_path / "net.onnx", text))
     message = str(caught.value)
-    assert "a (Det): the operator has no converter: give custom={'Det': builder}" in message
+    assert "a (Unique): the operator has no converter: give custom={'Unique': builder}" in message
     assert "b (Relu): its attributes alpha=2.0 are not known" in message
     assert "c (Relu)" not in message
     assert message.count("\n- ") == 2
@@ -306,6 +306,12 @@ def test_a_mask_beside_data_has_no_batch(tmp_path):
         k = Transpose<perm: ints = [0, 2, 1]>(x) a = MatMul(x, k) y = Add(a, mask) }"""
     path = written(tmp_path / "net.onnx", text)
     compared(path, *((numbers(n, t, 4), numbers(t, t)) for n, t in ((2, 5), (3, 3), (1, 7))))
+
+
+def test_two_images_have_one_size(tmp_path):
+    text = "net (float[N, 3, H, W] x, float[M, 3, I, J] z) => (float[N, 3, H, W] y) { y = Mul(x, z) }"
+    path = written(tmp_path / "net.onnx", text)
+    compared(path, *((numbers(n, 3, h, w),) * 2 for n, h, w in ((2, 5, 8), (1, 9, 3))))
 
 
 def test_keys_and_values_have_a_length_of_their_own(tmp_path):

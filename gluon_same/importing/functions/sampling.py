@@ -5,6 +5,7 @@ from typing import Any, Sequence
 
 from .elementwise import round_half_even
 from .indexing import indices_along
+from .padding import pad
 from .resizing import Resize
 
 
@@ -83,6 +84,24 @@ def roi_align(F: Any, x: Any, rois: Any, batch_indices: Any, **arguments: Any) -
     batch = F.broadcast_minimum(F.clip(F.cast(batch_indices, dtype="int64"), 0, 2**62), most)
     batch = F.cast(F.expand_dims(batch, axis=1), dtype="float32")
     return F.contrib.ROIAlign(x, F.concat(batch, rois, dim=1), **arguments)
+
+
+def deformable_convolution(
+    F: Any, x: Any, weight: Any, offset: Any, *more: Any, masked: bool, padding: Any, **window: Any
+) -> Any:
+    """Convolve images at places that are moved by offsets, as ONNX's DeformConv and PyTorch do.
+
+    ``more`` are the mask, if ``masked``, and the bias, if there is one. ``padding`` is (before, after)
+    for each axis, and ``window`` the other arguments of MXNet's operator.
+    """
+    # MXNet's operator without a mask does not interpolate between the outer elements and zero.
+    mask = more[0] if masked else F.ones_like(F.split(offset, num_outputs=2, axis=1)[0])
+    bias = more[masked:]
+    ends = [before for before, _ in padding]
+    if any(before != after for before, after in padding):
+        x, ends = pad(F, x, ((0, 0), (0, 0), *padding)), [0, 0]
+    convolve = F.contrib.ModulatedDeformableConvolution
+    return convolve(x, offset, mask, weight, *bias, pad=ends, no_bias=not bias, **window)
 
 
 def col2im(

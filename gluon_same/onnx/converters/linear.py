@@ -33,6 +33,11 @@ def _einsum(net: Any, labels: Any, out: Any, *arrays: Any) -> Data:
     return net.call(function, *arrays, labels=tuple(labels), out=tuple(out), scalar=not out)
 
 
+@converter("Det")
+def det(net: Any, x: Data) -> Data:
+    return net.call("linalg_det", x, scalar=x.ndim == 2)
+
+
 @converter("Gemm")
 def gemm(
     net: Any,

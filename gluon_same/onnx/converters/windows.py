@@ -124,6 +124,27 @@ def conv_transpose(
     return y
 
 
+@converter("DeformConv")
+def deform_conv(
+    net: Any, x: Data, w: Any, offset: Any, b: Any = None, mask: Any = None, *,
+    dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, offset_group: int = 1,
+    pads: Ints = None, strides: Ints = None,
+) -> Data:  # fmt: skip
+    ndim = check_operands(x, w, b, kernel_shape)
+    if ndim != 2 or x.dtype.kind != "f":
+        raise Unsupported(f"MXNet's deformable convolutions have no {ndim} axes of {x.dtype}")
+    if w.shape[0] % offset_group:
+        raise Unsupported(
+            f"MXNet requires {w.shape[0]} filters to be a multiple of offset_group={offset_group}"
+        )
+    return net.call(
+        functions.deformable_convolution, x, w, offset, *(y for y in (mask, b) if y is not None),
+        masked=mask is not None, padding=padding_of("NOTSET", pads, ndim), kernel=tuple(w.shape[2:]),
+        stride=per_axis("strides", strides, ndim), dilate=per_axis("dilations", dilations, ndim),
+        num_filter=w.shape[0], num_group=group, num_deformable_group=offset_group,
+    )  # fmt: skip
+
+
 def check_operands(x, w, b, kernel_shape):
     """Check data, weight and bias of a convolution, and return its number of spatial axes."""
     ndim = axes_of(x)

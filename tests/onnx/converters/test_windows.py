@@ -211,3 +211,24 @@ def test_a_pooling_whose_only_window_reaches_beyond_the_end(tmp_path, axes, size
         q = MaxPool<{window}>(p) y = MaxPool<{window}, pads: ints = [0, 0, 2, 2]>(q) }}"""
     weights = {"pads": np.array([0, 0, 0, 0, 0, 0, 1, 1]), "low": np.float32(-np.inf)}
     compared(written(tmp_path / "net.onnx", text, weights), numbers(2, 1, size, size))
+
+
+@pytest.mark.parametrize("group", [1, 2])
+@pytest.mark.parametrize("extras", ["", ", b", ", , mask", ", b, mask"])
+@pytest.mark.parametrize(
+    "pads, strides, dilations", [((1,) * 4, (1, 1), (1, 1)), ((2, 0, 1, 3), (2, 1), (1, 2))]
+)
+def test_deformable_convolutions(tmp_path, group, extras, pads, strides, dilations):
+    places = [ints("pads", pads), ints("strides", strides), ints("dilations", dilations)]
+    groups = [f"group: int = {group}", f"offset_group: int = {group}"]
+    text = f"""net (float[N, 4, H, W] x) => (float[N, 6, O, P] y) {{
+        offset = Conv<{", ".join(places)}>(x, v) m = Conv<{", ".join(places)}>(x, u) mask = Sigmoid(m)
+        y = DeformConv<{", ".join(places + groups)}>(x, w, offset{extras}) }}"""
+    weights = {"v": numbers(18 * group, 4, 3, 3), "u": numbers(9 * group, 4, 3, 3), "b": numbers(6)}
+    path = written(tmp_path / "net.onnx", text, {**weights, "w": numbers(6, 4 // group, 3, 3)}, 19)
+    compared(path, numbers(2, 4, 7, 9), numbers(1, 4, 11, 6))
+
+
+def test_determinants(tmp_path):
+    text = "net (float[N, 3, 3] x) => (float[N] y) { y = Det(x) }"
+    compared(written(tmp_path / "net.onnx", text), numbers(4, 3, 3), numbers(1, 3, 3))
