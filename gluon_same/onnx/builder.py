@@ -260,14 +260,16 @@ class Builder(Assembly):
         # Limits that are attributes: those of Clip before operator set 11.
         limits = [Known([np.array(attributes[name])]) for name in ("min", "max") if name in attributes]
         for place, (name, arrays) in enumerate(zip(node.output, zip(*found))):
-            if len({np.shape(array) for array in arrays}) > 1:
+            if len({np.shape(array) for array in arrays}) > 1 and any(map(np.size, arrays)):
                 return None
             result = Known(arrays, name, trainable and arrays[0].dtype.kind == "f")
             result.bounded = may_be_bounded(node.op_type, given)
             result.limit = limit_of(node.op_type, [*given, *limits], result)
             result.line = line_of(node.op_type, inputs, result) if count > 1 else None
             self.note_line(result)
-            if lowest and not isinstance(lowest, Unsupported):
+            if node.op_type == "Shape":
+                result.low = np.zeros_like(arrays[0])
+            elif lowest and not isinstance(lowest, Unsupported):
                 result.low = lowest[place]
             else:
                 result.low = least_of(result.line, result)

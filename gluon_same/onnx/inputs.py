@@ -12,16 +12,17 @@ Shape = Sequence[Optional[int]]
 
 #: Sizes that are tried for the first open axis of a model, in turn; further ones are larger by the step.
 #: A size must fit the model, which may require large images, multiples of 32, or short sequences. Each
-#: row has multiples of small numbers, and numbers above and below them, which show how to round.
+#: row has multiples of small numbers, and numbers above and below them, which show how to round: in the
+#: first one, of windows of 7, 8, 10 and 12 elements after strides of 32.
 TRIALS = (
-    ((192, 64), (320, 160), (224, 448), (230, 36), (241, 120), (239, 120)),
-    ((8, 8), (16, 8), (12, 4), (14, 6), (15, 4), (17, 4)),
-    ((2, 3), (4, 3), (3, 2), (5, 1), (7, 4), (6, 5)),
-    ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (20161, 840), (17639, 840)),
+    ((384, 128), (320, 64), (224, 448), (230, 36), (241, 120), (239, 120), (256, 64)),
+    ((8, 8), (16, 8), (12, 4), (14, 6), (15, 4), (17, 4), (24, 8)),
+    ((2, 3), (4, 3), (3, 2), (5, 1), (7, 4), (6, 5), (8, 4)),
+    ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (20161, 840), (17639, 840), (24576, 256)),
 )
 #: The same as TRIALS for an open batch. Further ones have these in another order, so that they do not
 #: follow from one another, and larger by 10.
-_BATCHES = (2, 3, 5, 4, 7, 6)
+_BATCHES = (2, 3, 5, 4, 7, 6, 8)
 
 
 def groupings(shapes: Sequence[Shape]) -> Iterator[Tuple[Group, ...]]:

@@ -57,8 +57,13 @@ for _name, _function in _NATIVE.items():
     converter(_name)(_native(_function))
 
 
-def combine(net: Any, x: Any, other: Any, kind: str) -> Data:
+def combine(net: Any, x: Any, other: Any, kind: str) -> Any:
     """Combine two values elementwise: arrays, numbers or constant arrays."""
+    if any(isinstance(v, Known) and not v.first.size for v in (x, other)):
+        count = max(len(v.trials) for v in (x, other))
+        pairs = ([v.at(t).shape if isinstance(v, Known) else v.trials[t] for v in (x, other)]
+                 for t in range(count))  # fmt: skip
+        return Known([np.zeros(np.broadcast_shapes(*pair), x.dtype) for pair in pairs])
     x, other = (net.array(v) if isinstance(v, Known) and v.open else v for v in (x, other))
     for one, number in ((x, other), (other, x)):
         value = _number(number)

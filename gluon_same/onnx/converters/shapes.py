@@ -128,14 +128,16 @@ def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
 
 
 @converter("Expand")
-def expand(net: Any, x: Data, shape: Any) -> Data:
+def expand(net: Any, x: Data, shape: Any) -> Any:
     shape = numbers(shape, "shape")
     wanted = x.each(lambda trial, given: np.broadcast_shapes(given, tuple(map(int, shape.at(trial)))))
+    if all(0 in each for each in wanted):
+        return Known([np.zeros(each, x.dtype) for each in wanted])
     return expanded(net, x, wanted)
 
 
 @converter("ConstantOfShape")
-def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = None) -> Data:
+def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = None) -> Any:
     shape = numbers(shape, "shape")
     value = np.zeros(1, np.float32) if value is None else value
     return expand(net, net.array(Known([value.reshape(())])), shape)

@@ -33,7 +33,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         bounds = (each.at(trial).ravel().tolist() for each in (starts, ends))
         parts = [slice(start, end, by) for start, end, by in zip(*bounds, step)]
         shape = _shape(given, where, parts)
-        lost = (not shape[a] and x.shape[a] is None and p.start != p.stop for a, p in zip(where, parts))
+        lost = (not shape[a] and x.shape[a] is None and not _is_empty(p) for a, p in zip(where, parts))
         if not (starts.open or ends.open) and any(lost):
             raise ValueError(EMPTY)
         return shape
@@ -144,6 +144,13 @@ def _one_by_one(net: Any, x: Data, axes: Sequence[int], parts: Sequence[Tuple[Kn
 
 
 once_attributes("Slice", 1, slice_, starts="starts", ends="ends", axes="axes")
+
+
+def _is_empty(part: slice) -> bool:
+    """Return whether a slice has no elements at any size, such as that from -3 to 0."""
+    if part.step < 0:
+        return part.start == part.stop
+    return part.stop == 0 or ((part.start < 0) == (part.stop < 0) and part.start >= part.stop)
 
 
 def _shape(given: Sequence[int], axes: Sequence[int], parts: Sequence[slice]) -> Tuple[int, ...]:
