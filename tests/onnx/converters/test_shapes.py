@@ -367,6 +367,20 @@ def test_parts_without_elements_are_dropped(tmp_path):
     compared(path, numbers(2, 4), numbers(1, 4))
 
 
+def test_an_update_of_a_part_that_is_empty_at_every_size(tmp_path):
+    """``x[-3:0] = 1`` for windows that are not shifted, as PyTorch exports torchvision's Swin."""
+    text = """s = Shape(x) n = Gather(s, i0) t = Cast<to: int = 7>(n) r = Range(i0, t, i1)
+        rows = Slice(r, minus, zeros, zeros, ones) a = Reshape(rows, column)
+        columns = Slice(r, zeros, ones, zeros, ones) b = Mul(a, i1) c = Add(b, columns)
+        places = Shape(c) e = Expand(c, places) u = Unsqueeze(e, last)
+        index = Concat<axis: int = -1>(u, u)
+        values = ConstantOfShape(places) z = ScatterND(x, index, values) y = Identity(z)"""
+    weights = {"i0": np.array(0), "i1": np.array(1), "minus": [-3], "zeros": [0], "ones": [1]}
+    weights.update(column=[-1, 1], last=[-1])
+    path = written(tmp_path / "net.onnx", *node(text, "N, M", "N, M", **weights))
+    compared(path, numbers(4, 4), numbers(9, 9))
+
+
 def test_tokens_of_videos(tmp_path):
     """The patches of a 3-D convolution, which MXNet cannot transpose in oneDNN's memory."""
     graph = """net (float[1, 3, 4, 8, 8] x) => (float[1, b, 96] y)
