@@ -16,7 +16,7 @@ from .builder import Builder
 from .by_value import NetByValue
 from .inputs import TRIALS, Shape, constants_of, groupings, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
-from .values import FIX, Input, NeedsTrials, NeedsValue, NoSizes, Refused
+from .values import AT_RUN_TIME, FIX, Input, NeedsTrials, NeedsValue, NoSizes, Refused
 from .weights import Weights
 
 if TYPE_CHECKING:
@@ -246,6 +246,8 @@ class _Import:
             message = f"the model contains operators that are not supported:\n{listed}"
             if builder.unfit:
                 raise _Unfit(message)
+            if AT_RUN_TIME in message and any(None in shape for shape in self.shapes.values()):
+                message += "\nFixed sizes may help: give them with input_shapes="
             raise _Open(message) if FIX in message else self._refusal(message)
         in_thread(fill, builder.weights.assigned, self.placed)
         self.held = builder.weights  # those of a trial that fails get no values

@@ -12,6 +12,8 @@ Ints = Optional[List[int]]  #: an attribute of some integers
 #: What to do if the numbers of a file depend on sizes that it leaves open.
 FIX = "depends on sizes that the file leaves open: fix them with input_shapes="
 
+#: Why numbers are refused that follow from data.
+AT_RUN_TIME = "must be known while importing, and is computed at run time"
 
 #: Why results are refused that MXNet has no arrays for.
 EMPTY = "its result has no elements, which MXNet does not support"
@@ -287,7 +289,7 @@ def numbers(x: Any, role: str, most: float = np.inf) -> Known:
         source = x.source if x.index is None else x.index
         if source is not None:
             raise NeedsValue(source)
-    raise Unsupported(f"its {role} must be known while importing, and is computed at run time")
+    raise Unsupported(f"its {role} {AT_RUN_TIME}")
 
 
 class Input(NamedTuple):

@@ -53,6 +53,29 @@ def grid_sample(
     return F.transpose(total, axes=(0, ndim + 1, *range(1, ndim + 1)))
 
 
+def affine_grid(F: Any, theta: Any, *arrays: Any, axes: Sequence[int], align_corners: bool) -> Any:
+    """Return the positions for :func:`grid_sample` to which matrices move those of an image.
+
+    ``theta`` is of shape (N, n, n + 1), and axis ``axes[i]`` of ``arrays[i]`` as long as the image's.
+    """
+    n = len(arrays)
+
+    def column(i):
+        return F.reshape(F.slice_axis(theta, axis=2, begin=i, end=i + 1), shape=(0, *(1,) * n, -1))
+
+    total = column(n)
+    for i, (like, axis) in enumerate(zip(arrays, axes)):
+        line = F.cast(F.contrib.arange_like(like, axis=axis), dtype="float32") * 2
+        count = F.sum(F.ones_like(line))
+        if align_corners:
+            place = F.broadcast_div(line, F.broadcast_maximum(count - 1, F.ones_like(count))) - 1
+        else:
+            place = F.broadcast_div(line + 1, count) - 1
+        place = F.reshape(place, shape=(1, *(1,) * i, -1, *(1,) * (n - i)))
+        total = F.broadcast_add(total, F.broadcast_mul(place, column(n - 1 - i)))
+    return total
+
+
 def _taps(F, place, mode):
     """Return the pairs of index and weight of the neighbors of a position along one axis."""
     if mode == "nearest":

@@ -4,7 +4,8 @@ from typing import Any, List
 
 from ...importing import functions
 from ..registry import converter
-from ..values import Data, Ints, Unsupported, known
+from ..reshaping import axis_of_size
+from ..values import Data, Ints, Unsupported, known, numbers
 from .windows import axes_of, per_axis
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
@@ -22,6 +23,20 @@ def grid_sample(
     return net.call(
         functions.grid_sample, x, grid, ndim=x.ndim - 2, mode=mode, padding=padding_mode,
         align_corners=bool(align_corners),
+    )  # fmt: skip
+
+
+@converter("AffineGrid", 20)
+def affine_grid(net: Any, theta: Any, size: Any, *, align_corners: int = 0) -> Data:
+    # ONNX's own definition by other operators fails for a batch of 1.
+    size = numbers(size, "size")
+    if size.shape != (theta.shape[1] + 2,):
+        raise Unsupported(f"its theta of shape {theta.shape} does not fit its size of {size.shape}")
+    trials = zip(*([int(n) for n in sizes[2:]] for sizes in size.trials))
+    arrays, axes = zip(*(axis_of_size(net, each) for each in trials))
+    return net.call(
+        functions.affine_grid, theta, *arrays, axes=axes, align_corners=bool(align_corners),
+        dtype=theta.dtype, scalar=False,
     )  # fmt: skip
 
 

@@ -232,3 +232,12 @@ def test_deformable_convolutions(tmp_path, group, extras, pads, strides, dilatio
 def test_determinants(tmp_path):
     text = "net (float[N, 3, 3] x) => (float[N] y) { y = Det(x) }"
     compared(written(tmp_path / "net.onnx", text), numbers(4, 3, 3), numbers(1, 3, 3))
+
+
+@pytest.mark.parametrize("align", [0, 1])
+def test_spatial_transformers(tmp_path, align):
+    text = f"""net (float[N, 3, H, W] x, float[N, 2, 3] theta) => (float[N, 3, H, W] y) {{
+        s = Shape(x) grid = AffineGrid<align_corners: int = {align}>(theta, s)
+        y = GridSample<align_corners: int = {align}, mode: string = "linear">(x, grid) }}"""
+    path = written(tmp_path / "net.onnx", text, version=20)
+    compared(path, *((numbers(n, 3, h, w), numbers(n, 2, 3)) for n, h, w in ((2, 7, 9), (1, 10, 4))))
