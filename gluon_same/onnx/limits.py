@@ -135,9 +135,9 @@ def ratio_of(factor: float, down: bool = True, up: bool = False) -> Optional[Tup
     ``down`` and ``up`` require that products with sizes, in float32, are rounded as with the ratio:
     ``99 * 7 / 3`` is 231, and 230.99998 in float32.
     """
-    ratio = Fraction(factor).limit_denominator(100)
+    ratio = Fraction(factor).limit_denominator(1000)
     times, step = ratio.numerator, ratio.denominator
-    if times / step == factor:
+    if abs(times / step - factor) < 1e-12 * factor:
         return times, step
     sizes = np.arange(1, 2**14)
     products = sizes.astype(np.float32) * np.float32(factor)
