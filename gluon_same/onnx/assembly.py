@@ -177,6 +177,10 @@ class Assembly(Inference):
 
     def _require(self, x: Data, size: int) -> None:
         cast(Function, self.blocks[self._key_of(x)]).change(size=size)
+        self.require(x)
+
+    def require(self, x: Data) -> None:
+        """Compute an array at each call, even if no result follows from it."""
         self._required += [x] if x not in self._required else []
 
     def _needed(self, results: Sequence[Data]) -> Set[int]:

@@ -62,7 +62,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         if step[i] == 1 and _starts_open(trials):
             x = _from_open_start(net, x, axis, starts, i, trials)
             continue
-        begin, end, other = _bounds(net, trials, x.shape[axis] is None)
+        begin, end, other = _bounds(net, x, axis, trials)
         if x.shape[axis] is None:
             reach = not starts.open  # a number of the file may reach beyond the axis
             limit = (-begin if reach else 0) if begin and begin < 0 else end or 0
@@ -161,14 +161,16 @@ def _shape(given: Sequence[int], axes: Sequence[int], parts: Sequence[slice]) ->
     return tuple(shape)
 
 
-def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]], is_open: bool) -> Tuple[Any, Any, Any]:
+def _bounds(
+    net: Any, x: Data, axis: int, trials: Sequence[Tuple[int, int, int]]
+) -> Tuple[Any, Any, Any]:
     """Return begin and end of a slice of one axis, and an array whose axis ends it.
 
     ``trials`` are size, start and end by the file.
     """
     sizes = [n for n, _, _ in trials]
     starts, ends, _ = zip(*(slice(start, end).indices(n) for n, start, end in trials))
-    if is_open:
+    if x.shape[axis] is None:
         # Numbers of the file keep their meaning at sizes that are not tried.
         start, end = (_same([each[i] for each in trials]) for i in (1, 2))
         if start is not None and end is not None:
@@ -177,8 +179,12 @@ def _bounds(net: Any, trials: Sequence[Tuple[int, int, int]], is_open: bool) -> 
     if begin is None:
         raise Unsupported(f"its start {FIX}")
     if list(ends) == sizes:
-        if any(end > n for n, _, end in trials) and _same([end for *_, end in trials]) is None:
-            raise Unsupported(f"whether its end is within the axis {FIX}")
+        beyond = [end for *_, end in trials]
+        if any(end > n for n, _, end in trials) and _same(beyond) is None and min(beyond) < _END:
+            if min(beyond) < 1:
+                raise Unsupported(f"whether its end is within the axis {FIX}")
+            other, other_axis = axis_of_size(net, beyond)  # which no axis may exceed
+            net.require(net.call(functions.line_within, other, x, axes=(other_axis, axis), scalar=False))
         return begin or None, None, None
     end = _relative(ends, sizes)
     if end is not None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from imported import close, compared, numbers, written
 
 import gluon_same
+from gluon_same.importing import functions
 from gluon_same.onnx import export_model, import_model
 from gluon_same.onnx.reshaping import codes_for
 
@@ -365,6 +366,21 @@ def test_parts_without_elements_are_dropped(tmp_path):
     compared(path, numbers(2, 4), numbers(1, 4))
     path = written(tmp_path / "net.onnx", text, constants(sizes=[4, 0, 0]), version=13)
     compared(path, numbers(2, 4), numbers(1, 4))
+
+
+def test_a_part_that_ends_at_or_behind_the_end(tmp_path):
+    """An image that is halved and doubled is not larger than before."""
+    text = """s = Shape(x) h = Gather(s, i2) y = Slice(d, i0, h, i2)
+        p = MaxPool<kernel_shape: ints = [2, 2], strides: ints = [2, 2]>(x)
+        d = Resize<mode: string = "nearest", nearest_mode: string = "floor",
+            coordinate_transformation_mode: string = "asymmetric">(p, , scales)"""
+    weights = {"i0": [0], "i2": [2], "scales": np.float32([1, 1, 2, 2])}
+    path = written(tmp_path / "net.onnx", *node(text, **weights))
+    compared(path, numbers(2, 3, 7, 8), numbers(1, 3, 12, 5))
+    line = functions.line_within(mx.nd, mx.nd.zeros((2, 5)), mx.nd.zeros(5), axes=(1, 0))
+    assert line.shape == (5,)
+    with pytest.raises(mx.MXNetError):
+        functions.line_within(mx.nd, mx.nd.zeros(4), mx.nd.zeros(5), axes=(0, 0)).wait_to_read()
 
 
 def test_an_update_of_a_part_that_is_empty_at_every_size(tmp_path):
