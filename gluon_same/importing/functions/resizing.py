@@ -63,7 +63,7 @@ class Resize(NamedTuple):
             shrink = min(new / size if scale is None else scale, 1.0) if self.antialias else 1.0
             reach = int(np.ceil((1 if self.kind == "linear" else 2) / shrink)) + 1
             taps = np.floor(where)[:, None] + np.arange(-reach, reach + 1)
-            amounts = self._kernel(np.abs(taps - where[:, None]) * shrink)
+            amounts = self.kernel(np.abs(taps - where[:, None]) * shrink)
             if self.exclude_outside:
                 amounts = amounts * ((taps >= 0) & (taps < size))
             amounts /= amounts.sum(1, keepdims=True)
@@ -108,13 +108,13 @@ class Resize(NamedTuple):
             raise ValueError(f"coordinate_transformation_mode={self.positions!r} is not known")
         return found[self.positions]
 
-    def _kernel(self, x):
-        """Return the weights of elements at some distances."""
+    def kernel(self, x: Any) -> Any:
+        """Return the weights of elements at some distances, in NumPy or MXNet."""
         if self.kind == "linear":
-            return np.maximum(1 - x, 0)
+            return (1 - x) * (x < 1)
         if self.kind != "cubic":
             raise ValueError(f"mode={self.kind!r} is not known")
-        return np.where(x <= 1, self.near(x), np.where(x < 2, self.far(x), 0))
+        return self.near(x) * (x <= 1) + self.far(x) * (x > 1) * (x < 2)
 
     def near(self, x: Any) -> Any:
         """Return the cubic weight at a distance of at most 1."""
@@ -170,8 +170,8 @@ def resize_open(
 ) -> Any:
     """Resize an axis of any size to a whole multiple of the size of another array's axis.
 
-    ``axis`` are the axes of the two arrays, and ``how`` the fields of :class:`Resize`, without
-    antialiasing. The positions are computed when the graph runs.
+    ``axis`` are the axes of the two arrays, and ``how`` the fields of :class:`Resize`. Smoothing requires
+    that they exclude what is outside. The positions are computed when the graph runs.
     """
     rule = Resize(*how)
     line = F.cast(F.contrib.arange_like(like, axis=axis[1]), dtype="float32")  # which may be of 8 bits
@@ -181,6 +181,14 @@ def resize_open(
     where = rule.where(i, size, new, *((new, size) if rule.scale is None else (rule.scale, 1)))
     if rule.kind == "nearest":
         return F.take(x, _NEAREST[rule.nearest](F, where), axis=axis[0], mode="clip")
+    if rule.antialias:
+        shrink = new / size if rule.scale is None else F.ones_like(new) * rule.scale
+        taps = F.reshape(F.contrib.arange_like(x, axis=axis[0]), shape=(1, -1))
+        apart = F.abs(F.broadcast_sub(taps, F.reshape(where, shape=(-1, 1))))
+        shrink = F.reshape(F.broadcast_minimum(shrink, F.ones_like(shrink)), shape=(-1, 1))
+        weights = rule.kernel(F.broadcast_mul(apart, shrink))
+        weights = F.broadcast_div(weights, F.sum(weights, axis=1, keepdims=True))
+        return resize_by_matrix(F, x, weights, axis=axis[0], rank=rank)
     below = F.floor(where)
     rest = where - below
     rest = F.floor(rest * rule.steps + 0.5) / rule.steps if rule.steps else rest

@@ -26,7 +26,7 @@ def _mitchell(x: np.ndarray) -> np.ndarray:
 
 #: Methods that weight each element by a kernel.
 KERNELS: Dict[str, Kernel] = {
-    "bicubic": Kernel(2, Resize("cubic", cubic=-0.5)._kernel),
+    "bicubic": Kernel(2, Resize("cubic", cubic=-0.5).kernel),
     "bilinear": Kernel(1, lambda x: 1 - x),
     "gaussian": Kernel(1.5, lambda x: np.exp(-2 * x * x)),
     "lanczos3": _lanczos(3),

@@ -170,13 +170,14 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
     # Other positions between two elements would be rounded otherwise than in the file's program.
     exact = plan.scale is None or np.frexp(plan.scale)[0] == 0.5 or how.positions in _LIKE_ONNXRUNTIME
     rounded = how.kind == "nearest" and not exact
-    smoothed = how.antialias and any(m < n for n, m in plan.sizes)
-    if rounded or smoothed or how.positions == "tf_crop_and_resize" or x.dtype != np.float32:
+    smoothed = how.antialias and (plan.scale is None or plan.scale < 1)  # also if no size tried is less
+    cropped = how.positions == "tf_crop_and_resize"
+    if rounded or cropped or x.dtype != np.float32 or (smoothed and not how.exclude_outside):
         raise Unsupported(f"its interpolation of {x.dtype} {FIX}")
     like, place = (x, axis) if factor else _as_long(net, x, plan)
     return net.call(
-        functions.resize_open, x, like, how=tuple(how._replace(scale=plan.scale)), axis=(axis, place),
-        rank=rank, factor=factor or 1,
+        functions.resize_open, x, like, axis=(axis, place), rank=rank, factor=factor or 1,
+        how=tuple(how._replace(scale=plan.scale, antialias=smoothed)),
     )  # fmt: skip
 
 

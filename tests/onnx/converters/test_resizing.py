@@ -244,3 +244,24 @@ def test_smoothing_does_not_matter_where_images_grow(tmp_path):
     attributes = how("cubic", antialias=1, exclude_outside=1)
     path = model(tmp_path, attributes, {"scales": [1, 1, 2, 2]}, version=18)
     compared(path, *CALLS)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_smoothing_at_open_sizes(tmp_path, mode):
+    attributes = how(mode, antialias=1, exclude_outside=1)
+    path = model(tmp_path, attributes, {"scales": [1, 1, 0.4, 1.5]}, version=18)
+    compared(path, numbers(2, 3, 10, 6), numbers(1, 3, 33, 9))
+    path = model(tmp_path, how(mode, antialias=1), {"scales": [1, 1, 0.4, 1]}, version=18)
+    with pytest.raises(ValueError, match="input_shapes="):  # nearer elements would be repeated outside
+        import_model(path)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_smoothing_of_a_table_that_is_larger_than_some_images(tmp_path, mode):
+    """Positions of vision transformers: all sizes that are tried are larger than the table."""
+    given = ", ".join(f"{k}: {_typed(v)}" for k, v in how(mode, antialias=1, exclude_outside=1).items())
+    graph = f"""net (float[N, 2, H, W] x) => (float[N, 2, H, W] y) {{ s = Shape<start: int = 2>(x)
+        sizes = Concat<axis: int = 0>(first, s) t = Resize<{given}>(table, , , sizes) y = Add(x, t) }}"""
+    weights = {"first": [1, 2], "table": numbers(1, 2, 7, 7)}
+    path = written(tmp_path / "net.onnx", graph, weights, 18)
+    compared(path, numbers(2, 2, 3, 9), numbers(1, 2, 14, 5), numbers(1, 2, 7, 7))
