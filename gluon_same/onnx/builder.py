@@ -265,8 +265,11 @@ class Builder(Assembly):
             result = Known(arrays, name, trainable and arrays[0].dtype.kind == "f")
             result.bounded = may_be_bounded(node.op_type, given)
             result.limit = limit_of(node.op_type, [*given, *limits], result)
-            result.line = line_of(node.op_type, inputs, result) if count > 1 else None
-            self.note_line(result)
+            if count > 1:
+                result.line, result.near = (
+                    line_of(node.op_type, inputs, result, near) for near in (False, True)
+                )
+                self.note_lines(result)
             if node.op_type == "Shape":
                 result.low = np.zeros_like(arrays[0])
             elif lowest and not isinstance(lowest, Unsupported):

@@ -2,7 +2,7 @@
 
 import random
 from functools import reduce
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from math import gcd, prod
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -24,7 +24,8 @@ class Inference:
         self._arrays: List[Data] = []  # those whose shapes are inferred
         self._pending: List[Data] = []
         self._shapes: List[Dict[str, Sizes]] = []  # of the variables, at each trial
-        self._lines: Dict[Sizes, Optional[Line]] = {}  # on which open numbers are, by their values
+        # On which open numbers are, by their values: from the first sizes, and from the last.
+        self._lines: Tuple[Dict[Sizes, Optional[Line]], ...] = ({}, {})
         self.selects = self.selective = False
 
     def refuse(self, why: Dict[int, str]) -> None:
@@ -74,18 +75,22 @@ class Inference:
                     return x, start, end
         return None
 
-    def note_line(self, x: Known) -> None:
-        """Note on which line one open whole number is. Of two for the same values, none is certain."""
-        if x.line is not None and x.line.slopes and all((n == np.rint(n)).all() for n in x.trials):
-            values = tuple(int(n.item()) for n in x.trials)
-            if self._lines.setdefault(values, x.line) != x.line:
-                self._lines[values] = None
+    def note_lines(self, x: Known) -> None:
+        """Note on which lines one open whole number is. Of two for the same values, none is certain."""
+        if x.line is None or not x.line.slopes or any((n != np.rint(n)).any() for n in x.trials):
+            return
+        values = tuple(int(n.item()) for n in x.trials)
+        for near, line in enumerate((x.line, x.near)):
+            if self._lines[near].setdefault(values, line) != line:
+                self._lines[near][values] = None
+        if self.find_axes([values]) is not None:
+            x.near = None
 
     def find_line(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, Tuple[int, int, int], int]]:
         """Return the same as ``find_steps``, by how the file computes sizes, and a factor of them."""
-        for factor in range(reduce(gcd, sizes), 0, -1):
+        for factor, lines in product(range(reduce(gcd, sizes), 0, -1), self._lines):
             parts = tuple(n // factor for n in sizes)
-            line = self._lines.get(parts) if max(n % factor for n in sizes) == 0 else None
+            line = lines.get(parts) if max(n % factor for n in sizes) == 0 else None
             steps = steps_of(line, parts) if line is not None else None
             found = self.find_axes([steps[0]]) if steps else None
             if steps and found:
@@ -103,11 +108,11 @@ class Inference:
         if len(set(sizes)) < 3:
             return None
         done = {()}
-        line = self._lines.get(tuple(sizes))
+        line = self._lines[0].get(tuple(sizes))
         for x in self._arrays:
             for axis, given in enumerate(zip(*x.stored)):
                 for times, step in _RATIOS if given not in done and len(set(given)) > 1 else ():
-                    if line is not None and abs(line.slopes.get(given, 0) - times / step) > 1e-6:
+                    if line is not None and _differs(line, given, times / step):
                         continue
                     begins = [n * times - step * size for n, size in zip(given, sizes)]
                     if max(begins) == min(begins) + step - 1:
@@ -156,6 +161,14 @@ class Inference:
         for given, shape in zip(self._shapes, shapes):
             given[name] = shape
         self._arrays.append(x)
+
+
+def _differs(line: Line, sizes: Sizes, ratio: float) -> bool:
+    """Return whether numbers on a line are no multiple of open sizes but for rounding."""
+    if sizes in line.slopes or len(line.slopes) > 1:
+        return abs(line.slopes.get(sizes, 0) - ratio) > 1e-6
+    ((numbers, slope),) = line.slopes.items()  # of which the sizes are a multiple in turn
+    return abs(ratio * sum(sizes) / sum(numbers) - slope) > 0.05 * abs(slope)
 
 
 def _inferred(symbol: Any, given: Dict[str, Sizes]) -> Sequence[Sizes]:

@@ -170,8 +170,8 @@ def resize_open(
 ) -> Any:
     """Resize an axis of any size to a whole multiple of the size of another array's axis.
 
-    ``axis`` are the axes of the two arrays, and ``how`` the fields of :class:`Resize`. Smoothing requires
-    that they exclude what is outside. The positions are computed when the graph runs.
+    ``axis`` are the axes of the two arrays, and ``how`` the fields of :class:`Resize`, which must not
+    repeat the outer elements if it smooths. The positions are computed when the graph runs.
     """
     rule = Resize(*how)
     line = F.cast(F.contrib.arange_like(like, axis=axis[1]), dtype="float32")  # which may be of 8 bits
