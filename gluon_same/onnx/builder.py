@@ -10,7 +10,7 @@ from mxnet.gluon import HybridBlock
 
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
-from .evaluation import attributes_of, evaluate
+from .evaluation import TooLarge, attributes_of, evaluate
 from .limits import least_inputs, least_of, limit_of, line_of, may_be_bounded
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, in_order, initializers_of, inputs_of, names_read
@@ -249,7 +249,10 @@ class Builder(Assembly):
         count = max([len(x.trials) for x in given], default=1)
         trials = [[None if x is None else x.at(t) for x in inputs] for t in range(count)]
         lows = least_inputs(node.op_type, inputs) if count > 1 else None
-        found = evaluate(node, scope.opsets, attributes, [*trials, *([lows] if lows else [])])
+        try:
+            found = evaluate(node, scope.opsets, attributes, [*trials, *([lows] if lows else [])])
+        except TooLarge:
+            return None
         lowest = found.pop() if lows else None
         why = {t: str(arrays) for t, arrays in enumerate(found) if isinstance(arrays, Unsupported)}
         if why and count == 1:

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from .values import Unsupported
 #: Most elements of a result. Larger constants are not found in models, but in malicious files.
 MOST = 2**28
 
+#: The same for results that depend on open sizes, of which the importer keeps several, of operators that
+#: a net can compute instead.
+MOST_OPEN = 2**22
+_AT_RUN_TIME = {"ConstantOfShape", "Expand", "Tile"}
+
 #: Operators whose result may be much larger than their inputs.
 _GROWING = {"ConstantOfShape", "Expand", "Tile", "Range", "Pad", "OneHot", "EyeLike", "CenterCropPad"}
 _GROWING |= {"BlackmanWindow", "HannWindow", "HammingWindow", "MelWeightMatrix", "Col2Im"}
@@ -20,13 +25,20 @@ _GROWING |= {"BlackmanWindow", "HannWindow", "HammingWindow", "MelWeightMatrix",
 _LATER = {"QuantizeLinear": 19, "DequantizeLinear": 19}
 
 
+class TooLarge(ValueError):
+    """A result that the net has to compute."""
+
+
 def evaluate(
     node: Any,
     opsets: Dict[str, int],
     attributes: Dict[str, Any],
     trials: Sequence[Sequence[Optional[np.ndarray]]],
 ) -> List[Any]:
-    """Return the results of a node for each of several lists of inputs, or why there are none."""
+    """Return the results of a node for each of several lists of inputs, or why there are none.
+
+    Raise TooLarge for results that are large, and that a net can compute.
+    """
     if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
         return [[_constant(attributes)]] * len(trials)
     if node.op_type == "GatherElements" and not node.domain:  # onnx 1.13 fails for a single row
@@ -48,7 +60,11 @@ def evaluate(
     }
     copy = helper.make_node(node.op_type, names, outputs, domain=node.domain, **attributes)
     checked = trials if node.op_type in _GROWING else trials[:1]
-    types = [_types(copy, opsets, dict(zip(names, inputs))) for inputs in checked]
+    types, large = zip(*(_types(copy, opsets, dict(zip(names, inputs))) for inputs in checked))
+    if len(trials) > 1 and node.op_type in _AT_RUN_TIME and max(large) > MOST_OPEN:
+        raise TooLarge
+    if max(large) > MOST:
+        raise ValueError(f"its value has more than {MOST} elements")
     any_type, both = helper.TypeProto(), (names, outputs)
     given, made = ([helper.make_value_info(name, any_type) for name in each if name] for each in both)
     graph = helper.make_graph([copy], "node", given, made)
@@ -78,8 +94,10 @@ def _named(x):
     return x.view(x.dtype.name) if x.dtype.kind in "iu" else x
 
 
-def _types(node: Any, opsets: Dict[str, int], inputs: Dict[str, Optional[np.ndarray]]) -> List[Any]:
-    """Return the types that ONNX infers for results. Raise Unsupported for too many elements."""
+def _types(
+    node: Any, opsets: Dict[str, int], inputs: Dict[str, Optional[np.ndarray]]
+) -> Tuple[List[Any], int]:
+    """Return the types that ONNX infers for results, and the most elements that one has."""
     from onnx import helper, numpy_helper, shape_inference
 
     arrays = {name: x for name, x in inputs.items() if x is not None}
@@ -97,13 +115,13 @@ def _types(node: Any, opsets: Dict[str, int], inputs: Dict[str, Optional[np.ndar
     if isinstance(inferred, Unsupported):
         raise inferred
     types = [value.type.tensor_type for value in inferred.graph.output]
+    large = 0
     for kind in types:
         counts = [each.dim_value for each in kind.shape.dim]
         if node.op_type in _GROWING and (not counts or not all(counts)):  # not inferred
             counts = [int(abs(x.astype(np.float64)).max(initial=0)) for x in sizes.values()]
-        if math.prod(counts) > MOST:
-            raise ValueError(f"its value has more than {MOST} elements")
-    return types
+        large = max(large, math.prod(counts))
+    return types, large
 
 
 def _check_types(types: Sequence[Any], found: Sequence[np.ndarray]) -> None:
