@@ -110,7 +110,8 @@ def shares_an_output(graph: Graph) -> bool:
 def shield(graph: Graph, among: Callable[[Node], bool] = lambda node: node.op in FUSED) -> Graph:
     """Return the graph with a product by one after each result that several operators or outputs use.
 
-    Only results of nodes for which ``among`` returns True are considered.
+    Only results of nodes for which ``among`` returns True are considered, and those before
+    normalizations that fusion would break.
 
     MXNet fuses a layer with the next operator even if others use the layer's own result, and then
     passes the fused result to them.
@@ -118,14 +119,18 @@ def shield(graph: Graph, among: Callable[[Node], bool] = lambda node: node.op in
     shielded = graph.copy()
     nodes = list(shielded.nodes())
     uses = Counter([*(entry for node in nodes for entry in node.inputs), *shielded.heads])
-    # Fusion folds a normalization into its layer once, even if the scales are computed at each call.
+    # Fusion folds a normalization into its layer once, even if the scales are computed at each call, and
+    # one of another axis than the channels, too, for which it writes beyond its arrays.
     norms = [node for node in nodes if node.op == "BatchNorm"]
-    scaled = {node.inputs[0] for node in norms if not graph.holds(*node.inputs[1:])}
+    scaled = {
+        node.inputs[0] for node in norms
+        if node.get("axis", 1) != 1 or not graph.holds(*node.inputs[1:])
+    }  # fmt: skip
     copies = {
         # MXNet's pass drops a ``_copy`` that has one consumer.
         node.out: Node("_mul_scalar", f"{node.name}_shield{i}", [node.out], scalar=1.0).out
         for i, node in enumerate(nodes)
-        if among(node) and (uses[node.out] > 1 or node.out in scaled)
+        if (among(node) and uses[node.out] > 1) or (node.op in FUSED and node.out in scaled)
     }
     for node in nodes:
         node.inputs = [copies.get(entry, entry) for entry in node.inputs]

@@ -122,6 +122,22 @@ def test_tuning_takes_apart_what_is_slower_fused(monkeypatch):
 
 
 @pytest.mark.skipif(not available(), reason="requires oneDNN")
+@pytest.mark.skipif(not available(), reason="requires oneDNN")
+@pytest.mark.parametrize("axis", [-1, 2, 3])
+def test_a_normalization_of_another_axis_is_not_fused(axis):
+    """MXNet folds it into the channels of the convolution, and writes beyond the arrays."""
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(8, 3, padding=1, in_channels=3), nn.BatchNorm(axis=axis, in_channels=16))
+    net.initialize(mx.init.Normal(0.3))
+    for parameter in net.collect_params().values():
+        parameter.set_data(mx.nd.random.uniform(0.5, 2, shape=parameter.shape))
+    x = mx.nd.random.normal(shape=(2, 3, 16, 16))
+    y = net(mx.sym.var("data0"))
+    assert operators(shield(graph_of(y, x.shape))) == ["Convolution", "_mul_scalar", "BatchNorm"]
+    block = gluon_same.deploy(net, x.shape, tune=False)
+    assert error([block(x).asnumpy()], [net(x).asnumpy()]) < 1e-5
+
+
 def test_a_dense_layer_after_an_image_of_one_pixel_is_fused():
     net = nn.HybridSequential()
     net.add(nn.GlobalAvgPool2D(), nn.Conv2D(32, 1), nn.Activation("relu"), nn.Dense(10))
