@@ -33,6 +33,12 @@ MOST = 1e6
 #: Difference of constants that files write in float32.
 NEAR = 1e-6
 
+#: Operators that oneDNN computes along the last axis.
+SOFTMAX = {"softmax", "log_softmax", "_npx_softmax", "_npx_log_softmax"}
+
+#: Operators whose results are in plain memory.
+PLAIN = {"batch_dot", "dot", "linalg_gemm2", "FullyConnected", "Embedding", *SOFTMAX}
+
 #: Operators whose results may be in oneDNN's blocked layout.
 ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU", "Pooling", "Concat"}
 
@@ -186,6 +192,35 @@ def gate_in_plain_memory(
             plain = graph.new("transpose", node, [x], axes=tuple(range(len(shape))))
             return graph.new(node.op, node, [plain, graph.new(act.op, act, [plain], **act.attrs)])
     return None
+
+
+def softmax_of_rows(graph: Graph, node: Node) -> Optional[Entry]:
+    """Apply a softmax over the last axis to rows in plain memory.
+
+    oneDNN ends the process for data in blocks. Operators between a layer and the softmax, which make the
+    data plain, may be dropped or replaced.
+    """
+    shape = graph.shape(node.out)
+    if node.op not in SOFTMAX or shape is None or len(shape) not in (3, 4) or len(node.inputs) > 1:
+        return None
+    if node.get("axis", -1) not in (-1, len(shape) - 1) or not _may_be_blocked(graph, node.inputs[0]):
+        return None
+    rows = graph.new("Reshape", node, node.inputs, shape=(-1, shape[-1]))
+    rows = graph.new(node.op, node, [rows], **{**node.attrs, "axis": -1})
+    return graph.new("Reshape", node, [rows], shape=shape)
+
+
+def _may_be_blocked(graph, entry):
+    """Return whether an array has the shape of a layer's result from which it is computed."""
+    shape, seen, todo = graph.shape(entry), set(), [entry]
+    while todo:
+        found = todo.pop()
+        if found.node.op in ONEDNN and graph.shape(found) == shape:
+            return True
+        if found.node.op not in PLAIN and found not in seen:
+            seen.add(found)
+            todo += found.node.inputs
+    return False
 
 
 def _tuple(value):

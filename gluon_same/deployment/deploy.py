@@ -12,6 +12,7 @@ from ..arrays import flat, in_thread, read_by, return_freed_memory, settle
 from ..graph import Graph
 from ..sized import EverySize, Sized
 from ..trace import Trace, check_for_graphs, title
+from .activations import softmax_of_rows
 from .data import batches_of
 from .fuse import available
 from .pipeline import Pipeline
@@ -123,6 +124,7 @@ def deploy(
     # Layers that were not called may have parameters without shapes.
     values = {name: p.data(context) for name, p in read_by(symbol, trace.parameters).items()}
     traced = Graph(symbol, values, trace.shapes)
+    traced.rewrite(softmax_of_rows)  # before anything runs, because errors of oneDNN end the process
     try:
         checks = samples(traced, batches[0], wide=data is None)
         return_freed_memory()

@@ -176,3 +176,18 @@ def test_scales_move_past_products_into_layers():
     rules = (*activations.RULES, *fold_batchnorm.RULES)
     found = rewritten(convolution(y), rules, (2, 3, 4, 4))
     assert found == ["Activation", "Activation", "elemwise_mul", "Convolution"]
+
+
+def test_a_softmax_of_products_stays():
+    rules, shape = [activations.softmax_of_rows], (2, 8, 5, 5)
+    pooled = F.Pooling(X, kernel=(1, 1))
+    rows = ["Pooling", "Reshape", "softmax", "Reshape"]
+    assert rewritten(F.softmax(pooled), rules, shape) == rows
+    assert rewritten(F.softmax(F.clip(pooled, 0, 1), axis=3), rules, shape)[-3:] == rows[1:]
+    for stays in (
+        F.softmax(F.batch_dot(F.reshape(pooled, (-3, 0, 0)), F.reshape(pooled, (-3, 0, 0)))),
+        F.softmax(pooled, axis=1),
+        F.softmax(X),
+        F.softmax(F.Pooling(X, global_pool=True, kernel=(1, 1)) + F.broadcast_like(F.zeros((1,)), X)),
+    ):
+        assert rewritten(stays, rules, shape)[-1] == "softmax"

@@ -157,3 +157,24 @@ def test_bfloat16_is_refused_in_numpy_mode():
     net.initialize()
     with mx.util.np_array(True), pytest.raises(ValueError, match="NumPy mode has no bfloat16"):
         gluon_same.deploy(net, (1, 4), dtype="bfloat16")
+
+
+@needs_onednn
+@pytest.mark.parametrize("kind", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("size", [(6,), (6, 6)])
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda F, y: F.clip(y, 0, 6),
+        lambda F, y: y + F.ones_like(y),
+        lambda F, y: F.slice_axis(y, axis=1, begin=0, end=8),
+        lambda F, y: F.squeeze(F.expand_dims(y, axis=0), axis=0),
+        lambda F, y: 0.5 * y,  # ends the process in MXNet, too, hybridized with static_alloc
+    ],
+)
+def test_the_last_axis_of_a_layer_has_a_softmax(kind, size, between):
+    def function(F, x, w):
+        y = F.Convolution(x, w, kernel=(1,) * len(size), num_filter=8, no_bias=True)
+        return getattr(F, kind)(between(F, y), axis=-1)
+
+    assert compared(function, (1, 3, *size), (8, 3, *(1 for _ in size))) == []
