@@ -12,9 +12,10 @@ def exchange(graph: Graph, node: Node) -> Optional[Entry]:
     """
     joins: Any = [join_of(graph, entry) for entry in node.inputs]
     own = join_of(graph, node.out)
-    if own is None or None in joins or len({own[0], *(axis for axis, _ in joins)}) != 2:
+    axes = {join[0] for join in joins if join}
+    if own is None or None in joins or len(axes) != 1 or own[0] in axes:
         return None
-    axis = joins[0][0]
+    axis = axes.pop()
     widths = {tuple(size_of(graph, part, axis) for part in parts) for _, parts in joins}
     if len(widths) != 1 or len(joins) < len(*widths) or any(graph.uses(e) > 1 for e in node.inputs):
         return None

@@ -57,6 +57,7 @@ def test_other_concatenations_stay():
     for outer in (
         F.concat(inner((1, 2)), inner((2, 1)), dim=1),  # parts of other sizes
         F.concat(inner((1, 1), 1), inner((1, 1), 1), dim=1),  # along the same axis
+        F.concat(inner((2, 2), 1), inner((1, 1)), dim=1),  # one of them along the same axis
         F.concat(inner((1, 1, 1)), inner((1, 1, 1)), dim=1),  # more operators than before
         F.slice_axis(inner((2, 2)), axis=2, begin=1, end=3),  # of two parts
         F.slice_axis(inner((2, 2)), axis=1, begin=0, end=2),
