@@ -127,11 +127,12 @@ def pad_selection(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
     found = selection(graph, node.out)
     if found is None or _is_padding(found) or not any(t and _joins(t) for t in graph.takers(node.out)):
         return None
-    more = -len(found.channels) % multiple
-    if not more or not _can_pad(graph, node.out):
-        return None
     data, channels, width = found
-    others = np.minimum(channels[-1] + 1 + np.arange(more), width - 1)
+    more = -len(channels) % multiple
+    after = (channels[-1] + 1 + np.arange(width)) % width
+    others = after[~np.isin(after, channels)][:more]  # because weights are written to distinct channels
+    if not more or len(others) < more or not _can_pad(graph, node.out):
+        return None
     wide = _select(graph, node, data, np.concatenate([channels, others]), width)
     return _select(graph, node, wide, np.arange(len(channels)), len(channels) + more)
 

@@ -122,7 +122,7 @@ def sink_row(graph: Graph, node: Node) -> Optional[Entry]:
     if node.op not in ROWWISE or not _is_line(graph, node.out):
         return None
     count = len(graph.shape(node.out) or ())
-    lines = [e for e in node.inputs if not graph.holds(e) or len(graph.shape(e) or ()) == count]
+    lines = [e for e in node.inputs if not graph.holds(e) or len(graph.shape(e) or ()) > 1]
     if any(len(graph.shape(e) or ()) != count or not _is_line(graph, e) for e in lines):
         return None
     on_channels = node.get("axis", 1) == int(node.get("dim", 1)) == 1 and node.get("layout") in FIRST

@@ -131,6 +131,18 @@ def test_shuffles_and_slices_are_absorbed_by_layers():
     assert not {"SwapAxis", "transpose", "slice_axis"} & set(found)
 
 
+@pytest.mark.parametrize("multiple", channels.MULTIPLES)
+@pytest.mark.parametrize("count", [5, 7, 9])
+def test_the_last_channels_are_absorbed_by_layers(count, multiple):
+    shape = (1, 12, 6, 6)
+    y = F.slice_axis(X, axis=1, begin=12 - count, end=12)
+    y = convolution(F.concat(y, convolution(y, 8, 3)), 16)
+    graph, arrays = graph_of(y, shape), [mx.nd.random.normal(shape=shape)]
+    want = outputs(graph, arrays)
+    assert graph.rewrite(*channels.padding_to(multiple))
+    assert error(outputs(graph, arrays), want) < 1e-5
+
+
 @pytest.mark.parametrize("begin, end", [(0, 4), (3, 9), (-5, None)])
 def test_other_slices_stay(begin, end):
     y = F.tanh(F.slice_axis(X, axis=1, begin=begin, end=end))

@@ -154,3 +154,9 @@ def test_other_maps_stay(kernel, pad, shape):
 def test_other_operators_get_lines(after):
     found = rewritten(after(convolution(X, (3,), pad=(1,))), convolutions.ROWS, (1, 3, 15))
     assert found[:3] == ["Reshape", "Convolution", "Reshape"] and len(found) > 3
+
+
+@pytest.mark.parametrize("shape", [(15,), (8, 1), (1, 15), (8, 15), (1, 8, 15)])
+def test_constants_of_fewer_axes_suit_lines(shape):
+    y = F.broadcast_mul(convolution(X, (3,), 8, pad=(1,)), F.var("scale", shape=shape))
+    assert "Convolution" in rewritten(y, convolutions.ROWS, (2, 3, 15))
