@@ -162,7 +162,7 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
         The operator's result at each trial.
     """
     limit = min((x.limit for x in inputs), default=np.inf)
-    if not any(x.open for x in inputs):
+    if not any(x.open for x in inputs) or not result.first.size:
         return limit
     if operator in _PICKS or (limit < np.inf and operator not in _MOVES):
         return 0

@@ -319,6 +319,13 @@ def test_a_slice_that_is_empty_at_the_first_sizes_tried(tmp_path):
         net(mx.nd.array(numbers(2, 100)))
 
 
+def test_arrays_without_elements_have_no_limits(tmp_path):
+    text = """s = Shape(x) n = Slice(s, start, end) shape = Concat<axis: int = 0>(n, start)
+        e = ConstantOfShape(shape) c = Clip(e, low, high) y = Concat<axis: int = 1>(c, x)"""
+    values = dict(start=np.array([0]), end=np.array([1]), low=np.float32(-1), high=np.float32(1))
+    compared(model(tmp_path, text, **values), numbers(2, 4), numbers(3, 9))
+
+
 def test_a_tile_by_zero_is_refused(tmp_path):
     path = model(tmp_path, "y = Tile(x, by)", by=np.array([1, 0]))
     with pytest.raises(ValueError, match="has no elements"):
