@@ -76,6 +76,13 @@ def test_the_parameter_that_is_not_finite_is_named(value):
         deployed(net)
 
 
+def test_a_mask_is_not_named():
+    net = make(lambda F, layer, x: layer(x))
+    net.layer.weight.data()[0, 0, 0, 0] = -np.inf
+    with pytest.raises(ValueError, match="which deploy cannot compare: give samples"):
+        deployed(net)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"], indirect=True)
 @pytest.mark.parametrize(
     "body",
