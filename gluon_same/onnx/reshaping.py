@@ -86,13 +86,15 @@ def _is_whole(codes: Codes, given: Shapes) -> bool:
 def _parts(given: Shapes, wanted: Shapes) -> List[Shapes]:
     """Return shapes that both follow from by merging axes, if there are any.
 
+    Of too many axes, fixed ones that the wanted shape merges are merged.
+
     Examples
     --------
     >>> _parts([(2, 12, 5), (3, 20, 5)], [(8, 3, 5), (12, 5, 5)])
     [[(2, 4, 3, 5), (3, 4, 5, 5)]]
     """
     old, new = ([np.array(sizes) for sizes in zip(*shapes)] for shapes in (given, wanted))
-    parts = []
+    parts, ends = [], set()  # parts after which an axis of the wanted shape ends
     while old and new:
         small, large = (old, new) if (new[0] % old[0] == 0).all() else (new, old)
         if (large[0] % small[0]).any():
@@ -101,6 +103,11 @@ def _parts(given: Shapes, wanted: Shapes) -> List[Shapes]:
         large[0] = large[0] // parts[-1]
         if (large[0] == 1).all():
             large.pop(0)
+        if len(new) + len(ends) < len(wanted[0]):
+            ends.add(len(parts))
+    for i in range(len(parts) - 1, 0, -1):
+        if len(parts) > MOST_AXES and i not in ends and max(map(np.ptp, parts[i - 1 : i + 1])) == 0:
+            parts[i - 1 : i + 1] = [parts[i - 1] * parts[i]]
     return [[tuple(map(int, sizes)) for sizes in zip(*parts)]] if len(parts) <= MOST_AXES else []
 
 

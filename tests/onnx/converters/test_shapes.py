@@ -397,6 +397,20 @@ def test_an_update_of_a_part_that_is_empty_at_every_size(tmp_path):
     compared(path, numbers(4, 4), numbers(9, 9))
 
 
+def test_windows_of_several_heads(tmp_path):
+    """The result of attention in windows of 4x4 elements becomes a map, by a transpose of 7 axes."""
+    text = """s = Shape(x) n, c, h, w = Split(s) y0 = Div(h, four) x0 = Div(w, four)
+        s6 = Concat<axis: int = 0>(n, c, y0, four, x0, four) p = Reshape(x, s6)
+        q = Transpose<perm: ints = [0, 2, 4, 1, 3, 5]>(p) heads = Reshape(q, s3)
+        r = Transpose<perm: ints = [0, 2, 1]>(heads) u = Concat<axis: int = 2>(r, r, r)
+        s7 = Concat<axis: int = 0>(n, y0, x0, two, four, four, each) v = Reshape(u, s7)
+        z = Transpose<perm: ints = [0, 3, 6, 1, 4, 2, 5]>(v)
+        s4 = Concat<axis: int = 0>(n, all, h, w) y = Reshape(z, s4)"""
+    weights = {"two": [2], "four": [4], "each": [24], "s3": [-1, 8, 16], "all": [48]}
+    path = written(tmp_path / "net.onnx", *node(text, "N, 16, H, W", "N, 48, H, W", **weights))
+    compared(path, numbers(2, 16, 12, 8), numbers(1, 16, 4, 20))
+
+
 def test_tokens_of_videos(tmp_path):
     """The patches of a 3-D convolution, which MXNet cannot transpose in oneDNN's memory."""
     graph = """net (float[1, 3, 4, 8, 8] x) => (float[1, b, 96] y)
