@@ -203,19 +203,19 @@ def softmax_of_rows(graph: Graph, node: Node) -> Optional[Entry]:
     shape = graph.shape(node.out)
     if node.op not in SOFTMAX or shape is None or len(shape) not in (3, 4) or len(node.inputs) > 1:
         return None
-    if node.get("axis", -1) not in (-1, len(shape) - 1) or not _may_be_blocked(graph, node.inputs[0]):
+    if node.get("axis", -1) not in (-1, len(shape) - 1) or not _may_be_blocked(node.inputs[0]):
         return None
     rows = graph.new("Reshape", node, node.inputs, shape=(-1, shape[-1]))
     rows = graph.new(node.op, node, [rows], **{**node.attrs, "axis": -1})
     return graph.new("Reshape", node, [rows], shape=shape)
 
 
-def _may_be_blocked(graph, entry):
-    """Return whether an array has the shape of a layer's result from which it is computed."""
-    shape, seen, todo = graph.shape(entry), set(), [entry]
+def _may_be_blocked(entry):
+    """Return whether rules may make an array the result of a layer."""
+    seen, todo = set(), [entry]
     while todo:
         found = todo.pop()
-        if found.node.op in ONEDNN and graph.shape(found) == shape:
+        if found.node.op in ONEDNN:
             return True
         if found.node.op not in PLAIN and found not in seen:
             seen.add(found)

@@ -2,7 +2,7 @@
 
 import itertools
 from math import prod
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Optional, Sequence, Set, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -94,7 +94,8 @@ def _parts(given: Shapes, wanted: Shapes) -> List[Shapes]:
     [[(2, 4, 3, 5), (3, 4, 5, 5)]]
     """
     old, new = ([np.array(sizes) for sizes in zip(*shapes)] for shapes in (given, wanted))
-    parts, ends = [], set()  # parts after which an axis of the wanted shape ends
+    parts: List[Any] = []
+    ends: Set[int] = set()  # numbers of parts after which an axis of the wanted shape ends
     while old and new:
         small, large = (old, new) if (new[0] % old[0] == 0).all() else (new, old)
         if (large[0] % small[0]).any():

@@ -168,6 +168,7 @@ def test_bfloat16_is_refused_in_numpy_mode():
         lambda F, y: F.clip(y, 0, 6),
         lambda F, y: y + F.ones_like(y),
         lambda F, y: F.slice_axis(y, axis=1, begin=0, end=8),
+        lambda F, y: F.slice_axis(F.relu(y), axis=2, begin=1, end=6),
         lambda F, y: F.squeeze(F.expand_dims(y, axis=0), axis=0),
         lambda F, y: 0.5 * y,  # ends the process in MXNet, too, hybridized with static_alloc
     ],
