@@ -238,6 +238,9 @@ def _chosen(trials: _Trials, of_max: bool = False, of_min: bool = False) -> floa
     for i, low in enumerate(trials.lows if of_max else ()):
         small = [~opened[j] & (x[0] <= low) for j, x in enumerate(given) if j != i]
         same[i] &= ~(opened[i] & np.all(small, axis=0))
+    for i, x in enumerate(given if of_min else ()):
+        large = [~opened[j] | (x[0] <= low) for j, low in enumerate(trials.lows) if j != i]
+        same[i] &= opened[i] | ~np.all(large, axis=0)
     if not (same & opened.any(0)).any():
         return np.inf
     fixed = [x.min() for x, is_open in zip(given, opened) if not is_open.any()]

@@ -61,6 +61,15 @@ def test_a_branch_that_all_tried_sizes_take_is_refused(tmp_path):
         compared(path, numbers(2, size), input_shapes=(None, size))
 
 
+@pytest.mark.parametrize("operator, limit", [("Min", -1), ("Min", 0), ("Max", 0)])
+def test_a_limit_that_no_size_crosses(tmp_path, operator, limit):
+    """The tokens that PyTorch's ``F.pad`` shifts by at most the length."""
+    text = f"""{SIZE} m = {operator}(n, limit) minus = Min(m, last) e = Unsqueeze(minus, axis)
+        r = Neg(e) pads = Concat<axis: int = 0>(axis, e, axis, r) y = Pad(x, pads)"""
+    path = model(tmp_path, text, limit=np.array(limit), last=np.array(-1))
+    compared(path, numbers(2, 3), numbers(1, 600))
+
+
 @pytest.mark.parametrize("text", ["m = Min(n, k)", "m = Max(n, k)", "m = Mod(n, k)"])
 def test_numbers_within_limits_are_computed_at_run_time(tmp_path, text):
     path = model(tmp_path, f"{SIZE} {text} f = Cast<to: int = 1>(m) y = Mul(x, f)")
