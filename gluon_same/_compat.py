@@ -5,17 +5,23 @@
   as it is, for everything else in the process.
 - MXNet imports ``distutils``, which Python 3.12 removed. Importing setuptools restores it.
 - MXNet's exporter imports ``onnx.mapping``, which onnx 1.19 removed.
+- MXNet's OpenBLAS chooses its kernels by the model of the processor. For models that it does not know,
+  that of the wheel (0.3.13, of 2021) falls back to kernels for SSE3, which take twice as long in ``dot``
+  and ``batch_dot``. It is loaded with those for AVX2.
 - The wheels require system libraries that slim images lack. The loader's error names only the file.
 
 All this takes effect when MXNet is imported, which must be after gluon_same.
 """
 
 import builtins
+import ctypes
 import functools
 import importlib
 import importlib.util
+import os
 import sys
 import types
+from contextlib import suppress
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
@@ -24,6 +30,12 @@ import numpy
 
 #: Packages of the libraries that the wheel requires: on Debian and Ubuntu, and on Fedora and RHEL.
 _PACKAGES = {"libgomp.so": ("libgomp1", "libgomp"), "libquadmath.so": ("libquadmath0", "libquadmath")}
+
+#: The environment variable that tells OpenBLAS its kernels, and those for all processors with AVX2.
+CORE_TYPE, AVX2_KERNELS = "OPENBLAS_CORETYPE", "Haswell"
+
+#: OpenBLAS' names of the kernels that it falls back to.
+OLD_KERNELS = {"Prescott", "Barcelona", "Nehalem", "Sandybridge"}
 
 
 def _removed(name):
@@ -106,6 +118,8 @@ class Finder:
         vars(module)["__builtins__"] = self.builtins
         if name in ("mxnet._ctypes.ndarray", "mxnet._ctypes.symbol"):
             vars(module)["str"] = text
+        if name == "mxnet":
+            use_avx2(Path(module.__file__).with_name("libopenblas.so.0"))
         execute(module)
         if name == "mxnet.contrib.quantization":
             # NumPy 2 converts arrays of one number, as entropy calibration returns them, to no scalar.
@@ -120,6 +134,42 @@ def _scalar(value):
 def _of_keras_mxnet(name, spec):
     folders = sys.modules["keras"].__path__ if "." in name else spec.submodule_search_locations
     return Path(folders[0], "backend", "mxnet_backend.py").exists()
+
+
+def use_avx2(library: Path) -> None:
+    """Load OpenBLAS with other kernels than those of a fallback, before MXNet loads it.
+
+    The environment variable, if it is set, decides instead.
+    """
+    if CORE_TYPE in os.environ or not {"avx2", "fma"} <= _flags():
+        return
+    with suppress(OSError, AttributeError):  # of which the import of MXNet tells, or another OpenBLAS
+        if _kernels(ctypes.CDLL(str(library))) in OLD_KERNELS:
+            os.environ[CORE_TYPE] = AVX2_KERNELS
+            try:
+                ctypes.CDLL(str(library))
+            finally:
+                del os.environ[CORE_TYPE]
+
+
+def _kernels(library):
+    """Return the name of a library's kernels, and unload it if they are those of a fallback."""
+    library.openblas_get_corename.restype = ctypes.c_char_p
+    name = library.openblas_get_corename().decode()
+    if name in OLD_KERNELS:
+        from _ctypes import dlclose  # Windows has none
+
+        dlclose(library._handle)
+    return name
+
+
+def _flags():
+    """Return the features of the processor, by the names of Linux; none on other systems."""
+    with suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("flags"):
+                return set(line.split())
+    return set()
 
 
 def restore_onnx_mapping():
