@@ -102,15 +102,15 @@ def _in_layer(graph, found):
 
 
 def _in_scale(graph, found):
-    """Return the result of a normalization with another computed scale; None if it has none."""
+    """Return the result of a normalization with another scale; None if its scale is fixed."""
     node = found.data.node
     data, gamma, beta, *statistics = node.inputs
     shift, axis = graph.param(beta), node.get("axis", 1) % len(graph.shape(found.data))
-    fixed = graph.holds(gamma) or node.get("fix_gamma", True)
-    if fixed or shift is None or found.axis not in (None, axis):
+    if node.get("fix_gamma", True) or shift is None or found.axis not in (None, axis):
         return None
-    scale = np.broadcast_to(found.scale, shift.shape)
-    inputs = [data, graph.new("elemwise_mul", node, [gamma, scale]), shift * scale + found.shift]
+    scale, known = np.broadcast_to(found.scale, shift.shape), graph.param(gamma)
+    scaled = graph.new("elemwise_mul", node, [gamma, scale]) if known is None else known * scale
+    inputs = [data, scaled, shift * scale + found.shift]
     return graph.new(node.op, node, [*inputs, *statistics], **node.attrs)
 
 

@@ -1,6 +1,6 @@
-"""A rule that normalizes groups of channels by products."""
+"""Rules that normalize groups of channels by rows or by products."""
 
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -10,12 +10,27 @@ from .clean import RESHAPES
 #: The largest number of elements that a product with ones adds up. Files contain the ones.
 MOST = 4096
 
+#: The largest number of elements in a row that MXNet normalizes. Files contain two numbers for each.
+MOST_IN_ROW = 2**15
+
+
+def normalize_by_rows(graph: Graph, node: Node) -> Optional[Entry]:
+    """Normalize groups of channels as rows of a matrix, and scale and shift them by a BatchNorm.
+
+    MXNet's own operators add up element by element, and that of rows in float32.
+    """
+    return _normalized(graph, node, by_rows=True)
+
 
 def normalize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
     """Find the statistics of groups of channels by products, and apply them by a BatchNorm.
 
-    MXNet's own operators add up element by element.
+    This is as accurate as MXNet's own operators.
     """
+    return _normalized(graph, node)
+
+
+def _normalized(graph, node, by_rows=False):
     shape = graph.shape(node.inputs[0]) if node.op in ("GroupNorm", "InstanceNorm") else None
     if shape is None or node.get("output_mean_var", False) or not graph.holds(*node.inputs[1:]):
         return None
@@ -29,23 +44,38 @@ def normalize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
     gamma, beta = (np.repeat(np.tile(each, batch), channels // groups) for each in values)
     rows, count = batch * groups, int(np.prod(shape[1:])) // groups
     epsilon = float(node.get("eps", 1e-5 if node.op == "GroupNorm" else 1e-3))
+    if by_rows:
+        if count > MOST_IN_ROW:
+            return None
+        factors: Any = gamma
+        row = graph.new("Reshape", node, node.inputs[:1], shape=(rows, count))
+        y = graph.new("LayerNorm", node, [row, np.ones(count), np.zeros(count)], eps=epsilon)
+    else:
+        y, inverse = _by_products(graph, node, rows, count, epsilon)
+        factors = graph.new("repeat", node, [inverse], repeats=channels // groups, axis=0)
+        factors = graph.new("Reshape", node, [factors], shape=(len(gamma),))
+        factors = graph.new("elemwise_mul", node, [factors, gamma])
+    image = before if batch == 1 and len(before) == 4 else (1, len(gamma), 1, -1)
+    y = graph.new("Reshape", node, [y], shape=image)
+    given = [y, factors, beta, np.zeros(len(gamma)), np.ones(len(gamma))]
+    y = graph.new("BatchNorm", node, given, fix_gamma=False, use_global_stats=True, eps=1e-12)
+    return graph.new("Reshape", node, [y], shape=shape)
 
+
+def _by_products(graph, node, rows, count, epsilon):
+    """Return rows without their means, and the inverses of their standard deviations."""
     size = next(n for n in range(min(count, MOST), 0, -1) if count % n == 0)
     parts = graph.new("Reshape", node, node.inputs[:1], shape=(rows, count // size, size))
     how = dict(num_hidden=1, no_bias=True, flatten=False)
     means = graph.new("FullyConnected", node, [parts, np.full((1, size), 1 / size)], **how)
     mean = graph.new("mean", node, [means], axis=(1,), keepdims=True)
     centered = graph.new("broadcast_sub", node, [parts, mean])
-
     row = graph.new("Reshape", node, [centered], shape=(rows, 1, count))
     squares = graph.new("batch_dot", node, [row, row], transpose_b=True)
     variance = graph.new("_mul_scalar", node, [squares], scalar=1 / count)
-    inverse = graph.new("rsqrt", node, [graph.new("_plus_scalar", node, [variance], scalar=epsilon)])
-    factors = graph.new("repeat", node, [inverse], repeats=channels // groups, axis=0)
-    factors = graph.new("Reshape", node, [factors], shape=(len(gamma),))
-    factors = graph.new("elemwise_mul", node, [factors, gamma])
+    shifted = graph.new("_plus_scalar", node, [variance], scalar=epsilon)
+    return centered, graph.new("rsqrt", node, [shifted])
 
-    image = graph.new("Reshape", node, [centered], shape=(1, len(gamma), 1, -1))
-    given = [image, factors, beta, np.zeros(len(gamma)), np.ones(len(gamma))]
-    y = graph.new("BatchNorm", node, given, fix_gamma=False, use_global_stats=True, eps=1e-12)
-    return graph.new("Reshape", node, [y], shape=shape)
+
+#: The rules in the order in which they are tried.
+RULES = (normalize_by_rows, normalize_by_products)

@@ -76,7 +76,7 @@ PASSES = (
     Pass("join slices", joins.RULES, general=True),
     Pass("drop taps in padding", [windows.drop_taps]),
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
-    _optional("normalize by products", [group_norms.normalize_by_products]),
+    _optional("normalize groups by rows", group_norms.RULES),
     Pass("fold normalizations", _FOLD),
     Pass("move crops", crops.INFERENCE),
     Pass("activations", (*activations.RULES, *_FOLD, pools.stride_in_layer), onednn=True),

@@ -1,4 +1,4 @@
-"""Normalizations of groups of channels by products."""
+"""Normalizations of groups of channels by rows and by products."""
 
 import mxnet as mx
 import numpy as np
@@ -9,9 +9,10 @@ from gluon_same.deployment.running import outputs
 from graphs import graph_of, operators, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
-RULES = [group_norms.normalize_by_products]
+RULES = group_norms.RULES
 
 
+@pytest.mark.parametrize("most", [group_norms.MOST_IN_ROW, 0])
 @pytest.mark.parametrize("offset", [0, 30])
 @pytest.mark.parametrize(
     "make",
@@ -25,7 +26,8 @@ RULES = [group_norms.normalize_by_products]
 @pytest.mark.parametrize(
     "shape", [(1, 8, 64, 65), (3, 4, 5, 7), (2, 8, 11), (1, 4, 3, 4, 5), (1, 4, 67, 67)]
 )
-def test_statistics_are_products(make, shape, offset):
+def test_groups_are_rows(make, shape, offset, monkeypatch, most):
+    monkeypatch.setattr(group_norms, "MOST_IN_ROW", most)
     graph = graph_of(make(X), shape)
     x = mx.nd.array(np.random.RandomState(1).normal(offset, size=shape))
     (want,) = outputs(graph, [x])
@@ -33,11 +35,15 @@ def test_statistics_are_products(make, shape, offset):
     (got,) = outputs(graph, [x])
     # The numbers themselves are rounded to float32.
     assert np.abs(got - want).max() < 1e-6 * (1 + offset) * np.abs(want).max()
-    assert operators(graph).count("batch_dot") == operators(graph).count("BatchNorm") == 1
+    found = operators(graph)
+    assert found.count("BatchNorm") == found.count("LayerNorm") + found.count("batch_dot") == 1
+    assert most or "batch_dot" in found
 
 
+@pytest.mark.parametrize("most", [group_norms.MOST_IN_ROW, 0])
 @pytest.mark.parametrize("groups", [1, 4, 8])
-def test_scales_and_shifts_of_channels_are_part_of_the_normalization(groups):
+def test_scales_and_shifts_of_channels_are_part_of_the_normalization(groups, monkeypatch, most):
+    monkeypatch.setattr(group_norms, "MOST_IN_ROW", most)
     y = F.GroupNorm(F.reshape(X, shape=(0, groups, -1)), num_groups=groups)
     y = F.reshape(y, shape=(0, 8, -1))
     gamma, beta = (F.reshape(F.var(name, shape=(8,)), shape=(1, 8, 1)) for name in ("gamma", "beta"))
