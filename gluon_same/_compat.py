@@ -141,7 +141,7 @@ def use_avx2(library: Path) -> None:
 
     The environment variable, if it is set, decides instead.
     """
-    if CORE_TYPE in os.environ or not {"avx2", "fma"} <= _flags():
+    if CORE_TYPE in os.environ or not {"avx2", "fma"} <= features():
         return
     with suppress(OSError, AttributeError):  # of which the import of MXNet tells, or another OpenBLAS
         if _kernels(ctypes.CDLL(str(library))) in OLD_KERNELS:
@@ -163,7 +163,7 @@ def _kernels(library):
     return name
 
 
-def _flags():
+def features():
     """Return the features of the processor, by the names of Linux; none on other systems."""
     with suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:

@@ -1,11 +1,13 @@
 """MXNet's oneDNN fusion, which merges a layer with a following sum and activation."""
 
+import os
 from collections import Counter
 from typing import Callable, List, Optional
 
 import mxnet as mx
 import numpy as np
 
+from .._compat import features
 from ..graph import Entry, Graph, Node
 from .clean import drop_identity
 from .gates import BEFORE_FUSION, GRADIENT, can_fail, fail_without_onednn
@@ -21,6 +23,12 @@ def available() -> bool:
     """Return whether this build of MXNet has oneDNN."""
     features = mx.runtime.Features()
     return any(name in features and features.is_enabled(name) for name in ("MKLDNN", "ONEDNN"))
+
+
+def has_avx512() -> bool:
+    """Return whether oneDNN computes with AVX-512, on Linux."""
+    limit = (os.environ.get("DNNL_MAX_CPU_ISA") or "ALL").upper()
+    return "avx512bw" in features() and limit.startswith(("ALL", "AVX512_CORE"))
 
 
 def computes_weights(graph: Graph) -> bool:

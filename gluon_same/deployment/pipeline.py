@@ -29,7 +29,7 @@ from . import (
     windows,
 )
 from .bfloat16 import to_bfloat16
-from .fuse import computes_weights, fuse, kinds, shares_an_output, unfuse
+from .fuse import computes_weights, fuse, has_avx512, kinds, shares_an_output, unfuse
 from .int8 import to_int8
 from .report import Report, Row
 from .running import Check, as_numpy, caller, error, error_by_channel
@@ -87,7 +87,7 @@ PASSES = (
     _optional("ungroup convolutions", [convolutions.ungroup]),
     _optional("sum by convolutions", sums.RULES),
     *(_optional(f"pad channels to {n}s", channels.padding_to(n)) for n in channels.MULTIPLES),
-    _optional("pad first", [convolutions.pad_first]),
+    _optional("pad first", [convolutions.pad_first], choice=not has_avx512()),
     _optional("join by convolutions", [branches.join_by_depthwise]),
     _optional("split convolutions", branches.MOVES),
     _optional("crop in blocks", [windows.crop_in_blocks]),
