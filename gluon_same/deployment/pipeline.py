@@ -95,7 +95,7 @@ PASSES = (
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=["float32"]),
     _optional("transpose by dense layers", [convolutions.transpose_by_dense]),
     Pass("merge transposes and reshapes", moves.RULES, onednn=True),
-    _optional("resize by products", [products.resize_by_products]),
+    _optional("resize by products", products.RULES),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
     _optional("scale by normalizations", [gates.scale_by_normalization, fold_batchnorm.fold_after]),
     _optional("hard gates in plain memory", [_hard_gate_in_plain_memory]),

@@ -1,4 +1,4 @@
-"""A rule that resizes images by products with matrices."""
+"""Rules that resize images by products with matrices."""
 
 from typing import Any, Dict, Optional
 
@@ -30,6 +30,48 @@ def resize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
     return _times(graph, node, y, _matrix(node, before[3], after[3]))
 
 
+def interpolate_by_product(graph: Graph, node: Node) -> Optional[Entry]:
+    """Add weighted elements along an axis by a product with a matrix.
+
+    Importers resize so, because MXNet has few modes. The elements are taken one by one.
+    """
+    taps: Any = [_tap(graph, entry) for entry in node.inputs] if node.op == "add_n" else [None]
+    if None in taps or len({(data, axis) for data, axis, _ in taps}) != 1:
+        return None
+    data, axis, matrix = taps[0][0], taps[0][1], sum(tap[2] for tap in taps)
+    if matrix.shape[1] > MOST * len(taps):  # each tap takes as long as a product with that many numbers
+        return None
+    if matrix.shape[0] == matrix.shape[1] and (matrix == np.eye(len(matrix))).all():
+        return data
+    axes = list(range(len(graph.shape(data) or ())))
+    axes[axis], axes[-1] = axes[-1], axes[axis]
+    if axis == axes[axis]:
+        return _times(graph, node, data, matrix)
+    y = graph.new("transpose", node, [data], axes=tuple(axes))
+    return graph.new("transpose", node, [_times(graph, node, y, matrix)], axes=tuple(axes))
+
+
+def _tap(graph, entry):
+    """Return data, an axis and weights of elements that are taken along it; None for others."""
+    if entry.node.op != "broadcast_mul":
+        return None
+    for taken, weights in (entry.node.inputs, entry.node.inputs[::-1]):
+        node, shape, weight = taken.node, graph.shape(taken), graph.param(weights)
+        if node.op != "take" or node.get("mode", "clip") != "clip" or shape is None or weight is None:
+            continue
+        before, places = graph.shape(node.inputs[0]) or (), graph.param(node.inputs[1])
+        axis = node.get("axis", 0) % max(len(before), 1)
+        if places is None or places.ndim != 1 or len(before) != len(shape):
+            continue
+        wide = (1,) * (len(shape) - weight.ndim) + weight.shape
+        if wide == tuple(n if i == axis else 1 for i, n in enumerate(shape)):
+            matrix = np.zeros((shape[axis], before[axis]))
+            rows = np.arange(shape[axis]), np.clip(places.astype(int), 0, before[axis] - 1)
+            matrix[rows] = weight.reshape(-1)
+            return node.inputs[0], axis, matrix
+    return None
+
+
 def _times(graph, node, data, matrix):
     how = dict(num_hidden=len(matrix), no_bias=True, flatten=False)
     return graph.new("FullyConnected", node, [data, matrix], **how)
@@ -44,3 +86,7 @@ def _matrix(node, size, count):
         aligned = node.get("align_corners", True)
         found = mx.nd.contrib.BilinearResize2D(each, height=1, width=count, align_corners=aligned)
     return in_thread(found.asnumpy).reshape(size, count).T
+
+
+#: The rules in the order in which they are tried.
+RULES = (resize_by_products, interpolate_by_product)

@@ -1,9 +1,10 @@
 """Images resized by products with matrices."""
 
 import mxnet as mx
+import numpy as np
 import pytest
 
-from gluon_same.deployment import products
+from gluon_same.deployment import clean, products
 from graphs import graph_of, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
@@ -42,3 +43,53 @@ def test_the_size_of_another_array_stays():
     y = F.contrib.BilinearResize2D(X, F.var("data1"), mode="like")
     graph = graph_of(y, (1, 3, 4, 4), (1, 3, 8, 8))
     assert graph.rewrite(products.resize_by_products) == 0
+
+
+def interpolated(x, axis, places, shape=None, **how):
+    """Return elements along an axis that are added with weights, those of each place in a row."""
+    rng, taps = np.random.RandomState(3), []
+    for place in places:
+        index, weight = (constant(each) for each in (place, rng.normal(size=shape or len(place))))
+        weight = F.reshape(weight, shape=shape or [-1 if i == axis else 1 for i in range(4)])
+        taps.append(F.broadcast_mul(F.take(x, index, axis=axis, **how), weight))
+    return F.add_n(*taps)
+
+
+def constant(values):
+    return F.concat(*(F.full((1,), float(value)) for value in np.ravel(values)), dim=0)
+
+
+ROW = ["FullyConnected"]
+INTERPOLATED = [clean.fold_constants, products.interpolate_by_product]
+
+
+@pytest.mark.parametrize("axis, found", [(3, ROW), (2, ["transpose", *ROW, "transpose"])])
+@pytest.mark.parametrize(
+    "places", [[[0, 0, 1, 2], [1, 1, 2, 2]], [[0, 5], [1, 6], [2, 7], [-1, 4]], [[1] * 9, [0] * 9]]
+)
+def test_elements_that_are_added_with_weights_are_products(axis, found, places):
+    assert rewritten(interpolated(X, axis, places), INTERPOLATED, (2, 3, 5, 5)) == found
+
+
+def test_an_image_that_keeps_its_size_stays():
+    taps = [F.broadcast_mul(F.take(X, constant(range(5)), axis=3), constant([n] * 5)) for n in (1, 0)]
+    assert rewritten(F.relu(F.add_n(*taps)), INTERPOLATED, (2, 3, 5, 5)) == ["relu"]
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        interpolated(X, 3, [[0, 1, 2], [1, 2, 5]], mode="wrap"),
+        interpolated(X, 3, [[0, 1, 2], [1, 2, 3]], shape=(3, 1, 1)),
+        F.add_n(F.take(X, constant([1, 2]), axis=3), F.take(X, constant([0, 1]), axis=3)),
+        F.add_n(interpolated(X, 3, [[0], [1]]), interpolated(F.relu(X), 3, [[0], [1]])),
+    ],
+)
+def test_other_sums_stay(symbol):
+    assert "FullyConnected" not in rewritten(symbol, INTERPOLATED[::-1], (2, 3, 5, 5))[-1:]
+
+
+def test_long_axes_stay():
+    y = interpolated(X, 3, [[0, 1], [1, 2]])
+    for size, found in ((2 * products.MOST, ROW), (2 * products.MOST + 1, ["add_n"])):
+        assert rewritten(y, INTERPOLATED, (1, 1, 2, size))[-1:] == found
