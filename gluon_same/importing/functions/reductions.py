@@ -99,12 +99,14 @@ def over_axes(F: Any, x: Any, kind: str, axes: Sequence[int], rank: int, **argum
     return y if moved is x else F.transpose(y, axes=[order.index(axis) for axis in range(rank)])
 
 
-def over_last_axis(F: Any, x: Any, kind: str) -> Any:
-    """Apply 'softmax' or 'log_softmax' along the last axis of data that oneDNN may hold in blocks.
+def over_last_axis(F: Any, x: Any, kind: str, rank: int) -> Any:
+    """Apply 'softmax' or 'log_softmax' along the last axis, of data with one axis less.
 
-    oneDNN crashes for blocks of 8 or 16 channels of data with 3 or 4 axes.
+    oneDNN computes it for up to 4 axes, but crashes for blocks of 8 or 16 channels of 3 or 4. A reshape
+    makes them plain.
     """
-    return F.squeeze(getattr(F, kind)(F.expand_dims(x, axis=0), axis=-1), axis=0)
+    y = getattr(F, kind)(F.reshape(x, shape=(-3, *(0,) * (rank - 2))), axis=-1)
+    return F.reshape_like(y, x)
 
 
 def cumsum(F: Any, x: Any, axis: int, rank: int, exclusive: bool = False, reverse: bool = False) -> Any:
