@@ -13,6 +13,12 @@ def layer(class_name, name, *inputs, **config):
     return {"class_name": class_name, "name": name, "config": config, "inbound_nodes": nodes}
 
 
+def function(name, before, **arguments):
+    """Return a call of a TensorFlow function on a layer's output."""
+    made = layer("TFOpLambda", name.replace(".", "_"), function=name)
+    return {**made, "inbound_nodes": [[before, 0, 0, arguments]]}
+
+
 def image(*shape, name="image"):
     """Return an input layer."""
     return layer("InputLayer", name, batch_input_shape=[None, *shape])

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from small_models import functional, image, layer, write
+from small_models import function, functional, image, layer, write
 
 from gluon_same.keras import load_model
 
@@ -23,11 +23,6 @@ def test_functions_in_h5_files_of_keras_3_have_no_module(tmp_path):
     config = {**functional(image(3), *calls), "keras_version": "3.15.1"}
     net = load_model(write(tmp_path, config))
     np.testing.assert_array_equal(net(mx.nd.array([[1, 2, 3]])).asnumpy(), [6])
-
-
-def function(name, before, **arguments):
-    made = layer("TFOpLambda", name.replace(".", "_"), function=name)
-    return {**made, "inbound_nodes": [[before, 0, 0, arguments]]}
 
 
 def test_several_axes_are_rolled(tmp_path):

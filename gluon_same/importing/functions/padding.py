@@ -58,3 +58,14 @@ def pad(
         if any(counts):
             x = F.concat(*borders[0], x, *borders[1], dim=axis)
     return x
+
+
+def pad_to(F: Any, x: Any, axes: Sequence[int], begins: Sequence[int], sizes: Sequence[int]) -> Any:
+    """Pad images, of four axes, with zeros before two axes, and to given sizes after them."""
+    pairs = [(0, 0)] * 4
+    for axis, begin, size in zip(axes, begins, sizes):
+        pairs[axis] = (begin, size)
+    x = pad(F, x, pairs)
+    for axis, size in zip(axes, sizes):
+        x = F.slice_axis(x, axis=axis, begin=0, end=size)
+    return x

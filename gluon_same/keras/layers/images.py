@@ -7,9 +7,9 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit
-from ..values import Value
+from ..values import Size, Value, channels_first
 from .operations import Operation
-from .registry import Lowered, computes, of_rank
+from .registry import OPERATIONS, Lowered, computes, of_rank
 from .signatures import Operand
 from .sizes import resized_at_ratio, resized_images
 
@@ -71,6 +71,43 @@ def _pool(
     config = dict(pool_size=size, strides=steps, padding=padding)
     kind = "Max" if op.name == "max_pool" else "Average"
     return op.layer(f"{kind}Pooling{x.rank - 2}D", x, config)
+
+
+@computes("local_response_normalization")
+def _local_response(
+    op: Operation, x: Value, depth_radius: int = 5, bias: float = 1, alpha: float = 1,
+    beta: float = 0.5,
+) -> Lowered:  # fmt: skip
+    order = channels_first(of_rank(x, 4).rank)
+    size = 2 * depth_radius + 1
+    if size < 1:
+        raise ValueError(f"{op.name} over {size} channels")
+    limit(f"{op.name} over {size} channels", size)
+    how: Any = dict(nsize=size, alpha=alpha * size, beta=beta, knorm=bias)
+    return op.lowered("LRN", x, order=order, input_axes=(order,), rule=lambda shape: shape, **how)
+
+
+@computes("crop_to_bounding_box", "pad_to_bounding_box")
+def _box(
+    op: Operation, x: Value, offset_height: int, offset_width: int, target_height: int,
+    target_width: int,
+) -> Lowered:  # fmt: skip
+    begins, sizes = (offset_height, offset_width), (target_height, target_width)
+    if any(isinstance(n, Size) for n in (*begins, *sizes)):
+        raise Unsupported(f"{op.name} to a size that is computed")
+    crops, known = op.name.startswith("crop"), of_rank(x, 4).shape[1:3]
+    fits = min(begins) >= 0 and min(sizes) >= 1
+    for begin, size, n in zip(begins, sizes, known):
+        fits = fits and (n is None or (begin + size <= n if crops else begin + n <= size))
+    if not fits:
+        raise ValueError(f"{op.name} of shape {x.shape} from {begins} with {sizes}")
+    if crops:
+        ends = [dict(start=at or None, stop=at + size) for at, size in zip(begins, sizes)]
+        return OPERATIONS["getitem"](op, x, [{}, *ends])
+    limit(f"{op.name} of {sizes}", math.prod(sizes))
+    axes = x.stored(1), x.stored(2)
+    how: Any = dict(rule=lambda shape: (shape[0], *sizes, shape[3]), takes=None)
+    return op.lowered(functions.pad_to, x, order=x.axes, axes=axes, begins=begins, sizes=sizes, **how)
 
 
 @computes("resize")

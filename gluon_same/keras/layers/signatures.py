@@ -122,8 +122,9 @@ ALIASES = _table("""
     asin=arcsin asinh=arcsinh atan2=arctan2 atan=arctan atanh=arctanh avg_pool1d=average_pool
     avg_pool2d=average_pool avg_pool3d=average_pool avg_pool=average_pool batch_matmul=matmul
     bias_add=add clip_by_value=clip concat=concatenate conv1d=conv conv2d=conv conv3d=conv
-    depthwise_conv2d=depthwise_conv exponential=exp fabs=abs floor_div=floor_divide floordiv=floor_divide
-    floormod=mod get_item=getitem hard_swish=hard_silu is_finite=isfinite is_inf=isinf is_nan=isnan
-    max_pool1d=max_pool max_pool2d=max_pool max_pool3d=max_pool mul=multiply neg=negative pow=power
-    real_div=divide reverse=flip sub=subtract swish=silu true_divide=divide truediv=divide variance=var
+    convolution=conv depthwise_conv2d=depthwise_conv exponential=exp fabs=abs floor_div=floor_divide
+    floordiv=floor_divide floormod=mod get_item=getitem hard_swish=hard_silu is_finite=isfinite
+    is_inf=isinf is_nan=isnan max_pool1d=max_pool max_pool2d=max_pool max_pool3d=max_pool mul=multiply
+    neg=negative pow=power real_div=divide reverse=flip rint=round sub=subtract swish=silu
+    true_divide=divide truediv=divide variance=var
 """)
