@@ -164,7 +164,7 @@ class _Builder(Calls):
         check_count(builder, request, inputs)
         built = builder(request, *inputs)
         if not isinstance(built, Lowered):
-            return [built]
+            return [*built] if isinstance(built, tuple) else [built]
         request.arguments.finish()
         if builder is build_operation:
             built = built._replace(masks=built.masks or ())

@@ -1,5 +1,7 @@
 """Functions of arrays in models' files, against NumPy."""
 
+import math
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -322,3 +324,51 @@ def test_padding_may_be_infinite(tmp_path, shape):
     np.testing.assert_array_equal(
         net(mx.nd.array(x)).asnumpy(), np.pad(x, pairs, constant_values=-np.inf)
     )
+
+
+@pytest.mark.parametrize("below, above", [(0, 1), (2, 0), (-1, 1), (1, -1), (1, 1)])
+def test_bands_of_matrices(tmp_path, below, above):
+    made = function("linalg.band_part", "image", num_lower=below, num_upper=above)
+    net, x = (
+        load_model(write(tmp_path, functional(image(4, 5), made)), layout="NHWC"),
+        np.ones((2, 4, 5)),
+    )
+    wanted = np.tril(x, above) if above >= 0 else x
+    wanted = np.triu(wanted, -below) if below >= 0 else wanted
+    np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), wanted)
+
+
+@pytest.mark.parametrize(
+    "name, arguments, wanted",
+    [
+        ("compat.v1.nn.crelu", dict(axis=1), lambda x: np.maximum(np.concatenate([x, -x], 1), 0)),
+        ("math.rint", {}, np.round),
+        ("math.erfc", {}, lambda x: 1 - np.vectorize(math.erf)(x)),
+        ("ensure_shape", dict(shape=[None, 2, 3]), lambda x: x),
+        ("debugging.check_numerics", dict(message="odd"), lambda x: x),
+    ],
+)
+def test_functions_of_elements(tmp_path, name, arguments, wanted):
+    made = function(name, "image", **arguments)
+    net = load_model(write(tmp_path, functional(image(2, 3), made)), layout="NHWC")
+    x = np.array([[[-2.5, 0.5, 1.5], [3, -0.2, 0.7]]], "float32")
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), wanted(x), rtol=1e-6, atol=1e-6)
+
+
+def test_products_with_adjoint_matrices(tmp_path):
+    made = function("linalg.matmul", "image", b=["image", 0, 0], adjoint_b=True)
+    net = load_model(write(tmp_path, functional(image(2, 3), made)), layout="NHWC")
+    x = RANDOM.normal(size=(2, 2, 3)).astype("float32")
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), x @ x.transpose((0, 2, 1)), rtol=1e-5)
+
+
+def test_sizes_are_unstacked_and_axes_counted(tmp_path):
+    sizes, parts = function("shape", "image"), function("unstack", "shape")
+    target = [["unstack", 0, 0], ["unstack", 0, 2], ["unstack", 0, 1]]
+    turned = function("reshape", "image", shape=target)
+    rank = function("rank", "image")
+    scaled = function("math.multiply", "reshape", y=["rank", 0, 0])
+    config = functional(image(2, 3), sizes, parts, turned, rank, scaled)
+    net, x = load_model(write(tmp_path, config), layout="NHWC"), RANDOM.normal(size=(2, 2, 3))
+    found = net(mx.nd.array(x)).asnumpy()
+    np.testing.assert_allclose(found, 3 * x.reshape((2, 3, 2)), rtol=1e-6)

@@ -161,3 +161,13 @@ def sparsemax(F: Any, x: Any, axis: int) -> Any:
 def prelu(F: Any, x: Any, alpha: Any) -> Any:
     """Return ``x`` if positive, else ``alpha * x``, with slopes that broadcast."""
     return F.relu(x) - F.broadcast_mul(alpha, F.relu(-x))
+
+
+def erfc(F: Any, x: Any) -> Any:
+    """Return ``1 - erf(x)``."""
+    return 1 - F.erf(x)
+
+
+def crelu(F: Any, x: Any, axis: int) -> Any:
+    """Return ``relu(x)`` and ``relu(-x)``, joined along an axis."""
+    return F.concat(F.relu(x), F.relu(-x), dim=axis)

@@ -196,6 +196,13 @@ def trilu(F: Any, x: Any, *k: Any, rank: int, upper: bool, diagonal: int = 0) ->
     return select(F, offset >= 0 if upper else offset <= 0, x, F.zeros_like(x))
 
 
+def band(F: Any, x: Any, lower: int, upper: int, rank: int) -> Any:
+    """Return matrices with zeros outside of some diagonals below and above; all of them if negative."""
+    if upper >= 0:
+        x = trilu(F, x, rank=rank, upper=False, diagonal=upper)
+    return trilu(F, x, rank=rank, upper=True, diagonal=-lower) if lower >= 0 else x
+
+
 def reverse_sequence(F: Any, x: Any, lengths: Any, time_first: bool) -> Any:
     """Reverse the first elements of each sequence, whose axes are the first and second."""
     if time_first:

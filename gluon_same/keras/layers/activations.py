@@ -19,7 +19,7 @@ NATIVE = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "softplus": "sof
 
 #: Functions of each element without arguments, by the name of the function or MXNet's operator.
 ELEMENTWISE = words("""
-    abs arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh erf exp exp2 expm1 floor
+    abs arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh erf erfc exp exp2 expm1 floor
     hard_sigmoid hard_silu hard_tanh log log10 log1p log2 log_sigmoid mish negative reciprocal rsqrt
     selu sign sin sinc sinh softsign sparse_plus sparse_sigmoid sqrt square tan tanh_shrink trunc
 """)
@@ -30,7 +30,7 @@ _WITH_OPTIONS = words("celu elu gelu hard_shrink leaky_relu round silu soft_shri
 #: Activations that depend on all elements along an axis.
 _ALONG_AXIS = ("softmax", "log_softmax", "sparsemax")
 
-_NONNEGATIVE = words("abs exp hard_sigmoid relu relu6 sigmoid softmax softplus sqrt square")
+_NONNEGATIVE = words("abs erfc exp hard_sigmoid relu relu6 sigmoid softmax softplus sqrt square")
 
 
 def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridBlock]:

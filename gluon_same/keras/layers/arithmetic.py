@@ -6,7 +6,7 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Value
+from ..values import Value, joined_shape
 from .activations import ELEMENTWISE, NATIVE, elementwise_block, function_named, is_nonnegative
 from .merging import combined
 from .operations import Operation, axis_of, combined_elementwise
@@ -97,6 +97,11 @@ def _nothing(op: Operation, x: Value, dtype: Any = None) -> Lowered:
     return elementwise(None, takes=None, nonnegative=x.nonnegative)
 
 
+@computes("ensure_shape", "check_numerics")
+def _checked(op: Operation, x: Value, shape: Any = None, message: Any = None) -> Lowered:
+    return _nothing(op, x)
+
+
 @computes("stop_gradient")
 def _constant(op: Operation, x: Value) -> Lowered:
     return op.each("BlockGrad", x, x.nonnegative, takes=None)
@@ -139,6 +144,13 @@ def _of_one(op: Operation, x: Value) -> Lowered:
     request = op.request
     block = elementwise_block(op.name, request.keras3, request.prefix, request.class_name)
     return elementwise(block, x.axes, inputs=(x,), nonnegative=is_nonnegative(op.name))
+
+
+@computes("crelu")
+def _both_signs(op: Operation, x: Value, axis: int = -1) -> Lowered:
+    place = axis_of(op, x, axis, 1)
+    how: Any = dict(rule=lambda shape: joined_shape(place, shape, shape), nonnegative=True)
+    return op.lowered(functions.crelu, x, order=x.axes, axis=x.stored(place), **how)
 
 
 @computes("round", "silu", "gelu")

@@ -28,7 +28,7 @@ _OF_NUMBER = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5)
 
 
 def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
-    """Return the result of a function of numbers, some of which are sizes of arrays."""
+    """Return the result of a function of numbers, some of which are sizes; a tuple if it has several."""
     x: Any = args[0] if args else None
     y: Any = args[1] if len(args) > 1 else kwargs.get("y")
     if name == "cast" and "float" not in str([*args[1:], kwargs]):  # which truncates
@@ -47,6 +47,8 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
         if isinstance(part, dict):
             part = slice(*((part.get("config") or part).get(n) for n in ("start", "stop", "step")))
         return x[part]
+    if name == "unstack" and isinstance(x, list):
+        return tuple(x)
     if name in _OF_NUMBER and isinstance(x, (int, float)):
         return _OF_NUMBER[name](x)
     if name in _OF_NUMBER and isinstance(x, Size):

@@ -25,7 +25,7 @@ from .signatures import ALIASES, bound, require
 _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")
 
 #: Modules of TensorFlow's functions that may share a name with one of the table.
-_MODULES = ("", "math", "nn", "linalg", "image", "__operators__", "compat", "v1", "keras", "backend")
+_MODULES = ("", *words("math nn linalg image debugging __operators__ compat v1 keras backend"))
 
 #: Fields of a result that :meth:`Operation.lowered` receives.
 _FIELDS = ("gives", "input_axes", "more_axes", "nonnegative", "rows", "rule", "takes")
@@ -125,6 +125,8 @@ def build_operation(request: Request, *inputs: Value) -> Any:
     if name == "shape":
         (x,) = inputs
         return [n if m is not None else Size(n, (x, i)) for i, (n, m) in enumerate(zip(x.shape, x.free))]
+    if name == "rank" and len(inputs) == 1:
+        return inputs[0].rank
     if name in OF_NUMBERS and not any(x.whole for x in inputs):
         rank = max(x.rank for x in inputs)
         args, kwargs = with_arrays([args, kwargs], partial(number_of, request, rank), Size)

@@ -234,14 +234,19 @@ def _roll(op: Operation, x: Value, shift: List[int], axis: List[int]) -> Lowered
     return op.each(functions.roll, x, shifts=tuple(shift), axes=stored, takes=None)
 
 
-@computes("tril", "triu", "band_part")
-def _triangle(op: Operation, x: Value, k: int = 0, num_lower: int = -1, num_upper: int = 0) -> Lowered:
-    if sorted((num_lower, num_upper)) != [-1, 0]:
-        raise Unsupported(f"{op.name} of {num_lower} diagonals below and {num_upper} above")
-    upper = op.name == "triu" or num_lower == 0
-    fields: Any = dict(rule=lambda shape: shape, takes=None)
-    how = dict(rank=x.rank, upper=upper, diagonal=k, **fields)
-    return op.in_keras_order(functions.trilu, x, ndim=x.rank, **how)
+@computes("tril", "triu")
+def _triangle(op: Operation, x: Value, k: int = 0) -> Lowered:
+    how: Any = dict(rank=x.rank, rule=lambda shape: shape, takes=None)
+    upper = op.name == "triu"
+    return op.in_keras_order(functions.trilu, x, ndim=x.rank, upper=upper, diagonal=k, **how)
+
+
+@computes("band_part")
+def _band(op: Operation, x: Value, num_lower: int, num_upper: int) -> Lowered:
+    if isinstance(num_lower, Size) or isinstance(num_upper, Size):
+        raise Unsupported(f"{op.name} of {_said([num_lower, num_upper])} diagonals")
+    how: Any = dict(rank=x.rank, rule=lambda shape: shape, takes=None)
+    return op.in_keras_order(functions.band, x, ndim=x.rank, lower=num_lower, upper=num_upper, **how)
 
 
 @computes("depth_to_space", "space_to_depth")

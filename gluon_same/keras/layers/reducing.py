@@ -134,9 +134,10 @@ def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending")
 
 @computes("matmul")
 def _matmul(
-    op: Operation, x: Operand, y: Operand, transpose_a: bool = False, transpose_b: bool = False
-) -> Lowered:
-    flags = transpose_a, transpose_b
+    op: Operation, x: Operand, y: Operand, transpose_a: bool = False, transpose_b: bool = False,
+    adjoint_a: bool = False, adjoint_b: bool = False,
+) -> Lowered:  # fmt: skip
+    flags = transpose_a or adjoint_a, transpose_b or adjoint_b
     shapes = [_turned(list(each.shape), flag) for each, flag in zip((x, y), flags)]
     inner = {shapes[0][-1], shapes[1][-2:][0]} - {None}
     if len(inner) > 1:
