@@ -18,7 +18,7 @@ def builder_of(layer: graph.Layer, custom: Dict[str, Callable], version: Tuple[i
     name = layer.class_name.rpartition(">")[2]
     function = is_operation(layer, version)
     names = [layer.name, layer.class_name, name]
-    if function and "function" in layer.config:
+    if function and isinstance(layer.config.get("function"), str):
         names = [layer.name, f"tf.{layer.config['function']}"]
     given = next((custom[each] for each in names if each in custom), None)
     if given is not None:

@@ -372,3 +372,13 @@ def test_sizes_are_unstacked_and_axes_counted(tmp_path):
     net, x = load_model(write(tmp_path, config), layout="NHWC"), RANDOM.normal(size=(2, 2, 3))
     found = net(mx.nd.array(x)).asnumpy()
     np.testing.assert_allclose(found, 3 * x.reshape((2, 3, 2)), rtol=1e-6)
+
+
+def test_functions_that_call_a_function_are_named_by_class(tmp_path):
+    inner = {"class_name": "__lambda__", "config": {"value": ["code", None, None]}}
+    made = {**layer("VectorizedMap", "odd", "image", function=inner), "module": "keras.src.ops.core"}
+    path = write(tmp_path, functional(image(3), made))
+    with pytest.raises(ValueError, match="give custom={'VectorizedMap': builder}"):
+        load_model(path)
+    net = load_model(path, custom={"VectorizedMap": lambda *_, **__: mx.gluon.nn.Activation("relu")})
+    np.testing.assert_array_equal(net(mx.nd.array([[1, -2, 3]])).asnumpy(), [[1, 0, 3]])

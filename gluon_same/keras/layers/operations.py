@@ -134,7 +134,8 @@ def build_operation(request: Request, *inputs: Value) -> Any:
         given = bound(name, _PLAIN[name], args, {**kwargs, "rank": 0})
         return _plain(Operation(name, request), _PLAIN[name], require(given.pop("x"), Value), **given)
     if name not in OPERATIONS:
-        key = f"tf.{config['function']}" if "function" in config else request.class_name
+        wrapped = request.class_name in _LAMBDAS and "function" in config
+        key = f"tf.{config['function']}" if wrapped else request.class_name
         raise Unsupported(f"the function {name!r} is not supported: give custom={{{key!r}: builder}}")
     function = OPERATIONS[name]
     return function(Operation(name, request), **bound(name, function, args, kwargs))
