@@ -374,6 +374,14 @@ def test_sizes_are_unstacked_and_axes_counted(tmp_path):
     np.testing.assert_allclose(found, 3 * x.reshape((2, 3, 2)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("given", [{}, dict(nan=1.5, posinf=2.0, neginf=-3.0)])
+def test_what_is_not_a_number_is_replaced(tmp_path, given):
+    made = {**layer("NanToNum", "numbers", "image", **given), "module": "keras.src.ops.numpy"}
+    net = load_model(write(tmp_path, functional(image(5), made)))
+    x = np.array([[np.nan, np.inf, -np.inf, 0.5, -2]], "float32")
+    np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), np.nan_to_num(x, **given))
+
+
 def test_functions_that_call_a_function_are_named_by_class(tmp_path):
     inner = {"class_name": "__lambda__", "config": {"value": ["code", None, None]}}
     made = {**layer("VectorizedMap", "odd", "image", function=inner), "module": "keras.src.ops.core"}

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from small_models import function, functional, image, write
+from small_models import function, functional, image, layer, write
 
 from gluon_same.keras import load_model
 
@@ -15,7 +15,7 @@ def of_images(tmp_path):
     """Return a function that returns the results of a function of random images."""
 
     def call(name, *shape, sizes=None, **arguments):
-        made = function(name, "image", **arguments)
+        made = function(name, "image", **arguments) if "." in name else keras3(name, **arguments)
         net = load_model(write(tmp_path, functional(image(*(sizes or shape)), made)), layout="NHWC")
         x = RANDOM.normal(size=(2, *shape)).astype("float32")
         first = net(mx.nd.array(x)).asnumpy()
@@ -24,6 +24,11 @@ def of_images(tmp_path):
         return x, first
 
     return call
+
+
+def keras3(name, **arguments):
+    """Return a call of a function of Keras 3 on images."""
+    return {**layer(name, "made", "image", **arguments), "module": "keras.src.ops.image"}
 
 
 def box(top, left, height, width):
@@ -42,6 +47,30 @@ def test_images_are_padded_to_a_box(of_images, sizes):
     np.testing.assert_array_equal(y, np.pad(x, [(0, 0), (1, 2), (0, 1), (0, 0)]))
 
 
+@pytest.mark.parametrize("sizes", [None, (None, None, 3)])
+@pytest.mark.parametrize(
+    "side, other, rows, columns",
+    [
+        (dict(top=1, bottom=2), dict(left=0, right=1), (1, 4), (0, 6)),
+        (dict(top=1), dict(right=1), (1, 5), (2, 6)),
+        (dict(bottom=0), dict(left=3), (2, 6), (3, 7)),
+    ],
+)
+def test_borders_are_cropped(of_images, sizes, side, other, rows, columns):
+    given = {f"{name}_cropping": n for name, n in {**side, **other}.items()}
+    given["target_height"] = None if len(side) == 2 else 4
+    given["target_width"] = None if len(other) == 2 else 4
+    x, y = of_images("CropImages", 6, 7, 3, sizes=sizes, **given)
+    np.testing.assert_array_equal(y, x[:, slice(*rows), slice(*columns)])
+
+
+@pytest.mark.parametrize("sizes", [None, (None, None, 3)])
+def test_borders_are_padded(of_images, sizes):
+    given = dict(top_padding=1, bottom_padding=2, left_padding=3, target_width=11)
+    x, y = of_images("PadImages", 6, 7, 3, sizes=sizes, **given)
+    np.testing.assert_array_equal(y, np.pad(x, [(0, 0), (1, 2), (3, 1), (0, 0)]))
+
+
 @pytest.mark.parametrize(
     "name, arguments, words",
     [
@@ -49,13 +78,68 @@ def test_images_are_padded_to_a_box(of_images, sizes):
         ("crop_to_bounding_box", box(-1, 0, 4, 5), "crop_to_bounding_box of shape"),
         ("crop_to_bounding_box", box(0, 0, 0, 5), "crop_to_bounding_box of shape"),
         ("pad_to_bounding_box", box(1, 0, 6, 9), "pad_to_bounding_box of shape"),
-        ("pad_to_bounding_box", box(0, 0, 10**6, 10**6), "pad_to_bounding_box of"),
+        ("pad_to_bounding_box", box(0, 0, 10**6, 10**6), "pad_to_bounding_box by"),
+        ("rot90", dict(k=1, axes=[0, 1]), "rot90 along axis=0"),
         ("local_response_normalization", dict(depth_radius=-1), "over -1 channels"),
     ],
 )
 def test_boxes_that_are_refused(of_images, name, arguments, words):
     with pytest.raises(ValueError, match=words):
         of_images(f"image.{name}", 6, 7, 3, **arguments)
+
+
+@pytest.mark.parametrize(
+    "name, arguments, words",
+    [
+        (
+            "PadImages",
+            dict(bottom_padding=1, target_height=9, left_padding=0, right_padding=0),
+            "before",
+        ),
+        ("PadImages", dict(top_padding=1, left_padding=0, right_padding=0), "pad_images of shape"),
+        (
+            "PadImages",
+            dict(top_padding=10**9, bottom_padding=0, left_padding=0, right_padding=0),
+            "are supp",
+        ),
+        (
+            "CropImages",
+            dict(top_cropping=3, bottom_cropping=3, left_cropping=0, right_cropping=0),
+            "of shape",
+        ),
+    ],
+)
+def test_borders_that_are_refused(of_images, name, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        of_images(name, 6, 7, 3, **arguments)
+
+
+@pytest.mark.parametrize("k", range(-1, 4))
+def test_images_are_turned(of_images, k):
+    x, y = of_images("image.rot90", 4, 5, 3, k=k)
+    np.testing.assert_array_equal(y, np.rot90(x, k, (1, 2)))
+
+
+@pytest.mark.parametrize("axes", [(3, 1), (-2, -1)])
+def test_axes_are_turned(of_images, axes):
+    x, y = of_images("Rot90", 4, 5, 3, k=1, axes=list(axes))
+    np.testing.assert_array_equal(y, np.rot90(x, 1, axes))
+
+
+@pytest.mark.parametrize("axes", [(1, 2), (2, 1), (3, 1), (-2, -1)])
+@pytest.mark.parametrize("offset", [-1, 0, 2])
+def test_diagonals(of_images, axes, offset):
+    how = dict(offset=offset, axis1=axes[0], axis2=axes[1])
+    x, y = of_images("Diagonal", 4, 5, 3, **how)
+    np.testing.assert_array_equal(y, np.diagonal(x, offset, *axes))
+    x, y = of_images("Trace", 4, 5, 3, **how)
+    np.testing.assert_allclose(y, np.trace(x, offset, *axes), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("axes, offset", [((1, 1), 0), ((1, 2), 5), ((2, 3), -5), ((0, 1), 0)])
+def test_diagonals_that_are_refused(of_images, axes, offset):
+    with pytest.raises(ValueError, match="diagonal (of shape|along)"):
+        of_images("Diagonal", 4, 5, 3, offset=offset, axis1=axes[0], axis2=axes[1])
 
 
 @pytest.mark.parametrize("radius", [1, 5])

@@ -179,6 +179,15 @@ def is_infinite(F: Any, x: Any, negative: bool, positive: bool) -> Any:
     return F.cast(found, dtype="float32")
 
 
+def nan_to_num(F: Any, x: Any, nan: float, posinf: float, neginf: float) -> Any:
+    """Replace NaN and the infinities by numbers."""
+    zeros = F.zeros_like(x)
+    pairs = (is_nan(F, x), nan), (x == float("inf"), posinf), (x == -float("inf"), neginf)
+    for places, number in pairs:
+        x = F.where(places, zeros + number, x)
+    return x
+
+
 def is_nan(F: Any, x: Any) -> Any:
     """Return 1 for elements that are not a number, else 0, in float32."""
     return 1 - F.cast(F.broadcast_equal(x, x), dtype="float32")

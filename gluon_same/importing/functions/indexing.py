@@ -3,7 +3,7 @@
 Positions may be negative. They are computed on integers, because float32 has none above 2 ** 24.
 """
 
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 from ...arrays import foreach
 from .elementwise import pairwise
@@ -201,6 +201,12 @@ def band(F: Any, x: Any, lower: int, upper: int, rank: int) -> Any:
     if upper >= 0:
         x = trilu(F, x, rank=rank, upper=False, diagonal=upper)
     return trilu(F, x, rank=rank, upper=True, diagonal=-lower) if lower >= 0 else x
+
+
+def diagonal(F: Any, x: Any, axes: Sequence[int], offset: int, sums: bool) -> Any:
+    """Return the diagonals of matrices in two axes, along a new last axis, or their sums."""
+    y = F.diag(x, k=offset, axis1=axes[0], axis2=axes[1])
+    return F.sum(y, axis=-1) if sums else y
 
 
 def reverse_sequence(F: Any, x: Any, lengths: Any, time_first: bool) -> Any:

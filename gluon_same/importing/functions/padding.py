@@ -60,12 +60,16 @@ def pad(
     return x
 
 
-def pad_to(F: Any, x: Any, axes: Sequence[int], begins: Sequence[int], sizes: Sequence[int]) -> Any:
-    """Pad images, of four axes, with zeros before two axes, and to given sizes after them."""
+def pad_to(F: Any, x: Any, axes: Sequence[int], sides: Sequence[Tuple[int, Any, Any]]) -> Any:
+    """Pad images, of four axes, with zeros along two axes.
+
+    ``sides`` are the elements before, and either those after or the size of the result.
+    """
     pairs = [(0, 0)] * 4
-    for axis, begin, size in zip(axes, begins, sizes):
-        pairs[axis] = (begin, size)
+    for axis, (before, after, size) in zip(axes, sides):
+        pairs[axis] = (before, size if after is None else after)
     x = pad(F, x, pairs)
-    for axis, size in zip(axes, sizes):
-        x = F.slice_axis(x, axis=axis, begin=0, end=size)
+    for axis, (_, after, size) in zip(axes, sides):
+        if after is None:
+            x = F.slice_axis(x, axis=axis, begin=0, end=size)
     return x

@@ -1,6 +1,6 @@
 """Functions of each element: arithmetic, comparisons, choices and activations."""
 
-from typing import Any, List
+from typing import Any, List, Optional
 
 import numpy as np
 
@@ -133,6 +133,18 @@ def _infinite(op: Operation, x: Value) -> Lowered:
 @computes("isnan", "isinf", "isfinite")
 def _special(op: Operation, x: Value) -> Lowered:
     return op.each(functions.special, x, kind=op.name, gives="bool")
+
+
+@computes("nan_to_num")
+def _numbers(
+    op: Operation, x: Value, nan: float = 0, posinf: Optional[float] = None,
+    neginf: Optional[float] = None,
+) -> Lowered:  # fmt: skip
+    most = float(np.finfo("float32").max)
+    ends: Any = dict(
+        posinf=most if posinf is None else posinf, neginf=-most if neginf is None else neginf
+    )
+    return op.each(functions.nan_to_num, x, nan=nan, **ends)
 
 
 @computes(*ELEMENTWISE, *NATIVE, "relu6")

@@ -141,6 +141,27 @@ def _unstack(op: Operation, x: Value, num: Optional[int] = None, axis: int = 0) 
     return op.lowered("split", x, order=order, more_axes=(order,) * (count - 1), **how)
 
 
+@computes("diagonal", "diag_part", "trace")
+def _diagonal(op: Operation, x: Value, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Lowered:
+    one, other = [axis_of(op, x, axis, 1) for axis in (axis1, axis2)]
+    sums = op.name == "trace"
+
+    def rule(shape: Shape) -> Shape:
+        rows, columns = shape[one], shape[other]
+        count = None
+        if rows is not None and columns is not None:
+            count = min(rows + min(offset, 0), columns - max(offset, 0))
+        if one == other or (count is not None and count < 1):
+            raise ValueError(f"{op.name} of shape {shape} with axes {axis1} and {axis2}, at {offset}")
+        rest = tuple(n for axis, n in enumerate(shape) if axis not in (one, other))
+        return rest if sums else (*rest, count)
+
+    rest = x.axes_without([one, other])
+    how: Any = dict(axes=(x.stored(one), x.stored(other)), offset=offset, sums=sums, rule=rule)
+    order = rest if sums else (*rest, len(rest))
+    return op.lowered(functions.diagonal, x, order=order, takes=None, **how)
+
+
 @computes("gather", "take")
 def _gather(
     op: Operation, x: Operand, indices: Operand, axis: Optional[int] = None, batch_dims: int = 0

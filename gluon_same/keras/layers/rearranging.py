@@ -224,6 +224,20 @@ def _flip(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
     return op.each(functions.flip, x, axes=axes, rank=x.rank, takes=None)
 
 
+@computes("rot90")
+def _turned(op: Operation, x: Value, k: int = 1, axes: Optional[List[int]] = None) -> Lowered:
+    one, other = [axis_of(op, x, each, 1) for each in axes or (1, 2)]
+    flipped = {0: (), 1: (other,), 2: (one, other), 3: (one,)}[k % 4]
+    swapped = {one: other, other: one} if k % 2 else {}
+
+    def rule(shape: Shape) -> Shape:
+        return tuple(shape[swapped.get(axis, axis)] for axis in range(len(shape)))
+
+    order = tuple(swapped.get(axis, axis) for axis in x.axes)
+    how: Any = dict(axes=tuple(map(x.stored, flipped)), rank=x.rank, rule=rule, takes=None)
+    return op.lowered(functions.flip, x, order=order, **how)
+
+
 @computes("roll")
 def _roll(op: Operation, x: Value, shift: List[int], axis: List[int]) -> Lowered:
     axes = [axis_of(op, x, each, 1) for each in axis]

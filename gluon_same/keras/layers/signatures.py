@@ -109,11 +109,13 @@ def _table(text: str) -> Dict[str, str]:
 
 #: Names in the table of arguments that have several.
 _NAMES = _table("""
-    alpha=slope array=x b=y bias=y clip_value_max=x_max clip_value_min=x_min data=x default_value=value
-    depth=num_classes depthwise_kernel=kernel dilations=dilation_rate dim=axis dims=axis filter=kernel
-    filters=kernel gamma=scale interpolation=method keep_dims=keepdims ksize=pool_size
-    multiples=repeats negative_slope=slope newshape=shape ord=order paddings=pad_width params=x
-    perm=axes rate=dilation_rate rates=dilation_rate sizes=size x2=y
+    alpha=slope array=x b=y bias=y bottom_cropping=bottom bottom_padding=bottom clip_value_max=x_max
+    clip_value_min=x_min data=x default_value=value depth=num_classes depthwise_kernel=kernel
+    dilations=dilation_rate dim=axis dims=axis filter=kernel filters=kernel gamma=scale
+    interpolation=method k=offset keep_dims=keepdims ksize=pool_size left_cropping=left
+    left_padding=left multiples=repeats negative_slope=slope newshape=shape ord=order paddings=pad_width
+    params=x perm=axes rate=dilation_rate rates=dilation_rate right_cropping=right right_padding=right
+    sizes=size top_cropping=top top_padding=top x2=y
 """)
 
 #: Names in the table of functions that have several.
