@@ -10,6 +10,7 @@ from small_models import function, functional, image, layer, write
 from gluon_same.keras import load_model
 
 RANDOM = np.random.RandomState(0)
+EVERY = dict(start=None, stop=None)
 
 
 def test_functions_in_h5_files_of_keras_3_have_no_module(tmp_path):
@@ -372,6 +373,40 @@ def test_sizes_are_unstacked_and_axes_counted(tmp_path):
     net, x = load_model(write(tmp_path, config), layout="NHWC"), RANDOM.normal(size=(2, 2, 3))
     found = net(mx.nd.array(x)).asnumpy()
     np.testing.assert_allclose(found, 3 * x.reshape((2, 3, 2)), rtol=1e-6)
+
+
+def broadcast_first(steps):
+    """Return a model that broadcasts the first step of its input to all steps."""
+    first = function("__operators__.getitem", "image", slice_spec=[EVERY, dict(start=0, stop=1)])
+    first["name"] = first["config"]["name"] = "first"
+    whole = function("broadcast_to", "first", shape=[BATCH, STEPS, 1, 3])
+    return functional(image(steps, 1, 3), *sizes_of("image", 0, 1), first, whole)
+
+
+def test_arrays_are_broadcast_to_the_sizes_of_others(tmp_path):
+    net = load_model(write(tmp_path, broadcast_first(4)), layout="NHWC")
+    for steps in (4, 1, 6):
+        x = RANDOM.normal(size=(2, steps, 1, 3)).astype("float32")
+        for _ in range(2):
+            wanted = np.broadcast_to(x[:, :1], x.shape)
+            np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), wanted)
+            net.hybridize()
+
+
+def test_arrays_keep_their_own_sizes_when_they_are_broadcast(tmp_path):
+    made = function("broadcast_to", "image", shape=[BATCH, STEPS, 2])
+    config = functional(image(None, 1), *sizes_of("image", 0, 1), made)
+    net, x = load_model(write(tmp_path, config), layout="NHWC"), RANDOM.normal(size=(2, 4, 1))
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), np.repeat(x, 2, 2), rtol=1e-6)
+
+
+def test_arrays_that_cannot_be_broadcast_to_sizes(tmp_path):
+    made = function("broadcast_to", "image", shape=[BATCH, STEPS, 2])
+    inputs = image(1, 1), image(4, 3, name="other")
+    both = functional(*inputs, *sizes_of("other", 0, 1), made, inputs=("image", "other"))
+    for config in (both, broadcast_first(None)):
+        with pytest.raises(ValueError, match="broadcast_to of shape"):
+            load_model(write(tmp_path, config))
 
 
 @pytest.mark.parametrize("given", [{}, dict(nan=1.5, posinf=2.0, neginf=-3.0)])

@@ -1,6 +1,6 @@
 """Functions that move, repeat or join elements: reshapes, transposes, paddings."""
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -172,6 +172,15 @@ def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
 @computes("broadcast_to")
 def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
     sizes = [_kept(x, place, n) for place, n in enumerate(shape)]
+    known = {a: n for a, n in enumerate(sizes) if isinstance(n, Size) and n.source and n.times == 1}
+    if len(shape) == x.rank and known and 0 not in known:  # what is not 1 has the size already
+        sizes = [0 if a in known else n for a, n in enumerate(sizes)]
+        sources = {a: n.source for a, n in known.items() if x.shape[a] == 1}
+        others = {like.slot for like, _ in sources.values()}
+        if len(others) == 1 and all(n in (0, x.shape[a]) for a, n in enumerate(sizes)):
+            return _tiled_like(op, x, sources)
+        if sources or any(x.shape[a] is None for a in known):
+            raise Unsupported(f"{op.name} of shape {x.shape} to {_said(shape)}")
     if len(shape) != x.rank or sizes[0] != 0 or any(isinstance(n, Size) or n < 0 for n in sizes):
         raise Unsupported(f"{op.name} of shape {x.shape} to {_said(shape)}")
     if any(n != m and m != 1 for n, m in zip(sizes[1:], x.shape[1:]) if n):
@@ -193,18 +202,22 @@ def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
 def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
     (axis, size), *others = [(i, n) for i, n in enumerate(repeats[: x.rank]) if n != 1] or [(0, 1)]
     if isinstance(size, Size) and not others and x.shape[axis] == size.times == 1 and size.source:
-        return _tiled_like(op, x, axis, *size.source)
+        return _tiled_like(op, x, {axis: size.source})
     computed = any(isinstance(n, Size) for n in repeats)
     if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
         raise Unsupported(f"tile by {_said(repeats)}: give one count of 1 for the batch")
     return op.lowered(functions.tile, x, times=tuple(repeats[a] for a in x.axes), takes=None)
 
 
-def _tiled_like(op: Operation, x: Value, axis: int, like: Value, other: int) -> Lowered:
-    """Repeat an axis with one element to the size of another array's axis."""
+def _tiled_like(op: Operation, x: Value, sources: Dict[int, Tuple[Value, int]]) -> Lowered:
+    """Repeat axes with one element to the sizes of axes of one other array."""
+    like = next(iter(sources.values()))[0]
+    pairs = {axis: other for axis, (_, other) in sources.items()}
     fields: Any = dict(takes=None, input_axes=(x.axes, like.axes), gives=x.dtype)
-    fields["rule"] = lambda shape, whole: replaced(shape, axis, whole[other])
-    places = dict(lhs_axes=(x.stored(axis),), rhs_axes=(like.stored(other),))
+    fields["rule"] = lambda shape, whole: tuple(
+        whole[pairs[axis]] if axis in pairs else n for axis, n in enumerate(shape)
+    )
+    places = dict(lhs_axes=tuple(map(x.stored, pairs)), rhs_axes=tuple(map(like.stored, pairs.values())))
     return op.lowered("broadcast_like", x, like, order=x.axes, **places, **fields)
 
 
