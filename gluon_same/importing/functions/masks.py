@@ -4,7 +4,7 @@ from typing import Any, Sequence
 
 from .elementwise import pairwise
 from .indexing import select
-from .reductions import over_axes
+from .reductions import along_axis, over_axes
 
 
 def differs(F: Any, x: Any, number: float, last: bool) -> Any:
@@ -60,7 +60,10 @@ def masked_softmax(F: Any, x: Any, *mask: Any, axes: Any, rank: int, how: str = 
     for each in mask:
         x = x if how == "add" else F.broadcast_mul(x, each)
         x = F.broadcast_add(x, (each - 1) * 1e9)
-    y = F.softmax(x, axis=axes[0]) if len(axes) == 1 else over_axes(F, x, "softmax", axes, rank)
+    if len(axes) == 1:
+        y = along_axis(F, x, "softmax", axes[0], rank)
+    else:
+        y = over_axes(F, x, "softmax", axes, rank)
     for each in mask:
         y = F.broadcast_mul(y, each) if how == "zero" else y
     return y

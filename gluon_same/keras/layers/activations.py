@@ -33,7 +33,7 @@ _ALONG_AXIS = ("softmax", "log_softmax", "sparsemax")
 _NONNEGATIVE = words("abs erfc exp hard_sigmoid relu relu6 sigmoid softmax softplus sqrt square")
 
 
-def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridBlock]:
+def activation(request: Request, given: Any, axis: int = -1, rank: int = 0) -> Optional[HybridBlock]:
     """Return the block of an ``activation`` argument; None for a linear one.
 
     Parameters
@@ -44,6 +44,8 @@ def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridB
         The argument as in a configuration.
     axis : int
         The stored axis of Keras' last axis.
+    rank : int
+        The number of axes of data that oneDNN may hold in blocks.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def activation(request: Request, given: Any, axis: int = -1) -> Optional[HybridB
         raise Unsupported(
             "activation='glu' halves the last axis, which only the layer Activation may do"
         )
-    block, name = _block_named(request, given, axis), given.rpartition(">")[2]
+    block, name = _block_named(request, given, axis, rank), given.rpartition(">")[2]
     if (theirs or block is None) and name in request.custom:
         return custom_block(request.custom[name], name, {}, [])
     if block is None:
@@ -86,8 +88,10 @@ def _is_theirs(given: Dict[str, Any]) -> bool:
     return str(given.get("module", "keras")).split(".")[0] not in ("keras", "tf_keras")
 
 
-def _block_named(request: Request, given: str, axis: int) -> Optional[HybridBlock]:
+def _block_named(request: Request, given: str, axis: int, rank: int) -> Optional[HybridBlock]:
     keras3, prefix, name = request.keras3, request.prefix, ALIASES.get(given, given)
+    if name in ("softmax", "log_softmax") and rank:
+        return Function(functions.along_axis, "Activation", prefix, kind=name, axis=axis, rank=rank)
     if name in _ALONG_AXIS:
         return Function(function_named(name, keras3), "Activation", prefix, axis=axis)
     return elementwise_block(name, keras3, prefix)
@@ -127,7 +131,7 @@ def _activation(request: Request, x: Value) -> Lowered:
         if x.channels is not None and x.channels % 2:
             raise ValueError(f"glu halves the last axis, and that of {x.shape} is odd")
         return Lowered(request.function(functions.glu, axis=axis), None)
-    return elementwise(activation(request, given, axis), nonnegative=is_nonnegative(given))
+    return elementwise(activation(request, given, axis, x.rank), nonnegative=is_nonnegative(given))
 
 
 @builds("ReLU")

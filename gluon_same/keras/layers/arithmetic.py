@@ -173,7 +173,8 @@ def _with_option(op: Operation, x: Value, approximate: bool = False) -> Lowered:
 
 @computes("softmax", "log_softmax")
 def _softmax(op: Operation, x: Value, axis: int = -1) -> Lowered:
-    return op.each(op.name, x, axis=x.stored(axis_of(op, x, axis)))
+    place = x.stored(axis_of(op, x, axis))
+    return op.each(functions.along_axis, x, kind=op.name, axis=place, rank=x.rank)
 
 
 @computes("add_n")

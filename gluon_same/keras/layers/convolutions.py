@@ -32,7 +32,7 @@ class Window:
         self.axes, self.order = spatial(request, x, ndim)
         self.given = arguments.get("activation", None)
         last = self.order.index(ndim + 1)  # Keras applies softmax along its last axis in every format
-        self.activation = activation(within(request, "activation"), self.given, last)
+        self.activation = activation(within(request, "activation"), self.given, last, ndim + 2)
         self.channels = x.shape[self.channel_axis]
         self.folds = x.padding is not None and x.axes == self.order and self.padding != "same"
         biased = arguments.flag("use_bias", True)
