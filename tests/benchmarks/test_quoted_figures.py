@@ -111,7 +111,14 @@ def test_the_times_of_nets_that_were_imported():
     over = found["onnxruntime"]
     assert said == [str(len(nets)), mean(over), f"{max(over):.2f}", mean(found["stock"])]
     slow = {row["net"] for row, ratio in zip(nets, over) if ratio > 2}
-    assert slow == {"hardcorenas_a", "lcnet_050", "mixnet_s", "tv-mobilenet_v3_small"}
+    swish = {
+        "hardcorenas_a",
+        "lcnet_050",
+        "levit_128s",
+        "tv-mobilenet_v3_large",
+        "tv-mobilenet_v3_small",
+    }
+    assert slow == {*swish, "tinynet_e"}
     assert max(float(row["error"]) for row in nets) < 1e-3
 
 
