@@ -6,7 +6,7 @@
 - MXNet imports ``distutils``, which Python 3.12 removed. Importing setuptools restores it.
 - MXNet's exporter imports ``onnx.mapping``, which onnx 1.19 removed.
 - MXNet's OpenBLAS chooses its kernels by the model of the processor. For models that it does not know,
-  that of the wheel (0.3.13, of 2021) falls back to kernels for SSE3, which take twice as long in ``dot``
+  that of the wheel (0.3.13) falls back to kernels for SSE3, which take twice as long in ``dot``
   and ``batch_dot``. It is loaded with those for AVX2.
 - The wheels require system libraries that slim images lack. The loader's error names only the file.
 
@@ -141,7 +141,7 @@ def use_avx2(library: Path) -> None:
 
     The environment variable, if it is set, decides instead.
     """
-    if CORE_TYPE in os.environ or not {"avx2", "fma"} <= features():
+    if CORE_TYPE in os.environ or not {"avx2", "fma"} <= processor_features():
         return
     with suppress(OSError, AttributeError):  # of which the import of MXNet tells, or another OpenBLAS
         if _kernels(ctypes.CDLL(str(library))) in OLD_KERNELS:
@@ -163,7 +163,7 @@ def _kernels(library):
     return name
 
 
-def features():
+def processor_features():
     """Return the features of the processor, by the names of Linux; none on other systems."""
     with suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:

@@ -33,7 +33,7 @@ print(library.openblas_get_corename().decode(), os.environ.get("OPENBLAS_CORETYP
 @pytest.mark.skipif(not LIBRARY.exists(), reason="MXNet has no OpenBLAS of its own")
 @pytest.mark.parametrize("given", [None, "Prescott"])
 def test_a_fallback_is_replaced_unless_the_variable_is_set(given):
-    if not {"avx2", "fma"} <= _compat.features():
+    if not {"avx2", "fma"} <= _compat.processor_features():
         pytest.skip("requires AVX2")
     env = {key: value for key, value in os.environ.items() if key != _compat.CORE_TYPE}
     env.update({_compat.CORE_TYPE: given} if given else {})
@@ -44,7 +44,7 @@ def test_a_fallback_is_replaced_unless_the_variable_is_set(given):
 def test_other_processors_and_libraries_keep_their_kernels(monkeypatch, tmp_path):
     monkeypatch.delenv(_compat.CORE_TYPE, raising=False)
     _compat.use_avx2(tmp_path / "libopenblas.so.0")  # of a build without it
-    monkeypatch.setattr(_compat, "features", lambda: {"sse3"})
+    monkeypatch.setattr(_compat, "processor_features", lambda: {"sse3"})
     monkeypatch.setattr(_compat.ctypes, "CDLL", None)  # which would be called
     _compat.use_avx2(LIBRARY)
     assert _compat.CORE_TYPE not in os.environ

@@ -7,7 +7,7 @@ from typing import Callable, List, Optional
 import mxnet as mx
 import numpy as np
 
-from .._compat import features
+from .._compat import processor_features
 from ..graph import Entry, Graph, Node
 from .clean import drop_identity
 from .gates import BEFORE_FUSION, GRADIENT, can_fail, fail_without_onednn
@@ -28,7 +28,7 @@ def available() -> bool:
 def has_avx512() -> bool:
     """Return whether oneDNN computes with AVX-512, on Linux."""
     limit = (os.environ.get("DNNL_MAX_CPU_ISA") or "ALL").upper()
-    return "avx512bw" in features() and limit.startswith(("ALL", "AVX512_CORE"))
+    return "avx512bw" in processor_features() and limit.startswith(("ALL", "AVX512_CORE"))
 
 
 def computes_weights(graph: Graph) -> bool:

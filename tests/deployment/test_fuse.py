@@ -152,10 +152,10 @@ def test_a_dense_layer_after_an_image_of_one_pixel_is_fused():
 
 @pytest.mark.parametrize("limit", [None, "", "ALL", "AVX512_CORE_VNNI", "avx2", "AVX", "SSE41"])
 def test_a_limit_of_onednn_turns_avx512_off(limit, monkeypatch):
-    monkeypatch.setattr("gluon_same.deployment.fuse.features", lambda: {"avx2", "avx512bw"})
+    monkeypatch.setattr("gluon_same.deployment.fuse.processor_features", lambda: {"avx2", "avx512bw"})
     monkeypatch.delenv("DNNL_MAX_CPU_ISA", raising=False)
     if limit is not None:
         monkeypatch.setenv("DNNL_MAX_CPU_ISA", limit)
     assert has_avx512() == (limit not in ("avx2", "AVX", "SSE41"))
-    monkeypatch.setattr("gluon_same.deployment.fuse.features", lambda: {"avx2"})
+    monkeypatch.setattr("gluon_same.deployment.fuse.processor_features", lambda: {"avx2"})
     assert not has_avx512()
