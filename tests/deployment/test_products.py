@@ -45,14 +45,16 @@ def test_the_size_of_another_array_stays():
     assert graph.rewrite(products.resize_by_products) == 0
 
 
-def interpolated(x, axis, places, shape=None, **how):
+def interpolated(x, axis, places, **how):
     """Return elements along an axis that are added with weights, those of each place in a row."""
-    rng, taps = np.random.RandomState(3), []
-    for place in places:
-        index, weight = (constant(each) for each in (place, rng.normal(size=shape or len(place))))
-        weight = F.reshape(weight, shape=shape or [-1 if i == axis else 1 for i in range(4)])
-        taps.append(F.broadcast_mul(F.take(x, index, axis=axis, **how), weight))
-    return F.add_n(*taps)
+    return F.add_n(*(tap(x, axis, place, **how) for place in places))
+
+
+def tap(x, axis, place, shape=None, **how):
+    """Return elements along an axis, with weights along it."""
+    weight = constant(np.random.RandomState(place[0] + 1).normal(size=shape or len(place)))
+    weight = F.reshape(weight, shape=shape or [-1 if i == axis else 1 for i in range(4)])
+    return F.broadcast_mul(F.take(x, constant(place), axis=axis, **how), weight)
 
 
 def constant(values):
@@ -82,7 +84,8 @@ def test_an_image_that_keeps_its_size_stays():
         interpolated(X, 3, [[0, 1, 2], [1, 2, 5]], mode="wrap"),
         interpolated(X, 3, [[0, 1, 2], [1, 2, 3]], shape=(3, 1, 1)),
         F.add_n(F.take(X, constant([1, 2]), axis=3), F.take(X, constant([0, 1]), axis=3)),
-        F.add_n(interpolated(X, 3, [[0], [1]]), interpolated(F.relu(X), 3, [[0], [1]])),
+        F.add_n(tap(X, 3, [0, 1, 2]), tap(F.relu(X), 3, [0, 1, 2])),
+        F.add_n(tap(X, 3, range(5)), tap(X, 2, range(5))),
     ],
 )
 def test_other_sums_stay(symbol):
