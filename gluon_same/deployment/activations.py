@@ -4,7 +4,9 @@ On a CPU, oneDNN's operators are vectorized and read the blocked layout of oneDN
 MXNet's own kernels require plain memory, so MXNet reorders their inputs and the inputs of what follows.
 """
 
-from typing import Collection, Optional, Tuple
+from typing import Optional, Tuple
+
+import numpy as np
 
 from ..graph import Entry, Graph, Node, Rule, scalar
 
@@ -32,15 +34,6 @@ MOST = 1e6
 
 #: Difference of constants that files write in float32.
 NEAR = 1e-6
-
-#: Operators that oneDNN computes along the last axis.
-SOFTMAX = {"softmax", "log_softmax", "_npx_softmax", "_npx_log_softmax"}
-
-#: Operators whose results are in plain memory.
-PLAIN = {"batch_dot", "dot", "linalg_gemm2", "FullyConnected", "Embedding", *SOFTMAX}
-
-#: Operators whose results may be in oneDNN's blocked layout.
-ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU", "Pooling", "Concat"}
 
 
 def use_activation(graph: Graph, node: Node) -> Optional[Entry]:
@@ -130,6 +123,30 @@ def use_gelu(graph: Graph, node: Node) -> Optional[Entry]:
     return None
 
 
+def use_prelu(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace ``relu(x) - slopes * relu(-x)`` with MXNet's operator."""
+    if node.op != "elemwise_sub" or node.inputs[1].node.op != "broadcast_mul":
+        return None
+    upper, (slopes, lower) = node.inputs[0].node, node.inputs[1].node.inputs
+    if not upper.get("act_type") == lower.node.get("act_type") == "relu":
+        return None
+    minus, values, shape = lower.node.inputs[0].node, graph.param(slopes), graph.shape(node.out)
+    if values is None or shape is None or factor_of(minus) != -1 or minus.inputs != upper.inputs:
+        return None
+    wide = (1,) * (len(shape) - values.ndim) + values.shape
+    if values.size > 1 and (len(shape) < 2 or wide != (1, shape[1], *[1] * (len(shape) - 2))):
+        return None
+    return graph.new("LeakyReLU", node, [*upper.inputs, values.reshape(-1)], act_type="prelu")
+
+
+def use_leaky(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace equal slopes of channels with one, which oneDNN supports."""
+    slopes = graph.param(node.inputs[1]) if node.get("act_type") == "prelu" else None
+    if slopes is None or np.ptp(slopes):
+        return None
+    return graph.new("LeakyReLU", node, node.inputs[:1], act_type="leaky", slope=float(slopes[0]))
+
+
 def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
     """Move a scale past a product, and merge scales that follow each other."""
     for i, entry in enumerate(node.inputs[:2]):
@@ -176,57 +193,10 @@ def use_bounded(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new(node.op, node, [layer], **node.attrs) if alone and layer.node.op in LAYERS else None
 
 
-def gate_in_plain_memory(
-    graph: Graph, node: Node, gates: Collection[str] = ("Activation", "LeakyReLU", "hard_sigmoid")
-) -> Optional[Entry]:
-    """Copy ``x`` of ``x * gate(x)`` to plain memory once.
-
-    The product requires plain memory for both operands.
-    """
-    if node.op != "elemwise_mul":
-        return None
-    for x, gate in (node.inputs, node.inputs[::-1]):
-        act, shape = gate.node, graph.shape(x)
-        gated = act.op in gates and act.inputs == [x] and graph.uses(gate) == 1
-        if gated and shape is not None and x.node.op in ONEDNN:
-            plain = graph.new("transpose", node, [x], axes=tuple(range(len(shape))))
-            return graph.new(node.op, node, [plain, graph.new(act.op, act, [plain], **act.attrs)])
-    return None
-
-
-def softmax_of_rows(graph: Graph, node: Node) -> Optional[Entry]:
-    """Apply a softmax over the last axis to rows in plain memory.
-
-    oneDNN ends the process for data in blocks. Operators between a layer and the softmax, which make the
-    data plain, may be dropped or replaced.
-    """
-    shape = graph.shape(node.out)
-    if node.op not in SOFTMAX or shape is None or len(shape) not in (3, 4) or len(node.inputs) > 1:
-        return None
-    if node.get("axis", -1) not in (-1, len(shape) - 1) or not _may_be_blocked(node.inputs[0]):
-        return None
-    rows = graph.new("Reshape", node, node.inputs, shape=(-1, shape[-1]))
-    rows = graph.new(node.op, node, [rows], **{**node.attrs, "axis": -1})
-    return graph.new("Reshape", node, [rows], shape=shape)
-
-
-def _may_be_blocked(entry):
-    """Return whether rules may make an array the result of a layer."""
-    seen, todo = set(), [entry]
-    while todo:
-        found = todo.pop()
-        if found.node.op in ONEDNN:
-            return True
-        if found.node.op not in PLAIN and found not in seen:
-            seen.add(found)
-            todo += found.node.inputs
-    return False
-
-
 def _tuple(value):
     return value if isinstance(value, tuple) else (value,)
 
 
 #: Rules that never make a net slower.
 RULES: Tuple[Rule, ...] = (use_activation, use_square, use_equal_shapes, use_pooling, use_clip)
-RULES += (use_hard_sigmoid, use_gelu, move_scale, scale_before_clip, use_bounded)
+RULES += (use_hard_sigmoid, use_gelu, use_prelu, use_leaky, move_scale, scale_before_clip, use_bounded)

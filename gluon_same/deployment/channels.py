@@ -112,7 +112,7 @@ def pad_filters(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
     count = int(node.get("num_filter") or node.get("num_hidden") or 0)
     if count % multiple == 0 or not _is_source(graph, node):
         return None
-    if not (_is_worth_a_slice(graph, node, count, multiple) or _can_pad(graph, node.out)):
+    if not (_is_worth_a_slice(graph, node, count, multiple) or _can_pad(graph, node.out, multiple)):
         return None
     weight, bias = weights_of(graph, node)
     more = -count % multiple
@@ -131,7 +131,7 @@ def pad_selection(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
     more = -len(channels) % multiple
     after = (channels[-1] + 1 + np.arange(width)) % width
     others = after[~np.isin(after, channels)][:more]  # because weights are written to distinct channels
-    if not more or len(others) < more or not _can_pad(graph, node.out):
+    if not more or len(others) < more or not _can_pad(graph, node.out, multiple):
         return None
     wide = _select(graph, node, data, np.concatenate([channels, others]), width)
     return _select(graph, node, wide, np.arange(len(channels)), len(channels) + more)
@@ -211,7 +211,7 @@ def _is_padding(found):
     return padded and np.array_equal(found.channels, np.arange(count))
 
 
-def _can_pad(graph, entry):
+def _can_pad(graph, entry, multiple):
     """Return whether all operators connected with an entry by their channels can be padded."""
     seen: Set[Entry] = set()
     waiting: List[Entry] = [entry]
@@ -235,6 +235,8 @@ def _can_pad(graph, entry):
                 continue  # which becomes a selection from the padded channels
             if taker is not None and (_connects(graph, taker) or _joins(taker)):
                 waiting.append(taker.out)
+                if _joins(taker) and (graph.shape(taker.out) or (0, 1))[1] % multiple == 0:
+                    waiting += taker.inputs  # which are padded all or none
             elif large and not (taker and taker.inputs[0] == entry and _absorbs(graph, taker)):
                 return False
     return True

@@ -25,6 +25,9 @@ MOVES = {*RESHAPES, "slice", "slice_axis"}
 OF_SHAPES = {"zeros_like", "ones_like", "shape_array", "size_array", "_contrib_arange_like"}
 OF_SHAPES |= {"_npi_full_like"}
 
+#: Maps operators on two arrays of one shape to those that broadcast.
+BROADCAST = {f"elemwise_{name}": f"broadcast_{name}" for name in ("add", "sub", "mul", "div")}
+
 _RESIZE = "_contrib_BilinearResize2D"
 
 #: Operators whose result has the shape of their second input, and what replaces them if it is known.
@@ -64,6 +67,20 @@ def drop_like(graph: Graph, node: Node) -> Optional[Entry]:
     if "align_corners" in node.attrs:
         attrs["align_corners"] = node.attrs["align_corners"]
     return graph.new(operator, node, node.inputs[:1], **attrs)
+
+
+def drop_broadcast(graph: Graph, node: Node) -> Optional[Entry]:
+    """Read arrays before their broadcast where an operator can broadcast them."""
+    operator, shape = BROADCAST.get(node.op, node.op), graph.shape(node.out)
+    if operator not in {"broadcast_to", *BROADCAST.values()} or shape is None:
+        return None
+    small = [entry.node.inputs[0] if entry.node.op == "broadcast_to" else entry for entry in node.inputs]
+    sizes = [graph.shape(entry) or () for entry in small]
+    if small == node.inputs or any(len(size) != len(shape) for size in sizes):
+        return None
+    if operator != "broadcast_to" and np.broadcast_shapes(*sizes) != shape:
+        return None
+    return graph.new(operator, node, small, **node.attrs)
 
 
 def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
@@ -126,4 +143,4 @@ def _of_shape(node, shape):
 
 
 #: The rules in the order in which they are tried.
-RULES = (drop_identity, drop_like, fold_constants)
+RULES = (drop_identity, drop_like, drop_broadcast, fold_constants)

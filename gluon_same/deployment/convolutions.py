@@ -8,6 +8,7 @@ from ..crops import ELEMENTWISE, FIRST, windows_of
 from ..graph import Entry, Graph, Node
 from .clean import drop_identity, fold_constants
 from .fold_batchnorm import affine, weights_of, with_weights
+from .layouts import ONEDNN
 from .moves import merge_reshapes
 
 #: The largest number of groups that are worth computing with zeros.
@@ -69,6 +70,50 @@ def normalize_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     if found is None or found.axis != 1 or shape is None or len(shape) != 4:
         return None
     return depthwise(graph, node, found.data, found.scale.reshape(-1, 1, 1, 1), found.shift)
+
+
+def clip_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
+    """Insert a convolution that copies between a clip at 0 and what does not absorb it."""
+    x, shape = node.inputs[0] if node.inputs else node.out, graph.shape(node.out) or ()
+    if node.op != "clip" or float(node.get("a_min")) != 0 or len(shape) != 4 or x.node.op not in ONEDNN:
+        return None
+    if x.node.op == "Convolution" and graph.uses(x) == 1:
+        return None
+    copied = depthwise(graph, node, x, np.ones((shape[1], 1, 1, 1)))
+    return graph.new("clip", node, [copied], **node.attrs)
+
+
+def subtract_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a difference and its scale with two depthwise convolutions, which fuse with their sum."""
+    found = affine(graph, node)
+    difference = found.data.node if found and graph.uses(found.data) == 1 else node
+    shape, takers = graph.shape(node.out) or (), graph.takers(node.out)
+    if difference.op != "elemwise_sub" or len(shape) != 4 or (found and found.axis not in (None, 1)):
+        return None
+    if node is difference and len(takers) == 1 and takers[0] and affine(graph, takers[0]):
+        return None
+    scale, shift = found[2:] if found else (1, 0)
+    scale, shift = (np.broadcast_to(each, shape[1]) for each in (scale, shift))
+    weight = scale.reshape(-1, 1, 1, 1)
+    one, other = difference.inputs
+    if found:
+        one = depthwise(graph, node, one, weight, shift)
+    return graph.new("elemwise_add", node, [one, depthwise(graph, node, other, -weight)])
+
+
+def prelu_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace slopes of at most 1 by ``slopes * x + relu((1 - slopes) * x)``, which oneDNN fuses."""
+    if node.op != "LeakyReLU" or node.get("act_type") != "prelu":
+        return None
+    shape, slopes = graph.shape(node.out) or (), graph.param(node.inputs[1])
+    if len(shape) != 4 or slopes is None or slopes.shape != shape[1:2] or slopes.max() > 1:
+        return None
+    scaled, rest = (
+        depthwise(graph, node, node.inputs[0], weight.reshape(-1, 1, 1, 1))
+        for weight in (slopes, 1 - slopes)
+    )
+    relu = graph.new("Activation", node, [rest], act_type="relu")
+    return graph.new("elemwise_add", node, [scaled, relu])
 
 
 def ungroup(graph: Graph, node: Node) -> Optional[Entry]:

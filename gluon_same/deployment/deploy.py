@@ -12,9 +12,9 @@ from ..arrays import flat, in_thread, read_by, return_freed_memory, settle
 from ..graph import Graph
 from ..sized import EverySize, Sized
 from ..trace import Trace, check_for_graphs, title
-from .activations import softmax_of_rows
 from .data import batches_of
 from .fuse import available
+from .layouts import softmax_of_rows
 from .pipeline import Pipeline
 from .running import MOST, RANKING, TOLERANCE, as_numpy, error, flags, outputs, ranks, samples, unstable
 

@@ -138,6 +138,14 @@ def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
     return with_weights(graph, node, found.data, (rows * scale).reshape(weight.shape), bias)
 
 
+def fold_sign(graph: Graph, node: Node) -> Optional[Entry]:
+    """Fold the sign of what is subtracted into the layer before."""
+    if node.op != "elemwise_sub":
+        return None
+    minus = _folded(graph, Affine(node.inputs[1], None, np.float64(-1), np.float64(0)))
+    return graph.new("elemwise_add", node, [node.inputs[0], minus]) if minus else None
+
+
 def _normalization(graph, node):
     parameters = [graph.param(entry) for entry in node.inputs[1:5]]
     shape = graph.shape(node.inputs[0])
@@ -204,4 +212,4 @@ def with_weights(
 
 
 #: The rules in the order in which they are tried.
-RULES = (sink_normalized, fold_after, fold_before)
+RULES = (sink_normalized, fold_after, fold_before, fold_sign)

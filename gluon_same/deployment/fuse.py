@@ -56,7 +56,7 @@ def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
     fused.rewrite(drop_identity)  # the products by one
     if any(node.op == GRADIENT for node in fused.nodes()):
         fail_without_onednn(fused)
-    return fused if changed or fused.operators() < gated.operators() else None
+    return fused if changed or kinds(fused) else None
 
 
 def flatten_pixel(graph: Graph, node: Node) -> Optional[Entry]:

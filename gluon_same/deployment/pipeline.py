@@ -22,6 +22,7 @@ from . import (
     gates,
     group_norms,
     joins,
+    layouts,
     moves,
     pools,
     products,
@@ -67,9 +68,6 @@ _FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
 #: A pass on oneDNN's float32 operators that is chosen by timing, and applied without tuning.
 _optional = partial(Pass, onednn=True, choice=True, dtypes=["float32"])
 
-#: For gates of which oneDNN has no product.
-_hard_gate_in_plain_memory = partial(activations.gate_in_plain_memory, gates=["hard_sigmoid"])
-
 #: The passes in order. Fusion or conversion to another dtype follows.
 PASSES = (
     Pass("drop and fold constants", clean.RULES, general=True),
@@ -84,6 +82,8 @@ PASSES = (
     Pass("add kernels", [sums.add_kernels], dtypes=["float32"]),
     _optional("join convolutions", [branches.join_convolutions]),
     _optional("compute slices", (*attention.RULES, *_FOLD)),
+    _optional("slopes by convolutions", [convolutions.prelu_by_depthwise]),
+    _optional("subtract by convolutions", [convolutions.subtract_by_depthwise]),
     _optional("ungroup convolutions", [convolutions.ungroup]),
     _optional("sum by convolutions", sums.RULES),
     *(_optional(f"pad channels to {n}s", channels.padding_to(n)) for n in channels.MULTIPLES),
@@ -98,10 +98,10 @@ PASSES = (
     _optional("resize by products", products.RULES),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
     _optional("scale by normalizations", [gates.scale_by_normalization, fold_batchnorm.fold_after]),
-    _optional("hard gates in plain memory", [_hard_gate_in_plain_memory]),
+    _optional("clip by convolutions", [convolutions.clip_by_depthwise]),
+    _optional("copy to plain memory", [layouts.copy_to_plain_memory]),
     _optional("join in plain memory", [branches.join_in_plain_memory], choice=False),
-    # MXNet cannot quantize a tensor and its activation in different layouts.
-    Pass("gates in plain memory", [activations.gate_in_plain_memory], onednn=True, dtypes=["int8"]),
+    Pass("copy to plain memory", [layouts.copy_for_activations], onednn=True, dtypes=["int8"]),
 )
 
 

@@ -9,7 +9,7 @@ from ..crops import FIRST, is_pointwise, windows_of
 from ..graph import Entry, Graph, Node
 from .activations import PRODUCTS
 from .clean import RESHAPES
-from .fold_batchnorm import affine, weights_of, widened, with_weights
+from .fold_batchnorm import Affine, affine, weights_of, widened, with_weights
 from .moves import merge_reshapes
 
 #: The largest number of groups, and of channels of each, that a convolution sums.
@@ -34,12 +34,14 @@ def scale_before_reshape(graph: Graph, node: Node) -> Optional[Entry]:
 def add_kernels(graph: Graph, node: Node) -> Optional[Entry]:
     """Add the kernels of convolutions of the same data instead of their results, as RepVGG does.
 
-    A normalization of the data is a convolution with one element, too.
+    The data themselves, and a normalization of them, are convolutions with one element, too.
     """
-    if node.op != "elemwise_add" or any(graph.uses(entry) > 1 for entry in node.inputs):
+    if node.op != "elemwise_add":
         return None
     for one, other in (node.inputs, node.inputs[::-1]):
-        layer = one.node
+        layer, alone = one.node, [one] if other in one.node.inputs[:1] else [one, other]
+        if any(graph.uses(entry) > 1 for entry in alone):
+            continue
         if layer.op == "Convolution" and layer.get("layout") in FIRST:
             weight, bias = weights_of(graph, layer)
             found = None if weight is None else _kernel(graph, layer, weight.shape, other)
@@ -53,10 +55,11 @@ def _kernel(graph, layer, shape, entry):
     node, windows = entry.node, windows_of(layer)
     if node.op == "Convolution":
         weight, bias = weights_of(graph, node)
-        same = [(each.inputs[0], each.get("num_group", 1), each.get("layout")) for each in (layer, node)]
-        wide = widened(node, weight, windows) if weight is not None and same[0] == same[1] else None
+        read = [(each.inputs[0], each.get("num_group", 1), each.get("layout")) for each in (layer, node)]
+        wide = widened(node, weight, windows) if weight is not None and read[0] == read[1] else None
         return None if wide is None else (wide, bias)
-    found = affine(graph, node)
+    same = Affine(entry, 1, np.ones(shape[0]), np.zeros(shape[0]))
+    found = same if entry == layer.inputs[0] else affine(graph, node)
     if found is None or found[:2] != (layer.inputs[0], 1) or np.size(found.scale) != shape[0]:
         return None
     if any((size, *steps) != (2 * pad + 1, 1, 1) for size, *steps, pad in windows):

@@ -1,9 +1,13 @@
 """Rules that replace operators by equivalent ones."""
 
 import mxnet as mx
+import numpy as np
 import pytest
 
-from gluon_same.deployment import activations, clean, fold_batchnorm
+from gluon_same.deployment import activations, clean, convolutions, fold_batchnorm
+from gluon_same.deployment.running import error, outputs
+from gluon_same.graph import Graph
+from gluon_same.importing import functions
 from graphs import rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
@@ -94,16 +98,6 @@ def test_a_hard_sigmoid_after_a_layer_is_a_clip():
     assert rewritten(F.hard_sigmoid(X), rules, (2, 3, 4, 4)) == ["hard_sigmoid"]
 
 
-@pytest.mark.parametrize("turn", [False, True])
-def test_a_swish_is_put_in_plain_memory_once(turn):
-    y = convolution(X)
-    gate = F.Activation(y, act_type="sigmoid")
-    symbol = gate * y if turn else y * gate
-    rules = [activations.gate_in_plain_memory]
-    found = rewritten(symbol, rules, (1, 3, 4, 4))
-    assert found == ["Convolution", "transpose", "Activation", "elemwise_mul"]
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -117,8 +111,6 @@ def test_a_hard_swish_is_a_product_with_a_hard_sigmoid(make):
     rules = (*activations.RULES, *fold_batchnorm.RULES, clean.drop_identity)
     found = rewritten(make(convolution(X)), rules, (1, 3, 4, 4))
     assert found == ["Convolution", "hard_sigmoid", "elemwise_mul"]
-    found = rewritten(make(convolution(X)), [*rules, activations.gate_in_plain_memory], (1, 3, 4, 4))
-    assert found == ["Convolution", "transpose", "hard_sigmoid", "elemwise_mul"]
 
 
 def gate(x):
@@ -178,15 +170,50 @@ def test_scales_move_past_products_into_layers():
     assert found == ["Activation", "Activation", "elemwise_mul", "Convolution"]
 
 
-def test_a_softmax_of_products_stays():
-    rules, shape = [activations.softmax_of_rows], (2, 8, 5, 5)
-    pooled = F.Pooling(X, kernel=(1, 1))
-    rows = ["Pooling", "Reshape", "softmax", "Reshape"]
-    assert rewritten(F.softmax(pooled), rules, shape) == rows
-    assert rewritten(F.softmax(F.clip(pooled, 0, 1), axis=3), rules, shape)[-3:] == rows[1:]
-    for stays in (
-        F.softmax(F.batch_dot(F.reshape(pooled, (-3, 0, 0)), F.reshape(pooled, (-3, 0, 0)))),
-        F.softmax(pooled, axis=1),
-        F.softmax(X),
-    ):
-        assert rewritten(stays, rules, shape)[-1] == "softmax"
+def with_slopes(y, slopes, rules, shape=(2, 3, 4, 5)):
+    """Apply rules to a symbol with ``slope``, check the numbers, and return the operators."""
+    graph = Graph(y, {"slope": mx.nd.array(slopes)}, {"data0": shape})
+    x = [mx.nd.array(np.random.RandomState(0).normal(size=shape))]
+    want = outputs(graph, x)
+    graph.rewrite(*rules)
+    assert error(outputs(graph, x), want) < 1e-6
+    return [(node.op, node.get("act_type")) for node in graph.nodes() if node.op != "null"]
+
+
+SLOPES = mx.sym.var("slope")
+PRELU, LEAKY = ("LeakyReLU", "prelu"), ("LeakyReLU", "leaky")
+
+
+@pytest.mark.parametrize(
+    "slopes, found",
+    [
+        (np.array([[[0.5]], [[-0.2]], [[1.5]]]), PRELU),
+        (np.array([[[[0.5]], [[-0.2]], [[1.5]]]]), PRELU),
+        (np.array([0.3]), LEAKY),
+        (np.full((3, 1, 1), 0.25), LEAKY),
+    ],
+)
+def test_a_difference_of_relus_is_one_operator(slopes, found):
+    y = functions.prelu(F, X, SLOPES)
+    assert with_slopes(y, slopes, activations.RULES) == [found]
+
+
+def test_other_differences_of_relus_stay():
+    along_rows = np.array([0.5, 0.1, -0.2, 0.3, 0.4])
+    assert len(with_slopes(functions.prelu(F, X, SLOPES), along_rows, activations.RULES)) > 1
+    twice = F.relu(X) - F.broadcast_mul(SLOPES, F.relu(-2 * X))
+    assert len(with_slopes(twice, np.array([0.5]), activations.RULES)) > 1
+
+
+def test_equal_slopes_of_channels_are_one():
+    y = F.LeakyReLU(X, SLOPES, act_type="prelu")
+    assert with_slopes(y, [0.25, 0.25, 0.25], activations.RULES) == [LEAKY]
+    assert with_slopes(y, [0.25, 0.5, 0.25], activations.RULES) == [PRELU]
+
+
+def test_slopes_of_at_most_1_are_two_convolutions():
+    y, rules = F.LeakyReLU(X, SLOPES, act_type="prelu"), [convolutions.prelu_by_depthwise]
+    found = [op for op, _ in with_slopes(y, [0.25, 1, -3], rules)]
+    assert found == ["Convolution", "Convolution", "Activation", "elemwise_add"]
+    assert with_slopes(y, [0.25, 1.5, 0], rules) == [PRELU]
+    assert with_slopes(y, [0.25, 1, -3], rules, (2, 3, 4)) == [PRELU]

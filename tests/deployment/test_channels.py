@@ -168,3 +168,11 @@ def test_channels_are_taken_from_each_sample(batch):
     y = F.Flatten(F.Pooling(y, kernel=(1, 1), global_pool=True, pool_type="avg"))
     found = rewritten(y, [*channels.padding_to(8), channels.slice_selection], (batch, 8, 6, 6))
     assert found.count("take") == 1
+
+
+@pytest.mark.parametrize("parts, counts", [("ab", {16, 32}), ("sab", {12, 32}), ("sa", {16, 32})])
+def test_channels_whose_number_is_a_multiple_are_padded_all_or_none(parts, counts):
+    made = dict(a=convolution(X, 12), b=convolution(X, 12), s=F.slice_axis(X, axis=1, begin=0, end=8))
+    y = F.concat(*(F.tanh(made[part]) for part in parts))
+    _, found = padded(convolution(y, 32), 16, (2, 16, 6, 6))
+    assert set(found) == counts

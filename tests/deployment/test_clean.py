@@ -160,3 +160,25 @@ def test_zeros_like_whole_numbers_are_whole():
 def test_large_results_of_shapes_are_not_stored():
     symbol = F.broadcast_add(X, F.ones_like(X))
     assert len(rewritten(symbol, clean.RULES, (1, 3, 512, 512))) == 2
+
+
+@pytest.mark.parametrize(
+    "make, found",
+    [
+        (lambda x, y: F.elemwise_mul(x, F.broadcast_to(y, (2, 3, 4, 4))), "broadcast_mul"),
+        (lambda x, y: F.elemwise_sub(F.broadcast_to(y, (2, 3, 4, 4)), x), "broadcast_sub"),
+        (lambda x, y: F.broadcast_div(x, F.broadcast_to(y, (2, 3, 1, 4))), "broadcast_div"),
+    ],
+)
+def test_what_broadcasts_reads_small_arrays(make, found):
+    assert rewritten(make(X, mx.sym.var("data1")), clean.RULES, (2, 3, 4, 4), (2, 3, 1, 1)) == [found]
+
+
+def test_broadcasts_that_give_a_result_its_shape_stay():
+    def after(make):
+        return rewritten(make(lambda x: F.broadcast_to(x, (2, 3, 4, 4))), clean.RULES, (2, 3, 1, 1))
+
+    assert after(lambda wide: F.relu(wide(X))) == ["broadcast_to", "relu"]
+    assert after(lambda wide: wide(F.broadcast_to(X, (2, 3, 1, 4)))) == ["broadcast_to"]
+    found = after(lambda wide: F.elemwise_add(wide(X), wide(F.relu(X))))
+    assert found == ["broadcast_to", "relu", "broadcast_to", "elemwise_add"]

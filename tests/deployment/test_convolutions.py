@@ -160,3 +160,55 @@ def test_other_operators_get_lines(after):
 def test_constants_of_fewer_axes_suit_lines(shape):
     y = F.broadcast_mul(convolution(X, (3,), 8, pad=(1,)), F.var("scale", shape=shape))
     assert "Convolution" in rewritten(y, convolutions.ROWS, (2, 3, 15))
+
+
+def pooled(x):
+    return F.Pooling(x, kernel=(3, 3), pad=(1, 1), pool_type="avg", count_include_pad=False)
+
+
+@pytest.mark.parametrize(
+    "make, layers",
+    [
+        (lambda x: F.elemwise_sub(pooled(x), x), 1),
+        (lambda x: F.elemwise_sub(pooled(x), x) * 3, 2),
+        (lambda x: F.broadcast_mul(F.elemwise_sub(pooled(x), x), F.var("scale", shape=(1, 3, 1, 1))), 2),
+        (lambda x: F.BatchNorm(F.elemwise_sub(pooled(x), x), use_global_stats=True), 2),
+    ],
+)
+def test_differences_are_sums_of_depthwise_convolutions(make, layers):
+    found = rewritten(make(X), [convolutions.subtract_by_depthwise], (2, 3, 4, 5))
+    assert found == ["Pooling", *["Convolution"] * layers, "elemwise_add"]
+
+
+@pytest.mark.parametrize(
+    "make, shape",
+    [
+        (lambda x: F.elemwise_sub(F.relu(x), x), (2, 3, 4)),
+        (lambda x: F.broadcast_sub(x, F.var("shift", shape=(1, 3, 1, 1))), (2, 3, 4, 5)),
+        (lambda x: F.broadcast_mul(x, F.var("scale", shape=(1, 3, 1, 1))), (2, 3, 4, 5)),
+        (lambda x: F.elemwise_add(pooled(x), x) * 3, (2, 3, 4, 5)),
+    ],
+)
+def test_other_differences_stay(make, shape):
+    assert "Convolution" not in rewritten(make(X), [convolutions.subtract_by_depthwise], shape)
+
+
+def relu6(x):
+    return F.clip(x, 0, 6)
+
+
+@pytest.mark.parametrize(
+    "make, layers",
+    [
+        (lambda x: relu6(pooled(x)), 1),
+        (lambda x: relu6(F.BatchNorm(x, use_global_stats=True)), 1),
+        (lambda x: (lambda y: F.elemwise_add(y, relu6(y)))(convolution(x, (1, 1))), 2),
+        (lambda x: relu6(convolution(x, (1, 1))), 1),  # which absorbs it
+        (lambda x: F.clip(pooled(x), -1, 1), 0),
+        (lambda x: relu6(x), 0),
+        (lambda x: relu6(F.reshape(pooled(x), (0, 0, -1))), 0),
+    ],
+)
+def test_a_clip_after_other_operators_gets_a_layer(make, layers):
+    found = rewritten(make(X), [convolutions.clip_by_depthwise], (2, 3, 4, 5))
+    assert found.count("Convolution") == layers

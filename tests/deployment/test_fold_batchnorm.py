@@ -159,3 +159,13 @@ def test_scales_stay_after_a_slice_that_reverses_the_channels():
 def test_a_division_by_zero_stays():
     graph = graph_of(convolution(X) / 0, (2, 4, 6, 6))
     assert graph.rewrite(*RULES) == 0
+
+
+def test_the_sign_of_a_layer_is_folded():
+    def layer(x):
+        return convolution(x, pad=(1, 1))
+
+    y = F.elemwise_sub(F.relu(X), layer(F.relu(X)))
+    assert rewritten(y, RULES, (2, 4, 6, 6)) == ["relu", "relu", "Convolution", "elemwise_add"]
+    y = F.elemwise_sub(layer(X), F.relu(X))
+    assert rewritten(y, RULES, (2, 4, 6, 6)) == ["Convolution", "relu", "elemwise_sub"]

@@ -159,3 +159,10 @@ def test_a_limit_of_onednn_turns_avx512_off(limit, monkeypatch):
     assert has_avx512() == (limit not in ("avx2", "AVX", "SSE41"))
     monkeypatch.setattr("gluon_same.deployment.fuse.processor_features", lambda: {"avx2"})
     assert not has_avx512()
+
+
+def test_dense_layers_alone_are_fused():
+    y = F.tanh(F.FullyConnected(F.tanh(F.FullyConnected(X, num_hidden=8)), num_hidden=8))
+    fused = fuse(graph_of(y, (2, 4)))
+    assert operators(fused).count("_sg_mkldnn_fully_connected") == 2
+    assert fuse(graph_of(F.tanh(X), (2, 4))) is None

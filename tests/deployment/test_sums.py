@@ -61,6 +61,8 @@ def norm(x):
             layer(x, 3, "a", num_group=12, stride=(2, 2)) + layer(x, 1, "b", num_group=12, stride=(2, 2))
         ),
         lambda x: layer(x, 3, "a") + layer(x, 1, "b", kernel=(3, 1), pad=(1, 0)),
+        lambda x: layer(x, 1, "a") + x,
+        lambda x: x + layer(x, 3, "a", num_group=3),
     ],
 )
 def test_convolutions_of_the_same_data_become_one(make):
@@ -79,7 +81,6 @@ def test_convolutions_of_the_same_data_become_one(make):
             + layer(x, 1, "b", kernel=(1, 2), pad=(0, 0), stride=(2, 2))
         ),  # not centered
         lambda x: layer(x, 3, "a") + norm(F.tanh(x)),
-        lambda x: layer(x, 1, "a") + x,  # which MXNet's fusion adds
     ],
 )
 def test_other_sums_of_convolutions_stay(make):

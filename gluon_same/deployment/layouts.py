@@ -1,0 +1,73 @@
+"""Rules about plain memory and oneDNN's blocked layout.
+
+MXNet copies blocked data to plain memory for each of its own operators that reads them.
+"""
+
+from functools import partial
+from typing import Collection, Optional
+
+from ..graph import Entry, Graph, Node
+
+#: Operators that oneDNN computes along the last axis.
+SOFTMAX = {"softmax", "log_softmax", "_npx_softmax", "_npx_log_softmax"}
+
+#: Operators whose results are in plain memory.
+PLAIN = {"batch_dot", "dot", "linalg_gemm2", "FullyConnected", "Embedding", *SOFTMAX}
+
+#: Operators whose results may be in oneDNN's blocked layout.
+ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU", "Pooling", "Concat"}
+
+#: Operators that read blocked data.
+READ_BLOCKS = {*ONEDNN, *SOFTMAX, "FullyConnected", "LRN", "elemwise_add", "broadcast_add", "add_n"}
+READ_BLOCKS |= {"transpose", "SwapAxis", "Reshape", "Flatten", "expand_dims", "squeeze", "slice"}
+
+
+def copy_to_plain_memory(
+    graph: Graph, node: Node, blocks: Collection[str] = READ_BLOCKS
+) -> Optional[Entry]:
+    """Copy an array to plain memory once for all operators but ``blocks`` that read it."""
+    for x in node.inputs:
+        takers = [taker for taker in graph.takers(x) if taker is not None and taker.op not in blocks]
+        shape = graph.shape(x)
+        if len(takers) < 2 or takers[0] is not node or shape is None:
+            continue
+        if x.node.op not in ONEDNN and x.node.op != "elemwise_add":
+            continue
+        plain = graph.new("transpose", node, [x], axes=tuple(range(len(shape))))
+        for taker in takers:
+            taker.inputs = [plain if entry == x else entry for entry in taker.inputs]
+        return graph.new(node.op, node, node.inputs, **node.attrs)
+    return None
+
+
+#: A rule for int8, in which MXNet cannot quantize an array and its activation in different layouts.
+copy_for_activations = partial(copy_to_plain_memory, blocks=READ_BLOCKS - {"Activation", "LeakyReLU"})
+
+
+def softmax_of_rows(graph: Graph, node: Node) -> Optional[Entry]:
+    """Apply a softmax over the last axis to rows in plain memory.
+
+    oneDNN ends the process for data in blocks. Operators between a layer and the softmax, which make the
+    data plain, may be dropped or replaced.
+    """
+    shape = graph.shape(node.out)
+    if node.op not in SOFTMAX or shape is None or len(shape) not in (3, 4) or len(node.inputs) > 1:
+        return None
+    if node.get("axis", -1) not in (-1, len(shape) - 1) or not _may_be_blocked(node.inputs[0]):
+        return None
+    rows = graph.new("Reshape", node, node.inputs, shape=(-1, shape[-1]))
+    rows = graph.new(node.op, node, [rows], **{**node.attrs, "axis": -1})
+    return graph.new("Reshape", node, [rows], shape=shape)
+
+
+def _may_be_blocked(entry):
+    """Return whether rules may make an array the result of a layer."""
+    seen, todo = set(), [entry]
+    while todo:
+        found = todo.pop()
+        if found.node.op in ONEDNN:
+            return True
+        if found.node.op not in PLAIN and found not in seen:
+            seen.add(found)
+            todo += found.node.inputs
+    return False
