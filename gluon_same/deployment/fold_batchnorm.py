@@ -53,7 +53,7 @@ def _folded(graph, found):
         return None
     if node.op in LAYERS:
         return _in_layer(graph, found)
-    if node.op == "BatchNorm":
+    if node.op in ("BatchNorm", "LayerNorm"):
         return _in_scale(graph, found)
     moved = [_folded(graph, each) for each in _sources(graph, found)]
     if not moved or None in moved:
@@ -105,8 +105,11 @@ def _in_scale(graph, found):
     """Return the result of a normalization with another scale; None if its scale is fixed."""
     node = found.data.node
     data, gamma, beta, *statistics = node.inputs
-    shift, axis = graph.param(beta), node.get("axis", 1) % len(graph.shape(found.data))
-    if node.get("fix_gamma", True) or shift is None or found.axis not in (None, axis):
+    by_rows = node.op == "LayerNorm"
+    shift = graph.param(beta)
+    axis = node.get("axis", -1 if by_rows else 1) % len(graph.shape(found.data))
+    fixed = not by_rows and node.get("fix_gamma", True)
+    if fixed or shift is None or found.axis not in (None, axis):
         return None
     scale, known = np.broadcast_to(found.scale, shift.shape), graph.param(gamma)
     scaled = graph.new("elemwise_mul", node, [gamma, scale]) if known is None else known * scale

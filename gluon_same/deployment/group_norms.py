@@ -44,28 +44,31 @@ def _normalized(graph, node, by_rows=False):
     gamma, beta = (np.repeat(np.tile(each, batch), channels // groups) for each in values)
     rows, count = batch * groups, int(np.prod(shape[1:])) // groups
     epsilon = float(node.get("eps", 1e-5 if node.op == "GroupNorm" else 1e-3))
+    if by_rows and count > MOST_IN_ROW:
+        return None
+    data = node.inputs[:1]
+    if len(before) == 5:  # MXNet cannot reshape back what a reshape of oneDNN's blocks returns
+        data = [graph.new("transpose", node, data, axes=tuple(range(len(shape))))]
     if by_rows:
-        if count > MOST_IN_ROW:
-            return None
         factors: Any = gamma
-        row = graph.new("Reshape", node, node.inputs[:1], shape=(rows, count))
+        row = graph.new("Reshape", node, data, shape=(rows, count))
         y = graph.new("LayerNorm", node, [row, np.ones(count), np.zeros(count)], eps=epsilon)
     else:
-        y, inverse = _by_products(graph, node, rows, count, epsilon)
+        y, inverse = _by_products(graph, node, data, rows, count, epsilon)
         factors = graph.new("repeat", node, [inverse], repeats=channels // groups, axis=0)
         factors = graph.new("Reshape", node, [factors], shape=(len(gamma),))
         factors = graph.new("elemwise_mul", node, [factors, gamma])
-    image = before if batch == 1 and len(before) == 4 else (1, len(gamma), 1, -1)
+    image = (1, len(gamma), *(before[2:] if len(before) > 3 else (1, -1)))
     y = graph.new("Reshape", node, [y], shape=image)
     given = [y, factors, beta, np.zeros(len(gamma)), np.ones(len(gamma))]
     y = graph.new("BatchNorm", node, given, fix_gamma=False, use_global_stats=True, eps=1e-12)
     return graph.new("Reshape", node, [y], shape=shape)
 
 
-def _by_products(graph, node, rows, count, epsilon):
+def _by_products(graph, node, data, rows, count, epsilon):
     """Return rows without their means, and the inverses of their standard deviations."""
     size = next(n for n in range(min(count, MOST), 0, -1) if count % n == 0)
-    parts = graph.new("Reshape", node, node.inputs[:1], shape=(rows, count // size, size))
+    parts = graph.new("Reshape", node, data, shape=(rows, count // size, size))
     how = dict(num_hidden=1, no_bias=True, flatten=False)
     means = graph.new("FullyConnected", node, [parts, np.full((1, size), 1 / size)], **how)
     mean = graph.new("mean", node, [means], axis=(1,), keepdims=True)

@@ -17,6 +17,9 @@ PLAIN = {"batch_dot", "dot", "linalg_gemm2", "FullyConnected", "Embedding", *SOF
 #: Operators whose results may be in oneDNN's blocked layout.
 ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU", "Pooling", "Concat"}
 
+#: Those, and sums of their results.
+BLOCKED = ONEDNN | {"elemwise_add"}
+
 #: Operators that read blocked data.
 READ_BLOCKS = {*ONEDNN, *SOFTMAX, "FullyConnected", "LRN", "elemwise_add", "broadcast_add", "add_n"}
 READ_BLOCKS |= {"transpose", "SwapAxis", "Reshape", "Flatten", "expand_dims", "squeeze", "slice"}
@@ -29,9 +32,7 @@ def copy_to_plain_memory(
     for x in node.inputs:
         takers = [taker for taker in graph.takers(x) if taker is not None and taker.op not in blocks]
         shape = graph.shape(x)
-        if len(takers) < 2 or takers[0] is not node or shape is None:
-            continue
-        if x.node.op not in ONEDNN and x.node.op != "elemwise_add":
+        if x.node.op not in BLOCKED or len(takers) < 2 or takers[0] is not node or shape is None:
             continue
         plain = graph.new("transpose", node, [x], axes=tuple(range(len(shape))))
         for taker in takers:

@@ -22,6 +22,7 @@ from . import (
     gates,
     group_norms,
     joins,
+    layer_norms,
     layouts,
     moves,
     pools,
@@ -72,6 +73,7 @@ _optional = partial(Pass, onednn=True, choice=True, dtypes=["float32"])
 PASSES = (
     Pass("drop and fold constants", clean.RULES, general=True),
     Pass("join slices", joins.RULES, general=True),
+    Pass("join normalizations", layer_norms.RULES, dtypes=["float32"]),
     Pass("drop taps in padding", [windows.drop_taps]),
     Pass("grow depthwise kernels", [windows.grow_depthwise], onednn=True, choice=True),
     _optional("normalize groups by rows", group_norms.RULES),
@@ -86,6 +88,7 @@ PASSES = (
     _optional("subtract by convolutions", [convolutions.subtract_by_depthwise]),
     _optional("ungroup convolutions", [convolutions.ungroup]),
     _optional("sum by convolutions", sums.RULES),
+    _optional("average by layers", [layer_norms.average_by_layer]),
     *(_optional(f"pad channels to {n}s", channels.padding_to(n)) for n in channels.MULTIPLES),
     _optional("pad first", [convolutions.pad_first], choice=not has_avx512()),
     _optional("join by convolutions", [branches.join_by_depthwise]),

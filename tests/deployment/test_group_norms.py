@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from gluon_same.deployment import clean, fold_batchnorm, group_norms
+from gluon_same.deployment import clean, fold_batchnorm, group_norms, moves
 from gluon_same.deployment.running import outputs
 from graphs import graph_of, operators, rewritten
 
@@ -57,3 +57,12 @@ def test_scales_and_shifts_of_channels_are_part_of_the_normalization(groups, mon
 def test_normalizations_with_computed_factors_stay():
     symbol = F.InstanceNorm(X, F.relu(F.var("factors", shape=(4,))))
     assert graph_of(symbol, (1, 4, 5, 5)).rewrite(*RULES) == 0
+
+
+@pytest.mark.parametrize("most", [group_norms.MOST_IN_ROW, 0])
+def test_volumes_are_copied_before_they_are_reshaped(monkeypatch, most):
+    monkeypatch.setattr(group_norms, "MOST_IN_ROW", most)
+    how = dict(kernel=(3, 3, 3), pad=(1, 1, 1), num_filter=16)
+    y = F.LeakyReLU(F.GroupNorm(F.Convolution(X, **how), num_groups=16))
+    found = rewritten(F.Convolution(y, **how), [*RULES, *moves.RULES], (1, 4, 8, 8, 8))
+    assert found[:3] == ["Convolution", "transpose", "Reshape"]

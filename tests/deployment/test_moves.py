@@ -47,3 +47,10 @@ def test_all_orders_of_small_arrays():
 )
 def test_other_transposes_stay(shape, axes):
     assert rewritten(F.transpose(X, axes=axes), moves.RULES, shape) == ["transpose"]
+
+
+def test_transposes_of_volumes_from_layers_stay():
+    y = F.Convolution(X, kernel=(1, 1, 1), num_filter=8)
+    y = F.transpose(F.transpose(y, axes=(0, 1, 3, 2, 4)), axes=(0, 1, 3, 4, 2))
+    found = rewritten(y, moves.RULES, (1, 4, 2, 3, 4))
+    assert found == ["Convolution", "transpose", "Reshape", "transpose", "Reshape"]
