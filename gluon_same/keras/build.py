@@ -11,7 +11,7 @@ from .choosing import builder_of, check_call, check_count
 from .layers import Lowered, Request
 from .layers.attention import ARRAYS
 from .layers.masks import MASK_SECOND, named_mask, passed_on
-from .layers.operations import build_operation, function_of
+from .layers.operations import BATCH_MOVED, build_operation, function_of
 from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
 from .steps import KerasNet, any_size, input_of
 from .values import Axes, Value, keras_order, masks_of
@@ -87,6 +87,8 @@ class _Builder(Calls):
         given = [self.values[ref] for ref in self.model.outputs]
         if not all(isinstance(value, Value) for value in given):
             raise Unsupported("an output is a number, such as a size, and not an array")
+        if any(value.batch for value in given):
+            raise Unsupported("the batch is not the first axis of an output")
         outputs = [self.steps.in_order(value, outer(value.rank)) for value in given]
         names = [ref.layer for ref in self.model.inputs]
         more = [self.ready(mask) for mask in masks_of(outputs) if masks]
@@ -159,6 +161,8 @@ class _Builder(Calls):
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)._replace(masked=masked)
         name = function_of(request) if builder is build_operation else layer.computes
+        if builder is not build_operation and any(x.batch for x in inputs):
+            raise Unsupported(BATCH_MOVED)
         sure = [x for x in inputs if not x.guessed]
         narrow = dtype_after(name, sure, (args, kwargs), request.keras3)
         check_count(builder, request, inputs)
@@ -199,6 +203,8 @@ class _Builder(Calls):
         self, layer: graph.Layer, model: graph.Model, call: graph.Call, inputs: List[Value]
     ) -> List[Value]:
         """Add the step of a nested model and return its outputs."""
+        if any(x.batch for x in inputs):
+            raise Unsupported(BATCH_MOVED)
         if len(inputs) != len(model.inputs):
             raise ValueError(f"it has {len(model.inputs)} inputs and is called with {len(inputs)}")
         inputs = [x._replace(mask=x.mask and self.ready(x.mask)) for x in inputs]

@@ -72,14 +72,20 @@ class Value(NamedTuple):
         """Return the dtype in which to compute: whole numbers stay whole, and booleans become real."""
         return self.dtype if self.whole else "float32"
 
+    @property
+    def batch(self) -> int:
+        """Return Keras' axis for the batch, which is always stored first."""
+        return self.axes[0]
+
     def stored(self, axis: int) -> int:
         """Return the stored axis for one of Keras' axes."""
         return self.axes.index(axis % self.rank)
 
     def places(self, given: Any) -> List[int]:
-        """Return given axes, counted from the first; an empty list if any is not after the batch."""
+        """Return given axes, counted from the first; an empty list if any is unknown or the batch."""
         axes = given if isinstance(given, list) else [given]
-        fit = all(isinstance(a, int) and -self.rank <= a < self.rank and a % self.rank for a in axes)
+        known = [a for a in axes if isinstance(a, int) and -self.rank <= a < self.rank]
+        fit = known == axes and self.batch not in [a % self.rank for a in known]
         return [axis % self.rank for axis in axes] if fit else []
 
     def axes_without(self, dropped: Sequence[int]) -> Axes:
@@ -94,7 +100,13 @@ class Value(NamedTuple):
 
     def axes_with(self, new: int) -> Axes:
         """Return the axes of the array with a new one of Keras' axes, stored after the batch."""
-        return (0, new, *(axis + (axis >= new) for axis in self.axes[1:]))
+        batch, *rest = (axis + (axis >= new) for axis in self.axes)
+        return (batch, new, *rest)
+
+    @property
+    def batch_first(self) -> Axes:
+        """Return Keras' axes in order, but for the batch, which is first."""
+        return (self.batch, *(axis for axis in range(self.rank) if axis != self.batch))
 
 
 def masks_of(values: Sequence[Value]) -> List[Value]:

@@ -264,7 +264,7 @@ def test_remainders_of_large_products_of_sizes_are_exact(tmp_path):
 
 
 def test_numbers_that_are_rounded_are_refused(tmp_path):
-    half = function("math.divide", "s1", y=2)
+    half = function("math.divide", "s1", y=1.5)
     cast = function("cast", "math_divide", dtype="int32")
     times = function("math.multiply", "image", y=["cast", 0, 0])
     config = functional(image(None, 3), *sizes_of("image", 1), half, cast, times)

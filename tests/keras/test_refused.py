@@ -161,7 +161,7 @@ LAYERS = [
 
 #: Function of Keras 2, its named arguments, and words of the message. The input is an image.
 FUNCTIONS = [
-    ("math.erfinv", {}, "'erfinv' is not supported: give custom={'tf.math.erfinv': builder}"),
+    ("math.bessel_i0", {}, "'bessel_i0' is not supported: give custom={'tf.math.bessel_i0': builder}"),
     ("strings.split", {}, "the function 'strings.split' is not supported"),
     ("math.add", {}, "add of 1 operands"),
     ("math.add", {"y": ["vector", 0, 0]}, "add of shapes"),
@@ -177,7 +177,6 @@ FUNCTIONS = [
     ("math.reduce_mean", {}, "mean along axis=[None]: only axes after the batch are supported"),
     ("concat", {"y": 1.0}, "concatenate with y=1.0 is not known"),
     ("__operators__.getitem", {"slice_spec": [0]}, "a slice of the batch"),
-    ("__operators__.getitem", {"slice_spec": [None, {}]}, "a slice of the batch"),
     ("__operators__.getitem", {"slice_spec": [{}, {"start": -5}]}, "a slice from -5 of an axis of 4"),
     ("__operators__.getitem", {"slice_spec": ["x"]}, "a slice by 'x'"),
     ("__operators__.getitem", {"slice_spec": [{"start": None}] * 5}, "a slice by"),
@@ -186,8 +185,7 @@ FUNCTIONS = [
     ("__operators__.getitem", {"slice_spec": [{}, {"start": 9}]}, "a slice from 9 of an axis of 4"),
     ("__operators__.getitem", {"slice_spec": [{}, {"stop": 0}]}, "would be empty"),
     ("reshape", {"shape": [2, -1]}, "reshape to [2, -1]"),
-    ("transpose", {"perm": [1, 0, 2, 3]}, "the batch must stay first"),
-    ("expand_dims", {"axis": 0}, "expand_dims at axis=[0]"),
+    ("slice", {"begin": [0, 0, 0, 0], "size": [2, 1, 1, 1]}, "a slice of the batch"),
     ("squeeze", {"axis": 0}, "squeeze of axis=[0]"),
     ("squeeze", {"axis": 1}, "have more than one element"),
     ("pad", {"paddings": [[1, 1], [0, 0], [0, 0], [0, 0]]}, "pad by"),
@@ -276,6 +274,23 @@ def test_a_function_with_the_name_of_an_activation_of_keras_has_a_warning(tmp_pa
     model = functional(image(3), layer("Activation", "act", "image", activation=given))
     with pytest.warns(UserWarning, match="'swish' is a function of the model's author"):
         load_model(write(tmp_path, model))
+
+
+@pytest.mark.parametrize(
+    "function, arguments",
+    [
+        ("transpose", {"perm": [1, 0, 2, 3]}),
+        ("expand_dims", {"axis": 0}),
+        ("__operators__.getitem", {"slice_spec": [None, {}]}),
+    ],
+)
+def test_the_batch_is_the_first_axis_of_outputs_and_layers(tmp_path, function, arguments):
+    moved = refused_function("moved", function, arguments)
+    assert "the batch is not the first axis of an output" in message(tmp_path, moved)
+    for name, given in (("Dense", {"units": 2}), ("TFOpLambda", {"function": "roll"})):
+        after = layer(name, "after", "moved", **given)
+        found = message(tmp_path, moved, after)
+        assert re.search(rf"- after \({name}\): the batch is not the first axis of its inputs", found)
 
 
 def test_a_slice_that_is_empty_at_any_size_is_refused(tmp_path):

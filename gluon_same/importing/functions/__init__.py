@@ -10,6 +10,7 @@ from ...nn.reshape import reshape
 from ...nn.upsampling import interpolate, repeat_elements
 from .activations import *
 from .attention import *
+from .colors import *
 from .elementwise import *
 from .encoding import *
 from .fourier import *

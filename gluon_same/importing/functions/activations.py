@@ -28,9 +28,9 @@ def hard_silu(F: Any, x: Any) -> Any:
     return F.elemwise_mul(x, hard_sigmoid(F, x))
 
 
-def silu(F: Any, x: Any) -> Any:
-    """Return ``x * sigmoid(x)``."""
-    return F.elemwise_mul(x, F.Activation(x, act_type="sigmoid"))
+def silu(F: Any, x: Any, beta: float = 1) -> Any:
+    """Return ``x * sigmoid(beta * x)``."""
+    return F.elemwise_mul(x, F.Activation(x if beta == 1 else x * beta, act_type="sigmoid"))
 
 
 def softplus(F: Any, x: Any) -> Any:

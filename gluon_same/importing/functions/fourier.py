@@ -17,6 +17,22 @@ def waves(count: int, size: int, inverse: bool = False) -> np.ndarray:
     return np.stack([np.cos(angle), np.sin(angle)]) / (size if inverse else 1)
 
 
+def fourier(F: Any, x: Any, *arrays: Any, rank: int, parts: int) -> Any:
+    """Return the real and imaginary parts of the transform along the last axes.
+
+    ``arrays`` are the imaginary part, if ``parts`` is 2, and :func:`waves` for each of the axes.
+    """
+    real, imaginary = x, arrays[0] if parts == 2 else None
+    for axis, both in enumerate(arrays[parts - 1 :], rank - len(arrays) + parts - 1):
+        waves = [F.squeeze(each, axis=0) for each in F.split(both, num_outputs=2, axis=0)]
+        rows = [resize_by_matrix(F, real, wave, axis=axis, rank=rank) for wave in waves]
+        if imaginary is not None:
+            turned = [resize_by_matrix(F, imaginary, wave, axis=axis, rank=rank) for wave in waves]
+            rows = [rows[0] - turned[1], rows[1] + turned[0]]
+        real, imaginary = rows
+    return [real, imaginary]
+
+
 def stft(F: Any, x: Any, filters: Any, size: int, count: int, step: int, padding: str = "valid") -> Any:
     """Multiply the windows of signals of shape (batch, time) by filters of shape (count, 1, size).
 

@@ -32,9 +32,14 @@ def _numpy(F, name, *arrays):
     return getattr(F.np, name)(*(x.as_np_ndarray() for x in arrays)).as_nd_ndarray()
 
 
-def gather(F: Any, x: Any, indices: Any, axis: int = 0, drop: bool = False) -> Any:
-    """Pick elements along an axis. ``drop`` declares that the index is a scalar, whose axis goes."""
-    y = F.take(x, indices, axis=axis, mode="wrap")
+def gather(
+    F: Any, x: Any, indices: Any, axis: int = 0, drop: bool = False, size: Optional[int] = None
+) -> Any:
+    """Pick elements along an axis. ``drop`` declares that the index is a scalar, whose axis goes.
+
+    Raise an error if the axis does not have ``size`` elements.
+    """
+    y = F.take(exactly(F, x, axis, size), indices, axis=axis, mode="wrap")
     return F.squeeze(y, axis=axis) if drop else y
 
 
@@ -100,6 +105,12 @@ def scatter_nd(
     places = F.reshape(_first(F, F.cast(indices, dtype="int64"), batch + 1), shape=(0, -1))
     updates = merge_axes(F, updates, 0, batch, batch + rank - count)
     return _scatter(F, x, places, updates, rank, count, reduction)
+
+
+def update(F: Any, x: Any, part: Any, pairs: Sequence[Tuple[int, int]]) -> Any:
+    """Replace a part, with (before, after) elements around it along each axis."""
+    inside = pad(F, F.ones_like(part), pairs)
+    return select(F, F.cast(inside, dtype="float32"), pad(F, part, pairs), x)
 
 
 def _scatter(F, x, places, updates, rank, count, reduction):

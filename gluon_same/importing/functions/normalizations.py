@@ -26,6 +26,12 @@ def adjust_contrast(F: Any, x: Any, factor: float, axes: Tuple[int, ...]) -> Any
     return F.broadcast_add(F.broadcast_sub(x, mean) * factor, mean)
 
 
+def clip_by_norm(F: Any, x: Any, axes: Tuple[int, ...], most: float) -> Any:
+    """Scale down what has a norm above ``most`` along axes."""
+    norm = F.sqrt(F.sum(F.square(x), axis=axes, keepdims=True))
+    return F.broadcast_div(x * most, F.maximum(norm, most))
+
+
 def rms_norm(F: Any, x: Any, gamma: Any, axis: Tuple[int, ...], epsilon: float) -> Any:
     """Divide by the root mean square along some axes, and multiply by factors that broadcast."""
     mean = F.mean(F.square(x), axis=axis, keepdims=True)

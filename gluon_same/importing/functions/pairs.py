@@ -42,6 +42,25 @@ def _divide_no_nan(F: Any, x: Any, y: Any) -> Any:
     return select(F, y != 0, quotient, F.zeros_like(quotient))
 
 
+def _product(F: Any, x: Any, y: Any) -> Any:
+    return F.broadcast_mul(x, y)
+
+
+def _numbers_only(ending: str) -> Callable[..., Any]:
+    """Return the function of the larger or smaller of two elements, or the one that is a number."""
+
+    def function(F: Any, x: Any, y: Any) -> Any:
+        best = pairwise(F, ending, x, y)
+        return select(F, F.broadcast_equal(x, x), select(F, F.broadcast_equal(y, y), best, x), y)
+
+    return function
+
+
+def _zero_at_zero(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that is 0 where the first array is, whatever the other is."""
+    return lambda F, x, y: select(F, x != 0, function(F, x, y), F.broadcast_mul(x, F.zeros_like(y)))
+
+
 def _floor_divide(F: Any, x: Any, y: Any) -> Any:
     return F.floor(F.broadcast_div(x, y))
 
@@ -67,13 +86,18 @@ _OF_TWO: Dict[str, Callable[..., Any]] = {
     "arctan2": _arctan2,
     "divide_no_nan": _divide_no_nan,
     "floor_divide": _floor_divide,
+    "fmax": _numbers_only("maximum"),
+    "fmin": _numbers_only("minimum"),
     "fmod": _undefined_by_zero(remainder),
     "heaviside": _heaviside,
     "hypot": _hypot,
     "logaddexp": _logaddexp,
     "logaddexp2": _logaddexp2,
     "mod": _undefined_by_zero(lambda F, x, y: F.broadcast_mod(x, y)),
+    "multiply_no_nan": lambda F, x, y: _zero_at_zero(_product)(F, y, x),
     "squared_difference": _squared_difference,
+    "xdivy": _zero_at_zero(lambda F, x, y: F.broadcast_div(x, y)),
+    "xlogy": _zero_at_zero(lambda F, x, y: _product(F, x, F.log(y))),
 }
 _WHOLE: Dict[str, Callable[..., Any]] = {
     "floor_divide": _whole_floor_divide,
@@ -82,7 +106,7 @@ _WHOLE: Dict[str, Callable[..., Any]] = {
 }
 
 #: Functions of real numbers only.
-REAL = ("arctan2", "divide_no_nan", "heaviside", "hypot", "logaddexp", "logaddexp2")
+REAL = ("arctan2", "divide_no_nan", "heaviside", "hypot", "logaddexp", "logaddexp2", "xdivy", "xlogy")
 OF_TWO = tuple(_OF_TWO)
 
 

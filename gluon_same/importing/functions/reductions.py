@@ -1,8 +1,9 @@
 """Reductions, and functions of all elements along axes."""
 
+import math
 from typing import Any, Sequence, Tuple
 
-from .rearranging import along, flip
+from .rearranging import along, exactly, flip
 
 #: Functions of each element before the sum along the axes, and of the sum.
 _SUMS = {
@@ -49,6 +50,12 @@ def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = Fa
 def moments(F: Any, x: Any, axes: Tuple[int, ...], keepdims: bool) -> Any:
     """Return the mean and the variance along axes."""
     return [reduce(F, x, kind, axes, keepdims) for kind in ("mean", "var")]
+
+
+def weighted_mean(F: Any, x: Any, weights: Any, axes: Tuple[int, ...], keepdims: bool) -> Any:
+    """Return the mean along axes of elements that have weights."""
+    total = F.sum(F.broadcast_mul(x, weights), axis=axes, keepdims=keepdims)
+    return F.broadcast_div(total, F.sum(weights, axis=axes, keepdims=keepdims))
 
 
 def with_negative_zeros(F: Any, x: Any, kind: str, **how: Any) -> Any:
@@ -120,9 +127,47 @@ def cumsum(F: Any, x: Any, axis: int, rank: int, exclusive: bool = False, revers
 
     ``exclusive`` leaves each element out of its own total; ``reverse`` starts at the end.
     """
+    return _running(F, x, (axis, rank, exclusive, reverse), None)
+
+
+def cumprod(
+    F: Any, x: Any, axis: int, rank: int, size: int, exclusive: bool = False, reverse: bool = False
+) -> Any:
+    """Return running products along an axis of a known size, like :func:`cumsum`."""
+    return _running(F, exactly(F, x, axis, size), (axis, rank, exclusive, reverse), size)
+
+
+def _running(F, x, how, size):
+    """Return running totals, or products of ``size`` elements."""
+    axis, rank, exclusive, reverse = how
     x = flip(F, x, (axis,), rank) if reverse else x
-    if exclusive:
-        zeros = F.zeros_like(F.slice_axis(x, axis=axis, begin=0, end=1))
-        x = F.slice_axis(F.concat(zeros, x, dim=axis), axis=axis, begin=0, end=-1)
-    y = F.cumsum(x, axis=axis)
-    return flip(F, y, (axis,), rank) if reverse else y
+    x = _shifted(F, x, axis, 1, int(size is not None)) if exclusive else x
+    if size is None:
+        x = F.cumsum(x, axis=axis)
+    for k in (2**i for i in range((size - 1).bit_length() if size else 0)):
+        x = x * _shifted(F, x, axis, k, 1)
+    return flip(F, x, (axis,), rank) if reverse else x
+
+
+def _shifted(F, x, axis, count, number):
+    """Move elements toward the end of an axis, behind as many copies of a number."""
+    first = F.zeros_like(F.slice_axis(x, axis=axis, begin=0, end=count)) + number
+    return F.slice_axis(F.concat(first, x, dim=axis), axis=axis, begin=0, end=-count)
+
+
+def quantile(
+    F: Any, x: Any, axes: Tuple[int, ...], keepdims: bool, rank: int, size: int, place: float
+) -> Any:
+    """Return the element at a place among the ``size`` sorted elements of axes, or between two."""
+    others = [axis for axis in range(rank) if axis not in axes]
+    flat = F.reshape(F.transpose(x, axes=(*others, *axes)), shape=(*(0,) * len(others), -1))
+    line, last = F.sort(exactly(F, flat, len(others), size), axis=-1), len(others)
+    below, share = math.floor(place), place - math.floor(place)
+    y = F.slice_axis(line, axis=last, begin=below, end=below + 1)
+    if share:
+        y = y * (1 - share) + F.slice_axis(line, axis=last, begin=below + 1, end=below + 2) * share
+    # A quantile of what is not a number is none.
+    y = F.squeeze(y + F.log(F.min(flat == flat, axis=last, keepdims=True)) * 0, axis=last)
+    for axis in axes if keepdims else ():
+        y = F.expand_dims(y, axis=axis)
+    return y

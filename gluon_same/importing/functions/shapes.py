@@ -35,6 +35,17 @@ def split_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, count: int
     return F.reshape_like(x, like, lhs_begin=axis, **ends)
 
 
+def unfolded_like(F: Any, x: Any, like: Any, tail: Tuple[int, ...], count: int) -> Any:
+    """Reshape to the sizes of the first ``count`` axes of another array, and further ones."""
+    return split_like(F, F.reshape(x, shape=(-1, *tail)), like, 0, 0, count)
+
+
+def spread_like(F: Any, x: Any, like: Any, others: Tuple[int, ...]) -> Any:
+    """Broadcast an array to the sizes of another one, except along some axes."""
+    ones = F.ones_like(like)
+    return F.broadcast_mul(x, F.max(ones, axis=others, keepdims=True) if others else ones)
+
+
 def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim: int) -> Any:
     """Cut the end of an axis to the size of another array's axis."""
     sized = along(F, F.contrib.arange_like(like, axis=other_axis), axis, ndim)
@@ -74,6 +85,50 @@ def as_large(F: Any, x: Any, *likes: Any, axes: Any) -> Any:
     for like, (axis, other) in zip(likes, axes):
         x = F.broadcast_like(x, like, lhs_axes=(axis,), rhs_axes=(other,))
     return x
+
+
+def parts_of_sizes(F: Any, x: Any, *arrays: Any, parts: Any, rank: int) -> Any:
+    """Return a part of each axis in ``parts``: ``(axis, length, start)``, computed from sizes of arrays.
+
+    Length and start are trees as for :func:`of_sizes`, the length as for :func:`line_of_sizes`. Raise an
+    error where a part is not within its axis.
+    """
+    for axis, length, start in parts:
+        line = line_of_sizes(F, *arrays, tree=length)
+        if start == 0:
+            x = F.slice_like(x, along(F, line, axis, rank), axes=(axis,))
+        else:
+            place = F.cast(of_sizes(F, *arrays, tree=start, rank=1), dtype="int64")
+            x = part_from(F, x, line, place, 0, (axis, 0), 0)
+    return x
+
+
+def line_of_sizes(F: Any, *arrays: Any, tree: Any) -> Any:
+    """Return a line with as many elements as a number that is computed from sizes of arrays.
+
+    In the tree, as for :func:`of_sizes`, sizes may be added up, divided by a whole number and rounded
+    down, and multiplied by, lengthened or shortened by whole numbers.
+    """
+
+    def line(part):
+        if isinstance(part, float):
+            one = F.slice_axis(F.reshape(arrays[0], shape=(-1,)), axis=0, begin=0, end=1)
+            return F.repeat(one, repeats=int(part))
+        name, x, *rest = part
+        if not isinstance(name, str):
+            return F.repeat(F.contrib.arange_like(arrays[name], axis=x), repeats=rest[0])
+        (y,) = rest
+        if name == "subtract" and y == ("floor_divide", x, 2.0):  # half of it, rounded up
+            return F.slice(line(x), begin=(0,), end=(None,), step=(2,))
+        if name == "add":
+            return F.concat(line(x), line(y), dim=0)
+        if name == "subtract":
+            return F.slice_axis(line(x), axis=0, begin=int(y), end=None)
+        if name == "floor_divide":
+            return F.slice(line(x), begin=(int(y) - 1,), end=(None,), step=(int(y),))
+        return F.repeat(*((line(y), int(x)) if isinstance(x, float) else (line(x), int(y))))
+
+    return line(tree)
 
 
 def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int) -> Any:

@@ -19,9 +19,10 @@ NATIVE = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "softplus": "sof
 
 #: Functions of each element without arguments, by the name of the function or MXNet's operator.
 ELEMENTWISE = words("""
-    abs arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh erf erfc exp exp2 expm1 floor
-    hard_sigmoid hard_silu hard_tanh log log10 log1p log2 log_sigmoid mish negative reciprocal rsqrt
-    selu sign sin sinc sinh softsign sparse_plus sparse_sigmoid sqrt square tan tanh_shrink trunc
+    abs arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh erf erfc erfinv exp exp2
+    expm1 floor gammaln hard_sigmoid hard_silu hard_tanh log log10 log1p log2 log_sigmoid mish
+    negative reciprocal rsqrt selu sign sin sinc sinh softsign sparse_plus sparse_sigmoid sqrt
+    square tan tanh_shrink trunc
 """)
 
 #: Functions of each element with arguments, which have defaults.

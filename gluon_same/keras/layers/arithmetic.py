@@ -5,8 +5,8 @@ from typing import Any, List, Optional
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Unsupported
-from ..values import Value, joined_shape
+from ..arguments import MOST_ELEMENTS, Unsupported, limit
+from ..values import Size, Value, joined_shape
 from .activations import ELEMENTWISE, NATIVE, elementwise_block, function_named, is_nonnegative
 from .merging import combined
 from .operations import Operation, axis_of, combined_elementwise
@@ -119,6 +119,25 @@ def _cast(op: Operation, x: Value, dtype: str) -> Lowered:
     return op.each(functions.cast, x, x.nonnegative, to=to, takes=None, gives=to)
 
 
+@computes("digitize")
+def _digits(op: Operation, x: Value, bins: Operand) -> Lowered:
+    if isinstance(bins, Value) or bins.ndim != 1:
+        raise Unsupported(f"{op.name} by bins that are not constant")
+    how: Any = dict(rule=lambda shape: shape, gives="int32")
+    return op.lowered(functions.discretize, x, bins.astype("float32"), **how)
+
+
+@computes("sequence_mask")
+def _mask_of_lengths(op: Operation, lengths: Value, maxlen: int, dtype: str = "bool") -> Lowered:
+    limit(f"{op.name} of {maxlen} steps", 0 if isinstance(maxlen, Size) else maxlen, MOST_ELEMENTS)
+    if isinstance(maxlen, Size) or maxlen < 1 or dtype not in ("bool", "float32"):
+        raise Unsupported(f"{op.name} of a computed length, or of {dtype}")
+    y = op.request.derive("expand_dims", lengths, rule=lambda shape: (*shape, 1), axis=-1)
+    steps = np.arange(maxlen)
+    built = _compare(op._replace(name="greater"), y._replace(dtype=lengths.dtype), steps)
+    return built._replace(gives=dtype)
+
+
 @computes("logical_not")
 def _not(op: Operation, x: Value) -> Lowered:
     return combined_elementwise(op, functions.compare, x, _ZERO, gives="bool", kind="equal")
@@ -160,20 +179,22 @@ def _of_one(op: Operation, x: Value) -> Lowered:
 
 @computes("crelu")
 def _both_signs(op: Operation, x: Value, axis: int = -1) -> Lowered:
-    place = axis_of(op, x, axis, 1)
+    place = axis_of(op, x, axis)
     how: Any = dict(rule=lambda shape: joined_shape(place, shape, shape), nonnegative=True)
     return op.lowered(functions.crelu, x, order=x.axes, axis=x.stored(place), **how)
 
 
 @computes("round", "silu", "gelu")
-def _with_option(op: Operation, x: Value, approximate: bool = False) -> Lowered:
+def _with_option(op: Operation, x: Value, approximate: bool = False, beta: float = 1) -> Lowered:
+    if beta != 1:
+        return op.each(functions.silu, x, beta=beta)
     # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
     return op.each(function_named("gelu_tanh" if approximate else op.name, True), x)
 
 
 @computes("softmax", "log_softmax")
 def _softmax(op: Operation, x: Value, axis: int = -1) -> Lowered:
-    place = x.stored(axis_of(op, x, axis))
+    place = x.stored(axis_of(op, x, axis, True))
     return op.each(functions.along_axis, x, kind=op.name, axis=place, rank=x.rank)
 
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from ...geometry import output_size
 from ...importing import functions
-from ..arguments import Unsupported
+from ..arguments import Unsupported, limit
 from ..values import Shape, Value, keras_order, keras_shape
 from .operations import Operation
 from .registry import Lowered, Request, builds, computes, of_rank, spatial
+from .signatures import Arrays
 from .weight import weight_of
 
 #: Longest window, and most bands, for which the matrix is computed.
@@ -41,6 +42,25 @@ def _count(n: Any, size: int, step: int, edge: int) -> Any:
     if n is not None and n <= max(edge, size - 2 * edge - 1):
         raise ValueError(f"windows of {size} elements of a signal of {n}")
     return None if n is None else (n + 2 * edge - size) // step + 1
+
+
+@computes("fft", "fft2", "rfft")
+def _fourier(op: Operation, x: Arrays) -> Lowered:
+    parts = x if isinstance(x, list) else [x]
+    whole, axes = parts[0], [-2, -1] if op.name == "fft2" else [-1]
+    sizes = [whole.shape[axis] for axis in axes]
+    shapes = {part.shape for part in parts}
+    if len(parts) != (1 if op.name == "rfft" else 2) or len(shapes) > 1 or whole.rank <= len(axes):
+        raise ValueError(f"{op.name} of shapes {shapes}")
+    if any(n is None for n in sizes):
+        raise Unsupported(f"{op.name} along axes of unknown size")
+    limit(f"{op.name} of {sizes} elements", max(sizes), _LONGEST)
+    count = sizes[-1] // 2 + 1 if op.name == "rfft" else sizes[-1]
+    waves = [functions.waves(count if op.name == "rfft" else n, n).astype("float32") for n in sizes]
+    order = keras_order(whole.rank)
+    fields: Any = dict(rule=lambda *shapes: [(*shapes[0][:-1], count)] * 2, more_axes=(order,))
+    how: Any = dict(rank=whole.rank, parts=len(parts), **fields)
+    return op.in_keras_order(functions.fourier, *parts, *waves, ndim=whole.rank, **how)
 
 
 @computes("stft")

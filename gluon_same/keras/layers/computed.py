@@ -9,9 +9,9 @@ import numpy as np
 
 from ...geometry import MOST
 from ...importing import functions
-from ..arguments import MOST_ELEMENTS, Unsupported, limit
+from ..arguments import MOST_ELEMENTS, MOST_PARTS, Unsupported, limit
 from ..values import Size, Value, keras_order
-from .registry import Lowered, Request
+from .registry import Request
 
 #: Functions of sizes that return constant arrays, with the names of their arguments.
 MADE = dict(ones=("shape", "dtype"), zeros=("shape", "dtype"), fill=("dims", "value"))
@@ -32,6 +32,9 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     x: Any = args[0] if args else None
     y: Any = args[1] if len(args) > 1 else kwargs.get("y")
     if name == "cast" and "float" not in str([*args[1:], kwargs]):  # which truncates
+        name, *parts = x.how if isinstance(x, Size) and x.how else (name,)
+        if name == "divide" and isinstance(parts[0], Size) and parts[0].source and _is_whole(parts[1]):
+            return combined("floor_divide", *parts)
         return replace(x, how=None) if isinstance(x, Size) else int(x) if isinstance(x, float) else x
     if name in ("cast", "identity", "convert_to_tensor"):
         return x
@@ -56,13 +59,18 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     if name == "prod" and isinstance(x, list):
         total: Any = 1
         for n in x:
-            total = _combined("multiply", total, n)
+            total = combined("multiply", total, n)
         return total
     if name in OF_NUMBERS and y is not None:
         if isinstance(x, list) or isinstance(y, list):
             pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))
-            return [_combined(name, *pair) for pair in pairs]
-        return _combined(name, x, y)
+            return [combined(name, *pair) for pair in pairs]
+        return combined(name, x, y)
+    if name == "ones_like" and isinstance(x, list):
+        return [1] * len(x)
+    if name in ("greater", "where") and isinstance(x, list):  # of K.switch, which repeats its condition
+        given = [args[1], args[2]] if len(args) > 2 else [kwargs.get("x"), kwargs.get("y", y)]
+        return [(name, n) for n in x] if name == "greater" else [*map(_repeats, x, *given)]
     if name == "einsum":
         raise Unsupported(
             "Keras 2 does not save the operands of tf.einsum: use EinsumDense or tf.matmul"
@@ -70,7 +78,7 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     raise Unsupported(f"{name} of what is not an array of the model")
 
 
-def _combined(name: str, x: Any, y: Any) -> Any:
+def combined(name: str, x: Any, y: Any) -> Any:
     """Return a function of two numbers or sizes, which is a size if one of them is."""
     one, other = (n.saved if isinstance(n, Size) else n for n in (x, y))
     if not all(n is None or isinstance(n, (int, float)) and abs(n) <= MOST**2 for n in (one, other)):
@@ -83,6 +91,18 @@ def _combined(name: str, x: Any, y: Any) -> Any:
         return _stepped(Size(saved, size.source, size.times * number), name, x, y)
     same = number == 1 and name in ("floor_divide", "divide") and size is x
     return _stepped(Size(saved, size.source if same else None, size.times), name, x, y)
+
+
+def _repeats(condition: Any, size: Any, other: Any) -> Any:
+    """Return a size if it is greater than another one, else 1: the count by which to broadcast."""
+    name, rest = condition if isinstance(condition, tuple) else (None, None)
+    if name != "greater" or other != 1 or not isinstance(rest, (int, Size)):
+        raise Unsupported("where of numbers that are computed otherwise than in keras.backend.switch")
+    if isinstance(rest, int):
+        return size if rest > 0 else 1
+    if not rest.how or rest.how[:2] != ("subtract", size) or not size.source or size.times != 1:
+        raise Unsupported("where of sizes that are compared otherwise than in keras.backend.switch")
+    return replace(size, how=("broadcast",))
 
 
 def _stepped(size: Size, name: str, *operands: Any) -> Size:
@@ -106,24 +126,55 @@ def _is_whole(number: Any) -> bool:
 def number_of(request: Request, rank: int, size: Size) -> Value:
     """Return a number that is computed from sizes as an array, with one element along each axis."""
     arrays: List[Value] = []
-    tree = _tree(size, arrays)
+    tree = tree_of(size, arrays)
     shape = (1,) * rank
     return request.derive(functions.of_sizes, *arrays, rule=lambda *_: shape, tree=tree, rank=rank)
 
 
-def _tree(size: Any, arrays: List[Value]) -> Any:
+def tree_of(size: Any, arrays: List[Value]) -> Any:
+    """Return a number or size as a tree for ``of_sizes``, and append the arrays whose sizes it has."""
     if not isinstance(size, Size):
         return float(size)
     if size.source is not None:
-        arrays.append(size.source[0])
-        return len(arrays) - 1, size.source[1], size.times
+        x, axis = size.source
+        arrays.extend([] if x in arrays else [x])
+        return arrays.index(x), axis, size.times
     if size.how is None:
         raise Unsupported("a number that is computed from sizes by many steps, or rounded")
     name, *operands = size.how
-    return (name, *(_tree(each, arrays) for each in operands))
+    return (name, *(tree_of(each, arrays) for each in operands))
 
 
-def constant_array(op: Any, *args: Any, **kwargs: Any) -> Lowered:
+def sourced(request: Request, size: Size) -> Size:
+    """Return a size as that of an array, which is computed if there is none."""
+    if size.source is not None:
+        return size
+    arrays: List[Value] = []
+    how: Any = dict(rule=lambda *_: (size.saved,), tree=length_of(size, arrays))
+    line = request.derive(functions.line_of_sizes, *arrays, **how)
+    return Size(size.saved, (line._replace(free=(None,)), 0))
+
+
+def length_of(size: Any, arrays: List[Value]) -> Any:
+    """Return a size as a tree for ``line_of_sizes``; raise if it is computed otherwise."""
+    tree = tree_of(size, arrays)
+
+    def fits(part: Any) -> bool:
+        if isinstance(part, float):
+            return part % 1 == 0 and 1 <= part <= MOST_PARTS
+        name, x, y = part
+        if not isinstance(name, str) or (name == "subtract" and y == ("floor_divide", x, 2.0)):
+            return True
+        number = isinstance(y, float) or (name == "multiply" and isinstance(x, float))
+        known = name == "add" or (number and name in ("subtract", "multiply", "floor_divide"))
+        return known and fits(x) and fits(y)
+
+    if not fits(tree):
+        raise Unsupported("a size that is computed otherwise than by adding sizes and whole factors")
+    return tree
+
+
+def constant_array(op: Any, *args: Any, **kwargs: Any) -> Any:
     """Return a constant array with sizes of other arrays, such as a token for each sample."""
     given = {**dict(zip(MADE[op.name], args)), **kwargs}
     named = [given.pop(name) for name in ("shape", "dims", "multiples") if name in given]
@@ -138,8 +189,11 @@ def constant_array(op: Any, *args: Any, **kwargs: Any) -> Lowered:
     if not fits or len(sizes) < np.ndim(content):
         raise Unsupported(f"{op.name}: its sizes are not whole numbers, one for each axis")
     fixed = [1 if isinstance(n, Size) else n for n in sizes]
+    made = np.tile if op.name == "tile" else np.broadcast_to
     limit(f"{op.name} of {fixed}", math.prod(fixed), MOST_ELEMENTS)
-    array = (np.tile if op.name == "tile" else np.broadcast_to)(np.array(content, kind), fixed)
+    array = made(np.array(content, kind), fixed)
+    if sizes == fixed:
+        return array.tolist()
     axes = [axis for axis, n in enumerate(sizes) if isinstance(n, Size)]
     repeats = all(sizes[axis].source and array.shape[axis] == sizes[axis].times == 1 for axis in axes)
     if axes[:1] != [0] or not repeats or sizes[0].source[1] != 0:

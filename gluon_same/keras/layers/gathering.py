@@ -1,6 +1,6 @@
-"""Functions that pick elements: slices, splits, and parts by indices."""
+"""Functions that pick elements: splits, and parts by indices."""
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional
 
 import numpy as np
 
@@ -12,97 +12,13 @@ from .rearranging import squeezed
 from .registry import Lowered, computes
 from .signatures import Operand
 
-_WHOLE = (None, None, 1)
-
-#: A trial of unknown sizes, for slices that are empty at most sizes.
-_LARGE = 2**30
-
-
-@computes("getitem")
-def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
-    given = _spelled_out(slice_spec if isinstance(slice_spec, list) else [slice_spec], x.rank)
-    parts: List[Tuple[Optional[int], Optional[int], int]] = []
-    dropped = []
-    kept: List[Optional[int]] = []  # the input's axis for each axis of the result, None for a new one
-    for part in given:
-        if part is None:
-            kept.append(None)
-        elif isinstance(part, int) and not isinstance(part, bool):
-            dropped.append(len(parts))
-            parts.append((part, part + 1 or None, 1))
-        else:
-            kept.append(len(parts))
-            parts.append(_bounds(part))
-    if parts[0] != _WHOLE or kept[0] != 0:
-        raise Unsupported("a slice of the batch")
-
-    def rule(shape: Shape) -> Shape:
-        for n, (begin, _, step) in zip(shape, parts):
-            if not (n is None or begin is None or -n <= begin < n + (step > 0)):
-                raise ValueError(f"a slice from {begin} of an axis of {n}")  # MXNet requires it inside
-        sizes = [
-            None if n is None else len(range(n)[slice(*part)]) if part != _WHOLE else n
-            for n, part in zip(shape, parts)
-        ]
-        if 0 in sizes or any(n is None and not range(_LARGE)[slice(*p)] for n, p in zip(shape, parts)):
-            raise ValueError(f"a slice of shape {shape} would be empty")
-        return tuple(1 if axis is None else sizes[axis] for axis in kept)
-
-    added = [place for place, axis in enumerate(kept) if axis is None]
-    order = (0, *added, *(kept.index(axis) for axis in x.axes[1:] if axis in kept))
-    stored, second = [parts[axis] for axis in x.axes], (0, 0)
-    size = x.free[x.axes[1]] if x.rank > 1 else None
-    if size is not None and stored[1] != _WHOLE and stored[1][2] == 1:
-        begin, end, _ = slice(*stored[1]).indices(size)
-        stored[1], second = _WHOLE, (begin, end)
-    how = dict(parts=stored, dropped=tuple(sorted(map(x.stored, dropped))), second=second)
-    fields = dict(rule=rule, takes=None, nonnegative=x.nonnegative)
-    return op.lowered(functions.slices, x, order=order, added=len(added), **how, **fields)
-
-
-@computes("slice")
-def _slice_of(op: Operation, x: Value, begin: List[int], size: List[int]) -> Lowered:
-    if any(isinstance(n, Size) for n in (*begin, *size)):
-        raise Unsupported("a slice to a computed size")
-    ends = [None if n == -1 else at + n for at, n in zip(begin, size)]
-    return _slice(op, x, [dict(start=at or None, stop=end) for at, end in zip(begin, ends)])
-
-
-def _spelled_out(given: List[Any], rank: int) -> List[Any]:
-    """Return one slice entry for each axis, and None for each new axis."""
-    whole = {"start": None, "stop": None, "step": None}
-    ellipses = [i for i, part in enumerate(given) if _class(part) == "__ellipsis__"]
-    at = ellipses[0] if ellipses else len(given)
-    rest = given[at + 1 :]
-    missing = rank - sum(part is not None for part in (*given[:at], *rest))
-    if len(ellipses) > 1 or missing < 0:
-        raise ValueError(f"a slice by {given!r}")
-    return [*given[:at], *[whole] * missing, *rest]
-
-
-def _class(part: Any) -> Any:
-    return part.get("class_name") if isinstance(part, dict) else None
-
-
-def _bounds(part: Any) -> Tuple[Optional[int], Optional[int], int]:
-    part = part.get("config") if _class(part) == "__slice__" else part
-    if not isinstance(part, dict):
-        raise Unsupported(f"a slice by {part!r}")
-    bounds = [part.get(name) for name in ("start", "stop", "step")]
-    if any(n is not None and (isinstance(n, bool) or not isinstance(n, int)) for n in bounds):
-        raise Unsupported(f"a slice by {part!r}")
-    begin, end, step = bounds
-    if step == 0:
-        raise Unsupported("a slice with a step of 0")
-    return begin, end, 1 if step is None else step
-
 
 @computes("split", "array_split")
 def _split(
     op: Operation, x: Value, num_or_size_splits: Any = None,
     indices_or_sections: Any = None, axis: int = 0,
 ) -> Lowered:  # fmt: skip
-    axis = axis_of(op, x, axis, 1)
+    axis = axis_of(op, x, axis)
     size, given = size_of(op, x, axis), num_or_size_splits or indices_or_sections
     if isinstance(indices_or_sections, list):
         cuts = [0, *indices_or_sections, size]
@@ -131,7 +47,7 @@ def _split_at(op: Operation, x: Value, indices_or_sections: Any) -> Lowered:
 
 @computes("unstack")
 def _unstack(op: Operation, x: Value, num: Optional[int] = None, axis: int = 0) -> Lowered:
-    axis = axis_of(op, x, axis, 1)
+    axis = axis_of(op, x, axis)
     count, order = size_of(op, x, axis), x.axes_without([axis])
     limit(f"unstack of {count}", count)
     if count == 1:
@@ -143,7 +59,7 @@ def _unstack(op: Operation, x: Value, num: Optional[int] = None, axis: int = 0) 
 
 @computes("diagonal", "diag_part", "trace")
 def _diagonal(op: Operation, x: Value, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Lowered:
-    one, other = [axis_of(op, x, axis, 1) for axis in (axis1, axis2)]
+    one, other = [axis_of(op, x, axis) for axis in (axis1, axis2)]
     sums = op.name == "trace"
 
     def rule(shape: Shape) -> Shape:
@@ -178,7 +94,7 @@ def _gather(
             return op.in_keras_order(functions.gather, x, indices, **how)
         how["ranks"] = (indices.rank + 1, ndim)
         return op.in_keras_order(functions.gather_in_batch, x, indices, **how)
-    place = axis_of(op, x, 0 if axis is None else axis, 1)
+    place = axis_of(op, x, 0 if axis is None else axis)
     size, numbers = size_of(op, x, place), indices
     if numbers.dtype.kind != "i" or numbers.ndim > 1 or np.abs(numbers + 0.5).max() > size:
         raise ValueError(f"{op.name} of {numbers.tolist()} along an axis of {size}")
@@ -188,6 +104,37 @@ def _gather(
         return op.lowered(functions.element, x, order=x.axes_without([place]), **how)
     rule = lambda shape: replaced(shape, place, len(numbers))  # noqa: E731
     return op.lowered(functions.gather, x, numbers, axis=stored, takes=None, rule=rule)
+
+
+def exactly_at(op: Operation, x: Value, axis: int, places: np.ndarray) -> Lowered:
+    """Return parts of an axis, whose size must be that of the saved model."""
+    rule = lambda shape: replaced(shape, axis, len(places))  # noqa: E731
+    how: Any = dict(axis=x.stored(axis), size=size_of(op, x, axis), takes=None, rule=rule)
+    return op.lowered(functions.gather, x, places, **how)
+
+
+@computes("boolean_mask")
+def _kept(op: Operation, x: Value, mask: List[bool], axis: int = 0) -> Lowered:
+    place, kept = axis_of(op, x, axis), np.array(mask, bool)
+    if kept.shape != (size_of(op, x, place),) or not kept.any():
+        raise ValueError(f"{op.name} of shape {x.shape} along axis={axis} by {mask}")
+    return exactly_at(op, x, place, np.flatnonzero(kept))
+
+
+@computes("slice_update")
+def _updated(op: Operation, x: Value, start_indices: List[int], updates: Value) -> Lowered:
+    fits = len(start_indices) == x.rank == updates.rank and x.batch == updates.batch == 0
+    if not fits or any(isinstance(n, Size) for n in start_indices) or start_indices[0] != 0:
+        raise Unsupported(f"{op.name} of shape {x.shape} at {start_indices}")
+    pairs = [(0, 0)]
+    for axis, start in [*enumerate(start_indices)][1:]:
+        n, m = x.shape[axis], updates.shape[axis]
+        rest = 0 if start == 0 and n == m else size_of(op, x, axis) - start - size_of(op, updates, axis)
+        if start < 0 or rest < 0:
+            raise ValueError(f"{op.name} of shape {x.shape} by {updates.shape} at {start_indices}")
+        pairs.append((start, rest))
+    how: Any = dict(pairs=[pairs[axis] for axis in x.axes], input_axes=(x.axes, x.axes))
+    return op.lowered(functions.update, x, updates, rule=lambda shape, _: shape, takes=x.number, **how)
 
 
 @computes("gather_nd", "batch_gather_nd")
@@ -208,7 +155,7 @@ def _gather_nd(op: Operation, x: Operand, indices: Value, batch_dims: int = 0) -
 
 @computes("take_along_axis")
 def _take_along_axis(op: Operation, x: Value, indices: Value, axis: int) -> Lowered:
-    axis = axis_of(op, x, axis, 1)
+    axis = axis_of(op, x, axis)
     pairs = enumerate(zip(x.shape, indices.free))
     grown = tuple(a for a, (size, n) in pairs if n == 1 and size != 1 and a != axis)
 

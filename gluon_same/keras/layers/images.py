@@ -7,7 +7,7 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit
-from ..values import Shape, Size, Value, channels_first
+from ..values import Shape, Size, Value, channels_first, product, resized_to
 from .operations import Operation
 from .registry import OPERATIONS, Lowered, computes, of_rank
 from .signatures import Operand
@@ -27,10 +27,11 @@ def _window(x: Value, given: Any, what: str) -> List[int]:
 
 
 @computes("conv", "depthwise_conv")
-def _convolution(
+def convolved(
     op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
     dilation_rate: Any = None,
 ) -> Lowered:  # fmt: skip
+    """Convolve an array by a constant kernel."""
     if isinstance(kernel, Value) or kernel.ndim != x.rank or not x.channels:
         raise Unsupported(f"{op.name} by what is not a constant array with {x.rank} axes")
     rates = _window(x, 1 if dilation_rate is None else dilation_rate, "dilation_rate")
@@ -49,6 +50,38 @@ def _convolution(
     return op.layer(name, x, config, kernel.astype("float32"))
 
 
+@computes("separable_conv")
+def _separable(
+    op: Operation, x: Value, kernel: Operand, pointwise_kernel: Operand, strides: Any = 1,
+    padding: str = "valid", dilation_rate: Any = None,
+) -> Lowered:  # fmt: skip
+    kernels = [kernel, pointwise_kernel]
+    if any(isinstance(each, Value) or each.ndim != x.rank for each in kernels):
+        raise Unsupported(f"{op.name} by what is not two constant arrays with {x.rank} axes")
+    rates = _window(x, 1 if dilation_rate is None else dilation_rate, "dilation_rate")
+    config: Dict[str, Any] = dict(strides=_window(x, strides, "strides"), padding=padding)
+    config.update(dilation_rate=rates, kernel_size=list(kernel.shape[:-2]), use_bias=False)
+    config.update(filters=pointwise_kernel.shape[-1], depth_multiplier=kernel.shape[-1])
+    shapes = (x.channels, pointwise_kernel.shape[-2]), (kernel.shape[-2], math.prod(kernel.shape[-2:]))
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"{op.name} of shape {x.shape} by {[each.shape for each in kernels]}")
+    return op.layer(f"SeparableConv{x.rank - 2}D", x, config, *(k.astype("float32") for k in kernels))
+
+
+@computes("conv_transpose")
+def _transposed(
+    op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
+    output_padding: Any = None, dilation_rate: Any = 1,
+) -> Lowered:  # fmt: skip
+    if isinstance(kernel, Value) or kernel.ndim != x.rank or kernel.shape[-1] != x.channels:
+        raise Unsupported(f"{op.name} of shape {x.shape} by what is not a constant array that fits")
+    config: Dict[str, Any] = dict(strides=_window(x, strides, "strides"), padding=padding)
+    config.update(dilation_rate=_window(x, dilation_rate, "dilation_rate"), use_bias=False)
+    config.update(kernel_size=list(kernel.shape[:-2]), filters=kernel.shape[-2])
+    config.update(output_padding=output_padding)
+    return op.layer(f"Conv{x.rank - 2}DTranspose", x, config, kernel.astype("float32"))
+
+
 @computes("extract_patches")
 def _patches(
     op: Operation, x: Value, size: List[int], strides: Any = None, padding: str = "valid",
@@ -59,7 +92,7 @@ def _patches(
     limit(f"patches of {count} elements", count)
     kernel = np.eye(count, dtype="float32").reshape((*window, -1, count))
     how = dict(strides=window if strides is None else strides, padding=padding)
-    return _convolution(op._replace(name="conv"), x, kernel, dilation_rate=dilation_rate, **how)
+    return convolved(op._replace(name="conv"), x, kernel, dilation_rate=dilation_rate, **how)
 
 
 @computes("max_pool", "average_pool")
@@ -71,6 +104,45 @@ def _pool(
     config = dict(pool_size=size, strides=steps, padding=padding)
     kind = "Max" if op.name == "max_pool" else "Average"
     return op.layer(f"{kind}Pooling{x.rank - 2}D", x, config)
+
+
+@computes("adaptive_average_pool", "adaptive_max_pool")
+def _adaptive(op: Operation, x: Value, output_size: Any) -> Lowered:
+    kind = "Max" if op.name == "adaptive_max_pool" else "Average"
+    return op.layer(f"Adaptive{kind}Pooling{x.rank - 2}D", x, dict(output_size=output_size))
+
+
+@computes("unfold", "fold")
+def _unfolded(
+    op: Operation, x: Value, kernel_size: Any, output_size: Any = None, dilation_rate: Any = 1,
+    pad_width: Any = 0, strides: Any = 1,
+) -> Lowered:  # fmt: skip
+    given: Any = dict(kernel=kernel_size, dilate=dilation_rate, pad=pad_width, stride=strides)
+    window = {name: Arguments({name: n}).axes(name, 2, least=name != "pad") for name, n in given.items()}
+    count = math.prod(window["kernel"])
+    limit(f"{op.name} with windows of {count} elements", count)
+
+    def rule(shape: Shape) -> Shape:
+        places = [
+            n and (n + 2 * pad - (k - 1) * step - 1) // by + 1
+            for n, pad, k, step, by in zip(
+                shape[2:], *(window[n] for n in ("pad", "kernel", "dilate", "stride"))
+            )
+        ]
+        channels = shape[1] and shape[1] * count
+        if any(n is not None and n < 1 for n in places):
+            raise ValueError(f"{op.name} of shape {shape} with windows of {window['kernel']}")
+        return (shape[0], channels, product(places))
+
+    if op.name == "unfold":
+        of_rank(x, 4)
+        return op.in_keras_order("im2col", x, ndim=3, rule=rule, **window)
+    size = Arguments(dict(output_size=output_size)).axes("output_size", 2)
+    of_rank(x, 3)
+    if x.shape[1] is None or x.shape[1] % count or rule((1, 1, *size))[2] != x.shape[2]:
+        raise ValueError(f"{op.name} of shape {x.shape} to {size} by windows of {window['kernel']}")
+    whole = lambda shape: (shape[0], shape[1] and shape[1] // count, *size)  # noqa: E731
+    return op.in_keras_order("col2im", x, ndim=4, rule=whole, output_size=size, **window)
 
 
 @computes("local_response_normalization")
@@ -94,6 +166,18 @@ def _box(
 ) -> Lowered:  # fmt: skip
     sides = (offset_height, None, target_height), (offset_width, None, target_width)
     return (_cropped if op.name.startswith("crop") else _padded)(op, x, sides)
+
+
+@computes("central_crop")
+def _central(op: Operation, x: Value, central_fraction: float) -> Lowered:
+    before: List[Any] = list(of_rank(x, 4).shape[1:3])
+    if None in before or not 0 < central_fraction <= 1:
+        raise Unsupported(f"{op.name} by {central_fraction} of shape {x.shape}")
+    cuts = [int((n - n * central_fraction) / 2) for n in before]
+    order, size = channels_first(4), [n - 2 * cut for n, cut in zip(before, cuts)]
+    how: Any = dict(before=before, borders=[(-cut, -cut) for cut in cuts], value=0.0)
+    fields: Any = dict(order=order, input_axes=(order,), rule=resized_to((1, 2), size))
+    return op.lowered(functions.add_borders, x, **fields, **how)
 
 
 @computes("crop_images", "pad_images")
@@ -152,9 +236,38 @@ def _padded(op: Operation, x: Value, sides: Any) -> Lowered:
     return op.lowered(functions.pad_to, x, order=x.axes, **how)
 
 
+def _of_version_1(method: str, align_corners: bool, half_pixel_centers: bool) -> functions.Resize:
+    """Return how TensorFlow 1 resizes."""
+    positions = "align_corners" if align_corners else "asymmetric"
+    if half_pixel_centers:
+        positions = "tf_half_pixel_for_nn" if method == "nearest" else "half_pixel"
+    if method == "nearest":
+        return functions.Resize("nearest", positions, "round_prefer_ceil" if align_corners else "floor")
+    if method == "bicubic":
+        slope, inside = (-0.5, True) if half_pixel_centers else (-0.75, False)
+        return functions.Resize("cubic", positions, cubic=slope, exclude_outside=inside, steps=1024)
+    return functions.Resize("linear", positions)
+
+
+_METHODS = ("bilinear", "nearest", "bicubic", "area")
+
+
+@computes("resize_bilinear", "resize_nearest_neighbor", "resize_bicubic", "resize_area", "resize_images")
+def _resize_as_before(
+    op: Operation, x: Value, size: List[int], align_corners: bool = False,
+    half_pixel_centers: bool = False, method: Any = 0,
+) -> Lowered:  # fmt: skip
+    named = op.name != "resize_images"
+    method = op.name.split("_")[1] if named else dict(enumerate(_METHODS)).get(method, method)
+    if of_rank(x, 4) and len(size) != 2 or (method == "area" and align_corners):
+        raise Unsupported(f"{op.name} to {size} with align_corners={align_corners}")
+    how = None if method == "area" else _of_version_1(method, align_corners, half_pixel_centers)
+    return resized_images(op.request._replace(arguments=Arguments({})), x, size, method, how=how)
+
+
 @computes("resize")
 def _resize(
-    op: Operation, x: Value, size: List[int], method: str = "bilinear", antialias: bool = False,
+    op: Operation, x: Value, size: List[int], method: Any = "bilinear", antialias: bool = False,
     crop_to_aspect_ratio: bool = False,
     pad_to_aspect_ratio: bool = False, fill_value: float = 0,
 ) -> Lowered:  # fmt: skip
@@ -165,21 +278,3 @@ def _resize(
         fill = None if crop_to_aspect_ratio else fill_value
         return resized_at_ratio(request, x, size, fill, method, antialias)
     return resized_images(request, x, size, method, antialias)
-
-
-@computes("rgb_to_grayscale")
-def _gray(op: Operation, x: Value) -> Lowered:
-    if x.channels != 3:
-        raise ValueError(f"{op.name} of shape {x.shape}")
-    weights = np.array([[0.2989, 0.587, 0.114]], "float32")
-    return op.lowered(functions.resize_by_matrix, x, weights, axis=x.stored(-1), rank=x.rank)
-
-
-@computes("adjust_brightness", "adjust_contrast")
-def _adjusted(op: Operation, x: Value, delta: float = 0, contrast_factor: float = 1) -> Lowered:
-    if x.rank != 4:
-        raise ValueError(f"{op.name} of shape {x.shape}")
-    if op.name == "adjust_brightness":
-        return op.each(functions.scalar, x, kind="add", number=delta, first=False)
-    axes = tuple(sorted((x.stored(1), x.stored(2))))
-    return op.each(functions.adjust_contrast, x, factor=contrast_factor, axes=axes)

@@ -65,7 +65,7 @@ def _concatenate(request: Request, *inputs: Value) -> Lowered:
 def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
     """Concatenate values along one of Keras' axes."""
     rank = inputs[0].rank
-    if not -rank <= axis < rank or axis % rank == 0 or any(x.rank != rank for x in inputs):
+    if not -rank <= axis < rank or axis % rank == inputs[0].batch or any(x.rank != rank for x in inputs):
         raise ValueError(f"axis={axis} of inputs of shapes {[x.shape for x in inputs]}")
     axis %= rank
     axes = inputs[0].axes

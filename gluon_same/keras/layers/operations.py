@@ -17,12 +17,16 @@ from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit, words
 from ..graph import Layer, snake_case, with_arrays
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
+from .activations import ELEMENTWISE, NATIVE
 from .computed import MADE, OF_NUMBERS, computed, constant_array, number_of
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
 from .signatures import ALIASES, bound, require
 
 #: Keras 2 classes of layers that wrap a TensorFlow function.
 _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")
+
+#: The reason for which most layers and functions are refused after some transposes.
+BATCH_MOVED = "the batch is not the first axis of its inputs: most layers require that"
 
 #: Modules of TensorFlow's functions that may share a name with one of the table.
 _MODULES = ("", *words("math nn linalg image debugging __operators__ compat v1 keras backend"))
@@ -35,6 +39,16 @@ _NAMES = words("""
     celu cumsum elu glu hard_shrink leaky_relu per_image_standardization soft_shrink sparsemax squareplus
 """)
 _PLAIN = {**{name: getattr(functions, name) for name in _NAMES}, "threshold": functions.above}
+
+#: Functions of arrays whose batch may be any of Keras' axes, beside activations.
+_ANY_BATCH = words("""
+    add all any argmax argmin average cast clip concatenate convert_to_tensor copy cumprod cumsum
+    divide einsum equal expand_dims flip gather getitem greater greater_equal identity l2_normalize
+    less less_equal log_softmax logical_and logical_not logical_or matmul max maximum mean min
+    minimum moveaxis multiply not_equal permute_dims power prod rank shape softmax split squeeze
+    stack std stop_gradient subtract sum swapaxes take transpose unstack var where
+""")
+_ANY_BATCH += (*ELEMENTWISE, *NATIVE)
 
 
 class Operation(typing.NamedTuple):
@@ -94,7 +108,7 @@ def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
     if "rank" in parameters:
         given["rank"] = x.rank
     if "axis" in parameters:
-        given["axis"] = x.stored(axis_of(op, x, given["axis"], 1))
+        given["axis"] = x.stored(axis_of(op, x, given["axis"]))
     takes = x.number if op.name == "cumsum" else "float32"
     return op.lowered(function, x, takes=takes, **given)
 
@@ -127,6 +141,9 @@ def build_operation(request: Request, *inputs: Value) -> Any:
         return [n if m is not None else Size(n, (x, i)) for i, (n, m) in enumerate(zip(x.shape, x.free))]
     if name == "rank" and len(inputs) == 1:
         return inputs[0].rank
+    batches = {x.batch for x in inputs}
+    if any(batches) and (len(batches) > 1 or name not in _ANY_BATCH):
+        raise Unsupported(BATCH_MOVED)
     if name in OF_NUMBERS and not any(x.whole for x in inputs):
         rank = max(x.rank for x in inputs)
         args, kwargs = with_arrays([args, kwargs], partial(number_of, request, rank), Size)
@@ -216,9 +233,9 @@ def combined_elementwise(
     return op.lowered(function, *given, order=first.axes, gives=gives, **fields, **arguments)
 
 
-def axis_of(op: Operation, x: Value, axis: int, least: int = 0) -> int:
-    """Return one of Keras' axes, counted from the first; raise if there is none after ``least``."""
-    if not -x.rank <= axis < x.rank or axis % x.rank < least:
+def axis_of(op: Operation, x: Value, axis: int, batch: bool = False) -> int:
+    """Return one of Keras' axes, counted from the first; raise for the batch unless ``batch``."""
+    if not -x.rank <= axis < x.rank or (axis % x.rank == x.batch and not batch):
         raise ValueError(f"{op.name} along axis={axis} of shape {x.shape}")
     return axis % x.rank
 

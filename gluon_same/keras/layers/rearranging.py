@@ -1,6 +1,6 @@
 """Functions that move, repeat or join elements: reshapes, transposes, paddings."""
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .registry import Lowered, computes
 
 @computes("reshape")
 def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
-    batch, *rest = [_kept(x, place, n) for place, n in enumerate(shape)]
+    batch, *rest = [kept_size(x, place, n) for place, n in enumerate(shape)]
     if isinstance(batch, Size):
         if batch.source is not None and batch.times == 1 and batch.source[1] == 0:
             return _unfolded(op, x, shape)
@@ -25,7 +25,9 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     if -1 not in rest and sum(isinstance(n, Size) for n in rest) == 1:  # it follows from the others
         rest = [-1 if isinstance(n, Size) else n for n in rest]
     if any(isinstance(n, Size) for n in rest) or rest.count(-1) > 1:
-        raise Unsupported(f"reshape to {_said(shape)}: two sizes of it are computed")
+        if isinstance(shape[0], Size) and shape[0].source:
+            return _unfolded(op, x, shape)
+        raise Unsupported(f"reshape to {said_shape(shape)}: two sizes of it are computed")
     if batch == 0 and 0 not in rest:
         return reshaped(op.request, x, rest)._replace(inputs=(x,))
     target = [batch, *rest]
@@ -33,7 +35,7 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     tail = tuple(target[kept:])
     if batch not in (0, -1) or any(target[:kept]) or 0 in tail or tail.count(-1) > 1:
         raise Unsupported(
-            f"reshape to {_said(shape)}: the first size must be that of the batch or -1, and sizes that "
+            f"reshape to {said_shape(shape)}: the first size must be that of the batch or -1, and sizes that "
             "stay must come first"
         )
     more = {} if kept else {"rows": x.slot + 1}
@@ -58,8 +60,14 @@ def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     if all(own) and len(shape) == like.rank:
         fields = dict(rule=lambda sizes, whole: whole, takes=None, rows=like.rows, gives=x.dtype)
         return op.in_keras_order("reshape_like", x, like, ndim=like.rank, **fields)
+    count = [*own, False].index(False)
+    tail = tuple(shape[count:])
+    if count > 1 and tail and not any(isinstance(n, Size) or n < 1 for n in tail):
+        block: Any = dict(rule=lambda sizes, whole: (*whole[:count], *tail), takes=None, rows=like.rows)
+        block.update(tail=tail, count=count, gives=x.dtype)
+        return op.in_keras_order(functions.unfolded_like, x, like, ndim=len(shape), **block)
     if sizes[:1] != [(like, 1)] or tuple(shape[2:]) != x.shape[1:]:
-        raise Unsupported(f"reshape to {_said(shape)}, with the batch of another array")
+        raise Unsupported(f"reshape to {said_shape(shape)}, with the batch of another array")
 
     def rule(sizes: Shape, whole: Shape) -> Shape:
         return (*whole[:2], *sizes[1:])
@@ -69,7 +77,7 @@ def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     return op.in_keras_order(functions.split_like, x, like, ndim=len(shape), **how, **fields)
 
 
-def _kept(x: Value, place: int, n: Any) -> Any:
+def kept_size(x: Value, place: int, n: Any) -> Any:
     """Return an entry of a target shape: 0 for the size that the input has there."""
     if isinstance(n, Size) and n.source is not None and (n.times, n.source[1]) == (1, place):
         at = n.source[0]
@@ -78,21 +86,22 @@ def _kept(x: Value, place: int, n: Any) -> Any:
     return n
 
 
-def _said(shape: Sequence[Any]) -> str:
+def said_shape(shape: Sequence[Any]) -> str:
+    """Return a shape for an error message."""
     return str(["a size" if isinstance(n, Size) else n for n in shape])
 
 
 @computes("transpose", "permute_dims")
 def _transpose(op: Operation, x: Value, axes: List[int]) -> Lowered:
-    if sorted(axes) != list(range(x.rank)) or axes[0] != 0:
-        raise Unsupported(f"transpose by {axes!r}: the batch must stay first")
+    if sorted(axes) != list(range(x.rank)):
+        raise ValueError(f"transpose by {axes!r} of shape {x.shape}")
     return permuted(x, axes)._replace(takes=None)
 
 
 @computes("swapaxes", "matrix_transpose")
 def _swapaxes(op: Operation, x: Value, axis1: int = -1, axis2: int = -2) -> Lowered:
     order = list(range(x.rank))
-    one, other = (axis_of(op, x, axis) for axis in (axis1, axis2))
+    one, other = (axis_of(op, x, axis, True) for axis in (axis1, axis2))
     order[one], order[other] = other, one
     return _transpose(op, x, order)
 
@@ -104,7 +113,7 @@ def _moveaxis(op: Operation, x: Value, source: List[int], destination: List[int]
 
 @computes("expand_dims")
 def _expand_dims(op: Operation, x: Value, axis: List[int]) -> Lowered:
-    if len(axis) != 1 or not -x.rank <= axis[0] <= x.rank or axis[0] % (x.rank + 1) == 0:
+    if len(axis) != 1 or not -x.rank - 1 <= axis[0] <= x.rank:
         raise ValueError(f"expand_dims at axis={axis!r}")
     order = x.axes_with(axis[0] % (x.rank + 1))
     return op.lowered("expand_dims", x, order=order, axis=1, takes=None)
@@ -112,7 +121,8 @@ def _expand_dims(op: Operation, x: Value, axis: List[int]) -> Lowered:
 
 @computes("squeeze")
 def squeezed(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
-    axes = x.places([i for i, n in enumerate(x.shape) if n == 1 and i] if axis is None else axis)
+    ones = [i for i, n in enumerate(x.shape) if n == 1 and i != x.batch]
+    axes = x.places(ones if axis is None else axis)
     if not axes:
         raise ValueError(f"squeeze of axis={axis!r}")
 
@@ -156,7 +166,7 @@ def _appended(op: Operation, x: List[Value], axis: Optional[int] = None) -> Lowe
 
 @computes("diff")
 def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
-    place = axis_of(op, x, axis, 1)
+    place = axis_of(op, x, axis)
     limit(f"{op.name} with n={n}", n)
 
     def rule(shape: Shape) -> Shape:
@@ -169,77 +179,25 @@ def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
     return op.lowered(functions.difference, x, order=x.axes, **how)
 
 
-@computes("broadcast_to")
-def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
-    sizes = [_kept(x, place, n) for place, n in enumerate(shape)]
-    known = {a: n for a, n in enumerate(sizes) if isinstance(n, Size) and n.source and n.times == 1}
-    if len(shape) == x.rank and known and 0 not in known:  # what is not 1 has the size already
-        sizes = [0 if a in known else n for a, n in enumerate(sizes)]
-        sources = {a: n.source for a, n in known.items() if x.shape[a] == 1}
-        others = {like.slot for like, _ in sources.values()}
-        if len(others) == 1 and all(n in (0, x.shape[a]) for a, n in enumerate(sizes)):
-            return _tiled_like(op, x, sources)
-        if sources or any(x.shape[a] is None for a in known):
-            raise Unsupported(f"{op.name} of shape {x.shape} to {_said(shape)}")
-    if len(shape) != x.rank or sizes[0] != 0 or any(isinstance(n, Size) or n < 0 for n in sizes):
-        raise Unsupported(f"{op.name} of shape {x.shape} to {_said(shape)}")
-    if any(n != m and m != 1 for n, m in zip(sizes[1:], x.shape[1:]) if n):
-        raise ValueError(f"{op.name} of shape {x.shape} to {_said(shape)}")
-    how: Any = dict(shape=tuple(sizes[axis] for axis in x.axes), takes=None)
-    return op.lowered("broadcast_to", x, order=x.axes, **how)
-
-
 @computes("stack")
 def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
     place = axis % (x[0].rank + 1)
-    if place == 0 or len({each.shape for each in x}) != 1:
+    if len({each.shape for each in x}) != 1:
         raise ValueError(f"stack at axis={axis!r} of shapes {[each.shape for each in x]}")
     fields: Any = dict(input_axes=(x[0].axes,) * len(x), takes=common_dtype(x))
     return op.lowered("stack", *x, order=x[0].axes_with(place), axis=1, **fields)
 
 
-@computes("tile")
-def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
-    (axis, size), *others = [(i, n) for i, n in enumerate(repeats[: x.rank]) if n != 1] or [(0, 1)]
-    if isinstance(size, Size) and not others and x.shape[axis] == size.times == 1 and size.source:
-        return _tiled_like(op, x, {axis: size.source})
-    computed = any(isinstance(n, Size) for n in repeats)
-    if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
-        raise Unsupported(f"tile by {_said(repeats)}: give one count of 1 for the batch")
-    return op.lowered(functions.tile, x, times=tuple(repeats[a] for a in x.axes), takes=None)
-
-
-def _tiled_like(op: Operation, x: Value, sources: Dict[int, Tuple[Value, int]]) -> Lowered:
-    """Repeat axes with one element to the sizes of axes of one other array."""
-    like = next(iter(sources.values()))[0]
-    pairs = {axis: other for axis, (_, other) in sources.items()}
-    fields: Any = dict(takes=None, input_axes=(x.axes, like.axes), gives=x.dtype)
-    fields["rule"] = lambda shape, whole: tuple(
-        whole[pairs[axis]] if axis in pairs else n for axis, n in enumerate(shape)
-    )
-    places = dict(lhs_axes=tuple(map(x.stored, pairs)), rhs_axes=tuple(map(like.stored, pairs.values())))
-    return op.lowered("broadcast_like", x, like, order=x.axes, **places, **fields)
-
-
-@computes("repeat")
-def _repeat(op: Operation, x: Value, repeats: int, axis: int) -> Lowered:
-    if isinstance(repeats, Size) or repeats < 1:
-        raise ValueError(f"repeat by {_said([repeats])}")
-    place = axis_of(op, x, axis)
-    more: Any = {} if place or repeats == 1 else {"rows": x.slot + 1}
-    return op.lowered("repeat", x, repeats=repeats, axis=x.stored(place), takes=None, **more)
-
-
 @computes("flip", "flip_left_right", "flip_up_down", "fliplr")
 def _flip(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
     given = {"flip_left_right": [-2], "flip_up_down": [-3], "fliplr": [1]}.get(op.name, axis) or [0]
-    axes = tuple(x.stored(axis_of(op, x, each, 1)) for each in given)
+    axes = tuple(x.stored(axis_of(op, x, each)) for each in given)
     return op.each(functions.flip, x, axes=axes, rank=x.rank, takes=None)
 
 
 @computes("rot90")
 def _turned(op: Operation, x: Value, k: int = 1, axes: Optional[List[int]] = None) -> Lowered:
-    one, other = [axis_of(op, x, each, 1) for each in axes or (1, 2)]
+    one, other = [axis_of(op, x, each) for each in axes or (1, 2)]
     flipped = {0: (), 1: (other,), 2: (one, other), 3: (one,)}[k % 4]
     swapped = {one: other, other: one} if k % 2 else {}
 
@@ -253,7 +211,7 @@ def _turned(op: Operation, x: Value, k: int = 1, axes: Optional[List[int]] = Non
 
 @computes("roll")
 def _roll(op: Operation, x: Value, shift: List[int], axis: List[int]) -> Lowered:
-    axes = [axis_of(op, x, each, 1) for each in axis]
+    axes = [axis_of(op, x, each) for each in axis]
     sizes = [size_of(op, x, each) for each in axes]
     if len(shift) != len(axes) or any(abs(n) >= size for n, size in zip(shift, sizes)):
         raise Unsupported(f"roll by {shift} along axis={axis} of shape {x.shape}")
@@ -271,7 +229,7 @@ def _triangle(op: Operation, x: Value, k: int = 0) -> Lowered:
 @computes("band_part")
 def _band(op: Operation, x: Value, num_lower: int, num_upper: int) -> Lowered:
     if isinstance(num_lower, Size) or isinstance(num_upper, Size):
-        raise Unsupported(f"{op.name} of {_said([num_lower, num_upper])} diagonals")
+        raise Unsupported(f"{op.name} of {said_shape([num_lower, num_upper])} diagonals")
     how: Any = dict(rank=x.rank, rule=lambda shape: shape, takes=None)
     return op.in_keras_order(functions.band, x, ndim=x.rank, lower=num_lower, upper=num_upper, **how)
 

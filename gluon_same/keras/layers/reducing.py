@@ -13,7 +13,7 @@ from .operations import Operation, axis_of, size_of
 from .registry import Lowered, computes
 from .signatures import Arrays, Operand
 
-_KINDS = dict(logsumexp="log_sum_exp", average="mean", euclidean_norm="l2")
+_KINDS = dict(logsumexp="log_sum_exp", euclidean_norm="l2")
 
 #: Combinations of a list of arrays.
 _ACROSS = dict(sum="add", mean="add", max="maximum", min="minimum", prod="multiply")
@@ -109,6 +109,72 @@ def _normalized(
     return op.layer("LayerNormalization", x, config, *(w for w in (scale, beta) if w is not None))
 
 
+@computes("batch_norm", "fused_batch_norm")
+def _batch_normalized(
+    op: Operation, x: Value, mean: Operand, variance: Operand, offset: Operand = None,
+    scale: Operand = None, axis: int = -1, epsilon: float = 1e-3, is_training: bool = False,
+) -> Lowered:  # fmt: skip
+    weights = [scale, offset, mean, variance]
+    if is_training or any(isinstance(each, Value) for each in weights):
+        raise Unsupported(f"{op.name} by what is not constant, or in training")
+    config: Any = dict(axis=axis, epsilon=epsilon, scale=scale is not None, center=offset is not None)
+    given = (each for each in weights if each is not None)
+    frozen = op._replace(request=op.request._replace(trainable=False))
+    return frozen.layer("BatchNormalization", x, config, *given)
+
+
+@computes("clip_by_norm")
+def _clipped(op: Operation, x: Value, clip_norm: float, axis: Optional[List[int]] = None) -> Lowered:
+    if not x.places(axis):
+        raise Unsupported(f"{op.name} along axis={axis}: only axes after the batch are supported")
+    axes = tuple(sorted(map(x.stored, x.places(axis))))
+    return op.each(functions.clip_by_norm, x, axes=axes, most=clip_norm)
+
+
+@computes("cumprod")
+def _running_product(
+    op: Operation, x: Value, axis: int, exclusive: bool = False, reverse: bool = False
+) -> Lowered:
+    place = axis_of(op, x, axis)
+    how: Any = dict(axis=x.stored(place), rank=x.rank, size=size_of(op, x, place))
+    return op.each(functions.cumprod, x, exclusive=exclusive, reverse=reverse, **how)
+
+
+@computes("median", "quantile")
+def _quantile(
+    op: Operation, x: Value, q: float = 0.5, axis: Optional[List[int]] = None, method: str = "linear",
+    keepdims: bool = False,
+) -> Lowered:  # fmt: skip
+    places = x.places(axis)
+    size = math.prod(size_of(op, x, place) for place in places)
+    if method != "linear" or not 0 <= q <= 1:  # Keras 3.15 computes it for every method
+        raise Unsupported(f"{op.name} with q={q} and method={method!r}")
+
+    def rule(shape: Shape) -> Shape:
+        pairs = enumerate(shape)
+        return tuple(1 if a in places else n for a, n in pairs if keepdims or a not in places)
+
+    how: Any = dict(rank=x.rank, size=size, place=(size - 1) * q, rule=rule)
+    return _reduced(op, x, axis, keepdims, functions.quantile, **how)
+
+
+@computes("average")
+def _average(
+    op: Operation, x: Value, axis: Optional[List[int]] = None, weights: Operand = None
+) -> Lowered:
+    if weights is None:
+        return _reduced(op, x, axis, False, functions.reduce, kind="mean", takes="float32")
+    places = x.places(axis)
+    if isinstance(weights, Value):
+        if weights.shape != x.shape or weights.axes[0] != x.axes[0]:
+            raise Unsupported(f"{op.name} of shape {x.shape} with weights of shape {weights.shape}")
+        built = _reduced(op, x, axis, False, functions.weighted_mean)
+        return built._replace(inputs=(x, weights), input_axes=(x.axes, x.axes))
+    if len(places) != 1 or weights.ndim != 1 or x.shape[places[0]] != len(weights):
+        raise Unsupported(f"{op.name} of shape {x.shape} along axis={axis} with {weights.tolist()}")
+    return _dot(op._replace(name="tensordot"), x, weights / weights.sum(), [places, [0]])
+
+
 @computes("moments")
 def _moments(op: Operation, x: Value, axes: List[int], keepdims: bool = False) -> Lowered:
     return _reduced(op, x, axes, keepdims, functions.moments, count=2)
@@ -125,7 +191,7 @@ def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
 
 @computes("sort", "argsort")
 def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending") -> Lowered:
-    place, ascending = axis_of(op, x, axis, 1), direction == "ascending"
+    place, ascending = axis_of(op, x, axis), direction == "ascending"
     if op.name == "sort":
         return op.each("sort", x, axis=x.stored(place), is_ascend=ascending, takes=x.number)
     how: Any = dict(k=size_of(op, x, place), axis=x.stored(place), rank=x.rank, largest=not ascending)
@@ -175,11 +241,16 @@ def _product(
     op: Operation, operands: Sequence[Any], labels: Sequence[Sequence[Any]], out: Sequence[Any]
 ) -> Lowered:
     """Return the result for a sum of products, whose batch must be the first axis."""
-    labels = [tuple(named) for named in labels]
-    batches = {named[0] for x, named in zip(operands, labels) if isinstance(x, Value)}
-    others = {label for x, named in zip(operands, labels) for label in named[isinstance(x, Value) :]}
-    if batches != {out[0] if out else None} or batches & others:
-        raise Unsupported(f"{op.name} of axes {labels}: the batch must stay first")
+    taken = [x.batch_first if isinstance(x, Value) else range(x.ndim) for x in operands]
+    stored = [[named[axis] for axis in axes] for named, axes in zip(labels, taken)]
+    batches = {named[0] for x, named in zip(operands, stored) if isinstance(x, Value)}
+    others = {label for x, named in zip(operands, stored) for label in named[isinstance(x, Value) :]}
+    if len(batches) > 1 or not batches <= {*out} or batches & others:
+        raise Unsupported(
+            f"{op.name} of axes {labels}: the batch must be kept, and be that of all arrays"
+        )
+    (batch,) = batches
+    results = [batch, *(label for label in out if label != batch)]
 
     def rule(*shapes: Shape) -> Shape:
         given = iter(shapes)
@@ -191,5 +262,7 @@ def _product(
         return tuple(known.get(label) for label in out)
 
     arrays = [x if isinstance(x, Value) else np.asarray(x, "float32") for x in operands]
-    how = dict(labels=labels, out=tuple(out), rule=rule)
-    return op.in_keras_order(functions.einsum, *arrays, ndim=len(out), **how)
+    order = tuple(map(list(out).index, results))
+    how: Any = dict(labels=[*map(tuple, stored)], out=tuple(results), order=order, rule=rule)
+    how["input_axes"] = tuple(axes for x, axes in zip(operands, taken) if isinstance(x, Value))
+    return op.lowered(functions.einsum, *arrays, **how)

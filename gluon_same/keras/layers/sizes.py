@@ -9,6 +9,7 @@ from ...importing import functions
 from ...importing.block import Function
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Padding, Shape, Size, Value, resized, resized_to
+from .computed import sourced
 from .kernels import KERNELS, area_matrix, kernel_matrix
 from .operations import Operation
 from .registry import Lowered, Request, builds, followed, spatial
@@ -38,10 +39,18 @@ _KNOWN = ("nearest", "area", *KERNELS)
 
 
 def resized_images(
-    request: Request, x: Value, size: Sequence[Any], method: str, antialias: bool = False
+    request: Request,
+    x: Value,
+    size: Sequence[Any],
+    method: str,
+    antialias: bool = False,
+    how: Any = None,
 ) -> Lowered:
-    """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays."""
-    built = _interpolated(request, x, size, method, antialias)
+    """Interpolate images to a size, which consists of whole numbers, and of sizes of arrays.
+
+    ``how`` is what to do instead of Keras' interpolation of that name.
+    """
+    built = _interpolated(request, x, size, method, antialias, how)
     if not (request.keras3 and x.whole):
         return built
     if method not in ("bilinear", "nearest"):
@@ -50,7 +59,7 @@ def resized_images(
     return built._replace(block=followed(request, built.block, rounding))
 
 
-def _interpolated(request, x, size, method, antialias):
+def _interpolated(request, x, size, method, antialias, how):
     limit(f"a size of {list(size)}", max([0, *(n for n in size if isinstance(n, int))]), 2**20)
     if method not in _KNOWN:
         raise Unsupported(f"interpolation={method!r}: only {', '.join(_KNOWN)} are supported")
@@ -66,13 +75,12 @@ def _interpolated(request, x, size, method, antialias):
         matrices = _matrices(method, before, size, antialias)
         fields = dict(input_axes=(order,), rule=resized_to(axes, size))
         return op.lowered(functions.resize_images, x, *matrices, order=order, **fields)
-    how = _METHODS[method]
-    if method == "bilinear" and not any(computed) and 1 not in size:
+    how = how or _METHODS[method]
+    if how == _METHODS["bilinear"] and not any(computed) and 1 not in size:
         return Lowered(request.function(functions.resize, size=tuple(size)), order, (order,))
     # The sizes of the result are those of arrays: of constants, where they are numbers.
+    size = [sourced(request, n) if isinstance(n, Size) else n for n in size]
     sources = [n.source if isinstance(n, Size) else (np.zeros(n, "float32"), 0) for n in size]
-    if None in sources:
-        raise Unsupported("resize to a size that is computed otherwise than as a whole multiple")
     likes = [like for like, _ in sources]
     stored = [y.stored(i) if isinstance(y, Value) else i for y, i in sources]
     times = [n.times if isinstance(n, Size) else 1 for n in size]

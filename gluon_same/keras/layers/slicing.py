@@ -1,0 +1,132 @@
+"""Slices."""
+
+from typing import Any, List, Optional, Tuple
+
+from ...importing import functions
+from ..arguments import Unsupported
+from ..values import Shape, Size, Value, replaced
+from .computed import combined, length_of, tree_of
+from .operations import Operation
+from .registry import Lowered, computes
+
+_WHOLE = (None, None, 1)
+
+#: A trial of unknown sizes, for slices that are empty at most sizes.
+_LARGE = 2**30
+
+
+@computes("getitem")
+def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
+    given = _spelled_out(slice_spec if isinstance(slice_spec, list) else [slice_spec], x.rank)
+    parts: List[Tuple[Any, Any, int]] = []
+    dropped = []
+    kept: List[Optional[int]] = []  # the input's axis for each axis of the result, None for a new one
+    for part in given:
+        if part is None:
+            kept.append(None)
+        elif isinstance(part, (int, Size)) and not isinstance(part, bool):
+            dropped.append(len(parts))
+            parts.append((part, combined("add", part, 1) or None, 1))
+        else:
+            kept.append(len(parts))
+            parts.append(_bounds(x, len(parts), part))
+    if parts[x.batch] != _WHOLE or x.batch not in kept:
+        raise Unsupported("a slice of the batch")
+    if any(isinstance(n, Size) for part in parts for n in part):
+        x, parts = _part_of_sizes(op, x, parts)
+
+    def rule(shape: Shape) -> Shape:
+        for n, (begin, _, step) in zip(shape, parts):
+            if not (n is None or begin is None or -n <= begin < n + (step > 0)):
+                raise ValueError(f"a slice from {begin} of an axis of {n}")  # MXNet requires it inside
+        sizes = [
+            None if n is None else len(range(n)[slice(*part)]) if part != _WHOLE else n
+            for n, part in zip(shape, parts)
+        ]
+        if 0 in sizes or any(n is None and not range(_LARGE)[slice(*p)] for n, p in zip(shape, parts)):
+            raise ValueError(f"a slice of shape {shape} would be empty")
+        return tuple(1 if axis is None else sizes[axis] for axis in kept)
+
+    added = [place for place, axis in enumerate(kept) if axis is None]
+    batch, *others = (kept.index(axis) for axis in x.axes if axis in kept)
+    order = (batch, *added, *others)
+    stored, second = [parts[axis] for axis in x.axes], (0, 0)
+    size = x.free[x.axes[1]] if x.rank > 1 else None
+    if size is not None and stored[1] != _WHOLE and stored[1][2] == 1:
+        begin, end, _ = slice(*stored[1]).indices(size)
+        stored[1], second = _WHOLE, (begin, end)
+    how = dict(parts=stored, dropped=tuple(sorted(map(x.stored, dropped))), second=second)
+    fields = dict(rule=rule, takes=None, nonnegative=x.nonnegative)
+    return op.lowered(functions.slices, x, order=order, added=len(added), **how, **fields)
+
+
+def _part_of_sizes(op: Operation, x: Value, parts: List[Any]) -> Tuple[Value, List[Any]]:
+    """Return a part of an array by bounds that are computed from sizes, and the other bounds."""
+    arrays: List[Value] = []
+    trees, shape = [], x.shape
+    for axis, (begin, end, step) in enumerate(parts):
+        if not isinstance(begin, Size) and not isinstance(end, Size):
+            continue
+        whole = Size(x.shape[axis], (x, axis))
+        if step != 1 or x.batch:
+            raise Unsupported("a slice by numbers that are computed, with a step")
+        start, end = (
+            combined("subtract", whole, -n) if isinstance(n, int) and n < 0 else n
+            for n in (begin or 0, end)
+        )
+        length = whole if end is None else end
+        if isinstance(end, Size) and end.how and end.how[:2] == ("add", start):
+            length = end.how[2]  # of tf.slice
+        elif start != 0:
+            length = combined("subtract", length, start)
+        trees.append((axis, length_of(length, arrays), start and tree_of(start, arrays)))
+        size = length.saved if isinstance(length, Size) else length
+        shape, parts = replaced(shape, axis, size), [*parts[:axis], _WHOLE, *parts[axis + 1 :]]
+    how: Any = dict(parts=trees, rank=x.rank, rule=lambda *shapes: shapes[0])
+    y = op.request.derive(functions.parts_of_sizes, x, *arrays, **how)
+    changed = {axis for axis, _, _ in trees}
+    free = tuple(None if axis in changed else n for axis, n in enumerate(x.free))
+    return x._replace(slot=y.slot, axes=y.axes, shape=shape, free=free, padding=None), parts
+
+
+@computes("slice")
+def _slice_of(op: Operation, x: Value, begin: List[int], size: List[int]) -> Lowered:
+    ends = [None if n == -1 else combined("add", at, n) for at, n in zip(begin, size)]
+    return _slice(op, x, [dict(start=at or None, stop=end) for at, end in zip(begin, ends)])
+
+
+def _spelled_out(given: List[Any], rank: int) -> List[Any]:
+    """Return one slice entry for each axis, and None for each new axis."""
+    whole = {"start": None, "stop": None, "step": None}
+    ellipses = [i for i, part in enumerate(given) if _class(part) == "__ellipsis__"]
+    at = ellipses[0] if ellipses else len(given)
+    rest = given[at + 1 :]
+    missing = rank - sum(part is not None for part in (*given[:at], *rest))
+    if len(ellipses) > 1 or missing < 0:
+        raise ValueError(f"a slice by {given!r}")
+    return [*given[:at], *[whole] * missing, *rest]
+
+
+def _class(part: Any) -> Any:
+    return part.get("class_name") if isinstance(part, dict) else None
+
+
+def _bounds(x: Value, axis: int, part: Any) -> Tuple[Optional[int], Optional[int], int]:
+    part = part.get("config") if _class(part) == "__slice__" else part
+    if not isinstance(part, dict):
+        raise Unsupported(f"a slice by {part!r}")
+    begin, end, step = bounds = [part.get(name) for name in ("start", "stop", "step")]
+    if any(isinstance(n, bool) or not isinstance(n, (int, Size, type(None))) for n in bounds):
+        raise Unsupported(f"a slice by {part!r}")
+    begin, end = (_from_the_end(x, axis, n) for n in (begin, end))
+    end = None if isinstance(end, Size) and end.source == (x, axis) and end.times == 1 else end
+    if step == 0:
+        raise Unsupported("a slice with a step of 0")
+    return begin, end, 1 if step is None else step
+
+
+def _from_the_end(x: Value, axis: int, bound: Any) -> Any:
+    """Return a bound as a negative number where it is the size of its axis, less a number."""
+    name, size, number = bound.how if isinstance(bound, Size) and bound.how else (None, None, None)
+    whole = isinstance(size, Size) and (size.source, size.times) == ((x, axis), 1)
+    return -number if whole and name == "subtract" and isinstance(number, int) and number > 0 else bound
