@@ -42,6 +42,10 @@ class Unsupported(ValueError):
     """Layer or argument without an equivalent in MXNet."""
 
 
+class NoBuilder(Unsupported):
+    """Class of a layer, or name of a function, that is not supported whatever its inputs are."""
+
+
 def limit(what: str, count: int, most: int = MOST_PARTS) -> None:
     """Raise if a number in a file would take unbounded time or memory."""
     if count > most:

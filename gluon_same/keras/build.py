@@ -5,13 +5,13 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..importing.net import FAILURES
 from . import graph
-from .arguments import Arguments, Unsupported
+from .arguments import Arguments, NoBuilder, Unsupported
 from .calls import Calls, Problems, Settings, Unknown
 from .choosing import builder_of, check_call, check_count
 from .layers import Lowered, Request
 from .layers.attention import ARRAYS
 from .layers.masks import MASK_SECOND, named_mask, passed_on
-from .layers.operations import BATCH_MOVED, build_operation, function_of
+from .layers.operations import BATCH_MOVED, build_operation, function_of, is_operation
 from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
 from .steps import KerasNet, any_size, input_of
 from .values import Axes, Value, keras_order, masks_of
@@ -78,6 +78,7 @@ class _Builder(Calls):
         starts = [self.steps.start(value) for value in inputs]
         for ref, value in zip(self.model.inputs, starts):
             self.values[ref] = value
+            self.guessed.update([ref] if value.guessed else [])
             self.steps.show(ref, value)
         for call in graph.without_losses(self.model):
             if graph.Ref(call.layer, call.number, 0) not in self.values:
@@ -98,20 +99,27 @@ class _Builder(Calls):
 
     def _call(self, call: graph.Call) -> None:
         layer = self.model.layers[call.layer]
+        guessed = any(ref in self.guessed for ref in call.inputs())
         try:
             outputs = self._connected(layer, call)
         except Unknown:
-            outputs = self._guessed(call)
+            outputs, guessed = self._inputs(call)[:1], True
         except FAILURES as error:
-            outputs = self._guessed(call)
-            if isinstance(error, Unsupported) or not any(value.guessed for value in self._inputs(call)):
+            outputs = self._inputs(call)[:1]  # so that later layers are checked, too
+            # What is wrong with a function depends on the sizes of its inputs.
+            own = isinstance(error, Unsupported) and not is_operation(layer, self.settings.version)
+            if own or isinstance(error, NoBuilder) or not guessed:
                 where = "/".join((*self.path, layer.name))
                 why = f"({layer.class_name}): {error}"
                 problem = graph.printable(where), graph.printable(why)
                 if problem not in self.problems.unsupported:  # else a shared model contains it
                     self.problems.unsupported.append(problem)
+            guessed = True
         for output, value in enumerate(outputs):
             ref = graph.Ref(call.layer, call.number, output)
+            if guessed:
+                self.guessed.add(ref)
+                value = value._replace(padding=None, guessed=True) if isinstance(value, Value) else value
             self.values[ref] = value
             if isinstance(value, Value):
                 self.steps.show(ref, value)
@@ -120,10 +128,6 @@ class _Builder(Calls):
         """Return the known inputs of a call."""
         given = (self.values.get(ref) for ref in call.inputs())
         return [value for value in given if isinstance(value, Value)]
-
-    def _guessed(self, call: graph.Call) -> List[Value]:
-        """Return the input of a rejected layer as its output, so that later layers are checked too."""
-        return [value._replace(padding=None, guessed=True) for value in self._inputs(call)[:1]]
 
     def _connected(self, layer: graph.Layer, call: graph.Call) -> List[Value]:
         """Add the steps of a call and return its outputs."""

@@ -59,6 +59,7 @@ class Calls:
         self.outputs: Dict[str, List[Value]] = {}  # outputs of each nested model, for its first call
         self.shared = {call.layer for call in self.model.calls if call.number}
         self.received: Dict[str, int] = {}  # number of arrays that each block receives
+        self.guessed: Set[graph.Ref] = set()  # arrays and numbers that depend on rejected layers
         self.cleared: Set[int] = set()  # slots of arrays that have lost their masks
 
     def _value(self, ref: graph.Ref) -> Value:
@@ -131,10 +132,9 @@ class Calls:
         dtypes = built.gives or given[0].dtype
         rows = given[0].rows if built.rows is None else built.rows
         dtypes = dtypes if isinstance(dtypes, tuple) else (dtypes,) * len(shapes)
-        guessed = any(x.guessed for x in given)
         masks = (*(built.masks or ()), *(None for _ in slots))
         return [
-            Value(slot, shape, free, axes, built.padding, built.nonnegative, guessed, dtype, rows, mask)
+            Value(slot, shape, free, axes, built.padding, built.nonnegative, False, dtype, rows, mask)
             for slot, (shape, free), axes, dtype, mask in zip(slots, shapes, all_axes, dtypes, masks)
         ]
 

@@ -4,7 +4,7 @@ import inspect
 from typing import Any, Callable, Dict, Sequence, Tuple
 
 from . import graph
-from .arguments import Unsupported
+from .arguments import NoBuilder, Unsupported
 from .layers import STRINGS, UNSUPPORTED
 from .layers.core import SAVED_AS_TRAINING
 from .layers.operations import build_operation, is_operation
@@ -30,9 +30,9 @@ def builder_of(layer: graph.Layer, custom: Dict[str, Callable], version: Tuple[i
     if layer.class_name in BUILDERS:
         return BUILDERS[layer.class_name]
     if name in STRINGS:
-        raise Unsupported("strings are not supported: turn them into numbers outside of the net")
+        raise NoBuilder("strings are not supported: turn them into numbers outside of the net")
     if name == "Lambda":
-        raise Unsupported(
+        raise NoBuilder(
             "its code is in the file and is never run: "
             f"give custom={{{layer.name!r}: builder}}, or {name!r} for all"
         )
@@ -40,7 +40,7 @@ def builder_of(layer: graph.Layer, custom: Dict[str, Callable], version: Tuple[i
         name, why = layer.class_name, f"it is not Keras' own {name}"
     else:
         why = UNSUPPORTED.get(name, "it is not known")
-    raise Unsupported(f"{why}: give custom={{{name!r}: builder}}")
+    raise NoBuilder(f"{why}: give custom={{{name!r}: builder}}")
 
 
 def check_call(

@@ -276,6 +276,20 @@ def test_a_function_with_the_name_of_an_activation_of_keras_has_a_warning(tmp_pa
         load_model(write(tmp_path, model))
 
 
+def test_functions_of_what_a_rejected_layer_returns_are_not_blamed(tmp_path):
+    made = refused_function("odd", "math.bessel_i0", {})
+    size = layer("TFOpLambda", "size", "odd", function="shape")
+    part = layer("SlicingOpLambda", "part", function="__operators__.getitem")
+    part["inbound_nodes"] = [[["size", 0, 0, {"slice_spec": 1}]]]
+    twice = layer("TFOpLambda", "twice", function="math.floordiv")
+    twice["inbound_nodes"] = [[["part", 0, 0, {"y": 2}]]]
+    tiled = layer("TFOpLambda", "tiled", function="tile")
+    tiled["inbound_nodes"] = [[["image", 0, 0, {"multiples": [1, ["twice", 0, 0], 1, 1]}]]]
+    later = layer("TFOpLambda", "later", "tiled", function="math.bessel_i1")
+    found = message(tmp_path, made, size, part, twice, tiled, later)
+    assert [line.split()[1] for line in found.splitlines()[1:]] == ["odd", "later"]
+
+
 @pytest.mark.parametrize(
     "function, arguments",
     [

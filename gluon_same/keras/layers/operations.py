@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Arguments, Unsupported, limit, words
+from ..arguments import Arguments, NoBuilder, Unsupported, limit, words
 from ..graph import Layer, snake_case, with_arrays
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
 from .activations import ELEMENTWISE, NATIVE
@@ -153,7 +153,7 @@ def build_operation(request: Request, *inputs: Value) -> Any:
     if name not in OPERATIONS:
         wrapped = request.class_name in _LAMBDAS and "function" in config
         key = f"tf.{config['function']}" if wrapped else request.class_name
-        raise Unsupported(f"the function {name!r} is not supported: give custom={{{key!r}: builder}}")
+        raise NoBuilder(f"the function {name!r} is not supported: give custom={{{key!r}: builder}}")
     function = OPERATIONS[name]
     return function(Operation(name, request), **bound(name, function, args, kwargs))
 

@@ -35,8 +35,8 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     tail = tuple(target[kept:])
     if batch not in (0, -1) or any(target[:kept]) or 0 in tail or tail.count(-1) > 1:
         raise Unsupported(
-            f"reshape to {said_shape(shape)}: the first size must be that of the batch or -1, and sizes that "
-            "stay must come first"
+            f"reshape to {said_shape(shape)}: the first size must be that of the batch or -1, and sizes "
+            "that stay must come first"
         )
     more = {} if kept else {"rows": x.slot + 1}
     fields: Any = dict(rule=reshape_rule(tail, kept), takes=None, **more)
