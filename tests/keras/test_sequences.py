@@ -122,3 +122,20 @@ def test_convolutional_lstms_run_outside_of_graphs(tmp_path, function):
     assert not net._active and not net.layers["last"]._active
     with pytest.raises(ValueError, match="contains a ConvRecurrent"):
         function(net, (1, 2, 1, 5, 5))
+
+
+@pytest.mark.parametrize("kernel, pool", [([3], "GlobalMaxPooling1D"), ([3, 3], "MaxPooling2D")])
+def test_layers_follow_convolutions_of_each_step(tmp_path, kernel, pool):
+    """In a graph, oneDNN has results of 8 channels in blocks, which not every reshape changes."""
+    size, ndim = (2, *(6,) * len(kernel), 3), len(kernel)
+    inner = {"class_name": f"Conv{ndim}D", "config": {"filters": 8, "kernel_size": kernel}}
+    convolution = layer("TimeDistributed", "convolution", "image", layer=inner)
+    after = layer("TimeDistributed", "after", "convolution", layer={"class_name": pool, "config": {}})
+    shapes = {"kernel": (*kernel, 3, 8), "bias": (8,)}
+    config = functional(image(*size), convolution, after)
+    net = load_model(write(tmp_path, config, convolution=shapes), layout="NHWC")
+    x = mx.nd.random.normal(shape=(2, *size))
+    found = net(x).asnumpy()
+    for made in (specialize(net, x), deploy(net, x, tune=False), net):
+        made.hybridize()
+        np.testing.assert_allclose(made(x).asnumpy(), found, rtol=1e-5, atol=1e-5)

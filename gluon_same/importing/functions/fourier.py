@@ -9,6 +9,7 @@ from .elementwise import log10
 from .padding import pad
 from .pairs import of_two
 from .resizing import resize_by_matrix
+from .shapes import split_like
 
 
 def waves(count: int, size: int, inverse: bool = False) -> np.ndarray:
@@ -96,5 +97,5 @@ def spectrogram(
     elif mode in ("magnitude", "log"):
         y = F.sqrt(F.maximum(y, 1e-7))
         y = F.log(F.maximum(y, 1e-7)) if mode == "log" else y
-    y = F.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+    y = split_like(F, y, x, 0, 0, 2)
     return F.reshape(y, shape=(0, -3, 0)) if merged else y

@@ -30,7 +30,12 @@ def trues(F: Any, x: Any) -> Any:
 
 
 def split_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, count: int) -> Any:
-    """Split one axis into as many as another array has from ``other_axis`` on, of the same sizes."""
+    """Split one axis into as many as another array has from ``other_axis`` on, of the same sizes.
+
+    A reshape comes first, which copies oneDNN's blocks of channels to plain memory: of a result in such
+    blocks, ``reshape_like`` makes one that other operators of oneDNN cannot read.
+    """
+    x = F.reshape(x, shape=(-2,))
     ends = {"lhs_end": axis + 1, "rhs_begin": other_axis, "rhs_end": other_axis + count}
     return F.reshape_like(x, like, lhs_begin=axis, **ends)
 

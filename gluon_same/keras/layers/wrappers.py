@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from mxnet.base import MXNetError
 from mxnet.gluon import HybridBlock
 
+from ...importing import functions
 from ...importing.block import output_shapes
 from ..arguments import Arguments, Unsupported
 from ..graph import arrays_in
@@ -28,7 +29,7 @@ class TimeDistributed(HybridBlock):
 
     def hybrid_forward(self, F: Any, x: Any, *masks: Any) -> Any:
         y = self.layer(*(F.reshape(each, shape=(-3, -2)) for each in (x, *masks)))
-        return F.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+        return functions.split_like(F, y, x, 0, 0, 2)
 
 
 #: Layers that compute the same for whole sequences as for each step.
