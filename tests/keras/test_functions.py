@@ -82,6 +82,22 @@ def test_sizes_of_an_array_are_not_those_of_its_transpose(tmp_path):
         load_model(write(tmp_path, config), layout="NHWC")
 
 
+@pytest.mark.parametrize("batch", [-1, ["s0", 0, 0]])
+def test_a_reshape_splits_the_channels_of_arrays_with_the_steps_of_others(tmp_path, batch):
+    twice = layer("Dense", "twice", "image", units=6, use_bias=False)
+    made = function("reshape", "twice", shape=[batch, ["s1", 0, 0], 3, 2])
+    config = functional(image(None, 4), *sizes_of("image", 0, 1), twice, made)
+    net = load_model(write(tmp_path, config, twice={"kernel": (4, 6)}), layout="NHWC")
+    kernel = net.layers["twice"].weight.data().asnumpy()
+    kernel = kernel.reshape((6, 4)).T
+    for steps in (5, 2):
+        x = RANDOM.normal(size=(2, steps, 4)).astype("float32")
+        for _ in range(2):
+            found = net(mx.nd.array(x)).asnumpy()
+            np.testing.assert_allclose(found, (x @ kernel).reshape((2, steps, 3, 2)), rtol=1e-4)
+            net.hybridize()
+
+
 def test_a_reshape_with_numbers_refuses_other_counts(tmp_path):
     made = function("reshape", "image", shape=[["s0", 0, 0], ["s1", 0, 0], 24])
     config = functional(image(None, 6, 4), *sizes_of("image", 0, 1), made)
