@@ -83,6 +83,18 @@ def test_arithmetic_with_the_steps_first(tmp_path):
     check(tmp_path, wanted, (None, 4), turned, total, added, other, final)
 
 
+def test_constants_along_the_first_axis(tmp_path):
+    turned, bias = function("transpose", "image", perm=[1, 0, 2]), RANDOM.normal(size=(5, 1, 1))
+    added = named("added", function("math.add", "transpose", y=bias.tolist()))
+    reverse = named("reverse", function("transpose", "added"))
+    back = named("back", function("transpose", "reverse", perm=[1, 0, 2]))
+    wanted = lambda x: (x.transpose((1, 0, 2)) + bias).T.transpose((1, 0, 2))  # noqa: E731
+    check(tmp_path, wanted, (5, 4), turned, added, reverse, back)
+    added["inbound_nodes"][0][3]["y"] = RANDOM.normal(size=(3, 4)).tolist()
+    with pytest.raises(ValueError, match=r"add of shapes \(5, None, 4\) and \(3, 4\)"):
+        load_model(write(tmp_path, functional(image(5, 4), turned, added, reverse, back)))
+
+
 def test_a_product_moves_the_batch(tmp_path):
     table = RANDOM.normal(size=(4, 3)).astype("float32")
     turned = function("transpose", "image", perm=[1, 0, 2])

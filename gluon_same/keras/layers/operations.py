@@ -196,7 +196,8 @@ def _node(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any]]:
 
 def spread(x: Value, values: np.ndarray, name: str) -> np.ndarray:
     """Return a constant in the axes of an array, with which it is combined elementwise."""
-    if values.ndim > x.rank or (values.ndim == x.rank and len(values) != 1):
+    batch = x.batch - x.rank + values.ndim  # the constant's axis for it; negative if it has none
+    if values.ndim > x.rank or (batch >= 0 and values.shape[batch] != 1):
         raise ValueError(f"{name} of shapes {x.shape} and {values.shape}")
     return x.along(range(x.rank - values.ndim, x.rank), values)
 

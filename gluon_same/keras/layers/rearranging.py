@@ -96,7 +96,8 @@ def said_shape(shape: Sequence[Any]) -> str:
 
 
 @computes("transpose", "permute_dims")
-def _transpose(op: Operation, x: Value, axes: List[int]) -> Lowered:
+def _transpose(op: Operation, x: Value, axes: Optional[List[int]] = None) -> Lowered:
+    axes = [*range(x.rank)][::-1] if axes is None else axes
     if sorted(axes) != list(range(x.rank)):
         raise ValueError(f"transpose by {axes!r} of shape {x.shape}")
     return permuted(x, axes)._replace(takes=None)
