@@ -13,6 +13,7 @@ RANDOM = np.random.RandomState(0)
 X = RANDOM.normal(size=(2, 6, 5, 3)).astype("float32")
 KERNEL = RANDOM.normal(size=(3, 3, 3, 2)).astype("float32")
 POINTWISE = RANDOM.normal(size=(1, 1, 6, 4)).astype("float32")
+TRANSPOSED = RANDOM.normal(size=(2, 2, 4, 3)).astype("float32")
 LINE = RANDOM.uniform(0.5, 1.5, size=3).astype("float32")
 
 
@@ -67,6 +68,8 @@ def pooled(x, reduce):
         ("compat.v1.nn.separable_conv2d",
          dict(depthwise_filter=KERNEL.tolist(), pointwise_filter=POINTWISE.tolist(), padding="VALID",
               strides=[1, 1, 1, 1], rate=[2, 2]), lambda x: depthwise(x, 2) @ POINTWISE[0, 0]),
+        ("conv_transpose", dict(kernel=TRANSPOSED.tolist(), strides=2),
+         lambda x: np.einsum("nijc,abdc->niajbd", x, TRANSPOSED).reshape((2, 12, 10, 4))),
         ("batch_norm", dict(mean=LINE.tolist(), variance=LINE.tolist(), axis=-1, epsilon=0.1),
          lambda x: (x - LINE) / np.sqrt(LINE + 0.1)),
         ("compat.v1.nn.fused_batch_norm",

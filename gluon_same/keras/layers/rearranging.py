@@ -23,9 +23,9 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     if batch == -1 and _same_rest(x, rest):
         batch = 0
     elif shape[0] == -1 and isinstance(rest[0] if rest else 0, Size):
-        like, place = rest[0].source or (None, 0)
-        if place == rest[0].times == 1 and like.rows == x.rows:  # which has the same batch, then
-            return _unfolded(op, x, [Size(None, (like, 0)), *shape[1:]])
+        source: Any = rest[0].source
+        if source and source[1] == rest[0].times == 1 and source[0].rows == x.rows:  # of the same batch
+            return _unfolded(op, x, [Size(None, (source[0], 0)), *shape[1:]])
     if -1 not in rest and sum(isinstance(n, Size) for n in rest) == 1:  # it follows from the others
         rest = [-1 if isinstance(n, Size) else n for n in rest]
     if any(isinstance(n, Size) for n in rest) or rest.count(-1) > 1:
