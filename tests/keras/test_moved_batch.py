@@ -103,6 +103,16 @@ def test_a_product_moves_the_batch(tmp_path):
     check(tmp_path, lambda x: (x @ table).transpose((0, 2, 1)), (None, 4), turned, product, back)
 
 
+def test_elements_of_tables_are_not_picked_by_such_arrays(tmp_path):
+    turned = function("transpose", "image", perm=[1, 0, 2])
+    rows = named("rows", function("cast", "transpose", dtype="int32"))
+    picked = function("gather", "rows", axis=0)
+    picked["inbound_nodes"] = [["_CONSTANT_VALUE", -1, [[1.0], [2.0]], {"indices": ["rows", 0, 0]}]]
+    back = named("back", function("transpose", "gather", perm=[1, 0, 2, 3]))
+    with pytest.raises(ValueError, match="the batch is not the first axis of its inputs"):
+        load_model(write(tmp_path, functional(image(2, 4), turned, rows, picked, back)))
+
+
 def test_arrays_with_their_batches_on_different_axes_are_refused(tmp_path):
     turned = function("transpose", "image", perm=[1, 0, 2])
     both = function("math.add", "transpose", y=["image", 0, 0])

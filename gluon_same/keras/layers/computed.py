@@ -17,6 +17,9 @@ from .registry import Request
 MADE = dict(ones=("shape", "dtype"), zeros=("shape", "dtype"), fill=("dims", "value"))
 MADE.update(broadcast_to=("input", "shape"), tile=("input", "multiples"))
 
+#: How a count was computed by which an array is broadcast to a size, which is the only operand.
+BROADCAST = "broadcast"
+
 #: Most steps by which a number is computed from sizes.
 _MOST_STEPS = 64
 
@@ -68,9 +71,15 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
         return combined(name, x, y)
     if name == "ones_like" and isinstance(x, list):
         return [1] * len(x)
-    if name in ("greater", "where") and isinstance(x, list):  # of K.switch, which repeats its condition
+    if name == "greater" and isinstance(x, list) and y == 0:  # of K.switch, which repeats its condition
+        return [(name, n) for n in x]
+    if name == "where" and isinstance(x, list):
         given = [args[1], args[2]] if len(args) > 2 else [kwargs.get("x"), kwargs.get("y", y)]
-        return [(name, n) for n in x] if name == "greater" else [*map(_repeats, x, *given)]
+        if not all(isinstance(each, list) and len(each) == len(x) for each in given):
+            raise Unsupported(
+                "where of numbers that are computed otherwise than in keras.backend.switch"
+            )
+        return [*map(_repeats, x, *given)]
     if name == "einsum":
         raise Unsupported(
             "Keras 2 does not save the operands of tf.einsum: use EinsumDense or tf.matmul"
@@ -102,7 +111,7 @@ def _repeats(condition: Any, size: Any, other: Any) -> Any:
         return size if rest > 0 else 1
     if not rest.how or rest.how[:2] != ("subtract", size) or not size.source or size.times != 1:
         raise Unsupported("where of sizes that are compared otherwise than in keras.backend.switch")
-    return replace(size, how=("broadcast",))
+    return Size(None, how=(BROADCAST, size))
 
 
 def _stepped(size: Size, name: str, *operands: Any) -> Size:
@@ -139,7 +148,7 @@ def tree_of(size: Any, arrays: List[Value]) -> Any:
         x, axis = size.source
         arrays.extend([] if x in arrays else [x])
         return arrays.index(x), axis, size.times
-    if size.how is None:
+    if size.how is None or size.how[0] == BROADCAST:
         raise Unsupported("a number that is computed from sizes by many steps, or rounded")
     name, *operands = size.how
     return (name, *(tree_of(each, arrays) for each in operands))

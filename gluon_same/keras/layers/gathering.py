@@ -7,7 +7,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import Shape, Size, Value, replaced
-from .operations import Operation, axis_of, size_of
+from .operations import BATCH_MOVED, Operation, axis_of, size_of
 from .rearranging import squeezed
 from .registry import Lowered, computes
 from .signatures import Operand
@@ -85,6 +85,8 @@ def _gather(
     if op.name == "take" and axis is None and len(x.shape) > 1:
         raise Unsupported("take of a flat array: give an axis")
     if isinstance(indices, Value):
+        if indices.batch:
+            raise Unsupported(BATCH_MOVED)
         table = not isinstance(x, Value)
         if (axis if axis is not None else batch_dims, batch_dims) != ((0, 0) if table else (1, 1)):
             raise Unsupported(f"{op.name} along axis={axis} with batch_dims={batch_dims}")

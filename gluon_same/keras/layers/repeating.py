@@ -7,6 +7,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Size, Value, broadcast
+from .computed import BROADCAST
 from .gathering import exactly_at
 from .operations import Operation, axis_of, size_of
 from .rearranging import kept_size, said_shape
@@ -35,10 +36,9 @@ def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
 
 @computes("tile")
 def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
-    grown = {
-        axis: n for axis, n in enumerate(repeats) if isinstance(n, Size) and n.how == ("broadcast",)
-    }
-    likes = [n.source[0] for n in grown.values()]
+    hows = {axis: n.how for axis, n in enumerate(repeats) if isinstance(n, Size) and n.how}
+    grown = {axis: how[1].source for axis, how in hows.items() if how[0] == BROADCAST}
+    likes = [like for like, _ in grown.values()]
     if grown and len(repeats) == x.rank == likes[0].rank and len({like.slot for like in likes}) == 1:
         x = _spread(op, x, likes[0], [*grown])
         repeats = [1 if axis in grown else n for axis, n in enumerate(repeats)]
