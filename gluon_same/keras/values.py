@@ -26,7 +26,7 @@ class Padding(NamedTuple):
     pairs: Pairs  # (before, after) for each of the stored array's spatial axes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Size:
     """Number of elements along an axis, which a function receives as a number."""
 
@@ -35,6 +35,9 @@ class Size:
     times: int = 1  # whole factor of that size
     how: Any = None  # function and operands that computed it
     steps: int = 0  # number of functions that computed it
+
+    def __repr__(self) -> str:
+        return "a size"  # in an error message
 
 
 class Value(NamedTuple):
@@ -51,6 +54,9 @@ class Value(NamedTuple):
     rows: int = 0  # 0 if the first axis is the model's batch, else a number of what it was folded into
     mask: Optional["Value"] = None  # 1 where a step of the sequence counts, and 0 where it does not
     narrow: Optional[str] = None  # Keras' dtype, such as uint8, if its arithmetic wraps around elsewhere
+
+    def __repr__(self) -> str:
+        return f"an array of shape {self.shape}"  # in an error message
 
     @property
     def rank(self) -> int:

@@ -31,7 +31,7 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     if any(isinstance(n, Size) for n in rest) or rest.count(-1) > 1:
         if isinstance(shape[0], Size) and shape[0].source:
             return _unfolded(op, x, shape)
-        raise Unsupported(f"reshape to {said_shape(shape)}: two sizes of it are computed")
+        raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
     if batch == 0 and 0 not in rest:
         return reshaped(op.request, x, rest)._replace(inputs=(x,))
     target = [batch, *rest]
@@ -39,7 +39,7 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     tail = tuple(target[kept:])
     if batch not in (0, -1) or any(target[:kept]) or 0 in tail or tail.count(-1) > 1:
         raise Unsupported(
-            f"reshape to {said_shape(shape)}: the first size must be that of the batch or -1, and sizes "
+            f"reshape to {[*shape]}: the first size must be that of the batch or -1, and sizes "
             "that stay must come first"
         )
     more = {} if kept else {"rows": x.slot + 1}
@@ -71,7 +71,7 @@ def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
         block.update(tail=tail, count=count, gives=x.dtype)
         return op.in_keras_order(functions.unfolded_like, x, like, ndim=len(shape), **block)
     if sizes[:1] != [(like, 1)] or tuple(shape[2:]) != x.shape[1:]:
-        raise Unsupported(f"reshape to {said_shape(shape)}, with the batch of another array")
+        raise Unsupported(f"reshape to {[*shape]}, with the batch of another array")
 
     def rule(sizes: Shape, whole: Shape) -> Shape:
         return (*whole[:2], *sizes[1:])
@@ -88,11 +88,6 @@ def kept_size(x: Value, place: int, n: Any) -> Any:
         same = (at.slot, at.axes, at.padding) == (x.slot, x.axes, x.padding)
         return 0 if same or (place == 0 and at.rows == x.rows) else n
     return n
-
-
-def said_shape(shape: Sequence[Any]) -> str:
-    """Return a shape for an error message."""
-    return str(["a size" if isinstance(n, Size) else n for n in shape])
 
 
 @computes("transpose", "permute_dims")
@@ -234,7 +229,7 @@ def _triangle(op: Operation, x: Value, k: int = 0) -> Lowered:
 @computes("band_part")
 def _band(op: Operation, x: Value, num_lower: int, num_upper: int) -> Lowered:
     if isinstance(num_lower, Size) or isinstance(num_upper, Size):
-        raise Unsupported(f"{op.name} of {said_shape([num_lower, num_upper])} diagonals")
+        raise Unsupported(f"{op.name} of {num_lower} and {num_upper} diagonals")
     how: Any = dict(rank=x.rank, rule=lambda shape: shape, takes=None)
     return op.in_keras_order(functions.band, x, ndim=x.rank, lower=num_lower, upper=num_upper, **how)
 

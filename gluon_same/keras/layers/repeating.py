@@ -10,7 +10,7 @@ from ..values import Shape, Size, Value, broadcast
 from .computed import BROADCAST
 from .gathering import exactly_at
 from .operations import Operation, axis_of, size_of
-from .rearranging import kept_size, said_shape
+from .rearranging import kept_size
 from .registry import Lowered, computes
 
 
@@ -25,11 +25,11 @@ def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
         if len(others) == 1 and all(n in (0, x.shape[a]) for a, n in enumerate(sizes)):
             return _tiled_like(op, x, sources)
         if sources or any(x.shape[a] is None for a in known):
-            raise Unsupported(f"{op.name} of shape {x.shape} to {said_shape(shape)}")
+            raise Unsupported(f"{op.name} of shape {x.shape} to {shape}")
     if len(shape) != x.rank or sizes[0] != 0 or any(isinstance(n, Size) or n < 0 for n in sizes):
-        raise Unsupported(f"{op.name} of shape {x.shape} to {said_shape(shape)}")
+        raise Unsupported(f"{op.name} of shape {x.shape} to {shape}")
     if any(n != m and m != 1 for n, m in zip(sizes[1:], x.shape[1:]) if n):
-        raise ValueError(f"{op.name} of shape {x.shape} to {said_shape(shape)}")
+        raise ValueError(f"{op.name} of shape {x.shape} to {shape}")
     how: Any = dict(shape=tuple(sizes[axis] for axis in x.axes), takes=None)
     return op.lowered("broadcast_to", x, order=x.axes, **how)
 
@@ -47,7 +47,7 @@ def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
         return _tiled_like(op, x, {axis: size.source})
     computed = any(isinstance(n, Size) for n in repeats)
     if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
-        raise Unsupported(f"tile by {said_shape(repeats)}: give one count of 1 for the batch")
+        raise Unsupported(f"tile by {repeats}: give one count of 1 for the batch")
     return op.lowered(functions.tile, x, times=tuple(repeats[a] for a in x.axes), takes=None)
 
 

@@ -8,7 +8,6 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 import numpy as np
 
 from ..arguments import Arguments, Unsupported, words
-from ..graph import arrays_in
 from ..values import Size, Value
 
 #: Values of ``data_format`` that are supported.
@@ -54,13 +53,8 @@ def bound(name: str, function: Any, args: Sequence[Any], kwargs: Dict[str, Any])
         try:
             given[each.name] = _CHECKS.get(each.annotation, lambda same: same)(value)
         except (TypeError, ValueError, OverflowError):
-            raise Unsupported(f"{name} with {each.name}={_said(value)}") from None
+            raise Unsupported(f"{name} with {each.name}={value!r}") from None
     return given
-
-
-def _said(value: Any) -> str:
-    computed = isinstance(value, Size) or list(arrays_in(value, Value))
-    return "what is computed" if computed else repr(value)
 
 
 def require(value: Any, *kinds: type) -> Any:
