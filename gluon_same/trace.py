@@ -209,11 +209,15 @@ def _recorded(trace: Trace, sizes: Optional[Sizes]) -> Iterator[None]:
         inputs, layer = flat(args), windowed(block)
         trace._running.append(block)
         if hasattr(block, "_check_input"):  # a net of the model zoo, which may not support every size
-            block._check_input(infer(inputs[:1], trace.shapes)[0])
+            shapes: Any = ()
+            with suppress(mx.MXNetError, ValueError):  # inside of a loop, nothing can be inferred
+                shapes = infer(inputs[:1], trace.shapes)
+            for shape in shapes:
+                block._check_input(shape)
         if layer is not None:
             size = sizes[layer].popleft() if sizes else None
             if sizes is None and trace.fixed:
-                with suppress(mx.MXNetError, ValueError):  # inside of a loop, nothing can be inferred
+                with suppress(mx.MXNetError, ValueError):
                     (size,) = infer(inputs, trace.shapes)
             layer.__dict__["_in_shape"] = size  # Gluon's __setattr__ is slow
         waiting.append(Call(block, inputs, []))

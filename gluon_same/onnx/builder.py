@@ -112,14 +112,21 @@ class Builder(Assembly):
         self._convert_inside(graph.node, inner)
         return [inner.find(output.name) for output in graph.output]
 
-    def nested(self, graph: Any, inputs: Sequence[Input]) -> Tuple[HybridBlock, List[Data], List[Any]]:
+    def nested(
+        self, graph: Any, inputs: Sequence[Input], values: Optional[Dict[str, np.ndarray]] = None,
+        first: int = 0,
+    ) -> Tuple[HybridBlock, List[Data], List[Any]]:  # fmt: skip
         """Convert a subgraph of the current node to a net.
 
         Parameters
         ----------
         graph : onnx.GraphProto
         inputs : sequence of Input
-            Inputs of the subgraph.
+            Inputs of the subgraph that are inputs of the net.
+        values : dict of str to numpy.ndarray, optional
+            Other inputs, whose values are known.
+        first : int
+            The first output of the subgraph that is an output of the net.
 
         Returns
         -------
@@ -133,6 +140,7 @@ class Builder(Assembly):
         outer = {name: x for name, x in around.items() if isinstance(x, Data)}
         known = {**around, **initializers_of(graph)}
         given = {name: x.array for name, x in known.items() if name not in outer}
+        given.update(values or {})
         more = [Input(name, x.dtype, tuple(x.trials), None) for name, x in outer.items()]
         inner = Builder(self._model, self.custom, self.weights)
         inner.opsets, inner.selective = self._scope.opsets, self.selective
@@ -140,8 +148,8 @@ class Builder(Assembly):
         if inner.problems:
             self.problems += inner.problems
             raise _Silent
-        dtypes = [stored_dtype(x.dtype) for x in outputs]
-        net = inner.net(starts, outputs, dtypes, self.name())
+        dtypes = [stored_dtype(x.dtype) for x in outputs[first:]]
+        net = inner.net(starts, outputs[first:], dtypes, self.name())
         return net, list(outer.values()), outputs
 
     def _convert_inside(self, nodes: Sequence[Any], scope: Scope) -> None:

@@ -13,6 +13,9 @@ DTYPES = {
     11: np.float64,
 }  # fmt: skip
 
+#: Whole numbers that MXNet has no arrays of, and that nodes of known inputs compute with.
+_KNOWN_ONLY = {4: np.uint16, 5: np.int16, 12: np.uint32, 13: np.uint64}
+
 #: ``data_location`` of tensors whose bytes are in another file.
 _EXTERNAL = 1
 
@@ -44,10 +47,15 @@ def read(source: Any) -> Any:
     return model
 
 
-def dtype_of(kind: int) -> np.dtype:
-    """Return the dtype of a type of ONNX; raise ValueError if MXNet does not have it."""
+def dtype_of(kind: int, stored: bool = True) -> np.dtype:
+    """Return the dtype of a type of ONNX; raise ValueError if MXNet does not have it.
+
+    Arrays that are not ``stored`` are known numbers, and may have other types of whole numbers.
+    """
     if kind in DTYPES:
         return np.dtype(DTYPES[kind])
+    if not stored and kind in _KNOWN_ONLY:
+        return np.dtype(_KNOWN_ONLY[kind])
     from onnx import TensorProto
 
     name = TensorProto.DataType.Name(kind) if kind in TensorProto.DataType.values() else str(kind)
@@ -74,7 +82,7 @@ def initializers(model: Any, path: Optional[str]) -> Dict[str, np.ndarray]:
     found = {}
     for each in model.graph.initializer:
         try:
-            dtype_of(each.data_type)
+            dtype_of(each.data_type, stored=False)
             found[each.name] = numpy_helper.to_array(each)
         except (ValueError, TypeError, MemoryError) as error:
             raise ValueError(f"initializer {each.name!r}: {error}") from None
@@ -115,7 +123,7 @@ def _load_external(tensor: Any, path: str) -> None:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
     except ValueError:
         raise ValueError(f"the place of {tensor.name!r} in {location!r} is damaged") from None
-    wanted = int(np.prod([float(n) for n in tensor.dims])) * dtype_of(tensor.data_type).itemsize
+    wanted = int(np.prod([float(n) for n in tensor.dims])) * dtype_of(tensor.data_type, False).itemsize
     length = wanted if length < 0 else length
     if offset < 0 or length != wanted or offset + length > os.path.getsize(file):
         raise ValueError(

@@ -104,12 +104,20 @@ def test_a_later_operator_set(tmp_path):
         import_model(path)
 
 
+def test_known_numbers_may_have_types_that_mxnet_lacks(tmp_path):
+    text = """net (float[N, 4] x) => (float[N, a, b] y) {
+        c = Cast<to: int = 7>(shape) z = Reshape(x, c) f = Cast<to: int = 1>(k) y = Mul(z, f)
+    }"""
+    weights = {"shape": np.array([0, 2, 2], np.uint32), "k": np.array([3, 65535], np.uint16)}
+    compared(written(tmp_path / "net.onnx", text, weights), numbers(2, 4))
+
+
 def test_types_that_mxnet_lacks(tmp_path):
     text = "net (uint32[2] x) => (uint32[2] y) { y = Identity(x) }"
     with pytest.raises(ValueError, match="MXNet has no arrays of type UINT32"):
         import_model(written(tmp_path / "net.onnx", text))
     path = written(tmp_path / "net.onnx", TEXT, {"w": np.ones((3, 4), np.uint16)})
-    with pytest.raises(ValueError, match="initializer 'w': MXNet has no arrays of type UINT16"):
+    with pytest.raises(ValueError, match=r"y \(MatMul\): MXNet has no arrays of type uint16"):
         import_model(path)
 
 

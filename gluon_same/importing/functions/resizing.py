@@ -19,6 +19,9 @@ _NEAREST = {
     "ceil": lambda xp, x: xp.ceil(x),
 }
 
+#: The same by whether the axis shrinks: that of ONNX before operator set 11.
+_OLDER = "ceil_if_smaller"
+
 #: Sizes at which the weights for whole factors are compared.
 _SIZES = (11, 1, 2, 3, 4, 5, 12)
 
@@ -34,6 +37,7 @@ class Resize(NamedTuple):
     antialias: bool = False
     steps: int = 0  #: of positions between two elements in `resize_open`; 0 for any
     scale: Optional[float] = None  #: in `resize_open`, if it is not exactly the ratio of the sizes
+    rounded: bool = False  #: whether the ratio of the sizes is rounded to float32, as in onnxruntime
 
     def matrix(
         self, size: int, new: int, scale: Optional[float] = None, roi: Tuple[float, float] = (0, 1)
@@ -53,11 +57,12 @@ class Resize(NamedTuple):
         ValueError
             If an attribute is not known.
         """
+        if scale is None and self.rounded:
+            scale = float(np.float32(new) / np.float32(size))
         where = self._positions(size, new, scale, roi)
         if self.kind == "nearest":
-            if self.nearest not in _NEAREST:
-                raise ValueError(f"nearest_mode={self.nearest!r} is not known")
-            nearest = np.clip(_NEAREST[self.nearest](np, where), 0, size - 1)
+            smaller = new < size if scale is None else scale < 1
+            nearest = np.clip(self.to_nearest(np, where, smaller), 0, size - 1)
             weights = (nearest[:, None] == np.arange(size)).astype(float)
         else:
             shrink = min(new / size if scale is None else scale, 1.0) if self.antialias else 1.0
@@ -107,6 +112,14 @@ class Resize(NamedTuple):
         if self.positions not in found:
             raise ValueError(f"coordinate_transformation_mode={self.positions!r} is not known")
         return found[self.positions]
+
+    def to_nearest(self, xp: Any, x: Any, smaller: Any) -> Any:
+        """Return positions rounded to elements. ``smaller`` is 1 if the axis shrinks, and 0 otherwise."""
+        if self.nearest == _OLDER:
+            return xp.floor(x) + (xp.ceil(x) - xp.floor(x)) * smaller
+        if self.nearest not in _NEAREST:
+            raise ValueError(f"nearest_mode={self.nearest!r} is not known")
+        return _NEAREST[self.nearest](xp, x)
 
     def kernel(self, x: Any) -> Any:
         """Return the weights of elements at some distances, in NumPy or MXNet."""
@@ -178,9 +191,11 @@ def resize_open(
     i = F.contrib.arange_like(F.repeat(line, repeats=factor))
     counted = (F.contrib.arange_like(x, axis=axis[0]), i)
     size, new = (F.broadcast_add(F.zeros_like(i), F.sum(F.ones_like(line))) for line in counted)
-    where = rule.where(i, size, new, *((new, size) if rule.scale is None else (rule.scale, 1)))
+    ratio = (new / size, 1) if rule.rounded else (new, size)
+    where = rule.where(i, size, new, *(ratio if rule.scale is None else (rule.scale, 1)))
     if rule.kind == "nearest":
-        return F.take(x, _NEAREST[rule.nearest](F, where), axis=axis[0], mode="clip")
+        smaller = new < size if rule.scale is None else int(rule.scale < 1)
+        return F.take(x, rule.to_nearest(F, where, smaller), axis=axis[0], mode="clip")
     if rule.antialias:
         shrink = new / size if rule.scale is None else F.ones_like(new) * rule.scale
         taps = F.reshape(F.contrib.arange_like(x, axis=axis[0]), shape=(1, -1))

@@ -15,6 +15,17 @@ def batch_norm(F: Any, x: Any, *weights: Any, epsilon: float, ndim: int) -> Any:
     return F.broadcast_add(F.broadcast_mul(x, along(F, scale, 1, ndim)), along(F, offset, 1, ndim))
 
 
+def spread(F: Any, w: Any, dilation: Sequence[int]) -> Any:
+    """Return weights with the zeros between their elements that a dilated window skips."""
+    for axis, step in enumerate(dilation, 2):
+        if step > 1:
+            w = F.expand_dims(w, axis=axis + 1)
+            w = F.concat(w, *[F.zeros_like(w)] * (step - 1), dim=axis + 1)
+            w = F.reshape(w, shape=(*(0,) * axis, -3, *(0,) * (len(dilation) + 1 - axis)))
+            w = F.slice_axis(w, axis=axis, begin=0, end=1 - step)
+    return w
+
+
 def gemm(
     F: Any, a: Any, b: Any, *c: Any, alpha: float, beta: float, transpose: Tuple[bool, bool]
 ) -> Any:

@@ -1,5 +1,5 @@
-"""Control flow: branches, both of which are computed unless their condition is known, and loops with a
-known number of steps, unrolled."""
+"""Control flow: branches, both of which are computed unless their condition is known, and loops, which
+are unrolled if the number of their steps is known."""
 
 from typing import Any, List, Sequence
 
@@ -8,8 +8,9 @@ import numpy as np
 from ...importing.steps import Scanned, Steps
 from ..registry import converter
 from ..reshaping import reshaped
-from ..values import EMPTY, Data, Input, Ints, Known, Unsupported, axis_of, known
+from ..values import EMPTY, FIX, Data, Input, Ints, Known, Unsupported, axis_of, known
 from .elementwise import where
+from .shapes import range_
 
 #: Most steps of all loops of a model that are unrolled.
 _MOST_STEPS = 1000
@@ -34,6 +35,8 @@ def if_(net: Any, condition: Any, *, then_branch: Any, else_branch: Any) -> List
 
 @converter("Loop")
 def loop(net: Any, count: Any = None, condition: Any = None, *carried: Any, body: Any) -> List[Any]:
+    if isinstance(count, Known) and count.open:
+        return _counted(net, count, condition, carried, body)
     most = None if count is None else int(known(count, "number of steps").item())
     state: List[Any] = list(carried)
     going, step = condition is None or bool(known(condition, "condition").item()), 0
@@ -51,6 +54,25 @@ def loop(net: Any, count: Any = None, condition: Any = None, *carried: Any, body
     return [*state, *(stacked(net, values, 0) for values in kept)]
 
 
+def _counted(net: Any, count: Known, condition: Any, carried: Sequence[Any], body: Any) -> List[Any]:
+    """Convert a loop with a number of steps that follows from open sizes, and no other end."""
+    step = range_(net, Known([np.array(0)]), count, Known([np.array(1)]))
+    arrays: List[Data] = [net.array(x) for x in carried]
+    names = [each.name for each in body.input]
+    trials = [tuple(x.trials) for x in arrays]
+    given = [Input(n, x.dtype, each, None) for n, x, each in zip(names[2:], arrays, trials)]
+    given.append(Input(names[0], np.dtype(np.int64), ((),) * len(step.trials), None))
+    always = condition is None or bool(known(condition, "condition").item())
+    block, outer, outputs = net.nested(body, given, {names[1]: np.array(True)}, first=1)
+    going, *outputs = outputs
+    if not (always and known(going, "condition").item()):
+        raise Unsupported(f"whether its condition ends it {FIX}")
+    kept = [tuple(x.trials) if isinstance(x, Data) else (x.shape,) * len(step.trials) for x in outputs]
+    if kept[: len(trials)] != trials:
+        raise Unsupported(f"the shape of what it carries from step to step {FIX}")
+    return _stepped(net, block, arrays, [step], outer, outputs, [Scanned(0, False, 1)], None)
+
+
 @converter("Scan", 9)
 def scan(
     net: Any, *inputs: Any, body: Any, num_scan_inputs: int, scan_input_axes: Ints = None,
@@ -66,10 +88,16 @@ def scan(
     names = [each.name for each in body.input]
     given = [Input(n, x.dtype, tuple(shape), None) for n, x, shape in zip(names, arrays, shapes)]
     block, outer, outputs = net.nested(body, given)
-    ranks = [x.ndim + 1 for x in outputs[count:]]
-    stacked = _scanned(scan_output_axes, scan_output_directions, ranks)
+    how = scanned, scan_output_axes, scan_output_directions
+    return _stepped(net, block, arrays[:count], arrays[count:], outer, outputs, *how)
+
+
+def _stepped(net, block, states, arrays, outer, outputs, scanned, axes=None, directions=None):
+    """Return the last states, and what the steps stack."""
+    count = len(states)
+    stacked = _scanned(axes, directions, [x.ndim + 1 for x in outputs[count:]])
     steps = Steps(block, count, scanned, stacked, net.prefix())
-    made = net.block(steps, *arrays, *outer, outputs=len(outputs))
+    made = net.block(steps, *states, *arrays, *outer, outputs=len(outputs))
     made = made if isinstance(made, list) else [made]
     for i, (each, output) in enumerate(zip(made, outputs)):
         each.dtype, each.scalar = output.dtype, i < count and output.ndim == 0

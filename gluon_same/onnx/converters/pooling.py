@@ -52,11 +52,12 @@ def average_pool(
     x, counted = pooled.x, bool(count_include_pad) or pooled.merged
     if max(pooled.dilation) > 1:
         raise Unsupported(f"MXNet has no dilated average pooling: dilations={dilations}")
-    if counted and pooled.ceil and not pooled.plain:
+    if counted and pooled.ceil and not isinstance(pooled.padding, str):
         # Padding that rounding up adds is never counted.
-        raise Unsupported("ceil_mode with count_include_pad and these pads")
-    if counted and pooled.ceil and not any(map(any, pooled.padding)):
-        counted = False
+        counted = any(map(any, pooled.padding))
+        if counted and not pooled.plain:
+            x, pooled.padding, pooled.ceil = pooled.padded(net)
+            counted = False
     layer = (nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D)[ndim - 1]
     return net.block(layer(**pooled.arguments(), count_include_pad=counted, prefix=net.prefix()), x)
 
@@ -88,6 +89,13 @@ class Pooled:
         ceil, padding = self.ceil and self.plain, simple(padding)
         return dict(pool_size=self.kernel, strides=self.stride, padding=padding, ceil_mode=ceil)
 
+    def padded(self, net: Any) -> Tuple[Data, Any, bool]:
+        """Return padded data, the padding that rounding up adds, and that it is no more added."""
+        pairs = ((0, 0), (0, 0), *self.padding)
+        x = net.call(functions.pad, self.x, pairs=pairs, native=self.x.dtype.kind == "f")
+        ends = zip(self.pairs(), self.padding)
+        return x, tuple((0, more - end) for (_, more), (_, end) in ends), False
+
     def is_narrow(self) -> bool:
         """Return whether a window fits only with padding at the end, which MXNet does not add."""
         pairs = self.padding if None in self.sizes else self.pairs()
@@ -106,18 +114,9 @@ class Pooled:
             return tuple(window.at(n) or (0, 0) for window, n in zip(windows, self.sizes))
         if not self.ceil:
             return self.padding
-        return tuple(map(self._rounded_up, self.sizes, self.stride, self.spans, self.padding))
-
-    def _rounded_up(self, size, stride, span, pair):
-        before, after = pair
-        if stride <= span - after:
-            return before, after + stride - 1
-        if size is None:
-            raise Unsupported(f"its number of windows with ceil_mode {FIX}")
-        count = -(-(size + before + after - span) // stride) + 1
-        if (count - 1) * stride >= size + before:  # the last window starts behind the data
-            count -= 1
-        return before, max((count - 1) * stride + span - size - before, 0)
+        # Each window starts before the end of the data, and before what its stride adds to the padding.
+        axes = zip(self.stride, self.spans, self.padding)
+        return tuple((b, min(a + stride, max(span, a + 1)) - 1) for stride, span, (b, a) in axes)
 
 
 def _global_pool(kind):

@@ -33,6 +33,7 @@ def resize(
     nearest_mode: str = "round_prefer_floor",
 ) -> Data:  # fmt: skip
     flags = dict(exclude_outside=bool(exclude_outside), antialias=bool(antialias))
+    flags["rounded"] = mode == "nearest"  # where rounding moves a position to another element
     how = Resize(mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, **flags)
     if mode == "nearest" and antialias:
         raise Unsupported("antialias with mode='nearest'")
@@ -41,7 +42,9 @@ def resize(
     if how.positions == "tf_crop_and_resize":
         corners = known(roi, "roi").astype(float)
     rois = list(zip(corners[: len(places)], corners[len(places) :]))
-    if sizes is not None and sizes.shape != (0,):
+    if sizes is None or sizes.shape == (0,):
+        sizes = _ratios(x, places, numbers(scales, "scales"))
+    if sizes is not None:
         planned = _by_sizes(x, places, numbers(sizes, "sizes"), keep_aspect_ratio_policy, rois)
     else:
         planned = _by_scales(x, places, known(scales, "scales"), how, rois)
@@ -62,12 +65,26 @@ def resize(
 
 @converter("Resize", 10)
 def resize_10(net: Any, x: Data, scales: Any, *, mode: str = "nearest") -> Data:
-    how = dict(coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    how = dict(coordinate_transformation_mode="asymmetric", nearest_mode="ceil_if_smaller")
     return resize(net, x, None, scales, mode=mode, **how)
 
 
 converter("Upsample", 9)(resize_10)
 once_attributes("Upsample", 7, resize_10, scales="scales")
+
+
+def _ratios(x: Data, places: Sequence[int], scales: Known) -> Optional[Known]:
+    """Return the sizes for scales that a file computes as ratios of sizes; None for other scales.
+
+    In float32, the size times such a ratio may be below the wanted size, which is returned.
+    """
+    if not scales.open or len(scales.first) != len(places):
+        return None
+    before = [np.array([shape[axis] for axis in places], np.float32) for shape in x.trials]
+    sizes = [np.rint(n * scales.at(t)) for t, n in enumerate(before)]
+    if any((m / n != scales.at(t)).any() for t, (n, m) in enumerate(zip(before, sizes))):
+        return None
+    return Known([m.astype(np.int64) for m in sizes], scales.name)
 
 
 def _by_scales(x, places, scales, how, rois):

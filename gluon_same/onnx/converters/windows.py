@@ -107,6 +107,8 @@ def conv_transpose(
         pairs = [_split(span - s + e, auto_pad) for span, s, e in zip(spans, stride, extra)]
     else:
         pairs = padding_of(auto_pad, pads, ndim)
+    if ndim == _MOST_AXES and max(dilation) > 1:  # which MXNet does not have
+        w, dilation = net.call(functions.spread, net.array(w), dilation=dilation), (1,) * ndim
     # Where less than nothing is cut off, or the output padding is not less than the stride, the end is
     # padded with what lies beyond the last window, which is zero but for the bias.
     beyond = [max(e - s + 1, 0) - min(after, 0) for e, s, (_, after) in zip(extra, stride, pairs)]

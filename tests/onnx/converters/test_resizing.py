@@ -92,6 +92,44 @@ def test_the_nearest_elements_at_any_scale(tmp_path, scale, positions):
     compared(path, *(numbers(1, 3, n, 1) for n in (4, 5, 7, 10, 21, 30, 60, 99, 100, 333)))
 
 
+@pytest.mark.parametrize("version", [9, 10, 11])
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_scales_that_are_ratios_of_sizes(tmp_path, version, mode):
+    """Exporters wrote sizes so for operator sets without an input for them."""
+    operator, inputs = ("Upsample", "small, s") if version == 9 else ("Resize", "small, s")
+    words = f'mode: string = "{mode}"'
+    if version == 11:
+        inputs = "small, roi, s"
+        more = how(mode, "asymmetric", nearest_mode="floor")
+        words = ", ".join(f"{name}: {_typed(value)}" for name, value in more.items())
+    graph = f"""net (float[N, 3, H, W] x) => (float[a, b, c, d] y) {{
+        small = MaxPool<kernel_shape: ints = [3, 3], strides: ints = [2, 2]>(x)
+        wanted = Shape(x) given = Shape(small) f = Cast<to: int = 1>(wanted) g = Cast<to: int = 1>(given)
+        s = Div(f, g) large = {operator}<{words}>({inputs}) y = Add(large, x)
+    }}"""
+    path = written(tmp_path / "net.onnx", graph, {"roi": numbers(0)}, version)
+    assert compared(path, *CALLS, numbers(1, 3, 20, 33)).input_sizes == ((None, 3, None, None),)
+
+
+def test_nearest_elements_of_smaller_axes_are_rounded_up_before_operator_set_11(tmp_path):
+    for version, shape in ((10, OPEN), (9, OPEN), (10, FIXED)):
+        graph = f"""net (float[{shape}] x) => (float[a, b, c, d] y) {{
+            y = {"Upsample" if version == 9 else "Resize"}(x, scales)
+        }}"""
+        weights = {"scales": np.array([1, 1, 0.6 if version == 10 else 1, 1.7], "f")}
+        compared(written(tmp_path / "net.onnx", graph, weights, version), CALLS[0])
+
+
+@pytest.mark.parametrize("positions", ["asymmetric", "half_pixel", "tf_half_pixel_for_nn"])
+@pytest.mark.parametrize("size, new", [(14, 2), (14, 8), (20, 116), (29, 11), (47, 65)])
+def test_nearest_elements_at_ratios_that_float32_rounds(tmp_path, positions, size, new):
+    attributes = how("nearest", positions, nearest_mode="floor")
+    x = numbers(1, 1, size, size)
+    weights = {"sizes": [1, 1, new, new]}
+    for shape in (f"1, 1, {size}, {size}", "1, 1, H, W"):
+        compared(model(tmp_path, attributes, weights, shape), x)
+
+
 def test_a_scale_whose_products_float32_rounds_below_whole_numbers(tmp_path):
     """99 elements become 230, and 3 become 7."""
     path = model(tmp_path, how("linear"), {"scales": [1, 1, 7 / 3, 1]})
