@@ -16,6 +16,38 @@ def test_transforms_of_one_axis(tmp_path, onesided, inverse, parts):
     compared(path, numbers(2, 8, 3, parts), numbers(1, 8, 5, parts))
 
 
+@pytest.mark.parametrize(
+    "onesided, inverse, parts", [(0, 0, 1), (1, 0, 1), (0, 0, 2), (0, 1, 2), (1, 1, 2)]
+)
+def test_transforms_of_an_axis_of_any_size(tmp_path, onesided, inverse, parts):
+    text = f"""net (float[N, T, {parts}] x) => (float[a, b, c] y) {{
+        y = DFT<axis: int = 1, onesided: int = {onesided}, inverse: int = {inverse}>(x)
+    }}"""
+    net = compared(written(tmp_path / "net.onnx", text), *(numbers(2, n, parts) for n in (5, 8, 33)))
+    assert net.input_sizes == ((None, None, parts),)
+
+
+@pytest.mark.parametrize("size", [8, 9])
+def test_inverse_transforms_to_real_numbers_of_a_known_size(tmp_path, size):
+    text = """net (float[N, 5, 2] x) => (float[a, b, c] y) {
+        y = DFT<onesided: int = 1, inverse: int = 1>(x, length, axis)
+    }"""
+    weights = {"length": np.array(size), "axis": np.array(1)}
+    compared(written(tmp_path / "net.onnx", text, weights, version=20), numbers(2, 5, 2))
+
+
+def test_a_transform_and_its_inverse_at_any_size(tmp_path):
+    """As of torch.fft.rfft and irfft with n = x.shape[1]."""
+    text = """net (float[N, T, 1] x) => (float[a, b, c] y) {
+        start = Constant<value: tensor = int64[1] {1}>() end = Constant<value: tensor = int64[1] {2}>()
+        shape = Shape(x) length = Slice(shape, start, end) n = Squeeze(length)
+        f = DFT<onesided: int = 1>(x, , axis) g = Relu(f)
+        y = DFT<onesided: int = 1, inverse: int = 1>(g, n, axis)
+    }"""
+    path = written(tmp_path / "net.onnx", text, {"axis": np.array(1)}, version=20)
+    compared(path, *(numbers(2, n, 1) for n in (5, 8, 33)))
+
+
 @pytest.mark.parametrize("length", [6, 11])
 def test_another_length_cuts_or_pads(tmp_path, length):
     text = "net (float[N, 8, 1] x) => (float[a, b, c] y) { y = DFT(x, length, axis) }"
@@ -51,11 +83,16 @@ def test_frames_without_a_window(tmp_path):
             "DFT<axis: int = 1, onesided: int = 1, inverse: int = 1>(x, length)",
             "onesided=1 with inverse=1",
         ),
-        ("DFT<axis: int = 1>(x)", "size of its axis 1 depends on sizes"),
+        (
+            "DFT<axis: int = 1, onesided: int = 1, inverse: int = 1>(pair, length)",
+            "frequencies are not those of 8 results",
+        ),
+        ("DFT<axis: int = 1>(x, length)", "size of its axis 1 depends on sizes"),
     ],
 )
 def test_what_cannot_be_served(tmp_path, node, words):
-    text = f"net (float[N, T, 1] x) => (float[a, b] y) {{ y = {node} }}"
+    pair = "pair = Concat<axis: int = 2>(x, x)"
+    text = f"net (float[N, T, 1] x) => (float[a, b] y) {{ {pair} y = {node} }}"
     weights = {"step": np.array(4), "window": np.ones(3, "f"), "length": np.array(8)}
     with pytest.raises(ValueError, match=words):
         import_model(written(tmp_path / "net.onnx", text, weights))

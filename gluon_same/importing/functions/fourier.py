@@ -12,10 +12,32 @@ from .resizing import resize_by_matrix
 from .shapes import split_like
 
 
-def waves(count: int, size: int, inverse: bool = False) -> np.ndarray:
+def waves(count: int, size: int) -> np.ndarray:
     """Return the real and imaginary parts, of shape (2, count, size), of the transform's matrix."""
-    angle = 2 * np.pi / size * np.outer(np.arange(count), np.arange(size)) * (1 if inverse else -1)
-    return np.stack([np.cos(angle), np.sin(angle)]) / (size if inverse else 1)
+    angle = -2 * np.pi / size * np.outer(np.arange(count), np.arange(size))
+    return np.stack([np.cos(angle), np.sin(angle)])
+
+
+def transform(
+    F: Any, out: Any, x: Any, axes: Tuple[int, int], parts: int, inverse: bool, half: bool, to: str
+) -> Any:  # fmt: skip
+    """Return the matrix of a transform from an axis of an array to one of another's size.
+
+    Its shape is (parts of a number, parts of a result, results, numbers). If ``half``, the numbers are
+    the frequencies of real results: each but the first, and the last of an even size, stands for two.
+    """
+    lines = (F.contrib.arange_like(each, axis=axis) for each, axis in zip((out, x), axes))
+    lines = (F.contrib.arange_like(F.cast(line, dtype="float64")) for line in lines)
+    i, j = (F.reshape(line, shape=shape) for line, shape in zip(lines, ((-1, 1), (1, -1))))
+    size = F.sum(F.ones_like(i if half else j), keepdims=True)
+    angle = F.broadcast_div(F.broadcast_mod(F.broadcast_mul(i, j), size), size) * (2 * np.pi)
+    real, imaginary = F.cos(angle), F.sin(angle) * (1 if inverse else -1)
+    if half:
+        counts = 2 - (j == 0) - F.broadcast_equal(j * 2, size)
+        real, imaginary = (F.broadcast_mul(each, counts) for each in (real, imaginary))
+    rows = [real, -imaginary] if half else [real, imaginary, -imaginary, real][: 2 * parts]
+    y = F.stack(*(F.broadcast_div(row, size) if inverse else row for row in rows))
+    return F.cast(F.reshape(y, shape=(-4, parts, -1, 0, 0)), dtype=to)
 
 
 def fourier(F: Any, x: Any, *arrays: Any, rank: int, parts: int) -> Any:

@@ -114,7 +114,7 @@ class Resize(NamedTuple):
         return found[self.positions]
 
     def to_nearest(self, xp: Any, x: Any, smaller: Any) -> Any:
-        """Return positions rounded to elements. ``smaller`` is 1 if the axis shrinks, and 0 otherwise."""
+        """Return positions rounded to elements. ``smaller`` is 1 if the axis shrinks, else 0."""
         if self.nearest == _OLDER:
             return xp.floor(x) + (xp.ceil(x) - xp.floor(x)) * smaller
         if self.nearest not in _NEAREST:

@@ -56,6 +56,8 @@ def loop(net: Any, count: Any = None, condition: Any = None, *carried: Any, body
 
 def _counted(net: Any, count: Known, condition: Any, carried: Sequence[Any], body: Any) -> List[Any]:
     """Convert a loop with a number of steps that follows from open sizes, and no other end."""
+    if not all(isinstance(x, (Data, Known)) for x in carried):
+        raise Unsupported(f"the number of its steps, which collect a sequence, {FIX}")
     step = range_(net, Known([np.array(0)]), count, Known([np.array(1)]))
     arrays: List[Data] = [net.array(x) for x in carried]
     names = [each.name for each in body.input]

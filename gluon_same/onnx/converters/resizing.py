@@ -11,8 +11,9 @@ from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size
 from ..values import EMPTY, FIX, Data, Known, Unsupported, axis_of, known, numbers
 
-#: Positions that are computed from a scale by the same operations as in onnxruntime.
-_LIKE_ONNXRUNTIME = ("asymmetric", "half_pixel", "pytorch_half_pixel")
+#: Positions that are computed from a scale by the same operations as in onnxruntime. Corners are aligned
+#: by the sizes alone there, and not by the scale as in ONNX's reference.
+_LIKE_ONNXRUNTIME = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners")
 
 
 class _Axis(NamedTuple):
@@ -96,8 +97,7 @@ def _by_scales(x, places, scales, how, rois):
         new = [int(np.floor(np.float32(n) * scale)) for n in before]
         whole = all(n * scale == m for n, m in zip(before, new))
         cropped = how.positions == "tf_crop_and_resize" and (scale != 1 or roi != (0, 1))
-        if cropped or (how.positions == "align_corners" and not whole):
-            # ONNX's tests and its specification differ in what the size, or the last position, is.
+        if cropped:  # ONNX's tests and its specification differ in what the size is.
             raise Unsupported(f"its scale {scale} with {how.positions}: use sizes instead")
         ratio = None if whole else float(scale)
         planned.append(_Axis(axis, tuple(zip(before, new)), ratio, roi))

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import mxnet as mx
 import numpy as np
 
 from ...importing import functions
 from ..registry import converter
-from ..values import FIX, Data, Known, Unsupported, axis_of, known
+from ..reshaping import axis_of_size
+from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
 from .windows import per_axis
 
 
@@ -15,19 +17,30 @@ def dft(
     net: Any, x: Data, length: Any = None, axis: Any = None, *, inverse: int = 0, onesided: int = 0
 ) -> Data:
     place = axis_of(-2 if axis is None else int(known(axis, "axis").item()), x.ndim)
-    given, parts = x.shape[place], x.shape[-1]
-    size = given if length is None else int(known(length, "length").item())
-    if parts not in (1, 2) or place == x.ndim - 1 or (onesided and (inverse or parts == 2)):
+    parts, half = x.shape[-1], bool(inverse and onesided)
+    if parts not in (1, 2) or place == x.ndim - 1 or (onesided and parts != 1 + half):
         how = f"axis={place}, onesided={onesided} with inverse={inverse}"
         raise Unsupported(f"{how} for data of shape {x.shape}")
-    if given is None or size is None:
-        raise Unsupported(f"the size of its axis {place} {FIX}")
-    if size != given:
-        pairs = tuple((0, (size - given) * (i == place)) for i in range(x.ndim))
+    given = [shape[place] for shape in x.trials]
+    sizes = [2 * n - 2 if half else n for n in given]
+    if length is not None:
+        sizes = [int(numbers(length, "length").at(trial).item()) for trial in range(len(given))]
+    halves = [n // 2 + 1 for n in sizes]
+    read, made = halves if half else sizes, halves if onesided and not half else sizes
+    if read != given:
+        if half:  # for which onnxruntime computes other numbers
+            raise Unsupported(f"{given[0]} frequencies are not those of {sizes[0]} results")
+        if len({*read}) > 1 or x.shape[place] is None:
+            raise Unsupported(f"the size of its axis {place} {FIX}")
+        pairs = tuple((0, (read[0] - given[0]) * (i == place)) for i in range(x.ndim))
         x = net.call(functions.pad, x, pairs=pairs, native=True)
-    real, imaginary = functions.waves(size // 2 + 1 if onesided else size, size, bool(inverse))
-    rows = [[real, imaginary], [-imaginary, real]][:parts]  # by the parts of the data and the result
-    matrix = Known([np.array(rows, x.dtype)])  # of shape (parts, 2, frequencies, places)
+    how = dict(parts=parts, inverse=bool(inverse), half=half, to=x.dtype.name)
+    if x.shape[place] is not None and len({*made}) == 1:
+        lines = mx.nd.zeros(made[0]), mx.nd.zeros(read[0])
+        matrix = Known([functions.transform(mx.nd, *lines, axes=(0, 0), **how).asnumpy()])
+    else:
+        out, axis = axis_of_size(net, made)
+        matrix = net.call(functions.transform, out, x, axes=(axis, place), dtype=x.dtype, **how)
     labels = tuple(range(x.ndim))
     out = tuple("frequency" if i == place else i for i in labels[:-1])
     return net.call(
