@@ -223,7 +223,7 @@ class Builder(Assembly):
         function = find(operator, opsets[domain])
         if function is not None:
             return self._called(function, inputs, attributes)
-        body = definition(node, domain, opsets, inputs)
+        body = definition(node, domain, opsets, attributes, inputs)
         if body is None:
             hint = f"custom={{{operator!r}: builder}}"
             raise Unsupported(f"the operator has no converter: give {hint}")

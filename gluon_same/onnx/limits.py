@@ -44,7 +44,7 @@ def least_inputs(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]]:
         return None
     sizes = all(low is None or low.min(initial=0) >= 0 for low in lows)
     if operator == "Div" and open_inputs == [0, 1] and sizes:
-        return [0 * lows[0], 0 * lows[1] + 1]  # a quotient of sizes is not negative
+        return [np.zeros_like(lows[0]), np.ones_like(lows[1])]  # a quotient of sizes is not negative
     grows = operator in _GROW_WITH_ALL or (operator in _GROW_WITH_SIZES and sizes)
     grows |= operator in _GROW and open_inputs == [0] and (sizes or operator != "Div")
     return lows if grows else None

@@ -4,6 +4,7 @@ import re
 from itertools import chain
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+from . import contributed
 from .values import Known, Unsupported
 
 
@@ -61,17 +62,22 @@ def names_read(graph: Any) -> List[str]:
     return list(dict.fromkeys(name for name in read if name and name not in own))
 
 
-def definition(node: Any, domain: str, opsets: Dict[str, int], inputs: Sequence[Any]) -> Any:
-    """Return ONNX's definition of an operator by others, as a function of a model; None if it has none.
+def definition(
+    node: Any, domain: str, opsets: Dict[str, int], attributes: Dict[str, Any], inputs: Sequence[Any]
+) -> Any:
+    """Return the definition of an operator by others, as a function of a model; None if it has none.
 
-    ``inputs`` are those of the node, by whose types some definitions differ.
+    ``attributes`` and ``inputs`` are those of the node, by which some definitions differ.
     """
+    if domain == contributed.DOMAIN:
+        return contributed.definition(node.op_type, attributes, inputs)
     from onnx import FunctionProto, defs, helper
 
     try:
         schema: Any = defs.get_schema(node.op_type, opsets[domain], domain)
     except defs.SchemaError:
-        return None
+        own = node.op_type in contributed.IN_DOMAIN_OF_ONNX and not domain
+        return contributed.definition(node.op_type, attributes, inputs) if own else None
     if schema.has_function:
         body = schema.function_body
     elif schema.has_context_dependent_function:

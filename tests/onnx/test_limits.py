@@ -37,6 +37,13 @@ def test_a_limit_that_no_tried_size_reaches_is_refused(tmp_path, text, head):
         import_model(path)
 
 
+def test_quotients_of_sizes_are_not_negative(tmp_path):
+    """As exporters write ``expand``, where -1 stands for the size of the data."""
+    text = f"""{SIZE} b = Gather<axis: int = 0>(s, zero) p = Mul(n, b) q = Div(p, n)
+        e = Equal(q, minus) m = Where(e, one, q) y = Range(zero, m, one)"""
+    compared(model(tmp_path, text, RANGE, minus=np.array(-1)), numbers(3, 5), numbers(7, 2))
+
+
 @pytest.mark.parametrize("limit, sizes", [("min: float = 1.0", (3, 600)), ("max: float = 512.0", ())])
 def test_limits_of_clips_that_are_attributes_as_before_operator_set_11(tmp_path, limit, sizes):
     text = f"""{SIZE} f = Cast<to: int = 1>(n) m = Clip<{limit}>(f) e = Cast<to: int = 7>(m)

@@ -19,13 +19,14 @@ def waves(count: int, size: int) -> np.ndarray:
 
 
 def transform(
-    F: Any, out: Any, x: Any, axes: Tuple[int, int], parts: int, inverse: bool, half: bool, to: str
-) -> Any:  # fmt: skip
+    F: Any, out: Any, x: Any, axes: Tuple[int, int], parts: Tuple[int, int], inverse: bool, to: str
+) -> Any:
     """Return the matrix of a transform from an axis of an array to one of another's size.
 
-    Its shape is (parts of a number, parts of a result, results, numbers). If ``half``, the numbers are
-    the frequencies of real results: each but the first, and the last of an even size, stands for two.
+    Its shape is (parts of a number, parts of a result, results, numbers). If the results are real, the
+    numbers are half of the frequencies: each but the first, and the last of an even size, stands for two.
     """
+    half = parts[1] == 1
     lines = (F.contrib.arange_like(each, axis=axis) for each, axis in zip((out, x), axes))
     lines = (F.contrib.arange_like(F.cast(line, dtype="float64")) for line in lines)
     i, j = (F.reshape(line, shape=shape) for line, shape in zip(lines, ((-1, 1), (1, -1))))
@@ -35,9 +36,9 @@ def transform(
     if half:
         counts = 2 - (j == 0) - F.broadcast_equal(j * 2, size)
         real, imaginary = (F.broadcast_mul(each, counts) for each in (real, imaginary))
-    rows = [real, -imaginary] if half else [real, imaginary, -imaginary, real][: 2 * parts]
+    rows = [real, -imaginary] if half else [real, imaginary, -imaginary, real][: 2 * parts[0]]
     y = F.stack(*(F.broadcast_div(row, size) if inverse else row for row in rows))
-    return F.cast(F.reshape(y, shape=(-4, parts, -1, 0, 0)), dtype=to)
+    return F.cast(F.reshape(y, shape=(-4, *parts, 0, 0)), dtype=to)
 
 
 def fourier(F: Any, x: Any, *arrays: Any, rank: int, parts: int) -> Any:

@@ -14,7 +14,7 @@ from .reducing import axes_of
 from .shapes import cast_to
 
 
-@converter("LayerNormalization", 17)
+@converter("LayerNormalization")  # onnxruntime writes it for older operator sets, too
 def layer_normalization(
     net: Any, x: Data, scale: Any, offset: Any = None, *, axis: int = -1, epsilon: float = 1e-5,
     stash_type: int = 1,

@@ -40,6 +40,14 @@ def affine_grid(net: Any, theta: Any, size: Any, *, align_corners: int = 0) -> D
     )  # fmt: skip
 
 
+@converter("MaxRoiPool")
+def max_roi_pool(
+    net: Any, x: Data, rois: Data, *, pooled_shape: List[int], spatial_scale: float = 1.0
+) -> Data:
+    how = dict(pooled_size=tuple(pooled_shape), spatial_scale=spatial_scale)
+    return net.call("ROIPooling", x, rois, **how)
+
+
 @converter("RoiAlign")
 def roi_align(
     net: Any, x: Data, rois: Any, batch_indices: Any, *, coordinate_transformation_mode: str = "",

@@ -19,8 +19,8 @@ def dft(
     place = axis_of(-2 if axis is None else int(known(axis, "axis").item()), x.ndim)
     parts, half = x.shape[-1], bool(inverse and onesided)
     if parts not in (1, 2) or place == x.ndim - 1 or (onesided and parts != 1 + half):
-        how = f"axis={place}, onesided={onesided} with inverse={inverse}"
-        raise Unsupported(f"{how} for data of shape {x.shape}")
+        words = f"axis={place}, onesided={onesided} with inverse={inverse}"
+        raise Unsupported(f"{words} for data of shape {x.shape}")
     given = [shape[place] for shape in x.trials]
     sizes = [2 * n - 2 if half else n for n in given]
     if length is not None:
@@ -34,13 +34,13 @@ def dft(
             raise Unsupported(f"the size of its axis {place} {FIX}")
         pairs = tuple((0, (read[0] - given[0]) * (i == place)) for i in range(x.ndim))
         x = net.call(functions.pad, x, pairs=pairs, native=True)
-    how = dict(parts=parts, inverse=bool(inverse), half=half, to=x.dtype.name)
+    how: Any = dict(parts=(parts, 1 if half else 2), inverse=bool(inverse), to=x.dtype.name)
     if x.shape[place] is not None and len({*made}) == 1:
         lines = mx.nd.zeros(made[0]), mx.nd.zeros(read[0])
         matrix = Known([functions.transform(mx.nd, *lines, axes=(0, 0), **how).asnumpy()])
     else:
-        out, axis = axis_of_size(net, made)
-        matrix = net.call(functions.transform, out, x, axes=(axis, place), dtype=x.dtype, **how)
+        like, other = axis_of_size(net, made)
+        matrix = net.call(functions.transform, like, x, axes=(other, place), dtype=x.dtype, **how)
     labels = tuple(range(x.ndim))
     out = tuple("frequency" if i == place else i for i in labels[:-1])
     return net.call(

@@ -188,6 +188,14 @@ def test_roi_align(samples, opset, tmp_path):
     check(tmp_path, "RoiAlign", normal(2, 3, 8, 9), rois, batch, opset=opset, **own)
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_maxima_of_regions(scale, tmp_path):
+    corners = RANDOM.randint(-6, 60, (6, 4)) / 2
+    rois = np.concatenate([RANDOM.randint(0, 2, (6, 1)), corners], axis=1).astype("float32")
+    own = dict(pooled_shape=[3, 2], spatial_scale=scale)
+    check(tmp_path, "MaxRoiPool", normal(2, 3, 8, 9), rois, **own)
+
+
 def test_roi_align_with_maxima_is_refused(tmp_path):
     own = dict(output_height=3, output_width=4, mode="max")
     given = normal(1, 1, 5, 5), np.float32([[0, 0, 3, 3]]), np.array([0])

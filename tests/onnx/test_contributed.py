@@ -1,0 +1,154 @@
+"""Operators of onnxruntime's own domain, and models that it optimized, against onnxruntime."""
+
+import mxnet as mx
+import numpy as np
+import onnx.parser
+import onnxruntime
+import pytest
+from imported import compared, numbers, reference
+from onnx import numpy_helper
+
+from gluon_same.onnx import import_model
+
+HEADER = '<ir_version: 8, opset_import: ["" : {}, "com.microsoft": 1]>'
+
+
+def written(path, text, weights, version=17):
+    model = onnx.parser.parse_model(HEADER.format(version) + text)
+    for name, array in weights.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    onnx.save(model, str(path / "net.onnx"))
+    return str(path / "net.onnx")
+
+
+FLOATS = [
+    "Gelu(x)",
+    "BiasGelu(x, row)",
+    "FastGelu(x)",
+    "FastGelu(x, row)",
+    "QuickGelu<alpha: float = 1.5>(x)",
+    "FusedMatMul(x, square)",
+    "FusedMatMul<alpha: float = 0.5, transB: int = 1>(x, square)",
+    "FusedMatMul<transA: int = 1>(x, x)",
+    "SkipLayerNormalization(x, x, row, row)",
+    "SkipLayerNormalization<epsilon: float = 0.1>(x, x, row, row, row)",
+    "SkipSimplifiedLayerNormalization<epsilon: float = 0.1>(x, x, row)",
+]
+
+
+@pytest.mark.parametrize("node", FLOATS)
+def test_fused_operators(tmp_path, node):
+    text = f"net (float[N, T, 6] x) => (float[a, b, c] y) {{ y = com.microsoft.{node} }}"
+    path = written(tmp_path, text, {"row": numbers(6), "square": numbers(6, 6)})
+    compared(path, numbers(2, 5, 6), numbers(1, 3, 6))
+
+
+def test_the_sum_that_is_normalized(tmp_path):
+    node = "com.microsoft.SkipLayerNormalization(x, x, row, row)"
+    text = f"net (float[N, T, 6] x) => (float[a, b, c] y, float[a, b, c] s) {{ y, , , s = {node} }}"
+    compared(written(tmp_path, text, {"row": numbers(6)}), numbers(2, 5, 6))
+
+
+@pytest.mark.parametrize(
+    "words", ["", 'activation: string = "Relu", ', 'activation: string = "LeakyRelu", {}']
+)
+@pytest.mark.parametrize("more", ["", ", z"])
+def test_fused_convolutions(tmp_path, words, more):
+    words = words.format("activation_params: floats = [0.3], ") + "pads: ints = [1, 0, 1, 0]"
+    text = f"""net (float[N, 3, H, W] x) => (float[N, 4, a, c] y) {{
+        z = Conv<pads: ints = [1, 0, 1, 0]>(x, w) y = com.microsoft.FusedConv<{words}>(x, w, b{more})
+    }}"""
+    path = written(tmp_path, text, {"w": numbers(4, 3, 3, 3), "b": numbers(4)})
+    compared(path, numbers(2, 3, 5, 6), numbers(1, 3, 7, 4))
+
+
+def test_fused_dense_layers(tmp_path):
+    words = 'activation: string = "LeakyRelu", activation_alpha: float = 0.3, transB: int = 1'
+    text = f"net (float[N, 3] x) => (float[N, 4] y) {{ y = com.microsoft.FusedGemm<{words}>(x, w, b) }}"
+    compared(written(tmp_path, text, {"w": numbers(4, 3), "b": numbers(4)}), numbers(2, 3))
+
+
+def test_normalizations_in_the_domain_of_onnx(tmp_path):
+    text = """net (float[N, T, 6] x) => (float[a, b, c] y) {
+        z = SimplifiedLayerNormalization<axis: int = -1, epsilon: float = 0.1>(x, row)
+        y = LayerNormalization(z, row, row)
+    }"""
+    compared(written(tmp_path, text, {"row": numbers(6)}, 14), numbers(2, 5, 6))
+
+
+QUANTIZED = [
+    "QLinearAdd(q, s, z, q, t, z, u, z)",
+    "QLinearMul(q, s, z, p, t, z, u, z)",
+    "QLinearSigmoid(q, s, z, t, z)",
+    "QLinearLeakyRelu<alpha: float = 0.3>(q, s, z, t, z)",
+    "QLinearGlobalAveragePool(q, s, z, t, z)",
+    "QLinearAveragePool<kernel_shape: ints = [2, 2], strides: ints = [2, 1]>(q, s, z, t, z)",
+    "QLinearConcat<axis: int = 1>(u, z, q, s, z, p, t, z)",
+]
+
+
+def steps_apart(path, *inputs):
+    """Return how far quantized results are from those of onnxruntime."""
+    net = import_model(path)
+    for active in (False, True):
+        net.hybridize(active)
+        got = net(*(mx.nd.array(x, dtype=x.dtype) for x in inputs)).asnumpy()
+        (wanted,) = reference(path, *inputs)
+        assert got.shape == wanted.shape and got.dtype == wanted.dtype
+        yield abs(got.astype(float) - wanted)
+
+
+@pytest.mark.parametrize("node", QUANTIZED)
+def test_quantized_arrays(tmp_path, node):
+    text = f"""net (float[N, 3, H, W] x) => (uint8[a, b, c, d] y) {{
+        q = QuantizeLinear(x, s, z) p = QuantizeLinear(x, t, z) y = com.microsoft.{node}
+    }}"""
+    scales = {"s": np.float32(0.03), "t": np.float32(0.04), "u": np.float32(0.05), "z": np.uint8(120)}
+    for apart in steps_apart(written(tmp_path, text, scales), numbers(2, 3, 5, 6)):
+        assert apart.max() <= 1 and apart.mean() < 0.05
+
+
+@pytest.mark.parametrize("scale", [np.float32(0.02), np.float32([0.02, 0.01, 0.03, 0.05])])
+@pytest.mark.parametrize("transposed", [0, 1])
+def test_quantized_dense_layers(tmp_path, scale, transposed):
+    node = f"QGemm<transB: int = {transposed}, alpha: float = 0.5>(q, s, z, w, t, v, c, u, z)"
+    text = f"""net (float[N, 3] x) => (uint8[N, 4] y) {{
+        q = QuantizeLinear(x, s, z) y = com.microsoft.{node}
+    }}"""
+    weights = {"s": np.float32(0.03), "t": scale, "u": np.float32(0.05), "z": np.uint8(120)}
+    weights["v"] = np.zeros(scale.shape, np.int8)
+    weights["w"] = (
+        np.random.RandomState(0).randint(-90, 90, (4, 3) if transposed else (3, 4)).astype("i1")
+    )
+    weights["c"] = np.array([100, -2000, 300, 4000], np.int32)
+    for apart in steps_apart(written(tmp_path, text, weights), numbers(5, 3)):
+        assert apart.max() <= 1 and apart.mean() < 0.1
+
+
+def test_a_model_that_onnxruntime_optimized(tmp_path):
+    text = """net (float[N, 3, H, W] x) => (float[a, b, c] y) {
+        f = Conv<pads: ints = [1, 1, 1, 1]>(x, w) g = Relu(f) s = Shape(g) r = Reshape(g, rows)
+        t = Transpose<perm: ints = [0, 2, 1]>(r) m = MatMul(r, t) e = Erf(m) y = Mul(e, half)
+    }"""
+    weights = {"w": numbers(4, 3, 3, 3), "rows": np.array([0, 4, -1]), "half": np.float32(0.5)}
+    source = written(tmp_path, text, weights)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = path = str(tmp_path / "optimized.onnx")
+    onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    assert any(node.domain == "com.microsoft" for node in onnx.load(path).graph.node)
+    compared(path, numbers(2, 3, 5, 6), numbers(1, 3, 7, 4))
+
+
+@pytest.mark.parametrize(
+    "node, words",
+    [
+        ("Inverse(x)", r"custom=\{'com.microsoft::Inverse': builder\}"),
+        ('FusedConv<activation: string = "Step">(x, x)', "its activation 'Step' is not supported"),
+        ("FusedMatMul<transBatchA: int = 1>(x, x)", "its attributes transBatchA are not supported"),
+    ],
+)
+def test_what_is_not_known_is_refused(tmp_path, node, words):
+    text = f"net (float[2, 2, 3, 3] x) => (float[a, b, c, d] y) {{ y = com.microsoft.{node} }}"
+    with pytest.raises(ValueError, match=words):
+        import_model(written(tmp_path, text, {}))
