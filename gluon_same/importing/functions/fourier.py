@@ -24,7 +24,7 @@ def transform(
     """Return the matrix of a transform from an axis of an array to one of another's size.
 
     Its shape is (parts of a number, parts of a result, results, numbers). If the results are real, the
-    numbers are half of the frequencies: each but the first, and the last of an even size, stands for two.
+    numbers are half of the frequencies: each but the first, and the last of an even size, counts twice.
     """
     half = parts[1] == 1
     lines = (F.contrib.arange_like(each, axis=axis) for each, axis in zip((out, x), axes))
