@@ -123,9 +123,9 @@ def pad_filters(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
 
 
 def pad_selection(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
-    """Let a selection that is joined with other channels select more, if layers absorb it."""
+    """Let a selection select more channels, if layers absorb them."""
     found = selection(graph, node.out)
-    if found is None or _is_padding(found) or not any(t and _joins(t) for t in graph.takers(node.out)):
+    if found is None or _is_padding(found):
         return None
     data, channels, width = found
     more = -len(channels) % multiple

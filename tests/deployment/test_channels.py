@@ -176,3 +176,14 @@ def test_channels_whose_number_is_a_multiple_are_padded_all_or_none(parts, count
     y = F.concat(*(F.tanh(made[part]) for part in parts))
     _, found = padded(convolution(y, 32), 16, (2, 16, 6, 6))
     assert set(found) == counts
+
+
+@pytest.mark.parametrize("begin", [0, 3, 19])
+def test_layers_that_read_a_few_channels_read_a_multiple(begin):
+    shape = (1, 24, 6, 6)
+    y = convolution(F.slice_axis(X, axis=1, begin=begin, end=begin + 5), 8, 3)
+    assert "Convolution" in rewritten(y, [*channels.padding_to(8), channels.slice_selection], shape)
+    graph = graph_of(y, shape)
+    graph.rewrite(*channels.padding_to(8))
+    (layer,) = (node for node in graph.nodes() if node.op == "Convolution")
+    assert graph.params[layer.inputs[1].node.name].shape == (8, 8, 3, 3)
