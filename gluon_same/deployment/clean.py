@@ -80,7 +80,8 @@ def drop_broadcast(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if operator != "broadcast_to" and np.broadcast_shapes(*sizes) != shape:
         return None
-    return graph.new(operator, node, small, **node.attrs)
+    attrs = {"shape": shape} if operator == "broadcast_to" else node.attrs  # 0 is the size of the input
+    return graph.new(operator, node, small, **attrs)
 
 
 def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:

@@ -182,3 +182,8 @@ def test_broadcasts_that_give_a_result_its_shape_stay():
     assert after(lambda wide: wide(F.broadcast_to(X, (2, 3, 1, 4)))) == ["broadcast_to"]
     found = after(lambda wide: F.elemwise_add(wide(X), wide(F.relu(X))))
     assert found == ["broadcast_to", "relu", "broadcast_to", "elemwise_add"]
+
+
+def test_the_first_of_two_broadcasts_is_dropped_with_the_sizes_that_it_gives():
+    y = F.broadcast_to(F.broadcast_to(X, shape=(2, 1, 4)), shape=(0, 3, 0))
+    assert rewritten(y, clean.RULES, (1, 1, 4)) == ["broadcast_to"]
