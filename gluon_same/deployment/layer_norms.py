@@ -6,6 +6,7 @@ import numpy as np
 
 from ..graph import Entry, Graph, Node, scalar
 from .group_norms import MOST_IN_ROW
+from .layouts import in_memory_of_volumes
 
 #: Number of elements from which a layer averages faster than MXNet's operator.
 LEAST = 2**12
@@ -34,7 +35,9 @@ def join_normalization(graph: Graph, node: Node) -> Optional[Entry]:
 def join_scaled_normalization(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace ``x * scale + (beta - mean * scale)`` of TensorFlow by a normalization and its scale."""
     for one, other in _pairs(node, "add"):
-        beta, shift = other.node.inputs if _is(other.node, "sub") else (other, other)
+        if not _is(other.node, "sub"):
+            continue
+        beta, shift = other.node.inputs
         for x, scale in _pairs(one.node, "mul"):
             means = [mean for mean, again in _pairs(shift.node, "mul") if again == scale]
             for inverse, *gamma in [(scale,), *_pairs(scale.node, "mul")]:
@@ -84,7 +87,7 @@ def _normalized(graph, node, found, epsilon):
     if count > MOST_IN_ROW:
         return None
     y, moves, many = found.data, order != sorted(order), len(found.axes) > 1
-    if moves:
+    if moves or (many and in_memory_of_volumes(graph, y)):
         y = graph.new("transpose", node, [y], axes=tuple(order))
     if many:
         y = graph.new("Reshape", node, [y], shape=(*sizes[: -len(found.axes)], count))

@@ -4,6 +4,7 @@ MXNet copies blocked data to plain memory for each of its own operators that rea
 """
 
 from functools import partial
+from math import prod
 from typing import Collection, Optional
 
 from ..graph import Entry, Graph, Node
@@ -43,6 +44,25 @@ def copy_to_plain_memory(
 
 #: A rule for int8, in which MXNet cannot quantize an array and its activation in different layouts.
 copy_for_activations = partial(copy_to_plain_memory, blocks=READ_BLOCKS - {"Activation", "LeakyReLU"})
+
+
+def in_memory_of_volumes(graph: Graph, entry: Entry) -> bool:
+    """Return whether an array may be in the memory of a layer's result with five axes.
+
+    Operators that keep the number of elements may write into the memory of what they read. MXNet cannot
+    read what a reshape of such an array to fewer axes returns.
+    """
+    seen, todo = set(), [entry]
+    while todo:
+        found = todo.pop()
+        seen.add(found)
+        shape = graph.shape(found) or ()
+        if found.node.op in BLOCKED and len(shape) == 5:
+            return True
+        if found.node.op not in {*PLAIN, "transpose", "SwapAxis"}:
+            sizes = [(each, prod(graph.shape(each) or ())) for each in found.node.inputs]
+            todo += [each for each, size in sizes if size == prod(shape) and each not in seen]
+    return False
 
 
 def softmax_of_rows(graph: Graph, node: Node) -> Optional[Entry]:

@@ -7,7 +7,7 @@ import numpy as np
 from ..arrays import runs_of
 from ..graph import Entry, Graph, Node
 from .clean import RESHAPES, drop_identity
-from .layouts import BLOCKED
+from .layouts import in_memory_of_volumes
 
 #: The largest number of axes of a transpose in oneDNN.
 MOST = 4
@@ -16,8 +16,8 @@ MOST = 4
 def merge_axes(graph: Graph, node: Node) -> Optional[Entry]:
     """Merge axes that stay neighbors and drop axes of one element, so that oneDNN can transpose."""
     shape = graph.shape(node.inputs[0]) if node.op == "transpose" else None
-    if shape is None or len(shape) <= MOST or node.inputs[0].node.op in BLOCKED:
-        return None  # MXNet cannot reshape back what a reshape of oneDNN's blocks returns
+    if shape is None or len(shape) <= MOST or in_memory_of_volumes(graph, node.inputs[0]):
+        return None
     axes = node.get("axes") or range(len(shape))[::-1]
     long = [axis for axis, n in enumerate(shape) if n > 1]
     groups = runs_of([long.index(axis) for axis in axes if axis in long])

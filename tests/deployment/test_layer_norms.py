@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from gluon_same.deployment import fold_batchnorm, layer_norms
+from gluon_same.deployment import fold_batchnorm, layer_norms, moves
 from graphs import graph_of, operators, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
@@ -94,6 +94,24 @@ def test_scales_and_shifts_are_part_of_the_normalization(axis, shape):
 )
 def test_other_quotients_stay(symbol):
     assert "LayerNorm" not in rewritten(symbol, layer_norms.RULES, (2, 4, 5))
+
+
+def test_sums_with_a_scaled_mean_stay():
+    average = mean(X, 1)
+    scale = F.rsqrt(mean(square(F.broadcast_sub(X, average)), 1) + EPSILON)
+    y = F.broadcast_add(F.broadcast_mul(X, scale), F.broadcast_mul(average, scale))
+    assert "LayerNorm" not in rewritten(y, layer_norms.RULES, (2, 4, 5))
+
+
+@pytest.mark.parametrize(
+    "after", [lambda y: y, lambda y: y * 2, lambda y: F.reshape(y, shape=(0, -4, 4, 4, -2))]
+)
+@pytest.mark.parametrize("axis", [(2, 3, 4), (1, 2, 3, 4)])
+def test_volumes_from_layers_are_copied_before_they_are_reshaped(after, axis):
+    y = after(F.Convolution(X, kernel=(3, 3, 3), pad=(1, 1, 1), num_filter=16))
+    y = F.broadcast_div(centered(y, axis), F.sqrt(variance(y, axis)))
+    found = rewritten(F.relu(y), [*layer_norms.RULES, *moves.RULES], (1, 4, 3, 4, 5))
+    assert found[found.index("LayerNorm") - 2 :][:2] == ["transpose", "Reshape"]
 
 
 def test_rows_that_are_too_long_stay(monkeypatch):

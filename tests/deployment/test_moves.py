@@ -54,3 +54,25 @@ def test_transposes_of_volumes_from_layers_stay():
     y = F.transpose(F.transpose(y, axes=(0, 1, 3, 2, 4)), axes=(0, 1, 3, 4, 2))
     found = rewritten(y, moves.RULES, (1, 4, 2, 3, 4))
     assert found == ["Convolution", "transpose", "Reshape", "transpose", "Reshape"]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda y: y * 2,
+        lambda y: F.broadcast_add(y, F.sigmoid(X)),
+        lambda y: F.LayerNorm(y),
+        lambda y: F.reshape(F.relu(F.reshape(y, shape=(0, -4, 4, 2, -2))), shape=(0, -3, -2)),
+    ],
+)
+def test_transposes_of_what_may_be_in_the_memory_of_volumes_stay(between):
+    y = between(F.Convolution(X, kernel=(1, 1, 1), num_filter=8))
+    rules = [moves.merge_axes]
+    assert rewritten(F.transpose(y, axes=(0, 1, 3, 4, 2)), rules, (1, 8, 2, 3, 4))[-1] == "transpose"
+
+
+def test_transposes_of_other_arrays_next_to_volumes_are_merged():
+    y = F.Pooling(F.Convolution(X, kernel=(1, 1, 1), num_filter=8), kernel=(2, 2, 2))
+    y = F.broadcast_mul(F.transpose(X, axes=(0, 1, 2, 4, 3)), F.mean(y, axis=1, keepdims=True).sum())
+    y = F.transpose(y, axes=(0, 1, 3, 4, 2))
+    assert rewritten(y, [moves.merge_axes], (1, 8, 2, 3, 4))[-3:] == ["Reshape", "transpose", "Reshape"]
