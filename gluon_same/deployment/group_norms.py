@@ -6,6 +6,7 @@ import numpy as np
 
 from ..graph import Entry, Graph, Node
 from .clean import RESHAPES
+from .layouts import to_reshape
 
 #: The largest number of elements that a product with ones adds up. Files contain the ones.
 MOST = 4096
@@ -46,9 +47,7 @@ def _normalized(graph, node, by_rows=False):
     epsilon = float(node.get("eps", 1e-5 if node.op == "GroupNorm" else 1e-3))
     if by_rows and count > MOST_IN_ROW:
         return None
-    data = node.inputs[:1]
-    if len(before) == 5:  # MXNet cannot reshape back what a reshape of oneDNN's blocks returns
-        data = [graph.new("transpose", node, data, axes=tuple(range(len(shape))))]
+    data = [to_reshape(graph, node, node.inputs[0])]
     if by_rows:
         factors: Any = gamma
         row = graph.new("Reshape", node, data, shape=(rows, count))

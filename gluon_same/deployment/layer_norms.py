@@ -5,8 +5,9 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 import numpy as np
 
 from ..graph import Entry, Graph, Node, scalar
+from .clean import RESHAPES
 from .group_norms import MOST_IN_ROW
-from .layouts import in_memory_of_volumes
+from .layouts import to_reshape
 
 #: Number of elements from which a layer averages faster than MXNet's operator.
 LEAST = 2**12
@@ -87,7 +88,9 @@ def _normalized(graph, node, found, epsilon):
     if count > MOST_IN_ROW:
         return None
     y, moves, many = found.data, order != sorted(order), len(found.axes) > 1
-    if moves or (many and in_memory_of_volumes(graph, y)):
+    if (many and not moves) or y.node.op in RESHAPES:
+        y = to_reshape(graph, node, y)
+    if moves:
         y = graph.new("transpose", node, [y], axes=tuple(order))
     if many:
         y = graph.new("Reshape", node, [y], shape=(*sizes[: -len(found.axes)], count))

@@ -8,6 +8,7 @@ from math import prod
 from typing import Collection, Optional
 
 from ..graph import Entry, Graph, Node
+from .clean import RESHAPES
 
 #: Operators that oneDNN computes along the last axis.
 SOFTMAX = {"softmax", "log_softmax", "_npx_softmax", "_npx_log_softmax"}
@@ -33,7 +34,9 @@ def copy_to_plain_memory(
     for x in node.inputs:
         takers = [taker for taker in graph.takers(x) if taker is not None and taker.op not in blocks]
         shape = graph.shape(x)
-        if x.node.op not in BLOCKED or len(takers) < 2 or takers[0] is not node or shape is None:
+        # The result replaces the first output only, so that operators with several would run twice.
+        first = next((taker for taker in takers if taker.get("num_outputs", 1) == 1), None)
+        if x.node.op not in BLOCKED or len(takers) < 2 or first is not node or shape is None:
             continue
         plain = graph.new("transpose", node, [x], axes=tuple(range(len(shape))))
         for taker in takers:
@@ -63,6 +66,18 @@ def in_memory_of_volumes(graph: Graph, entry: Entry) -> bool:
             sizes = [(each, prod(graph.shape(each) or ())) for each in found.node.inputs]
             todo += [each for each, size in sizes if size == prod(shape) and each not in seen]
     return False
+
+
+def to_reshape(graph: Graph, near: Node, entry: Entry) -> Entry:
+    """Return an array that may be reshaped: with a copy of a layer's result if it has five axes."""
+    if not in_memory_of_volumes(graph, entry):
+        return entry
+    source, shape = entry, graph.shape(entry)
+    while source.node.op in RESHAPES and graph.shape(source.node.inputs[0]) is not None:
+        source = source.node.inputs[0]
+    axes = tuple(range(len(graph.shape(source) or ())))
+    plain = graph.new("transpose", near, [source], axes=axes)
+    return plain if source == entry else graph.new("Reshape", near, [plain], shape=shape)
 
 
 def softmax_of_rows(graph: Graph, node: Node) -> Optional[Entry]:

@@ -66,3 +66,13 @@ def test_volumes_are_copied_before_they_are_reshaped(monkeypatch, most):
     y = F.LeakyReLU(F.GroupNorm(F.Convolution(X, **how), num_groups=16))
     found = rewritten(F.Convolution(y, **how), [*RULES, *moves.RULES], (1, 4, 8, 8, 8))
     assert found[:3] == ["Convolution", "transpose", "Reshape"]
+
+
+@pytest.mark.parametrize("most", [group_norms.MOST_IN_ROW, 0])
+@pytest.mark.parametrize("shape", [(1, 4, -1), (0, 4, -1, 1)])
+def test_volumes_that_files_split_into_groups_are_copied_first(monkeypatch, most, shape):
+    monkeypatch.setattr(group_norms, "MOST_IN_ROW", most)
+    y = F.Convolution(X, kernel=(3, 3, 3), pad=(1, 1, 1), num_filter=16)
+    y = F.relu(F.InstanceNorm(F.reshape(y, shape=shape)))
+    found = rewritten(y, [*RULES, *moves.RULES], (1, 4, 3, 4, 5))
+    assert found[:3] == ["Convolution", "transpose", "Reshape"]

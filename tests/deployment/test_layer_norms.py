@@ -114,6 +114,15 @@ def test_volumes_from_layers_are_copied_before_they_are_reshaped(after, axis):
     assert found[found.index("LayerNorm") - 2 :][:2] == ["transpose", "Reshape"]
 
 
+@pytest.mark.parametrize("axis", [1, (1, 2)])
+def test_reshaped_volumes_from_layers_are_copied_before(axis):
+    y = F.Convolution(X, kernel=(3, 3, 3), pad=(1, 1, 1), num_filter=16)
+    y = F.reshape(y, shape=(1, 4, -1))
+    y = F.relu(F.broadcast_div(centered(y, axis), F.sqrt(variance(y, axis))))
+    found = rewritten(y, layer_norms.RULES, (1, 4, 3, 4, 5))
+    assert found[:3] == ["Convolution", "transpose", "Reshape"]
+
+
 def test_rows_that_are_too_long_stay(monkeypatch):
     monkeypatch.setattr(layer_norms, "MOST_IN_ROW", 9)
     assert graph_of(scaled(X, -1), (2, 10)).rewrite(*layer_norms.RULES) == 0

@@ -38,6 +38,14 @@ def test_what_several_operators_read_in_plain_memory_is_copied_once(make, copies
     assert sorted(op for op in after if op != "transpose") == sorted(before)
 
 
+def test_a_split_runs_once():
+    y = convolution(X)
+    halves = F.split(y, num_outputs=2)
+    symbol = F.Group([F.elemwise_mul(*halves), halves[1], F.hard_sigmoid(y)])
+    found = rewritten(symbol, [layouts.copy_to_plain_memory], (2, 3, 4, 4))
+    assert found == ["Convolution", "transpose", "SliceChannel", "elemwise_mul", "hard_sigmoid"]
+
+
 @pytest.mark.parametrize("turn", [False, True])
 def test_a_swish_in_int8_is_copied_once(turn):
     y = convolution(X)
