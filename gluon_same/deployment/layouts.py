@@ -22,6 +22,9 @@ ONEDNN = {"Convolution", "Deconvolution", "BatchNorm", "Activation", "LeakyReLU"
 #: Those, and sums of their results.
 BLOCKED = ONEDNN | {"elemwise_add"}
 
+#: Operators whose results may be in that layout even if their data are not.
+MAKE_BLOCKS = {"Convolution", "Deconvolution", "Pooling", "Concat"}
+
 #: Operators that read blocked data.
 READ_BLOCKS = {*ONEDNN, *SOFTMAX, "FullyConnected", "LRN", "elemwise_add", "broadcast_add", "add_n"}
 READ_BLOCKS |= {"transpose", "SwapAxis", "Reshape", "Flatten", "expand_dims", "squeeze", "slice"}
@@ -60,7 +63,7 @@ def in_memory_of_volumes(graph: Graph, entry: Entry) -> bool:
         found = todo.pop()
         seen.add(found)
         shape = graph.shape(found) or ()
-        if found.node.op in BLOCKED and len(shape) == 5:
+        if found.node.op in MAKE_BLOCKS and len(shape) == 5:
             return True
         if found.node.op not in {*PLAIN, "transpose", "SwapAxis"}:
             sizes = [(each, prod(graph.shape(each) or ())) for each in found.node.inputs]

@@ -76,3 +76,11 @@ def test_transposes_of_other_arrays_next_to_volumes_are_merged():
     y = F.broadcast_mul(F.transpose(X, axes=(0, 1, 2, 4, 3)), F.mean(y, axis=1, keepdims=True).sum())
     y = F.transpose(y, axes=(0, 1, 3, 4, 2))
     assert rewritten(y, [moves.merge_axes], (1, 8, 2, 3, 4))[-3:] == ["Reshape", "transpose", "Reshape"]
+
+
+def test_windows_of_a_residual_volume_are_merged():
+    dense = F.FullyConnected(X, num_hidden=8, flatten=False)
+    y = F.LayerNorm(F.Activation(F.elemwise_add(X, F.LeakyReLU(dense)), act_type="relu"))
+    y = F.transpose(F.reshape(y, shape=(2, 2, 2, 2, 2, 8)), axes=(0, 2, 1, 3, 4, 5))
+    found = rewritten(y, [moves.merge_axes], (1, 4, 4, 2, 8))
+    assert found[-3:] == ["Reshape", "transpose", "Reshape"]
