@@ -144,7 +144,7 @@ def use_leaky(graph: Graph, node: Node) -> Optional[Entry]:
     slopes = graph.param(node.inputs[1]) if node.get("act_type") == "prelu" else None
     if slopes is None or np.ptp(slopes):
         return None
-    return graph.new("LeakyReLU", node, node.inputs[:1], act_type="leaky", slope=float(slopes[0]))
+    return graph.new("LeakyReLU", node, node.inputs[:1], act_type="leaky", slope=float(slopes.flat[0]))
 
 
 def move_scale(graph: Graph, node: Node) -> Optional[Entry]:

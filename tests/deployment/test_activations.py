@@ -8,7 +8,7 @@ from gluon_same.deployment import activations, clean, convolutions, fold_batchno
 from gluon_same.deployment.running import error, outputs
 from gluon_same.graph import Graph
 from gluon_same.importing import functions
-from graphs import rewritten
+from graphs import graph_of, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
 
@@ -209,6 +209,14 @@ def test_equal_slopes_of_channels_are_one():
     y = F.LeakyReLU(X, SLOPES, act_type="prelu")
     assert with_slopes(y, [0.25, 0.25, 0.25], activations.RULES) == [LEAKY]
     assert with_slopes(y, [0.25, 0.5, 0.25], activations.RULES) == [PRELU]
+
+
+def test_equal_slopes_in_a_row_are_one():
+    y = F.LeakyReLU(X, mx.sym.var("slopes", shape=(1, 3)), act_type="prelu")
+    graph = graph_of(y, (2, 3))
+    graph.params["slopes"][:] = 0.25
+    assert graph.rewrite(activations.use_leaky) == 1
+    assert graph.heads[0].node.get("slope") == 0.25
 
 
 def test_slopes_of_at_most_1_are_two_convolutions():
