@@ -108,7 +108,7 @@ def _in_scale(graph, found):
     by_rows = node.op == "LayerNorm"
     shift = graph.param(beta)
     axis = node.get("axis", -1 if by_rows else 1) % len(graph.shape(found.data))
-    fixed = not by_rows and node.get("fix_gamma", True)
+    fixed = node.get("output_mean_var", False) or (not by_rows and node.get("fix_gamma", True))
     if fixed or shift is None or found.axis not in (None, axis):
         return None
     scale, known = np.broadcast_to(found.scale, shift.shape), graph.param(gamma)

@@ -169,3 +169,8 @@ def test_the_sign_of_a_layer_is_folded():
     assert rewritten(y, RULES, (2, 4, 6, 6)) == ["relu", "relu", "Convolution", "elemwise_add"]
     y = F.elemwise_sub(layer(X), F.relu(X))
     assert rewritten(y, RULES, (2, 4, 6, 6)) == ["Convolution", "relu", "elemwise_sub"]
+
+
+def test_scales_after_a_normalization_that_returns_its_statistics_stay():
+    y = F.LayerNorm(X, output_mean_var=True)
+    assert rewritten(F.Group([y[0] * 2, y[1]]), RULES, (3, 5)) == ["LayerNorm", "_mul_scalar"]
