@@ -6,8 +6,10 @@ import numpy as np
 
 from ..graph import Entry, Graph, Node, scalar
 from .clean import RESHAPES
-from .group_norms import MOST_IN_ROW
 from .layouts import to_reshape
+
+#: The largest number of elements in a row. MXNet's operator adds them up in float32.
+MOST = 2**13
 
 #: Number of elements from which a layer averages faster than MXNet's operator.
 LEAST = 2**12
@@ -73,11 +75,9 @@ def average_by_layer(graph: Graph, node: Node) -> Optional[Entry]:
         y = graph.new("slice_axis", node, [y], axis=1, begin=0, end=1)
     else:
         return None
-    return (
-        y
-        if node.get("keepdims", False)
-        else graph.new("Reshape", node, [y], shape=graph.shape(node.out))
-    )
+    if node.get("keepdims", False):
+        return y
+    return graph.new("Reshape", node, [y], shape=graph.shape(node.out))
 
 
 def _normalized(graph, node, found, epsilon):
@@ -85,7 +85,7 @@ def _normalized(graph, node, found, epsilon):
     shape = graph.shape(found.data)
     order = [*(axis for axis in range(len(shape)) if axis not in found.axes), *found.axes]
     sizes, count = [shape[axis] for axis in order], int(np.prod([shape[axis] for axis in found.axes]))
-    if count > MOST_IN_ROW:
+    if count > MOST:
         return None
     y, moves, many = found.data, order != sorted(order), len(found.axes) > 1
     if (many and not moves) or y.node.op in RESHAPES:

@@ -124,7 +124,7 @@ def test_reshaped_volumes_from_layers_are_copied_before(axis):
 
 
 def test_rows_that_are_too_long_stay(monkeypatch):
-    monkeypatch.setattr(layer_norms, "MOST_IN_ROW", 9)
+    monkeypatch.setattr(layer_norms, "MOST", 9)
     assert graph_of(scaled(X, -1), (2, 10)).rewrite(*layer_norms.RULES) == 0
 
 
