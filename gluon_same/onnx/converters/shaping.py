@@ -10,8 +10,9 @@ from ...arrays import runs_of
 from ...importing import functions
 from ..registry import converter, once_attributes
 from ..reshaping import MOST_AXES, expanded, reshaped
-from ..values import EMPTY, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
+from ..values import EMPTY, FIX, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
+from .shapes import shape as shape_of
 from .slicing import slice_
 
 
@@ -71,6 +72,8 @@ def split(
         return [slice_(net, x, *pair, Known([np.array([axis])])) for pair in pairs]
     if sizes is not None:
         parts = known(sizes, "sizes").tolist()
+    elif size is None and num_outputs and any(shape[axis] % count for shape in x.trials):
+        return _uneven(net, x, axis, count)
     elif size is None:  # MXNet raises an error at sizes that are no multiple
         return net.call("split", x, axis=axis, num_outputs=count, outputs=count) if count > 1 else x
     else:
@@ -84,6 +87,16 @@ def split(
     else:
         rest = iter(net.call(functions.split, x, axis=axis, sizes=sizes, outputs=len(sizes)))
     return [next(rest) if n else _nothing(x, axis) for n in parts]
+
+
+def _uneven(net, x, axis, count):
+    """Return the halves of an open axis, of which the second one is smaller at odd sizes."""
+    if count > 2:
+        raise Unsupported(f"the size of its last part {FIX}")
+    zero, end, axes = (Known([np.array([n])]) for n in (0, np.iinfo(np.int64).max, axis))
+    half = Known([np.array([-(-shape[axis] // 2)]) for shape in x.trials])
+    first = slice_(net, x, zero, half, axes)
+    return [first, slice_(net, x, shape_of(net, first, start=axis, end=axis + 1), end, axes)]
 
 
 def _nothing(x, axis):

@@ -133,6 +133,27 @@ def test_uneven_parts_by_their_number(tmp_path):
     compared(path, *CALLS)
 
 
+@pytest.mark.parametrize("axis", [0, 2, 3])
+def test_halves_of_an_open_axis_that_may_be_odd(tmp_path, axis):
+    parts = f"Split<axis: int = {axis}, num_outputs: int = 2>(x)"
+    text = f"a, b = {parts} y = Concat<axis: int = {axis}>(b, a)"
+    sizes = [(2, 6, 12), (3, 9, 13), (4, 5, 11)]
+    path = model(tmp_path, text, version=18)
+    net = compared(path, *(numbers(n, 3, h, w) for n, h, w in sizes))
+    shape = [4, 3, 4, 4]
+    shape[axis] = 1
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones(shape))
+
+
+def test_uneven_thirds_of_an_open_axis_are_refused(tmp_path):
+    text = "a, b, c = Split<axis: int = 2, num_outputs: int = 3>(x) y = Relu(c)"
+    path = model(tmp_path, text, version=18)
+    with pytest.raises(ValueError, match=r"a \(Split\): the size of its last part depends on sizes"):
+        import_model(path)
+    compared(path, numbers(2, 3, 5, 4), input_shapes=(2, 3, 5, 4))
+
+
 def test_parts_that_do_not_fit_are_refused(tmp_path):
     for sizes, words in ([2, 2], "do not fit"), ([3, 0], "no elements, which"):
         path = model(tmp_path, "a, b = Split<axis: int = 1>(x, s) y = Relu(b)", {"s": sizes})
