@@ -111,14 +111,8 @@ def test_the_times_of_nets_that_were_imported():
     over = found["onnxruntime"]
     assert said == [str(len(nets)), mean(over), f"{max(over):.2f}", mean(found["stock"])]
     slow = {row["net"] for row, ratio in zip(nets, over) if ratio > 2}
-    swish = {
-        "hardcorenas_a",
-        "lcnet_050",
-        "levit_128s",
-        "tv-mobilenet_v3_large",
-        "tv-mobilenet_v3_small",
-    }
-    assert slow == {*swish, "tinynet_e"}
+    swish = {"hardcorenas_a", "lcnet_050", "tv-mobilenet_v3_large", "tv-mobilenet_v3_small"}
+    assert slow == {*swish, "ghostnet_100"}
     assert max(float(row["error"]) for row in nets) < 1e-3
 
 
