@@ -208,8 +208,10 @@ def test_a_graph_that_mxnet_cannot_run_leaves_no_error_behind():
     y = F.Convolution(X, mx.sym.var("weight"), kernel=(1, 1, 1), num_filter=16, no_bias=True)
     shape = (2, 3, 3, 3, 1)
     graph = graph_of(mx.sym.Group([F.Flatten(F.Flatten(y)), F.Flatten(F.Flatten(F.relu(y)))]), shape)
-    with pytest.raises(mx.MXNetError, match="reorder primitive"):
+    try:
         running.outputs(graph, [mx.nd.ones(shape)])
+    except mx.MXNetError as error:  # not without AVX2, where layers return plain memory
+        assert "reorder primitive" in str(error)
     mx.nd.waitall()
 
 
