@@ -11,9 +11,8 @@ from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size
 from ..values import EMPTY, FIX, Data, Known, Unsupported, axis_of, known, numbers
 
-#: Positions that are computed from a scale by the same operations as in onnxruntime. Corners are aligned
-#: by the sizes alone there, and not by the scale as in ONNX's reference.
-_LIKE_ONNXRUNTIME = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners")
+#: Positions that are computed from a scale by the same operations as in onnxruntime.
+_LIKE_ONNXRUNTIME = ("asymmetric", "half_pixel", "pytorch_half_pixel")
 
 
 class _Axis(NamedTuple):
@@ -97,7 +96,8 @@ def _by_scales(x, places, scales, how, rois):
         new = [int(np.floor(np.float32(n) * scale)) for n in before]
         whole = all(n * scale == m for n, m in zip(before, new))
         cropped = how.positions == "tf_crop_and_resize" and (scale != 1 or roi != (0, 1))
-        if cropped:  # ONNX's tests and its specification differ in what the size is.
+        if cropped or (how.positions == "align_corners" and not whole):
+            # ONNX's tests and onnxruntime differ in what the size, or the last position, is.
             raise Unsupported(f"its scale {scale} with {how.positions}: use sizes instead")
         ratio = None if whole else float(scale)
         planned.append(_Axis(axis, tuple(zip(before, new)), ratio, roi))
