@@ -9,6 +9,7 @@ from typing import Optional, Tuple
 import numpy as np
 
 from ..graph import Entry, Graph, Node, Rule, scalar
+from .clean import BROADCAST
 
 #: Operators of classic and NumPy mode whose names end with that of oneDNN's activation.
 ACTIVATIONS = {"relu", "sigmoid", "tanh", "_npx_relu", "_npx_sigmoid", "_npi_tanh"}
@@ -17,8 +18,8 @@ ACTIVATIONS = {"relu", "sigmoid", "tanh", "_npx_relu", "_npx_sigmoid", "_npi_tan
 POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt"}
 
 #: Maps broadcasting operators to their equal-shape forms. oneDNN supports the sum.
-EQUAL = dict.fromkeys(("broadcast_add", "_npi_add"), "elemwise_add")
-EQUAL.update(dict.fromkeys(("broadcast_mul", "_npi_multiply"), "elemwise_mul"))
+EQUAL = {"_npi_add": "elemwise_add", "_npi_multiply": "elemwise_mul"}
+EQUAL.update({wide: equal for equal, wide in BROADCAST.items()})
 
 #: Products of two tensors.
 PRODUCTS = {"elemwise_mul", "broadcast_mul"}

@@ -79,8 +79,7 @@ def clip_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if x.node.op == "Convolution" and graph.uses(x) == 1:
         return None
-    copied = depthwise(graph, node, x, np.ones((shape[1], 1, 1, 1)))
-    return graph.new("clip", node, [copied], **node.attrs)
+    return graph.new("clip", node, [copied(graph, node, x, shape[1])], **node.attrs)
 
 
 def subtract_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
@@ -214,12 +213,14 @@ def _over_row(graph, node, inputs):
 
 
 def depthwise(graph: Graph, near: Node, data: Entry, weight: np.ndarray, *bias: Any) -> Entry:
-    """Return the result of a convolution with a kernel of its own for each channel.
-
-    With ones, it copies, to oneDNN's blocked layout.
-    """
+    """Return the result of a convolution with a kernel of its own for each channel."""
     how = dict(num_filter=len(weight), num_group=len(weight), kernel=weight.shape[2:], no_bias=not bias)
     return graph.new("Convolution", near, [data, weight, *bias], **how)
+
+
+def copied(graph: Graph, near: Node, data: Entry, channels: int) -> Entry:
+    """Return a copy of images in oneDNN's blocked layout, by a convolution with ones."""
+    return depthwise(graph, near, data, np.ones((channels, 1, 1, 1)))
 
 
 #: The rules for lines.

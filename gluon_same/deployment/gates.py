@@ -9,7 +9,7 @@ from typing import Optional
 import numpy as np
 
 from ..graph import Entry, Graph, Node
-from .convolutions import depthwise
+from .convolutions import copied
 
 #: Name of the operator that returns a gradient times the derivative of an activation.
 GRADIENT = "_backward_Activation"
@@ -47,7 +47,7 @@ def end_at_layer(graph: Graph, node: Node) -> Optional[Entry]:
     if _factors(graph, node) is None or len(shape) != 4 or _ends_at_layers(graph, node):
         return None
     product = graph.new(node.op, node, node.inputs, **node.attrs)
-    return depthwise(graph, node, product, np.ones((shape[1], 1, 1, 1)))
+    return copied(graph, node, product, shape[1])
 
 
 def multiply_by_gradient(graph: Graph, node: Node) -> Optional[Entry]:

@@ -41,7 +41,7 @@ def copy_to_plain_memory(
         first = next((taker for taker in takers if taker.get("num_outputs", 1) == 1), None)
         if x.node.op not in BLOCKED or len(takers) < 2 or first is not node or shape is None:
             continue
-        plain = graph.new("transpose", node, [x], axes=tuple(range(len(shape))))
+        plain = in_plain_memory(graph, node, x)
         for taker in takers:
             taker.inputs = [plain if entry == x else entry for entry in taker.inputs]
         return graph.new(node.op, node, node.inputs, **node.attrs)
@@ -50,6 +50,11 @@ def copy_to_plain_memory(
 
 #: A rule for int8, in which MXNet cannot quantize an array and its activation in different layouts.
 copy_for_activations = partial(copy_to_plain_memory, blocks=READ_BLOCKS - {"Activation", "LeakyReLU"})
+
+
+def in_plain_memory(graph: Graph, near: Node, entry: Entry) -> Entry:
+    """Return a copy of an array in plain memory, by a transpose to the same order."""
+    return graph.new("transpose", near, [entry], axes=tuple(range(len(graph.shape(entry) or ()))))
 
 
 def in_memory_of_volumes(graph: Graph, entry: Entry) -> bool:
@@ -78,8 +83,7 @@ def to_reshape(graph: Graph, near: Node, entry: Entry) -> Entry:
     source, shape = entry, graph.shape(entry)
     while source.node.op in RESHAPES and graph.shape(source.node.inputs[0]) is not None:
         source = source.node.inputs[0]
-    axes = tuple(range(len(graph.shape(source) or ())))
-    plain = graph.new("transpose", near, [source], axes=axes)
+    plain = in_plain_memory(graph, near, source)
     return plain if source == entry else graph.new("Reshape", near, [plain], shape=shape)
 
 

@@ -2,12 +2,10 @@
 
 from typing import Optional
 
-import numpy as np
-
 from ..crops import FIRST, is_pointwise, windows_of
 from ..geometry import ceil_div
 from ..graph import Entry, Graph, Node
-from .convolutions import depthwise
+from .convolutions import copied
 
 #: Operators that hand on the blocked layout of a convolution before them.
 BLOCKED = {"Convolution", "Activation", "BatchNorm", "LeakyReLU", "Pooling", "elemwise_add", "clip"}
@@ -42,5 +40,5 @@ def pool_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if data.node.op in BLOCKED:
         return None
-    copy = depthwise(graph, node, data, np.ones((shape[1], 1, 1, 1)))
+    copy = copied(graph, node, data, shape[1])
     return graph.new("Pooling", node, [copy], **node.attrs)
