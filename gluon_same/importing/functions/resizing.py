@@ -11,10 +11,13 @@ import numpy as np
 
 from .padding import pad
 
+#: How far from the middle of two elements a position is taken for it, as in onnxruntime.
+_TIE = 1e-6
+
 #: Rounding of positions to the nearest element, by NumPy or MXNet.
 _NEAREST = {
-    "round_prefer_floor": lambda xp, x: xp.ceil(x - 0.5),
-    "round_prefer_ceil": lambda xp, x: xp.floor(x + 0.5),
+    "round_prefer_floor": lambda xp, x: xp.floor(x) + (x - xp.floor(x) > 0.5 + _TIE),
+    "round_prefer_ceil": lambda xp, x: xp.floor(x) + (x - xp.floor(x) >= 0.5 - _TIE),
     "floor": lambda xp, x: xp.floor(x),
     "ceil": lambda xp, x: xp.ceil(x),
 }

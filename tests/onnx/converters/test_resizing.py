@@ -121,9 +121,12 @@ def test_nearest_elements_of_smaller_axes_are_rounded_up_before_operator_set_11(
 
 
 @pytest.mark.parametrize("positions", ["asymmetric", "half_pixel", "tf_half_pixel_for_nn"])
-@pytest.mark.parametrize("size, new", [(14, 2), (14, 8), (20, 116), (29, 11), (47, 65)])
-def test_nearest_elements_at_ratios_that_float32_rounds(tmp_path, positions, size, new):
-    attributes = how("nearest", positions, nearest_mode="floor")
+@pytest.mark.parametrize("nearest", ["floor", "round_prefer_floor", "round_prefer_ceil"])
+@pytest.mark.parametrize(
+    "size, new", [(14, 2), (14, 8), (20, 116), (29, 11), (47, 65), (14, 19), (7, 2), (20, 6), (38, 12)]
+)
+def test_nearest_elements_at_ratios_that_float32_rounds(tmp_path, positions, nearest, size, new):
+    attributes = how("nearest", positions, nearest_mode=nearest)
     x = numbers(1, 1, size, size)
     weights = {"sizes": [1, 1, new, new]}
     for shape in (f"1, 1, {size}, {size}", "1, 1, H, W"):
