@@ -1,12 +1,14 @@
 """Recurrent layers as functions of ``F``, on MXNet's fused operator or a loop over the steps."""
 
+from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from mxnet.gluon import HybridBlock
 
 from ...arrays import foreach
-from .indexing import indices_along, reverse_sequence, select
+from .indexing import element, gather_nd, indices_along, reverse_sequence, scatter_nd, select
 from .rearranging import reverse
+from .shapes import as_boolean
 
 #: A function or an operator of MXNet, with its arguments.
 Activation = Tuple[Union[str, Callable[..., Any]], Dict[str, Any]]
@@ -33,6 +35,9 @@ _FUSED = {
     "rnn_tanh": ("RNN", ACTIVATIONS["RNN"]),
     "rnn_relu": ("RNN", (("relu", {}),)),
 }
+
+#: Input from which a sigmoid is 1, and 0 for its negative, in every dtype.
+_SATURATING = 1e4
 
 
 class Cell(NamedTuple):
@@ -96,8 +101,9 @@ def recurrent(
         # Each state is a separate node because the loop rejects duplicate states.
         count = 2 if cell.kind == "LSTM" else 1
         states = [F.repeat(F.zeros_like(column), repeats=cell.units, axis=1) for _ in range(count)]
-    if cell.fused and mask is None and weights.peepholes is None:
-        return _fused(F, x, cell, weights, states)
+    if cell.fused and weights.peepholes is None:
+        run = _fused if mask is None else partial(_masked, mask=mask)
+        return run(F, x, cell, weights, states)
     inputs = dense(F, x, weights.i2h, weights.i2h_bias, size, flatten=False)
     return loop(F, inputs, cell, weights, states, mask)
 
@@ -130,6 +136,34 @@ def _fused(F, x, cell, weights, states):
     how = dict(mode=cell.fused, state_size=cell.units, num_layers=1, state_outputs=True)
     y, *last = F.RNN(x, F.reshape(F.concat(*parts, dim=0), shape=(-1,)), *states, **how)
     return y, [F.squeeze(state, axis=0) for state in last]
+
+
+def _masked(F, x, cell, weights, states, mask):
+    """Run all steps with those that count in front, and return the states in the order of the steps."""
+    mask = as_boolean(F, F.BlockGrad(mask))
+    steps, batch = (indices_along(F, mask, axis, 3, dtype="float32") for axis in range(2))
+    batch, count = F.broadcast_like(batch, mask), F.cumsum(mask, axis=0)
+    ends = F.slice_axis(count, axis=0, begin=-1, end=None)
+    place = F.where(mask, count - 1, F.broadcast_add(ends, F.broadcast_sub(steps, count)))
+    x = scatter_nd(F, x, F.concat(place, batch, dim=2), x, (3, 3), 2)
+    if cell.kind == "LSTM":  # whose states c are returned for the last step only
+        ends = F.reshape(ends, shape=(-1,))
+        x = F.SequenceMask(x, ends, use_sequence_length=True)
+        rest = F.zeros_like(F.slice_axis(x, axis=2, begin=0, end=1))
+        rest = F.SequenceMask(rest, ends, use_sequence_length=True, value=1)
+        x = F.concat(x, rest, dim=2)
+        weights = weights._replace(i2h=F.concat(weights.i2h, _gates_that_keep(F, weights.h2h), dim=1))
+    y, last = _fused(F, x, cell, weights, states)
+    y = F.concat(F.expand_dims(states[0], axis=0), y, dim=0)
+    y = gather_nd(F, y, F.concat(count, batch, dim=2), (3, 3))
+    return y, [element(F, y, -1, axis=0, drop=True), *last[1:]]
+
+
+def _gates_that_keep(F, h2h):
+    """Return weights of a channel that is 1 where an LSTM's state c remains the same."""
+    zero = F.zeros_like(F.slice_axis(h2h, axis=1, begin=0, end=1))
+    i, f, g, o = F.split(zero, num_outputs=4, axis=0)
+    return F.concat(i - _SATURATING, f + _SATURATING, g, o, dim=0)
 
 
 def dense(F: Any, x: Any, weight: Any, bias: Any, size: int, **arguments: Any) -> Any:
