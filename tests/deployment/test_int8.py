@@ -107,6 +107,30 @@ def test_weights_that_are_folded_constants_are_quantized(exact_int8):
     assert any("quantize" in name for name in block.collect_params())
 
 
+class WithConstants(gluon.HybridBlock):
+    """A convolution, and outputs that follow from parameters alone."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.layer = gluon.nn.Conv2D(8, 3, in_channels=3)
+            self.table = self.params.get("table", shape=(3, 4), init=mx.init.Uniform(9))
+
+    def hybrid_forward(self, F, x, table):
+        return self.layer(x), table * 2, F.cast(table, dtype="int32")
+
+
+def test_outputs_may_be_constants(exact_int8):
+    net = WithConstants()
+    net.initialize()
+    x = mx.nd.random.normal(shape=(1, 3, 8, 8))
+    block = gluon_same.deploy(net, x.shape, dtype=exact_int8, data=x, tune=False)
+    table = net.table.data().asnumpy()
+    for got, want in zip(block(x)[1:], (table * 2, table.astype("int32"))):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.asnumpy(), want)
+
+
 def test_messages_name_a_net_without_a_name_by_its_class():
     net = Joined(prefix="")
     net.initialize()
