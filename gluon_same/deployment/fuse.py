@@ -34,8 +34,12 @@ def has_avx512() -> bool:
 def computes_weights(graph: Graph) -> bool:
     """Return whether any layer's weights are computed. Fused operators treat weights as constant."""
     layers = [node for node in graph.nodes() if node.op in ("Convolution", "FullyConnected")]
-    weights = (entry for layer in layers for entry in layer.inputs[1:])
-    return not graph.holds(*(e.node.inputs[0] if e.node.op == "amp_cast" else e for e in weights))
+    return not all(_holds_weights(graph, layer) for layer in layers)
+
+
+def _holds_weights(graph, layer):
+    weights = layer.inputs[1:]
+    return graph.holds(*(e.node.inputs[0] if e.node.op == "amp_cast" else e for e in weights))
 
 
 def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
@@ -47,16 +51,32 @@ def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
     gates : bool
         Whether to replace products with a sigmoid, too. In bfloat16 that is slower.
     """
-    if computes_weights(graph):
-        return None
     gated = graph.copy()
+    gated.rewrite(as_product)
+    if computes_weights(gated):
+        return None
     gated.rewrite(flatten_pixel)
     changed = gates and can_fail(gated) and gated.rewrite(*BEFORE_FUSION, dtype=np.float32)
     fused = Graph(shield(gated).symbol().get_backend_symbol(BACKEND), gated.params, graph.inputs)
-    fused.rewrite(drop_identity)  # the products by one
+    fused.rewrite(drop_identity, as_layer)  # the products by one
     if any(node.op == GRADIENT for node in fused.nodes()):
         fail_without_onednn(fused)
     return fused if changed or kinds(fused) else None
+
+
+def as_product(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace a dense layer with computed weights by a product of matrices, which is not fused."""
+    plain = node.op == "FullyConnected" and node.get("no_bias", False)
+    if not plain or _holds_weights(graph, node) or len(graph.shape(node.inputs[0]) or ()) != 2:
+        return None
+    return graph.new("dot", node, node.inputs, transpose_b=True, __num_hidden__=node.get("num_hidden"))
+
+
+def as_layer(graph: Graph, node: Node) -> Optional[Entry]:
+    """Take back what :func:`as_product` does."""
+    count = node.get("__num_hidden__") if node.op == "dot" else None
+    layer = dict(num_hidden=count, no_bias=True)
+    return graph.new("FullyConnected", node, node.inputs, **layer) if count else None
 
 
 def flatten_pixel(graph: Graph, node: Node) -> Optional[Entry]:
