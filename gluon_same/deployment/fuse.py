@@ -1,5 +1,6 @@
 """MXNet's oneDNN fusion, which merges a layer with a following sum and activation."""
 
+import json
 import os
 from collections import Counter
 from typing import Callable, List, Optional
@@ -9,6 +10,7 @@ import numpy as np
 
 from .._compat import processor_features
 from ..graph import Entry, Graph, Node
+from .activations import LAYERS
 from .clean import drop_identity
 from .gates import BEFORE_FUSION, GRADIENT, can_fail, fail_without_onednn
 
@@ -32,9 +34,8 @@ def has_avx512() -> bool:
 
 
 def computes_weights(graph: Graph) -> bool:
-    """Return whether any layer's weights are computed. Fused operators treat weights as constant."""
-    layers = [node for node in graph.nodes() if node.op in ("Convolution", "FullyConnected")]
-    return not all(_holds_weights(graph, layer) for layer in layers)
+    """Return whether any layer's weights are computed."""
+    return not all(_holds_weights(graph, node) for node in graph.nodes() if node.op in LAYERS)
 
 
 def _holds_weights(graph, layer):
@@ -52,31 +53,22 @@ def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
         Whether to replace products with a sigmoid, too. In bfloat16 that is slower.
     """
     gated = graph.copy()
-    gated.rewrite(as_product)
-    if computes_weights(gated):
-        return None
     gated.rewrite(flatten_pixel)
     changed = gates and can_fail(gated) and gated.rewrite(*BEFORE_FUSION, dtype=np.float32)
-    fused = Graph(shield(gated).symbol().get_backend_symbol(BACKEND), gated.params, graph.inputs)
-    fused.rewrite(drop_identity, as_layer)  # the products by one
+    shielded = shield(gated)
+    # Fused layers treat their weights as constant, so that those of computed weights are none meanwhile.
+    hidden = [node for node in shielded.nodes() if node.op in LAYERS and not _holds_weights(gated, node)]
+    for node in hidden:
+        layer = json.dumps([node.op, node.attrs])
+        node.op, node.attrs = "add_n", {"num_args": str(len(node.inputs)), "__layer__": layer}
+    fused = Graph(shielded.symbol().get_backend_symbol(BACKEND), gated.params, graph.inputs)
+    for node in fused.nodes():
+        if "__layer__" in node.attrs:
+            node.op, node.attrs = json.loads(node.attrs["__layer__"])
+    fused.rewrite(drop_identity)  # the products by one
     if any(node.op == GRADIENT for node in fused.nodes()):
         fail_without_onednn(fused)
     return fused if changed or kinds(fused) else None
-
-
-def as_product(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace a dense layer with computed weights by a product of matrices, which is not fused."""
-    plain = node.op == "FullyConnected" and node.get("no_bias", False)
-    if not plain or _holds_weights(graph, node) or len(graph.shape(node.inputs[0]) or ()) != 2:
-        return None
-    return graph.new("dot", node, node.inputs, transpose_b=True, __num_hidden__=node.get("num_hidden"))
-
-
-def as_layer(graph: Graph, node: Node) -> Optional[Entry]:
-    """Take back what :func:`as_product` does."""
-    count = node.get("__num_hidden__") if node.op == "dot" else None
-    layer = dict(num_hidden=count, no_bias=True)
-    return graph.new("FullyConnected", node, node.inputs, **layer) if count else None
 
 
 def flatten_pixel(graph: Graph, node: Node) -> Optional[Entry]:
