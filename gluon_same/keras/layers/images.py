@@ -1,15 +1,15 @@
 """Functions of images: convolutions, poolings, resizing, colors."""
 
 import math
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 import numpy as np
 
 from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit
-from ..values import Shape, Size, Value, channels_first, product, resized_to
+from ..values import Shape, Size, Value, channels_first, product
 from .operations import Operation
-from .registry import OPERATIONS, Lowered, computes, of_rank
+from .registry import Lowered, computes, of_rank
 from .signatures import Operand
 from .sizes import resized_at_ratio, resized_images
 
@@ -157,83 +157,6 @@ def _local_response(
     limit(f"{op.name} over {size} channels", size)
     how: Any = dict(nsize=size, alpha=alpha * size, beta=beta, knorm=bias)
     return op.lowered("LRN", x, order=order, input_axes=(order,), rule=lambda shape: shape, **how)
-
-
-@computes("crop_to_bounding_box", "pad_to_bounding_box")
-def _box(
-    op: Operation, x: Value, offset_height: int, offset_width: int, target_height: int,
-    target_width: int,
-) -> Lowered:  # fmt: skip
-    sides = (offset_height, None, target_height), (offset_width, None, target_width)
-    return (_cropped if op.name.startswith("crop") else _padded)(op, x, sides)
-
-
-@computes("central_crop")
-def _central(op: Operation, x: Value, central_fraction: float) -> Lowered:
-    before: List[Any] = list(of_rank(x, 4).shape[1:3])
-    if None in before or not 0 < central_fraction <= 1:
-        raise Unsupported(f"{op.name} by {central_fraction} of shape {x.shape}")
-    cuts = [int((n - n * central_fraction) / 2) for n in before]
-    order, size = channels_first(4), [n - 2 * cut for n, cut in zip(before, cuts)]
-    how: Any = dict(before=before, borders=[(-cut, -cut) for cut in cuts], value=0.0)
-    fields: Any = dict(order=order, input_axes=(order,), rule=resized_to((1, 2), size))
-    return op.lowered(functions.add_borders, x, **fields, **how)
-
-
-@computes("crop_images", "pad_images")
-def _border(
-    op: Operation, x: Value, top: Optional[int] = None, left: Optional[int] = None,
-    bottom: Optional[int] = None, right: Optional[int] = None, target_height: Optional[int] = None,
-    target_width: Optional[int] = None,
-) -> Lowered:  # fmt: skip
-    sides = (top, bottom, target_height), (left, right, target_width)
-    return (_cropped if op.name == "crop_images" else _padded)(op, x, sides)
-
-
-def _checked(op: Operation, x: Value, sides: Any, least: int) -> None:
-    """Raise for what is not two numbers for each side: before, after, and the size of the result.
-
-    ``least`` is the least that is left of the larger of the images.
-    """
-    for (*ends, size), n in zip(sides, of_rank(x, 4).shape[1:3]):
-        if any(isinstance(each, Size) for each in (*ends, size)):
-            raise Unsupported(f"{op.name} by numbers that are computed")
-        known = [each for each in ends if each is not None]
-        fits = len(known) == (2 if size is None else 1) and min(known) >= 0 and size != 0
-        total = sum(known) + (least if size is None else size)
-        if not fits or (size or 0) < 0 or (least and n is not None and total > n):
-            raise ValueError(f"{op.name} of shape {x.shape} by {sides}")
-
-
-def _cropped(op: Operation, x: Value, sides: Any) -> Lowered:
-    _checked(op, x, sides, 1)
-    parts = []
-    for before, after, size in sides:
-        stop = before + size if after is None else -after or None
-        start = -after - size if before is None else before
-        parts.append(dict(start=start or None, stop=stop))
-    return OPERATIONS["getitem"](op, x, [{}, *parts])
-
-
-def _padded(op: Operation, x: Value, sides: Any) -> Lowered:
-    _checked(op, x, sides, 0)
-    if any(before is None for before, _, _ in sides):
-        raise Unsupported(f"{op.name} by a height or width and what follows: give what is before")
-    limit(f"{op.name} by {sides}", math.prod(sum(filter(None, side)) + 1 for side in sides))
-
-    def rule(shape: Shape) -> Shape:
-        pairs = zip(shape[1:3], sides)
-        if any(size is not None and n is not None and n + at > size for n, (at, _, size) in pairs):
-            raise ValueError(f"{op.name} of shape {shape} by {sides}")
-        whole = (
-            size if after is None else n and n + before + after
-            for n, (before, after, size) in zip(shape[1:3], sides)
-        )
-        return (shape[0], *whole, shape[3])
-
-    axes = x.stored(1), x.stored(2)
-    how: Any = dict(axes=axes, sides=sides, rule=rule, takes=None)
-    return op.lowered(functions.pad_to, x, order=x.axes, **how)
 
 
 def _of_version_1(method: str, align_corners: bool, half_pixel_centers: bool) -> functions.Resize:
