@@ -26,9 +26,9 @@ _HARMLESS = words("""
 #: The values at which further arguments have no effect. No other value is supported unless read.
 _ONLY = {
     **dict.fromkeys(("conjugate", "equal_nan", "invert", "preserve_aspect_ratio", "renorm"), False),
-    **dict.fromkeys(("reverse_state_order", "rms_scaling", "sparse", "time_major"), False),
+    **dict.fromkeys(("reverse_state_order", "rms_scaling", "sparse", "time_major", "Truncate"), False),
     **dict.fromkeys(("a_is_sparse", "adjoint_a", "adjoint_b", "b_is_sparse"), False),
-    **dict(batch_dims=0, beta=1.0, decimals=0, fill_mode="constant", groups=1, oov_method="floormod"),
+    **dict(batch_dims=0, beta=1.0, fill_mode="constant", groups=1, oov_method="floormod"),
     **dict(vocabulary_dtype="int64"),
 }
 _HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")

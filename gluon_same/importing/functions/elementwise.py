@@ -135,8 +135,10 @@ def power(F: Any, x: Any, exponent: Any, through: str, to: str) -> Any:
     return F.cast(y, dtype=to)
 
 
-def round_half_even(F: Any, x: Any) -> Any:
-    """Round to the nearest integer, and halves to even integers, which no operator of MXNet does."""
+def round_half_even(F: Any, x: Any, decimals: int = 0) -> Any:
+    """Round to so many decimals, and halves to even digits, which no operator of MXNet does."""
+    if decimals:
+        return round_half_even(F, x * 10.0**decimals) / 10.0**decimals
     below = F.floor(x)
     rest = x - below
     odd = below - 2 * F.floor(below / 2)  # not a number for infinities

@@ -60,7 +60,7 @@ def _is_close(op: Operation, x: Operand, y: Operand, rtol: float = 1e-5, atol: f
     return combined_elementwise(op, functions.is_close, x, y, **how)
 
 
-@computes("where", "select", "select_v2")
+@computes("where", "select")
 def _where(op: Operation, condition: Operand, x: Operand, y: Operand) -> Lowered:
     return combined_elementwise(op, functions.select, condition, x, y, gives="same")
 
@@ -185,7 +185,11 @@ def _both_signs(op: Operation, x: Value, axis: int = -1) -> Lowered:
 
 
 @computes("round", "silu", "gelu")
-def _with_option(op: Operation, x: Value, approximate: bool = False, beta: float = 1) -> Lowered:
+def _with_option(
+    op: Operation, x: Value, approximate: bool = False, beta: float = 1, decimals: int = 0
+) -> Lowered:
+    if decimals:
+        return op.each(functions.round_half_even, x, decimals=decimals)
     if beta != 1:
         return op.each(functions.silu, x, beta=beta)
     # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.

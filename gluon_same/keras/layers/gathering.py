@@ -173,9 +173,12 @@ def _take_along_axis(op: Operation, x: Value, indices: Value, axis: int) -> Lowe
 
 @computes("one_hot")
 def _one_hot(
-    op: Operation, x: Value, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
-) -> Lowered:
-    if dtype not in (None, "float32") or sparse or num_classes < 1 or axis not in (-1, x.rank):
+    op: Operation, x: Value, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False,
+    on_value: float = 1, off_value: float = 0,
+) -> Lowered:  # fmt: skip
+    gives, place = dtype or "float32", axis % (x.rank + 1)
+    if gives not in ("float32", "int32", "int64") or sparse or num_classes < 1 or place == x.batch:
         raise Unsupported(f"one_hot with axis={axis}, dtype={dtype!r} and sparse={sparse}")
-    how = dict(mode="one_hot", depth=num_classes, rank=x.rank, takes=None, gives="float32")
-    return op.in_keras_order(functions.encode, x, ndim=x.rank + 1, **how)
+    how: Any = dict(depth=num_classes, rank=x.rank, values=(off_value, on_value), to=gives)
+    built = op.in_keras_order(functions.classes, x, ndim=x.rank + 1, takes=None, gives=gives, **how)
+    return built._replace(axes=(*(axis + (axis >= place) for axis in range(x.rank)), place))

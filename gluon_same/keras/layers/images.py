@@ -5,10 +5,11 @@ from typing import Any, Dict, List
 
 import numpy as np
 
+from ...geometry import effective_kernel
 from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit
 from ..values import Shape, Size, Value, channels_first, product
-from .operations import Operation
+from .operations import Operation, size_of
 from .registry import Lowered, computes, of_rank
 from .signatures import Operand
 from .sizes import resized_at_ratio, resized_images
@@ -82,6 +83,28 @@ def _transposed(
     return op.layer(f"Conv{x.rank - 2}DTranspose", x, config, kernel.astype("float32"))
 
 
+@computes("conv2d_transpose")
+def _transposed_to(
+    op: Operation, x: Value, kernel: Operand, output_shape: List[int], strides: Any,
+    padding: str = "same", dilation_rate: Any = 1,
+) -> Lowered:  # fmt: skip
+    """Convolve to a size, of the several sizes that a convolution reduces to that of the input."""
+    steps, rates = _window(x, strides, "strides"), _window(x, dilation_rate, "dilation_rate")
+    same, usual, extras = padding == "same", [], []
+    for axis, (n, k, step, rate) in enumerate(zip(output_shape[1:-1], kernel.shape, steps, rates), 1):
+        span = effective_kernel(k, rate)
+        if isinstance(n, Size):
+            usual.append(same and (n.source, n.times) == ((x, axis), step))
+        else:
+            tail = n - (size_of(op, x, axis) - 1) * step
+            usual.append(tail == (step if same else max(span, step)))
+            extras.append(tail - (span % 2 if same else span))
+    known = len(extras) == x.rank - 2 and all(0 <= n < step for n, step in zip(extras, steps))
+    if len(output_shape) != x.rank or not (all(usual) or known):
+        raise Unsupported(f"{op.name} to {output_shape} of shape {x.shape}")
+    return _transposed(op, x, kernel, strides, padding, None if all(usual) else extras, dilation_rate)
+
+
 @computes("extract_patches")
 def _patches(
     op: Operation, x: Value, size: List[int], strides: Any = None, padding: str = "valid",
@@ -104,6 +127,16 @@ def _pool(
     config = dict(pool_size=size, strides=steps, padding=padding)
     kind = "Max" if op.name == "max_pool" else "Average"
     return op.layer(f"{kind}Pooling{x.rank - 2}D", x, config)
+
+
+@computes("pool")
+def _pool_of_type(
+    op: Operation, x: Value, pool_size: Any, pooling_type: str, strides: Any = 1, padding: str = "valid"
+) -> Lowered:
+    names = {"max": "max_pool", "avg": "average_pool"}
+    if pooling_type not in names:
+        raise Unsupported(f"{op.name} with pooling_type={pooling_type!r}")
+    return _pool(op._replace(name=names[pooling_type]), x, pool_size, strides, padding)
 
 
 @computes("adaptive_average_pool", "adaptive_max_pool")
