@@ -7,7 +7,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Size, Value, joined_shape
-from .activations import ELEMENTWISE, NATIVE, elementwise_block, function_named, is_nonnegative
+from .activations import ELEMENTWISE, NATIVE, elementwise_block, is_nonnegative
 from .merging import combined
 from .operations import Operation, axis_of, combined_elementwise
 from .registry import Lowered, computes, elementwise
@@ -182,18 +182,6 @@ def _both_signs(op: Operation, x: Value, axis: int = -1) -> Lowered:
     place = axis_of(op, x, axis)
     how: Any = dict(rule=lambda shape: joined_shape(place, shape, shape), nonnegative=True)
     return op.lowered(functions.crelu, x, order=x.axes, axis=x.stored(place), **how)
-
-
-@computes("round", "silu", "gelu")
-def _with_option(
-    op: Operation, x: Value, approximate: bool = False, beta: float = 1, decimals: int = 0
-) -> Lowered:
-    if decimals:
-        return op.each(functions.round_half_even, x, decimals=decimals)
-    if beta != 1:
-        return op.each(functions.silu, x, beta=beta)
-    # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
-    return op.each(function_named("gelu_tanh" if approximate else op.name, True), x)
 
 
 @computes("softmax", "log_softmax")

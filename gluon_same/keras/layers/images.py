@@ -1,7 +1,7 @@
 """Functions of images: convolutions, poolings, resizing, colors."""
 
 import math
-from typing import Any, Dict, List
+from typing import Any, List, Sequence
 
 import numpy as np
 
@@ -27,28 +27,40 @@ def _window(x: Value, given: Any, what: str) -> List[int]:
     return items
 
 
+def _check_kernels(op: Operation, x: Value, *kernels: Any) -> None:
+    if any(isinstance(each, Value) or each.ndim != x.rank for each in kernels) or not x.channels:
+        raise Unsupported(f"{op.name} of shape {x.shape} by what is not a constant array that fits")
+
+
+def _convolved(
+    op: Operation, name: str, x: Value, kernels: Sequence[Any], window: Sequence[Any], **config: Any
+) -> Lowered:  # fmt: skip
+    """Return the result of a layer with constant kernels.
+
+    ``window`` are the strides, the padding and the dilation.
+    """
+    strides, padding, dilation = window
+    config.update(strides=_window(x, strides, "strides"), padding=padding, use_bias=False)
+    config.update(dilation_rate=_window(x, 1 if dilation is None else dilation, "dilation_rate"))
+    config.update(kernel_size=list(kernels[0].shape[:-2]))
+    return op.layer(name.format(x.rank - 2), x, config, *(each.astype("float32") for each in kernels))
+
+
 @computes("conv", "depthwise_conv")
 def convolved(
     op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
     dilation_rate: Any = None,
 ) -> Lowered:  # fmt: skip
     """Convolve an array by a constant kernel."""
-    if isinstance(kernel, Value) or kernel.ndim != x.rank or not x.channels:
-        raise Unsupported(f"{op.name} by what is not a constant array with {x.rank} axes")
-    rates = _window(x, 1 if dilation_rate is None else dilation_rate, "dilation_rate")
-    config: Dict[str, Any] = dict(strides=_window(x, strides, "strides"), padding=padding)
-    config.update(dilation_rate=rates, kernel_size=list(kernel.shape[:-2]), use_bias=False)
-    name = f"Conv{x.rank - 2}D"
-    if op.name == "conv":
-        groups, rest = divmod(x.channels, kernel.shape[-2])
-        config.update(filters=kernel.shape[-1], groups=groups)
-    else:
-        rest = x.channels - kernel.shape[-2]
-        config.update(depth_multiplier=kernel.shape[-1])
-        name = f"Depthwise{name}"
-    if rest:
+    _check_kernels(op, x, kernel)
+    *_, channels, last = kernel.shape
+    if (x.channels or 0) % channels if op.name == "conv" else x.channels != channels:
         raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
-    return op.layer(name, x, config, kernel.astype("float32"))
+    window = strides, padding, dilation_rate
+    if op.name == "depthwise_conv":
+        return _convolved(op, "DepthwiseConv{}D", x, [kernel], window, depth_multiplier=last)
+    groups = (x.channels or 0) // channels
+    return _convolved(op, "Conv{}D", x, [kernel], window, filters=last, groups=groups)
 
 
 @computes("separable_conv")
@@ -57,16 +69,13 @@ def _separable(
     padding: str = "valid", dilation_rate: Any = None,
 ) -> Lowered:  # fmt: skip
     kernels = [kernel, pointwise_kernel]
-    if any(isinstance(each, Value) or each.ndim != x.rank for each in kernels):
-        raise Unsupported(f"{op.name} by what is not two constant arrays with {x.rank} axes")
-    rates = _window(x, 1 if dilation_rate is None else dilation_rate, "dilation_rate")
-    config: Dict[str, Any] = dict(strides=_window(x, strides, "strides"), padding=padding)
-    config.update(dilation_rate=rates, kernel_size=list(kernel.shape[:-2]), use_bias=False)
-    config.update(filters=pointwise_kernel.shape[-1], depth_multiplier=kernel.shape[-1])
-    shapes = (x.channels, pointwise_kernel.shape[-2]), (kernel.shape[-2], math.prod(kernel.shape[-2:]))
-    if shapes[0] != shapes[1]:
+    _check_kernels(op, x, *kernels)
+    *_, channels, multiplier = kernel.shape
+    *_, inner, filters = pointwise_kernel.shape
+    if (x.channels, inner) != (channels, channels * multiplier):
         raise ValueError(f"{op.name} of shape {x.shape} by {[each.shape for each in kernels]}")
-    return op.layer(f"SeparableConv{x.rank - 2}D", x, config, *(k.astype("float32") for k in kernels))
+    how: Any = dict(filters=filters, depth_multiplier=multiplier)
+    return _convolved(op, "SeparableConv{}D", x, kernels, (strides, padding, dilation_rate), **how)
 
 
 @computes("conv_transpose")
@@ -74,13 +83,12 @@ def _transposed(
     op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
     output_padding: Any = None, dilation_rate: Any = 1,
 ) -> Lowered:  # fmt: skip
-    if isinstance(kernel, Value) or kernel.ndim != x.rank or kernel.shape[-1] != x.channels:
-        raise Unsupported(f"{op.name} of shape {x.shape} by what is not a constant array that fits")
-    config: Dict[str, Any] = dict(strides=_window(x, strides, "strides"), padding=padding)
-    config.update(dilation_rate=_window(x, dilation_rate, "dilation_rate"), use_bias=False)
-    config.update(kernel_size=list(kernel.shape[:-2]), filters=kernel.shape[-2])
-    config.update(output_padding=output_padding)
-    return op.layer(f"Conv{x.rank - 2}DTranspose", x, config, kernel.astype("float32"))
+    _check_kernels(op, x, kernel)
+    *_, filters, channels = kernel.shape
+    if x.channels != channels:
+        raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
+    how: Any = dict(filters=filters, output_padding=output_padding)
+    return _convolved(op, "Conv{}DTranspose", x, [kernel], (strides, padding, dilation_rate), **how)
 
 
 @computes("conv2d_transpose")

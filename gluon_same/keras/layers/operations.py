@@ -16,7 +16,7 @@ from ...importing import functions
 from ..arguments import Arguments, NoBuilder, Unsupported, limit, words
 from ..graph import Layer, snake_case, with_arrays
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
-from .activations import ELEMENTWISE, NATIVE
+from .activations import ELEMENTWISE, NATIVE, WITH_OPTIONS, function_named
 from .computed import MADE, OF_NUMBERS, computed, constant_array, number_of
 from .nodes import node_of, slice_by_masks
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
@@ -35,10 +35,8 @@ _MODULES = ("", *words("math nn linalg image debugging __operators__ compat v1 k
 _FIELDS = ("gives", "input_axes", "more_axes", "nonnegative", "rows", "rule", "takes")
 
 #: Functions of one array whose arguments are those of Keras.
-_NAMES = words("""
-    celu cumsum elu glu hard_shrink leaky_relu per_image_standardization soft_shrink sparsemax squareplus
-""")
-_PLAIN = {**{name: getattr(functions, name) for name in _NAMES}, "threshold": functions.above}
+_NAMES = (*WITH_OPTIONS, *words("cumsum glu per_image_standardization sparsemax"))
+_PLAIN = {**{name: function_named(name, True) for name in _NAMES}, "threshold": functions.above}
 
 #: Functions of arrays whose batch may be any of Keras' axes, beside activations.
 _ANY_BATCH = words("""
