@@ -165,6 +165,6 @@ def erfc(F: Any, x: Any) -> Any:
     return 1 - F.erf(x)
 
 
-def crelu(F: Any, x: Any, axis: int) -> Any:
+def crelu(F: Any, x: Any, axis: int = -1) -> Any:
     """Return ``relu(x)`` and ``relu(-x)``, joined along an axis."""
     return F.concat(F.relu(x), F.relu(-x), dim=axis)

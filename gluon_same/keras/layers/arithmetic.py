@@ -1,12 +1,12 @@
 """Functions of each element: arithmetic, comparisons, choices and activations."""
 
-from typing import Any, List, Optional
+from typing import Any, List
 
 import numpy as np
 
 from ...importing import functions
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
-from ..values import Size, Value, joined_shape
+from ..values import Size, Value
 from .activations import ELEMENTWISE, NATIVE, elementwise_block, is_nonnegative
 from .merging import combined
 from .operations import Operation, axis_of, combined_elementwise
@@ -75,12 +75,6 @@ def _filled(op: Operation, x: Value, fill_value: float = 0, dtype: Any = None) -
         raise Unsupported(f"{op.name} of {kind}")
     built = op.each(functions.filled, x, number=float(number))
     return built._replace(gives="bool") if kind == "bool" else built
-
-
-@computes("deg2rad", "rad2deg")
-def _degrees(op: Operation, x: Value) -> Lowered:
-    factor = np.pi / 180 if op.name == "deg2rad" else 180 / np.pi
-    return op.each(functions.scalar, x, kind="multiply", number=factor, first=False)
 
 
 @computes("clip")
@@ -154,18 +148,6 @@ def _special(op: Operation, x: Value) -> Lowered:
     return op.each(functions.special, x, kind=op.name, gives="bool")
 
 
-@computes("nan_to_num")
-def _numbers(
-    op: Operation, x: Value, nan: float = 0, posinf: Optional[float] = None,
-    neginf: Optional[float] = None,
-) -> Lowered:  # fmt: skip
-    most = float(np.finfo("float32").max)
-    ends: Any = dict(
-        posinf=most if posinf is None else posinf, neginf=-most if neginf is None else neginf
-    )
-    return op.each(functions.nan_to_num, x, nan=nan, **ends)
-
-
 @computes(*ELEMENTWISE, *NATIVE, "relu6")
 def _of_one(op: Operation, x: Value) -> Lowered:
     if x.whole and op.name == "square":
@@ -175,13 +157,6 @@ def _of_one(op: Operation, x: Value) -> Lowered:
     request = op.request
     block = elementwise_block(op.name, request.keras3, request.prefix, request.class_name)
     return elementwise(block, x.axes, inputs=(x,), nonnegative=is_nonnegative(op.name))
-
-
-@computes("crelu")
-def _both_signs(op: Operation, x: Value, axis: int = -1) -> Lowered:
-    place = axis_of(op, x, axis)
-    how: Any = dict(rule=lambda shape: joined_shape(place, shape, shape), nonnegative=True)
-    return op.lowered(functions.crelu, x, order=x.axes, axis=x.stored(place), **how)
 
 
 @computes("softmax", "log_softmax")

@@ -35,7 +35,10 @@ _MODULES = ("", *words("math nn linalg image debugging __operators__ compat v1 k
 _FIELDS = ("gives", "input_axes", "more_axes", "nonnegative", "rows", "rule", "takes")
 
 #: Functions of one array whose arguments are those of Keras.
-_NAMES = (*WITH_OPTIONS, *words("cumsum glu per_image_standardization sparsemax"))
+_NAMES = words("""
+    adjust_gamma crelu cumsum deg2rad glu nan_to_num per_image_standardization rad2deg sparsemax
+""")
+_NAMES += WITH_OPTIONS
 _PLAIN = {**{name: function_named(name, True) for name in _NAMES}, "threshold": functions.above}
 
 #: Functions of arrays whose batch may be any of Keras' axes, beside activations.
