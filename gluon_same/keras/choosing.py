@@ -43,13 +43,9 @@ def builder_of(layer: graph.Layer, custom: Dict[str, Callable], version: Tuple[i
     raise NoBuilder(f"{why}: give custom={{{name!r}: builder}}")
 
 
-def check_call(
-    class_name: str, kwargs: Dict[str, Any], version: Tuple[int, int], arrays: bool = False
-) -> None:
-    """Raise for arguments of a layer's call that change its result, or only for arrays."""
+def check_call(class_name: str, kwargs: Dict[str, Any], version: Tuple[int, int]) -> None:
+    """Raise for arguments of a layer's call that change its result."""
     for name, value in kwargs.items():
-        if arrays and not list(graph.arrays_in(value, Value)):
-            continue
         if name == "training" and class_name in SAVED_AS_TRAINING and version >= (3, 0):
             continue
         harmless = value in (None, []) or (name == "training" and value is False)
@@ -64,4 +60,5 @@ def check_count(builder: Callable, request: Request, inputs: Sequence[Value]) ->
     try:
         inspect.signature(builder).bind(request, *inputs)
     except TypeError:
+        check_call(request.class_name, request.kwargs, request.version)
         raise Unsupported(f"it is called with {len(inputs)} arrays, which it does not support") from None

@@ -57,28 +57,17 @@ def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
 def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     """Reshape folded rows to another array's batch."""
     sources: Any = [n.source if isinstance(n, Size) and n.times == 1 else (None, n) for n in shape]
-    (like, _), *sizes = sources
+    like = sources[0][0]
     if not any(isinstance(n, Size) for n in shape[1:]) and -1 not in shape:
         return _reshape(op, x, [-1, *shape[1:]])._replace(rows=like.rows)
     own = [n in ((like, i), (None, like.free[i])) for i, n in enumerate(sources[: like.rank])]
-    if all(own) and len(shape) == like.rank:
-        fields = dict(rule=lambda sizes, whole: whole, takes=None, rows=like.rows, gives=x.dtype)
-        return op.in_keras_order("reshape_like", x, like, ndim=like.rank, **fields)
     count = [*own, False].index(False)
     tail = tuple(shape[count:])
-    if count > 1 and tail and not any(isinstance(n, Size) or n < 1 for n in tail):
-        block: Any = dict(rule=lambda sizes, whole: (*whole[:count], *tail), takes=None, rows=like.rows)
-        block.update(tail=tail, count=count, gives=x.dtype)
-        return op.in_keras_order(functions.unfolded_like, x, like, ndim=len(shape), **block)
-    if sizes[:1] != [(like, 1)] or tuple(shape[2:]) != x.shape[1:]:
+    if count < 2 or any(isinstance(n, Size) or n < 1 for n in tail):
         raise Unsupported(f"reshape to {[*shape]}, with the batch of another array")
-
-    def rule(sizes: Shape, whole: Shape) -> Shape:
-        return (*whole[:2], *sizes[1:])
-
-    how: Any = dict(axis=0, other_axis=0, count=2)
-    fields = dict(rule=rule, takes=None, rows=like.rows, gives=x.dtype)
-    return op.in_keras_order(functions.split_like, x, like, ndim=len(shape), **how, **fields)
+    fields: Any = dict(rule=lambda sizes, whole: (*whole[:count], *tail), takes=None, rows=like.rows)
+    fields.update(tail=tail, count=count, gives=x.dtype)
+    return op.in_keras_order(functions.unfolded_like, x, like, ndim=len(shape), **fields)
 
 
 def kept_size(x: Value, place: int, n: Any) -> Any:
