@@ -6,10 +6,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from ..importing.net import FAILURES
 from . import graph
 from .arguments import Arguments, NoBuilder, Unsupported
-from .calls import Calls, Problems, Settings, Unknown
-from .choosing import builder_of, check_call, check_count
+from .calls import Calls, Problems, Settings, Unknown, builder_of, check_call, check_count
 from .layers import Lowered, Request
-from .layers.masks import MASK_SECOND, named_mask, passed_on
+from .layers.merging import MASK_SECOND, named_mask, passed_on
 from .layers.operations import BATCH_MOVED, build_operation, function_of, is_operation
 from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
 from .steps import KerasNet, any_size, input_of

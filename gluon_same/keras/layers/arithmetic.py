@@ -84,16 +84,13 @@ def _clip(op: Operation, x: Value, x_min: float, x_max: float) -> Lowered:
     return op.each("clip", x, nonnegative=x_min >= 0, a_min=x_min, a_max=x_max)
 
 
-@computes("identity", "convert_to_tensor", "copy")
-def _nothing(op: Operation, x: Value, dtype: Any = None) -> Lowered:
+@computes("identity", "convert_to_tensor", "copy", "ensure_shape", "check_numerics")
+def _nothing(
+    op: Operation, x: Value, dtype: Any = None, shape: Any = None, message: Any = None
+) -> Lowered:
     if dtype not in (None, x.dtype):
         return _cast(op, x, dtype)
     return elementwise(None, takes=None, nonnegative=x.nonnegative)
-
-
-@computes("ensure_shape", "check_numerics")
-def _checked(op: Operation, x: Value, shape: Any = None, message: Any = None) -> Lowered:
-    return _nothing(op, x)
 
 
 @computes("stop_gradient")

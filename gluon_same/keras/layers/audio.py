@@ -5,10 +5,9 @@ from typing import Any, Dict
 
 import numpy as np
 
-from ...geometry import output_size
 from ...importing import functions
 from ..arguments import Unsupported, limit
-from ..values import Shape, Value, keras_order, keras_shape
+from ..values import Shape, Value, keras_order
 from .operations import Operation
 from .registry import Lowered, Request, builds, computes, of_rank, spatial
 from .signatures import Arrays
@@ -118,13 +117,5 @@ def _spectrogram(request: Request, x: Value) -> Lowered:
     how = dict(mode=mode, merged=merged, size=length, count=count, step=step, padding=padding)
     block = request.function(functions.spectrogram, parameters, **how)
     axes = order if merged else (0, 3, 2, 1) if axis == 1 else (0, 1, 3, 2)
-    depth = count * (2 if mode == "stft" else 1)
-
-    def rule(shape: Shape) -> Shape:
-        n, channels = shape[axis], shape[3 - axis]
-        n = None if n is None else output_size(n, length, step, 1, padding)
-        stored = (channels and channels * depth, n) if merged else (channels, depth, n)
-        return keras_shape(axes, (shape[0], *stored))
-
     weights = tuple(weight_of(name, getattr(block, name), 2, 1, 0) for name in names)
-    return Lowered(block, axes, (order,), rule, weights)
+    return Lowered(block, axes, (order,), weights=weights)

@@ -140,13 +140,8 @@ def _gather_nd(op: Operation, x: Operand, indices: Value, batch_dims: int = 0) -
     count, table = indices.shape[-1], not isinstance(x, Value)
     if count is None or not table and batch_dims < 1:
         raise Unsupported(f"{op.name} with batch_dims={batch_dims}: the batch must stay first")
-    sizes = x.shape[batch_dims + count :]
-
-    def rule(*shapes: Shape) -> Shape:
-        return (*shapes[-1][:-1], *(sizes if table else shapes[0][batch_dims + count :]))
-
-    ndim = indices.rank - 1 + len(sizes)
-    how: Any = dict(ranks=(indices.rank, ndim), batch_dims=batch_dims, rule=rule, takes=None)
+    ndim = indices.rank - 1 + len(x.shape[batch_dims + count :])
+    how: Any = dict(ranks=(indices.rank, ndim), batch_dims=batch_dims, takes=None)
     how["gives"] = "float32" if table else x.dtype
     return op.in_keras_order(functions.gather_nd, x, indices, ndim=ndim, **how)
 
@@ -234,9 +229,6 @@ def _tiled_like(op: Operation, x: Value, sources: Dict[int, Tuple[Value, int]]) 
     like = next(iter(sources.values()))[0]
     pairs = {axis: other for axis, (_, other) in sources.items()}
     fields: Any = dict(takes=None, input_axes=(x.axes, like.axes), gives=x.dtype)
-    fields["rule"] = lambda shape, whole: tuple(
-        whole[pairs[axis]] if axis in pairs else n for axis, n in enumerate(shape)
-    )
     places = dict(lhs_axes=tuple(map(x.stored, pairs)), rhs_axes=tuple(map(like.stored, pairs.values())))
     return op.lowered("broadcast_like", x, like, order=x.axes, **places, **fields)
 

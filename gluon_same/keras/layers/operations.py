@@ -18,9 +18,8 @@ from ..graph import Layer, snake_case, with_arrays
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
 from .activations import ELEMENTWISE, NATIVE, WITH_OPTIONS, function_named
 from .computed import MADE, OF_NUMBERS, computed, constant_array, number_of
-from .nodes import node_of, slice_by_masks
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
-from .signatures import ALIASES, bound, require
+from .signatures import ALIASES, bound, node_of, require, slice_by_masks
 
 #: Keras 2 classes of layers that wrap a TensorFlow function.
 _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")

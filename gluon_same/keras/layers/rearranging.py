@@ -189,12 +189,8 @@ def _turned(op: Operation, x: Value, k: int = 1, axes: Optional[List[int]] = Non
     one, other = [axis_of(op, x, each) for each in axes or (1, 2)]
     flipped = {0: (), 1: (other,), 2: (one, other), 3: (one,)}[k % 4]
     swapped = {one: other, other: one} if k % 2 else {}
-
-    def rule(shape: Shape) -> Shape:
-        return tuple(shape[swapped.get(axis, axis)] for axis in range(len(shape)))
-
     order = tuple(swapped.get(axis, axis) for axis in x.axes)
-    how: Any = dict(axes=tuple(map(x.stored, flipped)), rank=x.rank, rule=rule, takes=None)
+    how: Any = dict(axes=tuple(map(x.stored, flipped)), rank=x.rank, takes=None)
     return op.lowered(functions.flip, x, order=order, **how)
 
 

@@ -1,13 +1,19 @@
-"""Arguments of a file for the functions of the table, by their names and annotations."""
+"""Arguments of a file for the functions of the table, by their names and annotations.
 
+Keras 2.3 saved the functions as nodes of TensorFlow's graphs, whose attributes are arguments.
+"""
+
+import base64
 import inspect
 import math
+import re
 import typing
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ..arguments import Arguments, Unsupported, words
+from ..arguments import Arguments, NoBuilder, Unsupported, words
+from ..graph import snake_case
 from ..values import Size, Value
 
 #: Values of ``data_format`` that are supported.
@@ -131,3 +137,75 @@ ALIASES = _table("""
     pow=power real_div=divide reverse=flip rint=round separable_conv2d=separable_conv split_v=split
     sub=subtract swish=silu true_divide=divide truediv=divide unpack=unstack variance=var
 """)
+
+#: Orders of the operands by the names of arguments, where they differ.
+_ORDERS = {
+    "Conv2DBackpropInput": words("output_shape kernel x"),
+    "FusedBatchNorm": words("x scale offset mean variance"),
+    "OneHot": words("x num_classes on_value off_value"),
+    "Split": words("axis x"),
+    "SplitV": words("x num_split axis"),
+}
+
+#: Attributes without effect on the results. Others that a function does not know are refused.
+_WITHOUT_EFFECT = words("""
+    N exponential_avg_factor incompatible_shape_error num output_type preserve_cardinality
+    use_cudnn_on_gpu
+""")
+
+
+def node_of(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any], Dict[str, Any]]:
+    """Return the function of a node, its operands in order, and its other arguments by name."""
+    node = config.get("node_def")
+    if not isinstance(node, dict):
+        raise NoBuilder("its node is binary: save the model again, with TensorFlow 2.2 or a later one")
+    constants = {int(place): number for place, number in (config.get("constants") or {}).items()}
+    if len(node.get("input") or ()) > len(constants) + 1:
+        (args,) = args  # several arrays are a list
+    args = list(args)
+    for place, number in sorted(constants.items()):
+        args.insert(place, number)
+    operator = re.sub(r"V\d+$", "", str(node.get("op")))
+    attributes = {
+        key: item for key, item in (node.get("attr") or {}).items() if key not in _WITHOUT_EFFECT
+    }
+    kwargs = {name: _attribute(field) for name, field in attributes.items() if "type" not in field}
+    kwargs = {name: value for name, value in kwargs.items() if value not in (None, [])}
+    if "DstT" in attributes:
+        name = attributes["DstT"]["type"].partition("_")[2].lower()
+        kwargs["dtype"] = {"float": "float32", "half": "float16", "double": "float64"}.get(name, name)
+    if operator == "Concat":
+        *args, kwargs["axis"] = args
+    args = [args] if operator in ("Concat", "Pack") else args
+    if operator in _ORDERS:
+        kwargs.update(zip(_ORDERS[operator], args))
+        args = []
+    return snake_case(operator), args, kwargs
+
+
+def _attribute(field: Any) -> Any:
+    """Return the value of an attribute, as Protocol Buffers write it in JSON."""
+    ((kind, value),) = field.items() or [("", None)]
+    if kind == "list":
+        return [_attribute({key: item}) for key, items in value.items() for item in items]
+    if kind == "s":
+        return base64.b64decode(value).decode()
+    return int(value) if kind == "i" else value
+
+
+def slice_by_masks(begin: Any, end: Any, strides: Any = None, **masks: Any) -> List[Any]:
+    """Return the slices of ``tf.strided_slice``, whose masks have one bit for each of them."""
+    names = [f"{name}_mask" for name in ("ellipsis", "new_axis", "shrink_axis", "begin", "end")]
+    Arguments({name: value for name, value in masks.items() if name not in names}).finish("slice")
+    spec: List[Any] = []
+    for i, (start, stop, step) in enumerate(zip(begin, end, strides or [1] * len(begin))):
+        ellipsis, new, shrunk, first, last = (masks.get(name, 0) >> i & 1 for name in names)
+        if ellipsis:
+            spec.append({"class_name": "__ellipsis__"})
+        elif new:
+            spec.append(None)
+        elif shrunk:
+            spec.append(start)
+        else:
+            spec.append(dict(start=None if first else start, stop=None if last else stop, step=step))
+    return spec

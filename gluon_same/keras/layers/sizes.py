@@ -167,15 +167,6 @@ def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
     return Lowered(block, order, (order,))
 
 
-@computes("crop_to_bounding_box", "pad_to_bounding_box")
-def _box(
-    op: Operation, x: Value, offset_height: int, offset_width: int, target_height: int,
-    target_width: int,
-) -> Lowered:  # fmt: skip
-    sides = (offset_height, None, target_height), (offset_width, None, target_width)
-    return (_cropped if op.name.startswith("crop") else _padded)(op, x, sides)
-
-
 @computes("central_crop", "resize_with_crop_or_pad")
 def _central(
     op: Operation, x: Value, central_fraction: float = 1, target_height: int = 0, target_width: int = 0
@@ -196,63 +187,44 @@ def _central(
     return op.lowered(functions.add_borders, x, before=before, borders=borders, value=0.0, **fields)
 
 
+@computes("crop_to_bounding_box", "pad_to_bounding_box")
+def _box(
+    op: Operation, x: Value, offset_height: int, offset_width: int, target_height: int,
+    target_width: int,
+) -> Lowered:  # fmt: skip
+    return _border(op, x, offset_height, offset_width, None, None, target_height, target_width)
+
+
 @computes("crop_images", "pad_images")
 def _border(
     op: Operation, x: Value, top: Optional[int] = None, left: Optional[int] = None,
     bottom: Optional[int] = None, right: Optional[int] = None, target_height: Optional[int] = None,
     target_width: Optional[int] = None,
 ) -> Lowered:  # fmt: skip
-    sides = (top, bottom, target_height), (left, right, target_width)
-    return (_cropped if op.name == "crop_images" else _padded)(op, x, sides)
-
-
-def _checked(op: Operation, x: Value, sides: Any, least: int) -> None:
-    """Raise for what is not two numbers for each side: before, after, and the size of the result.
-
-    ``least`` is the least that is left of the larger of the images.
-    """
-    for (*ends, size), n in zip(sides, of_rank(x, 4).shape[1:3]):
-        if any(isinstance(each, Size) for each in (*ends, size)):
+    """Crop or pad by two numbers for each side: of before, after, and the size of the result."""
+    sides: Any = (top, bottom, target_height), (left, right, target_width)
+    crops = op.name.startswith("crop")
+    for side, n in zip(sides, of_rank(x, 4).shape[1:3]):
+        given, size = [each for each in side if each is not None], side[2]
+        if any(isinstance(each, Size) for each in given):
             raise Unsupported(f"{op.name} by numbers that are computed")
-        known = [each for each in ends if each is not None]
-        fits = len(known) == (2 if size is None else 1) and min(known) >= 0 and size != 0
-        total = sum(known) + (least if size is None else size)
-        if not fits or (size or 0) < 0 or (least and n is not None and total > n):
+        fits = len(given) == 2 and min(given) >= 0 and size != 0
+        if fits and n is not None and (crops or size is not None):
+            around = sum(given) - (size or 0)
+            fits = around + (size or 1) <= n if crops else around + n <= size
+        if not fits:
             raise ValueError(f"{op.name} of shape {x.shape} by {sides}")
-
-
-def _cropped(op: Operation, x: Value, sides: Any) -> Lowered:
-    _checked(op, x, sides, 1)
-    bounds = []
-    for before, after, size in sides:
-        stop = before + size if after is None else -after or None
-        bounds.append((-after - size if before is None else before, stop))
-
-    def left(n: int, side: Any) -> int:
-        before, after, size = side
-        return n - before - after if size is None else size
-
-    rule = lambda shape: resized(shape, (1, 2), left, sides)  # noqa: E731
-    how: Any = dict(axes=(x.stored(1), x.stored(2)), bounds=bounds, rule=rule, takes=None)
-    return op.lowered(functions.crop_to, x, order=x.axes, nonnegative=x.nonnegative, **how)
-
-
-def _padded(op: Operation, x: Value, sides: Any) -> Lowered:
-    _checked(op, x, sides, 0)
-    if any(before is None for before, _, _ in sides):
-        raise Unsupported(f"{op.name} by a height or width and what follows: give what is before")
-    limit(f"{op.name} by {sides}", math.prod(sum(filter(None, side)) + 1 for side in sides))
 
     def rule(shape: Shape) -> Shape:
         pairs = zip(shape[1:3], sides)
-        if any(size is not None and n is not None and n + at > size for n, (at, _, size) in pairs):
-            raise ValueError(f"{op.name} of shape {shape} by {sides}")
-        whole = (
-            size if after is None else n and n + before + after
-            for n, (before, after, size) in zip(shape[1:3], sides)
-        )
-        return (shape[0], *whole, shape[3])
+        sizes = (size or n and n + (a + b) * (-1 if crops else 1) for n, (a, b, size) in pairs)
+        return (shape[0], *sizes, shape[3])
 
-    axes = x.stored(1), x.stored(2)
-    how: Any = dict(axes=axes, sides=sides, rule=rule, takes=None)
-    return op.lowered(functions.pad_to, x, order=x.axes, **how)
+    how: Any = dict(axes=(x.stored(1), x.stored(2)), order=x.axes, rule=rule, takes=None)
+    if crops:
+        bounds = [(-b - n if a is None else a, a + n if b is None else -b or None) for a, b, n in sides]
+        return op.lowered(functions.crop_to, x, bounds=bounds, nonnegative=x.nonnegative, **how)
+    if any(before is None for before, _, _ in sides):
+        raise Unsupported(f"{op.name} by a height or width and what follows: give what is before")
+    limit(f"{op.name} by {sides}", math.prod(sum(filter(None, side)) + 1 for side in sides))
+    return op.lowered(functions.pad_to, x, sides=sides, **how)
