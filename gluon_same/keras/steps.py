@@ -16,8 +16,6 @@ from .values import Axes, Shape, Value, channels_first, keras_order, stored_shap
 #: Most elements of a sample.
 _MOST_ELEMENTS = 2**28
 
-_FLOATS = (np.dtype("float32"),)  # of each state
-
 
 class KerasNet(ImportedNet):
     """Net loaded from a Keras model by :func:`gluon_same.keras.load_model`.
@@ -151,7 +149,7 @@ class Steps:
             input_shapes=(*(stored_shape(x.axes, x.free) for x in inputs), *carried),
             output_shapes=tuple(stored_shape(x.axes, x.free) for x in outputs),
             names=tuple(names),
-            dtypes=(*map(np.dtype, stored), *_FLOATS * len(shapes)),
+            dtypes=(*map(np.dtype, stored), *[np.dtype("float32")] * len(shapes)),
             states=shapes,
         )
         return KerasNet(self.blocks, plan, prefix=prefix)

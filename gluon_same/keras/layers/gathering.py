@@ -229,6 +229,9 @@ def _tiled_like(op: Operation, x: Value, sources: Dict[int, Tuple[Value, int]]) 
     like = next(iter(sources.values()))[0]
     pairs = {axis: other for axis, (_, other) in sources.items()}
     fields: Any = dict(takes=None, input_axes=(x.axes, like.axes), gives=x.dtype)
+    fields["rule"] = lambda shape, whole: tuple(
+        whole[pairs[axis]] if axis in pairs else n for axis, n in enumerate(shape)
+    )
     places = dict(lhs_axes=tuple(map(x.stored, pairs)), rhs_axes=tuple(map(like.stored, pairs.values())))
     return op.lowered("broadcast_like", x, like, order=x.axes, **places, **fields)
 
