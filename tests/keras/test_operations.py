@@ -60,6 +60,7 @@ def pooled(x, reduce):
 @pytest.mark.parametrize(
     "name, arguments, wanted",
     [
+        ("math.argmax", dict(axis=2, output_type="int64"), lambda x: x.argmax(2)),
         ("math.cumprod", dict(axis=1), products),
         ("math.cumprod", dict(axis=1, exclusive=True), lambda x: products(x, exclusive=True)),
         ("math.cumprod", dict(axis=1, exclusive=True, reverse=True), lambda x: products(x, True, True)),

@@ -148,10 +148,7 @@ _ORDERS = {
 }
 
 #: Attributes without effect on the results. Others that a function does not know are refused.
-_WITHOUT_EFFECT = words("""
-    N exponential_avg_factor incompatible_shape_error num output_type preserve_cardinality
-    use_cudnn_on_gpu
-""")
+_WITHOUT_EFFECT = words("N exponential_avg_factor incompatible_shape_error num preserve_cardinality")
 
 
 def node_of(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any], Dict[str, Any]]:
