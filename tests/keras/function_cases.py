@@ -142,6 +142,11 @@ def nodes(keras):
     ]
     outputs += [tf.image.extract_patches(x, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID")]
     outputs += [tf.pad(x, [[0, 0], [1, 1], [2, 2], [0, 0]], "REFLECT"), tf.reshape(x, [s[0], -1, 4])]
+    outputs += [
+        tf.image.adjust_saturation(tf.sigmoid(x[..., :3]), 2.0),
+        tf.image.adjust_contrast(x, 2.0),
+    ]
+    outputs += [tf.pad(x, [[0, 0], [1, 1], [0, 2], [0, 0]], constant_values=3.0)]
     outputs += [tf.one_hot(tf.argmax(x, -1), 4, 0.9, 0.1), tf.einsum("bhwc,cd->bhwd", x, kernel[0, 0])]
     outputs += [nn.batch_normalization(x, line, line**2, line, line, 0.1), tf.where(x > 0.0, x, x * 0.1)]
     return keras.models.Model(x, [tf.cast(y, tf.float32) for y in outputs])

@@ -129,20 +129,24 @@ ALIASES = _table("""
     batch_matmul=matmul bias_add=add clip_by_value=clip concat=concatenate conv1d=conv
     conv1d_transpose=conv2d_transpose conv2d=conv conv2d_backprop_input=conv2d_transpose conv3d=conv
     conv3d_transpose=conv2d_transpose convolution=conv depthwise_conv2d=depthwise_conv
-    depthwise_conv2d_native=depthwise_conv exponential=exp extract_image_patches=extract_patches
-    fabs=abs floor_div=floor_divide floor_mod=mod floordiv=floor_divide floormod=mod get_item=getitem
-    hard_swish=hard_silu is_finite=isfinite is_inf=isinf is_nan=isnan lgamma=gammaln
-    lrn=local_response_normalization mat_mul=matmul matrix_band_part=band_part max_pool1d=max_pool
-    max_pool2d=max_pool max_pool3d=max_pool mirror_pad=pad mul=multiply neg=negative pack=stack
-    pow=power real_div=divide reverse=flip rint=round separable_conv2d=separable_conv split_v=split
-    sub=subtract swish=silu true_divide=divide truediv=divide unpack=unstack variance=var
+    depthwise_conv2d_native=depthwise_conv div_no_nan=divide_no_nan exponential=exp
+    extract_image_patches=extract_patches fabs=abs floor_div=floor_divide floor_mod=mod
+    floordiv=floor_divide floormod=mod get_item=getitem hard_swish=hard_silu is_finite=isfinite
+    is_inf=isinf is_nan=isnan lgamma=gammaln lrn=local_response_normalization mat_mul=matmul
+    matrix_band_part=band_part max_pool1d=max_pool max_pool2d=max_pool max_pool3d=max_pool
+    mirror_pad=pad mul=multiply neg=negative pack=stack pow=power real_div=divide reverse=flip
+    rint=round separable_conv2d=separable_conv split_v=split sub=subtract swish=silu
+    true_divide=divide truediv=divide unpack=unstack variance=var
 """)
 
 #: Orders of the operands by the names of arguments, where they differ.
 _ORDERS = {
+    "AdjustContrast": words("x contrast_factor"),
+    "AdjustSaturation": words("x saturation_factor"),
     "Conv2DBackpropInput": words("output_shape kernel x"),
     "FusedBatchNorm": words("x scale offset mean variance"),
     "OneHot": words("x num_classes on_value off_value"),
+    "Pad": words("x pad_width constant_values"),
     "Split": words("axis x"),
     "SplitV": words("x num_split axis"),
 }
@@ -162,7 +166,7 @@ def node_of(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any], Di
     args = list(args)
     for place, number in sorted(constants.items()):
         args.insert(place, number)
-    operator = re.sub(r"V\d+$", "", str(node.get("op")))
+    operator = re.sub(r"[Vv]\d+$", "", str(node.get("op")))
     attributes = {
         key: item for key, item in (node.get("attr") or {}).items() if key not in _WITHOUT_EFFECT
     }
