@@ -137,6 +137,8 @@ def _activation(request: Request, x: Value) -> Lowered:
 
 @builds("ReLU")
 def _relu(request: Request, x: Value) -> Lowered:
+    if x is not None and x.mask is not None and (2, 3) <= request.version < (2, 5):
+        raise Unsupported("a mask of its input, which only some of Keras 2.3 and 2.4 hand on")
     arguments = request.arguments
     most = arguments.optional_number("max_value")
     if most is not None and most < 0:

@@ -104,8 +104,8 @@ def _permute(request: Request, x: Value) -> Lowered:
 def permuted(x: Value, dims: Sequence[int]) -> Lowered:
     """Transpose a value by renaming its axes, without touching the array."""
     axes = tuple(dims.index(axis) for axis in x.axes)
-    rule = lambda shape: tuple(shape[axis] for axis in dims)  # noqa: E731
-    return Lowered(None, axes, (), rule, nonnegative=x.nonnegative, takes=None)
+    how: Any = dict(nonnegative=x.nonnegative, takes=None)
+    return Lowered(None, axes, (), lambda shape: tuple(shape[axis] for axis in dims), **how)
 
 
 @builds("RepeatVector")

@@ -96,19 +96,18 @@ def _gather(
     size, numbers = size_of(op, x, place), indices
     if numbers.dtype.kind != "i" or numbers.ndim > 1 or np.abs(numbers + 0.5).max() > size:
         raise ValueError(f"{op.name} of {numbers.tolist()} along an axis of {size}")
-    stored = x.stored(place)
+    how = dict(axis=x.stored(place), takes=None)
     if numbers.ndim == 0:
-        how = dict(index=int(numbers), axis=stored, drop=True, takes=None)
+        how.update(index=int(numbers), drop=True)
         return op.lowered(functions.element, x, order=x.axes_without([place]), **how)
-    rule = lambda shape: replaced(shape, place, len(numbers))  # noqa: E731
-    return op.lowered(functions.gather, x, numbers, axis=stored, takes=None, rule=rule)
+    how["rule"] = lambda shape: replaced(shape, place, len(numbers))
+    return op.lowered(functions.gather, x, numbers, **how)
 
 
 def exactly_at(op: Operation, x: Value, axis: int, places: np.ndarray) -> Lowered:
     """Return parts of an axis, whose size must be that of the saved model."""
-    rule = lambda shape: replaced(shape, axis, len(places))  # noqa: E731
-    how: Any = dict(axis=x.stored(axis), size=size_of(op, x, axis), takes=None, rule=rule)
-    return op.lowered(functions.gather, x, places, **how)
+    how: Any = dict(axis=x.stored(axis), rule=lambda shape: replaced(shape, axis, len(places)))
+    return op.lowered(functions.gather, x, places, size=size_of(op, x, axis), takes=None, **how)
 
 
 @computes("boolean_mask")

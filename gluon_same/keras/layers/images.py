@@ -141,10 +141,9 @@ def _pool(
 def _pool_of_type(
     op: Operation, x: Value, pool_size: Any, pooling_type: str, strides: Any = 1, padding: str = "valid"
 ) -> Lowered:
-    names = {"max": "max_pool", "avg": "average_pool"}
-    if pooling_type not in names:
-        raise Unsupported(f"{op.name} with pooling_type={pooling_type!r}")
-    return _pool(op._replace(name=names[pooling_type]), x, pool_size, strides, padding)
+    kind = Arguments(dict(pooling_type=pooling_type)).word("pooling_type", ("max", "avg"))
+    name = "max_pool" if kind == "max" else "average_pool"
+    return _pool(op._replace(name=name), x, pool_size, strides, padding)
 
 
 @computes("adaptive_average_pool", "adaptive_max_pool")

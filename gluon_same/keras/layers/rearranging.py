@@ -228,11 +228,8 @@ def _blocks(op: Operation, x: Value, block_size: int) -> Lowered:
     return op.lowered(op.name, x, order=order, **how)
 
 
-@computes("batch_flatten")
-def _batch_flat(op: Operation, x: Value) -> Lowered:
-    return reshaped(op.request, x, [-1])._replace(inputs=(x,))
-
-
-@computes("flatten", "ravel")
+@computes("flatten", "ravel", "batch_flatten")
 def _flat(op: Operation, x: Value) -> Lowered:
+    if op.name == "batch_flatten":
+        return reshaped(op.request, x, [-1])._replace(inputs=(x,))
     return _reshape(op, x, [-1])
