@@ -15,20 +15,20 @@ def words(text: str) -> Tuple[str, ...]:
 
 #: Arguments that do not affect the numbers of a trained layer. Keras saves kernels with LoRA's updates.
 _HARMLESS = words("""
-    autocast batch_input_shape batch_shape batch_size dtype flash_attention fused has_input_vocabulary
-    implementation init_values input_dim input_dtype input_length input_shape key_shape lora_alpha
-    lora_rank max_values name oov_value optional out_type power_iterations quantization_config
-    query_shape ragged rank renorm_clipping renorm_momentum seed sorted synchronized trainable
-    unit_forget_bias unroll use_cudnn use_cudnn_on_gpu validate_indices value_shape vocabulary_size
-    zero_output_for_mask
+    autocast batch_input_shape batch_shape batch_size dtype flash_attention fused
+    has_input_vocabulary implementation init_values input_dim input_dtype input_length input_shape
+    key_shape lora_alpha lora_rank max_values name oov_value optional out_type output_type
+    power_iterations quantization_config query_shape ragged rank renorm_clipping renorm_momentum seed
+    sorted synchronized trainable unit_forget_bias unroll use_cudnn use_cudnn_on_gpu validate_indices
+    value_shape vocabulary_size zero_output_for_mask
 """)
 
 #: The values at which further arguments have no effect. No other value is supported unless read.
 _ONLY = {
     **dict.fromkeys(("conjugate", "equal_nan", "invert", "preserve_aspect_ratio", "renorm"), False),
-    **dict.fromkeys(("reverse_state_order", "rms_scaling", "sparse", "time_major"), False),
+    **dict.fromkeys(("reverse_state_order", "rms_scaling", "sparse", "time_major", "Truncate"), False),
     **dict.fromkeys(("a_is_sparse", "adjoint_a", "adjoint_b", "b_is_sparse"), False),
-    **dict(batch_dims=0, beta=1.0, decimals=0, fill_mode="constant", groups=1, oov_method="floormod"),
+    **dict(batch_dims=0, beta=1.0, fill_mode="constant", groups=1, oov_method="floormod"),
     **dict(vocabulary_dtype="int64"),
 }
 _HARMLESS_ENDS = ("_initializer", "_regularizer", "_constraint")

@@ -6,11 +6,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from ..importing.net import FAILURES
 from . import graph
 from .arguments import Arguments, NoBuilder, Unsupported
-from .calls import Calls, Problems, Settings, Unknown
-from .choosing import builder_of, check_call, check_count
+from .calls import Calls, Problems, Settings, Unknown, builder_of, check_call, check_count
 from .layers import Lowered, Request
-from .layers.attention import ARRAYS
-from .layers.masks import MASK_SECOND, named_mask, passed_on
+from .layers.merging import MASK_SECOND, named_mask, passed_on
 from .layers.operations import BATCH_MOVED, build_operation, function_of, is_operation
 from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
 from .steps import KerasNet, any_size, input_of
@@ -157,11 +155,8 @@ class _Builder(Calls):
             plain = graph.with_arrays([args, kwargs], lambda _: None, Value)
             if self.keywords.setdefault(layer.name, plain) != plain:
                 raise Unsupported("its calls have different arguments, which one block cannot have")
-        elif builder is not build_operation:
-            read = () if layer.model is not None else ("initial_state", *ARRAYS)
-            known = {name: value for name, value in kwargs.items() if name not in read}
-            check_call(layer.class_name, known, version, arrays=layer.model is None)
         if isinstance(builder, graph.Model):
+            check_call(layer.class_name, kwargs, version)
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs)._replace(masked=masked)
         name = function_of(request) if builder is build_operation else layer.computes

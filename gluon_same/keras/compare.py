@@ -149,7 +149,11 @@ def compare(
     count = len(net.plan.inputs) - len(net.plan.states)
     inputs = [_input(net, index, known) for index in range(count)]
     inputs += net.initial_states(inputs[0])
-    rows, calls = [], _by_layer(known)
+    rows: List[Difference] = []
+    calls: Dict[str, Dict[str, Array]] = {}  # the arrays of all calls of each layer
+    for name, array in known.items():
+        if not name.startswith("input:"):
+            calls.setdefault(_without_number(name), {})[name] = array
     for name, kind, array in _outputs(net, inputs):
         same = calls.get(_without_number(name), {})
         if same:
@@ -165,15 +169,6 @@ def compare(
             f"{', '.join(map(printable, list(net.layers)[:5]))}"
         )
     return Comparison(rows, tolerance, left)
-
-
-def _by_layer(known: Dict[str, Array]) -> Dict[str, Dict[str, Array]]:
-    """Return the arrays of all calls of each layer."""
-    calls: Dict[str, Dict[str, Array]] = {}
-    for name, array in known.items():
-        if not name.startswith("input:"):
-            calls.setdefault(_without_number(name), {})[name] = array
-    return calls
 
 
 def _without_number(name: str) -> str:

@@ -66,14 +66,15 @@ class Hdf5:
     def texts(self, name: str, where: str = "") -> Optional[List[str]]:
         """Return an attribute that is a list of strings, split by Keras if long; None if absent."""
         with self._explained(f"{where}@{name}"):
-            attributes = self._attributes(where)
+            attributes = self._h5py.AttributeManager(self._h5py.Group(self._opened(where)))
             if name not in attributes and f"{name}0" not in attributes:
                 return None
             self._check_heaps()  # which reads the whole file
             parts = [attributes[name]] if name in attributes else []
             while name not in attributes and f"{name}{len(parts)}" in attributes:
                 parts.append(attributes[f"{name}{len(parts)}"])
-            return [_decoded(text) for part in parts for text in np.asarray(part).ravel()]
+            found = [text for part in parts for text in np.asarray(part).ravel()]
+            return [text.decode() if isinstance(text, bytes) else str(text) for text in found]
 
     def shape(self, where: str) -> Tuple[int, ...]:
         """Return the shape of an array."""
@@ -114,9 +115,6 @@ class Hdf5:
         if kept.get_layout() == self._h5py.h5d.VIRTUAL or kept.get_external_count():
             raise ValueError("it refers to another file")
         return found
-
-    def _attributes(self, where):
-        return self._h5py.AttributeManager(self._h5py.Group(self._opened(where)))
 
     def _opened(self, where):
         """Return an entry's identifier. Only links inside the file are followed."""
@@ -186,7 +184,3 @@ def _content(source: Union[str, io.BytesIO]) -> bytes:
         return source.getvalue()
     with open(source, "rb") as file:
         return file.read()
-
-
-def _decoded(text):
-    return text.decode("utf-8") if isinstance(text, bytes) else str(text)

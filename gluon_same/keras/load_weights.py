@@ -4,7 +4,7 @@ import math
 import os
 import warnings
 from itertools import zip_longest
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import mxnet as mx
 import numpy as np
@@ -19,7 +19,7 @@ from .build import build
 from .config import parse
 from .differences import IN_PLACE, Difference, Net, blocks_in_order, differences, listed, mend
 from .files import Opened, opened
-from .graph import Layer, Model
+from .graph import Model
 from .hdf5 import Hdf5
 from .layers.weight import Weight
 from .loading import settings_of
@@ -232,25 +232,19 @@ def _saved_shape(model: Optional[Model]) -> Optional[Tuple[int, ...]]:
     if not isinstance(given, list) or len(given) < 2:
         return None
     sizes = [n or 64 for n in given[1:]]
-    return (1, *sizes) if _is_channels_first(model) else (1, sizes[-1], *sizes[:-1])
+    return (1, *sizes) if "channels_first" in _formats(model, False) else (1, sizes[-1], *sizes[:-1])
 
 
-def _is_channels_first(model: Model) -> bool:
-    """Return whether images in a model have channels first."""
-    kinds = {each.config.get("data_format") for each in model.layers.values() if not _flattens(each)}
-    return "channels_first" in kinds
-
-
-def _flattens(layer: Layer) -> bool:
-    return layer.class_name.rpartition(">")[2] == "Flatten"
+def _formats(model: Model, flattens: bool) -> Set[Any]:
+    """Return the data formats of the layers that flatten, or of all others."""
+    pairs = ((each.class_name.rpartition(">")[2], each.config) for each in model.layers.values())
+    return {config.get("data_format") for name, config in pairs if (name == "Flatten") == flattens}
 
 
 def _keeps_order(model: Optional[Model]) -> bool:
     """Return whether a model flattens images as Gluon does: those with channels first, as they are."""
-    if model is None or not _is_channels_first(model):
-        return False
-    flats = [each.config.get("data_format") for each in model.layers.values() if _flattens(each)]
-    return "channels_first" not in flats
+    first = "channels_first"
+    return model is not None and first in _formats(model, False) - _formats(model, True)
 
 
 def _in_order_of(units: Sequence[Block], held: Sequence[FileLayer]) -> List[FileLayer]:

@@ -92,16 +92,21 @@ def _is_depthwise(unit: Block) -> bool:
 
 def weights_of(unit: Block, layer: FileLayer) -> List[Weight]:
     """Return a block's parameters with their arrays from a layer of the file."""
-    for cls, weights in _UNITS:
-        if isinstance(unit, cls):
-            return weights(unit, layer)
+    roles = [entry.role for entry in layer.entries]
+    if isinstance(unit, (nn.SeparableConv1D, nn.SeparableConv2D)):
+        return [*separable_kernels_of(unit), *bias_of(unit.pointwise)]
+    if isinstance(unit, (_Conv, stock.Dense)):
+        return [_convolution(unit, roles) if isinstance(unit, _Conv) else _dense(unit), *bias_of(unit)]
+    if isinstance(unit, (stock.BatchNorm, stock.LayerNorm)):
+        return _normalization(unit, roles)
+    if isinstance(unit, stock.Embedding):
+        return [weight_of("embeddings", unit.weight)]
     raise ValueError(
         f"{unit.name} ({type(unit).__name__}) has parameters, but no Keras layer corresponds to it"
     )
 
 
-def _convolution(unit: Block, layer: FileLayer) -> List[Weight]:
-    roles = [entry.role for entry in layer.entries]
+def _convolution(unit: Block, roles: Sequence[str]) -> Weight:
     role = "depthwise_kernel" if "depthwise_kernel" in roles else "kernel"
     plain = kernel_of(unit)
 
@@ -113,47 +118,28 @@ def _convolution(unit: Block, layer: FileLayer) -> List[Weight]:
             pairs = depthwise_kernel_of(unit).assign(array)
         return pairs
 
-    return [plain._replace(role=role, assign=assign), *bias_of(unit)]
+    return plain._replace(role=role, assign=assign)
 
 
-def _separable(unit: Block, layer: FileLayer) -> List[Weight]:
-    return [*separable_kernels_of(unit), *bias_of(unit.pointwise)]
-
-
-def _dense(unit: Block, layer: FileLayer) -> List[Weight]:
+def _dense(unit: Block) -> Weight:
     plain = weight_of("kernel", unit.weight, 1, 0)
 
     def assign(array):
         ones = array.ndim > 2 and set(array.shape[:-2]) == {1}  # the kernel of a 1x1 convolution
         return plain.assign(array.reshape(array.shape[-2:]) if ones else array)
 
-    return [plain._replace(assign=assign), *bias_of(unit)]
+    return plain._replace(assign=assign)
 
 
-def _normalization(unit: Block, layer: FileLayer) -> List[Weight]:
+def _normalization(unit: Block, roles: List[str]) -> List[Weight]:
     parameters = {"gamma": unit.gamma, "beta": unit.beta}
     if isinstance(unit, nn.BatchNorm):
         parameters.update(moving_mean=unit.running_mean, moving_variance=unit.running_var)
-    roles = [entry.role for entry in layer.entries]
     if "" in roles:  # arrays by number: untrained ones may be absent
         lacking = len(parameters) - len(roles)
         fixed = [name for name in ("gamma", "beta") if parameters[name].grad_req == "null"]
         roles = [name for name in parameters if name not in fixed[:lacking]]
     return [weight_of(name, parameters[name]) for name in parameters if name in roles]
-
-
-def _embedding(unit: Block, layer: FileLayer) -> List[Weight]:
-    return [weight_of("embeddings", unit.weight)]
-
-
-#: Gluon's classes, and the functions that match their parameters. The first match wins.
-_UNITS = (
-    ((nn.SeparableConv1D, nn.SeparableConv2D), _separable),
-    (_Conv, _convolution),
-    (stock.Dense, _dense),
-    ((stock.BatchNorm, stock.LayerNorm), _normalization),
-    (stock.Embedding, _embedding),
-)
 
 
 def fits(has: Optional[Sequence[int]], given: Sequence[int]) -> bool:

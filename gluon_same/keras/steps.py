@@ -10,13 +10,11 @@ from mxnet.gluon import HybridBlock
 
 from ..importing.net import ImportedNet, LayerOutput, Move, Plan, Run, Step
 from . import graph
-from .arguments import limit
+from .arguments import limit, words
 from .values import Axes, Shape, Value, channels_first, keras_order, stored_shape
 
 #: Most elements of a sample.
 _MOST_ELEMENTS = 2**28
-
-_FLOATS = (np.dtype("float32"),)  # of each state
 
 
 class KerasNet(ImportedNet):
@@ -64,18 +62,15 @@ class KerasNet(ImportedNet):
                 "function of its inputs. Save the Keras model with stateful=False for this, or give the "
                 f"shapes of the states as those of further inputs: {self.plan.states}, after the batch"
             )
-        *outputs, self._states = self._called(x, others)
-        return outputs[0] if len(outputs) == 1 else outputs
-
-    def _called(self, x, others):
         states = self._states or self.initial_states(x)
         if any(state.shape[0] != x.shape[0] for state in states):
             raise ValueError(
                 f"{self.name} keeps states for a batch of {states[0].shape[0]}, and received "
                 f"{x.shape[0]} samples: call reset_states() first"
             )
-        outputs = super().forward(x, *others, *(state.as_in_context(x.context) for state in states))
-        return [*outputs[: -len(states)], [state.detach() for state in outputs[-len(states) :]]]
+        found = super().forward(x, *others, *(state.as_in_context(x.context) for state in states))
+        outputs, self._states = found[:-count], [state.detach() for state in found[-count:]]
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def initial_states(self, x: Any) -> List[Any]:
         """Return the states of the first call, zeros, for a batch."""
@@ -154,7 +149,7 @@ class Steps:
             input_shapes=(*(stored_shape(x.axes, x.free) for x in inputs), *carried),
             output_shapes=tuple(stored_shape(x.axes, x.free) for x in outputs),
             names=tuple(names),
-            dtypes=(*map(np.dtype, stored), *_FLOATS * len(shapes)),
+            dtypes=(*map(np.dtype, stored), *[np.dtype("float32")] * len(shapes)),
             states=shapes,
         )
         return KerasNet(self.blocks, plan, prefix=prefix)
@@ -217,10 +212,8 @@ def _is_channels_first(model):
 def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) -> Value:
     """Return an input of a model. Raise a ValueError if its shape is not known."""
     given = model.layers[ref.layer].input_shape
-    sizes = given if isinstance(given, list) else [None]
-    known = [n for n in sizes[1:] if n is not None]
-    fits = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in known)
-    if not isinstance(given, list) or not given or not fits:
+    known = [n for n in given[1:] if n is not None] if isinstance(given, list) and given else [0]
+    if not all(type(n) is int and n > 0 for n in known):
         raise ValueError(
             f"{model.name}: the shape of input {ref.layer!r} is {given!r}. Build the model in Keras "
             "with model.build(shape) before saving it"
@@ -234,16 +227,15 @@ def input_of(model: graph.Model, ref: graph.Ref, axes: Callable[[int], Axes]) ->
         )
     given = str(model.layers[ref.layer].config.get("dtype"))
     dtype = _STORED.get(given, "float32")
-    narrow = given if given in NARROW else None
+    narrow = given if given in _STORED and dtype != given else None
     free = (None,) * len(shape) if _is_of_ids(model, ref) else _fixed(model, shape)
     return Value(-1, shape, free, axes(len(shape)), dtype=dtype, narrow=narrow)
 
 
-#: Dtypes of arrays, by those of Keras' inputs. All others are float32. The narrow ones
-#: wrap around before those that store them.
-NARROW = dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32")
-NARROW["uint32"] = "int64"
-_STORED = {**NARROW, "bool": "bool", "int32": "int32", "int64": "int64"}
+#: Dtypes of arrays, by those of Keras' inputs. All others are float32. Those of fewer bits wrap around
+#: before those that store them.
+_STORED = dict.fromkeys(words("int8 int16 uint8 uint16 int32"), "int32")
+_STORED.update(uint32="int64", int64="int64", bool="bool")
 
 
 def any_size(model: graph.Model, ref: graph.Ref, x: Value) -> Value:

@@ -7,6 +7,7 @@ import numpy as np
 from mxnet.gluon import HybridBlock, Parameter
 
 from ..importing.net import fits
+from ..trace import blocks_of
 from .arguments import words
 from .files import Opened
 from .graph import Model, printable, role_of, snake_case
@@ -58,14 +59,11 @@ def freeze(layers: Sequence[LayerWeights]) -> None:
 
 def keep_to_inference(block: HybridBlock) -> None:
     """Change a block to compute as in inference in every mode."""
-
-    def keep(each):
+    for each in blocks_of(block):
         if hasattr(each, "running_mean"):
             each._kwargs["use_global_stats"] = True
         elif type(each).__name__ == "Dropout":
             each._rate = 0
-
-    block.apply(keep)
 
 
 class Entry(NamedTuple):
@@ -251,14 +249,11 @@ def _matched(layer: LayerWeights, entries: Sequence[Entry]) -> Any:
     thawed = sorted(as_made, key=lambda each: each[1].role in ("moving_mean", "moving_variance"))
     for order in (trained + kept, as_made, thawed):
         roles = [weight.role for _, weight in order]
-        if len(roles) == len(entries) and all(map(_same_role, roles, (e.role for e in entries))):
+        names = [entry.role for entry in entries]  # some layers use names of their own
+        alike = (role.endswith(name) or name not in _KNOWN_ROLES for role, name in zip(roles, names))
+        if len(roles) == len(names) and all(alike):
             return order
     return None
-
-
-def _same_role(role: str, name: str) -> bool:
-    """Return whether a name in a file may denote a role. Some layers use names of their own."""
-    return name == role or role.endswith(name) or name not in _KNOWN_ROLES
 
 
 #: Names that identify an array's role in a legacy file.

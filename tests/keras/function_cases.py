@@ -117,6 +117,41 @@ def operations_of_shape(keras):
     return keras.models.Model(x, outputs)
 
 
+@form([(2, 4, 6, 4)], only=2, since=(2, 3), until=(2, 3))
+def nodes(keras):
+    """Functions that TensorFlow 2.2 saved as nodes, whose attributes are arguments."""
+    import tensorflow as tf
+
+    x = keras.layers.Input((4, 6, 4), name="image")
+    nn, m, s, grid = tf.nn, tf.math, tf.shape(x), np.arange(72).reshape((3, 3, 4, 2)).astype("float32")
+    kernel, line, flat = (grid % 7 - 3) / 8, np.float32([0.5, -1.0, 2.0, 1.5]), x[:, :, 0]
+    outputs = [tf.reduce_mean(x, [1, 2], keepdims=True), tf.reduce_sum(x, -1, keepdims=True), x % 2.0]
+    outputs += [x[:, 0], x[:, 1:, ::2, :2], x[..., 1:3], x[:, -1:, :, None], x[:, ::-1], x[..., 2]]
+    outputs += [tf.matmul(flat, flat, transpose_b=True), tf.squeeze(x[:, :1, :1], [1]), tf.argmax(x, 1)]
+    outputs += [nn.leaky_relu(x, 0.3), tf.cumsum(x, 1, exclusive=True), tf.cumsum(x, 2, reverse=True)]
+    outputs += [tf.stack([x, x * 2.0], 1), tf.unstack(x, axis=1)[0], *tf.split(x, 2, -1)]
+    outputs += [*tf.split(x, [1, 3], -1), tf.concat([x, x + 1.0], 1), nn.depth_to_space(x, 2)]
+    outputs += [nn.conv2d(x, kernel, 2, "SAME"), nn.conv2d(x, kernel, 1, "VALID"), nn.relu6(x)]
+    outputs += [nn.conv2d(x, kernel, 1, "SAME", dilations=2), nn.max_pool2d(x, 3, 2, "SAME")]
+    outputs += [nn.depthwise_conv2d(x, kernel, [1, 1, 1, 1], "SAME"), nn.avg_pool2d(x, 2, 2, "VALID")]
+    outputs += [nn.conv2d_transpose(x, np.swapaxes(kernel, 2, 3), [2, 8, 12, 2], 2), nn.lrn(x, 2)]
+    outputs += [tf.image.resize(x, [7, 9]), tf.image.resize(x, s[1:3] * 2), m.top_k(x, 2)[0]]
+    outputs += [
+        tf.compat.v1.image.resize_bilinear(x, [7, 9], align_corners=True),
+        tf.gather(x, [0, 2], axis=3),
+    ]
+    outputs += [tf.image.extract_patches(x, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID")]
+    outputs += [tf.pad(x, [[0, 0], [1, 1], [2, 2], [0, 0]], "REFLECT"), tf.reshape(x, [s[0], -1, 4])]
+    outputs += [
+        tf.image.adjust_saturation(tf.sigmoid(x[..., :3]), 2.0),
+        tf.image.adjust_contrast(x, 2.0),
+    ]
+    outputs += [tf.pad(x, [[0, 0], [1, 1], [0, 2], [0, 0]], constant_values=3.0)]
+    outputs += [tf.one_hot(tf.argmax(x, -1), 4, 0.9, 0.1), tf.einsum("bhwc,cd->bhwd", x, kernel[0, 0])]
+    outputs += [nn.batch_normalization(x, line, line**2, line, line, 0.1), tf.where(x > 0.0, x, x * 0.1)]
+    return keras.models.Model(x, [tf.cast(y, tf.float32) for y in outputs])
+
+
 @form([IMAGE], refused=True, since=(2, 13))
 def refused(keras):
     """Layers that are unsafe or not supported. One error must list all of them."""

@@ -238,7 +238,8 @@ def trained(keras, model, name, shapes, how):
 def make(keras, name, build, runs, how, folder):
     """Write the files of one model; raise LeftOut if this Keras cannot build it."""
     keras.backend.clear_session()
-    if how.get("only", number(keras)[0]) != number(keras)[0] or number(keras) < how.get("since", (2, 2)):
+    known = how.get("since", (2, 2)) <= number(keras) <= how.get("until", (9, 9))
+    if how.get("only", number(keras)[0]) != number(keras)[0] or not known:
         raise LeftOut("is left out: another generation has it")
     if how.get("twin"):
         how = {**how, "twin": (build(keras, **how["twin"]), "data_format" in how["twin"])}

@@ -263,3 +263,31 @@ def functions_of_sized_images(keras):
         outputs = [resize(x, (3, 5), antialias=True)]
         outputs += [resize(x, (4, 12), interpolation="bicubic", antialias=True)]
     return keras.models.Model(x, outputs)
+
+
+@form([(2, 8, 6, 4), (2, 5)], **in_functions, since=(2, 13), integers=5)
+def functions_of_windows(keras):
+    """Transposed convolutions to sizes, slices by masks, poolings, crops and one-hot vectors."""
+    L = keras.layers
+    whole, n = L.Input((8, 6, 4), dtype="int32", name="image"), L.Input((5,), dtype="int32", name="n")
+    if keras.__version__ < "3":
+        import tensorflow as tf
+
+        x, kernel = tf.cast(whole, tf.float32), np.swapaxes(KERNEL, 2, 3)
+        s = tf.shape(x)
+        sizes = [2, 16, 12, 2], [s[0], s[1] * 2, s[2] * 2, 2], tf.stack([s[0], 15, 11, 2])
+        outputs = [tf.nn.conv2d_transpose(x, kernel, size, 2) for size in sizes]
+        outputs += [tf.nn.conv2d_transpose(x, kernel, [2, 18, 14, 2], 2, "VALID")]
+        outputs += [tf.nn.conv1d_transpose(x[:, :, 0], KERNEL[0].swapaxes(1, 2), [2, 24, 2], 3)]
+        outputs += [tf.strided_slice(x, [0, 1, 5], [0, 7, 0], [1, 2, -2], begin_mask=1, end_mask=5)]
+        outputs += [tf.nn.pool(x, [2, 3], "MAX", [2, 1], "SAME"), tf.nn.pool(x, [2, 2], "AVG")]
+        outputs += [tf.image.resize_with_crop_or_pad(x, *size) for size in ((5, 9), (11, 3))]
+        outputs += [
+            tf.one_hot(n, 4, 0.9, 0.1),
+            tf.cast(tf.one_hot(n, 4, axis=1, dtype="int32"), "float32"),
+        ]
+    else:
+        ops, x = keras.ops, keras.ops.cast(whole, "float32") * 3.217
+        outputs = [ops.round(x, 1), ops.round(x, -1), ops.one_hot(n, 4, axis=1)]
+        outputs += [ops.cast(ops.one_hot(n, 4, dtype="int32"), "float32")]
+    return keras.models.Model([whole, n], outputs)

@@ -80,12 +80,28 @@ def test_borders_are_padded(of_images, sizes):
         ("pad_to_bounding_box", box(1, 0, 6, 9), "pad_to_bounding_box of shape"),
         ("pad_to_bounding_box", box(0, 0, 10**6, 10**6), "pad_to_bounding_box by"),
         ("rot90", dict(k=1, axes=[0, 1]), "rot90 along axis=0"),
+        ("central_crop", dict(central_fraction=1.5), "central_crop by 1.5"),
+        ("resize_with_crop_or_pad", dict(target_height=3, target_width=0), "resize_with_crop_or_pad to"),
         ("local_response_normalization", dict(depth_radius=-1), "over -1 channels"),
     ],
 )
 def test_boxes_that_are_refused(of_images, name, arguments, words):
     with pytest.raises(ValueError, match=words):
         of_images(f"image.{name}", 6, 7, 3, **arguments)
+
+
+@pytest.mark.parametrize(
+    "name, size", [("crop", (5, 9)), ("crop", (9, 5)), ("pad", (4, 6)), ("pad", (6, 4))]
+)
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_images_of_other_sizes_that_a_box_does_not_fit_are_refused(tmp_path, name, size, hybrid):
+    made = function(
+        f"image.{name}_to_bounding_box", "image", **box(2, 2, *(4, 4) if name == "crop" else (7, 7))
+    )
+    net = load_model(write(tmp_path, functional(image(None, None, 3), made)), layout="NHWC")
+    net.hybridize(hybrid)
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((1, *size, 3))).wait_to_read()
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ def pooled(x, reduce):
 @pytest.mark.parametrize(
     "name, arguments, wanted",
     [
+        ("math.argmax", dict(axis=2, output_type="int64"), lambda x: x.argmax(2)),
         ("math.cumprod", dict(axis=1), products),
         ("math.cumprod", dict(axis=1, exclusive=True), lambda x: products(x, exclusive=True)),
         ("math.cumprod", dict(axis=1, exclusive=True, reverse=True), lambda x: products(x, True, True)),
@@ -231,7 +232,7 @@ def test_masks_of_lengths(tmp_path):
         ("repeat", dict(repeats=[1, 2], axis=2), "repeat of shape"),
         ("batch_norm", dict(mean=["image", 0, 0], variance=[1.0]), "by what is not constant"),
         ("separable_conv", dict(depthwise_kernel=KERNEL.tolist(), pointwise_kernel=[1.0]),
-         "by what is not two constant arrays"),
+         "by what is not a constant array that fits"),
         ("slice_update", dict(start_indices=[0, 2, 0, 0], updates=["image", 0, 0]), "slice_update of"),
         ("slice_update", dict(start_indices=[1, 0, 0, 0], updates=["image", 0, 0]), "slice_update of"),
         ("sequence_mask", dict(maxlen=10**10), "are supported"),

@@ -329,3 +329,28 @@ def test_functions_of_flat_arrays_are_refused(tmp_path, name, config, args):
     made = {**layer(name, "odd", **config), "module": "keras.src.ops", "inbound_nodes": [node]}
     with pytest.raises(ValueError, match=rf"- odd \({name}\): .*(axis=None|axis=\[None\]|flat)"):
         load_model(write(tmp_path, {**functional(image(4, 2), made), "keras_version": "3.15.1"}))
+
+
+def test_nodes_of_graphs_are_refused_if_binary_or_of_unknown_attributes(tmp_path):
+    node = {"op": "Relu", "input": ["image"], "attr": {"T": {"type": "DT_FLOAT"}, "leak": {"f": 0.5}}}
+    for given, words in (
+        (node, "relu with leak=0.5 is not known"),
+        ("\n\x04Relu", "its node is binary"),
+    ):
+        made = layer("TensorFlowOpLayer", "odd", "image", node_def=given, constants={})
+        with pytest.raises(ValueError, match=words):
+            load_model(write(tmp_path, functional(image(3), made)))
+
+
+@pytest.mark.parametrize(
+    "function, arguments, words",
+    [
+        ("nn.conv2d_transpose", {"output_shape": [1, 9, 11, 1], "strides": 2}, "to [1, 9, 11, 1]"),
+        ("compat.v1.nn.pool", {"window_shape": 2, "pooling_type": "SUM"}, "pooling_type='sum'"),
+        ("one_hot", {"depth": 3, "axis": 0}, "one_hot with axis=0"),
+        ("strided_slice", {"begin": [0, 1], "end": [1, 2]}, "a slice of the batch"),
+    ],
+)
+def test_functions_of_windows_are_refused(tmp_path, function, arguments, words):
+    kernel = {"filters": [[[[0.5, 1.0]]]]} if "conv" in function else {}
+    assert words in message(tmp_path, refused_function("odd", function, {**arguments, **kernel}))

@@ -54,6 +54,36 @@ def test_a_mask_that_would_be_lost_is_refused(tmp_path, outer):
         load_model(path, custom=custom)
 
 
+@pytest.mark.parametrize("version", ["2.4.0", "2.9.0", "2.10.0", "2.15.0"])
+def test_attention_with_heads_reads_masks_since_keras_2_10(tmp_path, version):
+    shapes = {f"{part}/kernel": (3, 1, 2) for part in ("query", "key", "value")}
+    heads = layer("MultiHeadAttention", "heads", "words", num_heads=1, key_dim=2, use_bias=False)
+    heads["inbound_nodes"] = [[["words", 0, 0, {"value": ["words", 0, 0]}]]]
+    mean = layer("GlobalAveragePooling1D", "mean", "heads")  # reads a mask
+    weights = dict(WEIGHTS, heads={**shapes, "attention_output/kernel": (1, 2, 3)})
+    found = []
+    for mask in (False, True):
+        config = {**functional(*words(6, mask), heads, mean), "keras_version": version}
+        net = load_model(write(tmp_path, config, **weights))
+        found.append(net(mx.nd.array([[1, 4, 0, 2, 0, 0]])).asnumpy())
+    assert np.allclose(*found) == (version in ("2.4.0", "2.9.0"))
+
+
+@pytest.mark.parametrize("version, kept", [("2.3.0-tf", None), ("2.4.0", None), ("2.5.0", True)])
+def test_a_mask_before_relu_is_refused_if_versions_differ(tmp_path, version, kept):
+    last = layer("GlobalAveragePooling1D", "mean", "relu")
+    config = functional(*words(6, mask=True), layer("ReLU", "relu", "words"), last)
+    path = write(tmp_path, {**config, "keras_version": version}, **WEIGHTS)
+    if not kept:
+        with pytest.raises(ValueError, match="hand on"):
+            load_model(path)
+        return
+    net = load_model(path)
+    table = np.maximum(net.layers["words"].weight.data().asnumpy(), 0)
+    found = net(mx.nd.array([[1, 4, 0, 2, 0, 0]])).asnumpy()
+    np.testing.assert_allclose(found, [table[[1, 4, 2]].mean(0)], rtol=1e-6)
+
+
 def stateful(folder):
     lstm = layer("LSTM", "lstm", "image", units=2, stateful=True)
     return load_model(write(folder, functional(image(4, 3), lstm), lstm=LSTM_WEIGHTS))

@@ -16,6 +16,7 @@ from .encoding import *
 from .fourier import *
 from .hashing import *
 from .indexing import *
+from .kernels import *
 from .losses import *
 from .masks import *
 from .normalizations import *

@@ -45,13 +45,10 @@ def mish(F: Any, x: Any) -> Any:
     return F.elemwise_mul(x, n / (n + 2))
 
 
-def gelu(F: Any, x: Any) -> Any:
-    """Return the exact GELU, computed with the error function."""
-    return F.LeakyReLU(x, act_type="gelu")
-
-
-def gelu_tanh(F: Any, x: Any) -> Any:
-    """Return the tanh approximation of GELU."""
+def gelu(F: Any, x: Any, approximate: bool = False) -> Any:
+    """Return the exact GELU, computed with the error function, or its approximation by tanh."""
+    if not approximate:
+        return F.LeakyReLU(x, act_type="gelu")
     inner = (x + 0.044715 * x * F.square(x)) * 0.7978845608028654
     return 0.5 * x * (1 + F.tanh(inner))
 
@@ -168,6 +165,6 @@ def erfc(F: Any, x: Any) -> Any:
     return 1 - F.erf(x)
 
 
-def crelu(F: Any, x: Any, axis: int) -> Any:
+def crelu(F: Any, x: Any, axis: int = -1) -> Any:
     """Return ``relu(x)`` and ``relu(-x)``, joined along an axis."""
     return F.concat(F.relu(x), F.relu(-x), dim=axis)

@@ -4,6 +4,28 @@ from typing import Any
 
 from .indexing import select
 
+#: Weights of red, green and blue, or of what they become, in each color of the result.
+COLOR_MATRICES = {
+    "rgb_to_grayscale": [[0.2989, 0.587, 0.114]],
+    "grayscale_to_rgb": [[1], [1], [1]],
+    "rgb_to_yiq": [
+        [0.299, 0.587, 0.114],
+        [0.59590059, -0.27455667, -0.32134392],
+        [0.2115, -0.52273617, 0.31119955],
+    ],
+    "yiq_to_rgb": [
+        [1, 0.95598634, 0.6208248],
+        [1, -0.27201283, -0.64720424],
+        [1, -1.10674021, 1.70423049],
+    ],
+    "rgb_to_yuv": [
+        [0.299, 0.587, 0.114],
+        [-0.14714119, -0.28886916, 0.43601035],
+        [0.61497538, -0.51496512, -0.10001026],
+    ],
+    "yuv_to_rgb": [[1, 0, 1.13988303], [1, -0.394642334, -0.58062185], [1, 2.03206185, 0]],
+}
+
 
 def rgb_to_hsv(F: Any, x: Any, axis: int) -> Any:
     """Return hue, saturation and value, as TensorFlow does."""
@@ -35,7 +57,7 @@ def adjust_colors(F: Any, x: Any, axis: int, turn: float, factor: float) -> Any:
     return hsv_to_rgb(F, F.concat(*parts, dim=axis), axis)
 
 
-def adjust_gamma(F: Any, x: Any, gamma: float, gain: float) -> Any:
+def adjust_gamma(F: Any, x: Any, gamma: float = 1, gain: float = 1) -> Any:
     """Return ``gain * x ** gamma``."""
     return x**gamma * gain
 

@@ -1,7 +1,10 @@
 """Functions of each element of one or more arrays."""
 
+import math
 import operator
 from typing import Any, Optional, Tuple
+
+import numpy as np
 
 #: Pairwise functions with an operator in Python.
 _PYTHON = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, power=operator.pow)
@@ -135,13 +138,25 @@ def power(F: Any, x: Any, exponent: Any, through: str, to: str) -> Any:
     return F.cast(y, dtype=to)
 
 
-def round_half_even(F: Any, x: Any) -> Any:
-    """Round to the nearest integer, and halves to even integers, which no operator of MXNet does."""
+def round_half_even(F: Any, x: Any, decimals: int = 0) -> Any:
+    """Round to so many decimals, and halves to even digits, which no operator of MXNet does."""
+    if decimals:
+        return round_half_even(F, x * 10.0**decimals) / 10.0**decimals
     below = F.floor(x)
     rest = x - below
     odd = below - 2 * F.floor(below / 2)  # not a number for infinities
     odd = F.where(rest == 0.5, odd, F.zeros_like(x))
     return below + (rest > 0.5) + odd
+
+
+def deg2rad(F: Any, x: Any) -> Any:
+    """Convert degrees to radians."""
+    return x * (math.pi / 180)
+
+
+def rad2deg(F: Any, x: Any) -> Any:
+    """Convert radians to degrees."""
+    return x * (180 / math.pi)
 
 
 def cbrt(F: Any, x: Any) -> Any:
@@ -179,10 +194,13 @@ def is_infinite(F: Any, x: Any, negative: bool, positive: bool) -> Any:
     return F.cast(found, dtype="float32")
 
 
-def nan_to_num(F: Any, x: Any, nan: float, posinf: float, neginf: float) -> Any:
-    """Replace NaN and the infinities by numbers."""
-    zeros = F.zeros_like(x)
-    pairs = (is_nan(F, x), nan), (x == float("inf"), posinf), (x == -float("inf"), neginf)
+def nan_to_num(
+    F: Any, x: Any, nan: float = 0, posinf: Optional[float] = None, neginf: Optional[float] = None
+) -> Any:
+    """Replace NaN and the infinities by numbers, by default the largest for infinities."""
+    zeros, most = F.zeros_like(x), float(np.finfo("float32").max)
+    ends = most if posinf is None else posinf, -most if neginf is None else neginf
+    pairs = (is_nan(F, x), nan), (x == float("inf"), ends[0]), (x == -float("inf"), ends[1])
     for places, number in pairs:
         x = F.where(places, zeros + number, x)
     return x

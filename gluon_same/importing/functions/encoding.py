@@ -35,11 +35,22 @@ def encode(
     if mode == "int":
         return F.cast(x, dtype="int64")
     x = F.squeeze(x, axis=-1) if alone else x
-    x = x * (x >= 0) + depth * (x < 0)  # negative numbers are no classes
-    y = one_hot(F, x, depth, -1, rank - alone, (0, 1), "float32")
+    y = classes(F, x, depth, rank - alone)
     if mode != "one_hot":
         y = F.max(y, axis=1) if mode == "multi_hot" else F.sum(y, axis=1)
     return F.broadcast_mul(y, arrays[-1]) if mode == "tf_idf" else y
+
+
+def classes(
+    F: Any, x: Any, depth: int, rank: int, values: Tuple[float, float] = (0, 1), to: str = "float32"
+) -> Any:
+    """Return the second value at each number along a new last axis, and the first elsewhere.
+
+    Negative numbers are no classes.
+    """
+    x = x * (x >= 0) + depth * (x < 0)
+    y = one_hot(F, x, depth, -1, rank, values, "float32")
+    return y if to == "float32" else F.cast(y, dtype=to)  # onnxruntime has no OneHot of int32
 
 
 def discretize(F: Any, x: Any, bounds: Any) -> Any:

@@ -79,6 +79,20 @@ def stft_parts(F: Any, x: Any, filters: Any, edge: int, **how: Any) -> Any:
     return F.split(y, num_outputs=2, axis=2)
 
 
+def mel_bands(count: int, frequencies: int, rate: float, low: float, high: float) -> np.ndarray:
+    """Return the weights of frequencies in bands that are even on the mel scale: triangles."""
+
+    def mel(hertz: Any) -> Any:
+        return 1127.0 * np.log1p(np.asarray(hertz) / 700.0)
+
+    edges = np.linspace(mel(low), mel(high), count + 2)[:, None]
+    lower, center, upper = edges[:-2], edges[1:-1], edges[2:]
+    at = mel(np.linspace(0, rate / 2, frequencies))
+    weights = np.minimum((at - lower) / (center - lower), (upper - at) / (upper - center)).clip(0)
+    weights[:, 0] = 0  # Keras leaves the mean out
+    return weights.astype("float32")
+
+
 def mel_spectrogram(
     F: Any, x: Any, filters: Any, bands: Any, exponent: float,
     decibels: Optional[Tuple[float, float, float]], edge: int, **how: Any,

@@ -60,16 +60,27 @@ def pad(
     return x
 
 
+def crop_to(F: Any, x: Any, axes: Sequence[int], bounds: Sequence[Tuple[int, Any]]) -> Any:
+    """Keep a part of some axes; raise an error if an axis has fewer elements."""
+    for axis, (begin, end) in zip(axes, bounds):
+        x = F.slice_axis(x, axis=axis, begin=begin, end=end)
+    return x
+
+
 def pad_to(F: Any, x: Any, axes: Sequence[int], sides: Sequence[Tuple[int, Any, Any]]) -> Any:
-    """Pad images, of four axes, with zeros along two axes.
+    """Pad images, of four axes, with zeros along two axes; raise an error if they are too large.
 
     ``sides`` are the elements before, and either those after or the size of the result.
     """
     pairs = [(0, 0)] * 4
-    for axis, (before, after, size) in zip(axes, sides):
-        pairs[axis] = (before, size if after is None else after)
+    for axis, (before, after, _) in zip(axes, sides):
+        pairs[axis] = (before, after or 0)
     x = pad(F, x, pairs)
     for axis, (_, after, size) in zip(axes, sides):
         if after is None:
-            x = F.slice_axis(x, axis=axis, begin=0, end=size)
+            edge = F.zeros_like(F.slice_axis(x, axis=axis, begin=0, end=1))
+            zeros = F.repeat(edge, repeats=size, axis=axis)
+            # slice_like raises an error if the axis has more elements than the zeros.
+            x = F.broadcast_add(x, F.slice_like(zeros, x, axes=(axis,)))
+            x = F.slice_axis(F.concat(x, zeros, dim=axis), axis=axis, begin=0, end=size)
     return x

@@ -26,7 +26,7 @@ ELEMENTWISE = words("""
 """)
 
 #: Functions of each element with arguments, which have defaults.
-_WITH_OPTIONS = words("celu elu gelu hard_shrink leaky_relu round silu soft_shrink squareplus")
+WITH_OPTIONS = words("celu elu gelu hard_shrink leaky_relu round silu soft_shrink squareplus")
 
 #: Activations that depend on all elements along an axis.
 _ALONG_AXIS = ("softmax", "log_softmax", "sparsemax")
@@ -106,7 +106,7 @@ def elementwise_block(
         return nn.ReLU6(prefix=prefix)
     if name in NATIVE:
         return nn.Activation(NATIVE[name], prefix=prefix)
-    known = name in (*ELEMENTWISE, *_WITH_OPTIONS)
+    known = name in (*ELEMENTWISE, *WITH_OPTIONS)
     return Function(function_named(name, keras3), title, prefix) if known else None
 
 
@@ -137,6 +137,8 @@ def _activation(request: Request, x: Value) -> Lowered:
 
 @builds("ReLU")
 def _relu(request: Request, x: Value) -> Lowered:
+    if x is not None and x.mask is not None and (2, 3) <= request.version < (2, 5):
+        raise Unsupported("a mask of its input, which only some of Keras 2.3 and 2.4 hand on")
     arguments = request.arguments
     most = arguments.optional_number("max_value")
     if most is not None and most < 0:

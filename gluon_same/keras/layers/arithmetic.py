@@ -1,13 +1,13 @@
 """Functions of each element: arithmetic, comparisons, choices and activations."""
 
-from typing import Any, List, Optional
+from typing import Any, List
 
 import numpy as np
 
 from ...importing import functions
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
-from ..values import Size, Value, joined_shape
-from .activations import ELEMENTWISE, NATIVE, elementwise_block, function_named, is_nonnegative
+from ..values import Size, Value
+from .activations import ELEMENTWISE, NATIVE, elementwise_block, is_nonnegative
 from .merging import combined
 from .operations import Operation, axis_of, combined_elementwise
 from .registry import Lowered, computes, elementwise
@@ -60,7 +60,7 @@ def _is_close(op: Operation, x: Operand, y: Operand, rtol: float = 1e-5, atol: f
     return combined_elementwise(op, functions.is_close, x, y, **how)
 
 
-@computes("where", "select", "select_v2")
+@computes("where", "select")
 def _where(op: Operation, condition: Operand, x: Operand, y: Operand) -> Lowered:
     return combined_elementwise(op, functions.select, condition, x, y, gives="same")
 
@@ -77,12 +77,6 @@ def _filled(op: Operation, x: Value, fill_value: float = 0, dtype: Any = None) -
     return built._replace(gives="bool") if kind == "bool" else built
 
 
-@computes("deg2rad", "rad2deg")
-def _degrees(op: Operation, x: Value) -> Lowered:
-    factor = np.pi / 180 if op.name == "deg2rad" else 180 / np.pi
-    return op.each(functions.scalar, x, kind="multiply", number=factor, first=False)
-
-
 @computes("clip")
 def _clip(op: Operation, x: Value, x_min: float, x_max: float) -> Lowered:
     if x.whole and x_min == int(x_min) and x_max == int(x_max):
@@ -90,16 +84,13 @@ def _clip(op: Operation, x: Value, x_min: float, x_max: float) -> Lowered:
     return op.each("clip", x, nonnegative=x_min >= 0, a_min=x_min, a_max=x_max)
 
 
-@computes("identity", "convert_to_tensor", "copy")
-def _nothing(op: Operation, x: Value, dtype: Any = None) -> Lowered:
+@computes("identity", "convert_to_tensor", "copy", "ensure_shape", "check_numerics")
+def _nothing(
+    op: Operation, x: Value, dtype: Any = None, shape: Any = None, message: Any = None
+) -> Lowered:
     if dtype not in (None, x.dtype):
         return _cast(op, x, dtype)
     return elementwise(None, takes=None, nonnegative=x.nonnegative)
-
-
-@computes("ensure_shape", "check_numerics")
-def _checked(op: Operation, x: Value, shape: Any = None, message: Any = None) -> Lowered:
-    return _nothing(op, x)
 
 
 @computes("stop_gradient")
@@ -154,18 +145,6 @@ def _special(op: Operation, x: Value) -> Lowered:
     return op.each(functions.special, x, kind=op.name, gives="bool")
 
 
-@computes("nan_to_num")
-def _numbers(
-    op: Operation, x: Value, nan: float = 0, posinf: Optional[float] = None,
-    neginf: Optional[float] = None,
-) -> Lowered:  # fmt: skip
-    most = float(np.finfo("float32").max)
-    ends: Any = dict(
-        posinf=most if posinf is None else posinf, neginf=-most if neginf is None else neginf
-    )
-    return op.each(functions.nan_to_num, x, nan=nan, **ends)
-
-
 @computes(*ELEMENTWISE, *NATIVE, "relu6")
 def _of_one(op: Operation, x: Value) -> Lowered:
     if x.whole and op.name == "square":
@@ -175,21 +154,6 @@ def _of_one(op: Operation, x: Value) -> Lowered:
     request = op.request
     block = elementwise_block(op.name, request.keras3, request.prefix, request.class_name)
     return elementwise(block, x.axes, inputs=(x,), nonnegative=is_nonnegative(op.name))
-
-
-@computes("crelu")
-def _both_signs(op: Operation, x: Value, axis: int = -1) -> Lowered:
-    place = axis_of(op, x, axis)
-    how: Any = dict(rule=lambda shape: joined_shape(place, shape, shape), nonnegative=True)
-    return op.lowered(functions.crelu, x, order=x.axes, axis=x.stored(place), **how)
-
-
-@computes("round", "silu", "gelu")
-def _with_option(op: Operation, x: Value, approximate: bool = False, beta: float = 1) -> Lowered:
-    if beta != 1:
-        return op.each(functions.silu, x, beta=beta)
-    # TensorFlow defaults to the exact GELU, and Keras 3 always writes the argument.
-    return op.each(function_named("gelu_tanh" if approximate else op.name, True), x)
 
 
 @computes("softmax", "log_softmax")

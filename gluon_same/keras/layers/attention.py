@@ -84,6 +84,8 @@ def _multi_head(request: Request, *_: Value) -> Lowered:
     named = {name: x for name, x in named.items() if x is not None}
     if not {"query", "value"} <= {*named} or not all(isinstance(x, Value) for x in named.values()):
         raise Unsupported(f"it is called with {', '.join(named)}, not all of which are arrays")
+    if request.version < (2, 10):  # these versions neither read nor hand on the masks of the inputs
+        named = {name: x._replace(mask=None) for name, x in named.items()}
     query, value = named["query"], named["value"]
     inputs = query, value, named.get("key", value)
     rank, dims = query.rank, [*range(1, query.rank - 1)]

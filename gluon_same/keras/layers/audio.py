@@ -5,10 +5,9 @@ from typing import Any, Dict
 
 import numpy as np
 
-from ...geometry import output_size
 from ...importing import functions
 from ..arguments import Unsupported, limit
-from ..values import Shape, Value, keras_order, keras_shape
+from ..values import Shape, Value, keras_order
 from .operations import Operation
 from .registry import Lowered, Request, builds, computes, of_rank, spatial
 from .signatures import Arrays
@@ -81,20 +80,6 @@ def _stft(
     return op.in_keras_order(functions.stft_parts, x, filters, ndim=3, **fields, **how)
 
 
-def _bands(count: int, frequencies: int, rate: float, low: float, high: float) -> np.ndarray:
-    """Return the weights of frequencies in bands that are even on the mel scale: triangles."""
-
-    def mel(hertz: Any) -> Any:
-        return 1127.0 * np.log1p(np.asarray(hertz) / 700.0)
-
-    edges = np.linspace(mel(low), mel(high), count + 2)[:, None]
-    lower, center, upper = edges[:-2], edges[1:-1], edges[2:]
-    at = mel(np.linspace(0, rate / 2, frequencies))
-    weights = np.minimum((at - lower) / (center - lower), (upper - at) / (upper - center)).clip(0)
-    weights[:, 0] = 0  # Keras leaves the mean out
-    return weights.astype("float32")
-
-
 @builds("MelSpectrogram")
 def _mel_spectrogram(request: Request, x: Value) -> Lowered:
     arguments = request.arguments
@@ -111,7 +96,7 @@ def _mel_spectrogram(request: Request, x: Value) -> Lowered:
     how: Any = dict(size=size, count=len(filters), step=step, edge=size // 2, exponent=exponent)
     how["decibels"] = scale if arguments.flag("power_to_db", True) else None
     how["rule"] = lambda shape: (shape[0], count, _count(shape[1], size, step, size // 2))
-    bands = _bands(count, len(filters) // 2, rate, low, high)
+    bands = functions.mel_bands(count, len(filters) // 2, rate, low, high)
     op = Operation(request.class_name, request)
     return op.in_keras_order(functions.mel_spectrogram, of_rank(x, 2), filters, bands, ndim=3, **how)
 
@@ -132,13 +117,5 @@ def _spectrogram(request: Request, x: Value) -> Lowered:
     how = dict(mode=mode, merged=merged, size=length, count=count, step=step, padding=padding)
     block = request.function(functions.spectrogram, parameters, **how)
     axes = order if merged else (0, 3, 2, 1) if axis == 1 else (0, 1, 3, 2)
-    depth = count * (2 if mode == "stft" else 1)
-
-    def rule(shape: Shape) -> Shape:
-        n, channels = shape[axis], shape[3 - axis]
-        n = None if n is None else output_size(n, length, step, 1, padding)
-        stored = (channels and channels * depth, n) if merged else (channels, depth, n)
-        return keras_shape(axes, (shape[0], *stored))
-
     weights = tuple(weight_of(name, getattr(block, name), 2, 1, 0) for name in names)
-    return Lowered(block, axes, (order,), rule, weights)
+    return Lowered(block, axes, (order,), weights=weights)

@@ -12,28 +12,6 @@ from .images import convolved
 from .operations import Operation
 from .registry import Lowered, computes, of_rank
 
-#: Weights of red, green and blue, or of what they become, in each color of the result.
-_MATRICES = {
-    "rgb_to_grayscale": [[0.2989, 0.587, 0.114]],
-    "grayscale_to_rgb": [[1], [1], [1]],
-    "rgb_to_yiq": [
-        [0.299, 0.587, 0.114],
-        [0.59590059, -0.27455667, -0.32134392],
-        [0.2115, -0.52273617, 0.31119955],
-    ],
-    "yiq_to_rgb": [
-        [1, 0.95598634, 0.6208248],
-        [1, -0.27201283, -0.64720424],
-        [1, -1.10674021, 1.70423049],
-    ],
-    "rgb_to_yuv": [
-        [0.299, 0.587, 0.114],
-        [-0.14714119, -0.28886916, 0.43601035],
-        [0.61497538, -0.51496512, -0.10001026],
-    ],
-    "yuv_to_rgb": [[1, 0, 1.13988303], [1, -0.394642334, -0.58062185], [1, 2.03206185, 0]],
-}
-
 
 def _colors(op: Operation, x: Value, data_format: str, count: int = 3) -> int:
     """Return the stored axis of the colors; raise if there are not as many."""
@@ -43,13 +21,13 @@ def _colors(op: Operation, x: Value, data_format: str, count: int = 3) -> int:
     return x.stored(axis)
 
 
-@computes(*_MATRICES)
+@computes(*functions.COLOR_MATRICES)
 def _mixed(op: Operation, x: Value, data_format: str = "channels_last") -> Lowered:
-    weights = np.array(_MATRICES[op.name], "float32")
+    weights = np.array(functions.COLOR_MATRICES[op.name], "float32")
     count, old = weights.shape
     axis = _colors(op, x, data_format, old)
-    rule = lambda shape: replaced(shape, x.axes[axis], count)  # noqa: E731
-    return op.lowered(functions.resize_by_matrix, x, weights, axis=axis, rank=x.rank, rule=rule)
+    how: Any = dict(rank=x.rank, rule=lambda shape: replaced(shape, x.axes[axis], count))
+    return op.lowered(functions.resize_by_matrix, x, weights, axis=axis, **how)
 
 
 @computes("rgb_to_hsv", "hsv_to_rgb")
@@ -61,11 +39,6 @@ def _cylinder(op: Operation, x: Value, data_format: str = "channels_last") -> Lo
 def _tinted(op: Operation, x: Value, delta: float = 0, saturation_factor: float = 1) -> Lowered:
     how: Any = dict(axis=_colors(op, x, "channels_last"), turn=delta, factor=saturation_factor)
     return op.each(functions.adjust_colors, x, **how)
-
-
-@computes("adjust_gamma")
-def _brightened(op: Operation, x: Value, gamma: float = 1, gain: float = 1) -> Lowered:
-    return op.each(functions.adjust_gamma, x, gamma=gamma, gain=gain)
 
 
 @computes("adjust_brightness", "adjust_contrast")
@@ -81,8 +54,8 @@ def _adjusted(op: Operation, x: Value, delta: float = 0, contrast_factor: float 
 @computes("sobel_edges")
 def _edges(op: Operation, x: Value) -> Lowered:
     order = channels_first(of_rank(x, 4).rank)
-    rule = lambda shape: (*shape, 2)  # noqa: E731
-    return op.lowered(functions.sobel_edges, x, order=(*order, 4), input_axes=(order,), rule=rule)
+    fields: Any = dict(order=(*order, 4), input_axes=(order,), rule=lambda shape: (*shape, 2))
+    return op.lowered(functions.sobel_edges, x, **fields)
 
 
 @computes("gaussian_blur")

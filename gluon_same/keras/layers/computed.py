@@ -3,6 +3,7 @@
 import math
 import operator
 from dataclasses import replace
+from functools import partial, reduce
 from typing import Any, Dict, List
 
 import numpy as np
@@ -55,15 +56,12 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
         return x[part]
     if name == "unstack" and isinstance(x, list):
         return tuple(x)
-    if name in _OF_NUMBER and isinstance(x, (int, float)):
-        return _OF_NUMBER[name](x)
     if name in _OF_NUMBER and isinstance(x, Size):
         return _stepped(Size(x.saved and _OF_NUMBER[name](x.saved)), name, x)
+    if name in _OF_NUMBER and isinstance(x, (int, float)):
+        return _OF_NUMBER[name](x)
     if name == "prod" and isinstance(x, list):
-        total: Any = 1
-        for n in x:
-            total = combined("multiply", total, n)
-        return total
+        return reduce(partial(combined, "multiply"), x, 1)
     if name in OF_NUMBERS and y is not None:
         if isinstance(x, list) or isinstance(y, list):
             pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))

@@ -11,13 +11,12 @@ from .activations import activation, is_nonnegative
 from .registry import Lowered, Request, builds, data_format, elementwise, of_rank, spatial, within
 from .weight import Weight, bias_of, weight_of
 
-AUGMENTATIONS = words("""
-    AugMix CutMix Equalization MixUp RandAugment RandomBrightness RandomColorDegeneration
-    RandomColorJitter RandomContrast RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur
-    RandomGrayscale RandomHeight RandomHue RandomInvert RandomPerspective RandomPosterization
-    RandomRotation RandomSaturation RandomSharpness RandomShear RandomTranslation RandomWidth
-    RandomZoom Solarization
-""")
+AUGMENTATIONS = words("AugMix CutMix Equalization MixUp RandAugment Solarization")
+AUGMENTATIONS += tuple(f"Random{name}" for name in words("""
+    Brightness ColorDegeneration ColorJitter Contrast ElasticTransform Erasing Flip GaussianBlur
+    Grayscale Height Hue Invert Perspective Posterization Rotation Saturation Sharpness Shear
+    Translation Width Zoom
+"""))  # fmt: skip
 
 #: Layers whose calls Keras 3 always writes with ``training=True``, which the model's mode replaces.
 SAVED_AS_TRAINING = (*AUGMENTATIONS, "AutoContrast", "CenterCrop", "RandomCrop", "Resizing")
@@ -105,8 +104,8 @@ def _permute(request: Request, x: Value) -> Lowered:
 def permuted(x: Value, dims: Sequence[int]) -> Lowered:
     """Transpose a value by renaming its axes, without touching the array."""
     axes = tuple(dims.index(axis) for axis in x.axes)
-    rule = lambda shape: tuple(shape[axis] for axis in dims)  # noqa: E731
-    return Lowered(None, axes, (), rule, nonnegative=x.nonnegative, takes=None)
+    how: Any = dict(nonnegative=x.nonnegative, takes=None)
+    return Lowered(None, axes, (), lambda shape: tuple(shape[axis] for axis in dims), **how)
 
 
 @builds("RepeatVector")

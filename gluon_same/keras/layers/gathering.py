@@ -1,24 +1,25 @@
-"""Functions that pick elements: splits, and parts by indices."""
+"""Functions that pick and repeat elements: splits, parts by indices, tiles."""
 
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported, limit
-from ..values import Shape, Size, Value, replaced
+from ..values import Shape, Size, Value, broadcast, replaced
+from .computed import BROADCAST
 from .operations import BATCH_MOVED, Operation, axis_of, size_of
-from .rearranging import squeezed
+from .rearranging import kept_size, squeezed
 from .registry import Lowered, computes
 from .signatures import Operand
 
 
-@computes("split", "array_split")
+@computes("split", "array_split", "hsplit", "dsplit")
 def _split(
     op: Operation, x: Value, num_or_size_splits: Any = None,
     indices_or_sections: Any = None, axis: int = 0,
 ) -> Lowered:  # fmt: skip
-    axis = axis_of(op, x, axis)
+    axis = axis_of(op, x, {"hsplit": 1, "dsplit": 2}.get(op.name, axis))
     size, given = size_of(op, x, axis), num_or_size_splits or indices_or_sections
     if isinstance(indices_or_sections, list):
         cuts = [0, *indices_or_sections, size]
@@ -38,11 +39,6 @@ def _split(
     if len(set(parts)) == 1:
         return op.lowered("split", x, num_outputs=len(parts), axis=x.stored(axis), **fields)
     return op.lowered(functions.split, x, axis=x.stored(axis), sizes=tuple(parts), **fields)
-
-
-@computes("hsplit", "dsplit")
-def _split_at(op: Operation, x: Value, indices_or_sections: Any) -> Lowered:
-    return _split(op, x, None, indices_or_sections, 1 if op.name == "hsplit" else 2)
 
 
 @computes("unstack")
@@ -100,19 +96,18 @@ def _gather(
     size, numbers = size_of(op, x, place), indices
     if numbers.dtype.kind != "i" or numbers.ndim > 1 or np.abs(numbers + 0.5).max() > size:
         raise ValueError(f"{op.name} of {numbers.tolist()} along an axis of {size}")
-    stored = x.stored(place)
+    how = dict(axis=x.stored(place), takes=None)
     if numbers.ndim == 0:
-        how = dict(index=int(numbers), axis=stored, drop=True, takes=None)
+        how.update(index=int(numbers), drop=True)
         return op.lowered(functions.element, x, order=x.axes_without([place]), **how)
-    rule = lambda shape: replaced(shape, place, len(numbers))  # noqa: E731
-    return op.lowered(functions.gather, x, numbers, axis=stored, takes=None, rule=rule)
+    how["rule"] = lambda shape: replaced(shape, place, len(numbers))
+    return op.lowered(functions.gather, x, numbers, **how)
 
 
 def exactly_at(op: Operation, x: Value, axis: int, places: np.ndarray) -> Lowered:
     """Return parts of an axis, whose size must be that of the saved model."""
-    rule = lambda shape: replaced(shape, axis, len(places))  # noqa: E731
-    how: Any = dict(axis=x.stored(axis), size=size_of(op, x, axis), takes=None, rule=rule)
-    return op.lowered(functions.gather, x, places, **how)
+    how: Any = dict(axis=x.stored(axis), rule=lambda shape: replaced(shape, axis, len(places)))
+    return op.lowered(functions.gather, x, places, size=size_of(op, x, axis), takes=None, **how)
 
 
 @computes("boolean_mask")
@@ -144,13 +139,8 @@ def _gather_nd(op: Operation, x: Operand, indices: Value, batch_dims: int = 0) -
     count, table = indices.shape[-1], not isinstance(x, Value)
     if count is None or not table and batch_dims < 1:
         raise Unsupported(f"{op.name} with batch_dims={batch_dims}: the batch must stay first")
-    sizes = x.shape[batch_dims + count :]
-
-    def rule(*shapes: Shape) -> Shape:
-        return (*shapes[-1][:-1], *(sizes if table else shapes[0][batch_dims + count :]))
-
-    ndim = indices.rank - 1 + len(sizes)
-    how: Any = dict(ranks=(indices.rank, ndim), batch_dims=batch_dims, rule=rule, takes=None)
+    ndim = indices.rank - 1 + len(x.shape[batch_dims + count :])
+    how: Any = dict(ranks=(indices.rank, ndim), batch_dims=batch_dims, takes=None)
     how["gives"] = "float32" if table else x.dtype
     return op.in_keras_order(functions.gather_nd, x, indices, ndim=ndim, **how)
 
@@ -173,9 +163,87 @@ def _take_along_axis(op: Operation, x: Value, indices: Value, axis: int) -> Lowe
 
 @computes("one_hot")
 def _one_hot(
-    op: Operation, x: Value, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
-) -> Lowered:
-    if dtype not in (None, "float32") or sparse or num_classes < 1 or axis not in (-1, x.rank):
+    op: Operation, x: Value, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False,
+    on_value: float = 1, off_value: float = 0,
+) -> Lowered:  # fmt: skip
+    gives, place = dtype or "float32", axis % (x.rank + 1)
+    if gives not in ("float32", "int32", "int64") or sparse or num_classes < 1 or place == x.batch:
         raise Unsupported(f"one_hot with axis={axis}, dtype={dtype!r} and sparse={sparse}")
-    how = dict(mode="one_hot", depth=num_classes, rank=x.rank, takes=None, gives="float32")
-    return op.in_keras_order(functions.encode, x, ndim=x.rank + 1, **how)
+    how: Any = dict(depth=num_classes, rank=x.rank, values=(off_value, on_value), to=gives)
+    built = op.in_keras_order(functions.classes, x, ndim=x.rank + 1, takes=None, gives=gives, **how)
+    return built._replace(axes=(*(axis + (axis >= place) for axis in range(x.rank)), place))
+
+
+@computes("broadcast_to")
+def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
+    sizes = [kept_size(x, place, n) for place, n in enumerate(shape)]
+    known = {a: n for a, n in enumerate(sizes) if isinstance(n, Size) and n.source and n.times == 1}
+    if len(shape) == x.rank and known and 0 not in known:  # what is not 1 has the size already
+        sizes = [0 if a in known else n for a, n in enumerate(sizes)]
+        sources = {a: n.source for a, n in known.items() if x.shape[a] == 1}
+        others = {like.slot for like, _ in sources.values()}
+        if len(others) == 1 and all(n in (0, x.shape[a]) for a, n in enumerate(sizes)):
+            return _tiled_like(op, x, sources)
+        if sources or any(x.shape[a] is None for a in known):
+            raise Unsupported(f"{op.name} of shape {x.shape} to {shape}")
+    if len(shape) != x.rank or sizes[0] != 0 or any(isinstance(n, Size) or n < 0 for n in sizes):
+        raise Unsupported(f"{op.name} of shape {x.shape} to {shape}")
+    if any(n != m and m != 1 for n, m in zip(sizes[1:], x.shape[1:]) if n):
+        raise ValueError(f"{op.name} of shape {x.shape} to {shape}")
+    how: Any = dict(shape=tuple(sizes[axis] for axis in x.axes), takes=None)
+    return op.lowered("broadcast_to", x, order=x.axes, **how)
+
+
+@computes("tile")
+def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
+    hows = {axis: n.how for axis, n in enumerate(repeats) if isinstance(n, Size) and n.how}
+    grown = {axis: how[1].source for axis, how in hows.items() if how[0] == BROADCAST}
+    likes = [like for like, _ in grown.values()]
+    if grown and len(repeats) == x.rank == likes[0].rank and len({like.slot for like in likes}) == 1:
+        x = _spread(op, x, likes[0], [*grown])
+        repeats = [1 if axis in grown else n for axis, n in enumerate(repeats)]
+    (axis, size), *others = [(i, n) for i, n in enumerate(repeats[: x.rank]) if n != 1] or [(0, 1)]
+    if isinstance(size, Size) and not others and x.shape[axis] == size.times == 1 and size.source:
+        return _tiled_like(op, x, {axis: size.source})
+    computed = any(isinstance(n, Size) for n in repeats)
+    if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
+        raise Unsupported(f"tile by {repeats}: give one count of 1 for the batch")
+    return op.lowered(functions.tile, x, times=tuple(repeats[a] for a in x.axes), takes=None)
+
+
+def _spread(op: Operation, x: Value, like: Value, axes: List[int]) -> Value:
+    """Return an array that is broadcast along some axes to the sizes of another."""
+
+    def rule(shape: Shape, whole: Shape) -> Shape:
+        pairs = enumerate(zip(shape, whole))
+        return tuple(broadcast((n,), (m,))[0] if axis in axes else n for axis, (n, m) in pairs)
+
+    others = tuple(axis for axis in range(x.rank) if axis not in axes)
+    y = op.request.derive(functions.spread_like, x, like, rule=rule, others=others)
+    return y._replace(dtype=x.dtype, rows=x.rows)
+
+
+def _tiled_like(op: Operation, x: Value, sources: Dict[int, Tuple[Value, int]]) -> Lowered:
+    """Repeat axes with one element to the sizes of axes of one other array."""
+    like = next(iter(sources.values()))[0]
+    pairs = {axis: other for axis, (_, other) in sources.items()}
+    fields: Any = dict(takes=None, input_axes=(x.axes, like.axes), gives=x.dtype)
+    fields["rule"] = lambda shape, whole: tuple(
+        whole[pairs[axis]] if axis in pairs else n for axis, n in enumerate(shape)
+    )
+    places = dict(lhs_axes=tuple(map(x.stored, pairs)), rhs_axes=tuple(map(like.stored, pairs.values())))
+    return op.lowered("broadcast_like", x, like, order=x.axes, **places, **fields)
+
+
+@computes("repeat")
+def _repeat(op: Operation, x: Value, repeats: List[int], axis: int) -> Lowered:
+    place = axis_of(op, x, axis, True)
+    if any(isinstance(n, Size) or n < 0 for n in repeats) or max(repeats) < 1:
+        raise ValueError(f"repeat by {repeats}")
+    if len(repeats) == 1:
+        more: Any = {} if place != x.batch or repeats == [1] else {"rows": x.slot + 1}
+        how: Any = dict(repeats=repeats[0], axis=x.stored(place), takes=None)
+        return op.lowered("repeat", x, **how, **more)
+    if len(repeats) != size_of(op, x, place):
+        raise ValueError(f"repeat of shape {x.shape} along axis={axis} by {repeats}")
+    return exactly_at(op, x, place, np.repeat(np.arange(len(repeats)), repeats))

@@ -1,15 +1,16 @@
 """Functions of images: convolutions, poolings, resizing, colors."""
 
 import math
-from typing import Any, Dict, List, Optional
+from typing import Any, List, Sequence
 
 import numpy as np
 
+from ...geometry import effective_kernel
 from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit
-from ..values import Shape, Size, Value, channels_first, product, resized_to
-from .operations import Operation
-from .registry import OPERATIONS, Lowered, computes, of_rank
+from ..values import Shape, Size, Value, channels_first, product
+from .operations import Operation, size_of
+from .registry import Lowered, computes, of_rank
 from .signatures import Operand
 from .sizes import resized_at_ratio, resized_images
 
@@ -26,28 +27,40 @@ def _window(x: Value, given: Any, what: str) -> List[int]:
     return items
 
 
+def _check_kernels(op: Operation, x: Value, *kernels: Any) -> None:
+    if any(isinstance(each, Value) or each.ndim != x.rank for each in kernels) or not x.channels:
+        raise Unsupported(f"{op.name} of shape {x.shape} by what is not a constant array that fits")
+
+
+def _convolved(
+    op: Operation, name: str, x: Value, kernels: Sequence[Any], window: Sequence[Any], **config: Any
+) -> Lowered:  # fmt: skip
+    """Return the result of a layer with constant kernels.
+
+    ``window`` are the strides, the padding and the dilation.
+    """
+    strides, padding, dilation = window
+    config.update(strides=_window(x, strides, "strides"), padding=padding, use_bias=False)
+    config.update(dilation_rate=_window(x, 1 if dilation is None else dilation, "dilation_rate"))
+    config.update(kernel_size=list(kernels[0].shape[:-2]))
+    return op.layer(name.format(x.rank - 2), x, config, *(each.astype("float32") for each in kernels))
+
+
 @computes("conv", "depthwise_conv")
 def convolved(
     op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
     dilation_rate: Any = None,
 ) -> Lowered:  # fmt: skip
     """Convolve an array by a constant kernel."""
-    if isinstance(kernel, Value) or kernel.ndim != x.rank or not x.channels:
-        raise Unsupported(f"{op.name} by what is not a constant array with {x.rank} axes")
-    rates = _window(x, 1 if dilation_rate is None else dilation_rate, "dilation_rate")
-    config: Dict[str, Any] = dict(strides=_window(x, strides, "strides"), padding=padding)
-    config.update(dilation_rate=rates, kernel_size=list(kernel.shape[:-2]), use_bias=False)
-    name = f"Conv{x.rank - 2}D"
-    if op.name == "conv":
-        groups, rest = divmod(x.channels, kernel.shape[-2])
-        config.update(filters=kernel.shape[-1], groups=groups)
-    else:
-        rest = x.channels - kernel.shape[-2]
-        config.update(depth_multiplier=kernel.shape[-1])
-        name = f"Depthwise{name}"
-    if rest:
+    _check_kernels(op, x, kernel)
+    *_, channels, last = kernel.shape
+    if (x.channels or 0) % channels if op.name == "conv" else x.channels != channels:
         raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
-    return op.layer(name, x, config, kernel.astype("float32"))
+    window = strides, padding, dilation_rate
+    if op.name == "depthwise_conv":
+        return _convolved(op, "DepthwiseConv{}D", x, [kernel], window, depth_multiplier=last)
+    groups = (x.channels or 0) // channels
+    return _convolved(op, "Conv{}D", x, [kernel], window, filters=last, groups=groups)
 
 
 @computes("separable_conv")
@@ -56,16 +69,13 @@ def _separable(
     padding: str = "valid", dilation_rate: Any = None,
 ) -> Lowered:  # fmt: skip
     kernels = [kernel, pointwise_kernel]
-    if any(isinstance(each, Value) or each.ndim != x.rank for each in kernels):
-        raise Unsupported(f"{op.name} by what is not two constant arrays with {x.rank} axes")
-    rates = _window(x, 1 if dilation_rate is None else dilation_rate, "dilation_rate")
-    config: Dict[str, Any] = dict(strides=_window(x, strides, "strides"), padding=padding)
-    config.update(dilation_rate=rates, kernel_size=list(kernel.shape[:-2]), use_bias=False)
-    config.update(filters=pointwise_kernel.shape[-1], depth_multiplier=kernel.shape[-1])
-    shapes = (x.channels, pointwise_kernel.shape[-2]), (kernel.shape[-2], math.prod(kernel.shape[-2:]))
-    if shapes[0] != shapes[1]:
+    _check_kernels(op, x, *kernels)
+    *_, channels, multiplier = kernel.shape
+    *_, inner, filters = pointwise_kernel.shape
+    if (x.channels, inner) != (channels, channels * multiplier):
         raise ValueError(f"{op.name} of shape {x.shape} by {[each.shape for each in kernels]}")
-    return op.layer(f"SeparableConv{x.rank - 2}D", x, config, *(k.astype("float32") for k in kernels))
+    how: Any = dict(filters=filters, depth_multiplier=multiplier)
+    return _convolved(op, "SeparableConv{}D", x, kernels, (strides, padding, dilation_rate), **how)
 
 
 @computes("conv_transpose")
@@ -73,13 +83,34 @@ def _transposed(
     op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
     output_padding: Any = None, dilation_rate: Any = 1,
 ) -> Lowered:  # fmt: skip
-    if isinstance(kernel, Value) or kernel.ndim != x.rank or kernel.shape[-1] != x.channels:
-        raise Unsupported(f"{op.name} of shape {x.shape} by what is not a constant array that fits")
-    config: Dict[str, Any] = dict(strides=_window(x, strides, "strides"), padding=padding)
-    config.update(dilation_rate=_window(x, dilation_rate, "dilation_rate"), use_bias=False)
-    config.update(kernel_size=list(kernel.shape[:-2]), filters=kernel.shape[-2])
-    config.update(output_padding=output_padding)
-    return op.layer(f"Conv{x.rank - 2}DTranspose", x, config, kernel.astype("float32"))
+    _check_kernels(op, x, kernel)
+    *_, filters, channels = kernel.shape
+    if x.channels != channels:
+        raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
+    how: Any = dict(filters=filters, output_padding=output_padding)
+    return _convolved(op, "Conv{}DTranspose", x, [kernel], (strides, padding, dilation_rate), **how)
+
+
+@computes("conv2d_transpose")
+def _transposed_to(
+    op: Operation, x: Value, kernel: Operand, output_shape: List[int], strides: Any,
+    padding: str = "same", dilation_rate: Any = 1,
+) -> Lowered:  # fmt: skip
+    """Convolve to a size, of the several sizes that a convolution reduces to that of the input."""
+    steps, rates = _window(x, strides, "strides"), _window(x, dilation_rate, "dilation_rate")
+    same, usual, extras = padding == "same", [], []
+    for axis, (n, k, step, rate) in enumerate(zip(output_shape[1:-1], kernel.shape, steps, rates), 1):
+        span = effective_kernel(k, rate)
+        if isinstance(n, Size):
+            usual.append(same and (n.source, n.times) == ((x, axis), step))
+        else:
+            tail = n - (size_of(op, x, axis) - 1) * step
+            usual.append(tail == (step if same else max(span, step)))
+            extras.append(tail - (span % 2 if same else span))
+    known = len(extras) == x.rank - 2 and all(0 <= n < step for n, step in zip(extras, steps))
+    if len(output_shape) != x.rank or not (all(usual) or known):
+        raise Unsupported(f"{op.name} to {output_shape} of shape {x.shape}")
+    return _transposed(op, x, kernel, strides, padding, None if all(usual) else extras, dilation_rate)
 
 
 @computes("extract_patches")
@@ -104,6 +135,15 @@ def _pool(
     config = dict(pool_size=size, strides=steps, padding=padding)
     kind = "Max" if op.name == "max_pool" else "Average"
     return op.layer(f"{kind}Pooling{x.rank - 2}D", x, config)
+
+
+@computes("pool")
+def _pool_of_type(
+    op: Operation, x: Value, pool_size: Any, pooling_type: str, strides: Any = 1, padding: str = "valid"
+) -> Lowered:
+    kind = Arguments(dict(pooling_type=pooling_type)).word("pooling_type", ("max", "avg"))
+    name = "max_pool" if kind == "max" else "average_pool"
+    return _pool(op._replace(name=name), x, pool_size, strides, padding)
 
 
 @computes("adaptive_average_pool", "adaptive_max_pool")
@@ -157,83 +197,6 @@ def _local_response(
     limit(f"{op.name} over {size} channels", size)
     how: Any = dict(nsize=size, alpha=alpha * size, beta=beta, knorm=bias)
     return op.lowered("LRN", x, order=order, input_axes=(order,), rule=lambda shape: shape, **how)
-
-
-@computes("crop_to_bounding_box", "pad_to_bounding_box")
-def _box(
-    op: Operation, x: Value, offset_height: int, offset_width: int, target_height: int,
-    target_width: int,
-) -> Lowered:  # fmt: skip
-    sides = (offset_height, None, target_height), (offset_width, None, target_width)
-    return (_cropped if op.name.startswith("crop") else _padded)(op, x, sides)
-
-
-@computes("central_crop")
-def _central(op: Operation, x: Value, central_fraction: float) -> Lowered:
-    before: List[Any] = list(of_rank(x, 4).shape[1:3])
-    if None in before or not 0 < central_fraction <= 1:
-        raise Unsupported(f"{op.name} by {central_fraction} of shape {x.shape}")
-    cuts = [int((n - n * central_fraction) / 2) for n in before]
-    order, size = channels_first(4), [n - 2 * cut for n, cut in zip(before, cuts)]
-    how: Any = dict(before=before, borders=[(-cut, -cut) for cut in cuts], value=0.0)
-    fields: Any = dict(order=order, input_axes=(order,), rule=resized_to((1, 2), size))
-    return op.lowered(functions.add_borders, x, **fields, **how)
-
-
-@computes("crop_images", "pad_images")
-def _border(
-    op: Operation, x: Value, top: Optional[int] = None, left: Optional[int] = None,
-    bottom: Optional[int] = None, right: Optional[int] = None, target_height: Optional[int] = None,
-    target_width: Optional[int] = None,
-) -> Lowered:  # fmt: skip
-    sides = (top, bottom, target_height), (left, right, target_width)
-    return (_cropped if op.name == "crop_images" else _padded)(op, x, sides)
-
-
-def _checked(op: Operation, x: Value, sides: Any, least: int) -> None:
-    """Raise for what is not two numbers for each side: before, after, and the size of the result.
-
-    ``least`` is the least that is left of the larger of the images.
-    """
-    for (*ends, size), n in zip(sides, of_rank(x, 4).shape[1:3]):
-        if any(isinstance(each, Size) for each in (*ends, size)):
-            raise Unsupported(f"{op.name} by numbers that are computed")
-        known = [each for each in ends if each is not None]
-        fits = len(known) == (2 if size is None else 1) and min(known) >= 0 and size != 0
-        total = sum(known) + (least if size is None else size)
-        if not fits or (size or 0) < 0 or (least and n is not None and total > n):
-            raise ValueError(f"{op.name} of shape {x.shape} by {sides}")
-
-
-def _cropped(op: Operation, x: Value, sides: Any) -> Lowered:
-    _checked(op, x, sides, 1)
-    parts = []
-    for before, after, size in sides:
-        stop = before + size if after is None else -after or None
-        start = -after - size if before is None else before
-        parts.append(dict(start=start or None, stop=stop))
-    return OPERATIONS["getitem"](op, x, [{}, *parts])
-
-
-def _padded(op: Operation, x: Value, sides: Any) -> Lowered:
-    _checked(op, x, sides, 0)
-    if any(before is None for before, _, _ in sides):
-        raise Unsupported(f"{op.name} by a height or width and what follows: give what is before")
-    limit(f"{op.name} by {sides}", math.prod(sum(filter(None, side)) + 1 for side in sides))
-
-    def rule(shape: Shape) -> Shape:
-        pairs = zip(shape[1:3], sides)
-        if any(size is not None and n is not None and n + at > size for n, (at, _, size) in pairs):
-            raise ValueError(f"{op.name} of shape {shape} by {sides}")
-        whole = (
-            size if after is None else n and n + before + after
-            for n, (before, after, size) in zip(shape[1:3], sides)
-        )
-        return (shape[0], *whole, shape[3])
-
-    axes = x.stored(1), x.stored(2)
-    how: Any = dict(axes=axes, sides=sides, rule=rule, takes=None)
-    return op.lowered(functions.pad_to, x, order=x.axes, **how)
 
 
 def _of_version_1(method: str, align_corners: bool, half_pixel_centers: bool) -> functions.Resize:

@@ -6,7 +6,6 @@ that say what is allowed: anything else in a file is refused, by ``signatures.py
 """
 
 import inspect
-import re
 import typing
 from functools import partial
 from typing import Any, Dict, List, Optional, Tuple
@@ -17,10 +16,10 @@ from ...importing import functions
 from ..arguments import Arguments, NoBuilder, Unsupported, limit, words
 from ..graph import Layer, snake_case, with_arrays
 from ..values import Axes, Shape, Size, Value, broadcast, keras_order
-from .activations import ELEMENTWISE, NATIVE
+from .activations import ELEMENTWISE, NATIVE, WITH_OPTIONS, function_named
 from .computed import MADE, OF_NUMBERS, computed, constant_array, number_of
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
-from .signatures import ALIASES, bound, require
+from .signatures import ALIASES, bound, node_of, require, slice_by_masks
 
 #: Keras 2 classes of layers that wrap a TensorFlow function.
 _LAMBDAS = ("TFOpLambda", "SlicingOpLambda", "TensorFlowOpLayer")
@@ -36,9 +35,10 @@ _FIELDS = ("gives", "input_axes", "more_axes", "nonnegative", "rows", "rule", "t
 
 #: Functions of one array whose arguments are those of Keras.
 _NAMES = words("""
-    celu cumsum elu glu hard_shrink leaky_relu per_image_standardization soft_shrink sparsemax squareplus
+    adjust_gamma crelu cumsum deg2rad glu nan_to_num per_image_standardization rad2deg sparsemax
 """)
-_PLAIN = {**{name: getattr(functions, name) for name in _NAMES}, "threshold": functions.above}
+_NAMES += WITH_OPTIONS
+_PLAIN = {**{name: function_named(name, True) for name in _NAMES}, "threshold": functions.above}
 
 #: Functions of arrays whose batch may be any of Keras' axes, beside activations.
 _ANY_BATCH = words("""
@@ -169,7 +169,7 @@ def _call(request: Request) -> Tuple[str, List[Any], Dict[str, Any]]:
     request.arguments.ignore(*config)
     args, kwargs = list(request.args), dict(request.kwargs)
     if request.class_name == "TensorFlowOpLayer":
-        name, args = _node(config, args)
+        name, args, kwargs = node_of(config, args)
     elif request.class_name in _LAMBDAS:
         *modules, name = str(config.get("function")).split(".")
         if not set(modules) <= set(_MODULES):
@@ -179,19 +179,10 @@ def _call(request: Request) -> Tuple[str, List[Any], Dict[str, Any]]:
         config = {key: value for key, value in config.items() if key not in ("name", "trainable")}
         kwargs = {**config, **kwargs}
     name = name[len("reduce_") :] if name.startswith("reduce_") else name
+    if name == "strided_slice":
+        x, *bounds = args
+        name, args, kwargs = "getitem", [x, slice_by_masks(*bounds, **kwargs)], {}
     return ALIASES.get(name, name), args, kwargs
-
-
-def _node(config: Dict[str, Any], args: List[Any]) -> Tuple[str, List[Any]]:
-    """Return the function and operands of a TensorFlow graph node, as saved by Keras 2.3."""
-    node = config.get("node_def")
-    text = f'op: "{node.get("op")}"' if isinstance(node, dict) else str(node)
-    found = re.search(r'\bop: "(\w+)"', text)
-    (given,) = args or ([],)
-    args = list(given) if isinstance(given, list) else [given]
-    for place, number in sorted((config.get("constants") or {}).items()):
-        args.insert(int(place), number)
-    return snake_case(found.group(1)).replace("_v2", "") if found else "?", args
 
 
 def spread(x: Value, values: np.ndarray, name: str) -> np.ndarray:

@@ -10,7 +10,7 @@ from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Shape, Value, channels_first, resized_to
 from .operations import Operation
 from .registry import Lowered, Request, builds, elementwise, of_rank, spatial
-from .sizes import resized_at_ratio, size_of
+from .sizes import resized_at_ratio, target_of
 
 #: Most numbers from the first key of a lookup to the last for a table of all of them.
 _SPAN = 2**20
@@ -73,8 +73,7 @@ def _hashing(request: Request, x: Value) -> Lowered:
 
 @builds("CategoryEncoding")
 def _category_encoding(request: Request, x: Value) -> Lowered:
-    if request.arguments.get("output_mode", None) is None:
-        raise Unsupported("output_mode is missing")
+    request.arguments.get("output_mode")  # which must be given
     return _encoded(request, x, request.arguments.whole("num_tokens"))
 
 
@@ -123,7 +122,7 @@ def _integer_lookup(request: Request, x: Value) -> Lowered:
 
 @builds("CenterCrop")
 def _center_crop(request: Request, x: Value) -> Lowered:
-    (axes, order), size = spatial(request, x, 2), size_of(request)
+    (axes, order), size = spatial(request, x, 2), target_of(request)
     if any((x.shape[axis] or n) < n for axis, n in zip(axes, size)):
         return resized_at_ratio(request, x, size)
     block = request.function(functions.center_crop, size=size)
@@ -135,7 +134,7 @@ def _random_crop(request: Request, x: Value) -> Lowered:
     if request.keras3:  # in inference, Keras 3 returns the image as it is
         request.arguments.ignore("height", "width", "data_format")
         return elementwise(None, inference_only=True)
-    return resized_at_ratio(request, x, size_of(request))._replace(inference_only=True)
+    return resized_at_ratio(request, x, target_of(request))._replace(inference_only=True)
 
 
 @builds("AutoContrast")

@@ -57,28 +57,17 @@ def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
 def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     """Reshape folded rows to another array's batch."""
     sources: Any = [n.source if isinstance(n, Size) and n.times == 1 else (None, n) for n in shape]
-    (like, _), *sizes = sources
+    like = sources[0][0]
     if not any(isinstance(n, Size) for n in shape[1:]) and -1 not in shape:
         return _reshape(op, x, [-1, *shape[1:]])._replace(rows=like.rows)
     own = [n in ((like, i), (None, like.free[i])) for i, n in enumerate(sources[: like.rank])]
-    if all(own) and len(shape) == like.rank:
-        fields = dict(rule=lambda sizes, whole: whole, takes=None, rows=like.rows, gives=x.dtype)
-        return op.in_keras_order("reshape_like", x, like, ndim=like.rank, **fields)
     count = [*own, False].index(False)
     tail = tuple(shape[count:])
-    if count > 1 and tail and not any(isinstance(n, Size) or n < 1 for n in tail):
-        block: Any = dict(rule=lambda sizes, whole: (*whole[:count], *tail), takes=None, rows=like.rows)
-        block.update(tail=tail, count=count, gives=x.dtype)
-        return op.in_keras_order(functions.unfolded_like, x, like, ndim=len(shape), **block)
-    if sizes[:1] != [(like, 1)] or tuple(shape[2:]) != x.shape[1:]:
+    if count < 2 or any(isinstance(n, Size) or n < 1 for n in tail):
         raise Unsupported(f"reshape to {[*shape]}, with the batch of another array")
-
-    def rule(sizes: Shape, whole: Shape) -> Shape:
-        return (*whole[:2], *sizes[1:])
-
-    how: Any = dict(axis=0, other_axis=0, count=2)
-    fields = dict(rule=rule, takes=None, rows=like.rows, gives=x.dtype)
-    return op.in_keras_order(functions.split_like, x, like, ndim=len(shape), **how, **fields)
+    fields: Any = dict(rule=lambda sizes, whole: (*whole[:count], *tail), takes=None, rows=like.rows)
+    fields.update(tail=tail, count=count, gives=x.dtype)
+    return op.in_keras_order(functions.unfolded_like, x, like, ndim=len(shape), **fields)
 
 
 def kept_size(x: Value, place: int, n: Any) -> Any:
@@ -200,12 +189,8 @@ def _turned(op: Operation, x: Value, k: int = 1, axes: Optional[List[int]] = Non
     one, other = [axis_of(op, x, each) for each in axes or (1, 2)]
     flipped = {0: (), 1: (other,), 2: (one, other), 3: (one,)}[k % 4]
     swapped = {one: other, other: one} if k % 2 else {}
-
-    def rule(shape: Shape) -> Shape:
-        return tuple(shape[swapped.get(axis, axis)] for axis in range(len(shape)))
-
     order = tuple(swapped.get(axis, axis) for axis in x.axes)
-    how: Any = dict(axes=tuple(map(x.stored, flipped)), rank=x.rank, rule=rule, takes=None)
+    how: Any = dict(axes=tuple(map(x.stored, flipped)), rank=x.rank, takes=None)
     return op.lowered(functions.flip, x, order=order, **how)
 
 
@@ -243,11 +228,8 @@ def _blocks(op: Operation, x: Value, block_size: int) -> Lowered:
     return op.lowered(op.name, x, order=order, **how)
 
 
-@computes("batch_flatten")
-def _batch_flat(op: Operation, x: Value) -> Lowered:
-    return reshaped(op.request, x, [-1])._replace(inputs=(x,))
-
-
-@computes("flatten", "ravel")
+@computes("flatten", "ravel", "batch_flatten")
 def _flat(op: Operation, x: Value) -> Lowered:
+    if op.name == "batch_flatten":
+        return reshaped(op.request, x, [-1])._replace(inputs=(x,))
     return _reshape(op, x, [-1])

@@ -1,6 +1,7 @@
 """Builders of recurrent layers, unidirectional and bidirectional."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from .activations import activation
 from .convolutions import Window
 from .registry import BUILDERS, Lowered, Request, builds, inner_request, inside, of_rank, within
 from .rnn import Bidirectional, ConvRecurrent, Flow, Recurrent, Stack
-from .weight import Weight, kernel_of, weight_of
+from .weight import Assignments, Weight, kernel_of, weight_of
 
 _PLAIN = ("LSTM", "GRU", "SimpleRNN")
 
@@ -213,12 +214,24 @@ def _weights(block: Recurrent, channels: int, cudnn: bool, use_bias: bool) -> Tu
     if not use_bias:
         block.i2h_bias.grad_req = "null"
     part = "" if cudnn else "cell"
-    i2h, h2h = (_assign_kernel(each, cell, cudnn) for each in (block.i2h_weight, block.h2h_weight))
+
+    def assign(parameter: Any, array: np.ndarray) -> Assignments:
+        if not cudnn:
+            return [(parameter, _reordered(array.T, cell.kind))]
+        # Keras stores cuDNN's matrices, which equal MXNet's, with the shapes of its own matrices.
+        gates = np.split(array, GATES[cell.kind], axis=1)
+        joined = np.concatenate([gate.reshape((cell.units, -1)) for gate in gates])
+        return [(parameter, _reordered(joined, cell.kind))]
+
+    def assign_bias(array: np.ndarray) -> Assignments:
+        parameters = [block.i2h_bias, block.h2h_bias] if both else [block.i2h_bias]
+        parts = array.reshape((len(parameters), -1))
+        return [(p, _reordered(part, cell.kind)) for p, part in zip(parameters, parts)]
+
+    names = ("kernel", channels, block.i2h_weight), ("recurrent_kernel", cell.units, block.h2h_weight)
+    kernels = [Weight(name, (n, size), partial(assign, each), part) for name, n, each in names]
     shape = (2 * size,) if cudnn else (2, size) if both else (size,)
-    bias = Weight("bias", shape, _assign_bias(block, both), part)
-    kernel = Weight("kernel", (channels, size), i2h, part)
-    recurrent_kernel = Weight("recurrent_kernel", (cell.units, size), h2h, part)
-    return (kernel, recurrent_kernel, bias) if use_bias else (kernel, recurrent_kernel)
+    return (*kernels, *[Weight("bias", shape, assign_bias, part)] * use_bias)
 
 
 def _activations(request: Request, kind: str, gates: str = "sigmoid") -> Tuple[Activation, ...]:
@@ -233,27 +246,6 @@ def _activations(request: Request, kind: str, gates: str = "sigmoid") -> Tuple[A
         found.append((word if word in _FUSED else block or "identity", {}))
     new, *gate = found
     return (*gate, new, new)[: len(ACTIVATIONS[kind])]
-
-
-def _assign_kernel(parameter: Any, cell: Cell, cudnn: bool) -> Callable[[np.ndarray], Sequence[Any]]:
-    def assign(array):
-        if not cudnn:
-            return [(parameter, _reordered(array.T, cell.kind))]
-        # Keras stores cuDNN's matrices, which equal MXNet's, with the shapes of its own matrices.
-        gates = np.split(array, GATES[cell.kind], axis=1)
-        joined = np.concatenate([gate.reshape((cell.units, -1)) for gate in gates])
-        return [(parameter, _reordered(joined, cell.kind))]
-
-    return assign
-
-
-def _assign_bias(block: Recurrent, both: bool) -> Callable[[np.ndarray], Sequence[Any]]:
-    def assign(array):
-        parameters = [block.i2h_bias, block.h2h_bias] if both else [block.i2h_bias]
-        parts = array.reshape((len(parameters), -1))
-        return [(p, _reordered(part, block.cell.kind)) for p, part in zip(parameters, parts)]
-
-    return assign
 
 
 def _reordered(array: np.ndarray, kind: str) -> np.ndarray:

@@ -79,32 +79,21 @@ def builds(*class_names: str, ndims: Sequence[int] = ()) -> Callable:
         Numbers of spatial axes. The builder receives one as ``ndim``, and it replaces ``{}`` in names.
     """
 
-    def register(builder):
-        for name in class_names:
-            for ndim in ndims:
-                _add(BUILDERS, name.format(ndim), functools.partial(builder, ndim=ndim))
-            if not ndims:
-                _add(BUILDERS, name, builder)
-        return builder
-
-    return register
+    return functools.partial(_register, BUILDERS, class_names, ndims)
 
 
 def computes(*names: str) -> Callable:
     """Return a decorator that registers a builder for functions of arrays."""
-
-    def register(builder):
-        for name in names:
-            _add(OPERATIONS, name, builder)
-        return builder
-
-    return register
+    return functools.partial(_register, OPERATIONS, names, ())
 
 
-def _add(table, name, builder):
-    if name in table:
-        raise ValueError(f"{name!r} has a builder already: {table[name]}")
-    table[name] = builder
+def _register(table, names, ndims, builder):
+    made = {n: functools.partial(builder, ndim=n) for n in ndims} or {"": builder}
+    for name in (each.format(ndim) for each in names for ndim in made):
+        if name in table:
+            raise ValueError(f"{name!r} has a builder already: {table[name]}")
+    table.update({each.format(ndim): one for each in names for ndim, one in made.items()})
+    return builder
 
 
 def elementwise(block: Optional[HybridBlock], axes: Optional[Axes] = None, **more: Any) -> Lowered:

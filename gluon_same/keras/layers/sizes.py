@@ -1,5 +1,6 @@
-"""Padding, cropping, resizing and upsampling layers."""
+"""Padding, cropping, resizing and upsampling."""
 
+import math
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -8,16 +9,15 @@ from ... import nn
 from ...importing import functions
 from ...importing.block import Function
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
-from ..values import Padding, Shape, Size, Value, resized, resized_to
+from ..values import Padding, Shape, Size, Value, channels_first, resized, resized_to
 from .computed import sourced
-from .kernels import KERNELS, area_matrix, kernel_matrix
-from .operations import Operation
-from .registry import Lowered, Request, builds, followed, spatial
+from .operations import Operation, size_of
+from .registry import Lowered, Request, builds, computes, followed, of_rank, spatial
 
 
 @builds("Resizing")
 def _resizing(request: Request, x: Value) -> Lowered:
-    arguments, size = request.arguments, size_of(request)
+    arguments, size = request.arguments, target_of(request)
     crop, pad = (arguments.flag(f"{how}_to_aspect_ratio", False) for how in ("crop", "pad"))
     method = arguments.word("interpolation", _KNOWN, "bilinear")
     antialias, fill = arguments.flag("antialias", False), arguments.number("fill_value", 0)
@@ -35,7 +35,7 @@ _METHODS = {
 
 
 #: All interpolations.
-_KNOWN = ("nearest", "area", *KERNELS)
+_KNOWN = ("nearest", "area", *functions.KERNELS)
 
 
 def resized_images(
@@ -89,7 +89,7 @@ def _interpolated(request, x, size, method, antialias, how):
     return op.lowered(functions.resize_images_open, x, *likes, order=order, **given)
 
 
-def size_of(request: Request) -> Tuple[int, int]:
+def target_of(request: Request) -> Tuple[int, int]:
     """Return the height and the width to which a layer resizes."""
     return request.arguments.whole("height"), request.arguments.whole("width")
 
@@ -123,9 +123,9 @@ def _matrices(
     pairs = [*zip(before, size)]
     limit(f"weights of {before} elements for {list(size)}", max(n * m for n, m in pairs), MOST_ELEMENTS)
     if method == "area":
-        found = [area_matrix(*pair) for pair in pairs]
+        found = [functions.area_matrix(*pair) for pair in pairs]
     else:
-        found = [kernel_matrix(KERNELS[method], *pair, antialias) for pair in pairs]
+        found = [functions.kernel_matrix(functions.KERNELS[method], *pair, antialias) for pair in pairs]
     return [each.astype("float32") for each in found]
 
 
@@ -165,3 +165,66 @@ def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
         return Lowered(block, order, (order,))
     block = request.function(functions.interpolate, times=times, centers=request.version >= (2, 3))
     return Lowered(block, order, (order,))
+
+
+@computes("central_crop", "resize_with_crop_or_pad")
+def _central(
+    op: Operation, x: Value, central_fraction: float = 1, target_height: int = 0, target_width: int = 0
+) -> Lowered:
+    before = [size_of(op, of_rank(x, 4), axis) for axis in (1, 2)]
+    size: List[Any] = [target_height, target_width]
+    if op.name == "central_crop":
+        size = [n - 2 * int((n - n * central_fraction) / 2) for n in before]
+    if not 0 < central_fraction <= 1:
+        raise Unsupported(f"{op.name} by {central_fraction}")
+    if any(isinstance(n, Size) for n in size) or min(size) < 1:
+        raise Unsupported(f"{op.name} to {size} of shape {x.shape}")
+    # One element more is cut or added at the end, if their number is odd.
+    starts = [(m - n) // 2 if m > n else -((n - m) // 2) for n, m in zip(before, size)]
+    borders = [(start, m - n - start) for n, m, start in zip(before, size, starts)]
+    order = channels_first(4)
+    fields: Any = dict(order=order, input_axes=(order,), rule=resized_to((1, 2), size))
+    return op.lowered(functions.add_borders, x, before=before, borders=borders, value=0.0, **fields)
+
+
+@computes("crop_to_bounding_box", "pad_to_bounding_box")
+def _box(
+    op: Operation, x: Value, offset_height: int, offset_width: int, target_height: int,
+    target_width: int,
+) -> Lowered:  # fmt: skip
+    return _border(op, x, offset_height, offset_width, None, None, target_height, target_width)
+
+
+@computes("crop_images", "pad_images")
+def _border(
+    op: Operation, x: Value, top: Optional[int] = None, left: Optional[int] = None,
+    bottom: Optional[int] = None, right: Optional[int] = None, target_height: Optional[int] = None,
+    target_width: Optional[int] = None,
+) -> Lowered:  # fmt: skip
+    """Crop or pad by two numbers for each side: of before, after, and the size of the result."""
+    sides: Any = (top, bottom, target_height), (left, right, target_width)
+    crops = op.name.startswith("crop")
+    for side, n in zip(sides, of_rank(x, 4).shape[1:3]):
+        given, size = [each for each in side if each is not None], side[2]
+        if any(isinstance(each, Size) for each in given):
+            raise Unsupported(f"{op.name} by numbers that are computed")
+        fits = len(given) == 2 and min(given) >= 0 and size != 0
+        if fits and n is not None and (crops or size is not None):
+            around = sum(given) - (size or 0)
+            fits = around + (size or 1) <= n if crops else around + n <= size
+        if not fits:
+            raise ValueError(f"{op.name} of shape {x.shape} by {sides}")
+
+    def rule(shape: Shape) -> Shape:
+        pairs = zip(shape[1:3], sides)
+        sizes = (size or n and n + (a + b) * (-1 if crops else 1) for n, (a, b, size) in pairs)
+        return (shape[0], *sizes, shape[3])
+
+    how: Any = dict(axes=(x.stored(1), x.stored(2)), order=x.axes, rule=rule, takes=None)
+    if crops:
+        bounds = [(-b - n if a is None else a, a + n if b is None else -b or None) for a, b, n in sides]
+        return op.lowered(functions.crop_to, x, bounds=bounds, nonnegative=x.nonnegative, **how)
+    if any(before is None for before, _, _ in sides):
+        raise Unsupported(f"{op.name} by a height or width and what follows: give what is before")
+    limit(f"{op.name} by {sides}", math.prod(sum(filter(None, side)) + 1 for side in sides))
+    return op.lowered(functions.pad_to, x, sides=sides, **how)

@@ -10,7 +10,7 @@ from ...importing.block import output_shapes
 from ..arguments import Arguments, Unsupported
 from ..graph import arrays_in
 from ..values import Axes, Shape, Value, keras_order, keras_shape, masks_of, sequence_axes, stored_shape
-from .masks import CONSUMERS, passed_on
+from .merging import CONSUMERS, passed_on
 from .registry import BUILDERS, Lowered, Request, builds, custom_block, inner_request, inside
 from .weight import Weight
 

@@ -234,7 +234,7 @@ def selu(
 def gelu(net: Any, x: Data, *, approximate: str = "none") -> Data:
     if approximate not in ("none", "tanh"):
         raise Unsupported(f"its approximate={approximate!r} is not known")
-    return net.call(functions.gelu if approximate == "none" else functions.gelu_tanh, x)
+    return net.call(functions.gelu, x, approximate=approximate != "none")
 
 
 @converter("HardSigmoid")

@@ -4,7 +4,7 @@ from typing import Callable, Dict, NamedTuple
 
 import numpy as np
 
-from ...importing.functions import Resize
+from .resizing import Resize
 
 
 class Kernel(NamedTuple):
