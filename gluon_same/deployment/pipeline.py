@@ -101,6 +101,7 @@ PASSES = (
     _optional("transpose by dense layers", [convolutions.transpose_by_dense]),
     Pass("merge transposes and reshapes", moves.RULES, onednn=True),
     _optional("resize by products", products.RULES),
+    _optional("repeat by convolutions", [products.repeat_by_depthwise]),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
     _optional("scale by normalizations", [gates.scale_by_normalization, fold_batchnorm.fold_after]),
     _optional("clip by convolutions", [convolutions.clip_by_depthwise]),

@@ -1,4 +1,4 @@
-"""Rules that resize images by products with matrices."""
+"""Rules that resize images by products with matrices, or by convolutions."""
 
 from typing import Any, Dict, Optional
 
@@ -10,6 +10,9 @@ from ..graph import Entry, Graph, Node
 
 #: A product multiplies each number of the result by this many numbers at most. With more, it is slower.
 MOST = 128
+
+#: oneDNN has depthwise kernels for multiples of so many channels.
+BLOCK = 8
 
 
 def resize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
@@ -70,6 +73,40 @@ def _tap(graph, entry):
             matrix[rows] = weight.reshape(-1)
             return node.inputs[0], axis, matrix
     return None
+
+
+def repeat_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
+    """Repeat pixels by a transposed depthwise convolution with ones, in oneDNN's blocked layout."""
+    data, times, takers = node.out, np.array([1, 1]), graph.takers(node.out)
+    if len(takers) == 1 and takers[0] and _repeated(graph, takers[0]):
+        return None  # of which the other axis comes next
+    found = _repeated(graph, node)
+    while found and (data == node.out or graph.uses(data) == 1):
+        data, times = found[0], times * found[1]
+        found = _repeated(graph, data.node)
+    channels = (graph.shape(data) or (1, 1))[1]
+    if times.prod() == 1 or channels % BLOCK:
+        return None
+    how = dict(kernel=tuple(times), stride=tuple(times), num_filter=channels, num_group=channels)
+    inputs = [data, np.ones((channels, 1, *times))]
+    return graph.new("Deconvolution", node, inputs, no_bias=True, **how)
+
+
+def _repeated(graph, node):
+    """Return data, and how often their rows and columns are repeated; None for others."""
+    before, after = (graph.shape(entry) or () for entry in (*node.inputs[:1], node.out))
+    if len(before) != 4 or len(after) != 4:
+        return None
+    times = [n // size for size, n in zip(before[2:], after[2:])]
+    if node.op == "take":
+        places, axis = graph.param(node.inputs[1]), node.get("axis", 0) % 4
+        if axis < 2 or places is None or (after[axis],) != places.shape:
+            return None
+        if (places != np.repeat(np.arange(before[axis]), times[axis - 2])).any():
+            return None
+    elif node.op != "UpSampling" or node.get("sample_type") != "nearest" or len(node.inputs) > 1:
+        return None
+    return node.inputs[0], times
 
 
 def _times(graph, node, data, matrix):
