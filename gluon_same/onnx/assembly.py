@@ -237,6 +237,7 @@ class Assembly(Inference):
             x.made = x.made or (x.make and x.make())
             if x.made is None:
                 raise Unsupported(f"{x.name or 'an input'} {FIX}")
+            x.made.source = None  # it follows from sizes, and not from numbers
             return x.made
         scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
