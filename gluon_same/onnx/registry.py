@@ -21,6 +21,9 @@ CONVERTERS: Dict[str, Dict[int, Callable[..., Any]]] = {}
 def converter(operator: str, *versions: int) -> Callable[[Callable], Callable]:
     """Return a decorator that registers a converter.
 
+    Its keyword-only arguments are the operator's attributes. Those that several operators have in common
+    are the fields of a NamedTuple, by which ``**`` is annotated.
+
     Parameters
     ----------
     operator : str
@@ -87,6 +90,7 @@ def check_call(
     """Raise Unsupported for inputs or attributes that are not in a converter's signature."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
     names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    names += [name for p in parameters if p.kind is p.VAR_KEYWORD for name in p.annotation._fields]
     unread = [f"{name}={value!r}" for name, value in attributes.items() if name not in names]
     if unread:
         raise Unsupported(f"its attributes {', '.join(unread)} are not known")

@@ -12,6 +12,7 @@ from ..values import Data, Ints, Known, Unsupported, axis_of
 from .pooling import Pooled, average_pool
 from .reducing import axes_of
 from .shapes import cast_to
+from .windows import Attributes
 
 
 @converter("LayerNormalization")  # onnxruntime writes it for older operator sets, too
@@ -92,12 +93,11 @@ def global_lp_pool(net: Any, x: Data, *, p: int = 2) -> Data:
 
 @converter("LpPool", 2)
 def lp_pool(
-    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
-    dilations: Ints = None, p: int = 2, pads: Ints = None, strides: Ints = None,
-) -> Data:  # fmt: skip
-    how = dict(auto_pad=auto_pad, dilations=dilations, pads=pads, strides=strides)
+    net: Any, x: Data, *, kernel_shape: List[int], ceil_mode: int = 0, p: int = 2, **window: Attributes
+) -> Data:
+    how: Any = window
     if ceil_mode:  # zeros at the end make no difference to a sum
-        pairs = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, None).pairs()
+        pairs = Pooled(x, kernel_shape, window, ceil_mode, None).pairs()
         how.update(auto_pad="NOTSET", pads=[*chain(*zip(*pairs))])
     x = net.call(functions.absolute_power, x, exponent=p)
     mean = average_pool(net, x, kernel_shape=kernel_shape, count_include_pad=1, **how)
