@@ -1,8 +1,8 @@
 """Operators of onnxruntime's own domain, which models contain that its tools quantized or optimized.
 
-Each is defined by operators of ONNX, as Python calls: the inputs are ``i0``, ``i1`` and so on, the results
-``o0`` and so on, and names that are not assigned are attributes, which have a default behind ``or``. A sum
-with an input that a node lacks is its other operand.
+Each is defined by operators of ONNX, as Python calls: the inputs are ``i0``, ``i1`` and so on, the
+results ``o0`` and so on, and names that are not assigned are attributes, which have a default behind
+``or``. A sum with an input that a node lacks is its other operand.
 """
 
 import ast
@@ -20,15 +20,10 @@ IN_DOMAIN_OF_ONNX = {"SimplifiedLayerNormalization", "Affine", "ImageScaler", "S
 IN_DOMAIN_OF_ONNX |= {"ParametricSoftplus"}
 
 #: Activations behind other operators, and the names of their numbers.
-_ACTIVATIONS: Dict[str, List[str]] = {
-    **{name: [] for name in ("Identity", "Relu", "Sigmoid", "Tanh")},
-    "HardSigmoid": ["alpha", "beta"],
-    "LeakyRelu": ["alpha"],
-}
+_ACTIVATIONS: Dict[str, Sequence[str]] = dict.fromkeys(("Identity", "Relu", "Sigmoid", "Tanh"), ())
+_ACTIVATIONS.update(HardSigmoid=("alpha", "beta"), LeakyRelu=("alpha",))
 
-_WINDOW = ", ".join(
-    f"{name}={name}" for name in ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
-)
+_WINDOW = "auto_pad=auto_pad, dilations=dilations, kernel_shape=kernel_shape, pads=pads, strides=strides"
 _GEMM = "alpha=alpha, transA=transA, transB=transB"
 _LAST_AXIS = "axis=-1, epsilon=epsilon or 1e-12"
 
@@ -53,8 +48,7 @@ def definition(operator: str, attributes: Dict[str, Any], inputs: Sequence[Any])
     if unread:
         raise Unsupported(f"its attributes {', '.join(sorted(unread))} are not supported")
     if made.inputs - made.read:
-        number = min(made.inputs - made.read)[1:]
-        raise Unsupported(f"its input number {number} is not supported")
+        raise Unsupported(f"its input number {min(made.inputs - made.read)[1:]} is not supported")
     given_names, names = ([f"{kind}{i}" for i in range(max(len(inputs), 9))] for kind in "io")
     opsets = [helper.make_opsetid("", 20)]
     return helper.make_function(DOMAIN, operator, given_names, names, made.nodes, opsets)

@@ -179,7 +179,7 @@ def codes_for(given: Shapes, wanted: Shapes) -> Optional[Codes]:
 def _is_right(codes: Codes, given: Shapes, wanted: Shapes) -> bool:
     """Return whether MXNet's reshape gives the wanted shapes.
 
-    It divides by the number of elements beside a -1, of which it keeps 32 bits, and crashes if all are 0.
+    It divides by the number of elements beside a -1, of which it keeps 32 bits: all 0, it crashes.
     """
     if -1 in codes and any(prod(new) // n % 2**32 == 0 for new in wanted for n in new):
         return False

@@ -6,7 +6,7 @@ from mxnet.gluon import HybridBlock
 
 from ...arrays import foreach
 from .indexing import indices_along, reverse_sequence, select
-from .rearranging import reverse
+from .rearranging import flip
 
 #: A function or an operator of MXNet, with its arguments.
 Activation = Tuple[Union[str, Callable[..., Any]], Dict[str, Any]]
@@ -195,14 +195,9 @@ def _activation(F, cell, index):
 
 
 def onnx_recurrent(
-    F: Any,
-    x: Any,
-    *arrays: Any,
-    cells: Sequence[Cell],
-    backwards: Sequence[bool],
-    given: Sequence[str],
+    F: Any, x: Any, *arrays: Any, cells: Sequence[Cell], backwards: Sequence[bool], given: Sequence[str],
     batch_first: bool,
-) -> List[Any]:
+) -> List[Any]:  # fmt: skip
     """Run ONNX's LSTM, GRU or RNN, whose weights, states and outputs have an axis for the direction.
 
     Parameters
@@ -272,6 +267,4 @@ def _reordered(F, array, order):
 
 
 def _reversed(F, x, lengths):
-    if lengths is not None:
-        return reverse_sequence(F, x, lengths, time_first=True)
-    return reverse(F, x, axis=0)
+    return flip(F, x, (0,)) if lengths is None else reverse_sequence(F, x, lengths, time_first=True)

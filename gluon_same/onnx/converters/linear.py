@@ -7,7 +7,7 @@ import numpy as np
 from ... import nn
 from ...importing import functions
 from ..registry import converter
-from ..values import Data, Known, Unsupported
+from ..values import Data, Flag, Known, Unsupported
 from .elementwise import binary, combine
 from .windows import weights_of
 
@@ -40,8 +40,8 @@ def det(net: Any, x: Data) -> Data:
 
 @converter("Gemm")
 def gemm(
-    net: Any, a: Any, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
-    transB: int = 0, broadcast: int = 1,
+    net: Any, a: Any, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 1.0, transA: Flag = 0,
+    transB: Flag = 0, broadcast: int = 1,
 ) -> Data:  # fmt: skip
     if a.dtype.kind != "f":
         raise Unsupported("MXNet has no such product of whole numbers: use MatMul")

@@ -8,13 +8,13 @@ from ... import nn
 from ...geometry import Window
 from ...importing import functions
 from ..registry import converter
-from ..values import FIX, Data, Padded, Unsupported
-from .windows import Attributes, Placed, axes_of, merged, simple
+from ..values import FIX, Data, Flag, Padded, Unsupported
+from .windows import Attributes, Placed, axes_of, simple
 
 
 @converter("MaxPool")
 def max_pool(
-    net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], ceil_mode: int = 0,
+    net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], ceil_mode: Flag = 0,
     storage_order: int = 0, **window: Attributes,
 ) -> Any:  # fmt: skip
     ndim, places = axes_of(x), net.outputs > 1  # of elements of the data, which Pad changes
@@ -37,8 +37,8 @@ def max_pool(
 
 @converter("AveragePool")
 def average_pool(
-    net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], ceil_mode: int = 0,
-    count_include_pad: int = 0, **window: Attributes,
+    net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], ceil_mode: Flag = 0,
+    count_include_pad: Flag = 0, **window: Attributes,
 ) -> Data:  # fmt: skip
     ndim, own = axes_of(x), Placed(x, kernel_shape, window).padding
     known_zero = not isinstance(own, str) and not any(map(any, own))
@@ -64,8 +64,7 @@ class Pooled(Placed):
 
     def __init__(self, x, kernel_shape, given, ceil_mode, value):
         super().__init__(x, kernel_shape, given)
-        found = merged(x, self.padding, self.spans, self.stride, value)
-        self.x, self.padding, self.merged = found
+        self.x = self.over(x, value)
         self.sizes = self.x.shape[2:]
         plain = given.get("auto_pad", "NOTSET") == "NOTSET"
         self.ceil = bool(ceil_mode) and plain and max(self.stride) > 1

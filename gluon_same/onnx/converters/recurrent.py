@@ -1,12 +1,12 @@
 """Recurrent layers."""
 
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, Literal, NamedTuple, Sequence, Tuple
 
 from ...importing import functions
 from ...importing.functions.recurrent import ACTIVATIONS, GATES, Activation, Cell
 from ...importing.net import fits
 from ..registry import converter
-from ..values import Data, Unsupported
+from ..values import Data, Flag, Unsupported
 
 _BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
@@ -41,7 +41,7 @@ class Attributes(NamedTuple):
     activation_beta: Sequence[float] = ()
     activations: Sequence[str] = ()
     clip: float = 0.0
-    direction: str = "forward"
+    direction: Literal["forward", "reverse", "bidirectional"] = "forward"
     hidden_size: int = 0
     layout: int = 0
 
@@ -49,7 +49,7 @@ class Attributes(NamedTuple):
 @converter("LSTM", 7)
 def lstm(
     net: Any, x: Data, w: Any, r: Any, b: Any = None, sequence_lens: Any = None, initial_h: Any = None,
-    initial_c: Any = None, p: Any = None, *, input_forget: int = 0, **own: Attributes,
+    initial_c: Any = None, p: Any = None, *, input_forget: Flag = 0, **own: Attributes,
 ) -> List[Data]:  # fmt: skip
     more = {"bias": b, "lengths": sequence_lens, "h": initial_h, "c": initial_c, "peepholes": p}
     return _recurrent(net, "LSTM", (x, w, r), more, own, coupled=bool(input_forget))
@@ -58,7 +58,7 @@ def lstm(
 @converter("GRU", 7)
 def gru(
     net: Any, x: Data, w: Any, r: Any, b: Any = None, sequence_lens: Any = None, initial_h: Any = None,
-    *, linear_before_reset: int = 0, **own: Attributes,
+    *, linear_before_reset: Flag = 0, **own: Attributes,
 ) -> List[Data]:  # fmt: skip
     more = {"bias": b, "lengths": sequence_lens, "h": initial_h}
     return _recurrent(net, "GRU", (x, w, r), more, own, reset_after=bool(linear_before_reset))
@@ -92,8 +92,6 @@ def _recurrent(net, kind, operands, more, attributes, **options):
 
 def _cells(kind: str, r: Any, own: Attributes) -> List[Cell]:
     """Return the cell of each direction."""
-    if own.direction not in _BACKWARDS:
-        raise Unsupported(f"its direction={own.direction!r} is not known")
     count, size = len(_BACKWARDS[own.direction]), len(ACTIVATIONS[kind])
     if r.ndim != 3 or None in r.shape:
         raise Unsupported(f"its recurrence weights have shape {r.shape}")

@@ -1,6 +1,6 @@
 """Convolutions, transposed convolutions, and batch normalization."""
 
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Literal, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ... import nn
 from ...geometry import Window
@@ -17,7 +17,7 @@ _MOST_AXES = 3
 class Attributes(NamedTuple):
     """Attributes that all windows have."""
 
-    auto_pad: str = "NOTSET"
+    auto_pad: Literal["NOTSET", "SAME_LOWER", "SAME_UPPER", "VALID"] = "NOTSET"
     dilations: Ints = None
     kernel_shape: Ints = None
     pads: Ints = None
@@ -42,11 +42,36 @@ class Placed:
         self.dilation = per_axis("dilations", own.dilations, ndim)
         self.spans = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation)]
         self.padding = padding_of(own.auto_pad, own.pads, ndim)
+        self.merged = False  # whether it has taken padding over
+
+    def over(self, x: Any, value: Any) -> Data:
+        """Return data whose padding with ``value`` along spatial axes the window takes over, if it can.
+
+        The padding becomes a word if it is that of SAME at every trial of the open sizes.
+        """
+        if not isinstance(x, Padded):
+            return x
+        trials = [(pairs, shape[2:]) for pairs, shape in zip(x.pairs, x.x.trials)]
+        if isinstance(self.padding, str) or x.value != value or any(
+            any(map(any, pairs[:2])) or min(map(min, pairs)) < 0 for pairs, _ in trials
+        ):  # fmt: skip
+            return x.made()
+        own = self.padding
+        total = [tuple((a + b, c + d) for (a, c), (b, d) in zip(own, pairs[2:])) for pairs, _ in trials]
+        if any(max(pair) >= span for each in total for pair, span in zip(each, self.spans)):
+            return x.made()  # MXNet's poolings require less padding than this
+        words = [total[0]] if len(set(total)) == 1 else ["same", "same_lower"]
+        for word in words:
+            windows = [Window(*each, word) for each in zip(self.spans, self.stride)]
+            placed = (tuple(w.at(n) for w, n in zip(windows, sizes)) for _, sizes in trials)
+            if not isinstance(word, str) or list(placed) == total:
+                self.padding, self.merged = word, True
+                return x.x
+        return x.made()
 
     def arguments(self) -> Dict[str, Any]:
         """Return arguments of a function, which takes any padding."""
-        how = dict(kernel=self.kernel, stride=self.stride, dilate=self.dilation)
-        return {**how, "pad": self.padding}
+        return dict(kernel=self.kernel, stride=self.stride, dilate=self.dilation, pad=self.padding)
 
 
 def axes_of(x: Any) -> int:
@@ -67,9 +92,7 @@ def per_axis(name: str, given: Optional[Sequence[int]], ndim: int) -> Tuple[int,
 
 def padding_of(auto_pad: str, pads: Optional[Sequence[int]], ndim: int) -> Any:
     """Return a word of Gluon's, or (before, after) for each axis, for ONNX's attributes."""
-    if auto_pad not in ("NOTSET", "VALID"):
-        if auto_pad not in _WORDS:
-            raise Unsupported(f"its auto_pad={auto_pad!r} is not known")
+    if auto_pad in _WORDS:
         return _WORDS[auto_pad]
     pads = [0] * (2 * ndim) if pads is None or auto_pad == "VALID" else pads
     if len(pads) != 2 * ndim:
@@ -86,39 +109,13 @@ def simple(padding: Any) -> Any:
     return tuple(before for before, _ in padding)
 
 
-def merged(x: Any, padding: Any, spans: Sequence[int], stride: Sequence[int], value: Any) -> Tuple:
-    """Return data, padding of the window behind them, and whether it is now larger.
-
-    Padding of the data with ``value`` on spatial axes becomes padding of the window: a word if it is
-    that of SAME at every trial of the open sizes.
-    """
-    if not isinstance(x, Padded):
-        return x, padding, False
-    trials = [(pairs, shape[2:]) for pairs, shape in zip(x.pairs, x.x.trials)]
-    plain = not isinstance(padding, str) and x.value == value and all(
-        not any(map(any, pairs[:2])) and min(map(min, pairs)) >= 0 for pairs, _ in trials
-    )  # fmt: skip
-    if not plain:
-        return x.made(), padding, False
-    total = [tuple((a + b, c + d) for (a, c), (b, d) in zip(padding, pairs[2:])) for pairs, _ in trials]
-    if any(max(pair) >= span for each in total for pair, span in zip(each, spans)):
-        return x.made(), padding, False  # MXNet's poolings require less padding than this
-    if len(set(total)) == 1:
-        return x.x, total[0], True
-    for word in ("same", "same_lower"):
-        windows = [Window(span, step, word) for span, step in zip(spans, stride)]
-        if all(tuple(w.at(n) for w, n in zip(windows, ns)) == t for t, (_, ns) in zip(total, trials)):
-            return x.x, word, True
-    return x.made(), padding, False
-
-
 @converter("Conv")
 def conv(
     net: Any, x: Union[Data, Padded], w: Any, b: Any = None, *, group: int = 1, **window: Attributes
 ) -> Data:
     own = convolved(x, w, b, window)
-    x, padding, _ = merged(x, own.padding, own.spans, own.stride, 0)
-    how = {"strides": own.stride, "padding": simple(padding), "dilation": own.dilation}
+    x = own.over(x, 0)
+    how = {"strides": own.stride, "padding": simple(own.padding), "dilation": own.dilation}
     return _layer(net, "", x, w, b, (w.shape[0], w.shape[1] * group), group, how)
 
 
