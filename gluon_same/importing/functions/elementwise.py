@@ -94,7 +94,9 @@ def compare(F: Any, x: Any, other: Any, kind: str) -> Any:
     return F.cast(pairwise(F, kind, x, other), dtype="float32")
 
 
-def where(F: Any, condition: Any, x: Any, other: Any, spread: str, whole: Tuple[bool, ...]) -> Any:
+def where(
+    F: Any, condition: Any, x: Any, other: Any, spread: str, whole: Tuple[bool, ...] = (False,) * 3
+) -> Any:
     """Return ``x`` where the condition is not 0, else ``other``. All three broadcast.
 
     ``spread`` is the dtype of ``x``, and ``whole`` declares which have the shape of the result.
