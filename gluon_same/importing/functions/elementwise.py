@@ -1,7 +1,7 @@
 """Functions of each element of one or more arrays."""
 
 import operator
-from typing import Any, Tuple
+from typing import Any
 
 #: Pairwise functions with an operator in Python.
 _PYTHON = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, power=operator.pow)
@@ -94,9 +94,7 @@ def compare(F: Any, x: Any, other: Any, kind: str) -> Any:
     return F.cast(pairwise(F, kind, x, other), dtype="float32")
 
 
-def where(
-    F: Any, condition: Any, x: Any, other: Any, spread: str, whole: Tuple[bool, ...] = (False,) * 3
-) -> Any:
+def where(F: Any, condition: Any, x: Any, other: Any, spread: str, whole: Any = (0, 0, 0)) -> Any:
     """Return ``x`` where the condition is not 0, else ``other``. All three broadcast.
 
     ``spread`` is the dtype of ``x``, and ``whole`` declares which have the shape of the result.
