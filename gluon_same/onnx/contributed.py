@@ -224,7 +224,7 @@ def _attended(given: Dict[str, Any], inputs: Sequence[Any], width: int, mask: in
         for x, order in zip("qkv", ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
     )
     scores = f"Mul(MatMul({q}, {k}), {given.pop('scale', 0.0) or (width // heads) ** -0.5})"
-    low = given.pop("mask_filter_value", -10000.0)
+    low = max(given.pop("mask_filter_value", -10000.0), -3e38)
     if _has(inputs, mask):
         rank, kept = inputs[mask].ndim, f"Cast(i{mask}, to=9)"
         if rank not in (1, 2, 3):

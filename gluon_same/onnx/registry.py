@@ -92,7 +92,7 @@ def check_call(
         raise Unsupported(f"its attributes {', '.join(unread)} are not known")
     for name, value in attributes.items():
         if get_origin(kinds[name]) is Literal and value not in get_args(kinds[name]):
-            raise Unsupported(f"its {name}={value!r} is not known")
+            raise Unsupported(f"its {name}={value!r} is not supported")
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     least = sum(p.default is p.empty for p in positional)
     if not any(p.kind is p.VAR_POSITIONAL for p in parameters) and len(inputs) > len(positional):

@@ -159,6 +159,7 @@ ATTENTION = [
     ("Attention<num_heads: int = 2>(x, w, b)", None),
     ("Attention<num_heads: int = 2>(x, w, b, m)", ("N", "T")),
     ("Attention<num_heads: int = 2, unidirectional: int = 1, scale: float = 0.3>(x, w, b, m)", ("N",)),
+    ("Attention<num_heads: int = 2, mask_filter_value: float = -3.4e38>(x, w, b, m)", ("N", "T")),
     ("Attention<num_heads: int = 3, mask_filter_value: float = -2.0>(x, w, b, m)", ("N", "T", "T")),
     ("Attention<num_heads: int = 2, qkv_hidden_sizes: ints = [4, 4, 10]>(x, w, b)", None),
     ("MultiHeadAttention<num_heads: int = 2>(x, x, x)", None),
