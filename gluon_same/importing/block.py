@@ -39,14 +39,10 @@ class Function(HybridBlock):
     """
 
     def __init__(
-        self,
-        function: Union[str, Callable[..., Any]],
-        title: str,
-        prefix: Optional[str] = None,
-        parameters: Optional[Dict[str, Dict[str, Any]]] = None,
-        places: Tuple[int, ...] = (),
+        self, function: Union[str, Callable[..., Any]], title: str, prefix: Optional[str] = None,
+        parameters: Optional[Dict[str, Dict[str, Any]]] = None, places: Tuple[int, ...] = (),
         **arguments: Any,
-    ):
+    ):  # fmt: skip
         super().__init__(prefix=prefix)
         self._places = places
         self._function = function

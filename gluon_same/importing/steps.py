@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 from mxnet.gluon import HybridBlock
 
 from ..arrays import apart, flat, foreach
-from .functions import reverse
+from .functions import flip
 
 
 class Scanned(NamedTuple):
@@ -37,13 +37,9 @@ class Steps(HybridBlock):
     """
 
     def __init__(
-        self,
-        body: HybridBlock,
-        states: int,
-        scanned: Sequence[Scanned],
-        stacked: Sequence[Scanned],
+        self, body: HybridBlock, states: int, scanned: Sequence[Scanned], stacked: Sequence[Scanned],
         prefix: Optional[str] = None,
-    ):
+    ):  # fmt: skip
         super().__init__(prefix=prefix)
         self.body = body
         self._states, self._scanned, self._stacked = states, tuple(scanned), tuple(stacked)
@@ -68,12 +64,12 @@ def _first(F, x, how):
         x = F.expand_dims(x, axis=1)
     elif how.axis:
         x = F.transpose(x, axes=(how.axis, *(i for i in range(how.rank) if i != how.axis)))
-    return reverse(F, x, axis=0) if how.backwards else x
+    return flip(F, x, (0,)) if how.backwards else x
 
 
 def _last(F, x, how):
     """Bring the axis of the steps from the front to its place."""
-    x = reverse(F, x, axis=0) if how.backwards else x
+    x = flip(F, x, (0,)) if how.backwards else x
     if how.rank == 1:
         return F.reshape(x, shape=(-1,))
     order = [*range(1, how.rank)]

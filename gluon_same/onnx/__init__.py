@@ -36,14 +36,9 @@ Shape = Sequence[int]
 
 
 def export_model(
-    net: Block,
-    input_shapes: Union[Shape, Sequence[Shape]],
-    path: Union[str, "os.PathLike[str]"],
-    *,
-    dynamic: bool = False,
-    dtype: Union[None, str, Sequence[str]] = None,
-    check: bool = True,
-) -> str:
+    net: Block, input_shapes: Union[Shape, Sequence[Shape]], path: Union[str, "os.PathLike[str]"], *,
+    dynamic: bool = False, dtype: Union[None, str, Sequence[str]] = None, check: bool = True,
+) -> str:  # fmt: skip
     """Write a net as an ONNX file (operator set 13).
 
     The net does not change: its parameters, hybridized graphs and specialization stay.
@@ -162,11 +157,7 @@ def _as_dtypes(dtype, net, count):
 
 
 def _as_shapes(input_shapes):
-    if not isinstance(input_shapes, (tuple, list)):
-        raise TypeError(f"input_shapes={input_shapes!r} is not a shape: give a tuple for each input")
-    shapes = list(input_shapes)
-    if shapes and not isinstance(shapes[0], (tuple, list)):
-        shapes = [shapes]
-    if not shapes:
+    if input_shapes in ((), []):
         raise ValueError(f"input_shapes={input_shapes!r} is empty: give a shape for each input")
-    return [tuple(arguments.whole("input shape", n, 1) for n in shape) for shape in shapes]
+    several = isinstance(input_shapes, (tuple, list)) and isinstance(input_shapes[0], (tuple, list))
+    return [arguments.shape_of("input_shapes", x) for x in (input_shapes if several else [input_shapes])]

@@ -1,6 +1,7 @@
 """Steps, blocks and parameters of a net that is made from an ONNX graph."""
 
 from functools import partial
+from itertools import chain
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, cast
 
 import numpy as np
@@ -81,28 +82,17 @@ class Assembly(Inference):
         self.infer()
         shapes = tuple(x.stored_shape for x in starts)
         plan = Plan(
-            steps=tuple(self._steps),
-            inputs=tuple(x.slot for x in starts),
-            outputs=tuple(x.slot for x in final),
-            layer_outputs=(),
-            saved=shapes,
-            input_shapes=shapes,
-            output_shapes=tuple(x.stored_shape for x in final),
-            names=tuple(self._inputs),
-            dtypes=tuple(stored_dtype(x.dtype) for x in starts),
-            alike=alike,
-        )
+            steps=tuple(self._steps), inputs=tuple(x.slot for x in starts), layer_outputs=(),
+            outputs=tuple(x.slot for x in final), saved=shapes, input_shapes=shapes,
+            output_shapes=tuple(x.stored_shape for x in final), names=tuple(self._inputs),
+            dtypes=tuple(stored_dtype(x.dtype) for x in starts), alike=alike,
+        )  # fmt: skip
         return ImportedNet(self.blocks, plan, prefix=f"{plain(name) or 'net'}_")
 
     def call(
-        self,
-        function: Any,
-        *inputs: Any,
-        outputs: int = 1,
-        dtype: Any = None,
-        scalar: Optional[bool] = None,
-        **arguments: Any,
-    ) -> Any:
+        self, function: Any, *inputs: Any, outputs: int = 1, dtype: Any = None,
+        scalar: Optional[bool] = None, **arguments: Any,
+    ) -> Any:  # fmt: skip
         """Add a step that calls a function of ``F``, or an operator of MXNet by its name.
 
         Parameters
@@ -124,7 +114,8 @@ class Assembly(Inference):
         -------
         Data, or list of Data
         """
-        large = [n for value in arguments.values() for n in _whole(value) if abs(n) > _EXACT]
+        each = chain(*(x if isinstance(x, tuple) else [x] for x in arguments.values()))
+        large = [n for n in each if isinstance(n, int) and abs(n) > _EXACT]
         if large:
             raise Unsupported(f"MXNet takes numbers in float64, for which {large[0]} is too large")
         inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in inputs)
@@ -140,14 +131,9 @@ class Assembly(Inference):
         return self.block(block, *data, weights=weights, outputs=outputs, dtype=dtype, scalar=scalar)
 
     def block(
-        self,
-        block: HybridBlock,
-        *inputs: Data,
-        weights: Optional[Dict[str, Known]] = None,
-        outputs: int = 1,
-        dtype: Any = None,
-        scalar: bool = False,
-    ) -> Any:
+        self, block: HybridBlock, *inputs: Data, weights: Optional[Dict[str, Known]] = None,
+        outputs: int = 1, dtype: Any = None, scalar: bool = False,
+    ) -> Any:  # fmt: skip
         """Add a step that calls a block, whose parameters get arrays of the file and their names.
 
         Returns
@@ -237,6 +223,7 @@ class Assembly(Inference):
             x.made = x.made or (x.make and x.make())
             if x.made is None:
                 raise Unsupported(f"{x.name or 'an input'} {FIX}")
+            x.made.source = None  # it follows from sizes, and not from numbers
             return x.made
         scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
@@ -275,8 +262,3 @@ class _Output:
     """Stands for a node where an output is finished."""
 
     op_type, name, output = "Output", "output", ("output",)
-
-
-def _whole(value: Any) -> Sequence[int]:
-    """Return the whole numbers in an argument: itself, or its elements."""
-    return [n for n in (value if isinstance(value, tuple) else [value]) if isinstance(n, int)]

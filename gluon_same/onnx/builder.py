@@ -10,23 +10,12 @@ from mxnet.gluon import HybridBlock
 
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
-from .evaluation import TooLarge, attributes_of, evaluate
+from .evaluation import TooLarge, attributes_of, evaluate, may_evaluate
 from .limits import least_inputs, least_of, limit_of, line_of, may_be_bounded
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, in_order, initializers_of, inputs_of, names_read
 from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
 from .weights import Weights
-
-#: Operators that are computed at run time: the results of the first differ from run to run, and the
-#: reference computes those of the others element by element, or in the last line not as ONNX defines.
-_NOT_FOLDED = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"}
-_NOT_FOLDED |= {"Bernoulli", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "MaxPool", "LpPool"}
-_NOT_FOLDED |= {"AveragePool", "Resize", "Upsample", "GridSample", "RoiAlign", "DeformConv", "LSTM"}
-_NOT_FOLDED |= {"GRU", "RNN", "SequenceEmpty", "SequenceConstruct", "SplitToSequence"}
-_NOT_FOLDED |= {"LpNormalization", "LRN", "QLinearMatMul"}
-
-#: Operators that the reference computes by the rules of this version of the operator set on.
-_FOLDED_FROM = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "BatchNormalization": 14}
 
 
 class _Rejected:
@@ -60,8 +49,7 @@ class Builder(Assembly):
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.opsets = {each.domain or "": each.version for each in model.opset_import}
         self.problems: List[str] = []
-        self.unfit = False
-        self.unrolled = 0
+        self.unfit, self.unrolled = False, 0
         self._inside: Dict[int, Tuple[Any, Dict[str, Known]]] = {}  # subgraphs and their initializers
 
     def build(
@@ -131,8 +119,7 @@ class Builder(Assembly):
         Returns
         -------
         HybridBlock, list of Data, list of Data or Known
-            The net; arrays around the subgraph that it reads, which are further inputs of the net; and
-            the outputs.
+            The net; its further inputs, which are arrays around the subgraph; and the outputs.
         """
         around = {name: self._scope.find(name) for name in names_read(graph)}
         if any(x is _Rejected for x in around.values()):
@@ -217,16 +204,15 @@ class Builder(Assembly):
 
     def _at_run_time(self, operator, domain, attributes, inputs) -> Any:
         """Return the results of the current node by its converter, or by ONNX's definition of it."""
-        node, opsets = self._node, self._scope.opsets
+        opsets = self._scope.opsets
         if domain not in opsets:
             raise Unsupported(f"the file does not state a version of the operator set {domain!r}")
         function = find(operator, opsets[domain])
         if function is not None:
             return self._called(function, inputs, attributes)
-        body = definition(node, domain, opsets, attributes, inputs)
+        body = definition(self._node, domain, opsets, attributes, inputs)
         if body is None:
-            hint = f"custom={{{operator!r}: builder}}"
-            raise Unsupported(f"the operator has no converter: give {hint}")
+            raise Unsupported(f"the operator has no converter: give custom={{{operator!r}: builder}}")
         return self._inlined(body, attributes, inputs)
 
     def _made(self, node, scope, attributes, inputs, place) -> Optional[Data]:
@@ -247,12 +233,8 @@ class Builder(Assembly):
 
         Return None if they are not known, or if their shapes depend on open sizes.
         """
-        own = node.domain in ("", "ai.onnx") and not any(a.HasField("g") for a in node.attribute)
-        old = scope.opsets.get("", 0) < _FOLDED_FROM.get(node.op_type, 0)
-        if not own or old or node.op_type in _NOT_FOLDED:
-            return None
         given = [x for x in inputs if x is not None]
-        if not all(isinstance(x, Known) for x in given):
+        if not may_evaluate(node, scope.opsets) or not all(isinstance(x, Known) for x in given):
             return None
         count = max([len(x.trials) for x in given], default=1)
         trials = [[None if x is None else x.at(t) for x in inputs] for t in range(count)]
@@ -311,8 +293,7 @@ class Builder(Assembly):
         block = build(attributes, constants, [x.shape for x in data])
         if not isinstance(block, HybridBlock):
             raise TypeError(f"the builder in custom= returned {block!r}, which is not a HybridBlock")
-        count = len(self._node.output)
-        return self.block(block, *data, outputs=count)
+        return self.block(block, *data, outputs=len(self._node.output))
 
 
 class _Silent(Exception):

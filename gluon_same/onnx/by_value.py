@@ -35,11 +35,9 @@ class NetByValue(Saved):
     """
 
     def __init__(
-        self,
-        make: Callable[[Dict[int, np.ndarray]], Tuple[HybridBlock, Tuple[int, ...]]],
-        read: int,
+        self, make: Callable[[Dict[int, np.ndarray]], Tuple[HybridBlock, Tuple[int, ...]]], read: int,
         prefix: str,
-    ):
+    ):  # fmt: skip
         super().__init__(prefix=prefix)
         self._make, self._read = make, [read]
         # Not tuples, in which Gluon searches for blocks and warns.

@@ -47,12 +47,9 @@ class _Run(NamedTuple):
 
 
 def compare(
-    net: Block,
-    path: str,
-    shapes: Shapes,
-    dtypes: Sequence[str],
+    net: Block, path: str, shapes: Shapes, dtypes: Sequence[str],
     free: Optional[Dict[str, Sequence[int]]] = None,
-) -> None:
+) -> None:  # fmt: skip
     """Raise an error if a file and its net give different numbers for random data.
 
     Parameters

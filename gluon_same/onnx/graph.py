@@ -31,11 +31,9 @@ def require_onnx() -> None:
 
 
 def convert(
-    marked: Marked,
-    weights: Dict[str, mx.nd.NDArray],
-    dtypes: Sequence[Any],
+    marked: Marked, weights: Dict[str, mx.nd.NDArray], dtypes: Sequence[Any],
     free: Dict[str, Sequence[int]],
-) -> Any:
+) -> Any:  # fmt: skip
     """Return a net as an ONNX model.
 
     Parameters

@@ -32,13 +32,11 @@ class NeedsSizes(ValueError):
 
 
 def import_model(
-    model: Union[str, "os.PathLike[str]", bytes, "onnx.ModelProto"],
-    *,
+    model: Union[str, "os.PathLike[str]", bytes, "onnx.ModelProto"], *,
     input_shapes: Union[None, Shape, Sequence[Shape], Mapping[str, Shape]] = None,
     constants: Optional[Mapping[str, Any]] = None,
-    custom: Optional[Dict[str, Callable[..., HybridBlock]]] = None,
-    ctx: Any = None,
-) -> HybridBlock:
+    custom: Optional[Dict[str, Callable[..., HybridBlock]]] = None, ctx: Any = None,
+) -> HybridBlock:  # fmt: skip
     """Load an ONNX model and its weights as a Gluon net.
 
     The net hybridizes, trains, specializes, deploys, saves its parameters and exports like one that was
@@ -130,12 +128,9 @@ def import_model(
     proto = read(source)
     try:
         return _Import(proto, path, input_shapes, constants or {}, dict(custom or {}), placed).net()
-    except NeedsSizes as error:
-        named = NeedsSizes(f"{path or 'the model'}: {error}")
-        named.shapes = error.shapes
-        raise named from None
     except ValueError as error:
-        raise ValueError(f"{path or 'the model'}: {error}") from None
+        error.args = (f"{path or 'the model'}: {error}",)
+        raise error from None
 
 
 class _Import:

@@ -4,7 +4,7 @@ import random
 from functools import reduce
 from itertools import chain, combinations, product
 from math import gcd, prod
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -54,26 +54,25 @@ class Inference:
 
     def find_axes(self, sizes: Sequence[Sequence[int]]) -> Optional[Tuple[Data, int]]:
         """Return an array and the first of its consecutive axes that have these sizes at each trial."""
-        self.infer()
         wanted = list(zip(*sizes))
-        for x in self._arrays:
-            for axis in range(len(x.stored[0]) - len(sizes) + 1):
-                found = [shape[axis : axis + len(sizes)] for shape in x.stored]
-                if found == wanted and not any(each in x.doubts for each in zip(*found)):
-                    return x, axis
-        return None
+        runs = self._runs(len(sizes))
+        return next(((x, axis) for x, axis, _, found in runs if found == wanted), None)
 
     def find_run(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, int]]:
         """Return an array, and the first and the end of consecutive axes whose product is a size."""
+        for x, start, end, found in self._runs():
+            if [*map(prod, found)] == list(sizes):
+                return x, start, end
+        return None
+
+    def _runs(self, count: int = 0) -> Iterator[Tuple[Data, int, int, List[Sizes]]]:
+        """Yield consecutive axes, ``count`` or any: an array, the first, the end, and their sizes."""
         self.infer()
         for x in self._arrays:
-            axes = range(len(x.stored[0]) + 1)
-            for start, end in combinations(axes, 2):
-                runs = [shape[start:end] for shape in x.stored]
-                doubtful = any(each in x.doubts for each in zip(*runs))
-                if [*map(prod, runs)] == list(sizes) and not doubtful:
-                    return x, start, end
-        return None
+            for start, end in combinations(range(len(x.stored[0]) + 1), 2):
+                found = [shape[start:end] for shape in x.stored] if count in (0, end - start) else []
+                if found and not any(each in x.doubts for each in zip(*found)):
+                    yield x, start, end, found
 
     def note_lines(self, x: Known) -> None:
         """Note on which lines one open whole number is. Of two for the same values, none is certain."""

@@ -60,7 +60,9 @@ def tried_shapes(
     Axes with one name in the file have one size, and so have the groups of axes in ``alike``.
     ``several`` trials are made of fixed sizes, too.
     """
-    named = {each.name: _axis_names(each) for each in graph.input}
+    named = {
+        each.name: [dim.dim_param for dim in each.type.tensor_type.shape.dim] for each in graph.input
+    }
     order: Dict[Any, int] = {}
     batches: Dict[Any, int] = {}
     keys: Dict[Any, Any] = {}
@@ -69,7 +71,8 @@ def tried_shapes(
     for i, (name, shape) in enumerate(shapes.items()):
         for axis, n in enumerate(shape):
             if n is None:
-                key = keys[name, axis] = of.get((i, axis), _key(named, name, axis))
+                label = named.get(name, [])[axis : axis + 1]  # of the axis in the file
+                key = keys[name, axis] = of.get((i, axis), label[0] if any(label) else (name, axis))
                 if (key == 0 or axis == axes[i]) and key not in order:
                     batches.setdefault(key, len(batches))
                 elif key not in batches:
@@ -89,16 +92,6 @@ def tried_shapes(
         return tuple(size(keys[name, axis], t) if n is None else n for axis, n in sizes)
 
     return {name: [shape_at(name, t) for t in range(count)] for name in shapes}
-
-
-def _key(named: Dict[str, List[str]], name: str, axis: int) -> Any:
-    """Return what identifies an open axis: its name in the file if it has one."""
-    names = named.get(name, [])
-    return names[axis] if axis < len(names) and names[axis] else (name, axis)
-
-
-def _axis_names(value: Any) -> List[str]:
-    return [dim.dim_param for dim in value.type.tensor_type.shape.dim]
 
 
 def input_dtype(value: Any) -> np.dtype:

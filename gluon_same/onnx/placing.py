@@ -60,10 +60,6 @@ def _slice(write: Writer) -> None:
     write("Slice", write.inputs[0], begins, ends, [*range(len(begins))], steps)
 
 
-def _reverse(write: Writer) -> None:
-    _reversed(write, write.sizes("axis"))
-
-
 def _reversed(write: Writer, axes: List[int]) -> None:
     back = [-1] * len(axes)
     write("Slice", write.inputs[0], back, [ALL_BACKWARDS] * len(axes), axes, back)
@@ -145,7 +141,7 @@ PLACING: Dict[str, Callable[[Writer], Any]] = {
     "argsort": _argsort,
     "pick": _pick,
     "repeat": _repeat,
-    "reverse": _reverse,
+    "reverse": lambda write: _reversed(write, write.sizes("axis")),
     "shape_array": _shape,
     "slice": _slice,
     "sort": _sort,

@@ -52,10 +52,9 @@ def dtype_of(kind: int, stored: bool = True) -> np.dtype:
 
     Arrays that are not ``stored`` are known numbers, and may have other types of whole numbers.
     """
-    if kind in DTYPES:
-        return np.dtype(DTYPES[kind])
-    if not stored and kind in _KNOWN_ONLY:
-        return np.dtype(_KNOWN_ONLY[kind])
+    types: Dict[int, Any] = DTYPES if stored else {**DTYPES, **_KNOWN_ONLY}
+    if kind in types:
+        return np.dtype(types[kind])
     from onnx import TensorProto
 
     name = TensorProto.DataType.Name(kind) if kind in TensorProto.DataType.values() else str(kind)

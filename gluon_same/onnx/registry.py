@@ -2,17 +2,11 @@
 
 import inspect
 from functools import lru_cache
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Literal, Mapping, Optional, Sequence, Tuple, get_args, get_origin
 
 import numpy as np
 
 from .values import Known, Unsupported
-
-#: Attributes that are 0 or 1.
-_FLAGS = {"align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad", "exclude_outside"}
-_FLAGS |= {"exclusive", "input_forget", "keepdims", "largest", "linear_before_reset", "reverse"}
-_FLAGS |= {"select_last_index", "sorted", "transA", "transB", "upper", "center_point_box", "fmod"}
-_FLAGS |= {"inverse", "onesided", "new_axis"}
 
 #: Converters by operator, and the first version of the operator set that each is for.
 CONVERTERS: Dict[str, Dict[int, Callable[..., Any]]] = {}
@@ -20,6 +14,10 @@ CONVERTERS: Dict[str, Dict[int, Callable[..., Any]]] = {}
 
 def converter(operator: str, *versions: int) -> Callable[[Callable], Callable]:
     """Return a decorator that registers a converter.
+
+    Its keyword-only arguments are the operator's attributes, of which a Literal has all values that are
+    supported. Attributes that several operators have in common are the fields of a NamedTuple, by which
+    ``**`` is annotated.
 
     Parameters
     ----------
@@ -86,13 +84,15 @@ def check_call(
 ) -> None:
     """Raise Unsupported for inputs or attributes that are not in a converter's signature."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    unread = [f"{name}={value!r}" for name, value in attributes.items() if name not in names]
+    kinds = {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
+    for p in parameters:
+        kinds.update(p.annotation.__annotations__ if p.kind is p.VAR_KEYWORD else {})
+    unread = [f"{name}={value!r}" for name, value in attributes.items() if name not in kinds]
     if unread:
         raise Unsupported(f"its attributes {', '.join(unread)} are not known")
-    for name in sorted(_FLAGS.intersection(attributes)):
-        if attributes[name] not in (0, 1):
-            raise Unsupported(f"its attribute {name}={attributes[name]!r} is neither 0 nor 1")
+    for name, value in attributes.items():
+        if get_origin(kinds[name]) is Literal and value not in get_args(kinds[name]):
+            raise Unsupported(f"its {name}={value!r} is not supported")
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     least = sum(p.default is p.empty for p in positional)
     if not any(p.kind is p.VAR_POSITIONAL for p in parameters) and len(inputs) > len(positional):

@@ -134,7 +134,8 @@ class Marked:
 
     def _owner(self, name):
         owners = [b for b in reversed(self._blocks) if b.prefix and name.startswith(b.prefix)]
-        return _title(max(owners, key=lambda b: len(b.prefix), default=self.net))
+        block = max(owners, key=lambda b: len(b.prefix), default=self.net)
+        return f"{block.name} ({type(block).__name__})"
 
     def _window(self, windows, sizes, *_):
         here = [w.at(n) for w, n in zip(windows, sizes)]
@@ -194,10 +195,6 @@ def replaced(owner: Any, name: Any, value: Any) -> Iterator[None]:
 
 def _pads(pairs):
     return [before for before, _ in pairs] + [after for _, after in pairs]
-
-
-def _title(block):
-    return f"{block.name} ({type(block).__name__})"
 
 
 def _named(outputs, inputs):

@@ -1,13 +1,14 @@
 """Values in an ONNX graph while it is imported: numbers that are known, and arrays at run time."""
 
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 Shape = Tuple[Optional[int], ...]
 Sizes = Tuple[int, ...]
 Ints = Optional[List[int]]  #: an attribute of some integers
+Flag = Literal[0, 1]  #: an attribute that is true or false
 
 #: What to do if the numbers of a file depend on sizes that it leaves open.
 FIX = "depends on sizes that the file leaves open: fix them with input_shapes="
@@ -130,11 +131,7 @@ class Known:
 
     def elements(self) -> List["Known"]:
         """Return the numbers of an array with one axis, each as an array of its own."""
-        return [self.changed(partial(_element, i)) for i in range(len(self.first))]
-
-
-def _element(i, x):
-    return x[i : i + 1]
+        return [self.changed(partial(np.take, indices=[i])) for i in range(len(self.first))]
 
 
 class Data:

@@ -34,12 +34,9 @@ class Writer:
     dtypes: Optional[Sequence[Any]] = None
 
     def __init__(
-        self,
-        node: Dict[str, Any],
-        known: Dict[str, Any],
-        shapes: Shapes,
+        self, node: Dict[str, Any], known: Dict[str, Any], shapes: Shapes,
         theirs: Optional[Callable[..., Any]] = None,
-    ):
+    ):  # fmt: skip
         outputs = known["outputs_lookup"]
         self.node, self.known = node, known
         self.name: str = node["name"]

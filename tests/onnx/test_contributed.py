@@ -83,6 +83,7 @@ QUANTIZED = [
     "QLinearLeakyRelu<alpha: float = 0.3>(q, s, z, t, z)",
     "QLinearGlobalAveragePool(q, s, z, t, z)",
     "QLinearAveragePool<kernel_shape: ints = [2, 2], strides: ints = [2, 1]>(q, s, z, t, z)",
+    "QLinearSoftmax<axis: int = -1, opset: int = 13>(q, s, z, t, z)",
     "QLinearConcat<axis: int = 1>(u, z, q, s, z, p, t, z)",
 ]
 
@@ -152,3 +153,91 @@ def test_what_is_not_known_is_refused(tmp_path, node, words):
     text = f"net (float[2, 2, 3, 3] x) => (float[a, b, c, d] y) {{ y = com.microsoft.{node} }}"
     with pytest.raises(ValueError, match=words):
         import_model(written(tmp_path, text, {}))
+
+
+ATTENTION = [
+    ("Attention<num_heads: int = 2>(x, w, b)", None),
+    ("Attention<num_heads: int = 2>(x, w, b, m)", ("N", "T")),
+    ("Attention<num_heads: int = 2, unidirectional: int = 1, scale: float = 0.3>(x, w, b, m)", ("N",)),
+    ("Attention<num_heads: int = 2, mask_filter_value: float = -3.4e38>(x, w, b, m)", ("N", "T")),
+    ("Attention<num_heads: int = 3, mask_filter_value: float = -2.0>(x, w, b, m)", ("N", "T", "T")),
+    ("Attention<num_heads: int = 2, qkv_hidden_sizes: ints = [4, 4, 10]>(x, w, b)", None),
+    ("MultiHeadAttention<num_heads: int = 2>(x, x, x)", None),
+    ("MultiHeadAttention<num_heads: int = 3>(x, x, x, c, m)", ("N", "T")),
+    ("MultiHeadAttention<num_heads: int = 2, unidirectional: int = 1>(x, x, x, c)", None),
+]
+
+
+@pytest.mark.parametrize("node, mask", ATTENTION)
+def test_attention(tmp_path, node, mask):
+    more = f", int32[{', '.join(mask)}] m" if mask else ""
+    text = f"net (float[N, T, 6] x{more}) => (float[a, b, c] y) {{ y = com.microsoft.{node} }}"
+    path = written(tmp_path, text, {"w": numbers(6, 18), "b": numbers(18), "c": numbers(18)})
+
+    def inputs(count, size):
+        sizes = [{"N": count, "T": size}[name] for name in mask or ()]
+        kept = np.random.RandomState(1).randint(0, 2, sizes)
+        kept = np.arange(1, count + 1) if len(sizes) == 1 else np.maximum(kept, np.arange(size) == 0)
+        return (numbers(count, size, 6), *([kept.astype(np.int32)] if mask else ()))
+
+    compared(path, inputs(2, 5), inputs(3, 4))
+
+
+def test_attention_with_more_inputs_is_refused(tmp_path):
+    node = "MultiHeadAttention<num_heads: int = 2>(x, x, x, , , , p, p)"
+    text = f"""net (float[N, T, 6] x, float[N, 2, L, 3] p) => (float[a, b, c] y) {{
+        y = com.microsoft.{node}
+    }}"""
+    with pytest.raises(ValueError, match="its input number 6 is not supported"):
+        import_model(written(tmp_path, text, {}))
+
+
+EMBEDDINGS = [
+    "y, k = com.microsoft.EmbedLayerNormalization(i, , w, p, , r, r)",
+    "y, k = com.microsoft.EmbedLayerNormalization<epsilon: float = 0.01>(i, s, w, p, t, r, r, s)",
+    "y, k, z = com.microsoft.EmbedLayerNormalization(i, s, w, p, t, r, r, s, s)",
+]
+
+
+@pytest.mark.parametrize("node", EMBEDDINGS)
+def test_embeddings(tmp_path, node):
+    names = {"y": "float[a, b, c] y", "k": "int32[d] k", "z": "float[e, f, g] z"}
+    outputs = ", ".join(names[name.strip()] for name in node.split("=")[0].split(","))
+    text = f"net (int32[N, T] i, int32[N, T] s) => ({outputs}) {{ {node} }}"
+    weights = {"w": numbers(9, 6), "p": numbers(7, 6), "t": numbers(2, 6), "r": numbers(6)}
+    places = np.random.RandomState(0).randint(0, 9, (2, 5)).astype(np.int32)
+    kept = (np.arange(5) < [[3], [5]]).astype(np.int32)
+    compared(written(tmp_path, text, weights), (places, kept), (places[:, :4], kept[:, :4]))
+
+
+DYNAMIC = [
+    "DynamicQuantizeMatMul(x, w, s, z)",
+    "DynamicQuantizeMatMul(x, w, t, , b)",
+    "MatMulIntegerToFloat(q, w, s, t, y0, z)",
+    "MatMulIntegerToFloat(q, w, s, t, y0, , b)",
+]
+
+
+@pytest.mark.parametrize("node", DYNAMIC)
+def test_products_of_integers_in_floats(tmp_path, node):
+    text = f"""net (float[N, T, 6] x) => (float[a, b, c] y) {{
+        q = QuantizeLinear(x, s, y0) y = com.microsoft.{node}
+    }}"""
+    weights = {"s": np.float32(0.03), "z": np.uint8(120), "y0": np.uint8(100), "b": numbers(4)}
+    weights["t"] = np.float32([0.02, 0.01, 0.03, 0.05])
+    weights["w"] = np.random.RandomState(0).randint(0, 256, (6, 4)).astype(np.uint8)
+    compared(written(tmp_path, text, weights), numbers(2, 5, 6))
+
+
+FIRST = [
+    "Affine<alpha: float = 2.0, beta: float = 0.5>(x)",
+    "ImageScaler<bias: floats = [1.0, 2.0, 3.0], scale: float = 0.5>(x)",
+    "ParametricSoftplus<alpha: float = 2.0, beta: float = 0.5>(x)",
+    "ScaledTanh<alpha: float = 2.0, beta: float = 0.5>(x)",
+]
+
+
+@pytest.mark.parametrize("node", FIRST)
+def test_operators_of_the_first_files(tmp_path, node):
+    text = f"net (float[N, 3, H, W] x) => (float[a, b, c, d] y) {{ y = {node} }}"
+    compared(written(tmp_path, text, {}, 7), numbers(2, 3, 5, 6), numbers(1, 3, 4, 2))

@@ -90,7 +90,7 @@ def initialized(layer):
         (lambda p: export_model(nn.Conv2D(2, 3), SHAPE, p), ValueError, "without values .*_weight"),
         (lambda p: export_model(initialized(nn.Conv2D(2, 3)), SHAPE, p), ValueError, "run the net once"),
         (lambda p: export_model(nn.MaxPool2D(), [], p), ValueError, "input_shapes="),
-        (lambda p: export_model(nn.MaxPool2D(), (1, 3, 0, 4), p), ValueError, "input shape=0"),
+        (lambda p: export_model(nn.MaxPool2D(), (1, 3, 0, 4), p), ValueError, "input_shapes=0"),
         (lambda p: export_model(nn.MaxPool2D(), [SHAPE] * 2, p), ValueError, "could not be traced"),
         (lambda p: export_model(nn.MaxPool2D(), (1, 3, 4), p), ValueError, "could not be traced"),
         (lambda p: export_model(nn.MaxPool2D(), SHAPE, p, dtype=["int8"] * 2), ValueError, "dtype="),

@@ -167,6 +167,21 @@ def test_one_error_lists_everything(tmp_path):
     assert message.count("\n- ") == 2
 
 
+UNSUPPORTED = {
+    "ReduceMax<keepdims: int = 7>(x)": "keepdims=7",
+    "AveragePool<kernel_shape: ints = [2, 2], ceil_mode: int = 2>(x)": "ceil_mode=2",
+    'MaxPool<kernel_shape: ints = [2, 2], auto_pad: string = "SAME">(x)': "auto_pad='SAME'",
+    'DepthToSpace<blocksize: int = 2, mode: string = "RCD">(x)': "mode='RCD'",
+}
+
+
+@pytest.mark.parametrize("node, words", UNSUPPORTED.items())
+def test_other_values_of_attributes_are_refused(tmp_path, node, words):
+    text = f"net (float[1, 4, 4, 4] x) => (float[a, b, c, d] y) {{ y = {node} }}"
+    with pytest.raises(ValueError, match=f"its {words} is not supported"):
+        import_model(written(tmp_path / "net.onnx", text))
+
+
 class Scaled(nn.HybridBlock):
     """Layer of a user."""
 

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from typing import Any, Optional, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -97,17 +97,11 @@ def compare(F: Any, x: Any, other: Any, kind: str) -> Any:
     return F.cast(pairwise(F, kind, x, other), dtype="float32")
 
 
-def where(
-    F: Any, condition: Any, x: Any, other: Any, spread: Optional[str] = None,
-    whole: Tuple[bool, ...] = (False, False, False),
-) -> Any:  # fmt: skip
-    """Return ``x`` where the condition is not 0, else ``other``.
+def where(F: Any, condition: Any, x: Any, other: Any, spread: str, whole: Any = (0, 0, 0)) -> Any:
+    """Return ``x`` where the condition is not 0, else ``other``. All three broadcast.
 
-    ``spread`` is the dtype of ``x`` and lets the arrays broadcast, which MXNet's operator does not.
-    ``whole`` declares which of the three have the shape of the result.
+    ``spread`` is the dtype of ``x``, and ``whole`` declares which have the shape of the result.
     """
-    if not spread:
-        return F.where(condition, x, other)
     arrays = [F.cast(condition, dtype=spread), x, other]
     zeros = None
     for array in [arrays[whole.index(True)]] if any(whole) else arrays:

@@ -232,13 +232,9 @@ def reverse_sequence(F: Any, x: Any, lengths: Any, time_first: bool) -> Any:
 
 
 def max_unpool(
-    F: Any,
-    x: Any,
-    indices: Any,
-    strides: Tuple[int, ...],
-    ends: Tuple[int, ...],
+    F: Any, x: Any, indices: Any, strides: Tuple[int, ...], ends: Tuple[int, ...],
     beyond: Tuple[int, ...],
-) -> Any:
+) -> Any:  # fmt: skip
     """Place the results of a max pooling where their indices in the flat input of the pooling say.
 
     ``ends`` are the elements that the input has beyond its size times the stride (or lacks, if

@@ -71,14 +71,9 @@ def standardize(F: Any, x: Any, axes: Tuple[int, ...], epsilon: float) -> Any:
 
 
 def layer_norm(
-    F: Any,
-    x: Any,
-    gamma: Any,
-    *beta: Any,
-    axes: Tuple[int, ...],
-    epsilon: float,
+    F: Any, x: Any, gamma: Any, *beta: Any, axes: Tuple[int, ...], epsilon: float,
     all_outputs: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Standardize along axes; then multiply and add arrays that broadcast.
 
     ``all_outputs`` also returns the mean and the inverse deviation.

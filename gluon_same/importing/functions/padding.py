@@ -53,7 +53,7 @@ def pad(
             if mode in ("constant", "edge"):
                 part = F.repeat(part, repeats=count, axis=axis)
             elif mode != "wrap":
-                part = flip(F, part, (axis,), rank)
+                part = flip(F, part, (axis,))
             borders[side].append(part)
         if any(counts):
             x = F.concat(*borders[0], x, *borders[1], dim=axis)

@@ -8,17 +8,9 @@ from .indexing import select
 _LOG_2 = 0.6931471805599453
 
 
-def _squared_difference(F: Any, x: Any, y: Any) -> Any:
-    return F.square(F.broadcast_sub(x, y))
-
-
 def _logaddexp(F: Any, x: Any, y: Any) -> Any:
     distance = F.abs(F.broadcast_sub(x, y))
     return F.broadcast_add(F.broadcast_maximum(x, y), F.log1p(F.exp(-distance)))
-
-
-def _logaddexp2(F: Any, x: Any, y: Any) -> Any:
-    return _logaddexp(F, x * _LOG_2, y * _LOG_2) / _LOG_2
 
 
 def _arctan2(F: Any, x: Any, y: Any) -> Any:
@@ -31,10 +23,6 @@ def _hypot(F: Any, x: Any, y: Any) -> Any:
     x, y = F.abs(x), F.abs(y)
     most = F.broadcast_maximum(x, y)  # whose square may be infinite
     return most * F.sqrt(1 + F.square(F.broadcast_minimum(x, y) / (most + (most == 0))))
-
-
-def _heaviside(F: Any, x: Any, y: Any) -> Any:
-    return select(F, x == 0, y, x > 0)
 
 
 def _divide_no_nan(F: Any, x: Any, y: Any) -> Any:
@@ -61,10 +49,6 @@ def _zero_at_zero(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda F, x, y: select(F, x != 0, function(F, x, y), F.broadcast_mul(x, F.zeros_like(y)))
 
 
-def _floor_divide(F: Any, x: Any, y: Any) -> Any:
-    return F.floor(F.broadcast_div(x, y))
-
-
 def _whole_floor_divide(F: Any, x: Any, y: Any) -> Any:
     quotient = integer_divide(F, x, y)
     rest = F.broadcast_sub(x, F.broadcast_mul(quotient, y))
@@ -85,17 +69,17 @@ def _rest(divide: Callable[..., Any]) -> Callable[..., Any]:
 _OF_TWO: Dict[str, Callable[..., Any]] = {
     "arctan2": _arctan2,
     "divide_no_nan": _divide_no_nan,
-    "floor_divide": _floor_divide,
+    "floor_divide": lambda F, x, y: F.floor(F.broadcast_div(x, y)),
     "fmax": _numbers_only("maximum"),
     "fmin": _numbers_only("minimum"),
     "fmod": _undefined_by_zero(remainder),
-    "heaviside": _heaviside,
+    "heaviside": lambda F, x, y: select(F, x == 0, y, x > 0),
     "hypot": _hypot,
     "logaddexp": _logaddexp,
-    "logaddexp2": _logaddexp2,
+    "logaddexp2": lambda F, x, y: _logaddexp(F, x * _LOG_2, y * _LOG_2) / _LOG_2,
     "mod": _undefined_by_zero(lambda F, x, y: F.broadcast_mod(x, y)),
     "multiply_no_nan": lambda F, x, y: _zero_at_zero(_product)(F, y, x),
-    "squared_difference": _squared_difference,
+    "squared_difference": lambda F, x, y: F.square(F.broadcast_sub(x, y)),
     "xdivy": _zero_at_zero(lambda F, x, y: F.broadcast_div(x, y)),
     "xlogy": _zero_at_zero(lambda F, x, y: _product(F, x, F.log(y))),
 }

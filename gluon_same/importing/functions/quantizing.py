@@ -40,16 +40,9 @@ def dynamic_quantize(F: Any, x: Any, rank: int) -> List[Any]:
 
 
 def integer_product(
-    F: Any,
-    a: Any,
-    b: Any,
-    *zeros: Any,
-    product: Callable[..., Any],
-    shapes: Sequence[Sequence[int]],
-    terms: Optional[int] = None,
-    to: str = "int32",
-    **arguments: Any,
-) -> Any:
+    F: Any, a: Any, b: Any, *zeros: Any, product: Callable[..., Any], shapes: Sequence[Sequence[int]],
+    terms: Optional[int] = None, to: str = "int32", **arguments: Any,
+) -> Any:  # fmt: skip
     """Multiply two arrays of integers minus their zero points.
 
     ``product`` is a function of ``F``, two arrays and the arguments, such as a matrix product.
@@ -69,13 +62,9 @@ def integer_product(
 
 
 def quantized_product(
-    F: Any,
-    *given: Any,
-    shapes: Sequence[Sequence[int]],
-    outer: Sequence[Sequence[int]],
-    to: str,
+    F: Any, *given: Any, shapes: Sequence[Sequence[int]], outer: Sequence[Sequence[int]], to: str,
     **arguments: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Multiply two quantized arrays and quantize the result.
 
     Parameters

@@ -33,18 +33,13 @@ def plainly(F: Any, x: Any) -> Any:
     return F._internal._maximum(x, x)
 
 
-def flip(F: Any, x: Any, axes: Sequence[int], rank: int) -> Any:
-    """Reverse the order of the elements along some axes.
+def flip(F: Any, x: Any, axes: Sequence[int]) -> Any:
+    """Reverse the order of the elements along some axes, counted from the first.
 
-    MXNet's ``reverse`` is not used, because its gradient ignores ``grad_req='add'``.
+    MXNet's ``reverse`` is not used, because it is slower, and its gradient ignores ``grad_req='add'``.
     """
-    step = [-1 if axis in axes else 1 for axis in range(rank)]
-    return F.slice(x, begin=(None,) * rank, end=(None,) * rank, step=step)
-
-
-def reverse(F: Any, x: Any, axis: int) -> Any:
-    """Reverse an axis, with an identity first, because ``reverse`` alone ignores grad_req='add'."""
-    return F.reverse(F.identity(x), axis=axis)
+    step = [-1 if axis in axes else 1 for axis in range(max(axes, default=0) + 1)]
+    return F.slice(x, begin=(None,) * len(step), end=(None,) * len(step), step=step)
 
 
 def difference(F: Any, x: Any, axis: int, times: int) -> Any:

@@ -7,7 +7,7 @@ from mxnet.gluon import HybridBlock
 
 from ...arrays import foreach
 from .indexing import element, gather_nd, indices_along, reverse_sequence, scatter_nd, select
-from .rearranging import reverse
+from .rearranging import flip
 from .shapes import as_boolean
 
 #: A function or an operator of MXNet, with its arguments.
@@ -229,14 +229,9 @@ def _activation(F, cell, index):
 
 
 def onnx_recurrent(
-    F: Any,
-    x: Any,
-    *arrays: Any,
-    cells: Sequence[Cell],
-    backwards: Sequence[bool],
-    given: Sequence[str],
+    F: Any, x: Any, *arrays: Any, cells: Sequence[Cell], backwards: Sequence[bool], given: Sequence[str],
     batch_first: bool,
-) -> List[Any]:
+) -> List[Any]:  # fmt: skip
     """Run ONNX's LSTM, GRU or RNN, whose weights, states and outputs have an axis for the direction.
 
     Parameters
@@ -306,6 +301,4 @@ def _reordered(F, array, order):
 
 
 def _reversed(F, x, lengths):
-    if lengths is not None:
-        return reverse_sequence(F, x, lengths, time_first=True)
-    return reverse(F, x, axis=0)
+    return flip(F, x, (0,)) if lengths is None else reverse_sequence(F, x, lengths, time_first=True)

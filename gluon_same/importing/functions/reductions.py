@@ -122,31 +122,28 @@ def along_axis(F: Any, x: Any, kind: str, axis: int, rank: int) -> Any:
     return getattr(F, kind)(x, axis=axis)
 
 
-def cumsum(F: Any, x: Any, axis: int, rank: int, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumsum(F: Any, x: Any, axis: int, exclusive: bool = False, reverse: bool = False) -> Any:
     """Return running totals along an axis.
 
     ``exclusive`` leaves each element out of its own total; ``reverse`` starts at the end.
     """
-    return _running(F, x, (axis, rank, exclusive, reverse), None)
+    return _running(F, x, axis, exclusive, reverse)
 
 
-def cumprod(
-    F: Any, x: Any, axis: int, rank: int, size: int, exclusive: bool = False, reverse: bool = False
-) -> Any:
+def cumprod(F: Any, x: Any, axis: int, size: int, exclusive: bool = False, reverse: bool = False) -> Any:
     """Return running products along an axis of a known size, like :func:`cumsum`."""
-    return _running(F, exactly(F, x, axis, size), (axis, rank, exclusive, reverse), size)
+    return _running(F, exactly(F, x, axis, size), axis, exclusive, reverse, size)
 
 
-def _running(F, x, how, size):
+def _running(F, x, axis, exclusive, reverse, size=None):
     """Return running totals, or products of ``size`` elements."""
-    axis, rank, exclusive, reverse = how
-    x = flip(F, x, (axis,), rank) if reverse else x
+    x = flip(F, x, (axis,)) if reverse else x
     x = _shifted(F, x, axis, 1, int(size is not None)) if exclusive else x
     if size is None:
         x = F.cumsum(x, axis=axis)
     for k in (2**i for i in range((size - 1).bit_length() if size else 0)):
         x = x * _shifted(F, x, axis, k, 1)
-    return flip(F, x, (axis,), rank) if reverse else x
+    return flip(F, x, (axis,)) if reverse else x
 
 
 def _shifted(F, x, axis, count, number):

@@ -166,19 +166,14 @@ class Resize(NamedTuple):
         return tuple(map(tuple, rows.tolist()))
 
 
-def resize(F: Any, x: Any, size: Tuple[int, int], aligned: bool = False) -> Any:
-    """Interpolate images linearly to a size.
+def resize(F: Any, x: Any, size: Tuple[int, int], aligned: bool = False, times: bool = False) -> Any:
+    """Interpolate images linearly to a size, or to whole multiples of their own if ``times``.
 
     Positions refer to the centers of pixels, or run from corner to corner if ``aligned``. A size of 1
     takes the first element, as in PyTorch.
     """
-    return F.contrib.BilinearResize2D(x, height=size[0], width=size[1], align_corners=aligned)
-
-
-def resize_times(F: Any, x: Any, times: Tuple[int, int], aligned: bool) -> Any:
-    """Interpolate images linearly to a whole multiple of their size, like :func:`resize`."""
-    how = dict(scale_height=times[0], scale_width=times[1], align_corners=aligned)
-    return F.contrib.BilinearResize2D(x, **how)
+    names = ("scale_height", "scale_width") if times else ("height", "width")
+    return F.contrib.BilinearResize2D(x, **dict(zip(names, size)), align_corners=aligned)
 
 
 def resize_open(

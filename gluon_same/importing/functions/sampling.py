@@ -128,14 +128,9 @@ def deformable_convolution(
 
 
 def col2im(
-    F: Any,
-    x: Any,
-    size: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilate: Sequence[int],
-    pads: Sequence[int],
-) -> Any:
+    F: Any, x: Any, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int],
+    dilate: Sequence[int], pads: Sequence[int],
+) -> Any:  # fmt: skip
     """Add up patches, of shape (N, C * elements, patches), at their places in images of a size."""
     n = len(size)
     before, whole = pads[:n], [a + b + c for a, b, c in zip(size, pads, pads[n:])]

@@ -36,13 +36,9 @@ def gemm(
 
 
 def max_by_slices(
-    F: Any,
-    x: Any,
-    windows: Sequence[Tuple[int, int, int]],
-    padding: Sequence[Tuple[int, int]],
-    least: float,
-    order: Sequence[int] = (),
-) -> Any:
+    F: Any, x: Any, windows: Sequence[Tuple[int, int, int]], padding: Sequence[Tuple[int, int]],
+    least: float, order: Sequence[int] = (),
+) -> Any:  # fmt: skip
     """Return the max pooling with a dilated window, one axis after the other.
 
     ``windows`` are the elements, the stride and the dilation along each axis, and ``least`` is the

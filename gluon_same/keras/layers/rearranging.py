@@ -181,7 +181,7 @@ def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
 def _flip(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
     given = {"flip_left_right": [-2], "flip_up_down": [-3], "fliplr": [1]}.get(op.name, axis) or [0]
     axes = tuple(x.stored(axis_of(op, x, each)) for each in given)
-    return op.each(functions.flip, x, axes=axes, rank=x.rank, takes=None)
+    return op.each(functions.flip, x, axes=axes, takes=None)
 
 
 @computes("rot90")
@@ -190,7 +190,7 @@ def _turned(op: Operation, x: Value, k: int = 1, axes: Optional[List[int]] = Non
     flipped = {0: (), 1: (other,), 2: (one, other), 3: (one,)}[k % 4]
     swapped = {one: other, other: one} if k % 2 else {}
     order = tuple(swapped.get(axis, axis) for axis in x.axes)
-    how: Any = dict(axes=tuple(map(x.stored, flipped)), rank=x.rank, takes=None)
+    how: Any = dict(axes=tuple(map(x.stored, flipped)), takes=None)
     return op.lowered(functions.flip, x, order=order, **how)
 
 

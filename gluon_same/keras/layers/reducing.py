@@ -136,7 +136,7 @@ def _running_product(
     op: Operation, x: Value, axis: int, exclusive: bool = False, reverse: bool = False
 ) -> Lowered:
     place = axis_of(op, x, axis)
-    how: Any = dict(axis=x.stored(place), rank=x.rank, size=size_of(op, x, place))
+    how: Any = dict(axis=x.stored(place), size=size_of(op, x, place))
     return op.each(functions.cumprod, x, exclusive=exclusive, reverse=reverse, **how)
 
 

@@ -7,7 +7,7 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ...arrays import flat
-from ...importing.functions import as_boolean, pairwise, recurrent, reverse
+from ...importing.functions import as_boolean, flip, pairwise, recurrent
 from ...importing.functions.recurrent import GATES, Cell, Weights, loop
 
 
@@ -71,7 +71,7 @@ class Recurrent(HybridBlock):
             for _ in range(self._rank - 2):
                 mask = F.expand_dims(mask, axis=-1)
         if flow.backwards:
-            steps, mask = reverse(F, steps, 0), None if mask is None else reverse(F, mask, 0)
+            steps, mask = flip(F, steps, (0,)), None if mask is None else flip(F, mask, (0,))
         states = more[flow.masked :]
         outputs, last = self._run(F, steps, states, mask, parameters)
         y = last[0]
@@ -179,7 +179,7 @@ class Stack(HybridBlock):
         last: List[Any] = []
         mask, states = list(more[: flow.masked]), list(more[flow.masked :])
         if flow.backwards:
-            x, mask = reverse(F, x, 1), [reverse(F, each, 1) for each in mask]
+            x, mask = flip(F, x, (1,)), [flip(F, each, (1,)) for each in mask]
         for cell in self.cells:
             count = len(cell.sizes)
             own, states = states[:count], states[count:]
@@ -223,7 +223,7 @@ class Bidirectional(HybridBlock):
         one, *last = flat(self.forward_layer(x, *mask, *states[:half]))
         other, *others = flat(self.backward_layer(x, *mask, *states[half:]))
         if flow.sequences:
-            other = reverse(F, other, 1)
+            other = flip(F, other, (1,))
         outputs = [one, other] if self._mode is None else [self._merged(F, one, other)]
         outputs += [*last, *others] * self._states
         return outputs if len(outputs) > 1 else outputs[0]

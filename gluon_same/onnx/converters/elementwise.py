@@ -1,13 +1,13 @@
 """Functions of each element: arithmetic, comparison, logic, activations."""
 
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Callable, Dict, Literal, Optional, Union
 
 import numpy as np
 
 from ... import nn
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..values import Data, Known, Unsupported, compute_dtype, stored_dtype
+from ..values import Data, Flag, Known, compute_dtype, stored_dtype
 
 #: Operators of one input without attributes.
 _UNARY: Dict[str, Union[str, Callable[..., Any]]] = {
@@ -167,7 +167,7 @@ for _name, _kind in _MERGES.items():
 
 
 @converter("Mod", 10)
-def mod(net: Any, x: Any, other: Any, *, fmod: int = 0) -> Data:
+def mod(net: Any, x: Any, other: Any, *, fmod: Flag = 0) -> Data:
     how = dict(kind="fmod" if fmod else "mod", whole=x.dtype.kind != "f")
     return net.call(functions.of_two, x, other, **how)
 
@@ -231,9 +231,7 @@ def selu(
 
 
 @converter("Gelu", 20)
-def gelu(net: Any, x: Data, *, approximate: str = "none") -> Data:
-    if approximate not in ("none", "tanh"):
-        raise Unsupported(f"its approximate={approximate!r} is not known")
+def gelu(net: Any, x: Data, *, approximate: Literal["none", "tanh"] = "none") -> Data:
     return net.call(functions.gelu, x, approximate=approximate != "none")
 
 

@@ -1,20 +1,21 @@
 """Operators that pick, place and mask elements."""
 
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Literal, Optional
 
 import numpy as np
 
 from ...importing import functions
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
-from ..values import Data, Known, Unsupported, axis_of, compute_dtype, known, numbers
+from ..values import Data, Flag, Known, Unsupported, axis_of, compute_dtype, known, numbers
 from .shapes import cast_to
 
 #: Most classes of a OneHot, so that a damaged file takes no memory.
 _MOST_CLASSES = 2**24
 
-_REDUCTIONS = {name: name for name in ("none", "add")}
-_REDUCTIONS.update(mul="multiply", max="maximum", min="minimum")
+#: Functions of old and new elements, and their names in MXNet.
+_Reduction = Literal["none", "add", "mul", "max", "min"]
+_REDUCTIONS = {"none": "none", "add": "add", "mul": "multiply", "max": "maximum", "min": "minimum"}
 
 
 @converter("Gather")
@@ -53,30 +54,24 @@ def _coordinates(indices):
 @converter("Scatter")
 @converter("ScatterElements")
 def scatter_elements(
-    net: Any, x: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: str = "none"
+    net: Any, x: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: _Reduction = "none"
 ) -> Data:
     return net.call(
         functions.scatter_elements, x, indices, updates, axis=axis, rank=x.ndim,
-        reduction=_reduction(reduction),
+        reduction=_REDUCTIONS[reduction],
     )  # fmt: skip
 
 
 @converter("ScatterND")
-def scatter_nd(net: Any, x: Any, indices: Any, updates: Any, *, reduction: str = "none") -> Data:
+def scatter_nd(net: Any, x: Any, indices: Any, updates: Any, *, reduction: _Reduction = "none") -> Data:
     if 0 in updates.shape:
         return net.array(x)
     if not updates.ndim:  # which MXNet has with one axis
         indices = net.call("expand_dims", net.array(indices), axis=0)
     return net.call(
         functions.scatter_nd, x, indices, updates, ranks=(x.ndim, indices.ndim),
-        count=_coordinates(indices), reduction=_reduction(reduction),
+        count=_coordinates(indices), reduction=_REDUCTIONS[reduction],
     )  # fmt: skip
-
-
-def _reduction(name: str) -> str:
-    if name not in _REDUCTIONS:
-        raise Unsupported(f"its reduction={name!r} is not known")
-    return _REDUCTIONS[name]
 
 
 @converter("OneHot")
@@ -92,7 +87,9 @@ def one_hot(net: Any, indices: Data, depth: Any, values: Any, *, axis: int = -1)
 
 
 @converter("TopK", 10)
-def topk(net: Any, x: Data, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> List[Data]:
+def topk(
+    net: Any, x: Data, k: Any, *, axis: int = -1, largest: Flag = 1, sorted: Flag = 1
+) -> List[Data]:
     axis = axis_of(axis, x.ndim)
     counts = numbers(k, "k", 0 if isinstance(k, Known) and k.bounded else np.inf)
     pairs = x.each(lambda trial, given: (int(counts.at(trial).item()), given[axis]))
@@ -126,7 +123,7 @@ def eye_like(net: Any, x: Data, *, dtype: Optional[int] = None, k: int = 0) -> D
 
 
 @converter("Trilu")
-def trilu(net: Any, x: Data, k: Any = None, *, upper: int = 1) -> Data:
+def trilu(net: Any, x: Data, k: Any = None, *, upper: Flag = 1) -> Data:
     diagonal = int(known(k, "k").item()) if isinstance(k, Known) else 0
     given = [x, k] if isinstance(k, Data) else [x]
     return net.call(

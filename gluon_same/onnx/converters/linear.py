@@ -7,7 +7,7 @@ import numpy as np
 from ... import nn
 from ...importing import functions
 from ..registry import converter
-from ..values import Data, Known, Unsupported
+from ..values import Data, Flag, Known, Unsupported
 from .elementwise import binary, combine
 from .windows import weights_of
 
@@ -40,17 +40,9 @@ def det(net: Any, x: Data) -> Data:
 
 @converter("Gemm")
 def gemm(
-    net: Any,
-    a: Any,
-    b: Any,
-    c: Any = None,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: int = 0,  # noqa: N803  ONNX's names
-    transB: int = 0,  # noqa: N803
-    broadcast: int = 1,
-) -> Data:
+    net: Any, a: Any, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 1.0, transA: Flag = 0,
+    transB: Flag = 0, broadcast: int = 1,
+) -> Data:  # fmt: skip
     if a.dtype.kind != "f":
         raise Unsupported("MXNet has no such product of whole numbers: use MatMul")
     fits = isinstance(a, Data) and isinstance(b, Known) and (c is None or _is_bias(c, b, transB))

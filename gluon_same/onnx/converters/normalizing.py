@@ -1,26 +1,25 @@
 """Normalizations, and poolings by norms."""
 
 from itertools import chain
-from typing import Any, List
+from typing import Any, List, Literal
 
 import numpy as np
 
 from ... import nn
 from ...importing import functions
 from ..registry import converter
-from ..values import Data, Ints, Known, Unsupported, axis_of
+from ..values import Data, Flag, Ints, Known, axis_of
 from .pooling import Pooled, average_pool
 from .reducing import axes_of
 from .shapes import cast_to
+from .windows import Attributes
 
 
 @converter("LayerNormalization")  # onnxruntime writes it for older operator sets, too
 def layer_normalization(
     net: Any, x: Data, scale: Any, offset: Any = None, *, axis: int = -1, epsilon: float = 1e-5,
-    stash_type: int = 1,
+    stash_type: Literal[1] = 1,
 ) -> Any:  # fmt: skip
-    if stash_type != 1:
-        raise Unsupported(f"its stash_type={stash_type} is not 1")
     axis = axis_of(axis, x.ndim)
     weights = isinstance(scale, Known) and isinstance(offset, Known) and scale.shape == offset.shape
     if weights and net.outputs == 1 and axis == x.ndim - 1 and scale.shape == x.shape[-1:]:
@@ -92,12 +91,11 @@ def global_lp_pool(net: Any, x: Data, *, p: int = 2) -> Data:
 
 @converter("LpPool", 2)
 def lp_pool(
-    net: Any, x: Data, *, kernel_shape: List[int], auto_pad: str = "NOTSET", ceil_mode: int = 0,
-    dilations: Ints = None, p: int = 2, pads: Ints = None, strides: Ints = None,
-) -> Data:  # fmt: skip
-    how = dict(auto_pad=auto_pad, dilations=dilations, pads=pads, strides=strides)
+    net: Any, x: Data, *, kernel_shape: List[int], ceil_mode: Flag = 0, p: int = 2, **window: Attributes
+) -> Data:
+    how: Any = window
     if ceil_mode:  # zeros at the end make no difference to a sum
-        pairs = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, None).pairs()
+        pairs = Pooled(x, kernel_shape, window, ceil_mode, None).pairs()
         how.update(auto_pad="NOTSET", pads=[*chain(*zip(*pairs))])
     x = net.call(functions.absolute_power, x, exponent=p)
     mean = average_pool(net, x, kernel_shape=kernel_shape, count_include_pad=1, **how)

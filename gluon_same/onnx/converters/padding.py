@@ -1,6 +1,6 @@
 """Padding, which the window behind it takes over where it can."""
 
-from typing import Any, Sequence, Tuple
+from typing import Any, Literal, Sequence, Tuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size
 from ..values import FIX, Data, Padded, Unsupported, axis_of, known, numbers
 
+_Mode = Literal["constant", "edge", "reflect", "wrap"]
 Pairs = Tuple[Tuple[int, int], ...]
 
 #: Largest number whose multiples an axis is padded to.
@@ -18,7 +19,7 @@ _MOST = 64
 
 @converter("Pad", 11)
 def pad(
-    net: Any, x: Data, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "constant"
+    net: Any, x: Data, pads: Any, value: Any = None, axes: Any = None, *, mode: _Mode = "constant"
 ) -> Any:
     places: Sequence[int] = range(x.ndim)
     if axes is not None:
@@ -33,9 +34,6 @@ once_attributes("Pad", 1, pad, paddings="pads", value="value")
 
 
 def _padded(net, x, amounts, mode, value, axes):
-    if mode not in ("constant", "edge", "reflect", "wrap"):
-        raise Unsupported(f"its mode={mode!r} is not known")
-
     def pairs_at(trial, shape):
         given = list(map(int, amounts(trial)))
         if len(given) != 2 * len(axes):

@@ -1,6 +1,6 @@
 """Operators of pipelines without trees and strings, which scikit-learn's exporter writes."""
 
-from typing import Any, List, Optional
+from typing import Any, List, Literal, Optional
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from .elementwise import is_nan, where
 from .indexing import gather
 from .linear import gemm
 from .normalizing import lp_normalization
+from .shapes import cast_to
 
 _LINKS = {"SOFTMAX": ("softmax", {"axis": 1}), "LOGISTIC": ("sigmoid", {})}
 
@@ -21,15 +22,13 @@ def _row(values: List[float]) -> Known:
 
 @converter("ai.onnx.ml::Scaler")
 def scaler(net: Any, x: Data, *, offset: List[float], scale: List[float]) -> Data:
-    shifted = net.call("broadcast_sub", _floats(net, x), _row(offset))
+    shifted = net.call("broadcast_sub", cast_to(net, x, np.float32), _row(offset))
     return net.call("broadcast_mul", shifted, _row(scale))
 
 
 @converter("ai.onnx.ml::Normalizer")
-def normalizer(net: Any, x: Data, *, norm: str = "MAX") -> Data:
-    if norm not in ("L1", "L2"):
-        raise Unsupported(f"its norm={norm!r} is neither 'L1' nor 'L2'")
-    return lp_normalization(net, _floats(net, x), p=int(norm[1]))
+def normalizer(net: Any, x: Data, *, norm: Literal["L1", "L2"]) -> Data:
+    return lp_normalization(net, cast_to(net, x, np.float32), p=int(norm[1]))
 
 
 @converter("ai.onnx.ml::Binarizer")
@@ -93,10 +92,8 @@ def array_feature_extractor(net: Any, x: Any, places: Data) -> Data:
 @converter("ai.onnx.ml::LinearRegressor")
 def linear_regressor(
     net: Any, x: Data, *, coefficients: List[float], intercepts: Optional[List[float]] = None,
-    targets: int = 1, post_transform: str = "NONE",
+    targets: int = 1, post_transform: Literal["NONE"] = "NONE",
 ) -> Data:  # fmt: skip
-    if post_transform != "NONE":
-        raise Unsupported(f"its post_transform={post_transform!r} is not supported")
     return _linear(net, x, coefficients, intercepts or [0.0] * targets)
 
 
@@ -121,9 +118,4 @@ def linear_classifier(
 def _linear(net, x, coefficients, intercepts):
     matrix = np.array(coefficients, np.float32).reshape(len(intercepts), -1)
     weight = Known([matrix], trainable=True)
-    return gemm(net, _floats(net, x), weight, _row(intercepts), transB=1)
-
-
-def _floats(net, x):
-    float32 = np.dtype(np.float32)
-    return x if x.dtype == float32 else net.call(functions.cast, x, to="float32", dtype=float32)
+    return gemm(net, cast_to(net, x, np.float32), weight, _row(intercepts), transB=1)

@@ -8,19 +8,17 @@ from ... import nn
 from ...geometry import Window
 from ...importing import functions
 from ..registry import converter
-from ..values import FIX, Data, Ints, Padded, Unsupported
-from .windows import axes_of, merged, padding_of, per_axis, simple
+from ..values import FIX, Data, Flag, Padded, Unsupported
+from .windows import Attributes, Placed, axes_of, simple
 
 
 @converter("MaxPool")
 def max_pool(
-    net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], auto_pad: str = "NOTSET",
-    ceil_mode: int = 0, dilations: Ints = None, pads: Ints = None, storage_order: int = 0,
-    strides: Ints = None,
+    net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], ceil_mode: Flag = 0,
+    storage_order: int = 0, **window: Attributes,
 ) -> Any:  # fmt: skip
     ndim, places = axes_of(x), net.outputs > 1  # of elements of the data, which Pad changes
-    value = None if places else -np.inf
-    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value)
+    pooled = Pooled(x, kernel_shape, window, ceil_mode, None if places else -np.inf)
     data = pooled.x
     if places or max(pooled.dilation) > 1 or data.dtype.kind != "f" or pooled.is_narrow():
         order = (0, 1, *sorted(range(2, ndim + 2), reverse=bool(storage_order)))
@@ -34,24 +32,21 @@ def max_pool(
             y[1].dtype = np.dtype(np.int64)
         return y
     layer = (nn.MaxPool1D, nn.MaxPool2D, nn.MaxPool3D)[ndim - 1]
-    return net.block(layer(**pooled.arguments(), prefix=net.prefix()), data)
+    return net.block(layer(**pooled.layer_arguments(), prefix=net.prefix()), data)
 
 
 @converter("AveragePool")
 def average_pool(
-    net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], auto_pad: str = "NOTSET",
-    ceil_mode: int = 0, count_include_pad: int = 0, dilations: Ints = None, pads: Ints = None,
-    strides: Ints = None,
+    net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], ceil_mode: Flag = 0,
+    count_include_pad: Flag = 0, **window: Attributes,
 ) -> Data:  # fmt: skip
-    ndim = axes_of(x)
-    own = padding_of(auto_pad, pads, ndim)
+    ndim, own = axes_of(x), Placed(x, kernel_shape, window).padding
     known_zero = not isinstance(own, str) and not any(map(any, own))
     # Elements that Pad added count; those that the pooling adds count if its attribute says so.
-    value = 0 if count_include_pad or known_zero else None
-    pooled = Pooled(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value)
+    pooled = Pooled(x, kernel_shape, window, ceil_mode, 0 if count_include_pad or known_zero else None)
     x, counted = pooled.x, bool(count_include_pad) or pooled.merged
     if max(pooled.dilation) > 1:
-        raise Unsupported(f"MXNet has no dilated average pooling: dilations={dilations}")
+        raise Unsupported(f"MXNet has no dilated average pooling: dilations={[*pooled.dilation]}")
     if counted and pooled.ceil and not isinstance(pooled.padding, str):
         # Padding that rounding up adds is never counted.
         counted = any(map(any, pooled.padding))
@@ -59,29 +54,27 @@ def average_pool(
             x, pooled.padding, pooled.ceil = pooled.padded(net)
             counted = False
     layer = (nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D)[ndim - 1]
-    return net.block(layer(**pooled.arguments(), count_include_pad=counted, prefix=net.prefix()), x)
+    return net.block(
+        layer(**pooled.layer_arguments(), count_include_pad=counted, prefix=net.prefix()), x
+    )
 
 
-class Pooled:
-    """Window of a pooling, by ONNX's attributes."""
+class Pooled(Placed):
+    """Window of a pooling, which takes over padding of the data with ``value``."""
 
-    def __init__(self, x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, value):
-        ndim = axes_of(x)
-        self.kernel = per_axis("kernel_shape", kernel_shape, ndim)
-        self.stride = per_axis("strides", strides, ndim)
-        self.dilation = per_axis("dilations", dilations, ndim)
-        spans = self.spans = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation)]
-        padding = padding_of(auto_pad, pads, ndim)
-        self.x, self.padding, self.merged = merged(x, padding, spans, self.stride, value)
+    def __init__(self, x, kernel_shape, given, ceil_mode, value):
+        super().__init__(x, kernel_shape, given)
+        self.x = self.over(x, value)
         self.sizes = self.x.shape[2:]
-        self.ceil = bool(ceil_mode) and auto_pad == "NOTSET" and max(self.stride) > 1
+        plain = given.get("auto_pad", "NOTSET") == "NOTSET"
+        self.ceil = bool(ceil_mode) and plain and max(self.stride) > 1
         # No window starts behind the data and the padding in front of it.
         self.plain = not isinstance(self.padding, str) and all(
             s <= k - after and before == after
-            for s, k, (before, after) in zip(self.stride, spans, self.padding)
+            for s, k, (before, after) in zip(self.stride, self.spans, self.padding)
         )
 
-    def arguments(self):
+    def layer_arguments(self):
         """Return the arguments of Gluon's pooling."""
         padding = self.pairs() if self.ceil and not self.plain else self.padding
         if any(max(pair) >= k for k, pair in zip(self.spans, padding) if not isinstance(padding, str)):

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter
-from ..values import Data, Ints, Known, Unsupported, axis_of
-from .windows import check_operands, padding_of, per_axis
+from ..values import Data, Known, Unsupported, axis_of
+from .windows import Attributes, convolved
 
 
 def _axis(scale, axis, rank):
@@ -102,42 +102,29 @@ def _matrices(a, b, a_zero, b_zero):
 
 @converter("ConvInteger")
 def conv_integer(
-    net: Any, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None, *, auto_pad: str = "NOTSET",
-    dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, pads: Ints = None,
-    strides: Ints = None,
+    net: Any, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None, *, group: int = 1,
+    **window: Attributes,
 ) -> Data:  # fmt: skip
-    window = _window(x, w, (auto_pad, dilations, group, kernel_shape, pads, strides))
-    return _integer_product(net, x, w, x_zero, w_zero, window)
+    return _integer_product(net, x, w, x_zero, w_zero, _convolution(x, w, group, window))
 
 
 @converter("QLinearConv")
 def qlinear_conv(
     net: Any, x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any, y_scale: Any,
-    y_zero: Any, b: Any = None, *, auto_pad: str = "NOTSET", dilations: Ints = None, group: int = 1,
-    kernel_shape: Ints = None, pads: Ints = None, strides: Ints = None,
+    y_zero: Any, b: Any = None, *, group: int = 1, **window: Attributes,
 ) -> Data:  # fmt: skip
     dtype = _checked(y_zero.dtype)
-    window = _window(x, w, (auto_pad, dilations, group, kernel_shape, pads, strides))
     one = (1,) * x.ndim
     given = [x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b]
-    return _quantized_product(net, given, dtype, (one, (1, -1, *one[2:])), window)
+    how = _convolution(x, w, group, window)
+    return _quantized_product(net, given, dtype, (one, (1, -1, *one[2:])), how)
 
 
-def _window(x, w, attributes):
+def _convolution(x, w, group, window):
     """Return the arguments of a convolution of integers."""
-    auto_pad, dilations, group, kernel_shape, pads, strides = attributes
-    ndim = check_operands(x, w, None, kernel_shape)
-    return {
-        "product": functions.convolution,
-        "shapes": ((1,) * x.ndim, (-1, *(1,) * (ndim + 1))),
-        "kernel": tuple(w.shape[2:]),
-        "stride": per_axis("strides", strides, ndim),
-        "dilate": per_axis("dilations", dilations, ndim),
-        "pad": padding_of(auto_pad, pads, ndim),
-        "num_filter": w.shape[0],
-        "terms": int(np.prod(w.shape[1:])),
-        "num_group": group,
-    }
+    how = dict(product=functions.convolution, num_filter=w.shape[0], num_group=group)
+    how.update(convolved(x, w, None, window).arguments(), terms=int(np.prod(w.shape[1:])))
+    return {**how, "shapes": ((1,) * x.ndim, (-1, *(1,) * (x.ndim - 1)))}
 
 
 def _integer_product(net, a, b, a_zero, b_zero, how):

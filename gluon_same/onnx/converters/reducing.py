@@ -6,7 +6,7 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..values import Data, Unsupported, axis_of, known
+from ..values import Data, Flag, Unsupported, axis_of, known
 from .shapes import cast_to
 
 _KINDS = ("l1", "l2", "log_sum", "log_sum_exp", "max", "mean", "min", "prod", "sum", "sum_square")
@@ -25,7 +25,7 @@ def axes_of(x: Data, axes: Any) -> Tuple[int, ...]:
 
 def _reduction(kind: str) -> Callable[..., Data]:
     def reduce(
-        net: Any, x: Data, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+        net: Any, x: Data, axes: Any = None, *, keepdims: Flag = 1, noop_with_empty_axes: int = 0
     ) -> Data:
         dtype = x.dtype
         if dtype.kind != "f" and kind in _REAL:
@@ -55,7 +55,7 @@ for _kind in _KINDS:
 
 def _arg(kind: str) -> Callable[..., Data]:
     def convert(
-        net: Any, x: Data, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0
+        net: Any, x: Data, *, axis: int = 0, keepdims: Flag = 1, select_last_index: Flag = 0
     ) -> Data:
         axis = axis_of(axis, x.ndim)
         if x.dtype.itemsize < 4:  # positions may not fit
@@ -103,7 +103,6 @@ for _name, _kind in {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax
 
 
 @converter("CumSum", 11)
-def cumsum(net: Any, x: Data, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Data:
+def cumsum(net: Any, x: Data, axis: Any, *, exclusive: Flag = 0, reverse: Flag = 0) -> Data:
     place = axis_of(known(axis, "axis").item(), x.ndim)
-    how = dict(exclusive=bool(exclusive), reverse=bool(reverse))
-    return net.call(functions.cumsum, x, axis=place, rank=x.ndim, **how)
+    return net.call(functions.cumsum, x, axis=place, exclusive=exclusive, reverse=reverse)

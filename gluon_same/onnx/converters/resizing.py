@@ -1,6 +1,6 @@
 """Resize and Upsample."""
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Literal, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -9,10 +9,14 @@ from ...importing.functions import Resize
 from ..limits import ratio_of
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size
-from ..values import EMPTY, FIX, Data, Known, Unsupported, axis_of, known, numbers
+from ..values import EMPTY, FIX, Data, Flag, Known, Unsupported, axis_of, known, numbers
 
 #: Positions that are computed from a scale by the same operations as in onnxruntime.
 _LIKE_ONNXRUNTIME = ("asymmetric", "half_pixel", "pytorch_half_pixel")
+
+
+#: Positions of MXNet's operator.
+_NATIVE = ("align_corners", "half_pixel", "pytorch_half_pixel")
 
 
 class _Axis(NamedTuple):
@@ -26,11 +30,11 @@ class _Axis(NamedTuple):
 
 @converter("Resize", 11)
 def resize(
-    net: Any, x: Data, roi: Any = None, scales: Any = None, sizes: Any = None, *, antialias: int = 0,
+    net: Any, x: Data, roi: Any = None, scales: Any = None, sizes: Any = None, *, antialias: Flag = 0,
     axes: Optional[List[int]] = None, coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75, exclude_outside: int = 0, extrapolation_value: float = 0.0,
-    keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest",
-    nearest_mode: str = "round_prefer_floor",
+    cubic_coeff_a: float = -0.75, exclude_outside: Flag = 0, extrapolation_value: float = 0.0,
+    keep_aspect_ratio_policy: Literal["stretch", "not_larger", "not_smaller"] = "stretch",
+    mode: str = "nearest", nearest_mode: str = "round_prefer_floor",
 ) -> Data:  # fmt: skip
     flags = dict(exclude_outside=bool(exclude_outside), antialias=bool(antialias))
     flags["rounded"] = mode == "nearest"  # where rounding moves a position to another element
@@ -53,23 +57,22 @@ def resize(
     images = x.ndim == 4 and x.dtype.kind == "f" and {each.axis for each in planned} == {2, 3}
     if images and times[0] is not None and times[0] == times[1] and len(times[0][0]) == 1:
         return net.call(functions.repeat_elements, x, times=(len(times[0]),) * 2)
-    if _is_native(x, planned, how):
-        y = _native(net, x, planned, how.positions)
-        if y is not None:
-            return y
+    y = _native(net, x, planned, how)
+    if y is not None:
+        return y
     # Shrink first, grow last.
     for each in sorted(planned, key=lambda each: each.sizes[0][1] / each.sizes[0][0]):
         x = _resized(net, x, each, how, extrapolation_value)
     return x
 
 
+@converter("Upsample", 9)
 @converter("Resize", 10)
 def resize_10(net: Any, x: Data, scales: Any, *, mode: str = "nearest") -> Data:
     how = dict(coordinate_transformation_mode="asymmetric", nearest_mode="ceil_if_smaller")
     return resize(net, x, None, scales, mode=mode, **how)
 
 
-converter("Upsample", 9)(resize_10)
 once_attributes("Upsample", 7, resize_10, scales="scales")
 
 
@@ -108,43 +111,37 @@ def _by_sizes(x, places, sizes, policy, rois):
     wanted = [tuple(map(int, sizes.at(t))) for t in range(len(x.trials))]
     before = [[shape[axis] for shape in x.trials] for axis in places]
     scales: List[Optional[float]] = [None] * len(places)
-    if policy in ("not_larger", "not_smaller"):
+    if policy != "stretch":
         if len(set(zip(*before))) > 1 or len(set(wanted)) > 1:
             raise Unsupported(f"its size {FIX}")
         ratios = [m / n[0] for m, n in zip(wanted[0], before)]
         scale = min(ratios) if policy == "not_larger" else max(ratios)
         wanted = [tuple(int(scale * n[0] + 0.5) for n in before)] * len(wanted)
         scales = [scale] * len(places)
-    elif policy != "stretch":
-        raise Unsupported(f"its keep_aspect_ratio_policy={policy!r} is not known")
     axes = zip(places, before, zip(*wanted), scales, rois)
     return [_Axis(axis, tuple(zip(n, m)), scale, roi) for axis, n, m, scale, roi in axes]
 
 
-def _is_native(x: Data, planned: List[_Axis], how: Resize) -> bool:
-    """Return whether MXNet's operator has the weights."""
-    images = x.ndim == 4 and x.dtype == np.float32 and {each.axis for each in planned} <= {2, 3}
+def _native(net: Any, x: Data, planned: List[_Axis], how: Resize) -> Optional[Data]:
+    """Return images that MXNet's operator resizes; None if it has other weights, or not the size."""
+    axes = {each.axis for each in planned}
+    images = x.ndim == 4 and x.dtype == np.float32 and axes and axes <= {2, 3}
     linear = how.kind == "linear" and not how.antialias and all(each.scale is None for each in planned)
-    known_positions = ("align_corners", "half_pixel", "pytorch_half_pixel")
-    return bool(planned) and images and linear and how.positions in known_positions
-
-
-def _native(net: Any, x: Data, planned: List[_Axis], positions: str) -> Optional[Data]:
-    """Return images that MXNet's operator resizes; None if it cannot have the size."""
-    aligned, center = positions == "align_corners", positions == "half_pixel"
-    sizes = [tuple((shape[axis],) * 2 for shape in x.trials) for axis in (2, 3)]
+    if not images or not linear or how.positions not in _NATIVE:
+        return None
+    aligned = how.positions == "align_corners"
+    sizes = [tuple((n, n) for n in each) for each in zip(*x.trials)]
     for each in planned:
-        sizes[each.axis - 2] = each.sizes
-    new = [tuple(m for _, m in pairs) for pairs in sizes]
+        sizes[each.axis] = each.sizes
+    new = [tuple(m for _, m in pairs) for pairs in sizes[2:]]
+    times = tuple(map(_factor, sizes[2:]))
     if all(len(set(each)) == 1 for each in new):
         size = new[0][0], new[1][0]
-        # MXNet and PyTorch take the first element for a size of 1, and not the center.
-        return (
-            None if center and 1 in size else net.call(functions.resize, x, size=size, aligned=aligned)
-        )
-    times = tuple(_factor(pairs) for pairs in sizes)
-    if None not in times:
-        return net.call(functions.resize_times, x, times=times, aligned=aligned)
+        if 1 not in size or how.positions != "half_pixel":
+            # MXNet and PyTorch take the first element for a size of 1, and not the center.
+            return net.call(functions.resize, x, size=size, aligned=aligned)
+    elif None not in times:
+        return net.call(functions.resize, x, size=times, times=True, aligned=aligned)
     return None  # the gradient of the operator's mode 'like' writes beyond its array
 
 

@@ -1,33 +1,30 @@
 """Operators that sample images, or put patches together."""
 
-from typing import Any, List
+from typing import Any, List, Literal
 
 from ...importing import functions
 from ..registry import converter
 from ..reshaping import axis_of_size
-from ..values import Data, Ints, Unsupported, known, numbers
-from .windows import axes_of, per_axis
+from ..values import Data, Flag, Ints, Unsupported, known, numbers
+from .windows import Attributes, Placed, per_axis
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 
 @converter("GridSample")
 def grid_sample(
-    net: Any, x: Any, grid: Any, *, align_corners: int = 0, mode: str = "bilinear",
-    padding_mode: str = "zeros",
+    net: Any, x: Any, grid: Any, *, align_corners: Flag = 0,
+    mode: Literal["bilinear", "linear", "nearest", "bicubic", "cubic"] = "bilinear",
+    padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
 ) -> Data:  # fmt: skip
-    mode = _MODES.get(mode, mode)
-    supported = mode in ("linear", "nearest", "cubic")
-    if not supported or padding_mode not in ("zeros", "border", "reflection"):
-        raise Unsupported(f"its mode={mode!r} with padding_mode={padding_mode!r}")
     return net.call(
-        functions.grid_sample, x, grid, ndim=x.ndim - 2, mode=mode, padding=padding_mode,
-        align_corners=bool(align_corners),
+        functions.grid_sample, x, grid, ndim=x.ndim - 2, mode=_MODES.get(mode, mode),
+        padding=padding_mode, align_corners=bool(align_corners),
     )  # fmt: skip
 
 
 @converter("AffineGrid", 20)
-def affine_grid(net: Any, theta: Any, size: Any, *, align_corners: int = 0) -> Data:
+def affine_grid(net: Any, theta: Any, size: Any, *, align_corners: Flag = 0) -> Data:
     # ONNX's own definition by other operators fails for a batch of 1.
     size = numbers(size, "size")
     if size.shape != (theta.shape[1] + 2,):
@@ -50,15 +47,14 @@ def max_roi_pool(
 
 @converter("RoiAlign")
 def roi_align(
-    net: Any, x: Data, rois: Any, batch_indices: Any, *, coordinate_transformation_mode: str = "",
+    net: Any, x: Data, rois: Any, batch_indices: Any, *,
+    coordinate_transformation_mode: Literal["", "half_pixel", "output_half_pixel"] = "",
     mode: str = "avg", output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
 ) -> Data:  # fmt: skip
     if mode != "avg":
         raise Unsupported(f"its mode={mode!r}: MXNet has averages only")
     words = {"half_pixel": True, "output_half_pixel": False, "": net.opsets.get("", 0) >= 16}
-    if coordinate_transformation_mode not in words:
-        raise Unsupported(f"its mode {coordinate_transformation_mode!r} is not known")
     return net.call(
         functions.roi_align, x, rois, batch_indices, pooled_size=(output_height, output_width),
         spatial_scale=spatial_scale, sample_ratio=sampling_ratio or -1,
@@ -85,18 +81,16 @@ def col2im(
 @converter("MaxUnpool")
 def max_unpool(
     net: Any, x: Data, indices: Any, output_shape: Any = None, *, kernel_shape: List[int],
-    pads: Ints = None, strides: Ints = None,
+    **window: Attributes,
 ) -> Data:  # fmt: skip
-    ndim = axes_of(x)
-    stride, kernel = per_axis("strides", strides, ndim), per_axis("kernel_shape", kernel_shape, ndim)
-    pads = [0] * (2 * ndim) if pads is None else pads
-    ends = tuple(k - s - pads[i] - pads[ndim + i] for i, (k, s) in enumerate(zip(kernel, stride)))
-    beyond = (0,) * ndim
+    at = Placed(x, kernel_shape, window)
+    ends = tuple(k - s - sum(pair) for k, s, pair in zip(at.kernel, at.stride, at.padding))
+    beyond = (0,) * len(ends)
     if output_shape is not None:
         if None in x.shape:
             raise Unsupported("its output_shape with data of open sizes")
-        own = [(n or 0) * s + e for n, s, e in zip(x.shape[2:], stride, ends)]
+        own = [(n or 0) * s + e for n, s, e in zip(x.shape[2:], at.stride, ends)]
         beyond = tuple(int(n) - m for n, m in zip(known(output_shape, "shape")[2:], own))
     if min(beyond) < 0:
         raise Unsupported("its output_shape is less than what the pooling had")
-    return net.call(functions.max_unpool, x, indices, strides=stride, ends=ends, beyond=beyond)
+    return net.call(functions.max_unpool, x, indices, strides=at.stride, ends=ends, beyond=beyond)

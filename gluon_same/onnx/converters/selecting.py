@@ -6,7 +6,7 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter
-from ..values import EMPTY, Data, Known, Unsupported, axis_of, known
+from ..values import EMPTY, Data, Flag, Known, Unsupported, axis_of, known
 
 #: Most boxes of a class; files write the largest integer for all.
 _MOST_BOXES = 2**31
@@ -39,7 +39,7 @@ def nonzero(net: Any, x: Data) -> Data:
 @converter("NonMaxSuppression", 10)
 def non_max_suppression(
     net: Any, boxes: Data, scores: Data, most: Any = None, overlap: Any = None, least: Any = None,
-    *, center_point_box: int = 0,
+    *, center_point_box: Flag = 0,
 ) -> Data:  # fmt: skip
     count = 0 if most is None else int(known(most, "max_output_boxes_per_class").item())
     if count < 1:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..registry import converter
-from ..values import Data, Items, Known, Unsupported, axis_of, known
+from ..values import Data, Flag, Items, Known, Unsupported, axis_of, known
 from .control import stacked
 from .shaping import concat, split, squeeze
 
@@ -45,7 +45,7 @@ def length(net: Any, items: Any) -> Known:
 
 
 @converter("ConcatFromSequence", 11)
-def concat_from_sequence(net: Any, items: Any, *, axis: int, new_axis: int = 0) -> Any:
+def concat_from_sequence(net: Any, items: Any, *, axis: int, new_axis: Flag = 0) -> Any:
     arrays = _items(items)
     if new_axis or not arrays:
         return stacked(net, arrays, axis)
@@ -56,7 +56,7 @@ def concat_from_sequence(net: Any, items: Any, *, axis: int, new_axis: int = 0) 
 
 @converter("SplitToSequence", 11)
 def split_to_sequence(
-    net: Any, x: Data, sizes: Any = None, *, axis: int = 0, keepdims: int = 1
+    net: Any, x: Data, sizes: Any = None, *, axis: int = 0, keepdims: Flag = 1
 ) -> Items:
     axis = axis_of(axis, x.ndim)
     size = x.shape[axis]

@@ -12,7 +12,7 @@ from ...importing import functions
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..reshaping import MOST_AXES, axis_of_size, codes_for, expanded, reshaped
-from ..values import Data, Known, Unfolded, Unsupported, compute_dtype, known, numbers
+from ..values import Data, Flag, Known, Unfolded, Unsupported, compute_dtype, known, numbers
 
 
 @converter("Shape")
@@ -49,8 +49,7 @@ def identity(net: Any, x: Data) -> Data:
 def dropout(net: Any, x: Data, ratio: Any = None, training_mode: Any = None, *, seed: int = 0) -> Data:
     if training_mode is not None and known(training_mode, "mode").any():
         raise Unsupported("training is not supported")
-    rate = 0.5 if ratio is None else float(known(ratio, "ratio"))
-    return _dropout(net, x, rate)
+    return _dropout(net, x, 0.5 if ratio is None else float(known(ratio, "ratio")))
 
 
 once_attributes("Dropout", 7, dropout, ratio="ratio")
@@ -92,7 +91,7 @@ def cast_to(net: Any, x: Data, dtype: Any) -> Data:
 
 
 @converter("Reshape", 5)
-def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: int = 0) -> Any:
+def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag = 0) -> Any:
     # Without a -1, the number of elements leaves no choice at any size.
     whole = isinstance(shape, Known) and not any((sizes == -1).any() for sizes in shape.trials)
     shape, source = numbers(shape, "shape", 0 if whole else np.inf), x

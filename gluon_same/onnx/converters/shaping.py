@@ -1,8 +1,9 @@
 """Operators that move, join, cut, repeat and pad arrays."""
 
+from functools import partial
 from itertools import chain
 from math import prod
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -53,9 +54,7 @@ def concat(net: Any, *arrays: Any, axis: int) -> Data:
     return net.call("concat", *arrays, dim=axis)
 
 
-@converter("Concat", 1)
-def concat_1(net: Any, *arrays: Any, axis: int = 1) -> Data:
-    return concat(net, *arrays, axis=axis)
+converter("Concat", 1)(partial(concat, axis=1))
 
 
 @converter("Split", 13)
@@ -168,9 +167,7 @@ def tile(net: Any, x: Data, repeats: Any) -> Data:
 
 
 @converter("DepthToSpace")
-def depth_to_space(net: Any, x: Data, *, blocksize: int, mode: str = "DCR") -> Data:
-    if mode not in ("DCR", "CRD"):
-        raise Unsupported(f"its mode={mode!r} is not known")
+def depth_to_space(net: Any, x: Data, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR") -> Data:
     return net.call(functions.depth_to_space, x, block=blocksize, columns_first=mode == "CRD")
 
 

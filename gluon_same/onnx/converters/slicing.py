@@ -46,7 +46,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         return _one_by_one(net, x, where, list(each))
     backward = tuple(axis for axis, by in zip(where, step) if by < 0)
     if backward:
-        x = net.call(functions.flip, x, axes=backward, rank=x.ndim)
+        x = net.call(functions.flip, x, axes=backward)
     parts: List[Any] = [(None, None, None)] * x.ndim
     limited = []  # axes that may be shorter, or longer, than their end at sizes that are not tried
     for i, axis in enumerate(where):
@@ -120,11 +120,10 @@ def _cut(
         raise Unsupported(f"which of its start {begin} and end {end} is first {FIX}")
     if begin is not None and begin < -1 and reach:
         bounds = [None if i != axis else -begin for i in range(x.ndim)]
-        how = dict(axes=(axis,), rank=x.ndim)
-        x = net.call(functions.flip, x, **how)
+        x = net.call(functions.flip, x, axes=(axis,))
         x = net.call("slice", x, begin=(None,) * x.ndim, end=tuple(bounds))
         x = net.call("slice_axis", x, axis=axis, begin=-end, end=None) if end else x
-        return net.call(functions.flip, x, **how), None, None
+        return net.call(functions.flip, x, axes=(axis,)), None, None
     if begin and end is not None and end > begin:
         return net.call("slice_axis", x, axis=axis, begin=begin, end=None), None, end - begin
     if begin or (end is not None and end < 0):

@@ -8,13 +8,13 @@ import numpy as np
 from ...importing import functions
 from ..registry import converter
 from ..reshaping import axis_of_size
-from ..values import FIX, Data, Known, Unsupported, axis_of, known, numbers
+from ..values import FIX, Data, Flag, Known, Unsupported, axis_of, known, numbers
 from .windows import per_axis
 
 
 @converter("DFT", 20)
 def dft(
-    net: Any, x: Data, length: Any = None, axis: Any = None, *, inverse: int = 0, onesided: int = 0
+    net: Any, x: Data, length: Any = None, axis: Any = None, *, inverse: Flag = 0, onesided: Flag = 0
 ) -> Data:
     place = axis_of(-2 if axis is None else int(known(axis, "axis").item()), x.ndim)
     parts, half = x.shape[-1], bool(inverse and onesided)
@@ -51,14 +51,14 @@ def dft(
 
 @converter("DFT", 17)
 def dft_17(
-    net: Any, x: Data, length: Any = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0
+    net: Any, x: Data, length: Any = None, *, axis: int = 1, inverse: Flag = 0, onesided: Flag = 0
 ) -> Data:
     return dft(net, x, length, Known([np.array(axis)]), inverse=inverse, onesided=onesided)
 
 
 @converter("STFT", 17)
 def stft(
-    net: Any, x: Data, step: Any, window: Any = None, length: Any = None, *, onesided: int = 1
+    net: Any, x: Data, step: Any, window: Any = None, length: Any = None, *, onesided: Flag = 1
 ) -> Data:
     """Convert to a convolution, whose filters are the waves under the window."""
     if window is None and length is None:
@@ -74,7 +74,6 @@ def stft(
     filters = waves.transpose(1, 0, 2).reshape(-1, 1, size).astype(x.dtype)
     x = net.call("reshape", x, shape=(0, -1))
     (step,) = per_axis("frame_step", known(step, "frame_step").reshape(1).tolist(), 1)
-    how = dict(size=size, count=len(filters), step=step)
-    y = net.call(functions.stft, x, Known([filters]), **how)
+    y = net.call(functions.stft, x, Known([filters]), size=size, count=len(filters), step=step)
     y = net.call("transpose", y, axes=(0, 2, 1))
     return net.call("reshape", y, shape=(0, 0, len(filters) // 2, 2))

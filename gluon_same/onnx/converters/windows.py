@@ -1,6 +1,6 @@
 """Convolutions, transposed convolutions, and batch normalization."""
 
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Literal, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ... import nn
 from ...geometry import Window
@@ -12,6 +12,66 @@ from ..values import FIX, Data, Ints, Known, Padded, Unsupported
 _WORDS = {"SAME_UPPER": "same", "SAME_LOWER": "same_lower"}
 
 _MOST_AXES = 3
+
+
+class Attributes(NamedTuple):
+    """Attributes that all windows have."""
+
+    auto_pad: Literal["NOTSET", "SAME_LOWER", "SAME_UPPER", "VALID"] = "NOTSET"
+    dilations: Ints = None
+    kernel_shape: Ints = None
+    pads: Ints = None
+    strides: Ints = None
+
+
+class Placed:
+    """Window by its attributes: numbers for each axis, and the padding.
+
+    Parameters
+    ----------
+    x : Data or Padded
+    kernel : sequence of int
+    given : dict
+        Some of the :class:`Attributes`.
+    """
+
+    def __init__(self, x: Any, kernel: Sequence[int], given: Dict[str, Any]):
+        own, ndim = Attributes(**given), axes_of(x)
+        self.kernel = per_axis("kernel_shape", kernel, ndim)
+        self.stride = per_axis("strides", own.strides, ndim)
+        self.dilation = per_axis("dilations", own.dilations, ndim)
+        self.spans = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation)]
+        self.padding = padding_of(own.auto_pad, own.pads, ndim)
+        self.merged = False  # whether it has taken padding over
+
+    def over(self, x: Any, value: Any) -> Data:
+        """Return data whose padding with ``value`` along spatial axes the window takes over, if it can.
+
+        The padding becomes a word if it is that of SAME at every trial of the open sizes.
+        """
+        if not isinstance(x, Padded):
+            return x
+        trials = [(pairs, shape[2:]) for pairs, shape in zip(x.pairs, x.x.trials)]
+        if isinstance(self.padding, str) or x.value != value or any(
+            any(map(any, pairs[:2])) or min(map(min, pairs)) < 0 for pairs, _ in trials
+        ):  # fmt: skip
+            return x.made()
+        own = self.padding
+        total = [tuple((a + b, c + d) for (a, c), (b, d) in zip(own, pairs[2:])) for pairs, _ in trials]
+        if any(max(pair) >= span for each in total for pair, span in zip(each, self.spans)):
+            return x.made()  # MXNet's poolings require less padding than this
+        words = [total[0]] if len(set(total)) == 1 else ["same", "same_lower"]
+        for word in words:
+            windows = [Window(*each, word) for each in zip(self.spans, self.stride)]
+            placed = (tuple(w.at(n) for w, n in zip(windows, sizes)) for _, sizes in trials)
+            if not isinstance(word, str) or list(placed) == total:
+                self.padding, self.merged = word, True
+                return x.x
+        return x.made()
+
+    def arguments(self) -> Dict[str, Any]:
+        """Return arguments of a function, which takes any padding."""
+        return dict(kernel=self.kernel, stride=self.stride, dilate=self.dilation, pad=self.padding)
 
 
 def axes_of(x: Any) -> int:
@@ -32,9 +92,7 @@ def per_axis(name: str, given: Optional[Sequence[int]], ndim: int) -> Tuple[int,
 
 def padding_of(auto_pad: str, pads: Optional[Sequence[int]], ndim: int) -> Any:
     """Return a word of Gluon's, or (before, after) for each axis, for ONNX's attributes."""
-    if auto_pad not in ("NOTSET", "VALID"):
-        if auto_pad not in _WORDS:
-            raise Unsupported(f"its auto_pad={auto_pad!r} is not known")
+    if auto_pad in _WORDS:
         return _WORDS[auto_pad]
     pads = [0] * (2 * ndim) if pads is None or auto_pad == "VALID" else pads
     if len(pads) != 2 * ndim:
@@ -51,62 +109,29 @@ def simple(padding: Any) -> Any:
     return tuple(before for before, _ in padding)
 
 
-def merged(x: Any, padding: Any, spans: Sequence[int], stride: Sequence[int], value: Any) -> Tuple:
-    """Return data, padding of the window behind them, and whether it is now larger.
-
-    Padding of the data with ``value`` on spatial axes becomes padding of the window: a word if it is
-    that of SAME at every trial of the open sizes.
-    """
-    if not isinstance(x, Padded):
-        return x, padding, False
-    trials = [(pairs, shape[2:]) for pairs, shape in zip(x.pairs, x.x.trials)]
-    plain = not isinstance(padding, str) and x.value == value and all(
-        not any(map(any, pairs[:2])) and min(map(min, pairs)) >= 0 for pairs, _ in trials
-    )  # fmt: skip
-    if not plain:
-        return x.made(), padding, False
-    total = [tuple((a + b, c + d) for (a, c), (b, d) in zip(padding, pairs[2:])) for pairs, _ in trials]
-    if any(max(pair) >= span for each in total for pair, span in zip(each, spans)):
-        return x.made(), padding, False  # MXNet's poolings require less padding than this
-    if len(set(total)) == 1:
-        return x.x, total[0], True
-    for word in ("same", "same_lower"):
-        windows = [Window(span, step, word) for span, step in zip(spans, stride)]
-        if all(tuple(w.at(n) for w, n in zip(windows, ns)) == t for t, (_, ns) in zip(total, trials)):
-            return x.x, word, True
-    return x.made(), padding, False
-
-
 @converter("Conv")
 def conv(
-    net: Any, x: Union[Data, Padded], w: Any, b: Any = None, *, auto_pad: str = "NOTSET",
-    dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, pads: Ints = None,
-    strides: Ints = None,
-) -> Data:  # fmt: skip
-    ndim = check_operands(x, w, b, kernel_shape)
-    stride, dilation = per_axis("strides", strides, ndim), per_axis("dilations", dilations, ndim)
-    spans = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation)]
-    x, padding, _ = merged(x, padding_of(auto_pad, pads, ndim), spans, stride, 0)
-    window = {"strides": stride, "padding": simple(padding), "dilation": dilation}
-    return _layer(net, "", x, w, b, (w.shape[0], w.shape[1] * group), group, window)
+    net: Any, x: Union[Data, Padded], w: Any, b: Any = None, *, group: int = 1, **window: Attributes
+) -> Data:
+    own = convolved(x, w, b, window)
+    x = own.over(x, 0)
+    how = {"strides": own.stride, "padding": simple(own.padding), "dilation": own.dilation}
+    return _layer(net, "", x, w, b, (w.shape[0], w.shape[1] * group), group, how)
 
 
 @converter("ConvTranspose")
 def conv_transpose(
-    net: Any, x: Data, w: Any, b: Any = None, *, auto_pad: str = "NOTSET",
-    dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, output_padding: Ints = None,
-    output_shape: Ints = None, pads: Ints = None, strides: Ints = None,
+    net: Any, x: Data, w: Any, b: Any = None, *, group: int = 1, output_padding: Ints = None,
+    output_shape: Ints = None, **window: Attributes,
 ) -> Data:  # fmt: skip
-    ndim = check_operands(x, w, b, kernel_shape)
-    stride, dilation = per_axis("strides", strides, ndim), per_axis("dilations", dilations, ndim)
+    own = convolved(x, w, b, window)
+    ndim, stride, dilation, pairs = len(own.kernel), own.stride, own.dilation, own.padding
     extra = [0] * ndim if output_padding is None else list(output_padding)
-    spans = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation)]
     if output_shape is not None:
-        pairs = _pads_for(x, output_shape, auto_pad, stride, spans, extra)
-    elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        pairs = [_split(span - s + e, auto_pad) for span, s, e in zip(spans, stride, extra)]
-    else:
-        pairs = padding_of(auto_pad, pads, ndim)
+        pairs = _pads_for(x, output_shape, own, extra)
+    elif isinstance(pairs, str):
+        axes = zip(own.spans, stride, extra)
+        pairs = [_split(span - s + e, pairs == "same") for span, s, e in axes]
     if ndim == _MOST_AXES and max(dilation) > 1:  # which MXNet does not have
         w, dilation = net.call(functions.spread, net.array(w), dilation=dilation), (1,) * ndim
     # Where less than nothing is cut off, or the output padding is not less than the stride, the end is
@@ -114,13 +139,13 @@ def conv_transpose(
     beyond = [max(e - s + 1, 0) - min(after, 0) for e, s, (_, after) in zip(extra, stride, pairs)]
     if any(before < 0 for before, _ in pairs) or (any(beyond) and b is not None):
         raise Unsupported(f"its pads {pairs} with output_padding={extra} and strides={stride}")
-    window = {
+    how = {
         "strides": stride,
         "dilation": dilation,
         "padding": simple([(before, max(after, 0)) for before, after in pairs]),
         "output_padding": tuple(min(e, s - 1) for e, s in zip(extra, stride)),
     }
-    y = _layer(net, "Transpose", x, w, b, (w.shape[1] * group, w.shape[0]), group, window)
+    y = _layer(net, "Transpose", x, w, b, (w.shape[1] * group, w.shape[0]), group, how)
     if any(beyond):
         y = net.call(functions.pad, y, pairs=((0, 0), (0, 0), *((0, n) for n in beyond)), native=True)
     return y
@@ -128,35 +153,33 @@ def conv_transpose(
 
 @converter("DeformConv")
 def deform_conv(
-    net: Any, x: Data, w: Any, offset: Any, b: Any = None, mask: Any = None, *,
-    dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, offset_group: int = 1,
-    pads: Ints = None, strides: Ints = None,
+    net: Any, x: Data, w: Any, offset: Any, b: Any = None, mask: Any = None, *, group: int = 1,
+    offset_group: int = 1, **window: Attributes,
 ) -> Data:  # fmt: skip
-    ndim = check_operands(x, w, b, kernel_shape)
-    if ndim != 2 or x.dtype.kind != "f":
-        raise Unsupported(f"MXNet's deformable convolutions have no {ndim} axes of {x.dtype}")
+    own = convolved(x, w, b, window).arguments()
+    if len(own["kernel"]) != 2 or x.dtype.kind != "f":
+        raise Unsupported(f"MXNet's deformable convolutions have no {x.ndim - 2} axes of {x.dtype}")
     if w.shape[0] % offset_group:
         raise Unsupported(
             f"MXNet requires {w.shape[0]} filters to be a multiple of offset_group={offset_group}"
         )
     return net.call(
         functions.deformable_convolution, x, w, offset, *(y for y in (mask, b) if y is not None),
-        masked=mask is not None, padding=padding_of("NOTSET", pads, ndim), kernel=tuple(w.shape[2:]),
-        stride=per_axis("strides", strides, ndim), dilate=per_axis("dilations", dilations, ndim),
-        num_filter=w.shape[0], num_group=group, num_deformable_group=offset_group,
+        masked=mask is not None, padding=own.pop("pad"), num_filter=w.shape[0], num_group=group,
+        num_deformable_group=offset_group, **own,
     )  # fmt: skip
 
 
-def check_operands(x, w, b, kernel_shape):
-    """Check data, weight and bias of a convolution, and return its number of spatial axes."""
-    ndim = axes_of(x)
+def convolved(x: Any, w: Any, b: Any, window: Dict[str, Any]) -> Placed:
+    """Return the window of a convolution; raise if data, weight and bias do not fit."""
+    ndim, kernel_shape = axes_of(x), window.get("kernel_shape")
     if w.ndim != ndim + 2 or None in w.shape:
         raise Unsupported(f"its weight of shape {w.shape} does not fit data with {ndim + 2} axes")
     if kernel_shape is not None and tuple(kernel_shape) != tuple(w.shape[2:]):
         raise Unsupported(f"its kernel_shape={kernel_shape} is not that of its weight, {w.shape}")
     if b is not None and b.ndim != 1:
         raise Unsupported(f"its bias has shape {b.shape}")
-    return ndim
+    return Placed(x, w.shape[2:], window)
 
 
 def weights_of(weight: Any, bias: Any) -> Dict[str, Any]:
@@ -177,24 +200,20 @@ def _layer(net, kind, x, w, b, channels, group, window):
     return net.call(function, x, w, *([] if b is None else [b]), **arguments)
 
 
-def _split(total: int, auto_pad: str) -> Tuple[int, int]:
-    """Split a total padding. SAME_UPPER puts the odd element at the end, and so does what is missing."""
+def _split(total: int, upper: bool) -> Tuple[int, int]:
+    """Split a total padding. ``upper`` puts the odd element at the end, and so does what is missing."""
     less = total // 2
-    upper = auto_pad == "SAME_UPPER" and total >= 0
-    return (less, total - less) if upper else (total - less, less)
+    return (less, total - less) if upper and total >= 0 else (total - less, less)
 
 
-def _pads_for(x, output_shape, auto_pad, stride, spans, extra):
+def _pads_for(x, output_shape, own, extra):
     """Return the padding of a transposed convolution with a given output size."""
     sizes = x.shape[2:]
     if None in sizes:
         raise Unsupported(f"its output_shape {FIX}")
-    wanted = output_shape[-len(sizes) :]
-    axes = zip(sizes, stride, extra, spans, wanted)
-    totals = [s * (n - 1) + e + span - size for n, s, e, span, size in axes]
+    axes = zip(sizes, own.stride, extra, own.spans, output_shape[-len(sizes) :])
     # Unlike elsewhere, the specification puts the odd element at the start unless SAME_UPPER is given.
-    word = "SAME_UPPER" if auto_pad == "SAME_UPPER" else "SAME_LOWER"
-    return [_split(total, word) for total in totals]
+    return [_split((n - 1) * s + e + span - size, own.padding == "same") for n, s, e, span, size in axes]
 
 
 @converter("BatchNormalization", 1)

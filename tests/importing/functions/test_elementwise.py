@@ -41,7 +41,8 @@ def test_where_broadcasts_all_three(dtype):
 
 def test_where_keeps_infinity_and_equal_shapes():
     x, other = np.full((2, 3), -np.inf, "float32"), random(2, 3)
-    check(functions.where, np.where(other > 0, x, other), (other > 0).astype("float32"), x, other)
+    positive = (other > 0).astype("float32")
+    check(functions.where, np.where(other > 0, x, other), positive, x, other, spread="float32")
     check(functions.where, x[0], np.float32([1]), x[0], other[0], spread="float32")
 
 

@@ -20,7 +20,7 @@ CASES = {
     "heads": einsum("nqhd,nkhd->nhqk", (2, 3, 2, 4), (2, 5, 2, 4)),
     "diagonals": einsum("bii,b->i", (2, 3, 3), (2,)),
     "broadcasts": einsum("...ij,...jk->...ik", (3, 1, 2, 4), (2, 4, 2)),
-    "cumsum": (functions.cumsum, [(2, 4)], dict(axis=1, rank=2, exclusive=True, reverse=True)),
+    "cumsum": (functions.cumsum, [(2, 4)], dict(axis=1, exclusive=True, reverse=True)),
     "log_sum_exp": (functions.reduce, [(2, 4)], dict(kind="log_sum_exp", axes=(1,))),
     "std": (functions.reduce, [(2, 4)], dict(kind="std", axes=(1,))),
     "softmax": (functions.over_axes, [(2, 3, 2)], dict(kind="softmax", axes=(0, 2), rank=3)),

@@ -98,6 +98,6 @@ def test_running_totals(exclusive, reverse):
         return y[:, ::-1] if reverse else y
 
     sizes = [(random(2, n, 3),) for n in (5, 1)]
-    how = dict(axis=1, rank=3, exclusive=exclusive, reverse=reverse)
+    how = dict(axis=1, exclusive=exclusive, reverse=reverse)
     check(functions.cumsum, reference(*sizes[0]), *sizes[0], **how)
     check_sizes(functions.cumsum, reference, *sizes, **how)

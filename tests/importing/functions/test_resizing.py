@@ -171,7 +171,8 @@ def test_images_are_resized_by_one_operator(aligned):
         def grown(x, times=times):
             return bilinear(x, [n * m for n, m in zip(x.shape[2:], times)], aligned)
 
-        check_sizes(functions.resize_times, grown, *[(x,) for x in images], times=times, **how)
+        calls = [(x,) for x in images]
+        check_sizes(functions.resize, grown, *calls, size=times, times=True, **how)
 
 
 def test_unknown_words_are_refused():

@@ -298,6 +298,9 @@ def test_codes_of_reshapes():
     assert codes_for([(2, 3, 4), (5, 3, 4)], [(6, 4), (15, 4)]) == (-1, 4)
     assert codes_for([(2, 3, 4), (5, 3, 6)], [(2, 12), (5, 18)]) == (0, -1)
     assert codes_for([(2, 12, 4), (5, 18, 6)], [(2, 4, 3, 4), (5, 6, 3, 6)]) == (0, -4, -1, 3, 0)
+    # MXNet ends the process for (0, 0, -1, 4) here, where it divides by 2 ** 32 in 32 bits.
+    large = [(2**15, 2**15, 128), (2**14, 2**14, 128)]
+    assert codes_for(large, [(*each[:2], 32, 4) for each in large]) == (0, 0, 32, 4)
     assert codes_for([(24, 5), (90, 7)], [(2, 3, 4, 5), (3, 5, 6, 7)]) is None
 
 
