@@ -94,17 +94,19 @@ def repeat_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
 
 def _repeated(graph, node):
     """Return data, and how often their rows and columns are repeated; None for others."""
-    before, after = (graph.shape(entry) or () for entry in (*node.inputs[:1], node.out))
+    if node.op not in ("UpSampling", "take"):
+        return None
+    before, after = (graph.shape(entry) or () for entry in (node.inputs[0], node.out))
     if len(before) != 4 or len(after) != 4:
         return None
     times = [n // size for size, n in zip(before[2:], after[2:])]
     if node.op == "take":
         places, axis = graph.param(node.inputs[1]), node.get("axis", 0) % 4
-        if axis < 2 or places is None or (after[axis],) != places.shape:
+        if axis < 2 or places is None:
             return None
-        if (places != np.repeat(np.arange(before[axis]), times[axis - 2])).any():
+        if not np.array_equal(places, np.repeat(np.arange(before[axis]), times[axis - 2])):
             return None
-    elif node.op != "UpSampling" or node.get("sample_type") != "nearest" or len(node.inputs) > 1:
+    elif node.get("sample_type") != "nearest" or len(node.inputs) > 1:
         return None
     return node.inputs[0], times
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from gluon_same.deployment import clean, products
-from graphs import graph_of, rewritten
+from gluon_same.deployment.running import outputs
+from graphs import graph_of, operators, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
 PRODUCTS = ["transpose", "FullyConnected", "transpose", "FullyConnected"]
@@ -96,3 +97,66 @@ def test_long_axes_stay():
     y = interpolated(X, 3, [[0, 1], [1, 2]])
     for size, found in ((2 * products.MOST, ROW), (2 * products.MOST + 1, ["add_n"])):
         assert rewritten(y, INTERPOLATED, (1, 1, 2, size))[-1:] == found
+
+
+REPEAT = [products.repeat_by_depthwise]
+
+
+def graph_of_repeats(symbol, shape, **places):
+    graph = graph_of(symbol, shape)
+    graph.params.update({name: mx.nd.array(each) for name, each in places.items()})
+    return graph
+
+
+def taken(x, axis, count):
+    return F.take(x, F.var(f"places{axis}", shape=(count,)), axis=axis)
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        F.UpSampling(X, scale=2, sample_type="nearest"),
+        F.UpSampling(X, scale=3, sample_type="nearest"),
+        F.UpSampling(F.UpSampling(X, scale=2, sample_type="nearest"), scale=2, sample_type="nearest"),
+        taken(X, 2, 6),
+        taken(taken(X, 2, 6), 3, 15),
+        taken(taken(X, -1, 15), -2, 6),
+    ],
+)
+def test_pixels_are_repeated_by_one_convolution(symbol):
+    places = {"places2": [0, 0, 1, 1, 2, 2], "places3": np.repeat(np.arange(5), 3)}
+    places.update({"places-2": places["places2"], "places-1": places["places3"]})
+    graph = graph_of_repeats(symbol, (2, 8, 3, 5), **places)
+    arrays = [mx.nd.random.normal(shape=(2, 8, 3, 5))]
+    want = outputs(graph, arrays)
+    graph.rewrite(*REPEAT)
+    assert operators(graph) == ["Deconvolution"]
+    np.testing.assert_array_equal(outputs(graph, arrays)[0], want[0])
+
+
+@pytest.mark.parametrize(
+    "symbol, channels",
+    [
+        (F.UpSampling(X, scale=2, sample_type="nearest"), 6),  # oneDNN has no depthwise kernel
+        (F.UpSampling(X, X, scale=2, sample_type="nearest", num_args=2), 8),
+        (taken(X, 2, 6), 8),  # in another order
+        (taken(X, 1, 16), 8),  # channels
+        (taken(X, 3, 7), 8),  # a size that is no multiple
+    ],
+)
+def test_other_resizes_stay(symbol, channels):
+    places = {"places2": [0, 1, 0, 1, 2, 2], "places1": np.repeat(np.arange(8), 2)}
+    places["places3"] = [0, 0, 1, 2, 2, 3, 4]
+    assert graph_of_repeats(symbol, (2, channels, 3, 5), **places).rewrite(*REPEAT) == 0
+
+
+def test_rows_that_are_used_before_their_columns_are_repeated_apart():
+    rows = taken(X, 2, 6)
+    places = {"places2": [0, 0, 1, 1, 2, 2], "places3": np.repeat(np.arange(5), 3)}
+    graph = graph_of_repeats(F.Group([rows, taken(rows, 3, 15)]), (1, 8, 3, 5), **places)
+    arrays = [mx.nd.random.normal(shape=(1, 8, 3, 5))]
+    want = outputs(graph, arrays)
+    graph.rewrite(*REPEAT)
+    assert operators(graph) == ["Deconvolution", "Deconvolution"]
+    for one, other in zip(outputs(graph, arrays), want):
+        np.testing.assert_array_equal(one, other)

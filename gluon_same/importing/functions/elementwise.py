@@ -2,7 +2,7 @@
 
 import math
 import operator
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
