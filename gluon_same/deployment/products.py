@@ -84,11 +84,11 @@ def repeat_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     while found and (data == node.out or graph.uses(data) == 1):
         data, times = found[0], times * found[1]
         found = _repeated(graph, data.node)
-    channels = (graph.shape(data) or (1, 1))[1]
-    if times.prod() == 1 or channels % BLOCK:
+    shape = graph.shape(data) or ()
+    if times.prod() == 1 or shape[1] % BLOCK:
         return None
-    how = dict(kernel=tuple(times), stride=tuple(times), num_filter=channels, num_group=channels)
-    inputs = [data, np.ones((channels, 1, *times))]
+    how = dict(kernel=tuple(times), stride=tuple(times), num_filter=shape[1], num_group=shape[1])
+    inputs = [data, np.ones((shape[1], 1, *times))]
     return graph.new("Deconvolution", node, inputs, no_bias=True, **how)
 
 
