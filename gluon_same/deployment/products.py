@@ -94,7 +94,7 @@ def repeat_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
 
 def _repeated(graph, node):
     """Return data, and how often their rows and columns are repeated; None for others."""
-    if node.op not in ("UpSampling", "take"):
+    if node.op not in ("UpSampling", "repeat", "take"):
         return None
     before, after = (graph.shape(entry) or () for entry in (node.inputs[0], node.out))
     if len(before) != 4 or len(after) != 4:
@@ -106,9 +106,9 @@ def _repeated(graph, node):
             return None
         if not np.array_equal(places, np.repeat(np.arange(before[axis]), times[axis - 2])):
             return None
-    elif node.get("sample_type") != "nearest" or len(node.inputs) > 1:
+    elif node.op == "UpSampling" and (node.get("sample_type") != "nearest" or len(node.inputs) > 1):
         return None
-    return node.inputs[0], times
+    return (node.inputs[0], times) if before[:2] == after[:2] else None
 
 
 def _times(graph, node, data, matrix):

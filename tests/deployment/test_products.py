@@ -121,6 +121,7 @@ def taken(x, axis, count):
         taken(X, 2, 6),
         taken(taken(X, 2, 6), 3, 15),
         taken(taken(X, -1, 15), -2, 6),
+        F.repeat(F.repeat(X, repeats=2, axis=-1), repeats=2, axis=-2),
     ],
 )
 def test_pixels_are_repeated_by_one_convolution(symbol):
@@ -141,6 +142,7 @@ def test_pixels_are_repeated_by_one_convolution(symbol):
         (F.UpSampling(X, X, scale=2, sample_type="nearest", num_args=2), 8),
         (taken(X, 2, 6), 8),  # in another order
         (taken(X, 1, 16), 8),  # channels
+        (F.repeat(X, repeats=2, axis=1), 8),
         (taken(X, 3, 7), 8),  # a size that is no multiple
     ],
 )
