@@ -56,7 +56,7 @@ def fuse(graph: Graph, gates: bool = True) -> Optional[Graph]:
     gated.rewrite(flatten_pixel)
     changed = gates and can_fail(gated) and gated.rewrite(*BEFORE_FUSION, dtype=np.float32)
     shielded = shield(gated)
-    # Fused layers treat their weights as constant, so that those of computed weights are none meanwhile.
+    # Fusion treats weights as constant, so layers with computed weights are hidden from it as ``add_n``.
     hidden = [node for node in shielded.nodes() if node.op in LAYERS and not _holds_weights(gated, node)]
     for node in hidden:
         layer = json.dumps([node.op, node.attrs])

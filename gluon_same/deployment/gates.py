@@ -95,7 +95,7 @@ def _ends_at_layers(graph, node):
     takers = graph.takers(node.out)
     if None in takers or any(taker.op not in layers for taker in takers):
         return False
-    return all(t.inputs[0] == node.out and t.inputs.count(node.out) == 1 for t in takers)
+    return all(t.inputs[0] == node.out and graph.holds(*t.inputs[1:]) for t in takers)
 
 
 #: Rules that must precede fusion, in this order.

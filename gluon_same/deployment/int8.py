@@ -26,10 +26,10 @@ def to_int8(graph: Graph, batches: Sequence[Sequence[mx.nd.NDArray]]) -> Graph:
     # operators use that of a dense layer.
     graph = shield(graph, lambda node: node.name in heads or node.op == "FullyConnected")
     _rename_weights(graph)
-    for head in graph.heads:
-        if head.node.name in graph.params:
-            # No operator says it.
-            head.node.attrs["__dtype__"] = str(_DTYPE_NP_TO_MX[graph.params[head.node.name].dtype])
+    for node in graph.nodes():
+        if node.name in graph.params:
+            # Operators on constants alone may not imply it.
+            node.attrs["__dtype__"] = str(_DTYPE_NP_TO_MX[graph.params[node.name].dtype])
     symbol = graph.symbol()
     used, states = set(symbol.list_inputs()), set(symbol.list_auxiliary_states())
     arguments = {name: value for name, value in graph.params.items() if name not in states}

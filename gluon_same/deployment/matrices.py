@@ -1,8 +1,7 @@
 """Rules for products of stacked matrices, as in attention.
 
-MXNet multiplies stacks of matrices by OpenBLAS. A dense layer whose weights are the second matrix is
-oneDNN's, and takes 0.6 to 0.9 of the time with AVX-512. Without it, the gain is that the next operator
-finds its matrix in a cache.
+MXNet multiplies stacks of matrices by OpenBLAS. A dense layer that takes the second matrix as weights
+runs in oneDNN, which is faster with AVX-512. Everywhere, the next operator finds its matrix in a cache.
 """
 
 from math import prod
@@ -15,14 +14,14 @@ from ..graph import Entry, Graph, Node
 from .clean import BROADCAST, RESHAPES
 from .layouts import SOFTMAX
 
-#: Fewest elements of a matrix that is multiplied by itself. For smaller ones, MXNet's overhead for each
+#: Fewest elements of each first matrix, or of each product. For smaller ones, MXNet's overhead for each
 #: operator is larger than the gain.
 LEAST = 2**16
 
 #: Most matrices of a stack. More operators take long to deploy.
 MOST = 128
 
-#: Operators on several arrays that broadcast, or have one shape.
+#: Operators on several arrays that broadcast or have the same shape.
 _ON_SEVERAL = {*BROADCAST, *BROADCAST.values(), "broadcast_maximum", "broadcast_minimum", "where"}
 
 
@@ -37,14 +36,15 @@ def multiply_one_by_one(graph: Graph, node: Node) -> Optional[Entry]:
     if count > MOST or max(elements, prod(shape)) < LEAST * count:
         return None
     operands, inner, axes = [], elements // (count * rows), range(len(first))
-    for entry, name, wanted in zip(node.inputs, ("transpose_a", "transpose_b"), (False, True)):
-        if node.get(name, False) != wanted:
+    for entry, name, transposed in zip(node.inputs, ("transpose_a", "transpose_b"), (False, True)):
+        if node.get(name, False) != transposed:
             entry = graph.new("transpose", node, [entry], axes=(*axes, len(axes) + 1, len(axes)))
-        size = (columns if wanted else rows, inner)
+        size = (columns if transposed else rows, inner)
         operands.append(_parts(graph, entry, count, size) or _split(graph, node, entry, count, size))
     how = dict(num_hidden=columns, no_bias=True)
     products = [graph.new("FullyConnected", node, pair, **how) for pair in zip(*operands)]
     stack = graph.new("stack", node, products, axis=0, num_args=count)
+    graph.note_shape(stack, (count, rows, columns))
     return graph.new("Reshape", node, [stack], shape=shape)
 
 
@@ -58,9 +58,9 @@ def _split(graph, near, entry, count, size) -> List[Entry]:
 
 
 def _parts(graph, entry, count, size) -> Sequence[Entry]:
-    """Return the matrices of a stack, with what is computed for each element or row; none for others."""
+    """Return the matrices of a stack after operators on elements or rows; an empty list for others."""
     node, shape = entry.node, graph.shape(entry) or ()
-    if node.op == "stack" and node.get("axis", 0) == 0 and len(node.inputs) == count:
+    if node.op == "stack" and node.get("axis", 0) == 0 and shape == (count, *size):
         return node.inputs
     if shape[-2:] != size or graph.uses(entry) > 1:
         return []
@@ -82,9 +82,9 @@ def _parts(graph, entry, count, size) -> Sequence[Entry]:
 
 
 def _broadcast(graph, near, entry, shape) -> List[Entry]:
-    """Return what an array that broadcasts with a stack has for each matrix."""
+    """Return, for each matrix of a stack, the part of an array that broadcasts with it."""
     own = graph.shape(entry)
-    if own is None:
+    if own is None or (own != shape and not near.op.startswith("broadcast_")):
         return []
     own = (*(1 for _ in shape[len(own) :]), *own)
     count, matrix = prod(own[:-2]), own[-2:]

@@ -11,7 +11,7 @@ from ..graph import Entry, Graph, Node
 #: A product multiplies each number of the result by this many numbers at most. With more, it is slower.
 MOST = 128
 
-#: oneDNN has depthwise kernels for multiples of so many channels.
+#: oneDNN has depthwise kernels for channel counts divisible by this.
 BLOCK = 8
 
 
@@ -79,7 +79,7 @@ def repeat_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Repeat pixels by a transposed depthwise convolution with ones, in oneDNN's blocked layout."""
     data, times, takers = node.out, np.array([1, 1]), graph.takers(node.out)
     if len(takers) == 1 and takers[0] and _repeated(graph, takers[0]):
-        return None  # of which the other axis comes next
+        return None  # the next operator repeats further, and is replaced together with this one
     found = _repeated(graph, node)
     while found and (data == node.out or graph.uses(data) == 1):
         data, times = found[0], times * found[1]

@@ -44,6 +44,19 @@ def test_weights_that_follow_from_the_input_are_not_kept():
         gluon_same.deploy(net, x.shape, dtype="int8", data=x, tune=False)
 
 
+@pytest.mark.skipif(not available(), reason="requires oneDNN")
+def test_a_gate_before_a_layer_with_computed_weights_is_fused():
+    layer = F.relu(F.Convolution(X, num_filter=8, kernel=(3, 3), pad=(1, 1), name="layer"))
+    y = F.Convolution(
+        layer * F.sigmoid(layer), mx.sym.var("data1"), kernel=(3, 3), num_filter=8, no_bias=True
+    )
+    graph = graph_of(y, (1, 8, 8, 8), (8, 8, 3, 3))
+    arrays = [mx.nd.random.normal(shape=shape) for shape in ((1, 8, 8, 8), (8, 8, 3, 3))]
+    fused = fuse(graph)
+    assert "_sg_mkldnn_conv" in operators(fused)
+    assert error(outputs(fused, arrays), outputs(graph, arrays)) < 1e-5
+
+
 FORKS = {
     "output and relu": lambda F, c, x: (lambda y: (y, F.relu(y)))(c(x)),
     "output and sigmoid": lambda F, c, x: (lambda y: (y, F.sigmoid(y)))(c(x)),

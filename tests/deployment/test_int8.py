@@ -117,7 +117,9 @@ class WithConstants(gluon.HybridBlock):
             self.table = self.params.get("table", shape=(3, 4), init=mx.init.Uniform(9))
 
     def hybrid_forward(self, F, x, table):
-        return self.layer(x), table * 2, F.cast(table, dtype="int32")
+        twice = table * 2
+        large = F.broadcast_to(F.reshape(twice, shape=(1, 12)), shape=(4096, 12))  # which is not folded
+        return self.layer(x), twice, F.cast(table, dtype="int32"), twice, large
 
 
 def test_outputs_may_be_constants(exact_int8):
@@ -126,7 +128,8 @@ def test_outputs_may_be_constants(exact_int8):
     x = mx.nd.random.normal(shape=(1, 3, 8, 8))
     block = gluon_same.deploy(net, x.shape, dtype=exact_int8, data=x, tune=False)
     table = net.table.data().asnumpy()
-    for got, want in zip(block(x)[1:], (table * 2, table.astype("int32"))):
+    large = np.broadcast_to(table.reshape(1, 12) * 2, (4096, 12))
+    for got, want in zip(block(x)[1:], (table * 2, table.astype("int32"), table * 2, large)):
         assert got.dtype == want.dtype
         np.testing.assert_array_equal(got.asnumpy(), want)
 

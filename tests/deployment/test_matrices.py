@@ -86,6 +86,20 @@ def test_what_concerns_several_matrices_is_computed_on_the_stack(axis, small):
     assert found.count("softmax") == 1 and found.count("stack") == 2
 
 
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda x: F.LeakyReLU(x, _table(4), act_type="prelu"),  # of the second axis
+        lambda x: F.where(F.reshape(_table(3), shape=(3,)) > 0, x, F.var("other", shape=(3, 4, 4))),
+        lambda x: F.reshape(F.stack(*[_table(2, 4, 2)] * 3, axis=0), shape=(3, 4, 4)),
+    ],
+)
+def test_what_is_no_function_of_a_matrix_is_computed_on_the_stack(between, small):
+    scores = F.batch_dot(X, Y, transpose_b=True)
+    found = rewritten(F.batch_dot(between(scores) + scores, Y), RULES, (3, 4, 7), (3, 4, 7))
+    assert found.count("FullyConnected") == 6 and "SliceChannel" in found
+
+
 def test_scores_that_are_returned_too_are_stacked(small):
     scores = F.softmax(F.batch_dot(X, Y, transpose_b=True))
     found = rewritten(F.Group([F.batch_dot(scores, Y), scores]), RULES, (3, 4, 7), (3, 5, 7))

@@ -39,6 +39,9 @@ _FUSED = {
 #: Input from which a sigmoid is 1, and 0 for its negative, in every dtype.
 _SATURATING = 1e4
 
+#: Signs of the inputs of gates with which steps keep the state of an LSTM or GRU, and no state grows.
+_KEEP = {"LSTM": (-1, 1, 0, 0), "GRU": (0, 1, 0), "RNN": (-1,)}
+
 
 class Cell(NamedTuple):
     """Computation of a recurrent layer at each step."""
@@ -139,31 +142,25 @@ def _fused(F, x, cell, weights, states):
 
 
 def _masked(F, x, cell, weights, states, mask):
-    """Run all steps with those that count in front, and return the states in the order of the steps."""
+    """Run the steps that count before the others, and return the states in the original order."""
     mask = as_boolean(F, F.BlockGrad(mask))
     steps, batch = (indices_along(F, mask, axis, 3, dtype="float32") for axis in range(2))
     batch, count = F.broadcast_like(batch, mask), F.cumsum(mask, axis=0)
     ends = F.slice_axis(count, axis=0, begin=-1, end=None)
     place = F.where(mask, count - 1, F.broadcast_add(ends, F.broadcast_sub(steps, count)))
     x = scatter_nd(F, x, F.concat(place, batch, dim=2), x, (3, 3), 2)
-    if cell.kind == "LSTM":  # whose states c are returned for the last step only
-        ends = F.reshape(ends, shape=(-1,))
-        x = F.SequenceMask(x, ends, use_sequence_length=True)
-        rest = F.zeros_like(F.slice_axis(x, axis=2, begin=0, end=1))
-        rest = F.SequenceMask(rest, ends, use_sequence_length=True, value=1)
-        x = F.concat(x, rest, dim=2)
-        weights = weights._replace(i2h=F.concat(weights.i2h, _gates_that_keep(F, weights.h2h), dim=1))
-    y, last = _fused(F, x, cell, weights, states)
+    rest = partial(
+        F.SequenceMask, sequence_length=F.reshape(ends, shape=(-1,)), use_sequence_length=True
+    )
+    x = F.concat(rest(x), rest(F.zeros_like(F.slice_axis(x, axis=2, begin=0, end=1)), value=1), dim=2)
+    # The state c of an LSTM is returned for the last step only, which must not change it.
+    zero = F.zeros_like(F.slice(weights.h2h, begin=(0, 0), end=(cell.units, 1)))
+    column = F.concat(*(zero + sign * _SATURATING for sign in _KEEP[cell.kind]), dim=0)
+    i2h = F.concat(weights.i2h, column, dim=1)
+    y, last = _fused(F, x, cell, weights._replace(i2h=i2h), states)
     y = F.concat(F.expand_dims(states[0], axis=0), y, dim=0)
     y = gather_nd(F, y, F.concat(count, batch, dim=2), (3, 3))
     return y, [element(F, y, -1, axis=0, drop=True), *last[1:]]
-
-
-def _gates_that_keep(F, h2h):
-    """Return weights of a channel that is 1 where an LSTM's state c remains the same."""
-    zero = F.zeros_like(F.slice_axis(h2h, axis=1, begin=0, end=1))
-    i, f, g, o = F.split(zero, num_outputs=4, axis=0)
-    return F.concat(i - _SATURATING, f + _SATURATING, g, o, dim=0)
 
 
 def dense(F: Any, x: Any, weight: Any, bias: Any, size: int, **arguments: Any) -> Any:

@@ -99,6 +99,22 @@ def test_gradients_are_those_of_the_loop(kind):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4 * np.abs(other).max())
 
 
+def test_states_do_not_grow_in_steps_that_do_not_count():
+    layer = Layer("RNN")
+    layer.cell = layer.cell._replace(activations=(("relu", {}),))
+    mask = np.zeros((300, BATCH, 1))
+    mask[:3] = 1
+    x, arrays = random(300, BATCH, CHANNELS, low=-1, high=1), arrays_for("RNN", False)
+    arrays[1] = 1.5 * np.eye(UNITS)  # after 300 steps, states would be infinite, and gradients NaN
+    given = [mx.nd.array(each) for each in (x, mask, *arrays)]
+    for each in given:
+        each.attach_grad()
+    with mx.autograd.record():
+        layer(*given)[1].sum().backward()
+    assert all(np.isfinite(each.grad.asnumpy()).all() for each in given)
+    assert np.abs(given[3].grad.asnumpy()).max() > 0
+
+
 @pytest.mark.parametrize("kind", GATES)
 def test_masks_need_no_loop(kind):
     names = ("data", "mask", "i2h", "h2h", "i2h_bias", "h2h_bias")
