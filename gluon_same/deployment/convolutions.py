@@ -14,6 +14,9 @@ from .moves import merge_reshapes
 #: The largest number of groups that are worth computing with zeros.
 GROUPS = 4
 
+#: oneDNN has depthwise kernels and poolings in blocks for channel counts divisible by this.
+BLOCK = 8
+
 #: Operators on two arrays.
 PAIRS = {"elemwise_add", "elemwise_mul", "broadcast_add", "broadcast_mul"}
 

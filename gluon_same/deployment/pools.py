@@ -5,7 +5,7 @@ from typing import Optional
 from ..crops import FIRST, is_pointwise, windows_of
 from ..geometry import ceil_div
 from ..graph import Entry, Graph, Node
-from .convolutions import copied
+from .convolutions import BLOCK, copied
 
 #: Operators that hand on the blocked layout of a convolution before them.
 BLOCKED = {"Convolution", "Activation", "BatchNorm", "LeakyReLU", "Pooling", "elemwise_add", "clip"}
@@ -36,7 +36,7 @@ def pool_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
     if node.op != "Pooling" or node.get("global_pool", False) or node.get("layout") not in FIRST:
         return None
     data, shape = node.inputs[0], graph.shape(node.inputs[0])
-    if shape is None or len(shape) != 4 or shape[1] % 8 or set(node.get("kernel")) == {1}:
+    if shape is None or len(shape) != 4 or shape[1] % BLOCK or set(node.get("kernel")) == {1}:
         return None
     if data.node.op in BLOCKED:
         return None

@@ -7,12 +7,10 @@ import numpy as np
 
 from ..arrays import in_thread
 from ..graph import Entry, Graph, Node
+from .convolutions import BLOCK
 
 #: A product multiplies each number of the result by this many numbers at most. With more, it is slower.
 MOST = 128
-
-#: oneDNN has depthwise kernels for channel counts divisible by this.
-BLOCK = 8
 
 
 def resize_by_products(graph: Graph, node: Node) -> Optional[Entry]:

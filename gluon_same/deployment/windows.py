@@ -7,7 +7,7 @@ import numpy as np
 
 from ..crops import FIRST, crop_of, windows_of, zeros_of
 from ..graph import Entry, Graph, Node
-from .convolutions import depthwise
+from .convolutions import BLOCK, depthwise
 from .fold_batchnorm import weights_of, with_weights
 from .pools import BLOCKED
 
@@ -78,7 +78,7 @@ def crop_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
     if crop is None or shape is None or node.inputs[0].node.op not in BLOCKED:
         return None
     channels, kernel = shape[1], tuple(before + after + 1 for before, after in crop)
-    if len(kernel) != 2 or channels % 8 or prod(kernel) > MOST_TAPS:
+    if len(kernel) != 2 or channels % BLOCK or prod(kernel) > MOST_TAPS:
         return None
     one = np.zeros((channels, 1, *kernel))
     one[(..., *(before for before, _ in crop))] = 1

@@ -46,10 +46,10 @@ def test_weights_that_follow_from_the_input_are_not_kept():
 
 @pytest.mark.skipif(not available(), reason="requires oneDNN")
 def test_a_gate_before_a_layer_with_computed_weights_is_fused():
-    layer = F.relu(F.Convolution(X, num_filter=8, kernel=(3, 3), pad=(1, 1), name="layer"))
-    y = F.Convolution(
-        layer * F.sigmoid(layer), mx.sym.var("data1"), kernel=(3, 3), num_filter=8, no_bias=True
-    )
+    how = dict(num_filter=8, kernel=(3, 3))
+    y = F.Activation(F.Convolution(X, pad=(1, 1), name="layer", **how), act_type="relu")
+    y = F.Activation(F.Convolution(y, pad=(1, 1), name="other", **how), act_type="relu")
+    y = F.Convolution(y * F.Activation(y, act_type="sigmoid"), F.var("data1"), no_bias=True, **how)
     graph = graph_of(y, (1, 8, 8, 8), (8, 8, 3, 3))
     arrays = [mx.nd.random.normal(shape=shape) for shape in ((1, 8, 8, 8), (8, 8, 3, 3))]
     fused = fuse(graph)

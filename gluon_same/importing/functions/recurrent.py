@@ -36,7 +36,7 @@ _FUSED = {
     "rnn_relu": ("RNN", (("relu", {}),)),
 }
 
-#: Input from which a sigmoid is 1, and 0 for its negative, in every dtype.
+#: Input whose sigmoid is 1, and 0 for its negative.
 _SATURATING = 1e4
 
 #: Signs of the inputs of gates with which steps keep the state of an LSTM or GRU, and no state grows.
