@@ -65,9 +65,9 @@ def transpose_by_dense(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def normalize_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace a normalization before a ReLU with a depthwise convolution, which fuses with it."""
+    """Replace a normalization before an activation with a depthwise convolution, which fuses with it."""
     taker = graph.takers(node.out)[0] if graph.uses(node.out) == 1 else None
-    if node.op != "BatchNorm" or taker is None or taker.get("act_type") != "relu":
+    if node.op != "BatchNorm" or taker is None or taker.get("act_type") not in ("relu", "leaky"):
         return None
     found, shape = affine(graph, node), graph.shape(node.out)
     if found is None or found.axis != 1 or shape is None or len(shape) != 4:

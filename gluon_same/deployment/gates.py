@@ -10,6 +10,7 @@ import numpy as np
 
 from ..graph import Entry, Graph, Node
 from .convolutions import copied
+from .layouts import BLOCKED
 
 #: Name of the operator that returns a gradient times the derivative of an activation.
 GRADIENT = "_backward_Activation"
@@ -36,6 +37,31 @@ def scale_by_normalization(graph: Graph, node: Node) -> Optional[Entry]:
         attrs = {"eps": EPSILON, "fix_gamma": False, "use_global_stats": True}
         return graph.new("BatchNorm", node, inputs, **attrs)
     return None
+
+
+def scale_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
+    """Replace such a normalization with a depthwise convolution, which takes a third of the time.
+
+    It requires that convolutions compute or read the images, because others are in plain memory.
+    """
+    if node.op != "BatchNorm" or graph.holds(node.inputs[1]) or node.get("fix_gamma", True):
+        return None
+    if node.get("axis", 1) != 1 or node.get("output_mean_var", False):
+        return None
+    x, gamma, *given = node.inputs
+    shape, (beta, mean, var) = graph.shape(x) or (), map(graph.param, given)
+    if beta is None or mean is None or var is None or len(shape) != 4 or shape[0] != 1:
+        return None
+    if np.any(mean) or np.any(np.float32(var) + np.float32(node.get("eps")) != 1):
+        return None
+    takers = {taker.op for taker in graph.takers(node.out) if taker is not None}
+    if x.node.op not in BLOCKED and "Convolution" not in takers:
+        return None
+    bias = given[:1] if beta.any() else []
+    how = dict(kernel=(1, 1), num_filter=shape[1], num_group=shape[1], no_bias=not bias)
+    gate = gamma.node.inputs[0] if gamma.node.op == "Reshape" else gamma
+    weight = graph.new("Reshape", node, [gate], shape=(shape[1], 1, 1, 1))
+    return graph.new("Convolution", node, [x, weight, *bias], **how)
 
 
 def end_at_layer(graph: Graph, node: Node) -> Optional[Entry]:

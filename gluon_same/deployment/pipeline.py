@@ -104,6 +104,7 @@ PASSES = (
     _optional("repeat by convolutions", [products.repeat_by_depthwise]),
     Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=False),
     _optional("scale by normalizations", [gates.scale_by_normalization, fold_batchnorm.fold_after]),
+    _optional("scale by convolutions", [gates.scale_by_depthwise]),
     _optional("clip by convolutions", [convolutions.clip_by_depthwise]),
     _optional("copy to plain memory", [layouts.copy_to_plain_memory]),
     _optional("join in plain memory", [branches.join_in_plain_memory], choice=False),

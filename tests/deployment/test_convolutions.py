@@ -65,7 +65,7 @@ def test_other_groups_stay(symbol, channels):
     assert graph_of(symbol, (1, channels, 5, 5)).rewrite(convolutions.ungroup) == 0
 
 
-def test_a_normalization_before_a_relu_is_a_depthwise_convolution():
+def test_a_normalization_before_an_activation_is_a_depthwise_convolution():
     def normalized(after, **kwargs):
         symbol = after(F.BatchNorm(X, use_global_stats=True, **kwargs))
         return rewritten(symbol, [convolutions.normalize_by_depthwise], (2, 5, 4, 4))[0]
@@ -75,6 +75,7 @@ def test_a_normalization_before_a_relu_is_a_depthwise_convolution():
 
     for kwargs in ({}, {"fix_gamma": False, "eps": 1e-2}):
         assert normalized(relu, **kwargs) == "Convolution"
+    assert normalized(lambda y: F.LeakyReLU(y, act_type="leaky")) == "Convolution"
     assert normalized(lambda y: F.Activation(y, act_type="tanh")) == "BatchNorm"
     assert normalized(lambda y: y + relu(y)) == "BatchNorm"
     assert normalized(lambda y: y) == "BatchNorm"

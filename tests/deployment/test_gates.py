@@ -57,10 +57,34 @@ def test_constants_after_computed_scales_are_part_of_the_normalization():
     )
 
 
-def fused(symbol, batch):
+def test_scales_of_images_that_convolutions_read_are_depthwise_convolutions():
+    rules = [gates.scale_by_normalization, fold_batchnorm.fold_after, gates.scale_by_depthwise]
+    gate, image = sigmoid(F.mean(X, axis=(2, 3), keepdims=True)), (1, 8, 5, 6)
+    beta = F.var("beta", shape=(1, 8, 1, 1))
+
+    def depthwise(symbol):
+        found = rewritten(symbol, rules, image)
+        assert "broadcast_mul" not in found
+        return "BatchNorm" not in found
+
+    assert depthwise(squeeze_excite(convolution(X)))
+    assert depthwise(convolution(F.broadcast_mul(X, gate)))
+    assert depthwise(convolution(F.broadcast_add(F.broadcast_mul(X, gate), beta)))
+    assert not depthwise(F.broadcast_mul(X, gate))
+
+
+def test_normalizations_with_computed_scales_of_other_numbers_stay():
+    given = {name: F.var(name, shape=(8,)) for name in ("beta", "moving_mean", "moving_var")}
+    gamma = F.reshape(F.mean(X, axis=(2, 3)), shape=(8,))
+    y = F.BatchNorm(X, gamma, **given, fix_gamma=False, use_global_stats=True)
+    found = rewritten(convolution(y), [gates.scale_by_depthwise], (1, 8, 5, 6))
+    assert "BatchNorm" in found
+
+
+def fused(symbol, batch, *rules):
     """The operators after fusion, which must not change the numbers of any call."""
     graph = graph_of(symbol, (batch, 3, 9, 8))
-    graph.rewrite(gates.scale_by_normalization)
+    graph.rewrite(gates.scale_by_normalization, *rules)
     after = fuse.fuse(graph)
     inputs = [mx.nd.random.normal(shape=(batch, 3, 9, 8)) * scale for scale in (1, -2, 30)]
     runs = caller(graph), caller(after)
@@ -125,6 +149,7 @@ def test_a_computed_scale_is_never_folded(make):
     gate = F.tile(gate, reps=(1, 8, 1, 1))
     symbol = F.Activation(convolution(F.broadcast_mul(y, gate), 4), act_type="relu")
     assert "BatchNorm" in fused(symbol, 1)
+    assert "Convolution" in fused(symbol, 1, gates.scale_by_depthwise)
 
 
 @needs_onednn
