@@ -17,17 +17,6 @@ def _axis(scale, axis, rank):
     return axis_of(axis, rank) if scale.ndim == 1 and scale.shape != (1,) else None
 
 
-def _given(*inputs):
-    """Return the inputs that a node has, and its zero point, the last one, in float32 if it is known.
-
-    Nets of integer parameters cannot be deployed.
-    """
-    *others, zero = inputs
-    if isinstance(zero, Known):
-        zero = zero.changed(lambda z: z.astype(np.float32))
-    return [each for each in (*others, zero) if each is not None]
-
-
 @converter("QuantizeLinear")
 def quantize_linear(
     net: Any, x: Any, scale: Any, zero: Any = None, *, axis: int = 1, saturate: int = 1,
@@ -39,7 +28,7 @@ def quantize_linear(
     if zero is None and output_dtype == 3:
         dtype = np.dtype(np.int8)
     return net.call(
-        functions.quantize, *_given(x, scale, zero), rank=max(x.ndim, 1), to=dtype.name, dtype=dtype,
+        functions.quantize, x, scale, *_given(zero), rank=max(x.ndim, 1), to=dtype.name, dtype=dtype,
         axis=_axis(scale, axis, x.ndim), scalar=x.ndim == 0,
     )  # fmt: skip
 
@@ -51,7 +40,7 @@ def dequantize_linear(
     if block_size:
         raise Unsupported(f"its block_size={block_size}")
     return net.call(
-        functions.dequantize, *_given(x, scale, zero), rank=max(x.ndim, 1),
+        functions.dequantize, x, scale, *_given(zero), rank=max(x.ndim, 1),
         axis=_axis(scale, axis, x.ndim), dtype=np.float32, scalar=x.ndim == 0,
     )  # fmt: skip
 
@@ -135,8 +124,13 @@ def _integer_product(net, a, b, a_zero, b_zero, how):
 
 def _quantized_product(net, given, dtype, outer, how):
     """Return a product of quantized arrays, whose scales broadcast with it in the ``outer`` shapes."""
-    given, how = [each for each in given if each is not None], {**how, "to": dtype.name}
+    given, how = _given(*given), {**how, "to": dtype.name}
     return net.call(functions.quantized_product, *given, **how, outer=outer, dtype=dtype, scalar=False)
+
+
+def _given(*inputs):
+    """Return the inputs that a node has."""
+    return [each for each in inputs if each is not None]
 
 
 def _checked(dtype):

@@ -1,0 +1,22 @@
+"""Operators between floats and integers of 8 bits."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from imported import compared, numbers, written
+
+import gluon_same
+
+
+@pytest.mark.parametrize("operator, weight", [("MatMulInteger", (8, 5)), ("ConvInteger", (4, 6, 3))])
+def test_nets_with_weights_of_integers_deploy(tmp_path, operator, weight):
+    path = written(
+        tmp_path / "net.onnx",
+        "net (float[N, 6, 8] x) => (float[A, B, C] y) "
+        f"{{ a, s, z = DynamicQuantizeLinear(x) b = {operator}(a, w, z) y = Cast<to=1>(b) }}",
+        {"w": np.random.RandomState(1).randint(-9, 9, weight).astype("int8")},
+    )
+    x = numbers(2, 6, 8)
+    net = compared(path, x, numbers(3, 6, 8))
+    block = gluon_same.deploy(net, x.shape, tune=False)
+    np.testing.assert_array_equal(block(mx.nd.array(x)).asnumpy(), net(mx.nd.array(x)).asnumpy())
