@@ -71,6 +71,11 @@ def definition(
     """
     if domain == contributed.DOMAIN:
         return contributed.definition(node.op_type, attributes, inputs)
+    if domain == f"{contributed.DOMAIN}.nchwc":
+        raise Unsupported(
+            "it is for one kind of processor: optimize the model with "
+            "GraphOptimizationLevel.ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL"
+        )
     from onnx import FunctionProto, defs, helper
 
     try:
