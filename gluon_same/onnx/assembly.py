@@ -12,6 +12,7 @@ from ..importing import functions
 from ..importing.block import Function, title_of
 from ..importing.net import Group, ImportedNet, Plan, Run
 from .inference import Inference
+from .inputs import TRIES
 from .scopes import plain, printable
 from .values import FIX, Data, Input, Known, Padded, Unfolded, Unsupported, compute_dtype, stored_dtype
 from .weights import Weights, stored_array
@@ -155,6 +156,21 @@ class Assembly(Inference):
         self.doubt(inputs, made)
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         return made[0] if outputs == 1 else made[:outputs]
+
+    def doubted(self, x: Data, y: Data) -> Data:
+        """Return the result of a window, with doubts about axes of one size for all sizes of the data.
+
+        If the model refuses some of the sizes that are tried, others may show more: raise, except in
+        another attempt.
+        """
+        for axis, sizes in enumerate(zip(zip(*x.trials), zip(*y.trials))):
+            if [len(set(each)) > 1 for each in sizes] == [True, False]:
+                if len(sizes[0]) < TRIES and not self.again:
+                    self.has_others = True
+                    raise ValueError(f"the sizes {sizes[0]} have the same number of windows")
+                y = self.call(functions.exactly, y, axis=axis, size=None)
+                self.doubt_size(y, axis)
+        return y
 
     def doubt_size(self, x: Data, axis: int) -> None:
         """Doubt the size of an axis of the result of ``exactly``, unless it turns out to be required."""

@@ -130,7 +130,7 @@ class Builder(Assembly):
         given.update(values or {})
         more = [Input(name, x.dtype, tuple(x.trials), None) for name, x in outer.items()]
         inner = Builder(self._model, self.custom, self.weights)
-        inner.opsets, inner.selective = self._scope.opsets, self.selective
+        inner.opsets, inner.again = self._scope.opsets, self.again
         starts, outputs = inner.build(graph, [*inputs, *more], given)
         if inner.problems:
             self.problems += inner.problems

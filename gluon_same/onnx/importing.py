@@ -161,7 +161,7 @@ class _Import:
         self.names = list(self.dtypes)
         self.held = Weights()
         self.several = False  # whether sizes follow from data
-        self.selects = self.selective = False  # as of Inference
+        self.has_others = self.again = False  # as of Inference
         halves = np.dtype(np.float16)
         if halves in self.dtypes.values() or any(x.dtype == halves for x in self.weights.values()):
             warnings.warn("The model computes in float16, and the net in float32.", stacklevel=4)
@@ -194,9 +194,9 @@ class _Import:
             except (NoSizes, _Unfit) as error:
                 why = why or error
                 hint = hint or (error if isinstance(error, _Open) else None)
-                self.selects |= self._builder.selects
-        if self.selects and not self.selective:
-            self.selective = True
+                self.has_others |= self._builder.has_others
+        if self.has_others and not self.again:
+            self.again = True
             return self.built(values)
         if fixed or isinstance(why, _Unfit):
             raise self._refusal(str(why))
@@ -230,7 +230,7 @@ class _Import:
         inputs = [Input(name, self.dtypes[name], tuple(s), place) for place, (name, s) in placed]
         constants = {**self.constants, **{self.names[i]: array for i, array in values.items()}}
         builder = Builder(self.model, self.custom, self.held.copy())
-        self._builder, builder.selective = builder, self.selective
+        self._builder, builder.again = builder, self.again
         starts, outputs = builder.build(self.model.graph, inputs, self.weights, constants)
         net = None
         if not builder.problems:

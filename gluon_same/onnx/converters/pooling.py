@@ -30,9 +30,10 @@ def max_pool(
         )  # fmt: skip
         if places:
             y[1].dtype = np.dtype(np.int64)
-        return y
+            return [net.doubted(data, each) for each in y]
+        return net.doubted(data, y)
     layer = (nn.MaxPool1D, nn.MaxPool2D, nn.MaxPool3D)[ndim - 1]
-    return net.block(layer(**pooled.layer_arguments(), prefix=net.prefix()), data)
+    return net.doubted(data, net.block(layer(**pooled.layer_arguments(), prefix=net.prefix()), data))
 
 
 @converter("AveragePool")
@@ -58,11 +59,10 @@ def average_pool(
         pad = pooled.padding if isinstance(pooled.padding, str) else pooled.pairs()
         ones = Known([np.ones((x.shape[1], 1, *pooled.kernel), x.dtype)])
         how = {**pooled.arguments(), "pad": pad, "counted": counted}
-        return net.call(functions.dilated_average, x, ones, channels=x.shape[1], **how)
+        return net.doubted(x, net.call(functions.dilated_average, x, ones, channels=x.shape[1], **how))
     layer = (nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D)[ndim - 1]
-    return net.block(
-        layer(**pooled.layer_arguments(), count_include_pad=counted, prefix=net.prefix()), x
-    )
+    how = dict(pooled.layer_arguments(), count_include_pad=counted, prefix=net.prefix())
+    return net.doubted(x, net.block(layer(**how), x))
 
 
 class Pooled(Placed):

@@ -114,6 +114,22 @@ def test_transposed_to_a_size(tmp_path, shape):
     compared(path, numbers(1, 1, 3, 3))
 
 
+@pytest.mark.parametrize("stride", [1, 7])
+def test_a_number_of_windows_that_all_usual_sizes_have(tmp_path, stride):
+    """The rows of a matrix follow from the batch, and not from more windows of a larger image."""
+    text = f"""net (float[N, 3, H, W] x) => (float[N, 5] y) {{
+        a = MaxPool<kernel_shape: ints = [32, 32], strides: ints = [32, 32]>(x)
+        b = AveragePool<kernel_shape: ints = [7, 7], strides: ints = [{stride}, {stride}]>(a)
+        s = Shape(b) n = Gather(s, zero) k = Concat<axis: int = 0>(n, rest) c = Reshape(b, k)
+        y = Gemm(c, w)
+    }}"""
+    weights = {"zero": np.array([0]), "rest": np.array([-1]), "w": numbers(3, 5)}
+    path = written(tmp_path / "net.onnx", text, weights)
+    net = compared(path, numbers(2, 3, 230, 230), numbers(1, 3, 255, 255))
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((2, 3, 480, 480)))
+
+
 @pytest.mark.parametrize("kind", ["uint8", "int8"])
 def test_largest_integers(tmp_path, kind):
     """Padding is less than all numbers. onnxruntime has no dilated pooling of integers."""
