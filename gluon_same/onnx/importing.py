@@ -16,7 +16,17 @@ from .builder import Builder
 from .by_value import NetByValue
 from .inputs import TRIALS, Shape, constants_of, groupings, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
-from .values import AT_RUN_TIME, FIX, Input, NeedsTrials, NeedsValue, NoSizes, Refused
+from .values import (
+    AT_RUN_TIME,
+    FIX,
+    Input,
+    Missing,
+    NeedsTrials,
+    NeedsValue,
+    NoSizes,
+    Refused,
+    Unsupported,
+)
 from .weights import Weights
 
 if TYPE_CHECKING:
@@ -192,6 +202,10 @@ class _Import:
                 self.several = True
                 return self.built(values)
             except (NoSizes, _Unfit) as error:
+                problems = self._builder.problems.items()
+                if any(kind is Missing for _, kind in problems):  # which no sizes mend
+                    kept = {p: kind for p, kind in problems if issubclass(kind, Unsupported)}
+                    raise self._refusal(_listed(kept)) from None
                 why = why or error
                 hint = hint or (error if isinstance(error, _Open) else None)
                 self.has_others |= self._builder.has_others
@@ -237,9 +251,8 @@ class _Import:
             name = self.model.graph.name or self.name
             net = builder.net(starts, outputs, self.outputs, name, alike)
         if net is None or builder.problems:
-            listed = "\n".join(f"- {problem}" for problem in builder.problems)
-            message = f"the model contains operators that are not supported:\n{listed}"
-            if builder.unfit:
+            message = _listed(builder.problems)
+            if not all(issubclass(kind, Unsupported) for kind in builder.problems.values()):
                 raise _Unfit(message)
             if AT_RUN_TIME in message and any(None in shape for shape in self.shapes.values()):
                 message += "\nFixed sizes may help: give them with input_shapes="
@@ -247,6 +260,10 @@ class _Import:
         in_thread(fill, builder.weights.assigned, self.placed)
         self.held = builder.weights  # those of a trial that fails get no values
         return net, places
+
+
+def _listed(problems):
+    return "\n- ".join(["the model contains operators that are not supported:", *problems])
 
 
 def _kinds(sizes):

@@ -24,6 +24,10 @@ class Unsupported(ValueError):
     """Node without an equivalent in MXNet."""
 
 
+class Missing(Unsupported):
+    """Node of an operator that is not supported at any size."""
+
+
 class NeedsValue(Exception):
     """An input of the model is read as numbers, such as the axes of a reduction."""
 
