@@ -39,6 +39,8 @@ class Assembly(Inference):
     ----------
     blocks : dict of str to HybridBlock
         Blocks by the names of nodes.
+    required : list of Data
+        Results of blocks that raise an error for other sizes than those which all trials have.
     """
 
     def __init__(self, weights: Weights):
@@ -47,7 +49,7 @@ class Assembly(Inference):
         self.blocks: Dict[str, HybridBlock] = {}
         self._steps: List[Run] = []
         self._slots = 0
-        self._required: List[Data] = []  # results of blocks that check a size
+        self.required: List[Data] = []
         self._prefixes: Dict[str, int] = {}
         self._uses: Dict[str, int] = {}  # how many nodes read each array of the main graph
         self._node: Any = None
@@ -75,7 +77,7 @@ class Assembly(Inference):
         """Return the net. ``alike`` is for :class:`gluon_same.importing.net.Plan`."""
         self._node = _Output
         results = [self.array(x) for x in outputs]
-        unused = [x for x in self._required if x.slot not in self._needed(results)]
+        unused = [x for x in self.required if x.slot not in self._needed(results)]
         if unused:  # graphs would not check their sizes
             to = stored_dtype(results[0].dtype).name
             results[0] = self.call(functions.after, results[0], *unused, to=to, scalar=results[0].scalar)
@@ -183,7 +185,7 @@ class Assembly(Inference):
 
     def require(self, x: Data) -> None:
         """Compute an array at each call, even if no result follows from it."""
-        self._required += [x] if x not in self._required else []
+        self.required += [x] if x not in self.required else []
 
     def _needed(self, results: Sequence[Data]) -> Set[int]:
         """Return the slots from which results follow."""

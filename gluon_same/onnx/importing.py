@@ -20,6 +20,7 @@ from .values import (
     AT_RUN_TIME,
     FIX,
     Input,
+    Limited,
     Missing,
     NeedsTrials,
     NeedsValue,
@@ -193,11 +194,18 @@ class _Import:
         fixed = not any(None in shape for shape in shapes.values())
         for alike, trials in itertools.product(groupings(list(shapes.values())), TRIALS):
             sizes = tried_shapes(shapes, self.model.graph, trials, alike, self.several)
-            if sizes in tried or (isinstance(why, _Open) and trials is not TRIALS[0]):
+            others = isinstance(why, _Limited) and not alike  # may show what the first sizes do not
+            if sizes in tried or (isinstance(why, _Open) and trials is not TRIALS[0] and not others):
                 continue
             tried.append(sizes)
             try:
-                return self._served(values, tuple(places), sizes, alike)
+                found = self._served(values, tuple(places), sizes, alike)
+                if others and self._builder.required:  # only some sizes, not those tried first
+                    continue
+                return found
+            except ValueError:
+                if not others:
+                    raise
             except NeedsTrials:
                 self.several = True
                 return self.built(values)
@@ -256,7 +264,9 @@ class _Import:
                 raise _Unfit(message)
             if AT_RUN_TIME in message and any(None in shape for shape in self.shapes.values()):
                 message += "\nFixed sizes may help: give them with input_shapes="
-            raise _Open(message) if FIX in message else self._refusal(message)
+            if FIX not in message:
+                raise self._refusal(message)
+            raise (_Limited if Limited in builder.problems.values() else _Open)(message)
         in_thread(fill, builder.weights.assigned, self.placed)
         self.held = builder.weights  # those of a trial that fails get no values
         return net, places
@@ -278,3 +288,7 @@ class _Unfit(Exception):
 
 class _Open(_Unfit):
     """A node does not support axes that are open, unless they have one size."""
+
+
+class _Limited(_Open):
+    """The sizes that are tried do not show how numbers follow from them."""
