@@ -165,11 +165,11 @@ class Assembly(Inference):
         If the model refuses some of the sizes that are tried, others may show more: raise, except in
         another attempt.
         """
-        for axis, sizes in enumerate(zip(zip(*x.trials), zip(*y.trials))):
-            if [len(set(each)) > 1 for each in sizes] == [True, False]:
-                if len(sizes[0]) < TRIES and not self.again:
+        for axis, sizes in enumerate(zip(*x.trials)):
+            if axis > 1 and len(set(sizes)) > 1 and len({shape[axis] for shape in y.trials}) == 1:
+                if len(sizes) < TRIES and not self.again:
                     self.has_others = True
-                    raise ValueError(f"the sizes {sizes[0]} have the same number of windows")
+                    raise ValueError(f"the sizes {sizes} have the same number of windows")
                 y = self.call(functions.exactly, y, axis=axis, size=None)
                 self.doubt_size(y, axis)
         return y
