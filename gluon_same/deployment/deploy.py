@@ -239,7 +239,7 @@ def _check(net, dtype, data):
 
 
 #: dtypes of parameters. Whole numbers are indices, on which no step of deployment acts.
-_DTYPES = {np.dtype(name) for name in ("float32", "int32", "int64")}
+_DTYPES = {np.dtype(name) for name in ("float32", "uint8", "int8", "int32", "int64")}
 
 
 def ready(trace):

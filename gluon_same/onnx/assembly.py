@@ -12,6 +12,7 @@ from ..importing import functions
 from ..importing.block import Function, title_of
 from ..importing.net import Group, ImportedNet, Plan, Run
 from .inference import Inference
+from .inputs import TRIES
 from .scopes import plain, printable
 from .values import FIX, Data, Input, Known, Padded, Unfolded, Unsupported, compute_dtype, stored_dtype
 from .weights import Weights, stored_array
@@ -38,6 +39,8 @@ class Assembly(Inference):
     ----------
     blocks : dict of str to HybridBlock
         Blocks by the names of nodes.
+    required : list of Data
+        Results of blocks that raise an error for other sizes than those which all trials have.
     """
 
     def __init__(self, weights: Weights):
@@ -46,7 +49,7 @@ class Assembly(Inference):
         self.blocks: Dict[str, HybridBlock] = {}
         self._steps: List[Run] = []
         self._slots = 0
-        self._required: List[Data] = []  # results of blocks that check a size
+        self.required: List[Data] = []
         self._prefixes: Dict[str, int] = {}
         self._uses: Dict[str, int] = {}  # how many nodes read each array of the main graph
         self._node: Any = None
@@ -74,7 +77,7 @@ class Assembly(Inference):
         """Return the net. ``alike`` is for :class:`gluon_same.importing.net.Plan`."""
         self._node = _Output
         results = [self.array(x) for x in outputs]
-        unused = [x for x in self._required if x.slot not in self._needed(results)]
+        unused = [x for x in self.required if x.slot not in self._needed(results)]
         if unused:  # graphs would not check their sizes
             to = stored_dtype(results[0].dtype).name
             results[0] = self.call(functions.after, results[0], *unused, to=to, scalar=results[0].scalar)
@@ -156,6 +159,21 @@ class Assembly(Inference):
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         return made[0] if outputs == 1 else made[:outputs]
 
+    def doubted(self, x: Data, y: Data) -> Data:
+        """Return the result of a window, with doubts about axes of one size for all sizes of the data.
+
+        If the model refuses some of the sizes that are tried, others may show more: raise, except in
+        another attempt.
+        """
+        for axis, sizes in enumerate(zip(*x.trials)):
+            if axis > 1 and len(set(sizes)) > 1 and len({shape[axis] for shape in y.trials}) == 1:
+                if len(sizes) < TRIES and not self.again:
+                    self.has_others = True
+                    raise ValueError(f"the sizes {sizes} have the same number of windows")
+                y = self.call(functions.exactly, y, axis=axis, size=None)
+                self.doubt_size(y, axis)
+        return y
+
     def doubt_size(self, x: Data, axis: int) -> None:
         """Doubt the size of an axis of the result of ``exactly``, unless it turns out to be required."""
         sizes = tuple(shape[axis] for shape in x.trials)
@@ -167,7 +185,7 @@ class Assembly(Inference):
 
     def require(self, x: Data) -> None:
         """Compute an array at each call, even if no result follows from it."""
-        self._required += [x] if x not in self._required else []
+        self.required += [x] if x not in self.required else []
 
     def _needed(self, results: Sequence[Data]) -> Set[int]:
         """Return the slots from which results follow."""

@@ -14,7 +14,7 @@ from .evaluation import TooLarge, attributes_of, evaluate, may_evaluate
 from .limits import least_inputs, least_of, limit_of, line_of, may_be_bounded
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, in_order, initializers_of, inputs_of, names_read
-from .values import Data, Input, Known, Padded, Unfolded, Unsupported, stored_dtype
+from .values import Data, Input, Known, Missing, Padded, Unfolded, Unsupported, stored_dtype
 from .weights import Weights
 
 
@@ -35,10 +35,9 @@ class Builder(Assembly):
 
     Attributes
     ----------
-    problems : list of str
-        What is not supported.
-    unfit : bool
-        Whether a problem may be that the sizes which are tried do not fit.
+    problems : dict of str to type
+        What is not supported, and the kind of error. Unless it is Unsupported, the sizes that are tried
+        may not fit.
     unrolled : int
         Number of steps of loops that are unrolled.
     """
@@ -48,8 +47,8 @@ class Builder(Assembly):
         self.custom, self._model = custom, model
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.opsets = {each.domain or "": each.version for each in model.opset_import}
-        self.problems: List[str] = []
-        self.unfit, self.unrolled = False, 0
+        self.problems: Dict[str, type] = {}
+        self.unrolled = 0
         self._inside: Dict[int, Tuple[Any, Dict[str, Known]]] = {}  # subgraphs and their initializers
 
     def build(
@@ -82,11 +81,14 @@ class Builder(Assembly):
             values.setdefault(each.name, data)  # unless its value is given
         scope = Scope(values, self.opsets, "", {})
         self._convert_nodes(graph.node, scope)
-        missing = [output.name for output in graph.output if output.name not in values]
-        self.problems += [f"the output {name!r} is not computed by any node" for name in missing]
-        outputs = [values.get(output.name) for output in graph.output]
+        names = [output.name for output in graph.output]
+        lost = [
+            f"the output {name!r} is not computed by any node" for name in names if name not in values
+        ]
+        self.problems.update(dict.fromkeys(lost, Unsupported))
+        outputs = [values.get(name) for name in names]
         if any(x is _Rejected for x in outputs) and not self.problems:
-            self.problems.append("an output depends on nodes that are nested too deep")
+            self.problems["an output depends on nodes that are nested too deep"] = Unsupported
         return starts, outputs
 
     def subgraph(self, graph: Any, inputs: Sequence[Any]) -> List[Any]:
@@ -130,10 +132,10 @@ class Builder(Assembly):
         given.update(values or {})
         more = [Input(name, x.dtype, tuple(x.trials), None) for name, x in outer.items()]
         inner = Builder(self._model, self.custom, self.weights)
-        inner.opsets, inner.selective = self._scope.opsets, self.selective
+        inner.opsets, inner.again = self._scope.opsets, self.again
         starts, outputs = inner.build(graph, [*inputs, *more], given)
         if inner.problems:
-            self.problems += inner.problems
+            self.problems.update(inner.problems)
             raise _Silent
         dtypes = [stored_dtype(x.dtype) for x in outputs[first:]]
         net = inner.net(starts, outputs[first:], dtypes, self.name())
@@ -156,10 +158,7 @@ class Builder(Assembly):
                 results = [_Rejected] * len(node.output)
             except FAILURES as error:
                 self._node, self._scope = node, scope
-                problem = f"{self.title()}: {cause(error)}"
-                self.unfit |= not isinstance(error, Unsupported)
-                if problem not in self.problems:
-                    self.problems.append(problem)
+                self.problems.setdefault(f"{self.title()}: {cause(error)}", type(error))
                 results = [_Rejected] * len(node.output)
             for name, value in zip(node.output, results):
                 if name:
@@ -212,7 +211,7 @@ class Builder(Assembly):
             return self._called(function, inputs, attributes)
         body = definition(self._node, domain, opsets, attributes, inputs)
         if body is None:
-            raise Unsupported(f"the operator has no converter: give custom={{{operator!r}: builder}}")
+            raise Missing(f"the operator has no converter: give custom={{{operator!r}: builder}}")
         return self._inlined(body, attributes, inputs)
 
     def _made(self, node, scope, attributes, inputs, place) -> Optional[Data]:

@@ -10,6 +10,8 @@ from typing import Any, Callable, Dict, List, Sequence, Set, Union
 
 import numpy as np
 
+from . import attending
+from .attending import LAST_AXIS, has
 from .values import Unsupported
 
 DOMAIN = "com.microsoft"
@@ -25,7 +27,6 @@ _ACTIVATIONS.update(HardSigmoid=("alpha", "beta"), LeakyRelu=("alpha",))
 
 _WINDOW = "auto_pad=auto_pad, dilations=dilations, kernel_shape=kernel_shape, pads=pads, strides=strides"
 _GEMM = "alpha=alpha, transA=transA, transB=transB"
-_LAST_AXIS = "axis=-1, epsilon=epsilon or 1e-12"
 
 #: The first array of an operator of quantized ones.
 _FIRST = "DequantizeLinear(i0, i1, i2)"
@@ -50,7 +51,7 @@ def definition(operator: str, attributes: Dict[str, Any], inputs: Sequence[Any])
     if made.inputs - made.read:
         raise Unsupported(f"its input number {min(made.inputs - made.read)[1:]} is not supported")
     given_names, names = ([f"{kind}{i}" for i in range(max(len(inputs), 9))] for kind in "io")
-    opsets = [helper.make_opsetid("", 20)]
+    opsets = [helper.make_opsetid("", 23)]
     return helper.make_function(DOMAIN, operator, given_names, names, made.nodes, opsets)
 
 
@@ -113,16 +114,26 @@ class _Nodes:
         return self._given.get(x.id)
 
 
-def _has(inputs: Sequence[Any], place: int) -> bool:
-    return len(inputs) > place and inputs[place] is not None
-
-
 def _quantized(call: str) -> str:
     return f"o0 = QuantizeLinear({call}, i3, i4)"
 
 
 def _quantized_pair(operator: str) -> str:
     return f"o0 = QuantizeLinear({operator}({_FIRST}, DequantizeLinear(i3, i4, i5)), i6, i7)"
+
+
+def _in_any_layout(body: str, last: bool = False) -> Callable[[Dict[str, Any], Sequence[Any]], str]:
+    """Return a definition for channels that may come last, or do."""
+
+    def definition_for(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
+        if not given.pop("channels_last", last):
+            return body
+        count = inputs[0].ndim
+        first = f"Transpose(i0, perm={[0, count - 1, *range(1, count - 1)]})"
+        again = f"Transpose(y, perm={[0, *range(2, count), 1]})"
+        return f"{body.replace('i0', first).replace('o0 =', 'y =')}; o0 = {again}"
+
+    return definition_for
 
 
 def _concat(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
@@ -140,9 +151,9 @@ def _softmax(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
 def _gemm(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
     axis = 0 if given.get("transB") else 1  # of scales for each column
     y = f"Gemm({_FIRST}, DequantizeLinear(i3, i4, i5, axis={axis}), {_GEMM})"
-    if _has(inputs, 6):  # in units of the product
+    if has(inputs, 6):  # in units of the product
         y = f"Add({y}, Mul(Cast(i6, to=1), Mul(Mul(i1, i4), alpha or 1.0)))"
-    return f"o0 = QuantizeLinear({y}, i7, i8)" if _has(inputs, 7) else f"o0 = {y}"
+    return f"o0 = QuantizeLinear({y}, i7, i8)" if has(inputs, 7) else f"o0 = {y}"
 
 
 def _matmul(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
@@ -162,6 +173,8 @@ def _conv(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
 def _activated(x: str, given: Dict[str, Any]) -> str:
     """Return the activation of a result."""
     kind, numbers = given.pop("activation", "Identity"), given.pop("activation_params", [])
+    if kind == "Clip" and len(numbers) == 2:
+        return f"Clip({x}, {numbers[0]!r}, {numbers[1]!r})"
     if kind not in _ACTIVATIONS:
         raise Unsupported(f"its activation {kind!r} is not supported")
     words = [f", {name}={n!r}" for name, n in zip(_ACTIVATIONS[kind], numbers)]
@@ -172,6 +185,16 @@ def _fused_gemm(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
     numbers = (given.pop(f"activation_{name}", None) for name in ("alpha", "beta", "gamma"))
     given["activation_params"] = [n for n in numbers if n is not None]
     return f"o0 = {_activated(f'Gemm(i0, i1, i2, beta=beta, {_GEMM})', given)}"
+
+
+def _distances(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
+    """Return the distances between all rows of two matrices."""
+    metric = given.pop("metric", "sqeuclidean")
+    if metric not in ("euclidean", "sqeuclidean"):
+        raise Unsupported(f"its metric {metric!r} is not supported")
+    y = "ReduceSum(Mul(d, d), [2], keepdims=0)"
+    y = f"Sqrt({y})" if metric == "euclidean" else y
+    return f"d = Sub(Unsqueeze(i0, [1]), Unsqueeze(i1, [0])); o0 = {y}"
 
 
 def _root_mean_square(x: str) -> str:
@@ -186,70 +209,17 @@ def _simple_normalization(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
     return f"o0 = Mul({_root_mean_square('i0')}, i1)"
 
 
-def _embedding(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
-    given.pop("mask_index_type", None)
-    place = "Gather(i3, i8)" if _has(inputs, 8) else "Slice(i3, [0], Shape(i0, start=1, end=2))"
-    total = f"Add(Gather(i2, i0), {place})"
-    total = f"Add({total}, Gather(i4, i1))" if _has(inputs, 1) else total
-    kept = f"ReduceSum({'i7' if _has(inputs, 7) else 'Sub(i0, i0)'}, [1], keepdims=0)"  # by the mask
-    return f"o2 = {total}; o1 = {kept}; o0 = LayerNormalization(o2, i5, i6, {_LAST_AXIS})"
-
-
-def _attention(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
-    sizes = list(given.pop("qkv_hidden_sizes", None) or [inputs[1].shape[1] // 3] * 3)
-    parts = f"q, k, v = Split(Add(MatMul(i0, i1), i2), {sizes}, axis=-1)"
-    return f"{parts}; {_attended(given, inputs, sizes[0], 3, 5)}"
-
-
-def _multi_head(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
-    ranks = [getattr(x, "ndim", 0) for x in inputs[:3]]
-    sizes = [x and x.shape[-1] for x in inputs[:3]]
-    if ranks != [3, 3, 3] or None in sizes:
-        raise Unsupported("its queries, keys and values are not three arrays of known width")
-    parts = "q = Identity(i0); k = Identity(i1); v = Identity(i2)"
-    if _has(inputs, 3):
-        parts = f"a, b, c = Split(i3, {sizes}, axis=0); q = Add(i0, a); k = Add(i1, b); v = Add(i2, c)"
-    return f"{parts}; {_attended(given, inputs, sizes[0], 4, 5)}"
-
-
-def _attended(given: Dict[str, Any], inputs: Sequence[Any], width: int, mask: int, bias: int) -> str:
-    """Return the statements behind the projections to queries, keys and values, which are q, k and v.
-
-    ``mask`` and ``bias`` are the numbers of inputs: which keys count, and what is added to the products.
-    A mask with one axis has the number of keys.
-    """
-    heads = given.pop("num_heads")
-    q, k, v = (
-        f"Transpose(Reshape({x}, [0, 0, {heads}, -1]), perm={order})"
-        for x, order in zip("qkv", ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
-    )
-    scores = f"Mul(MatMul({q}, {k}), {given.pop('scale', 0.0) or (width // heads) ** -0.5})"
-    low = max(given.pop("mask_filter_value", -10000.0), -3e38)
-    if _has(inputs, mask):
-        rank, kept = inputs[mask].ndim, f"Cast(i{mask}, to=9)"
-        if rank not in (1, 2, 3):
-            raise Unsupported(f"its mask with {rank} axes")
-        if rank == 1:
-            places = "Range(0, Squeeze(Shape(k, start=1, end=2)), 1)"
-            kept = f"Less({places}, Cast(Unsqueeze(i{mask}, [1]), to=7))"
-        axes = [1] if rank == 3 else [1, 2]
-        scores = f"Add({scores}, Where(Unsqueeze({kept}, {axes}), 0.0, {low}))"
-    causal = (
-        "Add(s, Trilu(Expand(-3e38, Shape(s)), 1, upper=1))" if given.pop("unidirectional", 0) else "s"
-    )
-    y = f"Transpose(MatMul(Softmax({causal}, axis=-1), {v}), perm=[0, 2, 1, 3])"
-    return f"s = Add({scores}, i{bias}); o0 = Reshape({y}, [0, 0, -1])"
-
-
 _BODIES: Dict[str, Union[str, Callable[[Dict[str, Any], Sequence[Any]], str]]] = {
     "Affine": "o0 = Add(Mul(i0, alpha), beta)",
-    "Attention": _attention,
+    "Attention": attending.attention,
     "BiasGelu": "o0 = Gelu(Add(i0, i1))",
+    "CDist": _distances,
+    "DequantizeLinear": "o0 = DequantizeLinear(i0, i1, i2, axis=axis)",
     "DynamicQuantizeMatMul": (
         "a, s, z = DynamicQuantizeLinear(i0); "
         "o0 = Add(Mul(Cast(MatMulInteger(a, i1, z, i3), to=1), Mul(s, i2)), i4)"
     ),
-    "EmbedLayerNormalization": _embedding,
+    "EmbedLayerNormalization": attending.embedding,
     "FastGelu": "o0 = Gelu(Add(i0, i1), approximate='tanh')",
     "FusedConv": _conv,
     "FusedGemm": _fused_gemm,
@@ -259,26 +229,44 @@ _BODIES: Dict[str, Union[str, Callable[[Dict[str, Any], Sequence[Any]], str]]] =
     "MatMulIntegerToFloat": (
         "o0 = Add(Mul(Cast(MatMulInteger(i0, i1, i4, i5), to=1), Mul(i2, i3)), i6)"
     ),
-    "MultiHeadAttention": _multi_head,
+    "MultiHeadAttention": attending.multi_head,
+    "NhwcMaxPool": _in_any_layout(f"o0 = MaxPool(i0, ceil_mode=ceil_mode, {_WINDOW})", True),
+    "Pad": "o0 = Pad(i0, i1, i2, mode=mode)",
     "ParametricSoftplus": "o0 = Mul(Softplus(Mul(i0, beta)), alpha)",
+    "QAttention": attending.quantized_attention,
+    "QEmbedLayerNormalization": attending.quantized_embedding,
     "QGemm": _gemm,
     "QLinearAdd": _quantized_pair("Add"),
-    "QLinearAveragePool": _quantized(
-        f"AveragePool({_FIRST}, ceil_mode=ceil_mode, count_include_pad=count_include_pad, {_WINDOW})"
+    "QLinearAveragePool": _in_any_layout(
+        _quantized(
+            f"AveragePool({_FIRST}, ceil_mode=ceil_mode, count_include_pad=count_include_pad, {_WINDOW})"
+        )
     ),
     "QLinearConcat": _concat,
-    "QLinearGlobalAveragePool": _quantized(f"GlobalAveragePool({_FIRST})"),
+    "QLinearConv": _in_any_layout(
+        f"o0 = QLinearConv(i0, i1, i2, i3, i4, i5, i6, i7, i8, group=group, {_WINDOW})"
+    ),
+    "QLinearGlobalAveragePool": _in_any_layout(_quantized(f"GlobalAveragePool({_FIRST})")),
     "QLinearLeakyRelu": _quantized(f"LeakyRelu({_FIRST}, alpha=alpha)"),
     "QLinearMul": _quantized_pair("Mul"),
     "QLinearSigmoid": _quantized(f"Sigmoid({_FIRST})"),
     "QLinearSoftmax": _softmax,
+    "QLinearWhere": (
+        "o0 = QuantizeLinear("
+        "Where(i0, DequantizeLinear(i1, i2, i3), DequantizeLinear(i4, i5, i6)), i7, i8)"
+    ),
+    "QuantizeLinear": "o0 = QuantizeLinear(i0, i1, i2, axis=axis)",
     "QuickGelu": "o0 = Mul(i0, Sigmoid(Mul(i0, alpha or 1.702)))",
+    "Range": "o0 = Range(i0, i1, i2)",
+    "RotaryEmbedding": attending.rotation,
     "ScaledTanh": "o0 = Mul(Tanh(Mul(i0, beta)), alpha)",
     "SimplifiedLayerNormalization": _simple_normalization,
     "SkipLayerNormalization": (
-        f"o3 = Add(Add(i0, i1), i4); o0 = LayerNormalization(o3, i2, i3, {_LAST_AXIS})"
+        f"o3 = Add(Add(i0, i1), i4); o0 = LayerNormalization(o3, i2, i3, {LAST_AXIS})"
     ),
     "SkipSimplifiedLayerNormalization": (
         f"o3 = Add(Add(i0, i1), i3); o0 = Mul({_root_mean_square('o3')}, i2)"
     ),
+    "TransposeMatMul": _matmul,
+    "Trilu": "o0 = Trilu(i0, i1, upper=upper)",
 }

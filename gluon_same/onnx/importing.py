@@ -16,7 +16,18 @@ from .builder import Builder
 from .by_value import NetByValue
 from .inputs import TRIALS, Shape, constants_of, groupings, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
-from .values import AT_RUN_TIME, FIX, Input, NeedsTrials, NeedsValue, NoSizes, Refused
+from .values import (
+    AT_RUN_TIME,
+    FIX,
+    Input,
+    Limited,
+    Missing,
+    NeedsTrials,
+    NeedsValue,
+    NoSizes,
+    Refused,
+    Unsupported,
+)
 from .weights import Weights
 
 if TYPE_CHECKING:
@@ -161,7 +172,7 @@ class _Import:
         self.names = list(self.dtypes)
         self.held = Weights()
         self.several = False  # whether sizes follow from data
-        self.selects = self.selective = False  # as of Inference
+        self.has_others = self.again = False  # as of Inference
         halves = np.dtype(np.float16)
         if halves in self.dtypes.values() or any(x.dtype == halves for x in self.weights.values()):
             warnings.warn("The model computes in float16, and the net in float32.", stacklevel=4)
@@ -183,20 +194,31 @@ class _Import:
         fixed = not any(None in shape for shape in shapes.values())
         for alike, trials in itertools.product(groupings(list(shapes.values())), TRIALS):
             sizes = tried_shapes(shapes, self.model.graph, trials, alike, self.several)
-            if sizes in tried or (isinstance(why, _Open) and trials is not TRIALS[0]):
+            others = isinstance(why, _Limited) and not alike  # may show what the first sizes do not
+            if sizes in tried or (isinstance(why, _Open) and trials is not TRIALS[0] and not others):
                 continue
             tried.append(sizes)
             try:
-                return self._served(values, tuple(places), sizes, alike)
+                found = self._served(values, tuple(places), sizes, alike)
+                if others and self._builder.required:  # only some sizes, not those tried first
+                    continue
+                return found
+            except ValueError:
+                if not others:
+                    raise
             except NeedsTrials:
                 self.several = True
                 return self.built(values)
             except (NoSizes, _Unfit) as error:
+                problems = self._builder.problems.items()
+                if any(kind is Missing for _, kind in problems):  # which no sizes mend
+                    kept = {p: kind for p, kind in problems if issubclass(kind, Unsupported)}
+                    raise self._refusal(_listed(kept)) from None
                 why = why or error
                 hint = hint or (error if isinstance(error, _Open) else None)
-                self.selects |= self._builder.selects
-        if self.selects and not self.selective:
-            self.selective = True
+                self.has_others |= self._builder.has_others
+        if self.has_others and not self.again:
+            self.again = True
             return self.built(values)
         if fixed or isinstance(why, _Unfit):
             raise self._refusal(str(why))
@@ -230,23 +252,28 @@ class _Import:
         inputs = [Input(name, self.dtypes[name], tuple(s), place) for place, (name, s) in placed]
         constants = {**self.constants, **{self.names[i]: array for i, array in values.items()}}
         builder = Builder(self.model, self.custom, self.held.copy())
-        self._builder, builder.selective = builder, self.selective
+        self._builder, builder.again = builder, self.again
         starts, outputs = builder.build(self.model.graph, inputs, self.weights, constants)
         net = None
         if not builder.problems:
             name = self.model.graph.name or self.name
             net = builder.net(starts, outputs, self.outputs, name, alike)
         if net is None or builder.problems:
-            listed = "\n".join(f"- {problem}" for problem in builder.problems)
-            message = f"the model contains operators that are not supported:\n{listed}"
-            if builder.unfit:
+            message = _listed(builder.problems)
+            if not all(issubclass(kind, Unsupported) for kind in builder.problems.values()):
                 raise _Unfit(message)
             if AT_RUN_TIME in message and any(None in shape for shape in self.shapes.values()):
                 message += "\nFixed sizes may help: give them with input_shapes="
-            raise _Open(message) if FIX in message else self._refusal(message)
+            if FIX not in message:
+                raise self._refusal(message)
+            raise (_Limited if Limited in builder.problems.values() else _Open)(message)
         in_thread(fill, builder.weights.assigned, self.placed)
         self.held = builder.weights  # those of a trial that fails get no values
         return net, places
+
+
+def _listed(problems):
+    return "\n- ".join(["the model contains operators that are not supported:", *problems])
 
 
 def _kinds(sizes):
@@ -261,3 +288,7 @@ class _Unfit(Exception):
 
 class _Open(_Unfit):
     """A node does not support axes that are open, unless they have one size."""
+
+
+class _Limited(_Open):
+    """The sizes that are tried do not show how numbers follow from them."""

@@ -26,7 +26,8 @@ class Inference:
         self._shapes: List[Dict[str, Sizes]] = []  # of the variables, at each trial
         # On which open numbers are, by their values: from the first sizes, and from the last.
         self._lines: Tuple[Dict[Sizes, Optional[Line]], ...] = ({}, {})
-        self.selects = self.selective = False
+        # Whether another attempt, which follows if no sizes fit, has other rules; whether this is it.
+        self.has_others = self.again = False
 
     def refuse(self, why: Dict[int, str]) -> None:
         """Raise if there are reasons why the model refuses trials."""
@@ -124,16 +125,16 @@ class Inference:
 
         Its shape has None there at each trial. It gets numbers that follow from no other size, and are
         far apart, so that those which are cut to a limit, such as the best 100, differ from the others.
-        If the net is ``selective``, they are also not above the number of elements that are selected
+        In another attempt, they are also not above the number of elements that are selected
         from, unless those are few.
         """
         if len(self._shapes) == 1:
             raise NeedsTrials
         self._pending.remove(y)
-        self.selects = True
+        self.has_others = True
         chosen = random.Random(mask.slot)
         numbers = [round(10 * 3 ** chosen.uniform(trial, trial + 1)) for trial in range(len(shapes))]
-        for trial, shape in enumerate(mask.trials if self.selective else ()):
+        for trial, shape in enumerate(mask.trials if self.again else ()):
             if len(shapes) < prod(shape) < numbers[trial]:
                 below = set(range(1, prod(shape) + 1)).difference(numbers)
                 numbers[trial] = chosen.choice(sorted(below) or [numbers[trial]])

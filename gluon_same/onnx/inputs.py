@@ -23,6 +23,8 @@ TRIALS = (
 #: The same as TRIALS for an open batch. Further ones have these in another order, so that they do not
 #: follow from one another, and larger by 10.
 _BATCHES = (2, 3, 5, 4, 7, 6, 8)
+#: Number of sizes that are tried for each open axis.
+TRIES = len(_BATCHES)
 
 
 def groupings(shapes: Sequence[Shape]) -> Iterator[Tuple[Group, ...]]:
@@ -78,7 +80,7 @@ def tried_shapes(
                 elif key not in batches:
                     order.setdefault(key, len(order))
 
-    count = len(_BATCHES) if keys or several else 1
+    count = TRIES if keys or several else 1
 
     def size(key: Any, t: int) -> int:
         if key in batches:

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from . import contributed
-from .values import Known, Unsupported
+from .values import Known, Missing, Unsupported
 
 
 class Scope(NamedTuple):
@@ -71,6 +71,11 @@ def definition(
     """
     if domain == contributed.DOMAIN:
         return contributed.definition(node.op_type, attributes, inputs)
+    if domain == f"{contributed.DOMAIN}.nchwc":
+        raise Missing(
+            "it is for one kind of processor: optimize the model with "
+            "GraphOptimizationLevel.ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL"
+        )
     from onnx import FunctionProto, defs, helper
 
     try:

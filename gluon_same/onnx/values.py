@@ -24,6 +24,14 @@ class Unsupported(ValueError):
     """Node without an equivalent in MXNet."""
 
 
+class Limited(Unsupported):
+    """Node whose numbers may follow another rule at sizes that are not tried. Others may show it."""
+
+
+class Missing(Unsupported):
+    """Node of an operator that is not supported at any size."""
+
+
 class NeedsValue(Exception):
     """An input of the model is read as numbers, such as the axes of a reduction."""
 
@@ -281,7 +289,7 @@ def numbers(x: Any, role: str, most: float = np.inf) -> Known:
     """Return a known input; raise if it is computed at run time, or limited to less than ``most``."""
     if isinstance(x, Known):
         if x.limit < most:
-            raise Unsupported(f"whether a limit applies to its {role} {FIX}")
+            raise Limited(f"whether a limit applies to its {role} {FIX}")
         return x
     if isinstance(x, Data):
         source = x.source if x.index is None else x.index

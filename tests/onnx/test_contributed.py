@@ -50,8 +50,12 @@ def test_the_sum_that_is_normalized(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", ["", 'activation: string = "Relu", ', 'activation: string = "LeakyRelu", {}']
-)
+    "words",
+    [
+        "", 'activation: string = "Relu", ', 'activation: string = "LeakyRelu", {}',
+        'activation: string = "Clip", activation_params: floats = [-0.5, 6.0], ',
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("more", ["", ", z"])
 def test_fused_convolutions(tmp_path, words, more):
     words = words.format("activation_params: floats = [0.3], ") + "pads: ints = [1, 0, 1, 0]"
@@ -85,6 +89,7 @@ QUANTIZED = [
     "QLinearAveragePool<kernel_shape: ints = [2, 2], strides: ints = [2, 1]>(q, s, z, t, z)",
     "QLinearSoftmax<axis: int = -1, opset: int = 13>(q, s, z, t, z)",
     "QLinearConcat<axis: int = 1>(u, z, q, s, z, p, t, z)",
+    "QLinearWhere(c, q, s, z, p, t, z, u, z)",
 ]
 
 
@@ -102,11 +107,41 @@ def steps_apart(path, *inputs):
 @pytest.mark.parametrize("node", QUANTIZED)
 def test_quantized_arrays(tmp_path, node):
     text = f"""net (float[N, 3, H, W] x) => (uint8[a, b, c, d] y) {{
-        q = QuantizeLinear(x, s, z) p = QuantizeLinear(x, t, z) y = com.microsoft.{node}
+        q = QuantizeLinear(x, s, z) p = com.microsoft.QuantizeLinear(x, t, z) c = Less(x, s)
+        y = com.microsoft.{node}
     }}"""
     scales = {"s": np.float32(0.03), "t": np.float32(0.04), "u": np.float32(0.05), "z": np.uint8(120)}
     for apart in steps_apart(written(tmp_path, text, scales), numbers(2, 3, 5, 6)):
         assert apart.max() <= 1 and apart.mean() < 0.05
+
+
+CHANNELS_LAST = [
+    "NhwcMaxPool<kernel_shape: ints = [2, 2], pads: ints = [1, 0, 0, 0]>(q)",
+    "QLinearAveragePool<channels_last: int = 1, kernel_shape: ints = [2, 2]>(q, s, z, t, z)",
+    "QLinearConv<channels_last: int = 1, pads: ints = [1, 0, 0, 0]>(q, s, z, w, t, v, u, z)",
+    "QLinearConv<channels_last: int = 1>(q, s, z, w, t, v, u, z, b)",
+    "QLinearGlobalAveragePool<channels_last: int = 1>(q, s, z, t, z)",
+]
+
+
+@pytest.mark.parametrize("node", CHANNELS_LAST)
+def test_quantized_arrays_with_channels_last(tmp_path, node):
+    text = f"""net (float[N, H, W, 3] x) => (uint8[a, b, c, d] y) {{
+        q = QuantizeLinear(x, s, z) y = com.microsoft.{node}
+    }}"""
+    weights = {"s": np.float32(0.03), "t": np.float32(0.04), "u": np.float32(5), "z": np.uint8(120)}
+    weights.update(v=np.int8(3), b=np.int32([1000, -9000, 5, 70]))
+    weights["w"] = np.random.RandomState(0).randint(-90, 90, (4, 3, 2, 3)).astype("i1")
+    for apart in steps_apart(written(tmp_path, text, weights), numbers(2, 5, 6, 3)):
+        assert apart.max() <= 1 and apart.mean() < 0.05
+
+
+def test_operators_for_one_kind_of_processor_are_refused(tmp_path):
+    text = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft.nchwc": 1]>
+        net (float[2, 8, 3, 3] x) => (float[a, b, c, d] y) { y = com.microsoft.nchwc.ReorderInput(x) }"""
+    model = onnx.parser.parse_model(text)
+    with pytest.raises(ValueError, match="ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL"):
+        import_model(model)
 
 
 @pytest.mark.parametrize("scale", [np.float32(0.02), np.float32([0.02, 0.01, 0.03, 0.05])])
@@ -144,7 +179,7 @@ def test_a_model_that_onnxruntime_optimized(tmp_path):
 @pytest.mark.parametrize(
     "node, words",
     [
-        ("Inverse(x)", r"custom=\{'com.microsoft::Inverse': builder\}"),
+        ("Unique(x)", r"custom=\{'com.microsoft::Unique': builder\}"),
         ('FusedConv<activation: string = "Step">(x, x)', "its activation 'Step' is not supported"),
         ("FusedMatMul<transBatchA: int = 1>(x, x)", "its attributes transBatchA are not supported"),
     ],
@@ -166,6 +201,46 @@ ATTENTION = [
     ("MultiHeadAttention<num_heads: int = 3>(x, x, x, c, m)", ("N", "T")),
     ("MultiHeadAttention<num_heads: int = 2, unidirectional: int = 1>(x, x, x, c)", None),
 ]
+
+
+@pytest.mark.parametrize("zero", [None, np.uint8(130)])
+def test_attention_of_integers(tmp_path, zero):
+    node = "QAttention<num_heads: int = 2, unidirectional: int = 1>(q, w, b, s, s, m, z, v)"
+    text = f"""net (float[N, T, 6] x, int32[N, T] m) => (float[a, b, c] y) {{
+        q = QuantizeLinear(x, s, z) y = com.microsoft.{node if zero else node[:-6] + ")"}
+    }}"""
+    weights = {"s": np.float32(0.02), "z": zero or np.uint8(0), "v": np.int8(3), "b": numbers(18)}
+    weights["w"] = np.random.RandomState(0).randint(-90, 90, (6, 18)).astype("i1")
+    kept = np.random.RandomState(1).randint(0, 2, (2, 5)).astype(np.int32)
+    compared(written(tmp_path, text, weights), (numbers(2, 5, 6), kept), (numbers(2, 4, 6), kept[:, :4]))
+
+
+ROTATIONS = [
+    ("N, T, 12", "N, T", "RotaryEmbedding(x, p, c, s)"),
+    ("N, T, 12", "1", "RotaryEmbedding<interleaved: int = 1>(x, p, c, s)"),
+    ("N, 3, T, 4", "N, T", "RotaryEmbedding(x, p, c, s)"),
+    (
+        "N, 2, T, 6",
+        "1",
+        "RotaryEmbedding<num_heads: int = 2, rotary_embedding_dim: int = 4>(x, p, c, s)",
+    ),
+]
+
+
+@pytest.mark.parametrize("shape, places, node", ROTATIONS)
+def test_rotations_of_places(tmp_path, shape, places, node):
+    out = ", ".join("abcd"[: shape.count(",") + 1])
+    text = (
+        f"net (float[{shape}] x, int64[{places}] p) => (float[{out}] y) {{ y = com.microsoft.{node} }}"
+    )
+    angles = numbers(9, 2)
+    path = written(tmp_path, text, {"c": np.cos(angles), "s": np.sin(angles)})
+
+    def inputs(**sizes):
+        shapes = [[sizes.get(n) or int(n) for n in each.split(", ")] for each in (shape, places)]
+        return numbers(*shapes[0]), np.random.RandomState(0).randint(0, 4, shapes[1])
+
+    compared(path, inputs(N=2, T=5), inputs(N=1, T=3))
 
 
 @pytest.mark.parametrize("node, mask", ATTENTION)
@@ -208,6 +283,56 @@ def test_embeddings(tmp_path, node):
     places = np.random.RandomState(0).randint(0, 9, (2, 5)).astype(np.int32)
     kept = (np.arange(5) < [[3], [5]]).astype(np.int32)
     compared(written(tmp_path, text, weights), (places, kept), (places[:, :4], kept[:, :4]))
+
+
+def test_embeddings_of_integers(tmp_path):
+    node = "QEmbedLayerNormalization(i, s, w, p, t, g, g, s, a, a, a, a, a, z, z, z, z, z)"
+    text = f"""net (int32[N, T] i, int32[N, T] s) => (float[a, b, c] y, int32[d] k) {{
+        y, k = com.microsoft.{node}
+    }}"""
+    random = np.random.RandomState(0)
+    shapes = {"w": (9, 6), "p": (7, 6), "t": (2, 6), "g": 6, "z": ()}
+    weights = {name: random.randint(0, 256, s).astype(np.uint8) for name, s in shapes.items()}
+    path = written(tmp_path, text, {**weights, "a": np.float32(0.01)})
+    places, kept = random.randint(0, 9, (2, 5)).astype(np.int32), (np.arange(5) < [[3], [5]]).astype("i")
+    compared(path, (places, kept), (places[:, :4], kept[:, :4]))
+
+
+@pytest.mark.parametrize(
+    "bits, zeros", [(4, None), (4, "packed"), (4, "floats"), (8, None), (8, "packed")]
+)
+def test_weights_of_few_bits(tmp_path, bits, zeros):
+    words = f"K: int = 40, N: int = 5, bits: int = {bits}, block_size: int = 16"
+    text = f"""net (float[N, T, 40] x) => (float[a, b, c] y) {{
+        y = com.microsoft.MatMulNBits<{words}>(x, w, s{", z" if zeros else ""})
+    }}"""
+    random, weights = np.random.RandomState(0), {"s": abs(numbers(15))}
+    weights["w"] = random.randint(0, 256, (5, 3, 2 * bits)).astype(np.uint8)
+    packed = random.randint(0, 256, 5 * ((3 * bits + 7) // 8)).astype(np.uint8)
+    weights["z"] = packed if zeros == "packed" else random.uniform(0, 9, (5, 3)).astype("f")
+    compared(written(tmp_path, text, weights), numbers(2, 5, 40))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_distances(tmp_path, metric):
+    text = f"""net (float[N, 4] x) => (float[a, b] y) {{
+        y = com.microsoft.CDist<metric: string = "{metric}">(x, w)
+    }}"""
+    compared(written(tmp_path, text, {"w": numbers(5, 4, seed=1)}), numbers(3, 4), numbers(1, 4))
+
+
+SHARED = [
+    ("Inverse(x)", {}),
+    ("Pad(x, p)", {"p": np.array([0, 0, 1, 0, 0, 2])}),
+    ("TransposeMatMul<transA: int = 1>(x, x)", {}),
+    ("Trilu<upper: int = 0>(x)", {}),
+]
+
+
+@pytest.mark.parametrize("node, weights", SHARED)
+def test_operators_that_onnx_has_too(tmp_path, node, weights):
+    text = f"net (float[N, 3, 3] x) => (float[a, b, c] y) {{ y = com.microsoft.{node} }}"
+    compared(written(tmp_path, text, weights), numbers(2, 3, 3), numbers(1, 3, 3))
 
 
 DYNAMIC = [

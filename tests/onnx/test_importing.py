@@ -10,6 +10,7 @@ from imported import close, compared, numbers, reference, written
 
 from gluon_same import deploy, nn, specialize, summary
 from gluon_same.onnx import export_model, import_model
+from gluon_same.onnx.builder import Builder
 
 NET = """
 net (float[N, 3, H, W] x) => (float[N, 2] y) {
@@ -173,6 +174,18 @@ UNSUPPORTED = {
     'MaxPool<kernel_shape: ints = [2, 2], auto_pad: string = "SAME">(x)': "auto_pad='SAME'",
     'DepthToSpace<blocksize: int = 2, mode: string = "RCD">(x)': "mode='RCD'",
 }
+
+
+def test_an_operator_without_converter_is_reported_at_once(tmp_path, monkeypatch):
+    """No sizes mend it, so that the first ones will do, and that another node does not fit them."""
+    text = """net (float[N, L] x) => (float[N, L] y) {
+        b = RandomNormalLike(x) a = Reshape(x, k) y = Add(a, b)
+    }"""
+    calls, build = [], Builder.build
+    monkeypatch.setattr(Builder, "build", lambda *args: calls.append(1) or build(*args))
+    with pytest.raises(ValueError, match="RandomNormalLike") as raised:
+        import_model(written(tmp_path / "net.onnx", text, {"k": np.array([3, 5])}))
+    assert "Reshape" not in str(raised.value) and len(calls) == 1
 
 
 @pytest.mark.parametrize("node, words", UNSUPPORTED.items())

@@ -11,12 +11,13 @@ from .elementwise import round_half_even
 from .rearranging import along
 
 _LIMITS = {"uint8": (0, 255), "int8": (-128, 127)}
+_LIMITS.update(uint16=(0, 2**16 - 1), int16=(-(2**15), 2**15 - 1))
 
 
 def quantize(
     F: Any, x: Any, scale: Any, *zero: Any, rank: int, to: str, axis: Optional[int] = None
 ) -> Any:
-    """Return ``x / scale + zero``, rounded and clipped to the range of ``to``.
+    """Return ``x / scale + zero``, rounded and clipped to the range of ``to``, 16 bits in int32.
 
     ``scale`` and ``zero`` have one element, or one for each index along ``axis``.
     """
@@ -105,4 +106,4 @@ def _saturated(F, x, zeros, dtype):
     """Return an array plus the zero point, if there is one, clipped to the range of a type."""
     for zero in zeros:
         x = F.broadcast_add(x, F.cast(zero, dtype="float32"))
-    return F.cast(F.clip(x, *_LIMITS[dtype]), dtype=dtype)
+    return F.cast(F.clip(x, *_LIMITS[dtype]), dtype="int32" if dtype.endswith("16") else dtype)

@@ -264,7 +264,10 @@ def onnx_recurrent(
             states.insert("h" in part, F.zeros_like(states[0]))
         data = _reversed(F, x, lengths) if back else x
         y, last = recurrent(F, data, cell, _weights(F, cell.kind, part), states, mask)
-        y = y if mask is None else select(F, mask, y, F.zeros_like(y))
+        if mask is not None:  # onnxruntime returns zeros for sequences without steps
+            reached = F.squeeze(F.slice_axis(mask, axis=0, begin=0, end=1), axis=0)
+            pairs = ((mask, y), *((reached, each) for each in last))
+            y, *last = (select(F, kept, each, F.zeros_like(each)) for kept, each in pairs)
         y = _reversed(F, y, lengths) if back else y
         directions.append([F.swapaxes(y, dim1=0, dim2=1) if batch_first else y, *last])
     axes = (2, 1, 1) if batch_first else (1, 0, 0)

@@ -1,5 +1,6 @@
 """Convolutions with computed weights, and poolings that MXNet lacks."""
 
+import math
 from typing import Any, List, Sequence, Tuple
 
 from ...functional import convolution, deconvolution  # noqa: F401
@@ -33,6 +34,18 @@ def gemm(
     y = F.dot(a, b, transpose_a=transpose[0], transpose_b=transpose[1])
     y = y if alpha == 1 else y * alpha
     return F.broadcast_add(y, c[0] if beta == 1 else c[0] * beta) if c else y
+
+
+def dilated_average(F: Any, x: Any, ones: Any, channels: int, counted: bool, **window: Any) -> Any:
+    """Return averages of dilated windows, by convolutions with ones.
+
+    ``counted`` tells whether padding counts. ``window`` are arguments of a convolution.
+    """
+    total = convolution(F, x, ones, num_filter=channels, num_group=channels, **window)
+    if counted:
+        return total / math.prod(window["kernel"])
+    one, weight = F.slice_axis(x, axis=1, begin=0, end=1), F.slice_axis(ones, axis=0, begin=0, end=1)
+    return F.broadcast_div(total, convolution(F, F.ones_like(one), weight, num_filter=1, **window))
 
 
 def max_by_slices(

@@ -38,6 +38,11 @@ def det(net: Any, x: Data) -> Data:
     return net.call("linalg_det", x, scalar=x.ndim == 2)
 
 
+@converter("com.microsoft::Inverse")
+def inverse(net: Any, x: Data) -> Data:
+    return net.call("linalg_inverse", x)
+
+
 @converter("Gemm")
 def gemm(
     net: Any, a: Any, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 1.0, transA: Flag = 0,

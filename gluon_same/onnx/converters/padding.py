@@ -76,10 +76,13 @@ def _open(net, x, trials, mode, value):
             pairs.append(given[0])
             continue
         along = [shape[axis] for shape in sizes]
-        ways = ((m, _around(along, m, given)) for m in range(2, _MOST))
-        multiple, around = next((way for way in ways if way[1]), (0, None))
+        ways = [(m, _around(along, m, given)) for m in range(2, _MOST)]
+        ways = [(m, around) for m, around in ways if around]
         how = dict(axis=axis, ndim=x.ndim)
-        if around:
+        if len(ways) > 1 or (ways and len({n + sum(pair) for n, pair in zip(along, given)}) == 1):
+            raise ValueError(f"sizes {along} do not show to whose multiples it pads them")
+        if ways:
+            ((multiple, around),) = ways
             more = dict(multiple=multiple, around=around, how=(mode, value))
             x = net.call(functions.pad_to_multiple, x, **more, **how)
         else:

@@ -8,7 +8,7 @@ from ... import nn
 from ...geometry import Window
 from ...importing import functions
 from ..registry import converter
-from ..values import FIX, Data, Flag, Padded, Unsupported
+from ..values import FIX, Data, Flag, Known, Padded, Unsupported
 from .windows import Attributes, Placed, axes_of, simple
 
 
@@ -30,9 +30,10 @@ def max_pool(
         )  # fmt: skip
         if places:
             y[1].dtype = np.dtype(np.int64)
-        return y
+            return [net.doubted(data, each) for each in y]
+        return net.doubted(data, y)
     layer = (nn.MaxPool1D, nn.MaxPool2D, nn.MaxPool3D)[ndim - 1]
-    return net.block(layer(**pooled.layer_arguments(), prefix=net.prefix()), data)
+    return net.doubted(data, net.block(layer(**pooled.layer_arguments(), prefix=net.prefix()), data))
 
 
 @converter("AveragePool")
@@ -45,18 +46,23 @@ def average_pool(
     # Elements that Pad added count; those that the pooling adds count if its attribute says so.
     pooled = Pooled(x, kernel_shape, window, ceil_mode, 0 if count_include_pad or known_zero else None)
     x, counted = pooled.x, bool(count_include_pad) or pooled.merged
-    if max(pooled.dilation) > 1:
-        raise Unsupported(f"MXNet has no dilated average pooling: dilations={[*pooled.dilation]}")
+    dilated = max(pooled.dilation) > 1
     if counted and pooled.ceil and not isinstance(pooled.padding, str):
         # Padding that rounding up adds is never counted.
         counted = any(map(any, pooled.padding))
-        if counted and not pooled.plain:
+        if counted and (dilated or not pooled.plain):
             x, pooled.padding, pooled.ceil = pooled.padded(net)
             counted = False
+    if dilated:
+        if x.shape[1] is None:
+            raise Unsupported(f"the number of its channels {FIX}")
+        pad = pooled.padding if isinstance(pooled.padding, str) else pooled.pairs()
+        ones = Known([np.ones((x.shape[1], 1, *pooled.kernel), x.dtype)])
+        how = {**pooled.arguments(), "pad": pad, "counted": counted}
+        return net.doubted(x, net.call(functions.dilated_average, x, ones, channels=x.shape[1], **how))
     layer = (nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D)[ndim - 1]
-    return net.block(
-        layer(**pooled.layer_arguments(), count_include_pad=counted, prefix=net.prefix()), x
-    )
+    how = dict(pooled.layer_arguments(), count_include_pad=counted, prefix=net.prefix())
+    return net.doubted(x, net.block(layer(**how), x))
 
 
 class Pooled(Placed):

@@ -9,6 +9,9 @@ from ..registry import converter
 from ..values import Data, Known, Unsupported, axis_of
 from .windows import Attributes, convolved
 
+#: Types of quantized data by ONNX's numbers, the default first. Data of 16 bits are stored in 32.
+_TYPES = {0: np.uint8, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16}
+
 
 def _axis(scale, axis, rank):
     """Return the axis with a scale for each index; None if there is one scale."""
@@ -17,30 +20,18 @@ def _axis(scale, axis, rank):
     return axis_of(axis, rank) if scale.ndim == 1 and scale.shape != (1,) else None
 
 
-def _given(*inputs):
-    """Return the inputs that a node has, and its zero point, the last one, in float32 if it is known.
-
-    Nets of integer parameters cannot be deployed.
-    """
-    *others, zero = inputs
-    if isinstance(zero, Known):
-        zero = zero.changed(lambda z: z.astype(np.float32))
-    return [each for each in (*others, zero) if each is not None]
-
-
 @converter("QuantizeLinear")
 def quantize_linear(
     net: Any, x: Any, scale: Any, zero: Any = None, *, axis: int = 1, saturate: int = 1,
     block_size: int = 0, output_dtype: int = 0,
 ) -> Data:  # fmt: skip
-    dtype = _checked(np.dtype(np.uint8) if zero is None else zero.dtype)
-    if block_size or output_dtype not in (0, 2, 3):
+    if block_size or output_dtype not in _TYPES:
         raise Unsupported(f"its block_size={block_size} with output_dtype={output_dtype}")
-    if zero is None and output_dtype == 3:
-        dtype = np.dtype(np.int8)
+    dtype = np.dtype(_TYPES[output_dtype]) if zero is None else _checked(zero.dtype, *_TYPES.values())
     return net.call(
-        functions.quantize, *_given(x, scale, zero), rank=max(x.ndim, 1), to=dtype.name, dtype=dtype,
-        axis=_axis(scale, axis, x.ndim), scalar=x.ndim == 0,
+        functions.quantize, x, scale, *_given(_stored(zero)), rank=max(x.ndim, 1), to=dtype.name,
+        dtype=np.int32 if dtype.itemsize == 2 else dtype, axis=_axis(scale, axis, x.ndim),
+        scalar=x.ndim == 0,
     )  # fmt: skip
 
 
@@ -51,7 +42,7 @@ def dequantize_linear(
     if block_size:
         raise Unsupported(f"its block_size={block_size}")
     return net.call(
-        functions.dequantize, *_given(x, scale, zero), rank=max(x.ndim, 1),
+        functions.dequantize, x, scale, *_given(_stored(zero)), rank=max(x.ndim, 1),
         axis=_axis(scale, axis, x.ndim), dtype=np.float32, scalar=x.ndim == 0,
     )  # fmt: skip
 
@@ -135,11 +126,22 @@ def _integer_product(net, a, b, a_zero, b_zero, how):
 
 def _quantized_product(net, given, dtype, outer, how):
     """Return a product of quantized arrays, whose scales broadcast with it in the ``outer`` shapes."""
-    given, how = [each for each in given if each is not None], {**how, "to": dtype.name}
+    given, how = _given(*given), {**how, "to": dtype.name}
     return net.call(functions.quantized_product, *given, **how, outer=outer, dtype=dtype, scalar=False)
 
 
-def _checked(dtype):
-    if np.dtype(dtype) not in (np.uint8, np.int8):
+def _given(*inputs):
+    """Return the inputs that a node has."""
+    return [each for each in inputs if each is not None]
+
+
+def _stored(zero):
+    """Return a zero point of 16 bits, of which MXNet has no arrays, in the dtype of quantized data."""
+    short = isinstance(zero, Known) and zero.dtype.itemsize == 2
+    return zero.changed(lambda z: z.astype(np.int32)) if short else zero
+
+
+def _checked(dtype, *types):
+    if np.dtype(dtype) not in (types or (np.uint8, np.int8)):
         raise Unsupported(f"quantized arrays of type {np.dtype(dtype).name}")
     return np.dtype(dtype)

@@ -116,7 +116,8 @@ def conv(
     own = convolved(x, w, b, window)
     x = own.over(x, 0)
     how = {"strides": own.stride, "padding": simple(own.padding), "dilation": own.dilation}
-    return _layer(net, "", x, w, b, (w.shape[0], w.shape[1] * group), group, how)
+    y = _layer(net, "", x, w, b, (w.shape[0], w.shape[1] * group), group, how)
+    return net.doubted(x, y)
 
 
 @converter("ConvTranspose")

@@ -108,6 +108,15 @@ def test_directions_states_and_lengths(kind, extras, direction, tmp_path):
     check(path, saved(path, kind, direction, extras))
 
 
+@pytest.mark.parametrize("kind", GATES)
+def test_sequences_without_steps(kind, tmp_path):
+    """onnxruntime returns zeros instead of the first states."""
+    extras = ["sequence_lens", "initial_h", *(["initial_c"] if kind == "LSTM" else [])]
+    given = saved(str(tmp_path / "net.onnx"), kind, "bidirectional", extras)
+    given["sequence_lens"][1] = 0
+    check(str(tmp_path / "net.onnx"), given)
+
+
 @pytest.mark.parametrize("extras", [[], ["B"], ["B", "initial_h"]])
 @pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
 def test_gru_that_resets_after_the_product(direction, extras, tmp_path):

@@ -92,6 +92,28 @@ def test_padding_around_and_to_a_multiple(tmp_path, mode):
     compared(model(tmp_path, text, names, version=19), *(numbers(2, 3, n, 5) for n in (6, 7, 8, 9)))
 
 
+def test_windows_of_padded_patches(tmp_path):
+    """SAM's. At usual sizes, maps after a stride of 16 have one window of 24, and several of 12."""
+    text = """p = AveragePool<kernel_shape: ints = [16], strides: ints = [16]>(x)
+        s = Shape(p) h = Gather(s, two) m = Neg(h) q = Mod(m, size) t = Add(h, q) n = Div(t, size)
+        a = Concat<axis: int = 0>(zeros, q) b = Pad(p, a)
+        c = Concat<axis: int = 0>(front, n, size) y = Reshape(b, c)"""
+    names = dict(two=[2], size=[24], zeros=[0] * 5, front=[0, 0])
+    path = model(tmp_path, text, names, shape="N, 3, L")
+    compared(path, *(numbers(1, 3, 16 * n) for n in (3, 12, 24, 25, 60)))
+
+
+def test_a_rule_that_only_longer_data_show(tmp_path):
+    """EnCodec's padding. At usual sizes of images, the number of windows is 1 behind large strides."""
+    text = """p = AveragePool<kernel_shape: ints = [64], strides: ints = [64]>(x)
+        s = Shape(p) h = Gather(s, two) f = Cast<to = 1>(h) q = Div(f, size) c = Ceil(q) m = Mul(c, size)
+        i = Cast<to = 7>(m) r = Sub(i, h) a = Concat<axis: int = 0>(zeros, r) y = Pad(p, a)"""
+    path = model(
+        tmp_path, text, dict(two=[2], size=np.float32([8]), zeros=[0] * 5), shape="N, 3, L", rank=3
+    )
+    compared(path, *(numbers(1, 3, 64 * n) for n in (3, 8, 9, 30)))
+
+
 @pytest.mark.parametrize("axis", [0, 2, -1])
 def test_sorting_of_an_open_axis(tmp_path, axis):
     text = f"s = Shape(x) k = Gather(s, at) y, i = TopK<axis: int = {axis}>(x, k)"

@@ -65,15 +65,13 @@ def test_poolings(tmp_path_factory, data, ndim, ceil, kind):
     kernel, stride, dilation, spans = window(data.draw, ndim)
     pads = [data.draw(st.integers(0, (k - 1) // 2)) for k in kernel * 2]
     words = [ints("strides", stride), ints("kernel_shape", kernel), ints("pads", pads)]
-    words.append(f"ceil_mode: int = {int(ceil)}")
-    if kind == "Max":
-        words.append(ints("dilations", dilation))
-    else:
+    words += [f"ceil_mode: int = {int(ceil)}", ints("dilations", dilation)]
+    if kind == "Average":
         words.append(f"count_include_pad: int = {int(data.draw(st.booleans()))}")
     text = f"""net (float[N, 4, {AXES[ndim]}] x) => (float[N, 4, {AXES[ndim]}] y) {{
         y = {kind}Pool<{", ".join(words)}>(x)
     }}"""
-    path = written(tmp_path_factory.mktemp("c") / "net.onnx", text)
+    path = written(tmp_path_factory.mktemp("c") / "net.onnx", text, version=19)
     calls = [numbers(2, 4, *(span + more for span in spans)) for more in (3, 6)]
     compared(path, *calls)
 
@@ -114,6 +112,22 @@ def test_transposed_to_a_size(tmp_path, shape):
     }}"""
     path = written(tmp_path / "net.onnx", text, {"w": numbers(1, 2, 3, 3)})
     compared(path, numbers(1, 1, 3, 3))
+
+
+@pytest.mark.parametrize("stride", [1, 7])
+def test_a_number_of_windows_that_all_usual_sizes_have(tmp_path, stride):
+    """The rows of a matrix follow from the batch, and not from more windows of a larger image."""
+    text = f"""net (float[N, 3, H, W] x) => (float[N, 5] y) {{
+        a = MaxPool<kernel_shape: ints = [32, 32], strides: ints = [32, 32]>(x)
+        b = AveragePool<kernel_shape: ints = [7, 7], strides: ints = [{stride}, {stride}]>(a)
+        s = Shape(b) n = Gather(s, zero) k = Concat<axis: int = 0>(n, rest) c = Reshape(b, k)
+        y = Gemm(c, w)
+    }}"""
+    weights = {"zero": np.array([0]), "rest": np.array([-1]), "w": numbers(3, 5)}
+    path = written(tmp_path / "net.onnx", text, weights)
+    net = compared(path, numbers(2, 3, 230, 230), numbers(1, 3, 255, 255))
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((2, 3, 480, 480)))
 
 
 @pytest.mark.parametrize("kind", ["uint8", "int8"])
@@ -158,7 +172,6 @@ def test_training_of_old_operator_sets_is_refused(tmp_path, node):
             "MaxPool<kernel_shape: ints = [2, 2], pads: ints = [2, 0, 0, 0]>(x)",
             "not less than its window",
         ),
-        ("AveragePool<kernel_shape: ints = [2, 2], dilations: ints = [2, 2]>(x)", "no dilated average"),
         ("Conv(x)", "has 1 inputs, and requires 2"),
         ("Conv(x, w, x, x)", "has 4 inputs, of which 3 are known"),
     ],

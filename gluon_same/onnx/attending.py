@@ -1,0 +1,110 @@
+"""Definitions of onnxruntime's operators for attention and embeddings, as :mod:`.contributed` has them.
+
+Each function receives the attributes, of which it removes those that the definition does not read, and
+the inputs.
+"""
+
+from typing import Any, Dict, Sequence
+
+from .values import Unsupported
+
+LAST_AXIS = "axis=-1, epsilon=epsilon or 1e-12"
+
+
+def has(inputs: Sequence[Any], place: int) -> bool:
+    """Return whether a node has an input."""
+    return len(inputs) > place and inputs[place] is not None
+
+
+def embedding(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
+    given.pop("mask_index_type", None)
+    place = "Gather(i3, i8)" if has(inputs, 8) else "Slice(i3, [0], Shape(i0, start=1, end=2))"
+    total = f"Add(Gather(i2, i0), {place})"
+    total = f"Add({total}, Gather(i4, i1))" if has(inputs, 1) else total
+    kept = f"ReduceSum({'i7' if has(inputs, 7) else 'Sub(i0, i0)'}, [1], keepdims=0)"  # by the mask
+    return f"o2 = {total}; o1 = {kept}; o0 = LayerNormalization(o2, i5, i6, {LAST_AXIS})"
+
+
+def attention(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
+    sizes = list(given.pop("qkv_hidden_sizes", None) or [inputs[1].shape[1] // 3] * 3)
+    parts = f"q, k, v = Split(Add(MatMul(i0, i1), i2), {sizes}, axis=-1)"
+    return f"{parts}; {_attended(given, inputs, sizes[0], 3, 5)}"
+
+
+def quantized_attention(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
+    width = inputs[1].shape[1] // 3
+    product = "Mul(Cast(MatMulInteger(i0, i1, i6, i7), to=1), Mul(i3, i4))"
+    parts = f"q, k, v = Split(Add({product}, i2), {[width] * 3}, axis=-1)"
+    return f"{parts}; {_attended(given, inputs, width, 5)}"
+
+
+def multi_head(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
+    ranks = [getattr(x, "ndim", 0) for x in inputs[:3]]
+    sizes = [x and x.shape[-1] for x in inputs[:3]]
+    if ranks != [3, 3, 3] or None in sizes:
+        raise Unsupported("its queries, keys and values are not three arrays of known width")
+    parts = "q = Identity(i0); k = Identity(i1); v = Identity(i2)"
+    if has(inputs, 3):
+        parts = f"a, b, c = Split(i3, {sizes}, axis=0); q = Add(i0, a); k = Add(i1, b); v = Add(i2, c)"
+    return f"{parts}; {_attended(given, inputs, sizes[0], 4, 5)}"
+
+
+def _attended(given: Dict[str, Any], inputs: Sequence[Any], width: int, mask: int, bias: int = 0) -> str:
+    """Return the statements behind the projections to queries, keys and values, which are q, k and v.
+
+    ``mask`` and ``bias`` are the numbers of inputs: which keys count, and what is added to the products,
+    unless it is 0.
+    A mask with one axis has the number of keys.
+    """
+    heads = given.pop("num_heads")
+    q, k, v = (
+        f"Transpose(Reshape({x}, [0, 0, {heads}, -1]), perm={order})"
+        for x, order in zip("qkv", ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
+    )
+    scores = f"Mul(MatMul({q}, {k}), {given.pop('scale', 0.0) or (width // heads) ** -0.5})"
+    low = max(given.pop("mask_filter_value", -10000.0), -3e38)
+    if has(inputs, mask):
+        rank, kept = inputs[mask].ndim, f"Cast(i{mask}, to=9)"
+        if rank not in (1, 2, 3):
+            raise Unsupported(f"its mask with {rank} axes")
+        if rank == 1:
+            places = "Range(0, Squeeze(Shape(k, start=1, end=2)), 1)"
+            kept = f"Less({places}, Cast(Unsqueeze(i{mask}, [1]), to=7))"
+        axes = [1] if rank == 3 else [1, 2]
+        scores = f"Add({scores}, Where(Unsqueeze({kept}, {axes}), 0.0, {low}))"
+    causal = (
+        "Add(s, Trilu(Expand(-3e38, Shape(s)), 1, upper=1))" if given.pop("unidirectional", 0) else "s"
+    )
+    y = f"Transpose(MatMul(Softmax({causal}, axis=-1), {v}), perm=[0, 2, 1, 3])"
+    scores = f"Add({scores}, i{bias})" if bias else scores
+    return f"s = {scores}; o0 = Reshape({y}, [0, 0, -1])"
+
+
+def quantized_embedding(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
+    """Return the definition by the one for floats, whose tables and normalization are dequantized."""
+    tables = {2: "w", 3: "p", 4: "t", 5: "g", 6: "b"}
+    parts = [
+        f"{name} = DequantizeLinear(i{i}, i{i + 6}, i{i + 11})"
+        for i, name in tables.items()
+        if has(inputs, i)
+    ]
+    body = embedding(given, [*inputs[:8], None])
+    for i, name in tables.items():
+        body = body.replace(f"i{i}", name)
+    return "; ".join([*parts, body])
+
+
+def rotation(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
+    """Return the definition by ONNX's operator, which takes places for each token and each sample."""
+    if given.pop("scale", 1.0) != 1:
+        raise Unsupported("its scale is not 1")
+    axis, heads = inputs[0].ndim - 2, given.pop("num_heads", 0)
+    if not heads and axis == 1:
+        heads = inputs[0].shape[2] // (2 * inputs[2].shape[1])
+    places = "i1"
+    if inputs[1].ndim == 1:  # of the first token
+        line = f"Add(i1, Range(0, Squeeze(Shape(i0, start={axis}, end={axis + 1})), 1))"
+        shape = "Concat(Shape(i0, start=0, end=1), [1], axis=0)"
+        places = f"Expand(Unsqueeze({line}, [0]), {shape})"
+    how = "interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim"
+    return f"o0 = RotaryEmbedding(i0, i2, i3, {places}, num_heads={heads}, {how})"

@@ -1,0 +1,34 @@
+"""Operators between floats and integers of 8 bits."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from imported import compared, numbers, written
+
+import gluon_same
+
+
+@pytest.mark.parametrize("operator, weight", [("MatMulInteger", (8, 5)), ("ConvInteger", (4, 6, 3))])
+def test_nets_with_weights_of_integers_deploy(tmp_path, operator, weight):
+    path = written(
+        tmp_path / "net.onnx",
+        "net (float[N, 6, 8] x) => (float[A, B, C] y) "
+        f"{{ a, s, z = DynamicQuantizeLinear(x) b = {operator}(a, w, z) y = Cast<to=1>(b) }}",
+        {"w": np.random.RandomState(1).randint(-9, 9, weight).astype("int8")},
+    )
+    x = numbers(2, 6, 8)
+    net = compared(path, x, numbers(3, 6, 8))
+    block = gluon_same.deploy(net, x.shape, tune=False)
+    np.testing.assert_array_equal(block(mx.nd.array(x)).asnumpy(), net(mx.nd.array(x)).asnumpy())
+
+
+@pytest.mark.parametrize("kind", ["uint16", "int16"])
+def test_data_of_16_bits(tmp_path, kind):
+    path = written(
+        tmp_path / "net.onnx",
+        """net (float[N, 3, H] x) => (float[A, B, C] y) {
+            q = QuantizeLinear(x, s, z) t = Transpose<perm = [0, 2, 1]>(q) y = DequantizeLinear(t, s, z)
+        }""",
+        {"s": np.float32(0.0001), "z": np.array(7, kind)}, 21,
+    )  # fmt: skip
+    compared(path, 3 * numbers(2, 3, 40), numbers(1, 3, 9))
