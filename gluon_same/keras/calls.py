@@ -148,8 +148,8 @@ class Calls:
         first = self.weights.get(layer.name)
         if first is not None and first.block.collect_params():
             return layer.name
-        name = f"{layer.name}#{call.number}" if call.number else layer.name
-        if call.number and name in self.model.layers:
+        name = f"{layer.name}#{call.number}" if layer.name in self.steps.blocks else layer.name
+        if name != layer.name and name in self.model.layers:
             raise Unsupported(f"its second call would have the name of another layer, {name!r}")
         if built.states and layer.name in self.shared:
             raise Unsupported("stateful=True: it is called more than once")
