@@ -15,7 +15,7 @@ from .layers.operations import build_operation, is_operation
 from .layers.registry import BUILDERS
 from .layers.wrappers import custom_builder
 from .steps import Steps
-from .values import Axes, Shape, Value, keras_order, keras_shape, stored_shape
+from .values import NO_BATCH, Axes, Shape, Value, keras_order, keras_shape, stored_shape
 from .weights import LayerWeights, keep_to_inference
 
 
@@ -135,7 +135,8 @@ class Calls:
         self.first.setdefault(layer.name, tuple(inputs if built.inputs else ready))
         shapes = _shapes(built, given, ready, all_axes)
         dtypes = built.gives or given[0].dtype
-        rows = given[0].rows if built.rows is None else built.rows
+        of_batch = [x.rows for x in given if x.rows != NO_BATCH]
+        rows = built.rows if built.rows is not None else [*of_batch, NO_BATCH][0]
         dtypes = dtypes if isinstance(dtypes, tuple) else (dtypes,) * len(shapes)
         masks = (*(built.masks or ()), *(None for _ in slots))
         return [
