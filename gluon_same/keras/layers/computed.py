@@ -4,7 +4,7 @@ import math
 import operator
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
@@ -29,7 +29,8 @@ _MOST_STEPS = 64
 OF_NUMBERS = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, mod=operator.mod)
 OF_NUMBERS.update(floor_divide=operator.floordiv, divide=operator.truediv, maximum=max, minimum=min)
 OF_NUMBERS.update(power=math.pow)
-_OF_NUMBER = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5)
+_OF_NUMBER: Dict[str, Any] = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5, negative=operator.neg)
+_OF_NUMBER.update(ceil=math.ceil, floor=math.floor)
 
 
 def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
@@ -40,6 +41,8 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
         name, *parts = x.how if isinstance(x, Size) and x.how else (name,)
         if name == "divide" and isinstance(parts[0], Size) and parts[0].source and _is_whole(parts[1]):
             return combined("floor_divide", *parts)
+        if isinstance(x, Size) and _is_whole(x):
+            return x
         return replace(x, how=None) if isinstance(x, Size) else int(x) if isinstance(x, float) else x
     if name in ("cast", "identity", "convert_to_tensor"):
         return x
@@ -128,7 +131,24 @@ def _is_whole(number: Any) -> bool:
     if number.source is not None or number.how is None:
         return number.source is not None
     name, *operands = number.how
-    return name not in ("divide", "power", *_OF_NUMBER) and all(map(_is_whole, operands))
+    if name in ("ceil", "floor"):
+        return True
+    return name not in ("divide", "power", "sqrt", "rsqrt") and all(map(_is_whole, operands))
+
+
+def value_for(size: Any, source: Tuple[Value, int], n: int) -> Any:
+    """Return a number or size where an axis has n elements; raise if it depends on something else."""
+    if not isinstance(size, Size):
+        return size
+    if size.source is not None:
+        x, axis = size.source
+        if axis == source[1] and (x.slot, x.padding) == (source[0].slot, source[0].padding):
+            return n * size.times
+    if size.source is not None or size.how is None or size.how[0] == BROADCAST:
+        raise Unsupported("a number that is computed from another array, by many steps, or rounded")
+    name, *operands = size.how
+    function: Any = {**OF_NUMBERS, **_OF_NUMBER}[name]
+    return function(*(value_for(each, source, n) for each in operands))
 
 
 def number_of(request: Request, rank: int, size: Size) -> Value:

@@ -133,22 +133,6 @@ def squeezed(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lower
     return op.lowered("squeeze", x, order=x.axes_without(axes), **how)
 
 
-@computes("pad")
-def _pad(
-    op: Operation, x: Value, pad_width: Any, mode: str = "constant", constant_values: float = 0
-) -> Lowered:
-    pairs = pad_width if isinstance(pad_width, list) and len(pad_width) == x.rank else []
-    whole = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
-    whole = whole and all(isinstance(n, int) and n >= 0 for pair in pairs for n in pair)
-    known = mode in ("constant", "edge", "reflect", "symmetric", "wrap")
-    if not whole or pairs[:1] != [[0, 0]] or not known:
-        raise Unsupported(f"pad by {pad_width!r} with mode={mode!r}")
-    width = [tuple(pairs[axis]) for axis in x.axes]
-    real = not x.whole or constant_values % 1 != 0
-    how: Any = dict(value=constant_values, native=real, takes="float32" if real else None)
-    return op.lowered(functions.pad, x, pairs=width, mode=mode, **how)
-
-
 @computes("concatenate")
 def _joined(op: Operation, x: List[Value], axis: int = -1) -> Lowered:
     return joined(op.request, tuple(x), axis)._replace(inputs=tuple(x))
