@@ -52,6 +52,22 @@ def test_positions_are_combined_with_samples(tmp_path, layers, wanted):
             net.hybridize()
 
 
+@pytest.mark.parametrize("name, argument", [("tile", "multiples"), ("broadcast_to", "shape")])
+def test_positions_are_repeated_along_several_axes(tmp_path, name, argument):
+    line = computed("line", "s2", "range", dtype="float32")
+    added = dict(slice_spec=[None, None, WHOLE, None])
+    row = computed("row", "line", "__operators__.getitem", **added)
+    sizes = [BATCH, STEPS, 1 if name == "tile" else ["s2", 0, 0], 1]
+    made = computed("made", "row", name, **{argument: sizes})
+    config = functional(image(None, None, 1), *sizes_of("image", 0, 1, 2), line, row, made)
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    for shape in ((2, 3, 4, 1), (1, 5, 2, 1)):
+        for _ in range(2):
+            wanted = np.broadcast_to(np.arange(shape[2])[:, None], shape)
+            np.testing.assert_array_equal(net(mx.nd.zeros(shape)).asnumpy(), wanted)
+            net.hybridize()
+
+
 @pytest.mark.parametrize(
     "layers",
     [
