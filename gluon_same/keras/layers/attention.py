@@ -8,6 +8,7 @@ from ...importing.block import Function
 from ..arguments import Unsupported
 from ..values import Shape, Value, keras_order
 from .activations import activation
+from .merging import in_list
 from .operations import Operation
 from .registry import Lowered, Request, builds, computes, followed, of_rank, within
 from .weight import Weight, matrix_of, weight_of
@@ -47,7 +48,8 @@ def _attention(request: Request, *inputs: Value) -> Lowered:
 
     shape = (query.channels,) if additive else ()
     weights = [weight_of(name, getattr(block, name), shape=shape) for name in parameters]
-    return _lowered(block, rule, (query, value, key), masks, weights, rank * scores)
+    built = _lowered(block, rule, (query, value, key), masks, weights, rank * scores)
+    return built._replace(masks=(in_list(request, inputs)[0].mask,))
 
 
 def _lowered(
