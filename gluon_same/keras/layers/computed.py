@@ -232,23 +232,29 @@ def constant_array(op: Any, *args: Any, **kwargs: Any) -> Any:
     if any(array.shape[axis] != 1 for axis in axes):
         raise Unsupported(f"{op.name} to {sizes} of shape {array.shape}")
     simple = {axis: sizes[axis].source if sizes[axis].times == 1 else None for axis in axes}
-    sources: Any = [simple[axis] or (line_of(op.request, sizes[axis]), 0) for axis in axes]
-    likes = [like for like, _ in sources]
-    of_batch = [
-        axis for axis, (like, place) in zip(axes, sources) if place == 0 and like.rows != NO_BATCH
-    ]
+    sources = {axis: like or (line_of(op.request, sizes[axis]), 0) for axis, like in simple.items()}
+    of_batch = [axis for axis, (x, place) in sources.items() if place == 0 and x.rows != NO_BATCH]
     if of_batch not in ([], [0]):
         raise Unsupported(f"{op.name}: a size that is that of a batch must be the first")
+    return repeated(op, array, sources)._replace(gives=kind)
+
+
+def repeated(op: Any, x: Any, sources: Dict[int, Tuple[Value, int]]) -> Any:
+    """Repeat axes with one element of an array or constant to the sizes of axes of arrays."""
+    likes = [like for like, _ in sources.values()]
+    fixed = not isinstance(x, Value)
+    axes, own, rows = (keras_order(x.ndim), [], NO_BATCH) if fixed else (x.axes, [x.axes], x.rows)
 
     def rule(*shapes: Any) -> Any:
-        known = {axis: shape[place] for axis, shape, (_, place) in zip(axes, shapes, sources)}
-        return tuple(known.get(axis, n) for axis, n in enumerate(array.shape))
+        shape, *wholes = (x.shape, *shapes) if fixed else shapes
+        sizes = {axis: whole[place] for whole, (axis, (_, place)) in zip(wholes, sources.items())}
+        return tuple(sizes.get(axis, n) for axis, n in enumerate(shape))
 
-    pairs = tuple((axis, like.stored(place)) for axis, (like, place) in zip(axes, sources))
-    fields: Any = dict(rows=likes[0].rows if of_batch else NO_BATCH, rule=rule, takes=None, gives=kind)
-    fields["input_axes"] = tuple(like.axes for like in likes)
-    order = keras_order(array.ndim)
-    return op.lowered(functions.as_large, array, *likes, axes=pairs, order=order, **fields)
+    like, place = sources.get(0, (None, 1))
+    places = tuple((axes.index(axis), like.stored(place)) for axis, (like, place) in sources.items())
+    fields: Any = dict(input_axes=(*own, *(each.axes for each in likes)), rule=rule, takes=None)
+    fields.update(rows=like.rows if like and place == 0 else rows, order=axes)
+    return op.lowered(functions.as_large, x, *likes, axes=places, **fields)
 
 
 def _range(

@@ -1,13 +1,13 @@
 """Functions that pick and repeat elements: splits, parts by indices, tiles."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional
 
 import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import NO_BATCH, Shape, Size, Value, broadcast, replaced
-from .computed import BROADCAST
+from .computed import BROADCAST, repeated
 from .operations import BATCH_MOVED, Operation, axis_of, size_of, with_rank
 from .rearranging import kept_size, squeezed
 from .registry import Lowered, computes
@@ -184,7 +184,7 @@ def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
         sizes = [0 if a in known else n for a, n in enumerate(sizes)]
         sources = {a: n.source for a, n in known.items() if x.shape[a] == 1}
         if sources and all(n in (0, x.shape[a]) for a, n in enumerate(sizes)):
-            return _tiled_like(op, x, sources)
+            return repeated(op, x, sources)._replace(gives=x.dtype)
         if sources or any(x.shape[a] is None for a in known):
             raise Unsupported(f"{op.name} of shape {x.shape} to {shape}")
     if len(shape) != x.rank or sizes[0] != 0 or any(isinstance(n, Size) or n < 0 for n in sizes):
@@ -206,7 +206,7 @@ def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
     sources = {axis: n.source for axis, n in enumerate(repeats) if isinstance(n, Size) and n.times == 1}
     known = len(repeats) == x.rank and all(n == 1 for a, n in enumerate(repeats) if a not in sources)
     if sources and known and all(sources[axis] and x.shape[axis] == 1 for axis in sources):
-        return _tiled_like(op, x, sources)
+        return repeated(op, x, sources)._replace(gives=x.dtype)
     computed = any(isinstance(n, Size) for n in repeats)
     if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
         raise Unsupported(f"tile by {repeats}: give one count of 1 for the batch")
@@ -223,21 +223,6 @@ def _spread(op: Operation, x: Value, like: Value, axes: List[int]) -> Value:
     others = tuple(axis for axis in range(x.rank) if axis not in axes)
     y = op.request.derive(functions.spread_like, x, like, rule=rule, others=others)
     return y._replace(dtype=x.dtype, rows=x.rows)
-
-
-def _tiled_like(op: Operation, x: Value, sources: Dict[int, Tuple[Value, int]]) -> Lowered:
-    """Repeat axes with one element to the sizes of axes of other arrays."""
-    likes = [like for like, _ in sources.values()]
-    pairs = tuple((x.stored(axis), like.stored(place)) for axis, (like, place) in sources.items())
-    first, place = sources.get(0, (x, 0))
-
-    def rule(shape: Shape, *wholes: Shape) -> Shape:
-        sizes = {axis: whole[place] for whole, (axis, (_, place)) in zip(wholes, sources.items())}
-        return tuple(sizes.get(axis, n) for axis, n in enumerate(shape))
-
-    fields: Any = dict(takes=None, input_axes=(x.axes, *(like.axes for like in likes)), gives=x.dtype)
-    fields["rows"] = x.rows if place else first.rows
-    return op.lowered(functions.as_large, x, *likes, axes=pairs, order=x.axes, rule=rule, **fields)
 
 
 @computes("repeat")
