@@ -37,6 +37,23 @@ def test_masks_of_lists_of_inputs_count_since_3_4(tmp_path, version, counts, nam
     np.testing.assert_allclose(net(mx.nd.array(IDS)).asnumpy(), wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("version, counts", [("3.10.0", False), ("3.11.3", True)])
+def test_masks_that_a_call_names_are_handed_on_since_3_11(tmp_path, version, counts):
+    steps = layer("SimpleRNN", "steps", units=3, return_sequences=True, activation="linear")
+    steps["inbound_nodes"] = [[["image", 0, 0, {"mask": ["mask", 0, 0]}]]]
+    mask = layer("InputLayer", "mask", batch_input_shape=[None, 3], dtype="bool")
+    mean = layer("GlobalAveragePooling1D", "mean", "steps")
+    config = functional(
+        image(3, 3), mask, steps, mean, outputs=["steps", "mean"], inputs=["image", "mask"]
+    )
+    shapes = {"kernel": (3, 3), "recurrent_kernel": (3, 3), "bias": (3,)}
+    path = write(tmp_path, {**config, "keras_version": version}, steps=shapes)
+    y, found = load_model(path, layout="NHWC")(mx.nd.ones((2, 3, 3)), mx.nd.array(IDS > 0))
+    kept = (IDS > 0)[..., None] if counts else np.ones((2, 3, 1))
+    wanted = (y.asnumpy() * kept).sum(1) / kept.sum(1)
+    np.testing.assert_allclose(found.asnumpy(), wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("version, crops", [("3.5.0", True), ("3.6.0", False)])
 def test_random_crops_resize_before_3_6(tmp_path, version, crops):
     crop = layer("RandomCrop", "crop", "image", height=2, width=2)
