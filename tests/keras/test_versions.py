@@ -54,6 +54,34 @@ def test_masks_that_a_call_names_are_handed_on_since_3_11(tmp_path, version, cou
     np.testing.assert_allclose(found.asnumpy(), wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("version, wanted", [("3.9.2", 1 / 3), ("3.10.0", 0)])
+def test_a_softmax_of_what_does_not_count_is_zero_since_3_10(tmp_path, version, wanted):
+    softmax = layer("Softmax", "softmax", axis=-1, trainable=True)
+    softmax["inbound_nodes"] = [[["image", 0, 0, {"mask": ["mask", 0, 0]}]]]
+    mask = layer("InputLayer", "mask", batch_input_shape=[None, 3], dtype="bool")
+    config = functional(image(3), mask, softmax, inputs=["image", "mask"])
+    net = load_model(write(tmp_path, {**config, "keras_version": version}))
+    found = net(mx.nd.array([[0.1, 0.2, 0.3]]), mx.nd.zeros((1, 3))).asnumpy()
+    np.testing.assert_allclose(found, [[wanted] * 3], rtol=1e-6)
+
+
+@pytest.mark.parametrize("version, counts", [("3.7.0", True), ("3.8.0", False)])
+def test_attention_with_heads_takes_the_masks_off_its_inputs_since_3_8(tmp_path, version, counts):
+    heads = layer("MultiHeadAttention", "heads", num_heads=1, key_dim=2, use_bias=False)
+    heads["inbound_nodes"] = [[["a", 0, 0, {"value": ["a", 0, 0]}]]]
+    both = layer("Add", "both", trainable=True)
+    both["inbound_nodes"] = [[["a", 0, 0, {}], ["heads", 0, 0, {}]]]
+    layers = [WORDS[0], heads, both, layer("GlobalAveragePooling1D", "mean", "both")]
+    config = functional(image(3), *layers, outputs=["both", "mean"])
+    shapes = {f"{part}/kernel": (3, 1, 2) for part in ("query", "key", "value")}
+    shapes["attention_output/kernel"] = (1, 2, 3)
+    path = write(tmp_path, {**config, "keras_version": version}, a={"embeddings": (5, 3)}, heads=shapes)
+    y, found = load_model(path, layout="NHWC")(mx.nd.array(IDS))
+    kept = (IDS > 0)[..., None] if counts else np.ones((2, 3, 1))
+    wanted = (y.asnumpy() * kept).sum(1) / kept.sum(1)
+    np.testing.assert_allclose(found.asnumpy(), wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("version, crops", [("3.5.0", True), ("3.6.0", False)])
 def test_random_crops_resize_before_3_6(tmp_path, version, crops):
     crop = layer("RandomCrop", "crop", "image", height=2, width=2)
