@@ -143,6 +143,7 @@ class _Builder(Calls):
         if layer.class_name in MASK_SECOND and len(args) == 2:
             kwargs = {**kwargs, "mask": args.pop()}
         masked = builder is not build_operation and "mask" in kwargs
+        own = [x.mask for x in graph.arrays_in(args, Value)][:1]
         args = named_mask(args, kwargs.pop("mask"), version) if masked else args
         inputs = list(graph.arrays_in((args, kwargs), Value))
         if layer.name in self.first:
@@ -175,6 +176,8 @@ class _Builder(Calls):
             check_call(layer.class_name, kwargs, version)
         if built.masks is None:
             built = built._replace(masks=passed_on(request, *inputs))
+        if masked and (3, 0) <= version < (3, 11):  # these do not hand on the mask that a call names
+            built = built._replace(masks=tuple(mask and own[0] for mask in built.masks or ()))
         if built.clears:
             self._clear(call)
         if built.inference_only and call.number == 0:

@@ -15,7 +15,7 @@ from .layers.operations import build_operation, is_operation
 from .layers.registry import BUILDERS
 from .layers.wrappers import custom_builder
 from .steps import Steps
-from .values import Axes, Shape, Value, keras_order, keras_shape, stored_shape
+from .values import NO_BATCH, Axes, Shape, Value, keras_order, keras_shape, stored_shape
 from .weights import LayerWeights, keep_to_inference
 
 
@@ -135,7 +135,8 @@ class Calls:
         self.first.setdefault(layer.name, tuple(inputs if built.inputs else ready))
         shapes = _shapes(built, given, ready, all_axes)
         dtypes = built.gives or given[0].dtype
-        rows = given[0].rows if built.rows is None else built.rows
+        of_batch = [x.rows for x in given if x.rows != NO_BATCH]
+        rows = built.rows if built.rows is not None else [*of_batch, NO_BATCH][0]
         dtypes = dtypes if isinstance(dtypes, tuple) else (dtypes,) * len(shapes)
         masks = (*(built.masks or ()), *(None for _ in slots))
         return [
@@ -148,8 +149,8 @@ class Calls:
         first = self.weights.get(layer.name)
         if first is not None and first.block.collect_params():
             return layer.name
-        name = f"{layer.name}#{call.number}" if call.number else layer.name
-        if call.number and name in self.model.layers:
+        name = f"{layer.name}#{call.number}" if layer.name in self.steps.blocks else layer.name
+        if name != layer.name and name in self.model.layers:
             raise Unsupported(f"its second call would have the name of another layer, {name!r}")
         if built.states and layer.name in self.shared:
             raise Unsupported("stateful=True: it is called more than once")

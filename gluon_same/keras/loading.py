@@ -25,6 +25,9 @@ class OnlyWeights(ValueError):
     """File that contains weights, and no configuration."""
 
 
+#: Version of files that omit it, which is later than any that changed something.
+_LATEST = (3, 99)
+
 Path = Union[str, "os.PathLike[str]"]
 
 
@@ -165,7 +168,7 @@ def settings_of(found: Opened, model: Model, source: Any, custom: Any = None) ->
 def _version_of(found):
     """Return the version of Keras. The 2.2 line of TensorFlow's Keras counts as 2.3."""
     if found.version is None:  # Keras 3 omits its version from JSON but adds modules
-        return (3, 0) if "module" in found.config else (2, 3)
+        return _LATEST if "module" in found.config else (2, 3)
     numbers = re.match(r"(\d+)\.(\d+)", found.version)
     version = tuple(map(int, numbers.groups())) if numbers else (2, 3)
     return max(version, (2, 3)) if "tf" in found.version else version

@@ -276,3 +276,22 @@ def test_blocks_limit_the_sizes_to_those_of_their_tables(tmp_path, count, cuts, 
     for size in sizes:
         wanted = np.arange(3 * count, dtype="float32").reshape(3, count)[:, :size].T.reshape(1, -1)
         np.testing.assert_array_equal(net(mx.nd.zeros((1, size, 3))).asnumpy(), wanted)
+
+
+@pytest.mark.parametrize("key", ["Strange", "pkg>Strange"])
+def test_the_layer_in_a_time_distributed_is_built_by_the_caller(tmp_path, key):
+    inner = {"class_name": "pkg>Strange", "config": {"name": "inner", "power": 2}}
+    outer = layer("TimeDistributed", "steps", "image", layer=inner)
+    path = write(tmp_path, functional(image(5, 4, 3), outer), steps={"scale": (3,)})
+    with pytest.raises(ValueError, match="class 'pkg>Strange': give custom={'pkg>Strange': builder}"):
+        load_model(path)
+    received = []
+
+    def build(config, arrays):
+        received.extend(arrays)
+        return Power(config["power"])
+
+    net = load_model(path, custom={key: build}, layout="NHWC")
+    x = np.random.RandomState(0).normal(size=(2, 5, 4, 3)).astype("float32")
+    np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), x**2, rtol=1e-6)
+    assert [array.shape for array in received] == [(3,)]

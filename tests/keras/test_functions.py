@@ -224,9 +224,8 @@ def test_constants_that_are_whole_numbers_stay_whole(tmp_path, made, wanted):
 @pytest.mark.parametrize(
     "made, words",
     [
-        (sized("zeros", 2, BATCH, 3), "the first size must be that of a batch"),
-        (sized("zeros", STEPS, 3), "the first size must be that of a batch"),
-        (called("tile", TOKEN * 2, multiples=[BATCH, 1, 1]), "the first size must be that of a batch"),
+        (sized("zeros", 2, BATCH, 3), "a size that is that of a batch must be the first"),
+        (called("tile", TOKEN * 2, multiples=[BATCH, 1, 1]), r"tile to \[a size, 1, 1\] of shape \(2, "),
         (sized("ones", BATCH, 3, dtype="bool"), "ones with {'dtype': 'bool'}"),
         (sized("zeros", BATCH, 10**9), "are supported"),
         (sized("zeros", BATCH, -3), "its sizes are not whole numbers, one for each axis"),

@@ -173,3 +173,17 @@ def test_nothing_of_tensorflow_is_imported(path):
 def test_numpy_mode_is_refused(path):
     with mx.util.np_array(True), pytest.raises(ValueError, match=r"call mx\.npx\.reset_np\(\) first"):
         load_model(path)
+
+
+def test_the_first_call_of_a_shared_layer_may_run_last(tmp_path):
+    dense, norm = layer("Dense", "dense", units=3, use_bias=False), layer("BatchNormalization", "norm")
+    dense["inbound_nodes"] = [[["image", 0, 0, {}]], [["norm", 1, 0, {}]]]
+    norm["inbound_nodes"] = [[["dense", 1, 0, {}]], [["dense", 0, 0, {}]]]
+    shapes = dict.fromkeys(("gamma", "beta", "moving_mean", "moving_variance"), (3,))
+    path = write(tmp_path, functional(image(3), dense, norm), dense={"kernel": (3, 3)}, norm=shapes)
+    net = load_model(path)
+    x, w = np.eye(3), net.layers["dense"].weight.data().asnumpy().T
+    scale, shift, mean, variance = (p.data().asnumpy() for p in net.layers["norm"].params.values())
+    for _ in range(2):
+        x = (x @ w - mean) / np.sqrt(variance + 1e-3) * scale + shift
+    np.testing.assert_allclose(net(mx.nd.array(np.eye(3))).asnumpy(), x, rtol=1e-5)

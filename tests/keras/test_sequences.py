@@ -169,3 +169,15 @@ def test_layers_follow_convolutions_of_each_step(tmp_path, kernel, pool):
     for made in (specialize(net, x), deploy(net, x, tune=False), net):
         made.hybridize()
         np.testing.assert_allclose(made(x).asnumpy(), found, rtol=1e-5, atol=1e-5)
+
+
+def test_a_mean_takes_its_mask_from_an_input(tmp_path):
+    mean = layer("GlobalAveragePooling1D", "mean", "image")
+    mean["inbound_nodes"] = [[["image", 0, 0, {"mask": ["mask", 0, 0]}]]]
+    mask = layer("InputLayer", "mask", batch_input_shape=[None, 6], dtype="bool")
+    config = functional(image(6, 4), mask, mean, inputs=["image", "mask"])
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    x, kept = np.random.RandomState(0).normal(size=(2, 6, 4)), np.array([[1, 0, 1, 1, 0, 0], [1] * 6])
+    wanted = (x * kept[..., None]).sum(1) / kept.sum(1, keepdims=True)
+    found = net(mx.nd.array(x), mx.nd.array(kept)).asnumpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)

@@ -108,12 +108,20 @@ def parts_of_sizes(F: Any, x: Any, *arrays: Any, parts: Any, rank: int) -> Any:
     return x
 
 
+def padded_to_sizes(F: Any, x: Any, *arrays: Any, pairs: Any, mode: str, value: float, native: bool,
+                    parts: Any) -> Any:  # fmt: skip
+    """Pad an array, and return a part of it as :func:`parts_of_sizes` does."""
+    x = pad(F, x, pairs, mode, value, native)
+    return parts_of_sizes(F, x, *arrays, parts=parts, rank=len(pairs))
+
+
 def line_of_sizes(F: Any, *arrays: Any, tree: Any) -> Any:
     """Return a line with as many elements as a number that is computed from sizes of arrays.
 
     In the tree, as for :func:`of_sizes`, sizes may be added up, divided by a whole number and rounded
     down, and multiplied by, lengthened or shortened by whole numbers.
     """
+    arrays = tuple(map(F.BlockGrad, arrays))  # gradients of what is joined here crash MXNet
 
     def line(part):
         if isinstance(part, float):

@@ -177,6 +177,11 @@ def _thresholded_relu(request: Request, x: Value) -> Lowered:
     return elementwise(block, nonnegative=theta >= 0)
 
 
+def masked_rows(request: Request) -> str:
+    """Return what a softmax gives the elements of rows in which none counts."""
+    return "zero" if request.version >= (3, 10) else "add"
+
+
 @builds("Softmax")
 def _softmax(request: Request, x: Value) -> Lowered:
     given, masks = request.arguments.ints("axis", -1), masks_of([x])
@@ -187,7 +192,7 @@ def _softmax(request: Request, x: Value) -> Lowered:
         raise Unsupported(f"a mask of shape {masks[0].shape} for an input of shape {x.shape}")
     order = keras_order(x.rank) if masks else x.axes
     how = dict(axes=tuple(sorted(map(order.index, axes))), rank=x.rank)
-    how["how"] = "zero" if request.keras3 else "add"
+    how["how"] = masked_rows(request)
     block = request.function(functions.masked_softmax, **how)
     built = elementwise(block, order, nonnegative=True, inputs=(x, *masks))
     return built._replace(input_axes=(order,) * (1 + len(masks)), rule=lambda shape, *_: shape)

@@ -6,10 +6,11 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
-from ..values import Size, Value
+from ..values import NO_BATCH, Size, Value
 from .activations import ELEMENTWISE, NATIVE, elementwise_block, is_nonnegative
+from .computed import line_of
 from .merging import combined
-from .operations import Operation, axis_of, combined_elementwise
+from .operations import Operation, aligned, axis_of, combined_elementwise
 from .registry import Lowered, computes, elementwise
 from .signatures import Operand
 
@@ -27,12 +28,11 @@ _STORED.update({name: name for name in ("bool", "int32", "int64")})
 
 @computes(*("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"), *functions.OF_TWO)
 def _pairwise(op: Operation, x: Operand, y: Operand) -> Lowered:
+    x, y = aligned(op, x, y)
     kind, number = op.name, y if isinstance(x, Value) else x
     special = kind in functions.OF_TWO
     whole = all("int" in (each.dtype if isinstance(each, Value) else each.dtype.name) for each in (x, y))
     if not special and not whole and isinstance(x, Value) and isinstance(y, Value):
-        if x.rank != y.rank:
-            raise ValueError(f"{kind} of shapes {x.shape} and {y.shape}")
         return combined(op.request, kind, (x, y))._replace(inputs=(x, y))
     if not special and not whole and not isinstance(number, Value) and number.ndim == 0:
         array = x if isinstance(x, Value) else y
@@ -120,11 +120,16 @@ def _digits(op: Operation, x: Value, bins: Operand) -> Lowered:
 
 @computes("sequence_mask")
 def _mask_of_lengths(op: Operation, lengths: Value, maxlen: int, dtype: str = "bool") -> Lowered:
-    limit(f"{op.name} of {maxlen} steps", 0 if isinstance(maxlen, Size) else maxlen, MOST_ELEMENTS)
-    if isinstance(maxlen, Size) or maxlen < 1 or dtype not in ("bool", "float32"):
-        raise Unsupported(f"{op.name} of a computed length, or of {dtype}")
+    if dtype not in ("bool", "float32"):
+        raise Unsupported(f"{op.name} of {dtype}")
     y = op.request.derive("expand_dims", lengths, rule=lambda shape: (*shape, 1), axis=-1)
-    steps = np.arange(maxlen)
+    if isinstance(maxlen, Size):
+        line, how = line_of(op.request, maxlen), dict(axis=0, start=0, step=1, to="int32")
+        steps: Any = op.request.derive(functions.arange_along, line, **how)
+        steps = steps._replace(dtype="int32", rows=NO_BATCH)
+    else:
+        limit(f"{op.name} of {maxlen} steps", maxlen, MOST_ELEMENTS)
+        steps = np.arange(maxlen)
     built = _compare(op._replace(name="greater"), y._replace(dtype=lengths.dtype), steps)
     return built._replace(gives=dtype)
 

@@ -7,7 +7,8 @@ from ...importing import functions
 from ...importing.block import Function
 from ..arguments import Unsupported
 from ..values import Shape, Value, keras_order
-from .activations import activation
+from .activations import activation, masked_rows
+from .merging import in_list
 from .operations import Operation
 from .registry import Lowered, Request, builds, computes, followed, of_rank, within
 from .weight import Weight, matrix_of, weight_of
@@ -47,7 +48,8 @@ def _attention(request: Request, *inputs: Value) -> Lowered:
 
     shape = (query.channels,) if additive else ()
     weights = [weight_of(name, getattr(block, name), shape=shape) for name in parameters]
-    return _lowered(block, rule, (query, value, key), masks, weights, rank * scores)
+    built = _lowered(block, rule, (query, value, key), masks, weights, rank * scores)
+    return built._replace(masks=(in_list(request, inputs)[0].mask,))
 
 
 def _lowered(
@@ -109,11 +111,11 @@ def _multi_head(request: Request, *_: Value) -> Lowered:
     if not grouped and arguments.get("output_shape", None):
         outputs = tuple(arguments.ints("output_shape"))
     dropout = _rate(request)
-    zeroed = dropout or scores or not plain  # else Keras 3 calls another function
+    replaced = not (dropout or scores or not plain)  # Keras calls another function since 3.7
     mask_rank = masks["scores"].rank if "scores" in masks else 0
     shapes = functions.Heads(heads, sizes, outputs, rows, columns, scored)
-    sight = functions.Sight(tuple(masks), bool(causal), window, mask_rank, not request.keras3)
-    how = "add" if not request.keras3 else "zero" if zeroed else "replace"
+    sight = functions.Sight(tuple(masks), bool(causal), window, mask_rank, request.version < (3, 7))
+    how = "replace" if replaced and request.version >= (3, 7) else masked_rows(request)
     block, weights = _projected(
         request, [x.channels for x in inputs], shapes, sight=sight, how=how, dropout=dropout,
         all_outputs=bool(scores),
@@ -126,7 +128,7 @@ def _multi_head(request: Request, *_: Value) -> Lowered:
 
     built = _lowered(block, rule, inputs, masks, weights, len(scored) if scores else 0)
     order = keras_order(rank - 1 + len(outputs))
-    return built._replace(axes=order, clears=request.keras3 and not grouped)
+    return built._replace(axes=order, clears=request.version >= (3, 8) and not grouped)
 
 
 def _masks(request: Request, named: Dict[str, Value], grouped: bool) -> Dict[str, Value]:

@@ -4,19 +4,20 @@ import math
 import operator
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
 from ...geometry import MOST
 from ...importing import functions
 from ..arguments import MOST_ELEMENTS, MOST_PARTS, Unsupported, limit
-from ..values import Size, Value, keras_order
+from ..values import NO_BATCH, Size, Value, keras_order
 from .registry import Request
 
 #: Functions of sizes that return constant arrays, with the names of their arguments.
-MADE = dict(ones=("shape", "dtype"), zeros=("shape", "dtype"), fill=("dims", "value"))
+MADE: Dict[str, Any] = dict(ones=("shape", "dtype"), zeros=("shape", "dtype"), fill=("dims", "value"))
 MADE.update(broadcast_to=("input", "shape"), tile=("input", "multiples"))
+MADE.update(range=("start", "limit", "delta", "dtype"))
 
 #: How a count was computed by which an array is broadcast to a size, which is the only operand.
 BROADCAST = "broadcast"
@@ -28,7 +29,8 @@ _MOST_STEPS = 64
 OF_NUMBERS = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, mod=operator.mod)
 OF_NUMBERS.update(floor_divide=operator.floordiv, divide=operator.truediv, maximum=max, minimum=min)
 OF_NUMBERS.update(power=math.pow)
-_OF_NUMBER = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5)
+_OF_NUMBER: Dict[str, Any] = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5, negative=operator.neg)
+_OF_NUMBER.update(ceil=math.ceil, floor=math.floor)
 
 
 def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
@@ -39,6 +41,8 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
         name, *parts = x.how if isinstance(x, Size) and x.how else (name,)
         if name == "divide" and isinstance(parts[0], Size) and parts[0].source and _is_whole(parts[1]):
             return combined("floor_divide", *parts)
+        if isinstance(x, Size) and _is_whole(x):
+            return x
         return replace(x, how=None) if isinstance(x, Size) else int(x) if isinstance(x, float) else x
     if name in ("cast", "identity", "convert_to_tensor"):
         return x
@@ -127,7 +131,24 @@ def _is_whole(number: Any) -> bool:
     if number.source is not None or number.how is None:
         return number.source is not None
     name, *operands = number.how
-    return name not in ("divide", "power", *_OF_NUMBER) and all(map(_is_whole, operands))
+    if name in ("ceil", "floor"):
+        return True
+    return name not in ("divide", "power", "sqrt", "rsqrt") and all(map(_is_whole, operands))
+
+
+def value_for(size: Any, source: Tuple[Value, int], n: int) -> Any:
+    """Return a number or size where an axis has n elements; raise if it depends on something else."""
+    if not isinstance(size, Size):
+        return size
+    if size.source is not None:
+        x, axis = size.source
+        if axis == source[1] and (x.slot, x.padding) == (source[0].slot, source[0].padding):
+            return n * size.times
+    if size.source is not None or size.how is None or size.how[0] == BROADCAST:
+        raise Unsupported("a number that is computed from another array, by many steps, or rounded")
+    name, *operands = size.how
+    function: Any = {**OF_NUMBERS, **_OF_NUMBER}[name]
+    return function(*(value_for(each, source, n) for each in operands))
 
 
 def number_of(request: Request, rank: int, size: Size) -> Value:
@@ -135,7 +156,8 @@ def number_of(request: Request, rank: int, size: Size) -> Value:
     arrays: List[Value] = []
     tree = tree_of(size, arrays)
     shape = (1,) * rank
-    return request.derive(functions.of_sizes, *arrays, rule=lambda *_: shape, tree=tree, rank=rank)
+    found = request.derive(functions.of_sizes, *arrays, rule=lambda *_: shape, tree=tree, rank=rank)
+    return found._replace(rows=NO_BATCH)
 
 
 def tree_of(size: Any, arrays: List[Value]) -> Any:
@@ -154,12 +176,15 @@ def tree_of(size: Any, arrays: List[Value]) -> Any:
 
 def sourced(request: Request, size: Size) -> Size:
     """Return a size as that of an array, which is computed if there is none."""
-    if size.source is not None:
-        return size
+    return size if size.source is not None else Size(size.saved, (line_of(request, size), 0))
+
+
+def line_of(request: Request, size: Size) -> Value:
+    """Return an array with as many elements as a size."""
     arrays: List[Value] = []
     how: Any = dict(rule=lambda *_: (size.saved,), tree=length_of(size, arrays))
     line = request.derive(functions.line_of_sizes, *arrays, **how)
-    return Size(size.saved, (line._replace(free=(None,)), 0))
+    return line._replace(free=(None,), rows=NO_BATCH)
 
 
 def length_of(size: Any, arrays: List[Value]) -> Any:
@@ -184,6 +209,8 @@ def length_of(size: Any, arrays: List[Value]) -> Any:
 def constant_array(op: Any, *args: Any, **kwargs: Any) -> Any:
     """Return a constant array with sizes of other arrays, such as a token for each sample."""
     given = {**dict(zip(MADE[op.name], args)), **kwargs}
+    if op.name == "range":
+        return _range(op, **given)
     named = [given.pop(name) for name in ("shape", "dims", "multiples") if name in given]
     sizes: Any = named[0] if len(named) == 1 and isinstance(named[0], list) else [None]
     content = given.pop("input", given.pop("value", float(op.name == "ones")))
@@ -202,18 +229,44 @@ def constant_array(op: Any, *args: Any, **kwargs: Any) -> Any:
     if sizes == fixed:
         return array.tolist()
     axes = [axis for axis, n in enumerate(sizes) if isinstance(n, Size)]
-    repeats = all(sizes[axis].source and array.shape[axis] == sizes[axis].times == 1 for axis in axes)
-    if axes[:1] != [0] or not repeats or sizes[0].source[1] != 0:
-        raise Unsupported(f"{op.name}: the first size must be that of a batch, and none be computed")
-    sources: Any = [sizes[axis].source for axis in axes]
-    likes = [like for like, _ in sources]
+    if any(array.shape[axis] != 1 for axis in axes):
+        raise Unsupported(f"{op.name} to {sizes} of shape {array.shape}")
+    simple = {axis: sizes[axis].source if sizes[axis].times == 1 else None for axis in axes}
+    sources = {axis: like or (line_of(op.request, sizes[axis]), 0) for axis, like in simple.items()}
+    of_batch = [axis for axis, (x, place) in sources.items() if place == 0 and x.rows != NO_BATCH]
+    if of_batch not in ([], [0]):
+        raise Unsupported(f"{op.name}: a size that is that of a batch must be the first")
+    return repeated(op, array, sources)._replace(gives=kind)
+
+
+def repeated(op: Any, x: Any, sources: Dict[int, Tuple[Value, int]]) -> Any:
+    """Repeat axes with one element of an array or constant to the sizes of axes of arrays."""
+    likes = [like for like, _ in sources.values()]
+    fixed = not isinstance(x, Value)
+    axes, own, rows = (keras_order(x.ndim), [], NO_BATCH) if fixed else (x.axes, [x.axes], x.rows)
 
     def rule(*shapes: Any) -> Any:
-        known = {axis: shape[place] for axis, shape, (_, place) in zip(axes, shapes, sources)}
-        return tuple(known.get(axis, n) for axis, n in enumerate(array.shape))
+        shape, *wholes = (x.shape, *shapes) if fixed else shapes
+        sizes = {axis: whole[place] for whole, (axis, (_, place)) in zip(wholes, sources.items())}
+        return tuple(sizes.get(axis, n) for axis, n in enumerate(shape))
 
-    pairs = tuple((axis, like.stored(place)) for axis, (like, place) in zip(axes, sources))
-    fields: Any = dict(rows=likes[0].rows, rule=rule, takes=None, gives=kind)
-    fields["input_axes"] = tuple(like.axes for like in likes)
-    order = keras_order(array.ndim)
-    return op.lowered(functions.as_large, array, *likes, axes=pairs, order=order, **fields)
+    like, place = sources.get(0, (None, 1))
+    places = tuple((axes.index(axis), like.stored(place)) for axis, (like, place) in sources.items())
+    fields: Any = dict(input_axes=(*own, *(each.axes for each in likes)), rule=rule, takes=None)
+    fields.update(rows=like.rows if like and place == 0 else rows, order=axes)
+    return op.lowered(functions.as_large, x, *likes, axes=places, **fields)
+
+
+def _range(
+    op: Any, start: Any, limit: Any = None, delta: Any = 1, dtype: Any = "int32", name: Any = None
+) -> Any:
+    """Return the numbers of a range that ends at a computed size."""
+    first, end = (0, start) if limit is None else (start, limit)
+    if not all(type(n) is int for n in (first, delta)) or delta < 1 or not isinstance(end, Size):
+        raise Unsupported(f"{op.name} from {first!r} to {end!r} by {delta!r}")
+    if dtype not in (None, "int32", "int64", "float32"):
+        raise Unsupported(f"{op.name} of {dtype}")
+    count = combined("add", end, delta - 1 - first) if delta - 1 != first else end
+    line = line_of(op.request, combined("floor_divide", count, delta) if delta > 1 else count)
+    how: Any = dict(axis=0, start=first, step=delta, to=dtype or "int32", gives=dtype or "int32")
+    return op.lowered(functions.arange_along, line, order=(0,), takes=None, **how)

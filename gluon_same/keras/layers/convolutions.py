@@ -218,6 +218,11 @@ def _global(request: Request, x: Value, ndim: int) -> Lowered:
             raise Unsupported("a mask with data_format='channels_first'")
         how = (keras_order(3), (0, 1))
         block = request.function(functions.masked_mean, keepdims=keepdims)
-        return Lowered(block, how[not keepdims], how, inputs=(x, x.mask), masks=())
+        kept = (0, 1, 2) if keepdims else (0, 2)
+
+        def rule(shape: Shape, _: Shape) -> Shape:
+            return tuple(1 if axis == 1 else shape[axis] for axis in kept)
+
+        return Lowered(block, how[not keepdims], how, rule, inputs=(x, x.mask), masks=())
     block = request.function(functions.global_pool, kind=kind, ndim=ndim, keepdims=keepdims)
     return Lowered(block, order if keepdims else (0, 1), (order,))

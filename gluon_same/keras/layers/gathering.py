@@ -1,14 +1,14 @@
 """Functions that pick and repeat elements: splits, parts by indices, tiles."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional
 
 import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported, limit
-from ..values import Shape, Size, Value, broadcast, replaced
-from .computed import BROADCAST
-from .operations import BATCH_MOVED, Operation, axis_of, size_of
+from ..values import NO_BATCH, Shape, Size, Value, broadcast, replaced
+from .computed import BROADCAST, repeated
+from .operations import BATCH_MOVED, Operation, axis_of, size_of, with_rank
 from .rearranging import kept_size, squeezed
 from .registry import Lowered, computes
 from .signatures import Operand
@@ -176,14 +176,15 @@ def _one_hot(
 
 @computes("broadcast_to")
 def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
+    x = with_rank(op, x, len(shape)) if x.rows == NO_BATCH else x
     sizes = [kept_size(x, place, n) for place, n in enumerate(shape)]
     known = {a: n for a, n in enumerate(sizes) if isinstance(n, Size) and n.source and n.times == 1}
-    if len(shape) == x.rank and known and 0 not in known:  # what is not 1 has the size already
+    if len(shape) == x.rank and known and (0 not in known or x.rows == NO_BATCH):
+        # What is not 1 has the size already.
         sizes = [0 if a in known else n for a, n in enumerate(sizes)]
         sources = {a: n.source for a, n in known.items() if x.shape[a] == 1}
-        others = {like.slot for like, _ in sources.values()}
-        if len(others) == 1 and all(n in (0, x.shape[a]) for a, n in enumerate(sizes)):
-            return _tiled_like(op, x, sources)
+        if sources and all(n in (0, x.shape[a]) for a, n in enumerate(sizes)):
+            return repeated(op, x, sources)._replace(gives=x.dtype)
         if sources or any(x.shape[a] is None for a in known):
             raise Unsupported(f"{op.name} of shape {x.shape} to {shape}")
     if len(shape) != x.rank or sizes[0] != 0 or any(isinstance(n, Size) or n < 0 for n in sizes):
@@ -202,9 +203,10 @@ def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
     if grown and len(repeats) == x.rank == likes[0].rank and len({like.slot for like in likes}) == 1:
         x = _spread(op, x, likes[0], [*grown])
         repeats = [1 if axis in grown else n for axis, n in enumerate(repeats)]
-    (axis, size), *others = [(i, n) for i, n in enumerate(repeats[: x.rank]) if n != 1] or [(0, 1)]
-    if isinstance(size, Size) and not others and x.shape[axis] == size.times == 1 and size.source:
-        return _tiled_like(op, x, {axis: size.source})
+    sources = {axis: n.source for axis, n in enumerate(repeats) if isinstance(n, Size) and n.times == 1}
+    known = len(repeats) == x.rank and all(n == 1 for a, n in enumerate(repeats) if a not in sources)
+    if sources and known and all(sources[axis] and x.shape[axis] == 1 for axis in sources):
+        return repeated(op, x, sources)._replace(gives=x.dtype)
     computed = any(isinstance(n, Size) for n in repeats)
     if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
         raise Unsupported(f"tile by {repeats}: give one count of 1 for the batch")
@@ -221,18 +223,6 @@ def _spread(op: Operation, x: Value, like: Value, axes: List[int]) -> Value:
     others = tuple(axis for axis in range(x.rank) if axis not in axes)
     y = op.request.derive(functions.spread_like, x, like, rule=rule, others=others)
     return y._replace(dtype=x.dtype, rows=x.rows)
-
-
-def _tiled_like(op: Operation, x: Value, sources: Dict[int, Tuple[Value, int]]) -> Lowered:
-    """Repeat axes with one element to the sizes of axes of one other array."""
-    like = next(iter(sources.values()))[0]
-    pairs = {axis: other for axis, (_, other) in sources.items()}
-    fields: Any = dict(takes=None, input_axes=(x.axes, like.axes), gives=x.dtype)
-    fields["rule"] = lambda shape, whole: tuple(
-        whole[pairs[axis]] if axis in pairs else n for axis, n in enumerate(shape)
-    )
-    places = dict(lhs_axes=tuple(map(x.stored, pairs)), rhs_axes=tuple(map(like.stored, pairs.values())))
-    return op.lowered("broadcast_like", x, like, order=x.axes, **places, **fields)
 
 
 @computes("repeat")

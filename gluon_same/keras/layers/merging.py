@@ -104,8 +104,15 @@ def _masking(request: Request, x: Value) -> Lowered:
     return Lowered(block, order, orders, lambda shape, _: shape, inputs=(x, mask), masks=(mask,))
 
 
+def in_list(request: Request, inputs: Sequence[Value]) -> Tuple[Value, ...]:
+    """Return a list of inputs without their masks, which Keras 3.0 to 3.3 ignores there."""
+    ignores = (3, 0) <= request.version < (3, 4)
+    return tuple(x._replace(mask=None) if ignores else x for x in inputs)
+
+
 @builds("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum")
 def _merge(request: Request, *inputs: Value) -> Lowered:
+    inputs = in_list(request, inputs)
     kind = request.class_name.lower()
     count = len(inputs)
     if kind == "subtract" and count != 2 or count < 1:
@@ -152,6 +159,7 @@ def common_dtype(inputs: Sequence[Value]) -> str:
 
 @builds("Concatenate")
 def _concatenate(request: Request, *inputs: Value) -> Lowered:
+    inputs = in_list(request, inputs)
     axis = request.arguments.whole("axis", -1, least=-9)
     built = joined(request, inputs, axis)
     return built._replace(masks=joined_mask(request, inputs, axis % inputs[0].rank))

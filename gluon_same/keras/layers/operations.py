@@ -15,7 +15,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Arguments, NoBuilder, Unsupported, limit, words
 from ..graph import Layer, snake_case, with_arrays
-from ..values import Axes, Shape, Size, Value, broadcast, keras_order
+from ..values import NO_BATCH, Axes, Shape, Size, Value, broadcast, keras_order
 from .activations import ELEMENTWISE, NATIVE, WITH_OPTIONS, function_named
 from .computed import MADE, OF_NUMBERS, computed, constant_array, number_of
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
@@ -202,11 +202,9 @@ def combined_elementwise(
     **arguments: Any,
 ) -> Lowered:
     """Return the result for an elementwise function of arrays and constants, which broadcast."""
-    arrays = [each for each in operands if isinstance(each, Value)]
-    rank = max(x.rank for x in arrays)
-    first = next(x for x in arrays if x.rank == rank)
-    if any(x.rank != rank for x in arrays):
-        raise ValueError(f"{op.name} of shapes {', '.join(str(x.shape) for x in arrays)}")
+    operands = aligned(op, *operands)
+    first, *_ = arrays = [each for each in operands if isinstance(each, Value)]
+    rank = first.rank
     kinds = [x.dtype if isinstance(x, Value) else x.dtype.name for x in operands]
     chosen = kinds[1:] if function is functions.select else kinds
     whole = not real and all(kind.startswith("int") for kind in chosen)
@@ -223,6 +221,23 @@ def combined_elementwise(
     fields = dict(rule=rule, input_axes=(first.axes,) * len(arrays), takes=dtype)
     gives = dtype if gives == "same" else gives
     return op.lowered(function, *given, order=first.axes, gives=gives, **fields, **arguments)
+
+
+def aligned(op: Operation, *operands: Any) -> Tuple[Any, ...]:
+    """Return arrays with as many axes as the one with most; raise if those without come from samples."""
+    arrays = [each for each in operands if isinstance(each, Value)]
+    rank = max(x.rank for x in arrays)
+    if any(x.rank != rank and x.rows != NO_BATCH for x in arrays):
+        raise ValueError(f"{op.name} of shapes {', '.join(str(x.shape) for x in arrays)}")
+    return tuple(with_rank(op, x, rank) if isinstance(x, Value) else x for x in operands)
+
+
+def with_rank(op: Operation, x: Value, rank: int) -> Value:
+    """Return an array with new axes of one element in front of its own."""
+    while x.rank < rank:
+        y = op.request.derive("expand_dims", x, axis=0, rule=lambda shape: (1, *shape))
+        x = y._replace(dtype=x.dtype, rows=x.rows)
+    return x
 
 
 def axis_of(op: Operation, x: Value, axis: int, batch: bool = False) -> int:

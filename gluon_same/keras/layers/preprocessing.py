@@ -32,6 +32,10 @@ def _encoded(
     new_axis = mode == "one_hot" and not alone
     if mode != "int" and (x.rank < 2 or (x.rank + new_axis > 2 and not request.keras3)):
         raise Unsupported(f"output_mode={mode!r} of an input of shape {x.shape}")
+    if alone and request.class_name == "Discretization" and (3, 0) <= request.version < (3, 4):
+        raise Unsupported(
+            f"output_mode={mode!r} of shape {x.shape}, which Keras before 3.4 computes otherwise"
+        )
     weights = []
     if mode == "tf_idf":  # new indices in front have the mean weight, and those at the end none
         if arguments.get("idf_weights", None) is None:
@@ -131,7 +135,7 @@ def _center_crop(request: Request, x: Value) -> Lowered:
 
 @builds("RandomCrop")
 def _random_crop(request: Request, x: Value) -> Lowered:
-    if request.keras3:  # in inference, Keras 3 returns the image as it is
+    if request.version >= (3, 6):  # in inference, it returns the image as it is
         request.arguments.ignore("height", "width", "data_format")
         return elementwise(None, inference_only=True)
     return resized_at_ratio(request, x, target_of(request))._replace(inference_only=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported, limit
-from ..values import Shape, Size, Value, channels_first, product, replaced
+from ..values import NO_BATCH, Shape, Size, Value, channels_first, product, replaced
 from .core import permuted, reshape_rule, reshaped
 from .merging import common_dtype, joined
 from .operations import Operation, axis_of, size_of
@@ -15,6 +15,8 @@ from .registry import Lowered, computes
 
 @computes("reshape")
 def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
+    if x.rows == NO_BATCH and shape[0] == 1 and _is_square(x, shape[1:]):
+        return _expand_dims(op, x, [0])
     batch, *rest = [kept_size(x, place, n) for place, n in enumerate(shape)]
     if isinstance(batch, Size):
         if batch.source is not None and batch.times == 1 and batch.source[1] == 0:
@@ -45,6 +47,11 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     more = {} if kept else {"rows": x.slot + 1}
     fields: Any = dict(rule=reshape_rule(tail, kept), takes=None, **more)
     return op.in_keras_order(functions.reshape, x, ndim=len(shape), shape=tail, kept=kept, **fields)
+
+
+def _is_square(x: Value, sizes: Sequence[Any]) -> bool:
+    """Return whether sizes are those of an array, which are alike."""
+    return len(sizes) == x.rank and len({*sizes}) == len({*x.shape}) == 1
 
 
 def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
@@ -104,8 +111,10 @@ def _moveaxis(op: Operation, x: Value, source: List[int], destination: List[int]
 def _expand_dims(op: Operation, x: Value, axis: List[int]) -> Lowered:
     if len(axis) != 1 or not -x.rank - 1 <= axis[0] <= x.rank:
         raise ValueError(f"expand_dims at axis={axis!r}")
-    order = x.axes_with(axis[0] % (x.rank + 1))
-    return op.lowered("expand_dims", x, order=order, axis=1, takes=None)
+    new = axis[0] % (x.rank + 1)
+    if x.rows == NO_BATCH and new == 0:
+        return op.in_keras_order("expand_dims", x, ndim=x.rank + 1, axis=0, takes=None)
+    return op.lowered("expand_dims", x, order=x.axes_with(new), axis=1, takes=None)
 
 
 @computes("squeeze")
@@ -122,22 +131,6 @@ def squeezed(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lower
 
     how = dict(axis=tuple(sorted(map(x.stored, axes))), rule=rule, takes=None)
     return op.lowered("squeeze", x, order=x.axes_without(axes), **how)
-
-
-@computes("pad")
-def _pad(
-    op: Operation, x: Value, pad_width: Any, mode: str = "constant", constant_values: float = 0
-) -> Lowered:
-    pairs = pad_width if isinstance(pad_width, list) and len(pad_width) == x.rank else []
-    whole = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
-    whole = whole and all(isinstance(n, int) and n >= 0 for pair in pairs for n in pair)
-    known = mode in ("constant", "edge", "reflect", "symmetric", "wrap")
-    if not whole or pairs[:1] != [[0, 0]] or not known:
-        raise Unsupported(f"pad by {pad_width!r} with mode={mode!r}")
-    width = [tuple(pairs[axis]) for axis in x.axes]
-    real = not x.whole or constant_values % 1 != 0
-    how: Any = dict(value=constant_values, native=real, takes="float32" if real else None)
-    return op.lowered(functions.pad, x, pairs=width, mode=mode, **how)
 
 
 @computes("concatenate")

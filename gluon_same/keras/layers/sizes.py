@@ -55,7 +55,8 @@ def resized_images(
         return built
     if method not in ("bilinear", "nearest"):
         raise Unsupported(f"interpolation={method!r} of whole numbers")
-    rounding = Function(functions.round_half_even, "Round")  # Keras 3 returns whole numbers, too
+    # Keras 3 returns whole numbers, too, which it truncated before 3.6.
+    rounding = Function(functions.round_half_even if request.version >= (3, 6) else "fix", "Round")
     return built._replace(block=followed(request, built.block, rounding))
 
 

@@ -4,9 +4,9 @@ from typing import Any, List, Optional, Tuple
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Shape, Size, Value, replaced
+from ..values import NO_BATCH, Shape, Size, Value, replaced
 from .computed import combined, length_of, tree_of
-from .operations import Operation
+from .operations import Operation, with_rank
 from .registry import Lowered, computes
 
 _WHOLE = (None, None, 1)
@@ -18,6 +18,10 @@ _LARGE = 2**30
 @computes("getitem")
 def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
     given = _spelled_out(slice_spec if isinstance(slice_spec, list) else [slice_spec], x.rank)
+    if x.rows == NO_BATCH and given[0] is None:
+        new = [part is None for part in given].index(False)
+        x = with_rank(op, x, x.rank + new)
+        given[:new] = _spelled_out([], new)
     parts: List[Tuple[Any, Any, int]] = []
     dropped = []
     kept: List[Optional[int]] = []  # the input's axis for each axis of the result, None for a new one

@@ -38,22 +38,32 @@ _OF_ANY_RANK = ("Dense", "Embedding", "Masking")
 
 @builds("TimeDistributed")
 def _time_distributed(request: Request, x: Value) -> Lowered:
-    inner = inner_request(request, request.arguments.get("layer"), BUILDERS)
+    given = request.arguments.get("layer")
+    name = str(given.get("class_name")) if isinstance(given, dict) else ""
+    make = next(
+        (request.custom[n] for n in (name, name.rpartition(">")[2]) if n in request.custom), None
+    )
+    if make is None and name not in BUILDERS:
+        raise Unsupported(f"an inner layer of class {name!r}: give custom={{{name!r}: builder}}")
+    inner = inner_request(request, given, [name])
     _check_rank(x)
-    if inner.class_name in _OF_ANY_RANK:
+    if make is not None:
+        built = _on_steps(request, inner, x, custom_builder(make))
+    elif inner.class_name in _OF_ANY_RANK:
         built = BUILDERS[inner.class_name](inner, x)
         own = () if request.keras3 else built.masks
         built = built._replace(masks=own or (x.mask,))
     else:
-        built = _on_steps(request, inner, x)
+        built = _on_steps(request, inner, x, BUILDERS[inner.class_name])
     inner.arguments.finish()
     return built._replace(weights=inside("layer", built.weights))
 
 
-def _on_steps(request: Request, inner: Request, x: Value) -> Lowered:
+def _on_steps(request: Request, inner: Request, x: Value, builder: Callable[..., Lowered]) -> Lowered:
     order = sequence_order(x, keras_order)
-    step = _step_value(x, _inner(order), inner.class_name in CONSUMERS)
-    built = BUILDERS[inner.class_name](inner._replace(derive=_refuse), step)
+    consumes = inner.class_name in CONSUMERS or hasattr(builder, "custom")
+    step = _step_value(x, _inner(order), consumes)
+    built = builder(inner._replace(derive=_refuse), step)
     if built.more_axes or built.states:
         raise Unsupported(f"an inner layer of class {inner.class_name!r} is not supported")
     given = built.inputs or (step,)
@@ -172,12 +182,13 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
             ) from None
         orders = [request.channels_first(len(out)) for out in outputs]
 
-        def rule(*given: Shape) -> List[Shape]:
+        def rule(*given: Shape) -> Any:
             try:
                 found = _limited_shapes(block, list(map(stored_shape, axes, given)))
             except MXNetError:  # it serves only the sizes of the saved model
                 found = outputs
-            return list(map(keras_shape, orders, found))
+            first, *others = map(keras_shape, orders, found)
+            return [first, *others] if others else first
 
         return Lowered(block, orders[0], axes, rule, more_axes=tuple(orders[1:]), inputs=inputs)
 
