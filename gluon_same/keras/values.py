@@ -55,8 +55,8 @@ class Value(NamedTuple):
     nonnegative: bool = False
     guessed: bool = False  # because it depends on a rejected layer
     dtype: str = "float32"  # or int32, int64, and bool, which is stored as 0 and 1 in float32
-    rows: int = 0  # 0 if the first axis is the model's batch, else a number of what it was folded into,
-    # or NO_BATCH
+    #: 0 if the first axis is the model's batch, else NO_BATCH, or a number of what it was folded into.
+    rows: int = 0
     mask: Optional["Value"] = None  # 1 where a step of the sequence counts, and 0 where it does not
     narrow: Optional[str] = None  # Keras' dtype, such as uint8, if its arithmetic wraps around elsewhere
 

@@ -17,7 +17,9 @@ _LIMITS.update(uint16=(0, 2**16 - 1), int16=(-(2**15), 2**15 - 1))
 def quantize(
     F: Any, x: Any, scale: Any, *zero: Any, rank: int, to: str, axis: Optional[int] = None
 ) -> Any:
-    """Return ``x / scale + zero``, rounded and clipped to the range of ``to``, 16 bits in int32.
+    """Return ``x / scale + zero``, rounded and clipped to the range of ``to``.
+
+    Integers of 16 bits are returned as int32, because MXNet has no arrays of them.
 
     ``scale`` and ``zero`` have one element, or one for each index along ``axis``.
     """

@@ -39,7 +39,7 @@ def gemm(
 def dilated_average(F: Any, x: Any, ones: Any, channels: int, counted: bool, **window: Any) -> Any:
     """Return averages of dilated windows, by convolutions with ones.
 
-    ``counted`` tells whether padding counts. ``window`` are arguments of a convolution.
+    Padding counts if ``counted``. ``window`` has the arguments of a convolution.
     """
     total = convolution(F, x, ones, num_filter=channels, num_group=channels, **window)
     if counted:

@@ -105,7 +105,7 @@ def _masking(request: Request, x: Value) -> Lowered:
 
 
 def in_list(request: Request, inputs: Sequence[Value]) -> Tuple[Value, ...]:
-    """Return a list of inputs without their masks, which Keras 3.0 to 3.3 ignores there."""
+    """Return inputs in a list without masks if the version of Keras ignores those, as 3.0 to 3.3."""
     ignores = (3, 0) <= request.version < (3, 4)
     return tuple(x._replace(mask=None) if ignores else x for x in inputs)
 

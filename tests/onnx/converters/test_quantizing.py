@@ -1,4 +1,4 @@
-"""Operators between floats and integers of 8 bits."""
+"""Operators between floats and integers of 8 and 16 bits."""
 
 import mxnet as mx
 import numpy as np
