@@ -121,3 +121,17 @@ def test_ranges_that_are_refused(tmp_path, arguments):
     config = functional(image(None, 3), *sizes_of("image", 1), made)
     with pytest.raises(ValueError, match=r"range \(TFOpLambda\): range (from|of)"):
         load_model(write(tmp_path, config))
+
+
+def test_a_reshape_to_other_computed_sizes_is_no_new_axis(tmp_path):
+    layers = [
+        computed("four", "s1", "math.multiply", y=4),
+        computed("two", "s1", "math.multiply", y=2),
+        named("ones", sized("ones", ["four", 0, 0], STEPS)),
+        computed("square", "ones", "reshape", shape=[1, ["two", 0, 0], ["two", 0, 0]]),
+        computed("last", "square", "expand_dims", axis=-1),
+        sum_of("last"),
+    ]
+    path = write(tmp_path, functional(image(None, 3), *sizes_of("image", 0, 1), *layers))
+    with pytest.raises(ValueError, match="two sizes of it are computed"):
+        load_model(path, layout="NHWC")

@@ -50,8 +50,9 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
 
 
 def _is_square(x: Value, sizes: Sequence[Any]) -> bool:
-    """Return whether sizes are those of an array, which are alike."""
-    return len(sizes) == x.rank and len({*sizes}) == len({*x.shape}) == 1
+    """Return whether sizes are those of an array, which are alike, and the size of an axis."""
+    whole = all(n.source is not None and n.times == 1 for n in sizes if isinstance(n, Size))
+    return whole and len(sizes) == x.rank and len({*sizes}) == len({*x.shape}) == 1
 
 
 def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
