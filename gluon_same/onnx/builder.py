@@ -86,10 +86,20 @@ class Builder(Assembly):
             f"the output {name!r} is not computed by any node" for name in names if name not in values
         ]
         self.problems.update(dict.fromkeys(lost, Unsupported))
-        outputs = [values.get(name) for name in names]
+        outputs = [self._as_output(name, values.get(name)) for name in names]
         if any(x is _Rejected for x in outputs) and not self.problems:
             self.problems["an output depends on nodes that are nested too deep"] = Unsupported
         return starts, outputs
+
+    def _as_output(self, name: str, x: Any) -> Any:
+        """Return an output of the graph, of which no other node makes an array."""
+        if not isinstance(x, (Padded, Unfolded)):
+            return x
+        try:
+            return self.array(x)
+        except FAILURES as error:
+            self.problems[f"the output {name!r}: {cause(error)}"] = type(error)
+            return _Rejected
 
     def subgraph(self, graph: Any, inputs: Sequence[Any]) -> List[Any]:
         """Convert a subgraph of the current node in place, and return its outputs."""

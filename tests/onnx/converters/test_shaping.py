@@ -92,6 +92,16 @@ def test_padding_around_and_to_a_multiple(tmp_path, mode):
     compared(model(tmp_path, text, names, version=19), *(numbers(2, 3, n, 5) for n in (6, 7, 8, 9)))
 
 
+def test_padding_to_one_of_several_multiples(tmp_path):
+    """Behind a stride of 16, usual sizes are padded to 24, as they would be to multiples of 12."""
+    text = """p = AveragePool<kernel_shape: ints = [16], strides: ints = [16]>(x)
+        s = Shape(p) h = Gather(s, two) m = Neg(h) q = Mod(m, size)
+        a = Concat<axis: int = 0>(zeros, q) y = Pad(p, a)"""
+    names = dict(two=[2], size=[24], zeros=[0] * 5)
+    path = model(tmp_path, text, names, shape="N, 3, L", rank=3)
+    compared(path, *(numbers(1, 3, 16 * n) for n in (3, 12, 24, 25, 60)))
+
+
 def test_windows_of_padded_patches(tmp_path):
     """SAM's. At usual sizes, maps after a stride of 16 have one window of 24, and several of 12."""
     text = """p = AveragePool<kernel_shape: ints = [16], strides: ints = [16]>(x)
