@@ -40,7 +40,7 @@ def scale_by_normalization(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def scale_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
-    """Replace such a normalization with a depthwise convolution, which takes a third of the time.
+    """Replace a normalization with computed ``gamma`` by a depthwise convolution with computed weights.
 
     It requires that convolutions compute or read the images, because others are in plain memory.
     """

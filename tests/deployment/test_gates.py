@@ -73,12 +73,28 @@ def test_scales_of_images_that_convolutions_read_are_depthwise_convolutions():
     assert not depthwise(F.broadcast_mul(X, gate))
 
 
-def test_normalizations_with_computed_scales_of_other_numbers_stay():
-    given = {name: F.var(name, shape=(8,)) for name in ("beta", "moving_mean", "moving_var")}
-    gamma = F.reshape(F.mean(X, axis=(2, 3)), shape=(8,))
-    y = F.BatchNorm(X, gamma, **given, fix_gamma=False, use_global_stats=True)
-    found = rewritten(convolution(y), [gates.scale_by_depthwise], (1, 8, 5, 6))
-    assert "BatchNorm" in found
+@pytest.mark.parametrize(
+    "stays, batch, mean, changed",
+    [
+        (False, 1, 0, {}),
+        (True, 2, 0, {}),
+        (True, 1, 1, {}),
+        (True, 1, 0, {"eps": 0.5}),
+        (True, 1, 0, {"fix_gamma": True}),
+        (True, 1, 0, {"gamma": F.var("gamma", shape=(8,))}),
+    ],
+)
+def test_other_normalizations_stay(stays, batch, mean, changed):
+    gamma = F.slice_axis(F.reshape(F.mean(X, axis=(2, 3)), shape=(-1,)), axis=0, begin=0, end=8)
+    how = {"gamma": gamma, "fix_gamma": False, "use_global_stats": True, "eps": 0.25, **changed}
+    graph = graph_of(convolution(F.BatchNorm(X, name="norm", **how)), (batch, 8, 5, 6))
+    graph.params["norm_moving_mean"][:] = mean
+    graph.params["norm_moving_var"][:] = 0.75
+    x = [mx.nd.random.normal(shape=(batch, 8, 5, 6))]
+    want = as_numpy(caller(graph)(x))
+    graph.rewrite(gates.scale_by_depthwise)
+    assert ("BatchNorm" in operators(graph)) == stays
+    assert error(as_numpy(caller(graph)(x)), want) < 1e-5
 
 
 def fused(symbol, batch, *rules):

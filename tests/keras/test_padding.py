@@ -61,9 +61,11 @@ def test_what_is_padded_by_computed_numbers_trains(tmp_path):
         ([], [0, ["s1", 0, 0]], "CONSTANT", "unless to a multiple"),
         (MISSING, [0, ["missing", 0, 0]], "REFLECT", "only constants are supported"),
         ([computed("n", "s1", "math.subtract", y=9)], [0, ["n", 0, 0]], "CONSTANT", "multiple"),
+        ([*MISSING, computed("large", "s1", "math.floordiv", y=2000)],
+         [["large", 0, 0], ["missing", 0, 0]], "CONSTANT", "unless to a multiple"),
         (MISSING[:2], [["left", 0, 0], ["over", 0, 0]], "CONSTANT", "may be negative"),
     ],
-)
+)  # fmt: skip
 def test_padding_that_is_refused(tmp_path, numbers, pair, mode, words):
     made = padded(pair, mode=mode)
     with pytest.raises(ValueError, match=f"pad.*{words}"):

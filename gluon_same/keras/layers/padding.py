@@ -9,8 +9,9 @@ from .computed import combined, length_of, tree_of, value_for
 from .operations import Operation
 from .registry import Lowered, computes
 
-#: Sizes for which a computed padding has to follow a rule.
-_TRIALS = range(1, 1025)
+#: Sizes up to this one, and some larger ones, for which a computed padding has to follow a rule.
+_NEAR = 1024
+_TRIALS = (*range(1, _NEAR + 1), *(2**i + more for i in range(11, 21) for more in (-1, 0, 1)))
 
 
 @computes("pad")
@@ -62,13 +63,13 @@ def _padded_to_sizes(op: Operation, x: Value, pairs: Sequence[Any], takes: Any, 
 
 
 def _length(size: Size, total: Any, source: Any) -> Any:
-    """Return a size that is padded: to a multiple of a number, or to a number, and perhaps by more."""
-    sums = [n + value_for(total, source, n) for n in _TRIALS]
-    ends = [n for n in _TRIALS if n < len(sums) and sums[n] != sums[n - 1]]
-    if not ends:
+    """Return a size that is padded to a multiple of a number, and perhaps by more."""
+    sums = {n: n + value_for(total, source, n) for n in _TRIALS}
+    multiple = next((n for n in range(1, _NEAR) if sums[n + 1] != sums[n]), None)
+    if multiple is None:
         raise Unsupported("pad to a computed number")
-    multiple, more = ends[0], sums[0] - ends[0]
-    if sums != [-(-n // multiple) * multiple + more for n in _TRIALS] or more < 0:
+    more = sums[1] - multiple
+    if more < 0 or any(-(-n // multiple) * multiple + more != end for n, end in sums.items()):
         raise Unsupported("pad by computed numbers, unless to a multiple of a number")
     blocks = combined("floor_divide", combined("add", size, multiple - 1), multiple)
     length = combined("multiply", blocks, multiple)
