@@ -1,9 +1,10 @@
 """Graphs of operators that rules can rewrite."""
 
 import ast
+import copy
 import json
 from contextlib import suppress
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -28,11 +29,18 @@ class Node:
         The operator's arguments as strings, as in MXNet's JSON.
     """
 
-    def __init__(self, op: str, name: str, inputs: Sequence["Entry"] = (), **attrs: Any):
-        self.op, self.name = op, name
+    def __init__(
+        self,
+        op: str,
+        name: str,
+        inputs: Sequence["Entry"] = (),
+        subgraphs: Optional[list] = None,
+        /,
+        **attrs: Any,
+    ):
+        self.op, self.name, self.subgraphs = op, name, subgraphs
         self.inputs: List[Entry] = list(inputs)
         self.attrs: Dict[str, str] = {key: str(value) for key, value in attrs.items()}
-        self.subgraphs: Optional[list] = None
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return an argument as a Python value."""
@@ -93,14 +101,14 @@ class Graph:
         nodes: List[Node] = []
         for each in content["nodes"]:
             sources = [Entry(nodes[i], index) for i, index, *_ in each["inputs"]]
-            node = Node(each["op"], each["name"], sources, **each.get("attrs", {}))
-            node.subgraphs = each.get("subgraphs")
-            nodes.append(node)
+            attrs = each.get("attrs", {})
+            nodes.append(Node(each["op"], each["name"], sources, each.get("subgraphs"), **attrs))
         self.heads = [Entry(nodes[i], index) for i, index, *_ in content["heads"]]
         self._names = {node.name for node in nodes}
         self._takers: Dict[Entry, List[Optional[Node]]] = {}
         self._shapes: Dict[Entry, Shape] = {}
         self._dtypes: Dict[Entry, Any] = {}
+        self._inferred: Set[Node] = set()  # the nodes whose shapes and dtypes are known
 
     def nodes(self, heads: Optional[Sequence[Entry]] = None) -> Iterator[Node]:
         """Yield all nodes that the results depend on, or other entries, inputs first."""
@@ -133,7 +141,20 @@ class Graph:
 
     def copy(self) -> "Graph":
         """Return an independent copy of the graph that shares the parameters."""
-        return Graph(self.symbol(), self.params, self.inputs)
+        twins: Dict[Node, Node] = {}
+        for node in self.nodes():
+            inputs = [Entry(twins[source], output) for source, output in node.inputs]
+            twins[node] = Node(node.op, node.name, inputs, node.subgraphs, **node.attrs)
+        copied = copy.copy(self)
+        copied.params, copied.inputs = dict(self.params), dict(self.inputs)
+        copied.heads = [Entry(twins[node], output) for node, output in self.heads]
+        copied._names, copied._takers = {node.name for node in twins}, {}
+        copied._inferred = {twins[node] for node in self._inferred if node in twins}
+        copied._shapes, copied._dtypes = (
+            {Entry(twins[node], output): x for (node, output), x in known.items() if node in twins}
+            for known in (self._shapes, self._dtypes)
+        )
+        return copied
 
     def rewrite(self, *rules: Rule, dtype: Any = None) -> int:
         """Apply rules to each operator, inputs first, until none applies; return the number applied.
@@ -149,10 +170,13 @@ class Graph:
         self.params = {n.name: self.params[n.name] for n in self.nodes() if n.name in self.params}
         return total
 
-    def _walk(self, rules, dtype):
-        nodes = list(self.nodes())
+    def matches(self, *rules: Rule, dtype: Any = None) -> bool:
+        """Return whether a rule applies to any operator, without a change."""
+        return self._walk(rules, dtype, dry=True) > 0
+
+    def _walk(self, rules, dtype, dry=False):
+        nodes = self.infer()
         self._takers = {}
-        self._infer(nodes)
         for taker, entries in [*((node, node.inputs) for node in nodes), (None, self.heads)]:
             for entry in entries:
                 self._takers.setdefault(entry, []).append(taker)
@@ -164,6 +188,8 @@ class Graph:
                 continue
             for rule in rules:
                 found = rule(self, node)
+                if found is not None and dry:
+                    return 1
                 if found is not None:
                     moved[node.out] = found
                     # The new result has the same shape and consumers as the old one.
@@ -240,8 +266,11 @@ class Graph:
         self._names.add(found)
         return found
 
-    def _infer(self, nodes):
-        """Find the shapes and dtypes of all entries."""
+    def infer(self) -> List[Node]:
+        """Find the shapes and dtypes of all entries, unless they are known; return the nodes."""
+        nodes = list(self.nodes())
+        if self._inferred.issuperset(nodes):
+            return nodes
         # Explicit heads identify entries, because names repeat if a block is called twice.
         used = [*self.heads, *(entry for node in nodes for entry in node.inputs)]
         entries = list(dict.fromkeys([*(node.out for node in nodes), *used]))
@@ -256,6 +285,8 @@ class Graph:
         kinds.update(dict.fromkeys(self.inputs, np.float32))
         with suppress(mx.MXNetError):  # a user's operator may not tell
             self._dtypes = dict(zip(entries, symbol.infer_type_partial(**read_by(symbol, kinds))[1]))
+        self._inferred = {*nodes}
+        return nodes
 
 
 def scalar(node: Node) -> float:

@@ -148,6 +148,32 @@ def test_a_copy_is_independent():
     assert graph.operators() == 1 and len(graph.params) == 2
 
 
+def test_a_copy_knows_the_shapes_that_its_graph_knew():
+    def dense(graph, node):
+        is_old = node.op == "relu" and graph.shape(node.out) == (2, 12)
+        weight, how = np.ones((5, 12)), dict(num_hidden=5, no_bias=True)
+        return graph.new("FullyConnected", node, [node.inputs[0], weight], **how) if is_old else None
+
+    seen = []
+    graph = graph_of(F.relu(F.relu(F.flatten(X))), (2, 3, 4))
+    graph.infer()
+    copy = graph.copy()
+    assert {copy.shape(node.out) for node in copy.infer()} == {(2, 3, 4), (2, 12)}
+    copy.rewrite(lambda graph, node: dense(graph, node) if node.inputs[0].node.op == "relu" else None)
+    copy.rewrite(lambda graph, node: seen.append(graph.shape(node.out)))
+    assert seen == [(2, 12), (2, 12), (2, 5)] and operators(graph) == ["Flatten", "relu", "relu"]
+
+
+def test_a_graph_says_whether_rules_match_and_stays_as_it_was():
+    def drop(graph, node):
+        return node.inputs[0] if node.op == "relu" else None
+
+    graph = graph_of(F.negative(F.relu(X)), (2, 3))
+    assert graph.matches(drop) and not graph.matches(lambda graph, node: None)
+    assert operators(graph) == ["relu", "negative"]
+    assert graph.rewrite(drop) and not graph.matches(drop)
+
+
 def test_sizes_that_cannot_be_inferred_are_none():
     seen = []
     graph = Graph(F.relu(F.reshape(F.var("other"), shape=(0, -1))))

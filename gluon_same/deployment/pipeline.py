@@ -61,8 +61,13 @@ class Pass(NamedTuple):
 
     def apply(self, graph: Graph, refused: Collection[Rule] = ()) -> Optional[Graph]:
         """Return the graph after the pass without refused rules; None if nothing changed."""
-        changed, rules = graph.copy(), [rule for rule in self.rules if rule not in refused]
-        return changed if changed.rewrite(*rules, dtype=None if self.general else np.float32) else None
+        rules = [rule for rule in self.rules if rule not in refused]
+        dtype = None if self.general else np.float32
+        if not graph.matches(*rules, dtype=dtype):
+            return None
+        changed = graph.copy()
+        changed.rewrite(*rules, dtype=dtype)
+        return changed
 
 
 _FOLD = (*fold_batchnorm.RULES, clean.fold_constants)
