@@ -5,11 +5,24 @@ import numpy as np
 import onnx
 import onnx.parser
 import onnxruntime
+import pytest
 from onnx import numpy_helper
 
 from gluon_same.onnx import import_model
 
+#: The latest onnxruntime for Python 3.8 and 3.9 lacks some operators, and computes others otherwise.
+recent_runtime = pytest.mark.skipif(
+    tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 20), reason="onnxruntime is too old"
+)
+
 HEADER = '<ir_version: 8, opset_import: ["" : {}]>'
+
+
+def operator_set(version):
+    """Mark a test of operators that an older onnx does not define."""
+    return pytest.mark.skipif(
+        onnx.defs.onnx_opset_version() < version, reason="onnx has no such operator set"
+    )
 
 
 def written(path, graph, weights=None, version=17):

@@ -5,7 +5,7 @@ import numpy as np
 import onnx.parser
 import onnxruntime
 import pytest
-from imported import compared, numbers, reference
+from imported import compared, numbers, recent_runtime, reference
 from onnx import numpy_helper
 
 from gluon_same.onnx import import_model
@@ -49,6 +49,7 @@ def test_the_sum_that_is_normalized(tmp_path):
     compared(written(tmp_path, text, {"row": numbers(6)}), numbers(2, 5, 6))
 
 
+@recent_runtime
 @pytest.mark.parametrize(
     "words",
     [
@@ -227,6 +228,7 @@ ROTATIONS = [
 ]
 
 
+@recent_runtime
 @pytest.mark.parametrize("shape, places, node", ROTATIONS)
 def test_rotations_of_places(tmp_path, shape, places, node):
     out = ", ".join("abcd"[: shape.count(",") + 1])
@@ -298,6 +300,7 @@ def test_embeddings_of_integers(tmp_path):
     compared(path, (places, kept), (places[:, :4], kept[:, :4]))
 
 
+@recent_runtime
 @pytest.mark.parametrize(
     "bits, zeros", [(4, None), (4, "packed"), (4, "floats"), (8, None), (8, "packed")]
 )

@@ -3,11 +3,12 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from imported import compared, numbers, written
+from imported import compared, numbers, operator_set, written
 
 from gluon_same.onnx import export_model, import_model
 
 
+@operator_set(23)
 def test_a_norm_of_a_later_operator_set(tmp_path):
     text = "net (float[N, T, 6] x) => (float[N, T, 6] y) { y = RMSNormalization(x, scale) }"
     path = written(tmp_path / "net.onnx", text, {"scale": numbers(6, seed=1)}, version=23)
@@ -16,6 +17,7 @@ def test_a_norm_of_a_later_operator_set(tmp_path):
     export_model(net, (2, 5, 6), tmp_path / "again.onnx", dynamic=True)  # which compares the numbers
 
 
+@operator_set(23)
 def test_attention_of_a_later_operator_set(tmp_path):
     text = """net (float[N, 2, T, 4] x) => (float[N, 2, T, 4] y) {
         y = Attention<is_causal: int = 1>(x, x, x)
@@ -23,6 +25,7 @@ def test_attention_of_a_later_operator_set(tmp_path):
     compared(written(tmp_path / "net.onnx", text, version=23), numbers(2, 2, 5, 4), numbers(1, 2, 3, 4))
 
 
+@operator_set(24)
 @pytest.mark.parametrize("attribute, alpha", [("<alpha: float = 2>", 2), ("", 1)])
 def test_attributes_have_the_defaults_of_the_definition(tmp_path, attribute, alpha):
     text = f"net (float[N, 3] x) => (float[N, 3] y) {{ y = Swish{attribute}(x) }}"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from imported import compared, numbers, written
+from imported import compared, numbers, recent_runtime, written
 
 from gluon_same.onnx import export_model, import_model
 
@@ -16,6 +16,7 @@ def test_transforms_of_one_axis(tmp_path, onesided, inverse, parts):
     compared(path, numbers(2, 8, 3, parts), numbers(1, 8, 5, parts))
 
 
+@recent_runtime
 @pytest.mark.parametrize(
     "onesided, inverse, parts", [(0, 0, 1), (1, 0, 1), (0, 0, 2), (0, 1, 2), (1, 1, 2)]
 )
@@ -27,6 +28,7 @@ def test_transforms_of_an_axis_of_any_size(tmp_path, onesided, inverse, parts):
     assert net.input_sizes == ((None, None, parts),)
 
 
+@recent_runtime
 @pytest.mark.parametrize("size", [8, 9])
 def test_inverse_transforms_to_real_numbers_of_a_known_size(tmp_path, size):
     text = """net (float[N, 5, 2] x) => (float[a, b, c] y) {
@@ -36,6 +38,7 @@ def test_inverse_transforms_to_real_numbers_of_a_known_size(tmp_path, size):
     compared(written(tmp_path / "net.onnx", text, weights, version=20), numbers(2, 5, 2))
 
 
+@recent_runtime
 def test_a_transform_and_its_inverse_at_any_size(tmp_path):
     """As of torch.fft.rfft and irfft with n = x.shape[1]."""
     text = """net (float[N, T, 1] x) => (float[a, b, c] y) {

@@ -3,11 +3,12 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from imported import compared, numbers, written
+from imported import compared, numbers, recent_runtime, written
 
 import gluon_same
 
 
+@recent_runtime
 @pytest.mark.parametrize("operator, weight", [("MatMulInteger", (8, 5)), ("ConvInteger", (4, 6, 3))])
 def test_nets_with_weights_of_integers_deploy(tmp_path, operator, weight):
     path = written(

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from imported import recent_runtime
 from onnx import helper, numpy_helper
 
 from gluon_same.onnx import export_model, import_model
@@ -108,6 +109,7 @@ def test_directions_states_and_lengths(kind, extras, direction, tmp_path):
     check(path, saved(path, kind, direction, extras))
 
 
+@recent_runtime
 @pytest.mark.parametrize("kind", GATES)
 def test_sequences_without_steps(kind, tmp_path):
     """onnxruntime returns zeros instead of the first states."""

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from imported import compared, numbers, written
+from imported import compared, numbers, recent_runtime, written
 
 from gluon_same import nn
 from gluon_same.onnx import import_model
@@ -52,6 +52,7 @@ def test_no_axes_leave_the_functions_of_a_reduction(tmp_path, kind, function):
         np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), function(x), rtol=1e-5)
 
 
+@recent_runtime
 @pytest.mark.parametrize("kind, dtype", [("L2", "int32"), ("L1", "int64"), ("SumSquare", "int64")])
 def test_norms_of_whole_numbers(tmp_path, kind, dtype):
     """Their squares are too large for int32 and float32."""

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from imported import compared, numbers, reference, written
+from imported import compared, numbers, recent_runtime, reference, written
 
 from gluon_same.onnx import export_model, import_model
 
@@ -120,6 +120,7 @@ def test_nearest_elements_of_smaller_axes_are_rounded_up_before_operator_set_11(
         compared(written(tmp_path / "net.onnx", graph, weights, version), CALLS[0])
 
 
+@recent_runtime
 @pytest.mark.parametrize("positions", ["asymmetric", "half_pixel", "tf_half_pixel_for_nn"])
 @pytest.mark.parametrize("nearest", ["floor", "round_prefer_floor", "round_prefer_ceil"])
 @pytest.mark.parametrize(

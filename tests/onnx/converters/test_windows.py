@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from imported import compared, numbers, reference, written
+from imported import compared, numbers, recent_runtime, reference, written
 
 from gluon_same.onnx import import_model
 
@@ -57,6 +57,7 @@ def test_convolutions(tmp_path_factory, case, bias):
     compared(path, *(numbers(2, 4, *size) for size in sizes))
 
 
+@recent_runtime
 @settings(max_examples=60, deadline=None)
 @given(
     data=st.data(), ndim=st.integers(1, 3), ceil=st.booleans(), kind=st.sampled_from(["Max", "Average"])
@@ -193,6 +194,7 @@ def test_places_of_the_largest_elements(tmp_path, order):
     compared(written(tmp_path / "net.onnx", text), *calls)
 
 
+@recent_runtime
 @pytest.mark.parametrize("number", [-np.inf, np.finfo("f").min])
 def test_places_are_those_of_data_even_if_they_equal_the_padding(tmp_path, number):
     text = """net (float[N, 1, H, W] x) => (float[a, b, c, d] y, int64[a, b, c, d] z) {
@@ -223,6 +225,7 @@ def test_a_pooling_whose_only_window_reaches_beyond_the_end(tmp_path, axes, size
     compared(written(tmp_path / "net.onnx", text, weights), numbers(2, 1, size, size))
 
 
+@recent_runtime
 @pytest.mark.parametrize("group", [1, 2])
 @pytest.mark.parametrize("extras", ["", ", b", ", , mask", ", b, mask"])
 @pytest.mark.parametrize(
