@@ -105,7 +105,7 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
     symbol = to_symbol([*sources, node], [node.out])
     context = next((value.context for value in values.values()), mx.cpu())
     # Not all operators read oneDNN's layouts of weights.
-    values = {name: in_thread(_copied, value) for name, value in values.items()}
+    values = in_thread(_copies, values)
     with quiet():
         (result,), (again,) = (
             symbol.bind(context, values, grad_req="null").forward(is_train=False) for _ in range(2)
@@ -130,8 +130,8 @@ def _known(graph, node):
     return list(found)
 
 
-def _copied(array):
-    return mx.nd.array(array.asnumpy(), array.context, array.dtype)
+def _copies(arrays):
+    return {name: mx.nd.array(x.asnumpy(), x.context, x.dtype) for name, x in arrays.items()}
 
 
 def _of_shape(node, shape):

@@ -93,7 +93,7 @@ def outputs(graph: Graph, arrays: Arrays) -> List[np.ndarray]:
 
 def as_numpy(results: Sequence[Any]) -> List[np.ndarray]:
     """Return results as float64 NumPy arrays."""
-    return [in_thread(result.astype("float32").asnumpy).astype("float64") for result in results]
+    return in_thread(lambda: [x.astype("float32").asnumpy().astype("float64") for x in results])
 
 
 def error(got: Sequence[np.ndarray], want: Sequence[np.ndarray], ranked: bool = False) -> float:
@@ -203,20 +203,22 @@ def unstable(graph: Graph, arrays: Arrays) -> Optional[Node]:
 
 def _caller_of_last_bits(graph, bit=0):
     changed = graph.copy()
-    changed.params = {name: _last_bit(value, bit) for name, value in graph.params.items()}
+    changed.params = dict(zip(graph.params, in_thread(_last_bits, graph.params.values(), bit)))
     run = caller(changed)
-    return lambda arrays: run([_last_bit(x, bit) for x in arrays])
+    return lambda arrays: run(in_thread(_last_bits, arrays, bit))
 
 
-def _last_bit(array, bit=0):
-    """Return numbers with another last bit: larger ones where the given bit is 0, smaller elsewhere."""
-    if array.dtype != np.float32:
-        return array
-    values = in_thread(array.asnumpy).copy()
+def _last_bits(arrays, bit):
+    """Return numbers with other last bits: larger ones where the given bit is 0, smaller elsewhere."""
+    return [_last_bit(x, bit) if x.dtype == np.float32 else x for x in arrays]
+
+
+def _last_bit(array, bit):
+    values = array.asnumpy()
     bits = values.view("int32")
     steps = 1 - 2 * (bits >> bit & 1).astype("int8")
     bits += steps * (np.isfinite(values) & (values != 0))
-    return in_thread(mx.nd.array, values, array.context, "float32")
+    return mx.nd.array(values, array.context, "float32")
 
 
 def error_by_channel(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> float:
