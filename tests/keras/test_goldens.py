@@ -10,7 +10,6 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-import gluon_same
 from gluon_same import deploy, summary
 from gluon_same.keras import compare, load_model
 from gluon_same.onnx import export_model
