@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import mxnet as mx
 import numpy as np
 
+from ._compat import text
 from .arrays import VERSION, as_classic, give_each_array_memory, in_thread, read_by
 
 Shape = Tuple[int, ...]
@@ -40,7 +41,7 @@ class Node:
     ):
         self.op, self.name, self.subgraphs = op, name, subgraphs
         self.inputs: List[Entry] = list(inputs)
-        self.attrs: Dict[str, str] = {key: str(value) for key, value in attrs.items()}
+        self.attrs: Dict[str, str] = {key: text(value) for key, value in attrs.items()}
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return an argument as a Python value."""

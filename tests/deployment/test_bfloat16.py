@@ -74,6 +74,7 @@ def test_numpy_need_not_know_the_dtype():
     code = """
 import sys
 sys.modules["ml_dtypes"] = None
+import gluon_same
 import mxnet as mx
 from graphs import graph_of, operators
 from gluon_same.deployment.bfloat16 import to_bfloat16

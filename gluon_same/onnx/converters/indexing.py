@@ -24,7 +24,7 @@ def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
     scalar = indices.ndim == 0 and x.ndim == 1
     axis = axis_of(axis, x.ndim)
     if isinstance(indices, Known) and indices.ndim == 0 and not indices.open:
-        index = int(known(indices, "index"))
+        index = int(known(indices, "index").item())
         return net.call(functions.element, x, index=index, axis=axis, drop=drop, scalar=scalar)
     return net.call(functions.gather, x, indices, axis=axis, drop=drop, scalar=scalar)
 

@@ -49,7 +49,7 @@ def identity(net: Any, x: Data) -> Data:
 def dropout(net: Any, x: Data, ratio: Any = None, training_mode: Any = None, *, seed: int = 0) -> Data:
     if training_mode is not None and known(training_mode, "mode").any():
         raise Unsupported("training is not supported")
-    return _dropout(net, x, 0.5 if ratio is None else float(known(ratio, "ratio")))
+    return _dropout(net, x, 0.5 if ratio is None else float(known(ratio, "ratio").item()))
 
 
 once_attributes("Dropout", 7, dropout, ratio="ratio")
