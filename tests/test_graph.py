@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gluon_same.deployment.running import outputs
-from gluon_same.graph import Graph
+from gluon_same.graph import Graph, Node
 from graphs import graph_of, operators, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
@@ -137,6 +137,11 @@ def test_names_of_new_nodes_and_parameters_do_not_clash():
     names = [node.name for node in graph.nodes()]
     assert len(set(names)) == len(names) == 7 and len(graph.params) == 2
     np.testing.assert_allclose(outputs(graph, [x])[0], 4 * np.maximum(x.asnumpy(), 0), rtol=1e-6)
+
+
+def test_arguments_with_numbers_of_numpy_are_written_without_their_type():
+    node = Node("Pooling", "y", kernel=tuple(np.array([2, 3])), scalar=np.float32(0.1), pad=[np.int64(1)])
+    assert node.attrs == {"kernel": "(2, 3)", "scalar": "0.1", "pad": "[1]"}
 
 
 def test_a_copy_is_independent():
