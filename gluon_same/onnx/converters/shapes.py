@@ -132,7 +132,7 @@ def expand(net: Any, x: Data, shape: Any) -> Any:
     wanted = x.each(lambda trial, given: np.broadcast_shapes(given, tuple(map(int, shape.at(trial)))))
     if all(0 in each for each in wanted):
         return Known([np.zeros(each, x.dtype) for each in wanted])
-    return expanded(net, x, wanted)
+    return expanded(net, x, wanted, shape)
 
 
 @converter("ConstantOfShape")
@@ -144,13 +144,22 @@ def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = Non
 
 @converter("Range")
 def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
-    begin, limit, step = numbers(start, "start"), numbers(limit, "limit"), known(delta, "step")
+    begin, limit, step = numbers(start, "start", 0), numbers(limit, "limit", 0), known(delta, "step")
     count = max(len(begin.trials), len(limit.trials))
     spans = [(limit.at(trial) - begin.at(trial)) / step for trial in range(count)]
-    other, axis = axis_of_size(net, [max(int(np.ceil(span)), 0) for span in spans])
+    counts = Known([np.maximum(np.ceil(span), 0).astype(np.int64) for span in spans])
+    counts.limit = min(begin.limit, limit.limit)
+    counts.make = partial(_steps_between, net, begin, limit, step)
+    other, axis = axis_of_size(net, [int(n) for n in counts.trials], counts)
     first = 0 if begin.open else begin.first.item()
     numbered = net.call(
         functions.arange_along, other, axis=axis, start=first, step=step.item(),
         to=begin.dtype.name, dtype=begin.dtype, scalar=False,
     )  # fmt: skip
     return net.call("broadcast_add", numbered, net.array(begin)) if begin.open else numbered
+
+
+def _steps_between(net: Any, begin: Known, limit: Known, step: np.ndarray) -> Data:
+    """Return the number of steps of a range, computed at run time."""
+    span = net.call("broadcast_sub", net.array(limit), net.array(begin))
+    return net.call(functions.quotient_up, span, by=step.item(), dtype=np.int64)
