@@ -176,6 +176,11 @@ def codes_for(given: Shapes, wanted: Shapes) -> Optional[Codes]:
     return next((codes for codes in right if _is_whole(codes, given)), right[0] if right else None)
 
 
+def serves(codes: Codes, given: Shapes, wanted: Shapes) -> bool:
+    """Return whether a reshape by codes gives the wanted shapes, with all elements at every size."""
+    return _is_right(codes, given, wanted) and _is_whole(codes, given)
+
+
 def _is_right(codes: Codes, given: Shapes, wanted: Shapes) -> bool:
     """Return whether MXNet's reshape gives the wanted shapes.
 
@@ -256,14 +261,17 @@ def expanded(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
         x = reshaped(net, x, [(1,) * more + s for s in x.trials])
     sizes = [0] * rank
     for axis, (old, new) in enumerate(zip(zip(*x.trials), zip(*wanted))):
-        if old == new:
+        place = axis - rank + (0 if shape is None else shape.first.size)
+        limited = shape is not None and place >= 0 and shape.limits[place] < np.inf
+        if old == new and not limited:
             continue
         if 0 in new:
             raise Unsupported(EMPTY)
-        if len(set(new)) == 1:
+        if len(set(new)) == 1 and not limited:
             sizes[axis] = new[0]
             continue
-        place = axis - rank + shape.first.size if shape is not None else 0
+        if old != (1,) * len(old):
+            raise Unsupported(f"whether a limit applies to its shape {FIX}")
         other, other_axis = axis_of_size(net, new, shape, place)
         x = net.call(
             "broadcast_like", x, other, lhs_axes=(axis,), rhs_axes=(other_axis,), dtype=x.dtype,
@@ -279,7 +287,7 @@ def axis_of_size(
 
     If it is not certain, it is made at run time from the number at a place of ``numbers``.
     """
-    limited = numbers is not None and numbers.limit < np.inf
+    limited = numbers is not None and numbers.limits.flat[place] < np.inf
     found = None if limited else certain_axis(net, sizes)
     if found is None and numbers is not None:
         how = dict(i=place, dtype=np.float32, scalar=False, shapes=[(n,) for n in sizes])

@@ -67,6 +67,9 @@ def split(
     if isinstance(sizes, Known) and sizes.open:
         ends = sizes.changed(np.cumsum)
         starts = Known([end - n for end, n in zip(ends.trials, sizes.trials)])
+        starts.limits = ends.limits
+        ends.make = lambda: net.call("cumsum", net.array(sizes), axis=0)
+        starts.make = lambda: net.call("elemwise_sub", net.array(ends), net.array(sizes))
         pairs = zip(starts.elements(), ends.elements())
         return [slice_(net, x, *pair, Known([np.array([axis])])) for pair in pairs]
     if sizes is not None:

@@ -25,7 +25,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     # A limit beyond the end of an axis makes no difference.
     most = np.inf if None in sizes else max([n for n in sizes if n], default=0)
     starts, ends = numbers(starts, "starts", 0), numbers(ends, "ends", 0)
-    certain = min(starts.limit, ends.limit) >= most
+    certain = np.minimum(starts.limits, ends.limits).ravel() >= most
     count = starts.first.size
     where = where[:count]
     step = [1] * count if steps is None else [int(s) for s in known(steps, "steps")]
@@ -62,7 +62,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         trials = x.each(bounds)
         parts[axis] = None, None, abs(step[i])
         try:
-            if not certain:
+            if not certain[i]:
                 raise Limited(f"whether a limit applies to its starts or ends {FIX}")
             if step[i] == 1 and _starts_open(trials):
                 x = _from_open_start(net, x, axis, starts, i, trials)

@@ -127,6 +127,16 @@ def test_sizes_that_depend_on_remainders(tmp_path):
     compared(path, *(numbers(2, 3, h, 5) for h in (7, 8, 30)))
 
 
+def test_a_size_that_is_one_at_all_tried_sizes(tmp_path):
+    """The sum broadcasts at tried sizes, so that they fit, and those of the file are others."""
+    text = f"""{SIZES} hs = Div(h, sixteen) ws = Div(w, sixteen) hw = Mul(hs, ws)
+        p = AveragePool<kernel_shape: ints = [16, 16], strides: ints = [16, 16]>(x)
+        t = Concat<axis: int = 0>(n, c, hw) f = Reshape(p, t) y = Add(f, rows)"""
+    values = dict(INDICES, sixteen=[16], rows=np.arange(6, dtype=np.float32).reshape(1, 1, 6))
+    path = written(tmp_path / "net.onnx", *node(text, "N, 3, H, W", "a, b, c0", **values))
+    compared(path, numbers(2, 3, 32, 48), numbers(1, 3, 16, 16))
+
+
 @pytest.mark.parametrize(
     "text",
     [
