@@ -17,6 +17,9 @@ from .scopes import Scope, definition, in_order, initializers_of, inputs_of, nam
 from .values import Data, Input, Known, Missing, Padded, Unfolded, Unsupported, stored_dtype
 from .weights import Weights
 
+#: Operators that take numbers which depend on open sizes, as others take arrays.
+_BY_NUMBERS = {"ConstantOfShape", "Expand", "Pad", "Range", "Reshape", "Slice", "Split"}
+
 
 class _Rejected:
     """Result of a node that is not supported."""
@@ -229,7 +232,8 @@ class Builder(Assembly):
         current = self._node, self._scope
         self._node, self._scope = node, scope
         try:
-            inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
+            if node.op_type not in _BY_NUMBERS:
+                inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
             results = self._at_run_time(node.op_type, "", attributes, inputs)
         except (Unsupported, _Silent):
             return None

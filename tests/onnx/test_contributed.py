@@ -366,3 +366,9 @@ FIRST = [
 def test_operators_of_the_first_files(tmp_path, node):
     text = f"net (float[N, 3, H, W] x) => (float[a, b, c, d] y) {{ y = {node} }}"
     compared(written(tmp_path, text, {}, 7), numbers(2, 3, 5, 6), numbers(1, 3, 4, 2))
+
+
+def test_ranges_without_a_step(tmp_path):
+    text = """net (float[N, T] x) => (int64[a] y) {
+        s = Shape(x) n = Gather<axis: int = 0>(s, one) y = com.microsoft.Range(one, n) }"""
+    compared(written(tmp_path, text, {"one": np.int64(1)}), numbers(2, 5), numbers(1, 9))

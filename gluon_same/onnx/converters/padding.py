@@ -96,7 +96,7 @@ def _open(net, x, trials, mode, value, amounts, axes):
             x = net.call(functions.pad_like, x, like[0], dtype=x.dtype, scalar=False, **how)
         else:
             shapes = [(*s[:axis], n, *s[axis + 1 :]) for s, n in zip(x.trials, new)]
-            how.update(at=tuple(places), how=(mode, value), shapes=shapes)
+            how.update(at=tuple(places), how=(mode, value), known_shapes=shapes)
             x = net.call(functions.pad_by_numbers, x, net.array(amounts), dtype=x.dtype, **how)
             x = net.call(functions.exactly, x, axis=axis, size=None)
             net.doubt_size(x, axis)

@@ -25,7 +25,7 @@ def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -
     condition = net.array(condition)
     shapes = x.each(lambda _, s: (*s[:axis], None, *s[axis + 1 :]))
     shapes = net.selected(condition, shapes)
-    return net.call(functions.compress, x, condition, axis=axis, scalar=False, shapes=shapes)
+    return net.call(functions.compress, x, condition, axis=axis, scalar=False, known_shapes=shapes)
 
 
 @converter("NonZero")
@@ -33,7 +33,7 @@ def nonzero(net: Any, x: Data) -> Data:
     if not x.ndim:
         raise Unsupported("its data have no axes")
     shapes = net.selected(x, x.each(lambda _, s: (len(s), None)))
-    return net.call(functions.nonzero, x, rank=x.ndim, dtype=np.int64, shapes=shapes)
+    return net.call(functions.nonzero, x, rank=x.ndim, dtype=np.int64, known_shapes=shapes)
 
 
 @converter("NonMaxSuppression", 10)
@@ -52,5 +52,5 @@ def non_max_suppression(
     return net.call(
         functions.non_max_suppression, boxes, scores, most=min(count, _MOST_BOXES),
         overlap=limits[0] or 0.0, least=limits[1], center=bool(center_point_box), dtype=np.int64,
-        shapes=net.selected(scores, scores.each(lambda *_: (None, 3))),
+        known_shapes=net.selected(scores, scores.each(lambda *_: (None, 3))),
     )  # fmt: skip

@@ -125,7 +125,7 @@ def _computed(net: Any, x: Data, axis: int, starts: Known, ends: Known, i: int, 
     bounds = (each if each.open else each.changed(_within) for each in (starts, ends))
     counts = [len(range(*slice(start, end).indices(n))) for n, start, end in trials]
     shapes = [(*s[:axis], count, *s[axis + 1 :]) for s, count in zip(x.trials, counts)]
-    how = dict(axis=axis, i=i, dtype=x.dtype, scalar=False, shapes=shapes)
+    how = dict(axis=axis, i=i, dtype=x.dtype, scalar=False, known_shapes=shapes)
     return net.call(functions.part_between, x, *bounds, **how)
 
 

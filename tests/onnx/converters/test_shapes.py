@@ -137,6 +137,14 @@ def test_a_size_that_is_one_at_all_tried_sizes(tmp_path):
     compared(path, numbers(2, 3, 32, 48), numbers(1, 3, 16, 16))
 
 
+def test_a_crop_to_the_size_of_a_smaller_array(tmp_path):
+    graph = """net (float[N, 3, H, 2] x, float[N, 3, K, 2] z) => (float[a, b, c, d] y) {
+        s = Shape(x) t = Shape(z) h = Gather(s, i2) k = Gather(t, i2) r = Sub(h, k) a = Div(r, two)
+        b = Add(a, k) p = Slice(x, a, b, two) y = Concat<axis: int = 1>(p, z) }"""
+    path = written(tmp_path / "net.onnx", graph, constants(i2=[2], two=[2]))
+    compared(path, *((numbers(2, 3, h, 2), numbers(2, 3, k, 2)) for h, k in ((7, 4), (40, 9), (6, 6))))
+
+
 @pytest.mark.parametrize(
     "text",
     [
