@@ -225,6 +225,7 @@ _BODIES: Dict[str, Union[str, Callable[[Dict[str, Any], Sequence[Any]], str]]] =
     "FusedGemm": _fused_gemm,
     "FusedMatMul": _matmul,
     "Gelu": "o0 = Gelu(i0)",
+    "GroupQueryAttention": attending.grouped,
     "ImageScaler": "o0 = Add(Mul(i0, scale), Unsqueeze(bias, [1, 2]))",
     "MatMulIntegerToFloat": (
         "o0 = Add(Mul(Cast(MatMulInteger(i0, i1, i4, i5), to=1), Mul(i2, i3)), i6)"

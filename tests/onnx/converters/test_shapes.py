@@ -137,6 +137,13 @@ def test_a_size_that_is_one_at_all_tried_sizes(tmp_path):
     compared(path, numbers(2, 3, 32, 48), numbers(1, 3, 16, 16))
 
 
+def test_crops_and_padding_to_the_size_of_another_array(tmp_path):
+    graph = """net (float[N, 3, H] x, float[N, 3, K] z) => (float[a, b, c] y) {
+        s = Shape<start: int = 2>(z) y = CenterCropPad<axes: ints = [2]>(x, s) }"""
+    path = written(tmp_path / "net.onnx", graph, version=18)
+    compared(path, *((numbers(2, 3, h), numbers(2, 3, k)) for h, k in ((9, 6), (12, 20), (5, 5))))
+
+
 def test_a_crop_to_the_size_of_a_smaller_array(tmp_path):
     graph = """net (float[N, 3, H, 2] x, float[N, 3, K, 2] z) => (float[a, b, c, d] y) {
         s = Shape(x) t = Shape(z) h = Gather(s, i2) k = Gather(t, i2) r = Sub(h, k) a = Div(r, two)
