@@ -49,8 +49,9 @@ class Check(NamedTuple):
 
 def flags(graph: Graph) -> Dict[str, bool]:
     """Return the fastest arguments of ``hybridize`` with which MXNet runs a graph correctly."""
-    loops = any(node.op in LOOPS for node in graph.nodes())  # which are wrong with static_shape
-    return {"static_alloc": True, "static_shape": not loops}
+    # Loops are wrong with static_shape, and MXNet refuses it if data select the sizes of arrays.
+    unfit = any(node.op in LOOPS or node.op == "_contrib_boolean_mask" for node in graph.nodes())
+    return {"static_alloc": True, "static_shape": not unfit}
 
 
 def caller(graph: Graph) -> Callable[[Arrays], List[mx.nd.NDArray]]:

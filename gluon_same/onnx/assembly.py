@@ -14,7 +14,18 @@ from ..importing.net import Group, ImportedNet, Plan, Run
 from .inference import Inference
 from .inputs import TRIES
 from .scopes import plain, printable
-from .values import FIX, Data, Input, Known, Padded, Unfolded, Unsupported, compute_dtype, stored_dtype
+from .values import (
+    FIX,
+    Data,
+    Input,
+    Known,
+    Padded,
+    Sizes,
+    Unfolded,
+    Unsupported,
+    compute_dtype,
+    stored_dtype,
+)
 from .weights import Weights, stored_array
 
 #: Layers and operators whose results oneDNN does not hold in blocks.
@@ -94,7 +105,7 @@ class Assembly(Inference):
 
     def call(
         self, function: Any, *inputs: Any, outputs: int = 1, dtype: Any = None,
-        scalar: Optional[bool] = None, **arguments: Any,
+        scalar: Optional[bool] = None, known_shapes: Optional[Sequence[Sizes]] = None, **arguments: Any,
     ) -> Any:  # fmt: skip
         """Add a step that calls a function of ``F``, or an operator of MXNet by its name.
 
@@ -110,6 +121,8 @@ class Assembly(Inference):
             dtype of the results; that of the first input by default.
         scalar : bool, optional
             Whether ONNX's results have no axes; by default, whether that is true of all inputs.
+        known_shapes : sequence of tuple of int, optional
+            Shape of the one result at each trial, if MXNet cannot infer it.
         **arguments
             Arguments of the function.
 
@@ -131,11 +144,15 @@ class Assembly(Inference):
         if scalar is None:
             scalar = all(x.ndim == 0 if isinstance(x, Known) else x.scalar for x in inputs)
         dtype = compute_dtype(inputs[0].dtype) if dtype is None else dtype
-        return self.block(block, *data, weights=weights, outputs=outputs, dtype=dtype, scalar=scalar)
+        how: Dict[str, Any] = dict(
+            outputs=outputs, dtype=dtype, scalar=scalar, known_shapes=known_shapes
+        )
+        return self.block(block, *data, weights=weights, **how)
 
     def block(
         self, block: HybridBlock, *inputs: Data, weights: Optional[Dict[str, Known]] = None,
         outputs: int = 1, dtype: Any = None, scalar: bool = False,
+        known_shapes: Optional[Sequence[Sizes]] = None,
     ) -> Any:  # fmt: skip
         """Add a step that calls a block, whose parameters get arrays of the file and their names.
 
@@ -151,6 +168,9 @@ class Assembly(Inference):
             results = list(results[0])
         dtype = inputs[0].dtype if dtype is None else dtype
         made = [self._new(result, dtype, scalar) for result in results]
+        if known_shapes is not None:
+            self._pending.remove(made[0])
+            self._settle(made[0], known_shapes)
         sources = {x.source for x in inputs}
         source = sources.pop() if len(sources) == 1 else None
         for each in made:

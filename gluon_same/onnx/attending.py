@@ -6,7 +6,7 @@ the inputs.
 
 from typing import Any, Dict, Sequence
 
-from .values import Unsupported
+from .values import Unsupported, numbers
 
 LAST_AXIS = "axis=-1, epsilon=epsilon or 1e-12"
 
@@ -78,6 +78,63 @@ def _attended(given: Dict[str, Any], inputs: Sequence[Any], width: int, mask: in
     y = f"Transpose(MatMul(Softmax({causal}, axis=-1), {v}), perm=[0, 2, 1, 3])"
     scores = f"Add({scores}, i{bias})" if bias else scores
     return f"s = {scores}; o0 = Reshape({y}, [0, 0, -1])"
+
+
+def grouped(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
+    """Return attention whose keys and values have fewer heads, and follow those of steps in the past.
+
+    New steps are placed behind the past ones of each sample, which follow from its length.
+    """
+    heads, groups, past = given.pop("num_heads"), given.pop("kv_num_heads"), has(inputs, 3)
+    if not has(inputs, 5):
+        raise Unsupported("its lengths of sequences are missing")
+    body, unit = "q = Identity(i0); k = Identity(i1); v = Identity(i2)", inputs[0].shape[2] // heads
+    if not has(inputs, 1):
+        unit = inputs[0].shape[2] // (heads + 2 * groups)
+        body = f"q, k, v = Split(i0, {[heads * unit, groups * unit, groups * unit]}, axis=-1)"
+    if has(inputs, 6):
+        for trial, shape in enumerate(inputs[0].trials):
+            length = shape[1] + (inputs[3].trials[trial][2] if past else 0)
+            if numbers(inputs[6], "total length", 0).at(trial).item() != length:
+                raise ValueError(f"its total length is not {length}, that of the past and of new steps")
+        body += "; whole = Identity(i6)"
+    body += "; n = Shape(q, start=1, end=2); length = Add(Cast(Reshape(i5, [-1, 1]), to=7), 1)"
+    body += f"; start = Sub(length, {'n' if past else 'length'})"
+    body += "; places = Add(start, Unsqueeze(Range(0, Squeeze(n), 1), [0]))"
+    turned = given.pop("do_rotary", 0)
+    for x, count in (("q", heads), ("k", groups), ("v", groups)):
+        y = x
+        if turned and x != "v":
+            y = f"RotaryEmbedding({x}, i7, i8, {'i9' if has(inputs, 9) else 'places'}, num_heads={count}"
+            y += ", interleaved=rotary_interleaved)"
+        body += f"; {x}1 = Transpose(Reshape({y}, [0, 0, {count}, -1]), perm=[0, 2, 1, 3])"
+    if past:
+        body += (
+            "; k2 = Concat(i3, k1, axis=2); v2 = Concat(i4, v1, axis=2); all = Shape(k2, start=2, end=3)"
+        )
+        behind = "Min(Add(Sub(line, start), Shape(i3, start=2, end=3)), Sub(all, 1))"
+        body += f"; line = Range(0, Squeeze(all), 1); at = Where(Less(line, start), line, {behind})"
+        for x in "kv":
+            index = f"Expand(Unsqueeze(at, [1, 3]), Shape({x}2))"
+            body += f"; o{'kv'.index(x) + 1} = GatherElements({x}2, {index}, axis=2)"
+    else:
+        body += (
+            "; o1 = Identity(k1); o2 = Identity(v1); all = Identity(n); line = Range(0, Squeeze(n), 1)"
+        )
+    body += "; row = Unsqueeze(places, [1, 3]); seen = LessOrEqual(line, row)"
+    window = given.pop("local_window_size", -1)
+    seen = f"And(seen, Greater(line, Sub(row, {window})))" if window > 0 else "seen"
+    rows = f"Reshape(q1, [0, {groups}, -1, {unit}])"  # of all heads that share keys
+    scores = (
+        f"Mul(MatMul({rows}, Transpose(o1, perm=[0, 1, 3, 2])), {given.pop('scale', 0) or unit**-0.5})"
+    )
+    cap = given.pop("softcap", 0)
+    scores = f"Mul(Tanh(Mul({scores}, {1 / cap})), {cap})" if cap else scores
+    scores = f"Reshape({scores}, Concat([0], [{heads}], n, all, axis=0))"
+    share = f"Softmax(Where({seen}, {scores}, -3e38), axis=-1)"
+    y = f"MatMul(Reshape({share}, Concat([0], [{groups}], [-1], all, axis=0)), o2)"
+    y = f"Transpose(Reshape({y}, [0, {heads}, -1, {unit}]), perm=[0, 2, 1, 3])"
+    return f"{body}; o0 = Reshape({y}, [0, 0, -1])"
 
 
 def quantized_embedding(given: Dict[str, Any], inputs: Sequence[Any]) -> str:

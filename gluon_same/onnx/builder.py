@@ -11,11 +11,14 @@ from mxnet.gluon import HybridBlock
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
 from .evaluation import TooLarge, attributes_of, evaluate, may_evaluate
-from .limits import least_inputs, least_of, limit_of, line_of, may_be_bounded
+from .limits import least_inputs, least_of, limit_of, limits_that_move, line_of, may_be_bounded
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, in_order, initializers_of, inputs_of, names_read
 from .values import Data, Input, Known, Missing, Padded, Unfolded, Unsupported, stored_dtype
 from .weights import Weights
+
+#: Operators that take numbers which depend on open sizes, as others take arrays.
+_BY_NUMBERS = {"ConstantOfShape", "Expand", "Pad", "Range", "Reshape", "Slice", "Split"}
 
 
 class _Rejected:
@@ -229,7 +232,8 @@ class Builder(Assembly):
         current = self._node, self._scope
         self._node, self._scope = node, scope
         try:
-            inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
+            if node.op_type not in _BY_NUMBERS:
+                inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
             results = self._at_run_time(node.op_type, "", attributes, inputs)
         except (Unsupported, _Silent):
             return None
@@ -247,12 +251,15 @@ class Builder(Assembly):
             return None
         count = max([len(x.trials) for x in given], default=1)
         trials = [[None if x is None else x.at(t) for x in inputs] for t in range(count)]
-        lows = least_inputs(node.op_type, inputs) if count > 1 else None
+        more = [
+            find(node.op_type, inputs) if count > 1 else None
+            for find in (least_inputs, limits_that_move)
+        ]
         try:
-            found = evaluate(node, scope.opsets, attributes, [*trials, *([lows] if lows else [])])
+            found = evaluate(node, scope.opsets, attributes, [*trials, *filter(None, more)])
         except TooLarge:
             return None
-        lowest = found.pop() if lows else None
+        limited, lowest = (found.pop() if each else None for each in reversed(more))
         why = {t: str(arrays) for t, arrays in enumerate(found) if isinstance(arrays, Unsupported)}
         if why and count == 1:
             return None
@@ -266,7 +273,11 @@ class Builder(Assembly):
                 return None
             result = Known(arrays, name, trainable and arrays[0].dtype.kind == "f")
             result.bounded = may_be_bounded(node.op_type, given)
-            result.limit = limit_of(node.op_type, [*given, *limits], result)
+            limit = limit_of(node.op_type, [*given, *limits], result)
+            if limited and not isinstance(limited, Unsupported):
+                result.limits = limited[place]
+            else:
+                result.limits = np.full(result.shape, limit, float)
             if count > 1:
                 result.line, result.near = (
                     line_of(node.op_type, inputs, result, near) for near in (False, True)

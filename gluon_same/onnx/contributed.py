@@ -225,6 +225,7 @@ _BODIES: Dict[str, Union[str, Callable[[Dict[str, Any], Sequence[Any]], str]]] =
     "FusedGemm": _fused_gemm,
     "FusedMatMul": _matmul,
     "Gelu": "o0 = Gelu(i0)",
+    "GroupQueryAttention": attending.grouped,
     "ImageScaler": "o0 = Add(Mul(i0, scale), Unsqueeze(bias, [1, 2]))",
     "MatMulIntegerToFloat": (
         "o0 = Add(Mul(Cast(MatMulInteger(i0, i1, i4, i5), to=1), Mul(i2, i3)), i6)"
@@ -257,7 +258,7 @@ _BODIES: Dict[str, Union[str, Callable[[Dict[str, Any], Sequence[Any]], str]]] =
     ),
     "QuantizeLinear": "o0 = QuantizeLinear(i0, i1, i2, axis=axis)",
     "QuickGelu": "o0 = Mul(i0, Sigmoid(Mul(i0, alpha or 1.702)))",
-    "Range": "o0 = Range(i0, i1, i2)",
+    "Range": lambda given, inputs: f"o0 = Range(i0, i1, {'i2' if has(inputs, 2) else 1})",
     "RotaryEmbedding": attending.rotation,
     "ScaledTanh": "o0 = Mul(Tanh(Mul(i0, beta)), alpha)",
     "SimplifiedLayerNormalization": _simple_normalization,

@@ -120,17 +120,16 @@ class Inference:
                 done.add(given)
         return None
 
-    def select(self, y: Data, mask: Data, shapes: Sequence[Any]) -> Data:
-        """Return a result with as many elements along one axis as an array selects at run time.
+    def selected(self, mask: Data, shapes: Sequence[Any]) -> List[Sizes]:
+        """Return shapes of a result with as many elements along one axis as an array selects.
 
-        Its shape has None there at each trial. It gets numbers that follow from no other size, and are
+        They have None there at each trial. It gets numbers that follow from no other size, and are
         far apart, so that those which are cut to a limit, such as the best 100, differ from the others.
         In another attempt, they are also not above the number of elements that are selected
         from, unless those are few.
         """
         if len(self._shapes) == 1:
             raise NeedsTrials
-        self._pending.remove(y)
         self.has_others = True
         chosen = random.Random(mask.slot)
         numbers = [round(10 * 3 ** chosen.uniform(trial, trial + 1)) for trial in range(len(shapes))]
@@ -138,8 +137,7 @@ class Inference:
             if len(shapes) < prod(shape) < numbers[trial]:
                 below = set(range(1, prod(shape) + 1)).difference(numbers)
                 numbers[trial] = chosen.choice(sorted(below) or [numbers[trial]])
-        self._settle(y, [tuple(n if m is None else m for m in s) for s, n in zip(shapes, numbers)])
-        return y
+        return [tuple(n if m is None else m for m in s) for s, n in zip(shapes, numbers)]
 
     def doubt(self, inputs: Sequence[Data], made: Sequence[Data]) -> None:
         """Doubt sizes of results that may follow from doubtful ones of the inputs."""

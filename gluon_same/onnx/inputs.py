@@ -13,12 +13,14 @@ Shape = Sequence[Optional[int]]
 #: Sizes that are tried for the first open axis of a model, in turn; further ones are larger by the step.
 #: A size must fit the model, which may require large images, multiples of 32, or short sequences. Each
 #: row has multiples of small numbers, and numbers above and below them, which show how to round: in the
-#: first one, of windows of 7, 8, 10 and 12 elements after strides of 32.
+#: first one, of windows of 7, 8, 10 and 12 elements after strides of 32. In the last one, further sizes
+#: are smaller, as those that a first array is cropped to.
 TRIALS = (
     ((384, 128), (320, 64), (224, 448), (230, 36), (241, 120), (239, 120), (256, 64)),
     ((8, 8), (16, 8), (12, 4), (14, 6), (15, 4), (17, 4), (24, 8)),
     ((2, 3), (4, 3), (3, 2), (5, 1), (7, 4), (6, 5), (8, 4)),
     ((16384, 1024), (32768, 1024), (20480, 512), (16390, 36), (20161, 840), (17639, 840), (24576, 256)),
+    ((384, -64), (320, -64), (448, -96), (231, -36), (241, -40), (239, -50), (256, -64)),
 )
 #: The same as TRIALS for an open batch. Further ones have these in another order, so that they do not
 #: follow from one another, and larger by 10.
@@ -87,7 +89,7 @@ def tried_shapes(
             turn = batches[key]
             return _BATCHES[(t + turn) % count] + 10 * turn
         start, step = trials[t]
-        return start + step * order[key]
+        return max(start + step * order[key], 1)
 
     def shape_at(name: str, t: int) -> Tuple[int, ...]:
         sizes = enumerate(shapes[name])

@@ -50,6 +50,17 @@ def least_inputs(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]]:
     return lows if grows else None
 
 
+def limits_that_move(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]]:
+    """Return inputs for which an operator returns the limits of its results; None if it computes."""
+    data = inputs if operator == "Concat" else inputs[:1]
+    moves = operator in _MOVES - {"Cast"} and not any(
+        x is not None and x.open for x in inputs[len(data) :]
+    )
+    if not moves or all(x.limit == np.inf for x in data):
+        return None
+    return [x.limits for x in data] + [x if x is None else x.first for x in inputs[len(data) :]]
+
+
 def line_of(operator: str, inputs: Sequence[Any], result: Any, near: bool = False) -> Optional[Line]:
     """Return how the one number of a result follows from open sizes, but for rounding; None if unknown.
 

@@ -176,6 +176,11 @@ def codes_for(given: Shapes, wanted: Shapes) -> Optional[Codes]:
     return next((codes for codes in right if _is_whole(codes, given)), right[0] if right else None)
 
 
+def serves(codes: Codes, given: Shapes, wanted: Shapes) -> bool:
+    """Return whether a reshape by codes gives the wanted shapes, with all elements at every size."""
+    return _is_right(codes, given, wanted) and _is_whole(codes, given)
+
+
 def _is_right(codes: Codes, given: Shapes, wanted: Shapes) -> bool:
     """Return whether MXNet's reshape gives the wanted shapes.
 
@@ -243,8 +248,11 @@ def _array_with(net: Any, run: Sequence[Tuple[int, ...]]) -> Optional[Tuple[Data
         return None
 
 
-def expanded(net: Any, x: Data, wanted: Shapes) -> Data:
-    """Return an array that is repeated along axes of size 1, to a shape for each trial."""
+def expanded(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -> Data:
+    """Return an array that is repeated along axes of size 1, to a shape for each trial.
+
+    ``shape`` are the numbers from which sizes follow, of the last axes.
+    """
     rank = len(wanted[0])
     if rank == 0:
         return x
@@ -253,14 +261,18 @@ def expanded(net: Any, x: Data, wanted: Shapes) -> Data:
         x = reshaped(net, x, [(1,) * more + s for s in x.trials])
     sizes = [0] * rank
     for axis, (old, new) in enumerate(zip(zip(*x.trials), zip(*wanted))):
-        if old == new:
+        place = axis - rank + (0 if shape is None else shape.first.size)
+        limited = shape is not None and place >= 0 and shape.limits[place] < np.inf
+        if old == new and not limited:
             continue
         if 0 in new:
             raise Unsupported(EMPTY)
-        if len(set(new)) == 1:
+        if len(set(new)) == 1 and not limited:
             sizes[axis] = new[0]
             continue
-        other, other_axis = axis_of_size(net, new)
+        if old != (1,) * len(old):
+            raise Unsupported(f"whether a limit applies to its shape {FIX}")
+        other, other_axis = axis_of_size(net, new, shape, place)
         x = net.call(
             "broadcast_like", x, other, lhs_axes=(axis,), rhs_axes=(other_axis,), dtype=x.dtype,
             scalar=False,
@@ -268,21 +280,48 @@ def expanded(net: Any, x: Data, wanted: Shapes) -> Data:
     return net.call("broadcast_to", x, shape=tuple(sizes)) if any(sizes) else x
 
 
-def axis_of_size(net: Any, sizes: Sequence[int]) -> Tuple[Data, int]:
-    """Return an array and its axis that has a size at each trial; raise if there is none."""
+def axis_of_size(
+    net: Any, sizes: Sequence[int], numbers: Optional[Known] = None, place: int = 0
+) -> Tuple[Data, int]:
+    """Return an array and its axis that has a size at each trial; raise if there is none.
+
+    If it is not certain, it is made at run time from the number at a place of ``numbers``.
+    """
+    limited = numbers is not None and numbers.limits.flat[place] < np.inf
+    found = None if limited else certain_axis(net, sizes)
+    if found is None and numbers is not None:
+        how = dict(i=place, dtype=np.float32, scalar=False, known_shapes=[(n,) for n in sizes])
+        line = net.call(functions.line_of, net.array(numbers), **how)
+        if limited:
+            net.doubt_size(line, 0)
+        return line, 0
+    steps = net.find_steps(sizes) if found is None else None
+    if steps is not None:
+        return _stepped(net, *steps), 0
+    if found is None:
+        raise Unsupported(f"a size of its result {FIX}")
+    return found
+
+
+def certain_axis(net: Any, sizes: Sequence[int]) -> Optional[Tuple[Data, int]]:
+    """Return an array and its axis that has a size, unless it is known from the trials only."""
     found = net.find_axes([sizes])
     if found is not None:
         return found
     if len(set(sizes)) == 1:
         return net.array(Known([np.zeros(sizes[0], np.float32)])), 0
     line = net.find_line(sizes)
-    steps = line or net.find_steps(sizes)
-    if steps is None:
-        run = net.find_run(sizes)
-        if run is None:
-            raise Unsupported(f"a size of its result {FIX}")
-        x, start, end = run
-        return reshaped(net, x, [(*s[:start], prod(s[start:end]), *s[end:]) for s in x.stored]), start
-    x, axis, (times, begin, step) = steps[:3]
-    how = dict(axis=axis, times=times, begin=begin, step=step, repeats=line[3] if line else 1)
-    return net.call(functions.steps_along, x, **how, scalar=False), 0
+    if line is not None:
+        return _stepped(net, *line), 0
+    run = net.find_run(sizes)
+    if run is None:
+        return None
+    x, start, end = run
+    return reshaped(net, x, [(*s[:start], prod(s[start:end]), *s[end:]) for s in x.stored]), start
+
+
+def _stepped(net: Any, x: Data, axis: int, steps: Tuple[int, int, int], repeats: int = 1) -> Data:
+    """Return an array whose size follows from an axis of another one."""
+    times, begin, step = steps
+    how = dict(axis=axis, times=times, begin=begin, step=step, repeats=repeats)
+    return net.call(functions.steps_along, x, **how, scalar=False)

@@ -83,8 +83,8 @@ class Known:
         self.name = name
         self.trainable = trainable
         self.bounded = False  # whether they may be a size up to a bound, and the bound from there on
-        #: Below this number, they follow the rule that the trials show: at all sizes if it is infinite.
-        self.limit = np.inf
+        #: Below these, each follows the rule that the trials show: at all sizes if it is infinite.
+        self.limits = np.full(self.shape, np.inf)
         self.low: Optional[np.ndarray] = None  # a lower bound of open numbers at all sizes
         self.line: Optional[Line] = None  # how one open number follows from others, but for rounding
         self.near: Optional[Line] = None  # the same from the last ones that are sizes of arrays
@@ -96,6 +96,11 @@ class Known:
     def first(self) -> np.ndarray:
         """The array of the first trial."""
         return self.trials[0]
+
+    @property
+    def limit(self) -> float:
+        """The least limit of all numbers."""
+        return float(self.limits.min(initial=np.inf))
 
     @property
     def open(self) -> bool:
@@ -134,12 +139,20 @@ class Known:
         """Return the results of a function, under the same name."""
         new = [np.asarray(function(x)) for x in self.trials]
         known = Known(new, self.name, self.trainable)
-        known.bounded, known.limit = self.bounded, self.limit
+        known.bounded, known.limits = self.bounded, np.full(known.shape, self.limit)
         return known
 
     def elements(self) -> List["Known"]:
         """Return the numbers of an array with one axis, each as an array of its own."""
-        return [self.changed(partial(np.take, indices=[i])) for i in range(len(self.first))]
+        parts = [self.changed(partial(np.take, indices=[i])) for i in range(len(self.first))]
+        for i, part in enumerate(parts):
+            part.limits = self.limits[i : i + 1]
+            part.make = partial(self._made_element, i)
+        return parts
+
+    def _made_element(self, i: int) -> Optional["Data"]:
+        self.made = self.made or (self.make and self.make())
+        return self.made and self.made.net.call("slice_axis", self.made, axis=0, begin=i, end=i + 1)
 
 
 class Data:

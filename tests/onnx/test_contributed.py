@@ -369,3 +369,35 @@ FIRST = [
 def test_operators_of_the_first_files(tmp_path, node):
     text = f"net (float[N, 3, H, W] x) => (float[a, b, c, d] y) {{ y = {node} }}"
     compared(written(tmp_path, text, {}, 7), numbers(2, 3, 5, 6), numbers(1, 3, 4, 2))
+
+
+def test_ranges_without_a_step(tmp_path):
+    text = """net (float[N, T] x) => (int64[a] y) {
+        s = Shape(x) n = Gather<axis: int = 0>(s, one) y = com.microsoft.Range(one, n) }"""
+    compared(written(tmp_path, text, {"one": np.int64(1)}), numbers(2, 5), numbers(1, 9))
+
+
+@pytest.mark.parametrize(
+    "words, inputs, size",
+    [
+        ("", "x, , , , , lengths, total", 128),
+        ("do_rotary: int = 1, local_window_size: int = 2, ", "x, , , , , lengths, total, c, s", 128),
+        ("scale: float = 0.3, softcap: float = 2.0, ", "x, h, h, , , lengths, total", 64),
+        ("do_rotary: int = 1, rotary_interleaved: int = 1, ",
+         "x, h, h, past, past, lengths, total, c, s", 64),
+    ],
+)  # fmt: skip
+def test_attention_with_groups_of_heads(tmp_path, words, inputs, size):
+    past, keys, steps = "past" in inputs, "h" in inputs.split(", "), 1 if "past" in inputs else 3
+    before = "p = Shape<start: int = 2, end: int = 3>(past) all = Add(p, steps)" if past else ""
+    text = f"""net (float[N, T, {size}] x, int32[N] lengths
+            {", float[N, T, 32] h" * keys} {", float[N, 2, P, 16] past" * past})
+        => (float[a, b, d] y{", float[e, f, g, i] k, float[j, l, m, n] v" * (not past)}) {{
+        steps = Shape<start: int = 1, end: int = 2>(x) {before}
+        one = Squeeze({"all" if past else "steps"}) total = Cast<to: int = 6>(one)
+        y, k, v = com.microsoft.GroupQueryAttention<{words}num_heads: int = 4, kv_num_heads: int = 2>(
+            {inputs}) }}"""
+    path = written(tmp_path, text, {"c": numbers(20, 8), "s": numbers(20, 8, seed=1)})
+    given = [numbers(2, steps, size), np.int32([5, 3] if past else [2, 2])]
+    given += [numbers(2, steps, 32)] * keys + [numbers(2, 2, 5, 16)] * past
+    compared(path, tuple(given))

@@ -92,6 +92,11 @@ def cast(F: Any, x: Any, to: str) -> Any:
     return F.cast(x, dtype=to)
 
 
+def quotient_up(F: Any, x: Any, by: float) -> Any:
+    """Divide by a number and round up."""
+    return F.ceil(F.cast(x, dtype="float64") / by)
+
+
 def compare(F: Any, x: Any, other: Any, kind: str) -> Any:
     """Compare elementwise and return 0 and 1 in float32. ``kind`` is as for :func:`pairwise`."""
     return F.cast(pairwise(F, kind, x, other), dtype="float32")

@@ -108,7 +108,12 @@ def depth_to_space(F: Any, x: Any, block: int, columns_first: bool = False) -> A
 
 
 def along(F: Any, numbers: Any, axis: Optional[int], rank: int) -> Any:
-    """Return numbers along an axis, in a shape that broadcasts; one number if the axis is None."""
+    """Return numbers along an axis, in a shape that broadcasts; one number if the axis is None.
+
+    If the axis is ``rank``, the numbers have all axes.
+    """
+    if axis == rank:
+        return numbers
     return F.reshape(numbers, shape=[-1 if i == axis else 1 for i in range(rank)])
 
 

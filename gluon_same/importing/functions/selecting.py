@@ -3,9 +3,13 @@
 MXNet has no arrays without elements: it raises an error if nothing is selected.
 """
 
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
-from .indexing import indices_along
+from .indexing import indices_along, select
+from .rearranging import along
+
+#: Sizes that are computed are found by their multiple of the second number, which is below the first.
+_BLOCKS = 2048, 1024
 
 
 def selected(F: Any, x: Any, mask: Any) -> Any:
@@ -17,6 +21,55 @@ def compress(F: Any, x: Any, mask: Any, axis: int) -> Any:
     """Keep the indices of an axis where a mask, which may be shorter, is not 0."""
     rows = F.slice_like(F.swapaxes(x, dim1=0, dim2=axis), mask, axes=(0,))
     return F.swapaxes(selected(F, rows, mask), dim1=0, dim2=axis)
+
+
+def part_between(F: Any, x: Any, starts: Any, ends: Any, axis: int, i: int) -> Any:
+    """Return the part of an axis from the i-th start to the i-th end, as a slice of Python does."""
+    places = F.cast(F.contrib.arange_like(x, axis=axis), dtype="int64")
+    size = F.slice_axis(places, axis=0, begin=-1, end=None) + 1  # shape_array requires known axes
+    bounds = (_number(F, each, i) for each in (starts, ends))
+    start, end = (F.broadcast_add(each, F.broadcast_mul(each < 0, size)) for each in bounds)
+    kept = F.broadcast_greater_equal(places, start) * F.broadcast_lesser(places, end)
+    return F.take(x, selected(F, places, kept), axis=axis)
+
+
+def pad_by_numbers(
+    F: Any, x: Any, amounts: Any, axis: int, ndim: int, at: Tuple[int, int], how: Tuple[str, float]
+) -> Any:
+    """Lengthen an axis by the numbers at two places: of elements before and after it.
+
+    ``how`` are the mode and the value, as for :func:`~gluon_same.importing.functions.pad`.
+    """
+    size = F.slice_axis(F.cast(F.contrib.arange_like(x, axis=axis), "int64"), axis=0, begin=-1, end=None)
+    (before, after), (mode, value) = (_number(F, amounts, i) for i in at), how
+    total = F.broadcast_add(F.broadcast_add(before, after), size + 1)
+    place = F.broadcast_sub(F.cast(line_of(F, total, 0), "int64"), before)
+    inside = F.broadcast_equal(place, F.broadcast_minimum(F.relu(place), size))
+    if mode == "wrap":
+        place = F.broadcast_mod(place, size + 1)
+    elif mode == "reflect":
+        period = F.maximum(size * 2, 1)
+        place = F.broadcast_mod(place, period)
+        place = F.broadcast_minimum(place, F.broadcast_sub(period, place))
+    y = F.take(x, F.broadcast_minimum(F.relu(place), size), axis=axis)
+    if mode != "constant":
+        return y
+    return select(F, along(F, F.cast(inside, "float32"), axis, ndim), y, F.zeros_like(y) + value)
+
+
+def line_of(F: Any, numbers: Any, i: int) -> Any:
+    """Return an array with one axis, as long as the i-th number says."""
+    count = _number(F, numbers, i)
+    line = F.contrib.arange_like(F.broadcast_to(count, shape=_BLOCKS[:1]))
+    line = F.repeat(selected(F, line, F.broadcast_lesser(line * _BLOCKS[1], count)), repeats=_BLOCKS[1])
+    line = F.contrib.arange_like(line)
+    line = selected(F, line, F.broadcast_lesser(line, count))
+    last = F.take(line, count - 1, axis=0, mode="raise")  # raises an error if it is too long
+    return F.cast(F.broadcast_add(line, last * 0), dtype="float32")
+
+
+def _number(F, numbers, i):
+    return F.slice_axis(F.cast(F.reshape(numbers, shape=(-1,)), "int64"), axis=0, begin=i, end=i + 1)
 
 
 def nonzero(F: Any, x: Any, rank: int) -> Any:

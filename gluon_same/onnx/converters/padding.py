@@ -1,5 +1,6 @@
 """Padding, which the window behind it takes over where it can."""
 
+from functools import partial
 from typing import Any, Literal, Sequence, Tuple
 
 import numpy as np
@@ -7,8 +8,8 @@ import numpy as np
 from ...geometry import ceil_div
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..reshaping import axis_of_size
-from ..values import FIX, Data, Padded, Unsupported, axis_of, known, numbers
+from ..reshaping import certain_axis
+from ..values import Data, Padded, Unsupported, axis_of, known, numbers
 
 _Mode = Literal["constant", "edge", "reflect", "wrap"]
 Pairs = Tuple[Tuple[int, int], ...]
@@ -24,9 +25,9 @@ def pad(
     places: Sequence[int] = range(x.ndim)
     if axes is not None:
         places = [axis_of(axis, x.ndim) for axis in known(axes, "axes").ravel().tolist()]
-    amounts = numbers(pads, "pads")
+    amounts = numbers(pads, "pads", 0)
     fill = 0 if value is None else known(value, "value").item() + 0  # 1 for True
-    return _padded(net, x, lambda trial: amounts.at(trial).tolist(), mode, fill, places)
+    return _padded(net, x, amounts, mode, fill, places)
 
 
 once_attributes("Pad", 2, pad, pads="pads", value="value")
@@ -35,20 +36,19 @@ once_attributes("Pad", 1, pad, paddings="pads", value="value")
 
 def _padded(net, x, amounts, mode, value, axes):
     def pairs_at(trial, shape):
-        given = list(map(int, amounts(trial)))
+        given = amounts.at(trial).ravel().tolist()
         if len(given) != 2 * len(axes):
             raise ValueError(f"its pads {given} do not fit {len(axes)} axes")
         pairs = [(0, 0)] * x.ndim
         for axis, before, after in zip(axes, given[: len(axes)], given[len(axes) :]):
-            pairs[axis] = before, after
+            pairs[axis] = int(before), int(after)
         return tuple(pairs)
 
     found = x.each(pairs_at)
-    if len(set(found)) == 1:
+    if len(set(found)) == 1 and amounts.limit == np.inf:
         return _fixed(net, x, found, found[0], mode, value)
-    if mode != "constant":
-        return _open(net, x, found, mode, value)
-    return Padded(x, found, value, lambda: _open(net, x, found, mode, value))
+    make = partial(_open, net, x, found, mode, value, amounts, axes)
+    return Padded(x, found, value, make) if mode == "constant" and amounts.limit == np.inf else make()
 
 
 def _fixed(net, x, found, pairs, mode, value):
@@ -67,33 +67,39 @@ def _fixed(net, x, found, pairs, mode, value):
     return Padded(x, found, value, make) if mode == "constant" and x.dtype.kind == "f" else make()
 
 
-def _open(net, x, trials, mode, value):
+def _open(net, x, trials, mode, value, amounts, axes):
     """Return data whose open axes are padded, to a multiple of a number or to another array's size."""
     sizes = x.trials
     pairs = []
     for axis, given in enumerate(zip(*trials)):
-        if len(set(given)) == 1:
+        places = [axes.index(axis), axes.index(axis) + len(axes)] if axis in axes else []
+        certain = (amounts.limits.ravel()[places] == np.inf).all()
+        if len(set(given)) == 1 and certain:
             pairs.append(given[0])
             continue
+        pairs.append((0, 0))
         along = [shape[axis] for shape in sizes]
-        ways = [(m, _around(along, m, given)) for m in range(2, _MOST)]
+        new = [n + sum(pair) for n, pair in zip(along, given)]
+        ways = [(m, _around(along, m, given)) for m in (range(2, _MOST) if certain else ())]
         ways = [(m, around) for m, around in ways if around]
         how = dict(axis=axis, ndim=x.ndim)
-        if len(ways) > 1 or (ways and len({n + sum(pair) for n, pair in zip(along, given)}) == 1):
+        if len(ways) > 1 or (ways and len(set(new)) == 1):
             raise ValueError(f"sizes {along} do not show to whose multiples it pads them")
+        behind = mode == "constant" and certain and not any(before for before, _ in given)
+        like = certain_axis(net, new) if behind and not ways else None
         if ways:
             ((multiple, around),) = ways
             more = dict(multiple=multiple, around=around, how=(mode, value))
             x = net.call(functions.pad_to_multiple, x, **more, **how)
+        elif like is not None:
+            how.update(other_axis=like[1], value=value)
+            x = net.call(functions.pad_like, x, like[0], dtype=x.dtype, scalar=False, **how)
         else:
-            if mode != "constant" or any(before for before, _ in given):
-                raise Unsupported(f"its padding {FIX}")
-            other, other_axis = axis_of_size(net, tuple(n + sum(p) for n, p in zip(
-                (shape[axis] for shape in sizes), given
-            )))  # fmt: skip
-            how.update(other_axis=other_axis, value=value)
-            x = net.call(functions.pad_like, x, other, dtype=x.dtype, scalar=False, **how)
-        pairs.append((0, 0))
+            shapes = [(*s[:axis], n, *s[axis + 1 :]) for s, n in zip(x.trials, new)]
+            how.update(at=tuple(places), how=(mode, value), known_shapes=shapes)
+            x = net.call(functions.pad_by_numbers, x, net.array(amounts), dtype=x.dtype, **how)
+            x = net.call(functions.exactly, x, axis=axis, size=None)
+            net.doubt_size(x, axis)
     native = x.dtype.kind == "f" and bool(np.isfinite(value))
     if not any(map(any, pairs)):
         return x

@@ -13,11 +13,21 @@ from .windows import Attributes, convolved
 _TYPES = {0: np.uint8, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16}
 
 
-def _axis(scale, axis, rank):
-    """Return the axis with a scale for each index; None if there is one scale."""
-    if scale.ndim > 1:
-        raise Unsupported(f"its scale of shape {scale.shape}: blocks are not supported")
-    return axis_of(axis, rank) if scale.ndim == 1 and scale.shape != (1,) else None
+def _placed(net, x, scale, zero, axis, block):
+    """Return scale and zero point, and the axis along which they are, by ``functions.along``."""
+    given = [scale] if zero is None else [scale, zero]
+    if scale.ndim < 2:
+        each = scale.ndim == 1 and scale.shape != (1,)
+        return [*map(_stored, given)], axis_of(axis, x.ndim) if each else None
+    axis = axis_of(axis, x.ndim)
+    size = x.shape[axis]
+    if not block or scale.ndim != x.ndim or size is None or not isinstance(scale, Known):
+        raise Unsupported(f"its scale of shape {scale.shape} with block_size={block}")
+
+    def spread(numbers):
+        return np.repeat(numbers, block, axis).take(range(size), axis)
+
+    return [_stored(each.changed(spread)) for each in given], x.ndim
 
 
 @converter("QuantizeLinear")
@@ -25,13 +35,13 @@ def quantize_linear(
     net: Any, x: Any, scale: Any, zero: Any = None, *, axis: int = 1, saturate: int = 1,
     block_size: int = 0, output_dtype: int = 0,
 ) -> Data:  # fmt: skip
-    if block_size or output_dtype not in _TYPES:
-        raise Unsupported(f"its block_size={block_size} with output_dtype={output_dtype}")
+    if output_dtype not in _TYPES:
+        raise Unsupported(f"its output_dtype={output_dtype}")
     dtype = np.dtype(_TYPES[output_dtype]) if zero is None else _checked(zero.dtype, *_TYPES.values())
+    given, axis = _placed(net, x, scale, zero, axis, block_size)
     return net.call(
-        functions.quantize, x, scale, *_given(_stored(zero)), rank=max(x.ndim, 1), to=dtype.name,
-        dtype=np.int32 if dtype.itemsize == 2 else dtype, axis=_axis(scale, axis, x.ndim),
-        scalar=x.ndim == 0,
+        functions.quantize, x, *given, rank=max(x.ndim, 1), to=dtype.name, axis=axis,
+        dtype=np.int32 if dtype.itemsize == 2 else dtype, scalar=x.ndim == 0,
     )  # fmt: skip
 
 
@@ -39,11 +49,10 @@ def quantize_linear(
 def dequantize_linear(
     net: Any, x: Any, scale: Any, zero: Any = None, *, axis: int = 1, block_size: int = 0
 ) -> Data:
-    if block_size:
-        raise Unsupported(f"its block_size={block_size}")
+    given, axis = _placed(net, x, scale, zero, axis, block_size)
     return net.call(
-        functions.dequantize, x, scale, *_given(_stored(zero)), rank=max(x.ndim, 1),
-        axis=_axis(scale, axis, x.ndim), dtype=np.float32, scalar=x.ndim == 0,
+        functions.dequantize, x, *given, rank=max(x.ndim, 1), axis=axis, dtype=np.float32,
+        scalar=x.ndim == 0,
     )  # fmt: skip
 
 

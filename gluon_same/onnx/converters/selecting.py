@@ -24,16 +24,16 @@ def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -
         return net.call(functions.gather, x, Known([kept]), axis=axis, scalar=False)
     condition = net.array(condition)
     shapes = x.each(lambda _, s: (*s[:axis], None, *s[axis + 1 :]))
-    y = net.call(functions.compress, x, condition, axis=axis, scalar=False)
-    return net.select(y, condition, shapes)
+    shapes = net.selected(condition, shapes)
+    return net.call(functions.compress, x, condition, axis=axis, scalar=False, known_shapes=shapes)
 
 
 @converter("NonZero")
 def nonzero(net: Any, x: Data) -> Data:
     if not x.ndim:
         raise Unsupported("its data have no axes")
-    shapes = x.each(lambda _, s: (len(s), None))
-    return net.select(net.call(functions.nonzero, x, rank=x.ndim, dtype=np.int64), x, shapes)
+    shapes = net.selected(x, x.each(lambda _, s: (len(s), None)))
+    return net.call(functions.nonzero, x, rank=x.ndim, dtype=np.int64, known_shapes=shapes)
 
 
 @converter("NonMaxSuppression", 10)
@@ -49,9 +49,8 @@ def non_max_suppression(
         )
     given = ((overlap, "iou_threshold"), (least, "score_threshold"))
     limits = [None if x is None else float(known(x, role).item()) for x, role in given]
-    shapes = scores.each(lambda *_: (None, 3))
-    y = net.call(
+    return net.call(
         functions.non_max_suppression, boxes, scores, most=min(count, _MOST_BOXES),
         overlap=limits[0] or 0.0, least=limits[1], center=bool(center_point_box), dtype=np.int64,
+        known_shapes=net.selected(scores, scores.each(lambda *_: (None, 3))),
     )  # fmt: skip
-    return net.select(y, scores, shapes)

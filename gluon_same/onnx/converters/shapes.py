@@ -11,7 +11,7 @@ from ... import nn
 from ...importing import functions
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
-from ..reshaping import MOST_AXES, axis_of_size, codes_for, expanded, reshaped
+from ..reshaping import MOST_AXES, axis_of_size, codes_for, expanded, reshaped, serves
 from ..values import Data, Flag, Known, Unfolded, Unsupported, compute_dtype, known, numbers
 
 
@@ -32,10 +32,10 @@ def _of_sizes(name: str, function: Any, x: Data, part: slice, make: Callable[[],
     """Return a function of some sizes of an array, and make sure of those that are in doubt."""
     found = Known([np.array(function(s[part]), np.int64) for s in x.trials], name)
     found.low = np.array(function(n or 1 for n in x.shape[part]), np.int64)
-    doubts = [x.doubts[sizes] for sizes in [*zip(*x.stored)][part] if sizes in x.doubts]
-    for make_sure in chain(*doubts):
+    limits = [np.inf if x.doubts.get(sizes, [None]) else 0 for sizes in [*zip(*x.stored)][part]]
+    for make_sure in chain(*(x.doubts.get(sizes, []) for sizes in [*zip(*x.stored)][part])):
         make_sure()
-    found.limit = np.inf if all(doubts) else 0
+    found.limits = np.array(limits if found.ndim else min(limits, default=np.inf), float)
     found.make = make
     return found
 
@@ -92,9 +92,8 @@ def cast_to(net: Any, x: Data, dtype: Any) -> Data:
 
 @converter("Reshape", 5)
 def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag = 0) -> Any:
-    # Without a -1, the number of elements leaves no choice at any size.
-    whole = isinstance(shape, Known) and not any((sizes == -1).any() for sizes in shape.trials)
-    shape, source = numbers(shape, "shape", 0 if whole else np.inf), x
+    open_end = isinstance(shape, Known) and any((sizes == -1).any() for sizes in shape.trials)
+    shape, source = numbers(shape, "shape", np.inf if open_end else 0), x
     x = x.x if isinstance(x, Unfolded) else x
 
     def resolved(trial, given):
@@ -109,7 +108,25 @@ def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag =
     wanted = x.each(resolved)
     if len(wanted[0]) > MOST_AXES:
         return Unfolded(x, wanted)
+    if shape.limit < np.inf:
+        return _reshaped_by_numbers(net, x, wanted, shape)
     return reshaped(net, x, wanted)
+
+
+def _reshaped_by_numbers(net: Any, x: Data, wanted: Any, shape: Known) -> Data:
+    """Return an array in a shape of which some sizes may follow another rule than the trials show."""
+    limited = [axis for axis, limit in enumerate(shape.limits) if limit < np.inf]
+    kept = [sizes[0] if len(set(sizes)) == 1 else 0 for sizes in zip(*wanted)]
+    codes = tuple(-1 if axis in limited else n for axis, n in enumerate(kept))
+    if len(limited) == 1 and serves(codes, x.trials, wanted):
+        y = net.call("reshape", x, shape=codes, scalar=False)
+    else:
+        like = expanded(net, net.array(Known([np.zeros((1,) * len(codes), np.float32)])), wanted, shape)
+        y = net.call(functions.unfolded_like, x, like, tail=(), count=len(codes), scalar=False)
+    for axis in limited:
+        y = net.call(functions.exactly, y, axis=axis, size=None)
+        net.doubt_size(y, axis)
+    return y
 
 
 once_attributes("Reshape", 1, reshape, shape="shape")
@@ -128,29 +145,37 @@ def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
 
 @converter("Expand")
 def expand(net: Any, x: Data, shape: Any) -> Any:
-    shape = numbers(shape, "shape")
+    shape = numbers(shape, "shape", 0)
     wanted = x.each(lambda trial, given: np.broadcast_shapes(given, tuple(map(int, shape.at(trial)))))
     if all(0 in each for each in wanted):
         return Known([np.zeros(each, x.dtype) for each in wanted])
-    return expanded(net, x, wanted)
+    return expanded(net, x, wanted, shape)
 
 
 @converter("ConstantOfShape")
 def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = None) -> Any:
-    shape = numbers(shape, "shape")
     value = np.zeros(1, np.float32) if value is None else value
     return expand(net, net.array(Known([value.reshape(())])), shape)
 
 
 @converter("Range")
 def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
-    begin, limit, step = numbers(start, "start"), numbers(limit, "limit"), known(delta, "step")
+    begin, limit, step = numbers(start, "start", 0), numbers(limit, "limit", 0), known(delta, "step")
     count = max(len(begin.trials), len(limit.trials))
     spans = [(limit.at(trial) - begin.at(trial)) / step for trial in range(count)]
-    other, axis = axis_of_size(net, [max(int(np.ceil(span)), 0) for span in spans])
+    counts = Known([np.maximum(np.ceil(span), 0).astype(np.int64) for span in spans])
+    counts.limits[...] = min(begin.limit, limit.limit)
+    counts.make = partial(_steps_between, net, begin, limit, step)
+    other, axis = axis_of_size(net, [int(n) for n in counts.trials], counts)
     first = 0 if begin.open else begin.first.item()
     numbered = net.call(
         functions.arange_along, other, axis=axis, start=first, step=step.item(),
         to=begin.dtype.name, dtype=begin.dtype, scalar=False,
     )  # fmt: skip
     return net.call("broadcast_add", numbered, net.array(begin)) if begin.open else numbered
+
+
+def _steps_between(net: Any, begin: Known, limit: Known, step: np.ndarray) -> Data:
+    """Return the number of steps of a range, computed at run time."""
+    span = net.call("broadcast_sub", net.array(limit), net.array(begin))
+    return net.call(functions.quotient_up, span, by=step.item(), dtype=np.int64)

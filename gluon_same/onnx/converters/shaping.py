@@ -11,7 +11,7 @@ from ...arrays import runs_of
 from ...importing import functions
 from ..registry import converter, once_attributes
 from ..reshaping import MOST_AXES, expanded, reshaped
-from ..values import EMPTY, FIX, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
+from ..values import EMPTY, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import shape as shape_of
 from .slicing import slice_
@@ -67,6 +67,9 @@ def split(
     if isinstance(sizes, Known) and sizes.open:
         ends = sizes.changed(np.cumsum)
         starts = Known([end - n for end, n in zip(ends.trials, sizes.trials)])
+        starts.limits = ends.limits
+        ends.make = lambda: net.call("cumsum", net.array(sizes), axis=0)
+        starts.make = lambda: net.call("elemwise_sub", net.array(ends), net.array(sizes))
         pairs = zip(starts.elements(), ends.elements())
         return [slice_(net, x, *pair, Known([np.array([axis])])) for pair in pairs]
     if sizes is not None:
@@ -89,13 +92,21 @@ def split(
 
 
 def _uneven(net, x, axis, count):
-    """Return the halves of an open axis, of which the second one is smaller at odd sizes."""
-    if count > 2:
-        raise Unsupported(f"the size of its last part {FIX}")
+    """Return parts of an open axis, of which the last one is smaller unless the size is a multiple."""
+    how = dict(axis=axis, times=1, step=count, scalar=False)
+    part, *_ = (net.call(functions.steps_along, x, begin=b, **how) for b in range(1 + (count == 2)))
+    length = shape_of(net, part)
+
+    def times(number):
+        known = length.changed(lambda n: n * number)
+        array = partial(net.array, length)
+        how = dict(kind="multiply", number=number, first=False)
+        known.make = lambda: net.call(functions.scalar, array(), **how)
+        return known
+
     zero, end, axes = (Known([np.array([n])]) for n in (0, np.iinfo(np.int64).max, axis))
-    half = Known([np.array([-(-shape[axis] // 2)]) for shape in x.trials])
-    first = slice_(net, x, zero, half, axes)
-    return [first, slice_(net, x, shape_of(net, first, start=axis, end=axis + 1), end, axes)]
+    bounds = [zero, *map(times, range(1, count)), end]
+    return [slice_(net, x, *pair, axes) for pair in zip(bounds, bounds[1:])]
 
 
 def _nothing(x, axis):

@@ -7,8 +7,8 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..reshaping import axis_of_size, reshaped
-from ..values import EMPTY, FIX, Data, Known, Unsupported, axis_of, known, numbers
+from ..reshaping import axis_of_size, certain_axis, reshaped
+from ..values import EMPTY, FIX, Data, Known, Limited, Unsupported, axis_of, known, numbers
 
 #: Numbers above it stand for the end of an axis.
 _END = 2**31 - 1
@@ -24,7 +24,8 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     sizes = [x.shape[axis] for axis in where]
     # A limit beyond the end of an axis makes no difference.
     most = np.inf if None in sizes else max([n for n in sizes if n], default=0)
-    starts, ends = numbers(starts, "starts", most), numbers(ends, "ends", most)
+    starts, ends = numbers(starts, "starts", 0), numbers(ends, "ends", 0)
+    certain = np.minimum(starts.limits, ends.limits).ravel() >= most
     count = starts.first.size
     where = where[:count]
     step = [1] * count if steps is None else [int(s) for s in known(steps, "steps")]
@@ -59,16 +60,26 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
             return (given[axis], start, end) if step[i] > 0 else (given[axis], -1 - start, -1 - end)
 
         trials = x.each(bounds)
-        if step[i] == 1 and _starts_open(trials):
-            x = _from_open_start(net, x, axis, starts, i, trials)
-            continue
-        begin, end, other = _bounds(net, x, axis, trials)
-        if x.shape[axis] is None:
+        parts[axis] = None, None, abs(step[i])
+        try:
+            if not certain[i]:
+                raise Limited(f"whether a limit applies to its starts or ends {FIX}")
+            if step[i] == 1 and _starts_open(trials):
+                x = _from_open_start(net, x, axis, starts, i, trials)
+                continue
+            begin, end, other = _bounds(net, x, axis, trials)
             reach = not starts.open  # a number of the file may reach beyond the axis
             limit = (-begin if reach else 0) if begin and begin < 0 else end or 0
-            if limit > 1 and len({limit > n for n, *_ in trials}) == 1:
-                limited.append(axis)
-            x, begin, end = _cut(net, x, axis, begin, end, reach)
+            if x.shape[axis] is None:
+                x, begin, end = _cut(net, x, axis, begin, end, reach)
+        except Unsupported:
+            if step[i] < 0:
+                raise
+            x = _computed(net, x, axis, starts, ends, i, trials)
+            limited.append(axis)
+            continue
+        if x.shape[axis] is None and limit > 1 and len({limit > n for n, *_ in trials}) == 1:
+            limited.append(axis)
         parts[axis] = begin, end, abs(step[i])
         if other is not None:
             x = net.call(
@@ -101,12 +112,25 @@ def _starts_open(trials: Sequence[Tuple[int, int, int]]) -> bool:
 def _from_open_start(net: Any, x: Data, axis: int, starts: Known, i: int, trials: Any) -> Data:
     """Return a part of an axis that starts at one of some numbers, which are computed at run time."""
     counts = [len(range(*slice(start, end).indices(n))) for n, start, end in trials]
-    other, other_axis = axis_of_size(net, counts)
+    other, other_axis = _sized(net, counts)
     behind = trials[0][0] if trials[0][1] < 0 else 0
     return net.call(
         functions.part_from, x, other, net.array(starts), i=i,
         axes=(axis, other_axis), behind=behind, dtype=x.dtype, scalar=False,
     )  # fmt: skip
+
+
+def _computed(net: Any, x: Data, axis: int, starts: Known, ends: Known, i: int, trials: Any) -> Data:
+    """Return a part of an axis whose start and end are computed at run time, by ONNX's rules."""
+    bounds = (each if each.open else each.changed(_within) for each in (starts, ends))
+    counts = [len(range(*slice(start, end).indices(n))) for n, start, end in trials]
+    shapes = [(*s[:axis], count, *s[axis + 1 :]) for s, count in zip(x.trials, counts)]
+    how = dict(axis=axis, i=i, dtype=x.dtype, scalar=False, known_shapes=shapes)
+    return net.call(functions.part_between, x, *bounds, **how)
+
+
+def _within(places: np.ndarray) -> np.ndarray:
+    return np.clip(places.ravel(), -_END, _END)
 
 
 def _cut(
@@ -189,8 +213,16 @@ def _bounds(
     if end is not None:
         return begin or None, end or None, None
     if begin == 0:
-        return None, None, axis_of_size(net, ends)
+        return None, None, _sized(net, ends)
     raise Unsupported(f"its end {FIX}")
+
+
+def _sized(net: Any, sizes: Sequence[int]) -> Tuple[Data, int]:
+    """Return an array and its axis that has a size; raise if that is not certain."""
+    found = certain_axis(net, sizes)
+    if found is None:
+        raise Unsupported(f"a size of its result {FIX}")
+    return found
 
 
 def _relative(places: Sequence[int], sizes: Sequence[int]) -> Optional[int]:

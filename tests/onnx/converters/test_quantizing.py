@@ -33,3 +33,20 @@ def test_data_of_16_bits(tmp_path, kind):
         {"s": np.float32(0.0001), "z": np.array(7, kind)}, 21,
     )  # fmt: skip
     compared(path, 3 * numbers(2, 3, 40), numbers(1, 3, 9))
+
+
+@pytest.mark.parametrize("more", [", z", ""])
+def test_blocks_with_scales_of_their_own(tmp_path, more):
+    path = written(
+        tmp_path / "net.onnx",
+        f"""net (float[N, 6, 4] x) => (float[A, B, C] y) {{
+            w = DequantizeLinear<axis = 1, block_size = 4>(b, sb) p = MatMul(x, w)
+            q = QuantizeLinear<axis = 1, block_size = 3>(p, s{more})
+            y = DequantizeLinear<axis = 1, block_size = 3>(q, s{more}) }}""",
+        {
+            "b": np.random.RandomState(1).randint(-9, 9, (4, 8)).astype("int8"),
+            "sb": np.abs(numbers(4, 2)), "s": np.abs(numbers(1, 2, 8)) / 9,
+            "z": np.arange(16, dtype="uint8").reshape(1, 2, 8),
+        }, 21,
+    )  # fmt: skip
+    compared(path, numbers(1, 6, 4))
