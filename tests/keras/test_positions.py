@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from small_models import function, functional, image, write
+from small_models import function, functional, image, layer, write
 from test_computed_parts import computed
 from test_functions import BATCH, STEPS, sized, sizes_of
 from test_moved_batch import named
@@ -135,3 +135,16 @@ def test_a_reshape_to_other_computed_sizes_is_no_new_axis(tmp_path):
     path = write(tmp_path, functional(image(None, 3), *sizes_of("image", 0, 1), *layers))
     with pytest.raises(ValueError, match="two sizes of it are computed"):
         load_model(path, layout="NHWC")
+
+
+def test_positions_of_ids_whose_length_the_model_fixes_are_of_any_length(tmp_path):
+    table = layer("Embedding", "table", "image", input_dim=9, output_dim=2)
+    places = layer("Embedding", "places", "line", input_dim=9, output_dim=2)
+    steps = computed("line", "s1", "range")
+    both = function("math.add", "table", y=["places", 0, 0])
+    config = functional(image(4), *sizes_of("image", 1), steps, table, places, both)
+    arrays = {name: {"embeddings": (9, 2)} for name in ("table", "places")}
+    net = load_model(write(tmp_path, config, **arrays), layout="NHWC")
+    one, other = (net.layers[name].weight.data().asnumpy() for name in arrays)
+    for n in (4, 6):
+        np.testing.assert_array_equal(net(mx.nd.zeros((1, n)))[0].asnumpy(), one[0] + other[:n])
