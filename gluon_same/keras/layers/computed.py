@@ -4,13 +4,13 @@ import math
 import operator
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
 from ...geometry import MOST
 from ...importing import functions
-from ..arguments import MOST_ELEMENTS, MOST_PARTS, Unsupported, limit
+from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import NO_BATCH, Size, Value, keras_order
 from .registry import Request
 
@@ -21,6 +21,10 @@ MADE.update(range=("start", "limit", "delta", "dtype"))
 
 #: How a count was computed by which an array is broadcast to a size, which is the only operand.
 BROADCAST = "broadcast"
+
+#: Sizes up to this one, and some larger ones, for which a computed size has to follow a rule.
+_NEAR = 1024
+_TRIALS = (*range(1, _NEAR + 1), *(2**i + more for i in range(11, 21) for more in (-1, 0, 1)))
 
 #: Most steps by which a number is computed from sizes.
 _MOST_STEPS = 64
@@ -136,21 +140,6 @@ def _is_whole(number: Any) -> bool:
     return name not in ("divide", "power", "sqrt", "rsqrt") and all(map(_is_whole, operands))
 
 
-def value_for(size: Any, source: Tuple[Value, int], n: int) -> Any:
-    """Return a number or size where an axis has n elements; raise if it depends on something else."""
-    if not isinstance(size, Size):
-        return size
-    if size.source is not None:
-        x, axis = size.source
-        if axis == source[1] and (x.slot, x.padding) == (source[0].slot, source[0].padding):
-            return n * size.times
-    if size.source is not None or size.how is None or size.how[0] == BROADCAST:
-        raise Unsupported("a number that is computed from another array, by many steps, or rounded")
-    name, *operands = size.how
-    function: Any = {**OF_NUMBERS, **_OF_NUMBER}[name]
-    return function(*(value_for(each, source, n) for each in operands))
-
-
 def number_of(request: Request, rank: int, size: Size) -> Value:
     """Return a number that is computed from sizes as an array, with one element along each axis."""
     arrays: List[Value] = []
@@ -182,28 +171,78 @@ def sourced(request: Request, size: Size) -> Size:
 def line_of(request: Request, size: Size) -> Value:
     """Return an array with as many elements as a size."""
     arrays: List[Value] = []
-    how: Any = dict(rule=lambda *_: (size.saved,), tree=length_of(size, arrays))
+    how: Any = dict(rule=lambda *_: (size.saved,), **length_of(size, arrays))
     line = request.derive(functions.line_of_sizes, *arrays, **how)
     return line._replace(free=(None,), rows=NO_BATCH)
 
 
-def length_of(size: Any, arrays: List[Value]) -> Any:
-    """Return a size as a tree for ``line_of_sizes``; raise if it is computed otherwise."""
-    tree = tree_of(size, arrays)
+def length_of(size: Any, arrays: List[Value]) -> Dict[str, Any]:
+    """Return a size as arguments of ``line_of_sizes``; raise if it is computed otherwise."""
+    parts: Dict[Any, float] = {}
+    _add_up(tree_of(size, arrays), 1, parts)
+    of_each: Dict[Any, Any] = {}
+    for tree, factor in parts.items():
+        sources = tuple({*_sources_of(tree)})
+        if len(sources) > 1:
+            raise Unsupported("a size that is computed otherwise than by sums and whole factors")
+        of_each.setdefault(sources, []).append((tree, factor))
+    rest, terms = sum(tree * factor for tree, factor in of_each.pop((), [])), []
+    for (source,), trees in of_each.items():
+        factor, more, step, extra = _fitted(trees)
+        rest += extra
+        terms.extend([(*source, more, step, factor)] if factor else [])
+    if not terms and rest < 1 or rest % 1:
+        raise Unsupported(f"a size that is computed as {rest}")
+    limit("a size that is computed", int(max(map(abs, (rest, *(n for term in terms for n in term))))))
+    return dict(terms=tuple(terms), rest=int(rest))
 
-    def fits(part: Any) -> bool:
-        if isinstance(part, float):
-            return part % 1 == 0 and 1 <= part <= MOST_PARTS
-        name, x, y = part
-        if not isinstance(name, str) or (name == "subtract" and y == ("floor_divide", x, 2.0)):
-            return True
-        number = isinstance(y, float) or (name == "multiply" and isinstance(x, float))
-        known = name == "add" or (number and name in ("subtract", "multiply", "floor_divide"))
-        return known and fits(x) and fits(y)
 
-    if not fits(tree):
-        raise Unsupported("a size that is computed otherwise than by adding sizes and whole factors")
-    return tree
+def _add_up(tree: Any, factor: float, parts: Dict[Any, float]) -> None:
+    """Add a tree, times a factor, to a sum of trees, in which equal ones cancel each other."""
+    name, *operands = tree if isinstance(tree, tuple) else (None,)
+    numbers = [x for x in operands if isinstance(x, float)]
+    signs = {"add": (1, 1), "subtract": (1, -1), "negative": (-1,)}.get(name)
+    if signs:
+        for sign, each in zip(signs, operands):
+            _add_up(each, sign * factor, parts)
+    elif name == "multiply" and numbers:
+        _add_up(operands[operands[0] == numbers[0]], factor * numbers[0], parts)
+    else:
+        parts[tree] = parts.get(tree, 0) + factor
+        if not parts[tree]:
+            del parts[tree]
+
+
+def _sources_of(tree: Any) -> Iterator[Tuple[int, int]]:
+    """Yield the arrays and axes whose sizes are in a tree."""
+    if isinstance(tree, tuple) and not isinstance(tree[0], str):
+        yield tree[:2]
+    elif isinstance(tree, tuple):
+        for each in tree[1:]:
+            yield from _sources_of(each)
+
+
+def _value(tree: Any, n: int) -> Any:
+    """Return the number of a tree whose sizes are ``n``."""
+    if isinstance(tree, float):
+        return tree
+    name, *operands = tree
+    if not isinstance(name, str):
+        return n * tree[2]
+    return {**OF_NUMBERS, **_OF_NUMBER}[name](*(_value(each, n) for each in operands))
+
+
+def _fitted(trees: Sequence[Tuple[Any, float]]) -> Tuple[int, int, int, int]:
+    """Return ``factor, more, step, rest`` with which a sum is ``(n + more) // step * factor + rest``."""
+    sums = {n: sum(_value(tree, n) * factor for tree, factor in trees) for n in _TRIALS}
+    jumps = [n for n in range(2, _NEAR) if sums[n] != sums[n - 1]][:2]
+    step = jumps[-1] - jumps[0] if len(jumps) > 1 else 1
+    factor, more = (sums[jumps[0]] - sums[jumps[0] - 1], -jumps[0] % step) if jumps else (0, 0)
+    rest = sums[1] - (1 + more) // step * factor
+    fits = all((n + more) // step * factor + rest == total for n, total in sums.items())
+    if not fits or factor < 0 or factor % 1 or rest % 1:
+        raise Unsupported("a size that is computed otherwise than by one division, factors and sums")
+    return int(factor), more, step, int(rest)
 
 
 def constant_array(op: Any, *args: Any, **kwargs: Any) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import NO_BATCH, Shape, Size, Value, channels_first, product, replaced
+from .computed import length_of, tree_of
 from .core import permuted, reshape_rule, reshaped
 from .merging import common_dtype, joined
 from .operations import Operation, axis_of, size_of
@@ -31,9 +32,12 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     if -1 not in rest and sum(isinstance(n, Size) for n in rest) == 1:  # it follows from the others
         rest = [-1 if isinstance(n, Size) else n for n in rest]
     if any(isinstance(n, Size) for n in rest) or rest.count(-1) > 1:
-        if isinstance(shape[0], Size) and shape[0].source:
-            return _unfolded(op, x, shape)
-        raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
+        arrays = [x] if batch == 0 else []
+        for n in rest:
+            tree_of(n, arrays)
+        if -1 in rest or batch not in (0, -1) or NO_BATCH in (x.rows, arrays[0].rows):
+            raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
+        return _unfolded(op, x, [Size(None, (arrays[0], 0)), *shape[1:]])
     if batch == 0 and 0 not in rest:
         return reshaped(op.request, x, rest)._replace(inputs=(x,))
     target = [batch, *rest]
@@ -68,14 +72,15 @@ def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     like = sources[0][0]
     if not any(isinstance(n, Size) for n in shape[1:]) and -1 not in shape:
         return _reshape(op, x, [-1, *shape[1:]])._replace(rows=like.rows)
-    own = [n in ((like, i), (None, like.free[i])) for i, n in enumerate(sources[: like.rank])]
-    count = [*own, False].index(False)
-    tail = tuple(shape[count:])
-    if count < 2 or any(isinstance(n, Size) or n < 1 for n in tail):
+    last = 1 + max(place for place, n in enumerate(shape) if isinstance(n, Size))
+    if any(not isinstance(n, Size) and n < 1 for n in shape):
         raise Unsupported(f"reshape to {[*shape]}, with the batch of another array")
-    fields: Any = dict(rule=lambda sizes, whole: (*whole[:count], *tail), takes=None, rows=like.rows)
-    fields.update(tail=tail, count=count, gives=x.dtype)
-    return op.in_keras_order(functions.unfolded_like, x, like, ndim=len(shape), **fields)
+    own = all(n in ((like, i), (None, like.free[i])) for i, n in zip(range(like.rank), sources[:last]))
+    arrays: List[Value] = [like]
+    sizes = [length_of(n, arrays) for n in shape[1:last]] if not own or last > like.rank else []
+    how: Any = dict(lengths=sizes, count=last, tail=tuple(shape[last:]))
+    y = op.sized(functions.unfolded_like, x, *arrays, sizes=shape, **how)
+    return y._replace(rows=like.rows)
 
 
 def kept_size(x: Value, place: int, n: Any) -> Any:

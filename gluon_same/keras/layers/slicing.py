@@ -79,9 +79,7 @@ def _part_of_sizes(op: Operation, x: Value, parts: List[Any]) -> Tuple[Value, Li
             for n in (begin or 0, end)
         )
         length = whole if end is None else end
-        if isinstance(end, Size) and end.how and end.how[:2] == ("add", start):
-            length = end.how[2]  # of tf.slice
-        elif start != 0:
+        if start != 0:
             length = combined("subtract", length, start)
         trees.append((axis, length_of(length, arrays), start and tree_of(start, arrays)))
         size = length.saved if isinstance(length, Size) else length
