@@ -34,8 +34,11 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
         else:
             kept.append(len(parts))
             parts.append(_bounds(x, len(parts), part))
-    if parts[x.batch] != _WHOLE or x.batch not in kept:
+    sized = parts[x.batch][2] == 1 and any(isinstance(n, Size) for n in parts[x.batch])
+    if (parts[x.batch] != _WHOLE and not sized) or x.batch not in kept:
         raise Unsupported("a slice of the batch")
+    if sized and x.rows != NO_BATCH:
+        x = x._replace(rows=NO_BATCH - 1 - x.slot)
     if any(isinstance(n, Size) for part in parts for n in part):
         x, parts = _part_of_sizes(op, x, parts)
 
