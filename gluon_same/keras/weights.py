@@ -193,9 +193,11 @@ class Legacy:
             weights = _matched(layer, entries)
             if weights is None:
                 wanted = _roles(weight for _, weight, _ in all_weights(layer))
+                lora = any(entry.role.startswith("lora_") for entry in entries)
                 raise ValueError(
                     f"{self.file.path}: layer {layer.name!r} contains {_roles(entries)}, but the "
                     f"model's {layer.name} ({layer.class_name}) has {wanted}"
+                    f"{': save the model as a .keras file, whose kernels include LoRA' if lora else ''}"
                 )
             for (path, weight), entry in zip(weights, entries):
                 yield from _assigned(path, weight, self.file, entry.where)

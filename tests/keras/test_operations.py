@@ -69,6 +69,12 @@ def pooled(x, reduce):
         ("compat.v1.nn.separable_conv2d",
          dict(depthwise_filter=KERNEL.tolist(), pointwise_filter=POINTWISE.tolist(), padding="VALID",
               strides=[1, 1, 1, 1], rate=[2, 2]), lambda x: depthwise(x, 2) @ POINTWISE[0, 0]),
+        ("compat.v1.nn.depthwise_conv2d", dict(filter=KERNEL.tolist(), strides=[1] * 4,
+                                                padding=[[0, 0], [1, 0], [0, 2], [0, 0]]),
+         lambda x: depthwise(np.pad(x, ((0, 0), (1, 0), (0, 2), (0, 0))))),
+        ("nn.max_pool2d", dict(ksize=2, strides=2, padding=[[0, 0], [1, 1], [1, 0], [0, 0]]),
+         lambda x: np.pad(x, ((0, 0), (1, 1), (1, 0), (0, 0)), constant_values=-np.inf).reshape(
+             (2, 4, 2, 3, 2, 3)).max((2, 4))),
         ("conv_transpose", dict(kernel=TRANSPOSED.tolist(), strides=2),
          lambda x: np.einsum("nijc,abdc->niajbd", x, TRANSPOSED).reshape((2, 12, 10, 4))),
         ("batch_norm", dict(mean=LINE.tolist(), variance=LINE.tolist(), axis=-1, epsilon=0.1),

@@ -123,3 +123,10 @@ def test_an_array_too_few_in_a_group_is_named(tmp_path):
     words = r"entry 'layers/dense/vars' contains 1 arrays, but layer dense \(Dense\) has 2: kernel, bias"
     with pytest.raises(ValueError, match=words):
         load_model((text, weights))
+
+
+def test_the_matrices_of_lora_are_reported(tmp_path):
+    roles = {"bias": (2,), "lora_kernel_a": (3, 1), "lora_kernel_b": (1, 2), "kernel": (3, 2)}
+    path = write(tmp_path, functional(image(3), layer("Dense", "dense", "image", units=2)), dense=roles)
+    with pytest.raises(ValueError, match="save the model as a .keras file, whose kernels include LoRA"):
+        load_model(path)
