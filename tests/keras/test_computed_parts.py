@@ -155,3 +155,36 @@ def test_windows_of_images_of_any_size(tmp_path, size):
         with pytest.raises(ValueError, match="cannot run on data"):
             net(mx.nd.ones((1, size + 1, size, 2)))
         net.hybridize()
+
+
+def of_frames(batch, last):
+    """Return a net that doubles the frames of videos, as images, and what it computes."""
+    s2, s3 = ["s2", 0, 0], ["s3", 0, 0]
+    count = [computed("count", "s0", "math.multiply", y=["s1", 0, 0])] if batch else []
+    frames = function("reshape", "image", shape=[["count", 0, 0] if batch else -1, s2, s3, 3])
+    twice = computed("twice", "reshape", "math.multiply", y=2.0)
+    area = computed("area", "s2", "math.multiply", y=s3)
+    back = computed("back", "twice", "reshape", shape=[-1, ["s1", 0, 0], *last])
+    return functional(image(None, None, None, 3), *sizes_of("image", 0, 1, 2, 3), *count, frames, twice,
+                      area, back)  # fmt: skip
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("last", [[["s2", 0, 0], ["s3", 0, 0], 3], [["area", 0, 0], 3]])
+def test_frames_of_videos_are_images(tmp_path, batch, last):
+    net = load_model(write(tmp_path, of_frames(batch, last)), layout="NHWC")
+    for _ in range(2):
+        for size in ((2, 3, 5, 4), (1, 2, 4, 4)):
+            x = RANDOM.normal(size=(*size, 3)).astype("float32")
+            found = net(mx.nd.array(x)).asnumpy()
+            np.testing.assert_array_equal(found, 2 * x.reshape(found.shape))
+            assert found.shape[:2] == size[:2]
+        net.hybridize()
+
+
+def test_merged_axes_keep_the_sizes_that_are_given(tmp_path):
+    made = function("reshape", "image", shape=[-1, ["s1", 0, 0], 3])
+    net = load_model(write(tmp_path, functional(image(None, None, 3), *sizes_of("image", 1), made)))
+    assert net(mx.nd.ones((2, 3, 4, 4))).shape == (8, 3, 4)  # each row, of as many columns
+    with pytest.raises(ValueError, match="cannot run on data"):
+        net(mx.nd.ones((2, 3, 4, 5)))

@@ -4,7 +4,7 @@ from typing import Any, Optional, Tuple
 
 from .elementwise import of_numbers
 from .padding import pad
-from .rearranging import along
+from .rearranging import along, merge_axes
 
 
 def constant(F: Any, x: Any, value: Any) -> Any:
@@ -51,9 +51,17 @@ def unfolded_like(
         sized = along(F, F.contrib.arange_like(like, axis=0), 0, count)
         for axis, length in enumerate(lengths, 1):
             line = line_of_sizes(F, like, *others, **length)
-            sized = F.broadcast_add(sized, along(F, F.cast(line, dtype="float32"), axis, count))
+            sized = F.broadcast_add(sized, along(F, line, axis, count))
         like = sized
     return split_like(F, F.reshape(x, shape=(-1, *tail)), like, 0, 0, count)
+
+
+def merged(F: Any, x: Any, *arrays: Any, count: int, lengths: Any, rank: int) -> Any:
+    """Merge the first axes, and raise an error unless some axes have lengths, for ``line_of_sizes``."""
+    x = merge_axes(F, x, 0, count, rank)
+    for axis, length in lengths.items():
+        x = split_like(F, x, line_of_sizes(F, *arrays, **length), axis, 0, 1)
+    return x
 
 
 def spread_like(F: Any, x: Any, like: Any, others: Tuple[int, ...]) -> Any:
@@ -125,7 +133,7 @@ def padded_to_sizes(F: Any, x: Any, *arrays: Any, parts: Any, rank: int, mode: s
     Raise an error where a number of elements is negative, or larger than ``mode`` can repeat.
     """
     for axis, length, before in parts:
-        places = F.cast(F.contrib.arange_like(line_of_sizes(F, *arrays, **length)), dtype="float32")
+        places = F.contrib.arange_like(line_of_sizes(F, *arrays, **length))
         fixed = isinstance(before, float)
         first = before if fixed else of_sizes(F, *arrays, tree=before, rank=1)
         places = places - first if fixed else F.broadcast_sub(places, first)
@@ -148,19 +156,24 @@ def line_of_sizes(F: Any, *arrays: Any, terms: Any, rest: int) -> Any:
     """Return a line with as many elements as a number that is computed from sizes of arrays.
 
     The number is a sum of terms and of ``rest``. A term ``(array, axis, more, step, factor)`` is
-    ``(n + more) // step * factor`` for the size n of an axis.
+    ``(n + more) // step * factor`` for the size n of an axis, or two lengths that are multiplied.
     """
     arrays = tuple(map(F.BlockGrad, arrays))  # gradients of what is joined here crash MXNet
-    one, parts = F.slice_axis(F.reshape(arrays[0], shape=(-1,)), axis=0, begin=0, end=1), []
-    for array, axis, more, step, factor in terms:
-        line = F.contrib.arange_like(arrays[array], axis=axis)
-        line = (
-            F.concat(line, F.repeat(F.cast(one, dtype="float32"), repeats=more), dim=0) if more else line
-        )
+    one = F.cast(F.slice_axis(F.reshape(arrays[0], shape=(-1,)), axis=0, begin=0, end=1), "float32")
+    parts = []
+    for term in terms:
+        if len(term) == 2:
+            lines = (line_of_sizes(F, *arrays, **length) for length in term)
+            table = F.broadcast_add(*(along(F, line, axis, 2) for axis, line in enumerate(lines)))
+            parts.append(F.reshape(table, shape=(-1,)))
+            continue
+        array, axis, more, step, factor = term
+        line = F.cast(F.contrib.arange_like(arrays[array], axis=axis), dtype="float32")
+        line = F.concat(line, F.repeat(one, repeats=more), dim=0) if more else line
         line = F.slice(line, begin=(step - 1,), end=(None,), step=(step,)) if step > 1 else line
         parts.append(F.repeat(line, repeats=factor) if factor > 1 else line)
     if rest > 0:
-        parts.append(F.repeat(F.cast(one, dtype="float32"), repeats=rest))
+        parts.append(F.repeat(one, repeats=rest))
     line = F.concat(*parts, dim=0) if len(parts) > 1 else parts[0]
     return F.slice_axis(line, axis=0, begin=-rest, end=None) if rest < 0 else line
 

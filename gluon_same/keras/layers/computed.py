@@ -178,22 +178,32 @@ def line_of(request: Request, size: Size) -> Value:
 
 def length_of(size: Any, arrays: List[Value]) -> Dict[str, Any]:
     """Return a size as arguments of ``line_of_sizes``; raise if it is computed otherwise."""
+    return _length(tree_of(size, arrays))
+
+
+def _length(whole: Any) -> Dict[str, Any]:
     parts: Dict[Any, float] = {}
-    _add_up(tree_of(size, arrays), 1, parts)
+    _add_up(whole, 1, parts)
     of_each: Dict[Any, Any] = {}
+    products: List[Any] = []
     for tree, factor in parts.items():
         sources = tuple({*_sources_of(tree)})
+        if len(sources) > 1 and tree[0] == "multiply" and factor > 0:
+            one, other = tree[1:]
+            products.append((_length(one), _length(("multiply", other, float(factor)))))
+            continue
         if len(sources) > 1:
             raise Unsupported("a size that is computed otherwise than by sums and whole factors")
         of_each.setdefault(sources, []).append((tree, factor))
-    rest, terms = sum(tree * factor for tree, factor in of_each.pop((), [])), []
+    rest, terms = sum(tree * factor for tree, factor in of_each.pop((), [])), products
     for (source,), trees in of_each.items():
         factor, more, step, extra = _fitted(trees)
         rest += extra
         terms.extend([(*source, more, step, factor)] if factor else [])
     if not terms and rest < 1 or rest % 1:
         raise Unsupported(f"a size that is computed as {rest}")
-    limit("a size that is computed", int(max(map(abs, (rest, *(n for term in terms for n in term))))))
+    numbers = (n for term in terms for n in term if isinstance(n, int))
+    limit("a size that is computed", int(max(map(abs, (rest, *numbers)))))
     return dict(terms=tuple(terms), rest=int(rest))
 
 

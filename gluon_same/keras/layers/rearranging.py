@@ -25,19 +25,17 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
         batch = -1
     if batch == -1 and _same_rest(x, rest):
         batch = 0
-    elif shape[0] == -1 and isinstance(rest[0] if rest else 0, Size):
-        source: Any = rest[0].source
-        if source and source[1] == rest[0].times == 1 and source[0].rows == x.rows:  # of the same batch
-            return _unfolded(op, x, [Size(None, (source[0], 0)), *shape[1:]])
+    elif batch == -1 and any(isinstance(n, Size) for n in shape[1:]):
+        if _keeps_last(x, shape[1:]):
+            return _merged(op, x, shape)
+        if shape[0] == -1:
+            return _unfolded_by_sizes(op, x, shape, [])
     if -1 not in rest and sum(isinstance(n, Size) for n in rest) == 1:  # it follows from the others
         rest = [-1 if isinstance(n, Size) else n for n in rest]
     if any(isinstance(n, Size) for n in rest) or rest.count(-1) > 1:
-        arrays = [x] if batch == 0 else []
-        for n in rest:
-            tree_of(n, arrays)
-        if -1 in rest or batch not in (0, -1) or NO_BATCH in (x.rows, arrays[0].rows):
+        if batch != 0:
             raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
-        return _unfolded(op, x, [Size(None, (arrays[0], 0)), *shape[1:]])
+        return _unfolded_by_sizes(op, x, shape, [x])
     if batch == 0 and 0 not in rest:
         return reshaped(op.request, x, rest)._replace(inputs=(x,))
     target = [batch, *rest]
@@ -64,6 +62,36 @@ def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
     others = [n for axis, n in enumerate(x.shape[1:]) if rest[axis : axis + 1] != [0]]
     sizes = [n.saved if isinstance(n, Size) else n for n in rest if n != 0]
     return -1 not in rest and None not in sizes and product(sizes) == product(others)
+
+
+def _keeps_last(x: Value, last: Sequence[Any]) -> bool:
+    """Return whether sizes look as those of the last axes, so that a reshape merges those before."""
+    pairs = zip(last, x.free[x.rank - len(last) :])
+    alike = (
+        n == m if not isinstance(n, Size) else n.source and n.times == 1 and not m for n, m in pairs
+    )
+    return x.rank > len(last) + 1 and all(alike)
+
+
+def _merged(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
+    """Merge the first axes; raise an error at run time if the sizes of the others are not as given."""
+    count, lengths = x.rank - len(shape) + 1, {}
+    arrays: List[Value] = []
+    for place, n in enumerate(shape):
+        if isinstance(n, Size) and place and kept_size(x, place + count - 1, n) != 0:
+            lengths[place] = length_of(n, arrays)
+    how: Any = dict(count=count, lengths=lengths, rank=x.rank)
+    built = op.sized(functions.merged, x, *arrays, sizes=[None, *shape[1:]], **how)
+    return built._replace(rows=x.slot + 1)
+
+
+def _unfolded_by_sizes(op: Operation, x: Value, shape: Sequence[Any], arrays: List[Value]) -> Lowered:
+    """Reshape to sizes after the batch, which is that of the first of some arrays, or of the sizes'."""
+    for n in shape[1:]:
+        tree_of(n, arrays)
+    if -1 in shape[1:] or NO_BATCH in (x.rows, arrays[0].rows):
+        raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
+    return _unfolded(op, x, [Size(None, (arrays[0], 0)), *shape[1:]])
 
 
 def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
