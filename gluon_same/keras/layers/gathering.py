@@ -7,7 +7,8 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import NO_BATCH, Shape, Size, Value, broadcast, replaced
-from .computed import BROADCAST, repeated
+from .computed import repeated
+from .lengths import BROADCAST
 from .operations import BATCH_MOVED, Operation, axis_of, size_of, with_rank
 from .rearranging import kept_size, squeezed
 from .registry import Lowered, computes

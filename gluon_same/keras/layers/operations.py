@@ -17,7 +17,8 @@ from ..arguments import Arguments, NoBuilder, Unsupported, limit, words
 from ..graph import Layer, snake_case, with_arrays
 from ..values import NO_BATCH, Axes, Shape, Size, Value, broadcast, keras_order
 from .activations import ELEMENTWISE, NATIVE, WITH_OPTIONS, function_named
-from .computed import MADE, OF_NUMBERS, computed, constant_array, number_of
+from .computed import MADE, computed, constant_array
+from .lengths import OF_NUMBERS, number_of
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
 from .signatures import ALIASES, bound, node_of, require, slice_by_masks
 

@@ -5,7 +5,8 @@ from typing import Any, List, Sequence
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Size, Value
-from .computed import combined, length_of, tree_of
+from .computed import combined
+from .lengths import length_of, tree_of
 from .operations import Operation
 from .registry import Lowered, computes
 

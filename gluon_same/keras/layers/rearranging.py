@@ -7,8 +7,8 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import NO_BATCH, Shape, Size, Value, channels_first, product, replaced
-from .computed import length_of, tree_of
 from .core import permuted, reshape_rule, reshaped
+from .lengths import length_of, tree_of
 from .merging import common_dtype, joined
 from .operations import Operation, axis_of, size_of
 from .registry import Lowered, computes
@@ -21,7 +21,7 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     batch, *rest = [kept_size(x, place, n) for place, n in enumerate(shape)]
     if isinstance(batch, Size):
         if batch.source is not None and batch.times == 1 and batch.source[1] == 0:
-            return _unfolded(op, x, shape)
+            return _unfolded(op, x, shape, batch.source[0])
         batch = -1
     if batch == -1 and _same_rest(x, rest):
         batch = 0
@@ -29,13 +29,13 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
         if _keeps_last(x, shape[1:]):
             return _merged(op, x, shape)
         if shape[0] == -1:
-            return _unfolded_by_sizes(op, x, shape, [])
+            return _unfolded(op, x, shape)
     if -1 not in rest and sum(isinstance(n, Size) for n in rest) == 1:  # it follows from the others
         rest = [-1 if isinstance(n, Size) else n for n in rest]
     if any(isinstance(n, Size) for n in rest) or rest.count(-1) > 1:
         if batch != 0:
             raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
-        return _unfolded_by_sizes(op, x, shape, [x])
+        return _unfolded(op, x, shape, x)
     if batch == 0 and 0 not in rest:
         return reshaped(op.request, x, rest)._replace(inputs=(x,))
     target = [batch, *rest]
@@ -85,30 +85,24 @@ def _merged(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
     return built._replace(rows=x.slot + 1)
 
 
-def _unfolded_by_sizes(op: Operation, x: Value, shape: Sequence[Any], arrays: List[Value]) -> Lowered:
-    """Reshape to sizes after the batch, which is that of the first of some arrays, or of the sizes'."""
-    for n in shape[1:]:
-        tree_of(n, arrays)
-    if -1 in shape[1:] or NO_BATCH in (x.rows, arrays[0].rows):
-        raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
-    return _unfolded(op, x, [Size(None, (arrays[0], 0)), *shape[1:]])
-
-
-def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
-    """Reshape folded rows to another array's batch."""
-    sources: Any = [n.source if isinstance(n, Size) and n.times == 1 else (None, n) for n in shape]
-    like = sources[0][0]
-    if not any(isinstance(n, Size) for n in shape[1:]) and -1 not in shape:
+def _unfolded(op: Operation, x: Value, shape: Sequence[Any], like: Optional[Value] = None) -> Lowered:
+    """Reshape to sizes behind the batch of an array: by default, of the first with one of the sizes."""
+    arrays: List[Value] = [] if like is None else [like]
+    computed = [place for place, n in enumerate(shape) if place and tree_of(n, arrays) != n]
+    like = arrays[0]
+    if not computed and -1 not in shape:
         return _reshape(op, x, [-1, *shape[1:]])._replace(rows=like.rows)
-    last = 1 + max(place for place, n in enumerate(shape) if isinstance(n, Size))
-    if any(not isinstance(n, Size) and n < 1 for n in shape):
-        raise Unsupported(f"reshape to {[*shape]}, with the batch of another array")
-    own = all(n in ((like, i), (None, like.free[i])) for i, n in zip(range(like.rank), sources[:last]))
-    arrays: List[Value] = [like]
-    sizes = [length_of(n, arrays) for n in shape[1:last]] if not own or last > like.rank else []
-    how: Any = dict(lengths=sizes, count=last, tail=tuple(shape[last:]))
-    y = op.sized(functions.unfolded_like, x, *arrays, sizes=shape, **how)
-    return y._replace(rows=like.rows)
+    if -1 in shape[1:] or NO_BATCH in (x.rows, like.rows):
+        raise Unsupported(f"reshape to {[*shape]}, computed sizes beside -1 or without a batch")
+    last = max(computed) + 1
+    lengths = [length_of(n, arrays) for n in shape[1:last]]
+    own = [dict(terms=((0, axis, 0, 1, 1),), rest=0) for axis in range(1, like.rank)]
+    known = [dict(terms=(), rest=n) for n in like.free[1:]]
+    if len(lengths) < like.rank and all(n in pair for n, *pair in zip(lengths, own, known)):
+        lengths = []
+    how: Any = dict(lengths=lengths, count=last, tail=tuple(shape[last:]))
+    built = op.sized(functions.unfolded_like, x, *arrays, sizes=shape, **how)
+    return built._replace(rows=like.rows)
 
 
 def kept_size(x: Value, place: int, n: Any) -> Any:

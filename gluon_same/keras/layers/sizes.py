@@ -10,7 +10,7 @@ from ...importing import functions
 from ...importing.block import Function
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Padding, Shape, Size, Value, channels_first, resized, resized_to
-from .computed import sourced
+from .lengths import sourced
 from .operations import Operation, size_of
 from .registry import Lowered, Request, builds, computes, followed, of_rank, spatial
 
@@ -105,7 +105,7 @@ def resized_at_ratio(
         fitting = max(int(other * m / k), 1)
         cut, pad = max(n - fitting, 0), max(fitting - n, 0) // 2
         borders.append((-(cut // 2), cut // 2 - cut) if fill is None else (pad, pad))
-    return _framed(request, x, borders, size, [(0, 0)] * 2, fill or 0.0, method, antialias)
+    return _framed(request, x, borders, size, [(0, 0)] * 2, fill or 0.0, (method, antialias))
 
 
 def resized_within(
@@ -118,7 +118,7 @@ def resized_within(
     fitted = [int(n) for n in (np.floor(exact) if pad else np.round(exact))]
     starts = [max(0, int(n)) for n in np.floor((new - exact) / 2)]
     around = [(a, m - n - a) if pad else (0, 0) for a, n, m in zip(starts, fitted, size)]
-    return _framed(request, x, [(0, 0)] * 2, fitted, around, 0.0, method, antialias)
+    return _framed(request, x, [(0, 0)] * 2, fitted, around, 0.0, (method, antialias))
 
 
 def _known_sizes(request: Request, x: Value, size: Sequence[Any]) -> List[Any]:
@@ -129,14 +129,13 @@ def _known_sizes(request: Request, x: Value, size: Sequence[Any]) -> List[Any]:
     return before
 
 
-def _framed(request, x, borders, size, around, fill, method, antialias):
+def _framed(request, x, borders, size, around, fill, how):
     """Add borders to images, interpolate them, and add other borders."""
     axes, order = spatial(request, x, 2)
     before: List[Any] = [x.shape[axis] for axis in axes]
     after = [n + sum(pair) for n, pair in zip(before, borders)]
-    built = resized_images(
-        request, x._replace(shape=resized_to(axes, after)(x.shape)), size, method, antialias
-    )
+    fitting = x._replace(shape=resized_to(axes, after)(x.shape))
+    built = resized_images(request, fitting, size, *how)
     blocks = [
         Function(functions.add_borders, "Borders", before=tuple(n), borders=tuple(pairs), value=fill)
         for n, pairs in ((before, borders), (size, around))

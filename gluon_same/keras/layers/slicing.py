@@ -5,7 +5,8 @@ from typing import Any, List, Optional, Tuple
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import NO_BATCH, Shape, Size, Value, replaced
-from .computed import combined, length_of, tree_of
+from .computed import combined
+from .lengths import length_of, tree_of
 from .operations import Operation, with_rank
 from .registry import Lowered, computes
 
@@ -81,9 +82,7 @@ def _part_of_sizes(op: Operation, x: Value, parts: List[Any]) -> Tuple[Value, Li
             combined("subtract", whole, -n) if isinstance(n, int) and n < 0 else n
             for n in (begin or 0, end)
         )
-        length = whole if end is None else end
-        if start != 0:
-            length = combined("subtract", length, start)
+        length = combined("subtract", whole if end is None else end, start)
         trees.append((axis, length_of(length, arrays), start and tree_of(start, arrays)))
         size = length.saved if isinstance(length, Size) else length
         shape, parts = replaced(shape, axis, size), [*parts[:axis], _WHOLE, *parts[axis + 1 :]]
