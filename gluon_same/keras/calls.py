@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from mxnet.gluon import HybridBlock
 
+from .. import nn
 from ..importing.block import Function, output_shapes
 from . import graph
 from .arguments import NoBuilder, Unsupported
@@ -77,7 +78,7 @@ class Calls:
         """Return the inputs of a shared layer in the axis order of its first call."""
         first = self.first[layer.name]
         alike = [x.rank for x in inputs] == [x.rank for x in first]
-        if not alike and layer.class_name != "Dense":
+        if not alike and type(self.weights[layer.name].block) not in (nn.Dense, nn.LayerNorm):
             raise ValueError("its calls receive inputs with different numbers of axes")
         given = [self.steps.cast(x, before.dtype) for x, before in zip(inputs, first)]
         if not alike:

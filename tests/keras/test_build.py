@@ -217,17 +217,20 @@ def shared_by_ranks(kind, **config):
 
 def test_a_layer_shared_by_arrays_of_other_ranks_is_refused(tmp_path):
     with pytest.raises(
-        ValueError, match=r"shared \(LayerN.*: its calls receive inputs with different numb"
+        ValueError, match=r"shared \(Batch.*: its calls receive inputs with different numb"
     ):
-        load_model(write(tmp_path, shared_by_ranks("LayerNormalization", axis=-1)))
+        load_model(write(tmp_path, shared_by_ranks("BatchNormalization", axis=-1)))
 
 
 @pytest.mark.parametrize("kind, config", [
     ("Dense", dict(units=3, activation="softmax")), ("Activation", dict(activation="softmax")),
-    ("Dropout", dict(rate=0.5)),
+    ("Dropout", dict(rate=0.5)), ("LayerNormalization", dict(axis=-1)),
 ])  # fmt: skip
 def test_a_layer_is_shared_by_arrays_of_other_ranks(tmp_path, kind, config):
-    shapes = {"shared": {"kernel": (3, 3), "bias": (3,)}} if kind == "Dense" else {}
+    roles = dict(
+        Dense={"kernel": (3, 3), "bias": (3,)}, LayerNormalization={"gamma": (3,), "beta": (3,)}
+    )
+    shapes = {"shared": roles[kind]} if kind in roles else {}
     net = load_model(write(tmp_path, shared_by_ranks(kind, **config), **shapes), layout="NHWC")
     for _ in range(2):
         one, other = (y.asnumpy() for y in net(mx.nd.array([[[1, 2, 4]], [[0, 5, 3]]])))
