@@ -18,6 +18,16 @@ MADE: Dict[str, Any] = dict(ones=("shape", "dtype"), zeros=("shape", "dtype"), f
 MADE.update(broadcast_to=("input", "shape"), tile=("input", "multiples"))
 MADE.update(range=("start", "limit", "delta", "dtype"))
 
+_OTHERWISE = "where of numbers that are computed otherwise than in keras.backend.switch"
+
+#: Functions of lists of sizes.
+_OF_LISTS: Dict[str, Any] = dict(
+    concatenate=lambda parts: [n for part in parts for n in part],
+    ones_like=lambda x: [1] * len(x),
+    prod=lambda x: reduce(partial(combined, "multiply"), x, 1),
+    unstack=tuple,
+)
+
 #: Most steps by which a number is computed from sizes.
 _MOST_STEPS = 64
 
@@ -39,37 +49,29 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
         if any(isinstance(n, list) for n in x):
             raise Unsupported("stack of lists of sizes")
         return x
-    if name == "concatenate" and isinstance(x, list):
-        return [n for part in x for n in part]
+    if name in _OF_LISTS and isinstance(x, list):
+        return _OF_LISTS[name](x)
     if name == "getitem" and isinstance(x, list):
         part = kwargs.get("slice_spec", y)
         part = part[0] if isinstance(part, list) and len(part) == 1 else part
         if isinstance(part, dict):
             part = slice(*((part.get("config") or part).get(n) for n in ("start", "stop", "step")))
         return x[part]
-    if name == "unstack" and isinstance(x, list):
-        return tuple(x)
     if name in OF_ONE and isinstance(x, Size):
         return _stepped(Size(x.saved and OF_ONE[name](x.saved)), name, x)
     if name in OF_ONE and isinstance(x, (int, float)):
         return OF_ONE[name](x)
-    if name == "prod" and isinstance(x, list):
-        return reduce(partial(combined, "multiply"), x, 1)
     if name in OF_NUMBERS and y is not None:
         if isinstance(x, list) or isinstance(y, list):
             pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))
             return [combined(name, *pair) for pair in pairs]
         return combined(name, x, y)
-    if name == "ones_like" and isinstance(x, list):
-        return [1] * len(x)
     if name == "greater" and isinstance(x, list) and y == 0:  # of K.switch, which repeats its condition
         return [(name, n) for n in x]
     if name == "where" and isinstance(x, list):
         given = [args[1], args[2]] if len(args) > 2 else [kwargs.get("x"), kwargs.get("y", y)]
         if not all(isinstance(each, list) and len(each) == len(x) for each in given):
-            raise Unsupported(
-                "where of numbers that are computed otherwise than in keras.backend.switch"
-            )
+            raise Unsupported(_OTHERWISE)
         return [*map(_repeats, x, *given)]
     if name == "einsum":
         raise Unsupported(
@@ -97,11 +99,11 @@ def _repeats(condition: Any, size: Any, other: Any) -> Any:
     """Return a size if it is greater than another one, else 1: the count by which to broadcast."""
     name, rest = condition if isinstance(condition, tuple) else (None, None)
     if name != "greater" or other != 1 or not isinstance(rest, (int, Size)):
-        raise Unsupported("where of numbers that are computed otherwise than in keras.backend.switch")
+        raise Unsupported(_OTHERWISE)
     if isinstance(rest, int):
         return size if rest > 0 else 1
     if not rest.how or rest.how[:2] != ("subtract", size) or not size.source or size.times != 1:
-        raise Unsupported("where of sizes that are compared otherwise than in keras.backend.switch")
+        raise Unsupported(_OTHERWISE)
     return Size(None, how=(BROADCAST, size))
 
 

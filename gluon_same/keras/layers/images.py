@@ -10,6 +10,7 @@ from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit
 from ..values import Shape, Size, Value, channels_first, product
 from .operations import Operation, size_of
+from .padding import checked_pairs
 from .registry import Lowered, computes, of_rank
 from .signatures import Operand
 from .sizes import resized_at_ratio, resized_images, resized_within
@@ -36,10 +37,9 @@ def _filled(op: Operation, x: Value, padding: Any, value: float = 0) -> Tuple[Va
     """Return an array with the padding that a list gives for each axis, and what is left to pad."""
     if isinstance(padding, str):
         return x, padding.lower()
-    fits = isinstance(padding, list) and len(padding) == x.rank and padding[0] == padding[-1] == [0, 0]
-    if not fits:
-        raise Unsupported(f"{op.name} with padding={padding!r}")
-    pairs = [tuple(map(int, pair)) for pair in padding]
+    pairs = [tuple(pair) for pair in checked_pairs(op, x, padding)]
+    if any(isinstance(n, Size) for pair in pairs for n in pair):
+        raise Unsupported(f"{op.name} with padding={padding!r}: call tf.pad before it")
     rule = lambda shape: tuple(n and n + sum(pair) for n, pair in zip(shape, pairs))  # noqa: E731
     how: Any = dict(pairs=pairs, value=value, native=True, rule=rule)
     return op.request.derive(functions.pad, x, **how)._replace(rows=x.rows), "valid"

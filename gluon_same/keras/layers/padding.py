@@ -15,20 +15,26 @@ from .registry import Lowered, computes
 def _pad(
     op: Operation, x: Value, pad_width: Any, mode: str = "constant", constant_values: float = 0
 ) -> Lowered:
-    pairs = pad_width if isinstance(pad_width, list) and len(pad_width) == x.rank else []
-    fits = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
-    numbers = [n for pair in pairs for n in pair] if fits else []
-    fits = fits and all(isinstance(n, Size) or (isinstance(n, int) and n >= 0) for n in numbers)
-    known = mode in ("constant", "edge", "reflect", "symmetric", "wrap")
-    if not fits or pairs[:1] != [[0, 0]] or not known:
-        raise Unsupported(f"pad by {pad_width!r} with mode={mode!r}")
-    if any(isinstance(n, Size) for n in numbers):
+    pairs = checked_pairs(op, x, pad_width)
+    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
+        raise Unsupported(f"pad with mode={mode!r}")
+    if any(isinstance(n, Size) for pair in pairs for n in pair):
         return _padded_to_sizes(op, x, pairs, mode, constant_values)
     real = not x.whole or constant_values % 1 != 0
     how: Any = dict(value=constant_values, native=real, mode=mode)
     takes = "float32" if real else None
     width = [tuple(pairs[axis]) for axis in x.axes]
     return op.lowered(functions.pad, x, pairs=width, takes=takes, **how)
+
+
+def checked_pairs(op: Operation, x: Value, given: Any) -> List[Any]:
+    """Return the numbers of elements before and after each axis, none of which are samples."""
+    fits = isinstance(given, list) and len(given) == x.rank and given[0] == [0, 0]
+    for pair in given if fits else [None]:
+        kinds = [isinstance(n, Size) or (isinstance(n, int) and n >= 0) for n in pair or ()]
+        if kinds != [True, True]:
+            raise Unsupported(f"{op.name} by {given!r}")
+    return given
 
 
 def _padded_to_sizes(op: Operation, x: Value, pairs: Sequence[Any], mode: str, value: float) -> Lowered:
