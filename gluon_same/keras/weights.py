@@ -167,6 +167,11 @@ class Legacy:
         for layer in file.texts("layer_names", root) or ():
             group = f"{root}/{layer}" if root else layer
             names = file.texts("weight_names", group) if file.names(group) else None
+            if len(names or ()) > len({*(names or ())}):
+                raise ValueError(
+                    f"{file.path}: layer {layer!r} contains several weights of one name, because Keras "
+                    "did not finish the file: save the model as a .keras file"
+                )
             entries = [Entry(f"{group}/{name}", printable(name)) for name in names or ()]
             self.entries[printable(layer)] = entries
 
