@@ -253,3 +253,16 @@ def test_functions_that_are_refused(tmp_path, name, arguments, words):
     with pytest.raises(ValueError) as error:
         load_model(write(tmp_path, functional(image(*X.shape[1:]), made)))
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("name, wanted", [
+    ("inv", np.linalg.inv), ("det", np.linalg.det), ("cholesky", np.linalg.cholesky),
+])  # fmt: skip
+def test_functions_of_matrices(tmp_path, name, wanted):
+    config = functional(image(3, 3), function(f"linalg.{name}", "image"))
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    x = RANDOM.normal(size=(2, 3, 3)).astype("float32")
+    x = x @ x.transpose((0, 2, 1)) + np.eye(3, dtype="float32")
+    for _ in range(2):
+        np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), wanted(x), rtol=1e-4, atol=1e-5)
+        net.hybridize()
