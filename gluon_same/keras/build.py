@@ -131,6 +131,7 @@ class _Builder(Calls):
         """Add the steps of a call and return its outputs."""
         version = self.settings.version
         builder = builder_of(layer, self.settings.custom, version)
+        custom = getattr(builder, "custom", False)
         whole = layer.name in self.shared or layer.model is not None  # whether to apply all padding
 
         def value(ref: graph.Ref) -> Value:
@@ -143,15 +144,16 @@ class _Builder(Calls):
         if layer.class_name in MASK_SECOND and len(args) == 2:
             kwargs = {**kwargs, "mask": args.pop()}
         masked = builder is not build_operation and "mask" in kwargs
-        own = [x.mask for x in graph.arrays_in(args, Value)][:1]
+        masks = [x.mask for x in graph.arrays_in(args, Value)][:1]
         args = named_mask(args, kwargs.pop("mask"), version) if masked else args
         inputs = list(graph.arrays_in((args, kwargs), Value))
-        if layer.name in self.first:
-            inputs = self._as_before(inputs, self.first[layer.name])
+        if layer.name in self.first and (layer.model or custom or self._has_weights(layer)):
+            inputs = self._as_before(layer, inputs)
+        elif layer.name in self.shared and layer.class_name == "Dense":  # of any number of axes
+            inputs = [self.ready(x) for x in inputs]
         if layer.name in self.shared:
             new = iter(inputs)
             args, kwargs = graph.with_arrays([args, kwargs], lambda _: next(new), Value)
-        custom = getattr(builder, "custom", False)
         if custom:
             plain = graph.with_arrays([args, kwargs], lambda _: None, Value)
             if self.keywords.setdefault(layer.name, plain) != plain:
@@ -177,7 +179,7 @@ class _Builder(Calls):
         if built.masks is None:
             built = built._replace(masks=passed_on(request, *inputs))
         if masked and (3, 0) <= version < (3, 11):  # these do not hand on the mask that a call names
-            built = built._replace(masks=tuple(mask and own[0] for mask in built.masks or ()))
+            built = built._replace(masks=tuple(mask and masks[0] for mask in built.masks or ()))
         if built.clears:
             self._clear(call)
         if built.inference_only and call.number == 0:

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from mxnet.gluon import HybridBlock
 
+from .. import nn
 from ..importing.block import Function, output_shapes
 from . import graph
 from .arguments import NoBuilder, Unsupported
@@ -73,14 +74,16 @@ class Calls:
         x = self.values[ref]
         return x._replace(mask=None) if isinstance(x, Value) and x.slot in self.cleared else x
 
-    def _as_before(self, inputs: List[Value], first: Tuple[Value, ...]) -> List[Value]:
+    def _as_before(self, layer: graph.Layer, inputs: List[Value]) -> List[Value]:
         """Return the inputs of a shared layer in the axis order of its first call."""
-        if [x.rank for x in inputs] != [x.rank for x in first]:
+        first = self.first[layer.name]
+        alike = [x.rank for x in inputs] == [x.rank for x in first]
+        if not alike and type(self.weights[layer.name].block) not in (nn.Dense, nn.LayerNorm):
             raise ValueError("its calls receive inputs with different numbers of axes")
-        return [
-            self.steps.in_order(self.steps.cast(x, before.dtype), before.axes)
-            for x, before in zip(inputs, first)
-        ]
+        given = [self.steps.cast(x, before.dtype) for x, before in zip(inputs, first)]
+        if not alike:
+            return [*map(self.ready, given)]
+        return [self.steps.in_order(x, before.axes) for x, before in zip(given, first)]
 
     def ready(self, x: Value) -> Value:
         return self.steps.in_order(x, keras_order(x.rank))
@@ -144,10 +147,14 @@ class Calls:
             for slot, (shape, free), axes, dtype, mask in zip(slots, shapes, all_axes, dtypes, masks)
         ]
 
+    def _has_weights(self, layer: graph.Layer) -> bool:
+        """Return whether a layer was called, and has weights."""
+        own = self.weights.get(layer.name)
+        return own is not None and bool([*own.block.collect_params()])
+
     def _child(self, layer: graph.Layer, call: graph.Call, built: Lowered) -> str:
         """Return the name of the block for a call. Calls of a layer with weights share one block."""
-        first = self.weights.get(layer.name)
-        if first is not None and first.block.collect_params():
+        if self._has_weights(layer):
             return layer.name
         name = f"{layer.name}#{call.number}" if layer.name in self.steps.blocks else layer.name
         if name != layer.name and name in self.model.layers:

@@ -254,7 +254,8 @@ def _is_of_ids(model, ref):
         layer.class_name == "NotEqual" or layer.config.get("function") == "math.not_equal"
         for layer in layers
     ]
-    return any(embed) and all(map(max, embed, compare))
+    shape = ["shape" in str(layer.config.get("function")) for layer in layers]
+    return any(embed) and all(map(max, embed, compare, shape))
 
 
 def _fixed(model, shape):

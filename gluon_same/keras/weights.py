@@ -167,6 +167,11 @@ class Legacy:
         for layer in file.texts("layer_names", root) or ():
             group = f"{root}/{layer}" if root else layer
             names = file.texts("weight_names", group) if file.names(group) else None
+            if len(names or ()) > len({*(names or ())}):
+                raise ValueError(
+                    f"{file.path}: layer {layer!r} contains several weights of one name, because Keras "
+                    "did not finish the file: save the model as a .keras file"
+                )
             entries = [Entry(f"{group}/{name}", printable(name)) for name in names or ()]
             self.entries[printable(layer)] = entries
 
@@ -193,9 +198,11 @@ class Legacy:
             weights = _matched(layer, entries)
             if weights is None:
                 wanted = _roles(weight for _, weight, _ in all_weights(layer))
+                lora = any(entry.role.startswith("lora_") for entry in entries)
                 raise ValueError(
                     f"{self.file.path}: layer {layer.name!r} contains {_roles(entries)}, but the "
                     f"model's {layer.name} ({layer.class_name}) has {wanted}"
+                    f"{': save the model as a .keras file, whose kernels include LoRA' if lora else ''}"
                 )
             for (path, weight), entry in zip(weights, entries):
                 yield from _assigned(path, weight, self.file, entry.where)

@@ -85,7 +85,8 @@ def export_model(
     -----
     Each block of :mod:`gluon_same.nn` becomes one ONNX operator, with a Transpose before and after it if
     its channels come last. Calls of :mod:`gluon_same.functional` in a net are exported operator by
-    operator. A loop over steps (``F.contrib.foreach``) becomes a Scan.
+    operator. A loop over steps (``F.contrib.foreach``) becomes a Scan. Inputs that do not affect the
+    outputs are left out.
 
     onnxruntime does not support ``auto_pad`` for dilated windows, and computes wrong numbers for windows
     whose stride exceeds their span. If the padding of these depends on the size, ``dynamic=True`` writes

@@ -93,7 +93,8 @@ def compare(
                     raise
                 continue  # the net does not support this size
             most = MOST if high == 2 else np.inf
-            compared.append(_Run(given, data, session.run(None, data), want, rounding, most))
+            used = {x.name: data[x.name] for x in session.get_inputs()}
+            compared.append(_Run(given, data, session.run(None, used), want, rounding, most))
     except Exception as failure:  # onnxruntime and the net raise errors of many types
         text = " ".join(str(failure).split())
         cause = text if len(text) <= 300 else f"... {text[-300:]}"  # onnxruntime's cause comes last

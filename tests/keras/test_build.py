@@ -207,15 +207,35 @@ def test_a_call_that_computes_something_else_is_refused(tmp_path, given):
         load_model(write(tmp_path, functional(image(3), drop)))
 
 
+def shared_by_ranks(kind, **config):
+    shared = layer(kind, "shared", "image", **config)
+    shared["inbound_nodes"].append([["flat", 0, 0, {}]])
+    model = functional(image(1, 3), shared, layer("Flatten", "flat", "image"))
+    model["config"]["output_layers"] = [["shared", 0, 0], ["shared", 1, 0]]
+    return model
+
+
 def test_a_layer_shared_by_arrays_of_other_ranks_is_refused(tmp_path):
-    dense = layer("Dense", "dense", "image", units=2)
-    dense["inbound_nodes"].append([["flat", 0, 0, {}]])
-    config = functional(image(1, 3), dense, layer("Flatten", "flat", "image"))
-    config["config"]["output_layers"] = [["dense", 0, 0], ["dense", 1, 0]]
     with pytest.raises(
-        ValueError, match=r"dense \(Dense\): its calls receive inputs with different numbers of axes"
+        ValueError, match=r"shared \(Batch.*: its calls receive inputs with different numb"
     ):
-        load_model(write(tmp_path, config, dense={"kernel": (3, 2), "bias": (2,)}))
+        load_model(write(tmp_path, shared_by_ranks("BatchNormalization", axis=-1)))
+
+
+@pytest.mark.parametrize("kind, config", [
+    ("Dense", dict(units=3, activation="softmax")), ("Activation", dict(activation="softmax")),
+    ("Dropout", dict(rate=0.5)), ("LayerNormalization", dict(axis=-1)),
+])  # fmt: skip
+def test_a_layer_is_shared_by_arrays_of_other_ranks(tmp_path, kind, config):
+    roles = dict(
+        Dense={"kernel": (3, 3), "bias": (3,)}, LayerNormalization={"gamma": (3,), "beta": (3,)}
+    )
+    shapes = {"shared": roles[kind]} if kind in roles else {}
+    net = load_model(write(tmp_path, shared_by_ranks(kind, **config), **shapes), layout="NHWC")
+    for _ in range(2):
+        one, other = (y.asnumpy() for y in net(mx.nd.array([[[1, 2, 4]], [[0, 5, 3]]])))
+        np.testing.assert_allclose(one[:, 0], other, rtol=1e-6)
+        net.hybridize()
 
 
 class Double(mx.gluon.HybridBlock):

@@ -98,7 +98,7 @@ def test_parts_that_cannot_be_computed_are_refused(tmp_path):
         "__operators__.getitem", "image", slice_spec=[{}, {"start": ["third", 0, 0], "stop": None}]
     )
     config = functional(image(None, 3), *sizes_of("image", 1), THIRD, part)
-    with pytest.raises(ValueError, match="a size that is computed otherwise than by adding sizes"):
+    with pytest.raises(ValueError, match="a size that is computed otherwise than by one division"):
         load_model(write(tmp_path, config))
     part = {"start": None, "stop": ["half", 0, 0], "step": 2}
     stepped = function("__operators__.getitem", "image", slice_spec=[{}, part])
@@ -132,3 +132,59 @@ def test_switches_between_arrays(tmp_path, given, other):
             found = net(mx.nd.array(x), mx.nd.array(y)).asnumpy()
             np.testing.assert_array_equal(found, np.where(x > 0, y, 0.5))
             net.hybridize()
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_windows_of_images_of_any_size(tmp_path, size):
+    counts = [computed(f"c{axis}", f"s{axis}", "math.floordiv", y=size) for axis in (1, 2)]
+    c1, c2 = (["c1", 0, 0], ["c2", 0, 0])
+    cut = function("reshape", "image", shape=[-1, c1, size, c2, size, 2])
+    windows = computed("turned", "reshape", "transpose", perm=[0, 1, 3, 2, 4, 5])
+    flat = computed("flat", "turned", "reshape", shape=[-1, size * size, 2])
+    twice = computed("twice", "flat", "math.multiply", y=2.0)
+    back = computed("back", "twice", "reshape", shape=[-1, c1, c2, size, size, 2])
+    image_again = computed("again", "back", "transpose", perm=[0, 1, 3, 2, 4, 5])
+    whole = computed("whole", "again", "reshape", shape=[-1, ["s1", 0, 0], ["s2", 0, 0], 2])
+    layers = cut, windows, flat, twice, back, image_again, whole
+    config = functional(image(None, None, 2), *sizes_of("image", 1, 2), *counts, *layers)
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    for _ in range(2):
+        for rows, columns in ((2, 1), (1, 3)):
+            x = RANDOM.normal(size=(2, rows * size, columns * size, 2)).astype("float32")
+            np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), 2 * x)
+        with pytest.raises(ValueError, match="cannot run on data"):
+            net(mx.nd.ones((1, size + 1, size, 2)))
+        net.hybridize()
+
+
+def of_frames(batch, last):
+    """Return a net that doubles the frames of videos, as images, and what it computes."""
+    s2, s3 = ["s2", 0, 0], ["s3", 0, 0]
+    count = [computed("count", "s0", "math.multiply", y=["s1", 0, 0])] if batch else []
+    frames = function("reshape", "image", shape=[["count", 0, 0] if batch else -1, s2, s3, 3])
+    twice = computed("twice", "reshape", "math.multiply", y=2.0)
+    area = computed("area", "s2", "math.multiply", y=s3)
+    back = computed("back", "twice", "reshape", shape=[-1, ["s1", 0, 0], *last])
+    return functional(image(None, None, None, 3), *sizes_of("image", 0, 1, 2, 3), *count, frames, twice,
+                      area, back)  # fmt: skip
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("last", [[["s2", 0, 0], ["s3", 0, 0], 3], [["area", 0, 0], 3]])
+def test_frames_of_videos_are_images(tmp_path, batch, last):
+    net = load_model(write(tmp_path, of_frames(batch, last)), layout="NHWC")
+    for _ in range(2):
+        for size in ((2, 3, 5, 4), (1, 2, 4, 4)):
+            x = RANDOM.normal(size=(*size, 3)).astype("float32")
+            found = net(mx.nd.array(x)).asnumpy()
+            np.testing.assert_array_equal(found, 2 * x.reshape(found.shape))
+            assert found.shape[:2] == size[:2]
+        net.hybridize()
+
+
+def test_merged_axes_keep_the_sizes_that_are_given(tmp_path):
+    made = function("reshape", "image", shape=[-1, ["s1", 0, 0], 3])
+    net = load_model(write(tmp_path, functional(image(None, None, 3), *sizes_of("image", 1), made)))
+    assert net(mx.nd.ones((2, 3, 4, 4))).shape == (8, 3, 4)  # each row, of as many columns
+    with pytest.raises(ValueError, match="cannot run on data"):
+        net(mx.nd.ones((2, 3, 4, 5)))

@@ -171,3 +171,24 @@ def test_convolutions_of_the_backend(of_images):
     how = dict(filter=kernel.tolist(), strides=(1, 2), padding="VALID", data_format="NHWC")
     x, y = of_images("compat.v1.nn.convolution", 4, 5, 3, **how)
     np.testing.assert_allclose(y, x[:, :, ::2] @ kernel[0, 0], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("arguments, size, start", [
+    (dict(), (4, 8), (2, 0)), (dict(target_height=9, target_width=4), (2, 4), (3, 0)),
+    (dict(target_height=2, target_width=9), (2, 4), (0, 2)),
+])  # fmt: skip
+def test_images_are_resized_within_a_size(tmp_path, arguments, size, start):
+    given = {"target_height": 8, "target_width": 8, **arguments}
+    whole = (given["target_height"], given["target_width"])
+    padded = function("image.resize_with_pad", "image", method="nearest", **given)
+    kept = function("image.resize", "image", size=whole, method="nearest", preserve_aspect_ratio=True)
+    config = functional(image(2, 4, 3), padded, kept, outputs=["image_resize_with_pad", "image_resize"])
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    x = np.random.RandomState(0).normal(size=(2, 2, 4, 3)).astype("float32")
+    inside = x.repeat(size[0] // 2, 1).repeat(size[1] // 4, 2)
+    wanted = np.zeros((2, *whole, 3), "float32")
+    wanted[:, start[0] : start[0] + size[0], start[1] : start[1] + size[1]] = inside
+    for found, right in zip(net(mx.nd.array(x)), (wanted, inside)):
+        np.testing.assert_array_equal(found.asnumpy(), right)
+    with pytest.raises(ValueError, match="4, 4"):
+        net(mx.nd.ones((1, 4, 4, 3)))

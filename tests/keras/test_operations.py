@@ -69,6 +69,12 @@ def pooled(x, reduce):
         ("compat.v1.nn.separable_conv2d",
          dict(depthwise_filter=KERNEL.tolist(), pointwise_filter=POINTWISE.tolist(), padding="VALID",
               strides=[1, 1, 1, 1], rate=[2, 2]), lambda x: depthwise(x, 2) @ POINTWISE[0, 0]),
+        ("compat.v1.nn.depthwise_conv2d", dict(filter=KERNEL.tolist(), strides=[1] * 4,
+                                                padding=[[0, 0], [1, 0], [0, 2], [0, 0]]),
+         lambda x: depthwise(np.pad(x, ((0, 0), (1, 0), (0, 2), (0, 0))))),
+        ("nn.max_pool2d", dict(ksize=2, strides=2, padding=[[0, 0], [1, 1], [1, 0], [0, 0]]),
+         lambda x: np.pad(x, ((0, 0), (1, 1), (1, 0), (0, 0)), constant_values=-np.inf).reshape(
+             (2, 4, 2, 3, 2, 3)).max((2, 4))),
         ("conv_transpose", dict(kernel=TRANSPOSED.tolist(), strides=2),
          lambda x: np.einsum("nijc,abdc->niajbd", x, TRANSPOSED).reshape((2, 12, 10, 4))),
         ("batch_norm", dict(mean=LINE.tolist(), variance=LINE.tolist(), axis=-1, epsilon=0.1),
@@ -247,3 +253,16 @@ def test_functions_that_are_refused(tmp_path, name, arguments, words):
     with pytest.raises(ValueError) as error:
         load_model(write(tmp_path, functional(image(*X.shape[1:]), made)))
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("name, wanted", [
+    ("inv", np.linalg.inv), ("det", np.linalg.det), ("cholesky", np.linalg.cholesky),
+])  # fmt: skip
+def test_functions_of_matrices(tmp_path, name, wanted):
+    config = functional(image(3, 3), function(f"linalg.{name}", "image"))
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    x = RANDOM.normal(size=(2, 3, 3)).astype("float32")
+    x = x @ x.transpose((0, 2, 1)) + np.eye(3, dtype="float32")
+    for _ in range(2):
+        np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), wanted(x), rtol=1e-4, atol=1e-5)
+        net.hybridize()

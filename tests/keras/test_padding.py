@@ -32,9 +32,16 @@ def padded(pair, value=0, mode="CONSTANT"):
         (MISSING, [["missing", 0, 0], 1], lambda n: (-n % 8, 1)),
         (HALF, [["half", 0, 0], ["rest", 0, 0]], lambda n: (-n % 8 // 2, -n % 8 - -n % 8 // 2)),
         (CEIL, [2, ["missing", 0, 0]], lambda n: (2, -n % 8)),
+        ([], [0, ["s1", 0, 0]], lambda n: (0, n)),
+        (
+            [computed("n", "s1", "math.negative"), computed("rest", "n", "math.add", y=20)],
+            [1, ["rest", 0, 0]],
+            lambda n: (1, 20 - n),
+        ),
+        ([computed("n", "s1", "math.subtract", y=6)], [["n", 0, 0], 3], lambda n: (n - 6, 3)),
     ],
 )
-def test_padding_to_a_multiple(tmp_path, numbers, pair, width):
+def test_padding_by_computed_numbers(tmp_path, numbers, pair, width):
     config = functional(image(None, 3), *sizes_of("image", 1), *numbers, padded(pair, 1.5))
     net = load_model(write(tmp_path, config), layout="NHWC")
     for n in (6, 8, 13):
@@ -43,6 +50,41 @@ def test_padding_to_a_multiple(tmp_path, numbers, pair, width):
         for _ in range(2):
             np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), wanted)
             net.hybridize()
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_modes_that_repeat_elements(tmp_path, mode):
+    made = padded([["half", 0, 0], ["rest", 0, 0]], mode=mode.upper())
+    net = load_model(write(tmp_path, functional(image(None, 3), *sizes_of("image", 1), *HALF, made)))
+    for _ in range(2):
+        for n in (6, 8, 9):
+            x = RANDOM.normal(size=(2, 3, n)).astype("float32")
+            wanted = np.pad(x, ((0, 0), (0, 0), (-n % 8 // 2, -n % 8 - -n % 8 // 2)), mode)
+            np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), wanted)
+        net.hybridize()
+    with pytest.raises(mx.MXNetError):
+        net(mx.nd.ones((1, 3, 1))).wait_to_read()
+
+
+def test_padding_to_the_size_of_another_array(tmp_path):
+    other = (
+        computed("size", "other", "shape"),
+        computed("o1", "size", "__operators__.getitem", slice_spec=1),
+    )
+    left = computed("left", "o1", "math.subtract", y=["s1", 0, 0])
+    config = functional(
+        image(None, 3), image(None, 1, name="other"), *sizes_of("image", 1), *other, left,
+        padded([0, ["left", 0, 0]]), function("math.add", "pad", y=["other", 0, 0]),
+        inputs=("image", "other"),
+    )  # fmt: skip
+    net = load_model(write(tmp_path, config))
+    for _ in range(2):
+        found = net(mx.nd.ones((1, 3, 4)), mx.nd.ones((1, 1, 6))).asnumpy()
+        np.testing.assert_array_equal(found, [[[2, 2, 2, 2, 1, 1]] * 3])
+        np.testing.assert_array_equal(net(mx.nd.ones((1, 3, 2)), mx.nd.ones((1, 1, 2))).asnumpy(), 2)
+        with pytest.raises(mx.MXNetError):  # as in TensorFlow
+            net(mx.nd.ones((1, 3, 5)), mx.nd.ones((1, 1, 3))).wait_to_read()
+        net.hybridize()
 
 
 def test_what_is_padded_by_computed_numbers_trains(tmp_path):
@@ -58,12 +100,9 @@ def test_what_is_padded_by_computed_numbers_trains(tmp_path):
 @pytest.mark.parametrize(
     "numbers, pair, mode, words",
     [
-        ([], [0, ["s1", 0, 0]], "CONSTANT", "unless to a multiple"),
-        (MISSING, [0, ["missing", 0, 0]], "REFLECT", "only constants are supported"),
-        ([computed("n", "s1", "math.subtract", y=9)], [0, ["n", 0, 0]], "CONSTANT", "multiple"),
+        (MISSING, [0, ["missing", 0, 0]], "WRAP", "mode='wrap'"),
         ([*MISSING, computed("large", "s1", "math.floordiv", y=2000)],
-         [["large", 0, 0], ["missing", 0, 0]], "CONSTANT", "unless to a multiple"),
-        (MISSING[:2], [["left", 0, 0], ["over", 0, 0]], "CONSTANT", "may be negative"),
+         [["large", 0, 0], ["missing", 0, 0]], "CONSTANT", "otherwise than by one division"),
     ],
 )  # fmt: skip
 def test_padding_that_is_refused(tmp_path, numbers, pair, mode, words):

@@ -3,10 +3,10 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from small_models import function, functional, image, write
+from small_models import function, functional, image, layer, write
 from test_computed_parts import computed
 from test_functions import BATCH, STEPS, sized, sizes_of
-from test_moved_batch import named
+from test_moved_batch import named, of_list
 
 from gluon_same.keras import load_model
 
@@ -135,3 +135,43 @@ def test_a_reshape_to_other_computed_sizes_is_no_new_axis(tmp_path):
     path = write(tmp_path, functional(image(None, 3), *sizes_of("image", 0, 1), *layers))
     with pytest.raises(ValueError, match="two sizes of it are computed"):
         load_model(path, layout="NHWC")
+
+
+def test_positions_of_ids_whose_length_the_model_fixes_are_of_any_length(tmp_path):
+    table = layer("Embedding", "table", "image", input_dim=9, output_dim=2)
+    places = layer("Embedding", "places", "line", input_dim=9, output_dim=2)
+    steps = computed("line", "s1", "range")
+    both = function("math.add", "table", y=["places", 0, 0])
+    config = functional(image(4), *sizes_of("image", 1), steps, table, places, both)
+    arrays = {name: {"embeddings": (9, 2)} for name in ("table", "places")}
+    net = load_model(write(tmp_path, config, **arrays), layout="NHWC")
+    one, other = (net.layers[name].weight.data().asnumpy() for name in arrays)
+    for n in (4, 6):
+        np.testing.assert_array_equal(net(mx.nd.zeros((1, n)))[0].asnumpy(), one[0] + other[:n])
+
+
+def test_samples_of_two_inputs_are_joined_and_taken_apart(tmp_path):
+    both = of_list("concat", ["image", "other"], axis=0)
+    whole = computed("whole", "concat", "math.multiply", y=2.0)
+    halves = computed("halves", "whole", "split", num_or_size_splits=2, axis=0)
+    first = {"start": None, "stop": ["s0", 0, 0]}
+    part = computed("part", "whole", "__operators__.getitem", slice_spec=[first])
+    layers = image(3), image(3, name="other"), *sizes_of("image", 0), both, whole, halves, part
+    config = functional(*layers, inputs=("image", "other"))
+    config["config"]["output_layers"] = [["halves", 0, 0], ["halves", 0, 1], ["part", 0, 0]]
+    net = load_model(write(tmp_path, config))
+    for _ in range(2):
+        for count in (1, 3):
+            x, y = (RANDOM.normal(size=(count, 3)).astype("float32") for _ in range(2))
+            for found, wanted in zip(net(mx.nd.array(x), mx.nd.array(y)), (x, y, x)):
+                np.testing.assert_array_equal(found.asnumpy(), 2 * wanted)
+        with pytest.raises(ValueError, match="cannot run on data"):
+            net(mx.nd.ones((1, 3)), mx.nd.ones((2, 3)))[0].wait_to_read()
+        net.hybridize()
+
+
+def test_samples_are_not_joined_with_positions(tmp_path):
+    ones = named("ones", sized("ones", STEPS, STEPS, 3))
+    layers = image(None, 3), *sizes_of("image", 1), ones, of_list("concat", ["ones", "image"], axis=0)
+    with pytest.raises(ValueError, match="it joins samples with what is not made of samples"):
+        load_model(write(tmp_path, functional(*layers)))

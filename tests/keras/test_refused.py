@@ -195,7 +195,7 @@ FUNCTIONS = [
     ("tile", {"multiples": [2, 1, 1, 1]}, "give one count of 1 for the batch"),
     ("tile", {"multiples": "x"}, "tile with repeats='x'"),
     ("image.resize", {"size": [2, 3], "method": "best"}, "interpolation='best'"),
-    ("image.resize", {"size": [2, 3], "preserve_aspect_ratio": True}, "ratio=True: only False"),
+    ("image.resize", {"size": [2, 3], "keep_aspect_ratio": True}, "keep_aspect_ratio"),
     ("linalg.matmul", {}, "matmul of 1 operands: y is missing"),
     ("linalg.matmul", {"b": [[1.0, 2.0]]}, "matmul of shapes"),
     ("gather", {"indices": [7], "axis": 1}, "gather of [7] along an axis of 4"),

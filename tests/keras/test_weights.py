@@ -123,3 +123,23 @@ def test_an_array_too_few_in_a_group_is_named(tmp_path):
     words = r"entry 'layers/dense/vars' contains 1 arrays, but layer dense \(Dense\) has 2: kernel, bias"
     with pytest.raises(ValueError, match=words):
         load_model((text, weights))
+
+
+def test_the_matrices_of_lora_are_reported(tmp_path):
+    roles = {"bias": (2,), "lora_kernel_a": (3, 1), "lora_kernel_b": (1, 2), "kernel": (3, 2)}
+    path = write(tmp_path, functional(image(3), layer("Dense", "dense", "image", units=2)), dense=roles)
+    with pytest.raises(ValueError, match="save the model as a .keras file, whose kernels include LoRA"):
+        load_model(path)
+
+
+def test_weights_of_one_name_are_those_of_an_unfinished_file(tmp_path):
+    inner = dict(name="inner", layers=[
+        layer("Dense", f"dense{i}", units=3, batch_input_shape=[None, 3], use_bias=False) for i in (1, 2)
+    ])  # fmt: skip
+    nested = {"class_name": "Sequential", "name": "inner", "config": inner,
+              "inbound_nodes": [[["image", 0, 0, {}]]]}  # fmt: skip
+    path = write(tmp_path, functional(image(3), nested), inner={"dense1/kernel": (3, 3)})
+    with h5py.File(path[1], "r+") as file:
+        file["inner"].attrs["weight_names"] = [b"inner/dense1/kernel:0"] * 2
+    with pytest.raises(ValueError, match="layer 'inner' contains several weights of one name"):
+        load_model(path)

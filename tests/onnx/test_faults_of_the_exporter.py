@@ -153,6 +153,19 @@ def test_an_unused_layer_is_left_out(dynamic, path):
     assert operators(path) == ["Conv"]
 
 
+class First(nn.HybridBlock):
+    """A net that ignores its second input."""
+
+    def hybrid_forward(self, F, x, other):
+        return F.relu(x)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_an_unused_input_is_left_out(dynamic, path):
+    export_model(First(), [(1, 3), (1, 4)], path, dynamic=dynamic)
+    assert operators(path) == ["Relu"]
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize(
     "pool",

@@ -4,7 +4,7 @@ from typing import Any, Optional, Tuple
 
 from .elementwise import of_numbers
 from .padding import pad
-from .rearranging import along
+from .rearranging import along, merge_axes
 
 
 def constant(F: Any, x: Any, value: Any) -> Any:
@@ -40,9 +40,28 @@ def split_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, count: int
     return F.reshape_like(x, like, lhs_begin=axis, **ends)
 
 
-def unfolded_like(F: Any, x: Any, like: Any, tail: Tuple[int, ...], count: int) -> Any:
-    """Reshape to the sizes of the first ``count`` axes of another array, and further ones."""
+def unfolded_like(
+    F: Any, x: Any, like: Any, *others: Any, lengths: Any, count: int, tail: Tuple[int, ...]
+) -> Any:
+    """Reshape to the sizes of the first ``count`` axes of another array, and further ones.
+
+    ``lengths`` are the sizes after the batch, as for :func:`line_of_sizes`, if they are not the array's.
+    """
+    if lengths:
+        sized = along(F, F.contrib.arange_like(like, axis=0), 0, count)
+        for axis, length in enumerate(lengths, 1):
+            line = line_of_sizes(F, like, *others, **length)
+            sized = F.broadcast_add(sized, along(F, line, axis, count))
+        like = sized
     return split_like(F, F.reshape(x, shape=(-1, *tail)), like, 0, 0, count)
+
+
+def merged(F: Any, x: Any, *arrays: Any, count: int, lengths: Any, rank: int) -> Any:
+    """Merge the first axes, and raise an error unless some axes have lengths, for ``line_of_sizes``."""
+    x = merge_axes(F, x, 0, count, rank)
+    for axis, length in lengths.items():
+        x = split_like(F, x, line_of_sizes(F, *arrays, **length), axis, 0, 1)
+    return x
 
 
 def spread_like(F: Any, x: Any, like: Any, others: Tuple[int, ...]) -> Any:
@@ -99,7 +118,7 @@ def parts_of_sizes(F: Any, x: Any, *arrays: Any, parts: Any, rank: int) -> Any:
     error where a part is not within its axis.
     """
     for axis, length, start in parts:
-        line = line_of_sizes(F, *arrays, tree=length)
+        line = line_of_sizes(F, *arrays, **length)
         if start == 0:
             x = F.slice_like(x, along(F, line, axis, rank), axes=(axis,))
         else:
@@ -108,40 +127,55 @@ def parts_of_sizes(F: Any, x: Any, *arrays: Any, parts: Any, rank: int) -> Any:
     return x
 
 
-def padded_to_sizes(F: Any, x: Any, *arrays: Any, pairs: Any, mode: str, value: float, native: bool,
-                    parts: Any) -> Any:  # fmt: skip
-    """Pad an array, and return a part of it as :func:`parts_of_sizes` does."""
-    x = pad(F, x, pairs, mode, value, native)
-    return parts_of_sizes(F, x, *arrays, parts=parts, rank=len(pairs))
+def padded_to_sizes(F: Any, x: Any, *arrays: Any, parts: Any, rank: int, mode: str, value: float) -> Any:
+    """Pad the axes in ``parts``: ``(axis, length, before)``, as for :func:`parts_of_sizes`.
+
+    Raise an error where a number of elements is negative, or larger than ``mode`` can repeat.
+    """
+    for axis, length, before in parts:
+        places = F.contrib.arange_like(line_of_sizes(F, *arrays, **length))
+        fixed = isinstance(before, float)
+        first = before if fixed else of_sizes(F, *arrays, tree=before, rank=1)
+        places = places - first if fixed else F.broadcast_sub(places, first)
+        last = F.cast(shape_of(F, x, axis, axis + 1), dtype="float32") - 1
+        found = inside = F.broadcast_minimum(F.relu(places), last)
+        if mode in ("reflect", "symmetric"):
+            half = 0.5 if mode == "symmetric" else 0
+            end = last + 2 * half
+            found = F.broadcast_sub(end, F.abs(F.broadcast_sub(end, F.abs(places + half)))) - half
+        ends = [F.slice_axis(places, axis=0, begin=begin, end=begin + 1 or None) for begin in (0, -1)]
+        found = F.broadcast_sub(found, (F.relu(ends[0]) + F.relu(last - ends[1])) * 2**20)
+        x = F.take(x, F.cast(found, dtype="int64"), axis=axis, mode="raise")
+        if mode == "constant":
+            kept = F.broadcast_like(along(F, inside == places, axis, rank), x)
+            x = F.where(kept, x, F.zeros_like(x) + value)
+    return x
 
 
-def line_of_sizes(F: Any, *arrays: Any, tree: Any) -> Any:
+def line_of_sizes(F: Any, *arrays: Any, terms: Any, rest: int) -> Any:
     """Return a line with as many elements as a number that is computed from sizes of arrays.
 
-    In the tree, as for :func:`of_sizes`, sizes may be added up, divided by a whole number and rounded
-    down, and multiplied by, lengthened or shortened by whole numbers.
+    The number is a sum of terms and of ``rest``. A term ``(array, axis, more, step, factor)`` is
+    ``(n + more) // step * factor`` for the size n of an axis, or two lengths that are multiplied.
     """
     arrays = tuple(map(F.BlockGrad, arrays))  # gradients of what is joined here crash MXNet
-
-    def line(part):
-        if isinstance(part, float):
-            one = F.slice_axis(F.reshape(arrays[0], shape=(-1,)), axis=0, begin=0, end=1)
-            return F.repeat(one, repeats=int(part))
-        name, x, *rest = part
-        if not isinstance(name, str):
-            return F.repeat(F.contrib.arange_like(arrays[name], axis=x), repeats=rest[0])
-        (y,) = rest
-        if name == "subtract" and y == ("floor_divide", x, 2.0):  # half of it, rounded up
-            return F.slice(line(x), begin=(0,), end=(None,), step=(2,))
-        if name == "add":
-            return F.concat(line(x), line(y), dim=0)
-        if name == "subtract":
-            return F.slice_axis(line(x), axis=0, begin=int(y), end=None)
-        if name == "floor_divide":
-            return F.slice(line(x), begin=(int(y) - 1,), end=(None,), step=(int(y),))
-        return F.repeat(*((line(y), int(x)) if isinstance(x, float) else (line(x), int(y))))
-
-    return line(tree)
+    one = F.cast(F.slice_axis(F.reshape(arrays[0], shape=(-1,)), axis=0, begin=0, end=1), "float32")
+    parts = []
+    for term in terms:
+        if len(term) == 2:
+            lines = (line_of_sizes(F, *arrays, **length) for length in term)
+            table = F.broadcast_add(*(along(F, line, axis, 2) for axis, line in enumerate(lines)))
+            parts.append(F.reshape(table, shape=(-1,)))
+            continue
+        array, axis, more, step, factor = term
+        line = F.cast(F.contrib.arange_like(arrays[array], axis=axis), dtype="float32")
+        line = F.concat(line, F.repeat(one, repeats=more), dim=0) if more else line
+        line = F.slice(line, begin=(step - 1,), end=(None,), step=(step,)) if step > 1 else line
+        parts.append(F.repeat(line, repeats=factor) if factor > 1 else line)
+    if rest > 0:
+        parts.append(F.repeat(one, repeats=rest))
+    line = F.concat(*parts, dim=0) if len(parts) > 1 else parts[0]
+    return F.slice_axis(line, axis=0, begin=-rest, end=None) if rest < 0 else line
 
 
 def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int) -> Any:

@@ -8,7 +8,7 @@ from ...importing import functions
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import NO_BATCH, Size, Value
 from .activations import ELEMENTWISE, NATIVE, elementwise_block, is_nonnegative
-from .computed import line_of
+from .lengths import line_of
 from .merging import combined
 from .operations import Operation, aligned, axis_of, combined_elementwise
 from .registry import Lowered, computes, elementwise

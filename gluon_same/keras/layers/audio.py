@@ -8,7 +8,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import Shape, Value, keras_order
-from .operations import Operation
+from .operations import Operation, size_of
 from .registry import Lowered, Request, builds, computes, of_rank, spatial
 from .signatures import Arrays
 from .weight import weight_of
@@ -47,12 +47,10 @@ def _count(n: Any, size: int, step: int, edge: int) -> Any:
 def _fourier(op: Operation, x: Arrays) -> Lowered:
     parts = x if isinstance(x, list) else [x]
     whole, axes = parts[0], [-2, -1] if op.name == "fft2" else [-1]
-    sizes = [whole.shape[axis] for axis in axes]
     shapes = {part.shape for part in parts}
     if len(parts) != (1 if op.name == "rfft" else 2) or len(shapes) > 1 or whole.rank <= len(axes):
         raise ValueError(f"{op.name} of shapes {shapes}")
-    if any(n is None for n in sizes):
-        raise Unsupported(f"{op.name} along axes of unknown size")
+    sizes = [size_of(op, whole, axis) for axis in axes]
     limit(f"{op.name} of {sizes} elements", max(sizes), _LONGEST)
     count = sizes[-1] // 2 + 1 if op.name == "rfft" else sizes[-1]
     waves = [functions.waves(count if op.name == "rfft" else n, n).astype("float32") for n in sizes]

@@ -1,7 +1,6 @@
 """Numbers that are computed from sizes of arrays, and constant arrays of such sizes."""
 
 import math
-import operator
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, Dict, List, Tuple
@@ -10,27 +9,27 @@ import numpy as np
 
 from ...geometry import MOST
 from ...importing import functions
-from ..arguments import MOST_ELEMENTS, MOST_PARTS, Unsupported, limit
+from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import NO_BATCH, Size, Value, keras_order
-from .registry import Request
+from .lengths import BROADCAST, OF_NUMBERS, OF_ONE, line_of
 
 #: Functions of sizes that return constant arrays, with the names of their arguments.
 MADE: Dict[str, Any] = dict(ones=("shape", "dtype"), zeros=("shape", "dtype"), fill=("dims", "value"))
 MADE.update(broadcast_to=("input", "shape"), tile=("input", "multiples"))
 MADE.update(range=("start", "limit", "delta", "dtype"))
 
-#: How a count was computed by which an array is broadcast to a size, which is the only operand.
-BROADCAST = "broadcast"
+_OTHERWISE = "where of numbers that are computed otherwise than in keras.backend.switch"
+
+#: Functions of lists of sizes.
+_OF_LISTS: Dict[str, Any] = dict(
+    concatenate=lambda parts: [n for part in parts for n in part],
+    ones_like=lambda x: [1] * len(x),
+    prod=lambda x: reduce(partial(combined, "multiply"), x, 1),
+    unstack=tuple,
+)
 
 #: Most steps by which a number is computed from sizes.
 _MOST_STEPS = 64
-
-#: Functions of numbers that were computed from sizes.
-OF_NUMBERS = dict(add=operator.add, subtract=operator.sub, multiply=operator.mul, mod=operator.mod)
-OF_NUMBERS.update(floor_divide=operator.floordiv, divide=operator.truediv, maximum=max, minimum=min)
-OF_NUMBERS.update(power=math.pow)
-_OF_NUMBER: Dict[str, Any] = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5, negative=operator.neg)
-_OF_NUMBER.update(ceil=math.ceil, floor=math.floor)
 
 
 def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
@@ -50,37 +49,29 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
         if any(isinstance(n, list) for n in x):
             raise Unsupported("stack of lists of sizes")
         return x
-    if name == "concatenate" and isinstance(x, list):
-        return [n for part in x for n in part]
+    if name in _OF_LISTS and isinstance(x, list):
+        return _OF_LISTS[name](x)
     if name == "getitem" and isinstance(x, list):
         part = kwargs.get("slice_spec", y)
         part = part[0] if isinstance(part, list) and len(part) == 1 else part
         if isinstance(part, dict):
             part = slice(*((part.get("config") or part).get(n) for n in ("start", "stop", "step")))
         return x[part]
-    if name == "unstack" and isinstance(x, list):
-        return tuple(x)
-    if name in _OF_NUMBER and isinstance(x, Size):
-        return _stepped(Size(x.saved and _OF_NUMBER[name](x.saved)), name, x)
-    if name in _OF_NUMBER and isinstance(x, (int, float)):
-        return _OF_NUMBER[name](x)
-    if name == "prod" and isinstance(x, list):
-        return reduce(partial(combined, "multiply"), x, 1)
+    if name in OF_ONE and isinstance(x, Size):
+        return _stepped(Size(x.saved and OF_ONE[name](x.saved)), name, x)
+    if name in OF_ONE and isinstance(x, (int, float)):
+        return OF_ONE[name](x)
     if name in OF_NUMBERS and y is not None:
         if isinstance(x, list) or isinstance(y, list):
             pairs = zip(*(v if isinstance(v, list) else [v] * len(w) for v, w in ((x, y), (y, x))))
             return [combined(name, *pair) for pair in pairs]
         return combined(name, x, y)
-    if name == "ones_like" and isinstance(x, list):
-        return [1] * len(x)
     if name == "greater" and isinstance(x, list) and y == 0:  # of K.switch, which repeats its condition
         return [(name, n) for n in x]
     if name == "where" and isinstance(x, list):
         given = [args[1], args[2]] if len(args) > 2 else [kwargs.get("x"), kwargs.get("y", y)]
         if not all(isinstance(each, list) and len(each) == len(x) for each in given):
-            raise Unsupported(
-                "where of numbers that are computed otherwise than in keras.backend.switch"
-            )
+            raise Unsupported(_OTHERWISE)
         return [*map(_repeats, x, *given)]
     if name == "einsum":
         raise Unsupported(
@@ -108,11 +99,11 @@ def _repeats(condition: Any, size: Any, other: Any) -> Any:
     """Return a size if it is greater than another one, else 1: the count by which to broadcast."""
     name, rest = condition if isinstance(condition, tuple) else (None, None)
     if name != "greater" or other != 1 or not isinstance(rest, (int, Size)):
-        raise Unsupported("where of numbers that are computed otherwise than in keras.backend.switch")
+        raise Unsupported(_OTHERWISE)
     if isinstance(rest, int):
         return size if rest > 0 else 1
     if not rest.how or rest.how[:2] != ("subtract", size) or not size.source or size.times != 1:
-        raise Unsupported("where of sizes that are compared otherwise than in keras.backend.switch")
+        raise Unsupported(_OTHERWISE)
     return Size(None, how=(BROADCAST, size))
 
 
@@ -134,76 +125,6 @@ def _is_whole(number: Any) -> bool:
     if name in ("ceil", "floor"):
         return True
     return name not in ("divide", "power", "sqrt", "rsqrt") and all(map(_is_whole, operands))
-
-
-def value_for(size: Any, source: Tuple[Value, int], n: int) -> Any:
-    """Return a number or size where an axis has n elements; raise if it depends on something else."""
-    if not isinstance(size, Size):
-        return size
-    if size.source is not None:
-        x, axis = size.source
-        if axis == source[1] and (x.slot, x.padding) == (source[0].slot, source[0].padding):
-            return n * size.times
-    if size.source is not None or size.how is None or size.how[0] == BROADCAST:
-        raise Unsupported("a number that is computed from another array, by many steps, or rounded")
-    name, *operands = size.how
-    function: Any = {**OF_NUMBERS, **_OF_NUMBER}[name]
-    return function(*(value_for(each, source, n) for each in operands))
-
-
-def number_of(request: Request, rank: int, size: Size) -> Value:
-    """Return a number that is computed from sizes as an array, with one element along each axis."""
-    arrays: List[Value] = []
-    tree = tree_of(size, arrays)
-    shape = (1,) * rank
-    found = request.derive(functions.of_sizes, *arrays, rule=lambda *_: shape, tree=tree, rank=rank)
-    return found._replace(rows=NO_BATCH)
-
-
-def tree_of(size: Any, arrays: List[Value]) -> Any:
-    """Return a number or size as a tree for ``of_sizes``, and append the arrays whose sizes it has."""
-    if not isinstance(size, Size):
-        return float(size)
-    if size.source is not None:
-        x, axis = size.source
-        arrays.extend([] if x in arrays else [x])
-        return arrays.index(x), axis, size.times
-    if size.how is None or size.how[0] == BROADCAST:
-        raise Unsupported("a number that is computed from sizes by many steps, or rounded")
-    name, *operands = size.how
-    return (name, *(tree_of(each, arrays) for each in operands))
-
-
-def sourced(request: Request, size: Size) -> Size:
-    """Return a size as that of an array, which is computed if there is none."""
-    return size if size.source is not None else Size(size.saved, (line_of(request, size), 0))
-
-
-def line_of(request: Request, size: Size) -> Value:
-    """Return an array with as many elements as a size."""
-    arrays: List[Value] = []
-    how: Any = dict(rule=lambda *_: (size.saved,), tree=length_of(size, arrays))
-    line = request.derive(functions.line_of_sizes, *arrays, **how)
-    return line._replace(free=(None,), rows=NO_BATCH)
-
-
-def length_of(size: Any, arrays: List[Value]) -> Any:
-    """Return a size as a tree for ``line_of_sizes``; raise if it is computed otherwise."""
-    tree = tree_of(size, arrays)
-
-    def fits(part: Any) -> bool:
-        if isinstance(part, float):
-            return part % 1 == 0 and 1 <= part <= MOST_PARTS
-        name, x, y = part
-        if not isinstance(name, str) or (name == "subtract" and y == ("floor_divide", x, 2.0)):
-            return True
-        number = isinstance(y, float) or (name == "multiply" and isinstance(x, float))
-        known = name == "add" or (number and name in ("subtract", "multiply", "floor_divide"))
-        return known and fits(x) and fits(y)
-
-    if not fits(tree):
-        raise Unsupported("a size that is computed otherwise than by adding sizes and whole factors")
-    return tree
 
 
 def constant_array(op: Any, *args: Any, **kwargs: Any) -> Any:

@@ -36,7 +36,7 @@ def _dense(request: Request, x: Value) -> Lowered:
     else:
         axes = keras_order(x.rank)
         block = nn.Dense(units, flatten=False, in_units=channels, **how)
-    block.act = activation(within(request, "activation"), given, axes.index(x.rank - 1))
+    block.act = activation(within(request, "activation"), given, 1 if pointwise else -1)
     weights = (weight_of("kernel", block.weight, 1, 0), *bias_of(block))
 
     def rule(shape: Shape) -> Shape:

@@ -7,7 +7,8 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import NO_BATCH, Shape, Size, Value, broadcast, replaced
-from .computed import BROADCAST, repeated
+from .computed import repeated
+from .lengths import BROADCAST
 from .operations import BATCH_MOVED, Operation, axis_of, size_of, with_rank
 from .rearranging import kept_size, squeezed
 from .registry import Lowered, computes
@@ -19,8 +20,14 @@ def _split(
     op: Operation, x: Value, num_or_size_splits: Any = None,
     indices_or_sections: Any = None, axis: int = 0,
 ) -> Lowered:  # fmt: skip
-    axis = axis_of(op, x, {"hsplit": 1, "dsplit": 2}.get(op.name, axis))
-    size, given = size_of(op, x, axis), num_or_size_splits or indices_or_sections
+    axis = axis_of(op, x, {"hsplit": 1, "dsplit": 2}.get(op.name, axis), batch=True)
+    given = num_or_size_splits or indices_or_sections
+    if axis == x.batch and type(given) is int and x.rows != NO_BATCH:
+        limit(f"split into {given}", given)
+        more: Any = dict(more_axes=(x.axes,) * (given - 1), rule=lambda shape: shape)
+        rows = NO_BATCH - 1 - x.slot
+        return op.lowered("split", x, num_outputs=given, axis=0, takes=None, rows=rows, **more)
+    size = size_of(op, x, axis)
     if isinstance(indices_or_sections, list):
         cuts = [0, *indices_or_sections, size]
         parts = [end - begin for begin, end in zip(cuts, cuts[1:])]

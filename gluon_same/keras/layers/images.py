@@ -1,7 +1,7 @@
 """Functions of images: convolutions, poolings, resizing, colors."""
 
 import math
-from typing import Any, List, Sequence
+from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 
@@ -10,9 +10,10 @@ from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit
 from ..values import Shape, Size, Value, channels_first, product
 from .operations import Operation, size_of
+from .padding import checked_pairs
 from .registry import Lowered, computes, of_rank
 from .signatures import Operand
-from .sizes import resized_at_ratio, resized_images
+from .sizes import resized_at_ratio, resized_images, resized_within
 
 
 def _window(x: Value, given: Any, what: str) -> List[int]:
@@ -32,6 +33,18 @@ def _check_kernels(op: Operation, x: Value, *kernels: Any) -> None:
         raise Unsupported(f"{op.name} of shape {x.shape} by what is not a constant array that fits")
 
 
+def _filled(op: Operation, x: Value, padding: Any, value: float = 0) -> Tuple[Value, str]:
+    """Return an array with the padding that a list gives for each axis, and what is left to pad."""
+    if isinstance(padding, str):
+        return x, padding.lower()
+    pairs = [tuple(pair) for pair in checked_pairs(op, x, padding)]
+    if any(isinstance(n, Size) for pair in pairs for n in pair):
+        raise Unsupported(f"{op.name} with padding={padding!r}: call tf.pad before it")
+    rule = lambda shape: tuple(n and n + sum(pair) for n, pair in zip(shape, pairs))  # noqa: E731
+    how: Any = dict(pairs=pairs, value=value, native=True, rule=rule)
+    return op.request.derive(functions.pad, x, **how)._replace(rows=x.rows), "valid"
+
+
 def _convolved(
     op: Operation, name: str, x: Value, kernels: Sequence[Any], window: Sequence[Any], **config: Any
 ) -> Lowered:  # fmt: skip
@@ -40,6 +53,7 @@ def _convolved(
     ``window`` are the strides, the padding and the dilation.
     """
     strides, padding, dilation = window
+    x, padding = _filled(op, x, padding)
     config.update(strides=_window(x, strides, "strides"), padding=padding, use_bias=False)
     config.update(dilation_rate=_window(x, 1 if dilation is None else dilation, "dilation_rate"))
     config.update(kernel_size=list(kernels[0].shape[:-2]))
@@ -48,7 +62,7 @@ def _convolved(
 
 @computes("conv", "depthwise_conv")
 def convolved(
-    op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
+    op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: Any = "valid",
     dilation_rate: Any = None,
 ) -> Lowered:  # fmt: skip
     """Convolve an array by a constant kernel."""
@@ -128,8 +142,9 @@ def _patches(
 
 @computes("max_pool", "average_pool")
 def _pool(
-    op: Operation, x: Value, pool_size: Any, strides: Any = None, padding: str = "valid"
+    op: Operation, x: Value, pool_size: Any, strides: Any = None, padding: Any = "valid"
 ) -> Lowered:
+    x, padding = _filled(op, x, padding, -math.inf)  # TensorFlow has lists only for maxima
     size = _window(x, pool_size, "ksize")
     steps = size if strides is None else _window(x, strides, "strides")
     config = dict(pool_size=size, strides=steps, padding=padding)
@@ -231,13 +246,24 @@ def _resize_as_before(
 @computes("resize")
 def _resize(
     op: Operation, x: Value, size: List[int], method: Any = "bilinear", antialias: bool = False,
-    crop_to_aspect_ratio: bool = False,
-    pad_to_aspect_ratio: bool = False, fill_value: float = 0,
+    crop_to_aspect_ratio: bool = False, pad_to_aspect_ratio: bool = False, fill_value: float = 0,
+    preserve_aspect_ratio: bool = False,
 ) -> Lowered:  # fmt: skip
     if x.rank != 4 or len(size) != 2:
         raise ValueError(f"resize to {size} of shape {x.shape}")
     request = op.request._replace(arguments=Arguments({}))
+    if preserve_aspect_ratio:
+        return resized_within(request, x, size, method, antialias)
     if crop_to_aspect_ratio or pad_to_aspect_ratio:
         fill = None if crop_to_aspect_ratio else fill_value
         return resized_at_ratio(request, x, size, fill, method, antialias)
     return resized_images(request, x, size, method, antialias)
+
+
+@computes("resize_with_pad")
+def _resize_with_pad(
+    op: Operation, x: Value, target_height: int, target_width: int, method: Any = "bilinear",
+    antialias: bool = False,
+) -> Lowered:  # fmt: skip
+    request = op.request._replace(arguments=Arguments({}))
+    return resized_within(request, of_rank(x, 4), [target_height, target_width], method, antialias, True)

@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 from ...importing import functions
 from ..arguments import Unsupported, words
 from ..graph import arrays_in, with_arrays
-from ..values import Shape, Value, broadcast, joined_shape, keras_order, masks_of
+from ..values import NO_BATCH, Shape, Value, broadcast, joined_shape, keras_order, masks_of
 from .registry import Lowered, Request, builds
 
 #: Layers whose output has the mask of their input, in both versions of Keras and in only one.
@@ -168,7 +168,7 @@ def _concatenate(request: Request, *inputs: Value) -> Lowered:
 def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
     """Concatenate values along one of Keras' axes."""
     rank = inputs[0].rank
-    if not -rank <= axis < rank or axis % rank == inputs[0].batch or any(x.rank != rank for x in inputs):
+    if not -rank <= axis < rank or any(x.rank != rank for x in inputs):
         raise ValueError(f"axis={axis} of inputs of shapes {[x.shape for x in inputs]}")
     axis %= rank
     axes = inputs[0].axes
@@ -177,7 +177,12 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
     nonnegative = all(x.nonnegative for x in inputs)
     taken = tuple(axes for _ in inputs)
     rule = partial(joined_shape, axis)
-    return Lowered(block, axes, taken, rule, nonnegative=nonnegative, takes=takes)
+    rows = None
+    if axis == inputs[0].batch:
+        if any(x.rows == NO_BATCH for x in inputs):
+            raise Unsupported("it joins samples with what is not made of samples")
+        rows = NO_BATCH - 1 - inputs[0].slot  # other rows than those of any input
+    return Lowered(block, axes, taken, rule, nonnegative=nonnegative, takes=takes, rows=rows)
 
 
 @builds("Dot")

@@ -73,9 +73,11 @@ def _layer_norm(request: Request, x: Value) -> Lowered:
     scales, order = _scales(request), (*(a for a in range(x.rank) if a not in axes), *axes)
     if len(axes) == 1 and axes[0] != x.rank - 1:
         order = x.axes
-    layer = nn.LayerNorm if len(axes) == 1 else TrailingLayerNorm
+    layer, place = TrailingLayerNorm, order.index(axes[0])
+    if len(axes) == 1:  # from the end, so that inputs with another number of axes may share it
+        layer, place = nn.LayerNorm, place - x.rank
     how = dict(epsilon=request.arguments.number("epsilon", 1e-3), in_channels=product(shape) or 0)
-    block = layer(axis=order.index(axes[0]), prefix=request.prefix, **how, **scales)
+    block = layer(axis=place, prefix=request.prefix, **how, **scales)
     return elementwise(block, order, weights=_scale_weights(block, scales, shape))
 
 

@@ -8,7 +8,7 @@ that say what is allowed: anything else in a file is refused, by ``signatures.py
 import inspect
 import typing
 from functools import partial
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from ..arguments import Arguments, NoBuilder, Unsupported, limit, words
 from ..graph import Layer, snake_case, with_arrays
 from ..values import NO_BATCH, Axes, Shape, Size, Value, broadcast, keras_order
 from .activations import ELEMENTWISE, NATIVE, WITH_OPTIONS, function_named
-from .computed import MADE, OF_NUMBERS, computed, constant_array, number_of
+from .computed import MADE, computed, constant_array
+from .lengths import OF_NUMBERS, number_of
 from .registry import BUILDERS, OPERATIONS, Lowered, Request
 from .signatures import ALIASES, bound, node_of, require, slice_by_masks
 
@@ -85,6 +86,16 @@ class Operation(typing.NamedTuple):
         """Return the result, with ``ndim`` axes, for a function of arrays stored as in Keras."""
         taken = tuple(keras_order(x.rank) for x in operands if isinstance(x, Value))
         return self.lowered(function, *operands, order=keras_order(ndim), input_axes=taken, **more)
+
+    def sized(
+        self, function: Any, x: Value, *arrays: Value, sizes: Sequence[Any], **more: Any
+    ) -> Lowered:
+        """Return the result for a function, stored as in Keras, whose shape has computed sizes."""
+        shape = tuple(n.saved if isinstance(n, Size) else n for n in sizes)
+        free = tuple(None if isinstance(n, Size) else n for n in sizes)
+        y = self.request.derive(function, x, *arrays, rule=lambda *_: shape, **more)
+        y = y._replace(free=free, dtype=x.dtype, rows=x.rows)
+        return Lowered(None, y.axes, (), lambda shape: shape, takes=None, inputs=(y,))
 
     def each(self, function: Any, x: Value, nonnegative: bool = False, **more: Any) -> Lowered:
         """Return the result for a function that keeps the shape."""

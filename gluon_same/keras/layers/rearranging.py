@@ -8,6 +8,7 @@ from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import NO_BATCH, Shape, Size, Value, channels_first, product, replaced
 from .core import permuted, reshape_rule, reshaped
+from .lengths import length_of, tree_of
 from .merging import common_dtype, joined
 from .operations import Operation, axis_of, size_of
 from .registry import Lowered, computes
@@ -20,20 +21,21 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
     batch, *rest = [kept_size(x, place, n) for place, n in enumerate(shape)]
     if isinstance(batch, Size):
         if batch.source is not None and batch.times == 1 and batch.source[1] == 0:
-            return _unfolded(op, x, shape)
+            return _unfolded(op, x, shape, batch.source[0])
         batch = -1
     if batch == -1 and _same_rest(x, rest):
         batch = 0
-    elif shape[0] == -1 and isinstance(rest[0] if rest else 0, Size):
-        source: Any = rest[0].source
-        if source and source[1] == rest[0].times == 1 and source[0].rows == x.rows:  # of the same batch
-            return _unfolded(op, x, [Size(None, (source[0], 0)), *shape[1:]])
+    elif batch == -1 and any(isinstance(n, Size) for n in shape[1:]):
+        if _keeps_last(x, shape[1:]):
+            return _merged(op, x, shape)
+        if shape[0] == -1:
+            return _unfolded(op, x, shape)
     if -1 not in rest and sum(isinstance(n, Size) for n in rest) == 1:  # it follows from the others
         rest = [-1 if isinstance(n, Size) else n for n in rest]
     if any(isinstance(n, Size) for n in rest) or rest.count(-1) > 1:
-        if isinstance(shape[0], Size) and shape[0].source:
-            return _unfolded(op, x, shape)
-        raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
+        if batch != 0:
+            raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
+        return _unfolded(op, x, shape, x)
     if batch == 0 and 0 not in rest:
         return reshaped(op.request, x, rest)._replace(inputs=(x,))
     target = [batch, *rest]
@@ -62,20 +64,45 @@ def _same_rest(x: Value, rest: Sequence[Any]) -> bool:
     return -1 not in rest and None not in sizes and product(sizes) == product(others)
 
 
-def _unfolded(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
-    """Reshape folded rows to another array's batch."""
-    sources: Any = [n.source if isinstance(n, Size) and n.times == 1 else (None, n) for n in shape]
-    like = sources[0][0]
-    if not any(isinstance(n, Size) for n in shape[1:]) and -1 not in shape:
+def _keeps_last(x: Value, last: Sequence[Any]) -> bool:
+    """Return whether sizes look as those of the last axes, so that a reshape merges those before."""
+    pairs = zip(last, x.free[x.rank - len(last) :])
+    alike = (
+        n == m if not isinstance(n, Size) else n.source and n.times == 1 and not m for n, m in pairs
+    )
+    return x.rank > len(last) + 1 and all(alike)
+
+
+def _merged(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
+    """Merge the first axes; raise an error at run time if the sizes of the others are not as given."""
+    count, lengths = x.rank - len(shape) + 1, {}
+    arrays: List[Value] = []
+    for place, n in enumerate(shape):
+        if isinstance(n, Size) and place and kept_size(x, place + count - 1, n) != 0:
+            lengths[place] = length_of(n, arrays)
+    how: Any = dict(count=count, lengths=lengths, rank=x.rank)
+    built = op.sized(functions.merged, x, *arrays, sizes=[None, *shape[1:]], **how)
+    return built._replace(rows=x.slot + 1)
+
+
+def _unfolded(op: Operation, x: Value, shape: Sequence[Any], like: Optional[Value] = None) -> Lowered:
+    """Reshape to sizes behind the batch of an array: by default, of the first with one of the sizes."""
+    arrays: List[Value] = [] if like is None else [like]
+    computed = [place for place, n in enumerate(shape) if place and tree_of(n, arrays) != n]
+    like = arrays[0]
+    if not computed and -1 not in shape:
         return _reshape(op, x, [-1, *shape[1:]])._replace(rows=like.rows)
-    own = [n in ((like, i), (None, like.free[i])) for i, n in enumerate(sources[: like.rank])]
-    count = [*own, False].index(False)
-    tail = tuple(shape[count:])
-    if count < 2 or any(isinstance(n, Size) or n < 1 for n in tail):
-        raise Unsupported(f"reshape to {[*shape]}, with the batch of another array")
-    fields: Any = dict(rule=lambda sizes, whole: (*whole[:count], *tail), takes=None, rows=like.rows)
-    fields.update(tail=tail, count=count, gives=x.dtype)
-    return op.in_keras_order(functions.unfolded_like, x, like, ndim=len(shape), **fields)
+    if -1 in shape[1:] or NO_BATCH in (x.rows, like.rows):
+        raise Unsupported(f"reshape to {[*shape]}, computed sizes beside -1 or without a batch")
+    last = max(computed) + 1
+    lengths = [length_of(n, arrays) for n in shape[1:last]]
+    own = [dict(terms=((0, axis, 0, 1, 1),), rest=0) for axis in range(1, like.rank)]
+    known = [dict(terms=(), rest=n) for n in like.free[1:]]
+    if len(lengths) < like.rank and all(n in pair for n, *pair in zip(lengths, own, known)):
+        lengths = []
+    how: Any = dict(lengths=lengths, count=last, tail=tuple(shape[last:]))
+    built = op.sized(functions.unfolded_like, x, *arrays, sizes=shape, **how)
+    return built._replace(rows=like.rows)
 
 
 def kept_size(x: Value, place: int, n: Any) -> Any:

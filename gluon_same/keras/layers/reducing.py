@@ -198,6 +198,15 @@ def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending")
     return op.each(functions.order, x, gives="int64", takes=None, **how)
 
 
+@computes("cholesky", "det", "inv")
+def _of_matrices(op: Operation, x: Value, upper: bool = False, adjoint: bool = False) -> Lowered:
+    if upper or adjoint or x.rank < 3 or x.shape[-1] != x.shape[-2]:
+        raise Unsupported(f"{op.name} of shape {x.shape} with upper={upper} and adjoint={adjoint}")
+    name = dict(cholesky="linalg_potrf", det="linalg_det", inv="linalg_inverse")[op.name]
+    kept = x.rank - 2 * (op.name == "det")
+    return op.in_keras_order(name, x, ndim=kept, rule=lambda shape: shape[:kept])
+
+
 @computes("matmul")
 def _matmul(
     op: Operation, x: Operand, y: Operand, transpose_a: bool = False, transpose_b: bool = False,

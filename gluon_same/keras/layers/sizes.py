@@ -10,7 +10,7 @@ from ...importing import functions
 from ...importing.block import Function
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Padding, Shape, Size, Value, channels_first, resized, resized_to
-from .computed import sourced
+from .lengths import sourced
 from .operations import Operation, size_of
 from .registry import Lowered, Request, builds, computes, followed, of_rank, spatial
 
@@ -100,21 +100,49 @@ def resized_at_ratio(
     method: str = "bilinear", antialias: bool = False,
 ) -> Lowered:  # fmt: skip
     """Interpolate images to a size, cropped to its aspect ratio, or padded with ``fill``."""
-    axes, order = spatial(request, x, 2)
-    before: List[Any] = [x.shape[axis] for axis in axes]
-    if None in before or any(isinstance(n, Size) for n in size):
-        raise Unsupported("images of unknown size are not supported")
-    borders = []
+    before, borders = _known_sizes(request, x, size), []
     for n, other, m, k in zip(before, before[::-1], size, size[::-1]):
         fitting = max(int(other * m / k), 1)
         cut, pad = max(n - fitting, 0), max(fitting - n, 0) // 2
         borders.append((-(cut // 2), cut // 2 - cut) if fill is None else (pad, pad))
+    return _framed(request, x, borders, size, [(0, 0)] * 2, fill or 0.0, (method, antialias))
+
+
+def resized_within(
+    request: Request, x: Value, size: Sequence[int], method: str, antialias: bool, pad: bool = False
+) -> Lowered:
+    """Interpolate images to the largest size of their aspect ratio within a size, and perhaps pad."""
+    # TensorFlow computes in float32, divides where it pads, and rounds where it does not.
+    old, new = (np.array(n, "float32") for n in (_known_sizes(request, x, size), size))
+    exact = old / (old / new).max() if pad else old * (new / old).min()
+    fitted = [int(n) for n in (np.floor(exact) if pad else np.round(exact))]
+    starts = [max(0, int(n)) for n in np.floor((new - exact) / 2)]
+    around = [(a, m - n - a) if pad else (0, 0) for a, n, m in zip(starts, fitted, size)]
+    return _framed(request, x, [(0, 0)] * 2, fitted, around, 0.0, (method, antialias))
+
+
+def _known_sizes(request: Request, x: Value, size: Sequence[Any]) -> List[Any]:
+    """Return the height and the width of images; raise if they, or the new ones, are not known."""
+    before: List[Any] = [x.shape[axis] for axis in spatial(request, x, 2)[0]]
+    if None in before or any(isinstance(n, Size) for n in size):
+        raise Unsupported("images of unknown size are not supported")
+    return before
+
+
+def _framed(request, x, borders, size, around, fill, how):
+    """Add borders to images, interpolate them, and add other borders."""
+    axes, order = spatial(request, x, 2)
+    before: List[Any] = [x.shape[axis] for axis in axes]
     after = [n + sum(pair) for n, pair in zip(before, borders)]
-    fitted = x._replace(shape=resized_to(axes, after)(x.shape))
-    built = resized_images(request, fitted, size, method, antialias)
-    how: Any = dict(before=tuple(before), borders=tuple(borders), value=fill or 0.0)
-    block = followed(request, Function(functions.add_borders, "Borders", **how), built.block)
-    return built._replace(block=block, rule=resized_to(axes, size))
+    fitting = x._replace(shape=resized_to(axes, after)(x.shape))
+    built = resized_images(request, fitting, size, *how)
+    blocks = [
+        Function(functions.add_borders, "Borders", before=tuple(n), borders=tuple(pairs), value=fill)
+        for n, pairs in ((before, borders), (size, around))
+    ]
+    whole = [n + sum(pair) for n, pair in zip(size, around)]
+    block = followed(request, blocks[0], built.block, *blocks[1:])
+    return built._replace(block=block, axes=order, rule=resized_to(axes, whole))
 
 
 def _matrices(

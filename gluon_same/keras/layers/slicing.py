@@ -5,7 +5,8 @@ from typing import Any, List, Optional, Tuple
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import NO_BATCH, Shape, Size, Value, replaced
-from .computed import combined, length_of, tree_of
+from .computed import combined
+from .lengths import length_of, tree_of
 from .operations import Operation, with_rank
 from .registry import Lowered, computes
 
@@ -34,8 +35,11 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
         else:
             kept.append(len(parts))
             parts.append(_bounds(x, len(parts), part))
-    if parts[x.batch] != _WHOLE or x.batch not in kept:
+    sized = parts[x.batch][2] == 1 and any(isinstance(n, Size) for n in parts[x.batch])
+    if (parts[x.batch] != _WHOLE and not sized) or x.batch not in kept:
         raise Unsupported("a slice of the batch")
+    if sized and x.rows != NO_BATCH:
+        x = x._replace(rows=NO_BATCH - 1 - x.slot)
     if any(isinstance(n, Size) for part in parts for n in part):
         x, parts = _part_of_sizes(op, x, parts)
 
@@ -78,11 +82,7 @@ def _part_of_sizes(op: Operation, x: Value, parts: List[Any]) -> Tuple[Value, Li
             combined("subtract", whole, -n) if isinstance(n, int) and n < 0 else n
             for n in (begin or 0, end)
         )
-        length = whole if end is None else end
-        if isinstance(end, Size) and end.how and end.how[:2] == ("add", start):
-            length = end.how[2]  # of tf.slice
-        elif start != 0:
-            length = combined("subtract", length, start)
+        length = combined("subtract", whole if end is None else end, start)
         trees.append((axis, length_of(length, arrays), start and tree_of(start, arrays)))
         size = length.saved if isinstance(length, Size) else length
         shape, parts = replaced(shape, axis, size), [*parts[:axis], _WHOLE, *parts[axis + 1 :]]
