@@ -173,7 +173,10 @@ class Graph:
 
     def matches(self, *rules: Rule, dtype: Any = None) -> bool:
         """Return whether a rule applies to any operator, without a change."""
-        return self._walk(rules, dtype, dry=True) > 0
+        kept = dict(self.params), set(self._names)  # to which rules add new nodes' parameters and names
+        found = self._walk(rules, dtype, dry=True) > 0
+        self.params, self._names = kept
+        return found
 
     def _walk(self, rules, dtype, dry=False):
         nodes = self.infer()
