@@ -198,11 +198,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             args.seed,
             hybridize=not args.eager,
             kvstore=None if args.kvstore == "none" else args.kvstore,
-            say=lambda line: print(line, flush=True),
+            # In one piece, because several workers write at once.
+            say=lambda line: print(f"{line}\n", end="", flush=True),
         )
     except ValueError as error:
         parser.error(str(error))
-    print(f"final loss {trained.losses[-1]:.4f}", flush=True)
+    print(f"final loss {trained.losses[-1]:.4f}\n", end="", flush=True)
     if not math.isfinite(trained.losses[-1]):
         return 1
     if args.save:
