@@ -210,7 +210,7 @@ CAUSES = {
     "could not create a primitive descriptor for a reorder primitive": gradient_of_one_channel,
     "could not create a primitive descriptor for a sum primitive": sum_of_flattened,
     "... depends on sizes that the file leaves open: ...": lambda: imported(
-        "s = Shape(x) n = Min(s, m) o = ConstantOfShape(n) y = MatMul(o, o)", m=np.array([7, 7])
+        "n = Size(x) k = Div(n, two) y, i = TopK(x, k)", two=np.array([2])
     ),
     "Check failed: weights.GetMKLDNNData()->get_desc()": transposed,
     "the model supports none of the sizes that were tried": lambda: imported(

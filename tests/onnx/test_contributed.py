@@ -377,6 +377,7 @@ def test_ranges_without_a_step(tmp_path):
     compared(written(tmp_path, text, {"one": np.int64(1)}), numbers(2, 5), numbers(1, 9))
 
 
+@recent_runtime
 @pytest.mark.parametrize(
     "words, inputs, size",
     [

@@ -3,11 +3,12 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from imported import compared, numbers, operator_set, written
+from imported import compared, numbers, operator_set, recent_runtime, written
 
 from gluon_same.onnx import export_model, import_model
 
 
+@recent_runtime
 @operator_set(23)
 def test_a_norm_of_a_later_operator_set(tmp_path):
     text = "net (float[N, T, 6] x) => (float[N, T, 6] y) { y = RMSNormalization(x, scale) }"
@@ -17,6 +18,7 @@ def test_a_norm_of_a_later_operator_set(tmp_path):
     export_model(net, (2, 5, 6), tmp_path / "again.onnx", dynamic=True)  # which compares the numbers
 
 
+@recent_runtime
 @operator_set(23)
 def test_attention_of_a_later_operator_set(tmp_path):
     text = """net (float[N, 2, T, 4] x) => (float[N, 2, T, 4] y) {

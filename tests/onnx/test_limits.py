@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from imported import compared, numbers, reference, written
+from imported import compared, numbers, recent_runtime, reference, written
 
 from gluon_same.onnx import import_model, limits
 from gluon_same.onnx.values import Known, Line
@@ -23,6 +23,7 @@ def model(path, text, head=FLOATS, **values):
     return written(path / "net.onnx", f"{head} {{ {text} }}", used)
 
 
+@recent_runtime
 @pytest.mark.parametrize(
     "text, head",
     [
