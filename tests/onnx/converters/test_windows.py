@@ -140,6 +140,7 @@ def test_largest_integers(tmp_path, kind):
     compared(written(tmp_path / "net.onnx", text), x, np.concatenate([x, x[..., ::-1]], 2))
 
 
+@recent_runtime
 def test_padding_that_a_pooling_cannot_take_over(tmp_path):
     text = """net (float[N, 3, H, W] x) => (float[N, 3, a, b] y) {
         p = Pad(x, pads) y = AveragePool<kernel_shape: ints = [2, 2]>(p) }"""
