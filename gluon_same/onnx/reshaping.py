@@ -289,7 +289,7 @@ def axis_of_size(
     """
     limited = numbers is not None and numbers.limits.flat[place] < np.inf
     found = None if limited else certain_axis(net, sizes)
-    if found is None and numbers is not None:
+    if found is None and numbers is not None and numbers.make is not None:
         how = dict(i=place, dtype=np.float32, scalar=False, known_shapes=[(n,) for n in sizes])
         line = net.call(functions.line_of, net.array(numbers), **how)
         if limited:
