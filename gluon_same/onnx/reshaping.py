@@ -17,8 +17,11 @@ Codes = Tuple[int, ...]  #: of MXNet's reshape
 MOST_AXES = 6
 
 
-def reshaped(net: Any, x: Data, wanted: Shapes) -> Data:
-    """Return an array in another shape, which is given for each trial of the open sizes."""
+def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -> Data:
+    """Return an array in another shape, which is given for each trial of the open sizes.
+
+    ``shape`` are the numbers from which the shape follows.
+    """
 
     def checked(trial, given):
         if prod(given) != prod(wanted[trial]):
@@ -42,7 +45,7 @@ def reshaped(net: Any, x: Data, wanted: Shapes) -> Data:
     steps = _steps(given, new)
     if steps is None:
         parts = _parts(given, new)
-        made = _split_like(net, x, given, new)
+        made = _split_like(net, x, given, new, shape)
         if made is None and parts not in ([], [given]):
             made = _split_like(net, x, given, parts[0])
         if made is None:
@@ -218,7 +221,9 @@ def _times(one, other):
     return tuple(a * b for a, b in zip(one, other))
 
 
-def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Optional[Data]:
+def _split_like(
+    net: Any, x: Data, given: Shapes, wanted: Shapes, shape: Optional[Known] = None
+) -> Optional[Data]:
     """Return a reshape in which one axis becomes several open ones as of another array, or None."""
     for count, start in itertools.product(range(2, len(wanted[0]) + 1), range(len(wanted[0]) - 1)):
         end = start + count
@@ -227,7 +232,7 @@ def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Optional[Da
             continue
         merged = [(*new[:start], prod(new[start:end]), *new[end:]) for new in wanted]
         steps = [] if merged == list(given) else _steps(given, merged)
-        like = (net.find_axes(run) or _array_with(net, run)) if steps is not None else None
+        like = (net.find_axes(run) or _array_with(net, run, shape, start)) if steps is not None else None
         if steps is None or like is None:
             continue
         for codes in steps:
@@ -239,19 +244,23 @@ def _split_like(net: Any, x: Data, given: Shapes, wanted: Shapes) -> Optional[Da
     return None
 
 
-def _array_with(net: Any, run: Sequence[Tuple[int, ...]]) -> Optional[Tuple[Data, int]]:
+def _array_with(
+    net: Any, run: Sequence[Tuple[int, ...]], shape: Optional[Known], start: int
+) -> Optional[Tuple[Data, int]]:
     """Return an array with axes of some sizes, which are given for each trial, and the first axis."""
     one = net.array(Known([np.zeros((1,) * len(run), np.float32)]))
     try:
-        return expanded(net, one, list(zip(*run))), 0
+        return expanded(net, one, list(zip(*run)), shape, start), 0
     except Unsupported:
         return None
 
 
-def expanded(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -> Data:
+def expanded(
+    net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None, start: Optional[int] = None
+) -> Data:
     """Return an array that is repeated along axes of size 1, to a shape for each trial.
 
-    ``shape`` are the numbers from which sizes follow, of the last axes.
+    ``shape`` are the numbers from which sizes follow, from a place on; that of the last axis by default.
     """
     rank = len(wanted[0])
     if rank == 0:
@@ -261,7 +270,7 @@ def expanded(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
         x = reshaped(net, x, [(1,) * more + s for s in x.trials])
     sizes = [0] * rank
     for axis, (old, new) in enumerate(zip(zip(*x.trials), zip(*wanted))):
-        place = axis - rank + (0 if shape is None else shape.first.size)
+        place = axis + (start if start is not None else 0 if shape is None else shape.first.size - rank)
         limited = shape is not None and place >= 0 and shape.limits[place] < np.inf
         if old == new and not limited:
             continue
@@ -287,6 +296,9 @@ def axis_of_size(
 
     If it is not certain, it is made at run time from the number at a place of ``numbers``.
     """
+    trials = range(len(sizes) if numbers is not None else 0)
+    if numbers is not None and [numbers.at(t).flat[place] for t in trials] != list(sizes):
+        numbers = None  # such as -1
     limited = numbers is not None and numbers.limits.flat[place] < np.inf
     found = None if limited else certain_axis(net, sizes)
     if found is None and numbers is not None and numbers.make is not None:

@@ -110,7 +110,7 @@ def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag =
         return Unfolded(x, wanted)
     if shape.limit < np.inf:
         return _reshaped_by_numbers(net, x, wanted, shape)
-    return reshaped(net, x, wanted)
+    return reshaped(net, x, wanted, shape)
 
 
 def _reshaped_by_numbers(net: Any, x: Data, wanted: Any, shape: Known) -> Data:
