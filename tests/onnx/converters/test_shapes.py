@@ -10,7 +10,7 @@ from imported import close, compared, numbers, written
 
 import gluon_same
 from gluon_same.onnx import export_model, import_model
-from gluon_same.onnx.reshaping import codes_for
+from gluon_same.onnx.codes import codes_for
 
 
 def constants(**values):
