@@ -11,6 +11,7 @@ from mxnet.gluon import HybridBlock
 from mxnet.ndarray import NDArray
 
 from ..saving import Saved
+from .functions.selecting import SELECTING
 
 Shape = Tuple[Optional[int], ...]
 Group = Tuple[Tuple[int, int], ...]  #: axes that have one size: the number of the input, and the axis
@@ -107,6 +108,13 @@ class ImportedNet(Saved):
     def input_sizes(self) -> Tuple[Shape, ...]:
         """Return the sizes that each input requires, with None for sizes that may vary."""
         return self.plan.input_shapes
+
+    def hybridize(self, *args: Any, **kwargs: Any) -> None:
+        """Hybridize; without ``static_shape``, which MXNet refuses, if sizes follow from numbers."""
+        children = self._children.values()
+        if any(getattr(child, "_function", None) in SELECTING for child in children):
+            kwargs.pop("static_shape", None)
+        super().hybridize(*args, **kwargs)
 
     def forward(self, x: Any, *others: Any) -> Any:
         given = (x, *others)

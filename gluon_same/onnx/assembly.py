@@ -201,10 +201,6 @@ class Assembly(Inference):
 
     def _require(self, x: Data, size: int) -> None:
         cast(Function, self.blocks[self._key_of(x)]).change(size=size)
-        self.require(x)
-
-    def require(self, x: Data) -> None:
-        """Compute an array at each call, even if no result follows from it."""
         self.required += [x] if x not in self.required else []
 
     def _needed(self, results: Sequence[Data]) -> Set[int]:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _VERSIONS = 1, 25
 
+_MAY_HELP = "Fixed sizes may help: give them with input_shapes="
+
 
 class NeedsSizes(ValueError):
     """A model whose open sizes must be fixed. ``shapes`` are those in the file, by input."""
@@ -221,7 +223,9 @@ class _Import:
             self.again = True
             return self.built(values)
         if fixed or isinstance(why, _Unfit):
-            raise self._refusal(str(why))
+            message = str(why if fixed else hint or why)
+            helps = not fixed and "input_shapes=" not in message
+            raise self._refusal(message + f"\n{_MAY_HELP}" * helps)
         raise self._refusal(
             "the model supports none of the sizes that were tried for the axes that it leaves open: fix "
             f"them with input_shapes=, for example those it was made for. {hint or why}"
@@ -263,7 +267,7 @@ class _Import:
             if not all(issubclass(kind, Unsupported) for kind in builder.problems.values()):
                 raise _Unfit(message)
             if AT_RUN_TIME in message and any(None in shape for shape in self.shapes.values()):
-                message += "\nFixed sizes may help: give them with input_shapes="
+                message += f"\n{_MAY_HELP}"
             if FIX not in message:
                 raise self._refusal(message)
             raise (_Limited if Limited in builder.problems.values() else _Open)(message)

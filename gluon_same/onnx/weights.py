@@ -60,7 +60,8 @@ class Weights:
 def stored_array(array: np.ndarray) -> np.ndarray:
     """Return an array as MXNet stores it: with one axis and one element at least."""
     if not array.size:
-        raise Unsupported(f"an array of shape {array.shape} has no elements, which MXNet requires")
+        # Not Unsupported: there may be elements at other sizes.
+        raise ValueError(f"an array of shape {array.shape} has no elements, which MXNet requires")
     if array.dtype not in map(np.dtype, DTYPES.values()):
         raise Unsupported(f"MXNet has no arrays of type {array.dtype}")
     return array.reshape(1) if array.ndim == 0 else array

@@ -326,6 +326,18 @@ def test_a_slice_that_is_empty_at_the_first_sizes_tried(tmp_path):
         net(mx.nd.array(numbers(2, 100)))
 
 
+def test_numbers_without_elements_at_the_first_sizes_tried(tmp_path):
+    """As frames of sound: the first sizes that are tried are below 2,048."""
+    text = f"""{SIZE} f = Div(n, large) r = Range(zero, f, one) p = Mul(r, large)
+        y = Gather<axis: int = 1>(x, p)"""
+    path = model(tmp_path, text, large=np.array(2048))
+    compared(path, numbers(2, 2048), numbers(2, 7000))
+    text = f"{SIZE} f = Div(n, large) r = Range(zero, f, one) y = Gather<axis: int = 1>(x, r)"
+    path = model(tmp_path, text, large=np.array(2**20))
+    with pytest.raises(ValueError, match=r"has no elements(.|\n)*input_shapes="):
+        import_model(path)
+
+
 def test_arrays_without_elements_have_no_limits(tmp_path):
     text = """s = Shape(x) n = Slice(s, start, end) shape = Concat<axis: int = 0>(n, start)
         e = ConstantOfShape(shape) c = Clip(e, low, high) y = Concat<axis: int = 1>(c, x)"""

@@ -108,3 +108,7 @@ def non_max_suppression(
     places = F.concat(batch, label, F.reshape_like(box, rank), dim=3)
     kept = F.reshape(F.reshape_like(box, rank) >= 0, shape=(-1,)) * F.reshape(rank < most, shape=(-1,))
     return selected(F, F.reshape(F.cast(places, dtype="int64"), shape=(-1, 3)), kept)
+
+
+#: Functions whose results have sizes that follow from numbers.
+SELECTING = {selected, compress, line_of, nonzero, non_max_suppression, pad_by_numbers, part_between}

@@ -76,11 +76,6 @@ def slice_axis_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, ndim:
     return F.slice_like(x, sized, axes=(axis,))
 
 
-def line_within(F: Any, x: Any, other: Any, axes: Tuple[int, int]) -> Any:
-    """Return numbers along an axis of another array; raise an error if one of ``x`` is shorter."""
-    return F.slice_like(*(F.contrib.arange_like(a, axis=axis) for a, axis in zip((x, other), axes)))
-
-
 def part_from(F: Any, x: Any, like: Any, starts: Any, i: int, axes: Tuple[int, int], behind: int) -> Any:
     """Return a part of an axis from the i-th start on, as long as another array's axis.
 

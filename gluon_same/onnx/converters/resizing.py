@@ -26,6 +26,8 @@ class _Axis(NamedTuple):
     sizes: Tuple[Tuple[int, int], ...]  # before and after, at each trial of the open sizes
     scale: Optional[float]  # None if it is the ratio of the sizes
     roi: Tuple[float, float]
+    numbers: Optional[Known] = None  # from which the new size follows, and its place
+    place: int = 0
 
 
 @converter("Resize", 11)
@@ -119,7 +121,10 @@ def _by_sizes(x, places, sizes, policy, rois):
         wanted = [tuple(int(scale * n[0] + 0.5) for n in before)] * len(wanted)
         scales = [scale] * len(places)
     axes = zip(places, before, zip(*wanted), scales, rois)
-    return [_Axis(axis, tuple(zip(n, m)), scale, roi) for axis, n, m, scale, roi in axes]
+    return [
+        _Axis(axis, tuple(zip(n, m)), scale, roi, sizes, place)
+        for place, (axis, n, m, scale, roi) in enumerate(axes)
+    ]
 
 
 def _native(net: Any, x: Data, planned: List[_Axis], how: Resize) -> Optional[Data]:
@@ -199,7 +204,7 @@ def _as_long(net: Any, x: Data, plan: _Axis) -> Tuple[Data, int]:
     """Return an array and its axis that has the new size of an axis."""
     new = tuple(m for _, m in plan.sizes)
     if plan.scale is None:
-        return axis_of_size(net, new)
+        return axis_of_size(net, new, plan.numbers, plan.place)
     times, step = ratio_of(plan.scale) or (0, 1)
     if [n * times // step for n, _ in plan.sizes] != list(new):
         raise Unsupported(f"its size by the scale {plan.scale} {FIX}")

@@ -30,7 +30,8 @@ def affine_grid(net: Any, theta: Any, size: Any, *, align_corners: Flag = 0) -> 
     if size.shape != (theta.shape[1] + 2,):
         raise Unsupported(f"its theta of shape {theta.shape} does not fit its size of {size.shape}")
     trials = zip(*([int(n) for n in sizes[2:]] for sizes in size.trials))
-    arrays, axes = zip(*(axis_of_size(net, each) for each in trials))
+    made = (axis_of_size(net, each, size, place) for place, each in enumerate(trials, 2))
+    arrays, axes = zip(*made)
     return net.call(
         functions.affine_grid, theta, *arrays, axes=axes, align_corners=bool(align_corners),
         dtype=theta.dtype, scalar=False,

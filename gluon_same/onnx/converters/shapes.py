@@ -9,9 +9,10 @@ import numpy as np
 
 from ... import nn
 from ...importing import functions
+from ..codes import MOST_AXES, codes_for, serves
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
-from ..reshaping import MOST_AXES, axis_of_size, codes_for, expanded, reshaped, serves
+from ..reshaping import axis_of_size, expanded, reshaped
 from ..values import Data, Flag, Known, Unfolded, Unsupported, compute_dtype, known, numbers
 
 
@@ -110,7 +111,7 @@ def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag =
         return Unfolded(x, wanted)
     if shape.limit < np.inf:
         return _reshaped_by_numbers(net, x, wanted, shape)
-    return reshaped(net, x, wanted)
+    return reshaped(net, x, wanted, shape)
 
 
 def _reshaped_by_numbers(net: Any, x: Data, wanted: Any, shape: Known) -> Data:

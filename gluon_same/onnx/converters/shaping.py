@@ -9,8 +9,9 @@ import numpy as np
 
 from ...arrays import runs_of
 from ...importing import functions
+from ..codes import MOST_AXES
 from ..registry import converter, once_attributes
-from ..reshaping import MOST_AXES, expanded, reshaped
+from ..reshaping import expanded, reshaped
 from ..values import EMPTY, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import shape as shape_of

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..reshaping import axis_of_size, certain_axis, reshaped
+from ..reshaping import certain_axis, reshaped
 from ..values import EMPTY, FIX, Data, Known, Limited, Unsupported, axis_of, known, numbers
 
 #: Numbers above it stand for the end of an axis.
@@ -204,10 +204,7 @@ def _bounds(
     if list(ends) == sizes:
         beyond = [end for *_, end in trials]
         if any(end > n for n, _, end in trials) and _same(beyond) is None and min(beyond) < _END:
-            if min(beyond) < 1:
-                raise Unsupported(f"whether its end is within the axis {FIX}")
-            other, other_axis = axis_of_size(net, beyond)  # which no axis may exceed
-            net.require(net.call(functions.line_within, other, x, axes=(other_axis, axis), scalar=False))
+            raise Unsupported(f"whether its end is within the axis {FIX}")
         return begin or None, None, None
     end = _relative(ends, sizes)
     if end is not None:

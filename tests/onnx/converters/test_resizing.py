@@ -190,6 +190,16 @@ def test_sizes_of_other_arrays(tmp_path, attributes):
     compared(path, *[(numbers(*a), numbers(*b)) for a, b in shapes])
 
 
+def test_sizes_that_are_rounded_several_times(tmp_path):
+    graph = """net (float[N, 3, H, 4] x) => (float[a, b, c, d] y)
+        <int64[1] zero = {0}, int64[1] two = {2}, int64[1] three = {3}, int64[1] four = {4}> {
+        s = Shape(x) nc = Slice(s, zero, two) h = Slice(s, two, three) i = Div(h, three)
+        j = Div(h, four) l = Sub(h, i) m = Sub(l, j) t = Concat<axis: int = 0>(nc, m, four)
+        y = Resize<mode: string = "linear">(x, , , t) }"""
+    path = written(tmp_path / "net.onnx", graph)
+    compared(path, *(numbers(2, 3, h, 4) for h in (9, 10, 11, 23, 64)))
+
+
 def test_an_operator_of_mxnet_resizes_where_it_is_right(tmp_path):
     right = [how("linear"), how("linear", "pytorch_half_pixel"), how("linear", "align_corners")]
     wrong = [how("linear", "asymmetric"), how("cubic"), how("linear", antialias=1)]

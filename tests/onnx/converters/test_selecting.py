@@ -174,5 +174,7 @@ def test_deployed_nets_return_as_many_elements_as_the_data_select(tmp_path):
     path = written(tmp_path / "net.onnx", graph)
     net = compared(path, numbers(2, 3, 4), numbers(1, 5, 4))
     deployed = gluon_same.deploy(net, (2, 3, 4), tune=False)
+    net.hybridize(static_alloc=True, static_shape=True)
     for x in (numbers(2, 3, 4), numbers(2, 3, 4, seed=1)):
         close(deployed(mx.nd.array(x)), reference(path, x))
+        close(net(mx.nd.array(x)), reference(path, x))

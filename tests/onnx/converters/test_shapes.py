@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from imported import close, compared, numbers, written
 
 import gluon_same
-from gluon_same.importing import functions
 from gluon_same.onnx import export_model, import_model
-from gluon_same.onnx.reshaping import codes_for
+from gluon_same.onnx.codes import codes_for
 
 
 def constants(**values):
@@ -419,10 +418,6 @@ def test_a_part_that_ends_at_or_behind_the_end(tmp_path):
     weights = {"i0": [0], "i2": [2], "scales": np.float32([1, 1, 2, 2])}
     path = written(tmp_path / "net.onnx", *node(text, **weights))
     compared(path, numbers(2, 3, 7, 8), numbers(1, 3, 12, 5))
-    line = functions.line_within(mx.nd, mx.nd.zeros((2, 5)), mx.nd.zeros(5), axes=(1, 0))
-    assert line.shape == (5,)
-    with pytest.raises(mx.MXNetError):
-        functions.line_within(mx.nd, mx.nd.zeros(4), mx.nd.zeros(5), axes=(0, 0)).wait_to_read()
 
 
 def test_an_update_of_a_part_that_is_empty_at_every_size(tmp_path):
