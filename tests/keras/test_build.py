@@ -225,11 +225,11 @@ def test_a_layer_shared_by_arrays_of_other_ranks_is_refused(tmp_path):
 @pytest.mark.parametrize("kind, config", [
     ("Dense", dict(units=3, activation="softmax")), ("Activation", dict(activation="softmax")),
     ("Dropout", dict(rate=0.5)), ("LayerNormalization", dict(axis=-1)),
+    ("Embedding", dict(input_dim=6, output_dim=2)),
 ])  # fmt: skip
 def test_a_layer_is_shared_by_arrays_of_other_ranks(tmp_path, kind, config):
-    roles = dict(
-        Dense={"kernel": (3, 3), "bias": (3,)}, LayerNormalization={"gamma": (3,), "beta": (3,)}
-    )
+    roles = dict(Dense={"kernel": (3, 3), "bias": (3,)}, Embedding={"embeddings": (6, 2)})
+    roles.update(LayerNormalization={"gamma": (3,), "beta": (3,)})
     shapes = {"shared": roles[kind]} if kind in roles else {}
     net = load_model(write(tmp_path, shared_by_ranks(kind, **config), **shapes), layout="NHWC")
     for _ in range(2):
