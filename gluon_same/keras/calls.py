@@ -158,6 +158,9 @@ class Calls:
     def _child(self, layer: graph.Layer, call: graph.Call, built: Lowered) -> str:
         """Return the name of the block for a call. Calls of a layer with weights share one block."""
         if self._has_weights(layer):
+            first = self.weights[layer.name].block
+            if type(first) is nn.LayerNorm and first._axis != getattr(built.block, "_axis", None):
+                raise ValueError("its calls normalize different axes")
             return layer.name
         name = f"{layer.name}#{call.number}" if layer.name in self.steps.blocks else layer.name
         if name != layer.name and name in self.model.layers:

@@ -238,6 +238,14 @@ def test_a_layer_is_shared_by_arrays_of_other_ranks(tmp_path, kind, config):
         net.hybridize()
 
 
+def test_a_normalization_of_another_axis_of_arrays_of_other_ranks_is_refused(tmp_path):
+    model = shared_by_ranks("LayerNormalization", axis=[1])
+    model["config"]["layers"][0]["config"]["batch_input_shape"] = [None, 3, 1]
+    path = write(tmp_path, model, shared={"gamma": (3,), "beta": (3,)})
+    with pytest.raises(ValueError, match="its calls normalize different axes"):
+        load_model(path, layout="NHWC")
+
+
 class Double(mx.gluon.HybridBlock):
     def hybrid_forward(self, F, x):
         return x * 2
