@@ -19,6 +19,9 @@ from .steps import Steps
 from .values import NO_BATCH, Axes, Shape, Value, keras_order, keras_shape, stored_shape
 from .weights import LayerWeights, keep_to_inference
 
+#: Blocks that arrays with different numbers of axes share.
+_OF_ANY_RANK = (nn.Dense, nn.Embedding, nn.LayerNorm)
+
 
 class Settings(NamedTuple):
     """Settings that all layers of a model share."""
@@ -78,7 +81,7 @@ class Calls:
         """Return the inputs of a shared layer in the axis order of its first call."""
         first = self.first[layer.name]
         alike = [x.rank for x in inputs] == [x.rank for x in first]
-        if not alike and type(self.weights[layer.name].block) not in (nn.Dense, nn.LayerNorm):
+        if not alike and type(self.weights[layer.name].block) not in _OF_ANY_RANK:
             raise ValueError("its calls receive inputs with different numbers of axes")
         given = [self.steps.cast(x, before.dtype) for x, before in zip(inputs, first)]
         if not alike:
@@ -155,6 +158,9 @@ class Calls:
     def _child(self, layer: graph.Layer, call: graph.Call, built: Lowered) -> str:
         """Return the name of the block for a call. Calls of a layer with weights share one block."""
         if self._has_weights(layer):
+            first = self.weights[layer.name].block
+            if type(first) is nn.LayerNorm and first._axis != getattr(built.block, "_axis", None):
+                raise ValueError("its calls normalize different axes")
             return layer.name
         name = f"{layer.name}#{call.number}" if layer.name in self.steps.blocks else layer.name
         if name != layer.name and name in self.model.layers:

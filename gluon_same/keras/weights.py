@@ -137,9 +137,11 @@ class Grouped:
                     group = "/".join(filter(None, (self.groups[own], f"_{part}", "vars")))
                     found = self.file.numbered(group)
                 if len(found) != len(weights):
+                    once = ". Keras saves weights that layers share only once: save an .h5 file"
                     raise ValueError(
                         f"{self.file.path}: entry {group!r} contains {len(found)} arrays, but layer "
                         f"{'/'.join(own)} ({layer.class_name}) has {len(weights)}: {_roles(weights)}"
+                        f"{'' if found else once}"
                     )
                 for weight, where in zip(weights, found):
                     yield from _assigned(own, weight, self.file, where)

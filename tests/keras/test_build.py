@@ -225,17 +225,25 @@ def test_a_layer_shared_by_arrays_of_other_ranks_is_refused(tmp_path):
 @pytest.mark.parametrize("kind, config", [
     ("Dense", dict(units=3, activation="softmax")), ("Activation", dict(activation="softmax")),
     ("Dropout", dict(rate=0.5)), ("LayerNormalization", dict(axis=-1)),
+    ("Embedding", dict(input_dim=6, output_dim=2)),
 ])  # fmt: skip
 def test_a_layer_is_shared_by_arrays_of_other_ranks(tmp_path, kind, config):
-    roles = dict(
-        Dense={"kernel": (3, 3), "bias": (3,)}, LayerNormalization={"gamma": (3,), "beta": (3,)}
-    )
+    roles = dict(Dense={"kernel": (3, 3), "bias": (3,)}, Embedding={"embeddings": (6, 2)})
+    roles.update(LayerNormalization={"gamma": (3,), "beta": (3,)})
     shapes = {"shared": roles[kind]} if kind in roles else {}
     net = load_model(write(tmp_path, shared_by_ranks(kind, **config), **shapes), layout="NHWC")
     for _ in range(2):
         one, other = (y.asnumpy() for y in net(mx.nd.array([[[1, 2, 4]], [[0, 5, 3]]])))
         np.testing.assert_allclose(one[:, 0], other, rtol=1e-6)
         net.hybridize()
+
+
+def test_a_normalization_of_another_axis_of_arrays_of_other_ranks_is_refused(tmp_path):
+    model = shared_by_ranks("LayerNormalization", axis=[1])
+    model["config"]["layers"][0]["config"]["batch_input_shape"] = [None, 3, 1]
+    path = write(tmp_path, model, shared={"gamma": (3,), "beta": (3,)})
+    with pytest.raises(ValueError, match="its calls normalize different axes"):
+        load_model(path, layout="NHWC")
 
 
 class Double(mx.gluon.HybridBlock):

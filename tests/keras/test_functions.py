@@ -57,6 +57,30 @@ def test_operands_of_einsum_that_keras_does_not_save_are_missed(tmp_path):
         load_model(write(tmp_path, functional(image(3, 3), made)))
 
 
+def test_operands_of_meshgrid_that_keras_does_not_save_are_missed(tmp_path):
+    path = write(tmp_path, functional(image(3), function("meshgrid", "image")))
+    with pytest.raises(ValueError, match=r"operands of tf.meshgrid: add tf.range\(width\)"):
+        load_model(path)
+
+
+def test_parts_and_largest_elements_of_axes_of_any_size(tmp_path):
+    halves = function("split", "image", num_or_size_splits=2, axis=1)
+    largest = function("math.top_k", "image", k=2)
+    config = functional(image(None, None), halves, largest)
+    config["config"]["output_layers"] = [["split", 0, 1], ["math_top_k", 0, 0]]
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    for _ in range(2):
+        for size in ((2, 3), (4, 2)):
+            x = RANDOM.normal(size=(2, *size)).astype("float32")
+            half, top = (y.asnumpy() for y in net(mx.nd.array(x)))
+            np.testing.assert_array_equal(half, x[:, size[0] // 2 :])
+            np.testing.assert_array_equal(top, -np.sort(-x)[..., :2])
+        for size in ((3, 2), (2, 1)):  # not divisible, and too small
+            with pytest.raises(ValueError, match="cannot run on data"):
+                net(mx.nd.ones((1, *size)))
+        net.hybridize()
+
+
 def test_a_split_into_parts_of_given_sizes(tmp_path):
     x = RANDOM.normal(size=(1, 2, 4)).astype("float32")
     for sizes, width in (([4], 4), ([1, -1], 1), (2, 2)):

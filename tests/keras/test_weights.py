@@ -125,6 +125,18 @@ def test_an_array_too_few_in_a_group_is_named(tmp_path):
         load_model((text, weights))
 
 
+def test_weights_that_keras_saves_once_for_two_layers_are_reported(tmp_path):
+    inner = layer("Dense", "dense", "image", units=2)
+    outer = layer("TimeDistributed", "each", "image", layer={**inner, "inbound_nodes": []})
+    text, weights = write(tmp_path, functional(image(4, 3), outer, inner, outputs=["each", "dense"]))
+    with h5py.File(weights, "w") as file:
+        file["layers/time_distributed/layer/vars/0"] = np.ones((3, 2))
+        file["layers/time_distributed/layer/vars/1"] = np.ones(2)
+        file.create_group("layers/dense/vars")
+    with pytest.raises(ValueError, match=r"has 2: kernel, bias. Keras saves .* once: save an .h5 file"):
+        load_model((text, weights))
+
+
 def test_the_matrices_of_lora_are_reported(tmp_path):
     roles = {"bias": (2,), "lora_kernel_a": (3, 1), "lora_kernel_b": (1, 2), "kernel": (3, 2)}
     path = write(tmp_path, functional(image(3), layer("Dense", "dense", "image", units=2)), dense=roles)

@@ -109,8 +109,8 @@ def as_large(F: Any, x: Any, *likes: Any, axes: Any) -> Any:
 def parts_of_sizes(F: Any, x: Any, *arrays: Any, parts: Any, rank: int) -> Any:
     """Return a part of each axis in ``parts``: ``(axis, length, start)``, computed from sizes of arrays.
 
-    Length and start are trees as for :func:`of_sizes`, the length as for :func:`line_of_sizes`. Raise an
-    error where a part is not within its axis.
+    The length has the arguments of :func:`line_of_sizes`; the start is a tree as for :func:`of_sizes`.
+    Raise an error where a part is not within its axis.
     """
     for axis, length, start in parts:
         line = line_of_sizes(F, *arrays, **length)

@@ -73,10 +73,6 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
         if not all(isinstance(each, list) and len(each) == len(x) for each in given):
             raise Unsupported(_OTHERWISE)
         return [*map(_repeats, x, *given)]
-    if name == "einsum":
-        raise Unsupported(
-            "Keras 2 does not save the operands of tf.einsum: use EinsumDense or tf.matmul"
-        )
     raise Unsupported(f"{name} of what is not an array of the model")
 
 

@@ -22,11 +22,12 @@ def _split(
 ) -> Lowered:  # fmt: skip
     axis = axis_of(op, x, {"hsplit": 1, "dsplit": 2}.get(op.name, axis), batch=True)
     given = num_or_size_splits or indices_or_sections
-    if axis == x.batch and type(given) is int and x.rows != NO_BATCH:
+    samples = axis == x.batch and x.rows != NO_BATCH
+    if type(given) is int and given > 0 and (samples or x.shape[axis] is None):
         limit(f"split into {given}", given)
         more: Any = dict(more_axes=(x.axes,) * (given - 1), rule=lambda shape: shape)
-        rows = NO_BATCH - 1 - x.slot
-        return op.lowered("split", x, num_outputs=given, axis=0, takes=None, rows=rows, **more)
+        more.update(rows=NO_BATCH - 1 - x.slot if samples else None)
+        return op.lowered("split", x, num_outputs=given, axis=x.stored(axis), takes=None, **more)
     size = size_of(op, x, axis)
     if isinstance(indices_or_sections, list):
         cuts = [0, *indices_or_sections, size]

@@ -74,8 +74,9 @@ def _layer_norm(request: Request, x: Value) -> Lowered:
     if len(axes) == 1 and axes[0] != x.rank - 1:
         order = x.axes
     layer, place = TrailingLayerNorm, order.index(axes[0])
-    if len(axes) == 1:  # from the end, so that inputs with another number of axes may share it
-        layer, place = nn.LayerNorm, place - x.rank
+    if len(axes) == 1:
+        layer = nn.LayerNorm
+        place = -1 if place == x.rank - 1 else place  # inputs with any number of axes may share -1
     how = dict(epsilon=request.arguments.number("epsilon", 1e-3), in_channels=product(shape) or 0)
     block = layer(axis=place, prefix=request.prefix, **how, **scales)
     return elementwise(block, order, weights=_scale_weights(block, scales, shape))

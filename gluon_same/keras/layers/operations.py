@@ -51,6 +51,12 @@ _ANY_BATCH = words("""
 """)
 _ANY_BATCH += (*ELEMENTWISE, *NATIVE)
 
+#: Functions whose operands Keras 2 does not save, and what to do instead.
+_NOT_SAVED = dict(
+    einsum="use EinsumDense or tf.matmul",
+    meshgrid="add tf.range(width)[None] and tf.range(height)[:, None] to tf.zeros((height, width))",
+)
+
 
 class Operation(typing.NamedTuple):
     """Function of a file."""
@@ -141,6 +147,8 @@ def build_operation(request: Request, *inputs: Value) -> Any:
     """Build the block of a function, or compute the result of a function of numbers."""
     config = request.arguments.all()
     name, args, kwargs = _call(request)
+    if name in _NOT_SAVED and request.class_name == "TFOpLambda":
+        raise Unsupported(f"Keras 2 does not save the operands of tf.{name}: {_NOT_SAVED[name]}")
     if not inputs:
         if name in MADE:
             return constant_array(Operation(name, request), *args, **kwargs)

@@ -182,7 +182,7 @@ def _moments(op: Operation, x: Value, axes: List[int], keepdims: bool = False) -
 
 @computes("top_k")
 def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
-    if not 1 <= k <= size_of(op, x, x.rank - 1):
+    if not 1 <= k <= (x.channels or k):
         raise ValueError(f"top_k of {k} elements of {x.channels}")
     fields: Any = dict(more_axes=(x.axes,), gives=(x.number, "int64"), takes=x.number)
     fields["rule"] = lambda shape: replaced(shape, x.rank - 1, k)
