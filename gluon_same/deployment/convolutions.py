@@ -17,6 +17,9 @@ GROUPS = 4
 #: oneDNN has depthwise kernels and poolings in blocks for channel counts divisible by this.
 BLOCK = 8
 
+#: Fewest elements to which a convolution of its own adds a bias.
+LEAST = 2**12
+
 #: Operators on two arrays.
 PAIRS = {"elemwise_add", "elemwise_mul", "broadcast_add", "broadcast_mul"}
 
@@ -101,6 +104,21 @@ def subtract_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     if found:
         one = depthwise(graph, node, one, weight, shift)
     return graph.new("elemwise_add", node, [one, depthwise(graph, node, other, -weight)])
+
+
+def shift_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
+    """Add the bias of a transposed convolution by a depthwise convolution, which oneDNN fuses.
+
+    oneDNN's transposed convolution adds it in a loop of its own, which is not vectorized.
+    """
+    shape = graph.shape(node.out) or ()
+    if node.op != "Deconvolution" or node.get("no_bias", True) or not graph.holds(*node.inputs[1:]):
+        return None
+    if len(shape) != 4 or shape[1] < BLOCK or np.prod(shape) < LEAST or node.get("layout") not in FIRST:
+        return None
+    data, weight, bias = node.inputs
+    y = graph.new(node.op, node, [data, weight], **{**node.attrs, "no_bias": True})
+    return depthwise(graph, node, y, np.ones((shape[1], 1, 1, 1)), bias)
 
 
 def prelu_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:

@@ -104,6 +104,7 @@ PASSES = (
     _optional("normalize by convolutions", [convolutions.normalize_by_depthwise]),
     Pass("slice channels", [channels.slice_selection], onednn=True, dtypes=["float32"]),
     _optional("transpose by dense layers", [convolutions.transpose_by_dense]),
+    _optional("shift by convolutions", [convolutions.shift_by_depthwise]),
     Pass("merge transposes and reshapes", moves.RULES, onednn=True),
     _optional("resize by products", products.RULES),
     _optional("repeat by convolutions", [products.repeat_by_depthwise]),

@@ -38,6 +38,29 @@ def test_other_transposed_convolutions_stay(symbol):
     assert rewritten(symbol, [convolutions.transpose_by_dense], (2, 4, 5, 5)) == ["Deconvolution"]
 
 
+@pytest.mark.parametrize("how", [{}, dict(num_group=2), dict(adj=(1, 0)), dict(dilate=(2, 1))])
+def test_biases_of_transposed_convolutions_are_added_by_depthwise_ones(how):
+    symbol = transposed(kernel=(4, 4), stride=(2, 2), pad=(1, 1), channels=8, no_bias=False, **how)
+    found = rewritten(symbol, [convolutions.shift_by_depthwise], (2, 4, 16, 16))
+    assert found == ["Deconvolution", "Convolution"]
+
+
+@pytest.mark.parametrize(
+    "symbol, shape",
+    [
+        (transposed(channels=8, no_bias=True), (2, 4, 16, 16)),
+        (transposed(channels=7, no_bias=False), (2, 4, 16, 16)),  # too few channels
+        (transposed(channels=8, no_bias=False), (1, 4, 8, 8)),  # too few elements
+        (transposed(channels=8, kernel=(2,), no_bias=False), (2, 4, 999)),
+        (F.Deconvolution(X, F.var("w"), Z, kernel=(2, 2), num_filter=8, no_bias=False), (2, 4, 32, 32)),
+    ],
+)
+def test_other_biases_of_transposed_convolutions_stay(symbol, shape):
+    more = [(8,)] if "data1" in symbol.list_inputs() else []
+    found = rewritten(symbol, [convolutions.shift_by_depthwise], shape, *more)
+    assert found == ["Deconvolution"]
+
+
 def grouped(filters, groups, **kwargs):
     return F.Convolution(X, kernel=(1, 1), num_filter=filters, num_group=groups, **kwargs)
 
