@@ -130,6 +130,7 @@ class ImportedNet(Saved):
         try:
             return super().forward(*given)
         except mx.MXNetError as error:
+            self._clear_cached_op()  # which MXNet cannot run again if sizes followed from the data
             raise ValueError(self._why(shapes, error)) from error
 
     def hybrid_forward(self, F: Any, x: Any, *others: Any) -> Any:

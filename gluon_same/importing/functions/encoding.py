@@ -3,7 +3,7 @@
 import itertools
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
-from .indexing import one_hot
+from .indexing import one_hot, places_along
 from .padding import pad
 from .pairs import of_two
 from .rearranging import exactly
@@ -87,8 +87,8 @@ def center_crop(F: Any, x: Any, size: Tuple[int, int]) -> Any:
     """Cut the center out of channels-first images, of which the end may lose one element more."""
     for axis, n in enumerate(size, 2):
         # slice_axis raises an error if the axis lacks elements.
-        kept = F.contrib.arange_like(F.slice_axis(x, axis=axis, begin=0, end=n), axis=axis)
-        whole = F.sum(F.ones_like(F.contrib.arange_like(x, axis=axis)))
+        kept = places_along(F, F.slice_axis(x, axis=axis, begin=0, end=n), axis, "float32")
+        whole = F.sum(F.ones_like(places_along(F, x, axis, "float32")))
         x = F.take(x, F.broadcast_add(kept, F.floor((whole - n) / 2)), axis=axis, mode="clip")
     return x
 

@@ -18,6 +18,11 @@ def indices_along(F: Any, x: Any, axis: int, rank: int, dtype: str = "int64") ->
     return F.contrib.arange_like(F.cast(F.BlockGrad(line), dtype=dtype))
 
 
+def places_along(F: Any, x: Any, axis: int, dtype: str = "int64") -> Any:
+    """Return 0, 1, 2, ... as many as an axis has elements, also for arrays of 8 bits."""
+    return F.contrib.arange_like(F.cast(F.contrib.arange_like(x, axis=axis), dtype=dtype))
+
+
 def select(F: Any, condition: Any, x: Any, y: Any) -> Any:
     """Return elements of ``x`` where a condition is not 0, else of ``y``. All three broadcast."""
     return _numpy(F, "where", condition, x, y)

@@ -5,7 +5,7 @@ MXNet has no arrays without elements: it raises an error if nothing is selected.
 
 from typing import Any, Optional, Tuple
 
-from .indexing import indices_along, select
+from .indexing import indices_along, places_along, select
 from .rearranging import along
 
 #: Sizes that are computed are found by their multiple of the second number, which is below the first.
@@ -25,7 +25,7 @@ def compress(F: Any, x: Any, mask: Any, axis: int) -> Any:
 
 def part_between(F: Any, x: Any, starts: Any, ends: Any, axis: int, i: int) -> Any:
     """Return the part of an axis from the i-th start to the i-th end, as a slice of Python does."""
-    places = F.cast(F.contrib.arange_like(x, axis=axis), dtype="int64")
+    places = places_along(F, x, axis)
     size = F.slice_axis(places, axis=0, begin=-1, end=None) + 1  # shape_array requires known axes
     bounds = (_number(F, each, i) for each in (starts, ends))
     start, end = (F.broadcast_add(each, F.broadcast_mul(each < 0, size)) for each in bounds)
@@ -40,7 +40,7 @@ def pad_by_numbers(
 
     ``how`` are the mode and the value, as for :func:`~gluon_same.importing.functions.pad`.
     """
-    size = F.slice_axis(F.cast(F.contrib.arange_like(x, axis=axis), "int64"), axis=0, begin=-1, end=None)
+    size = F.slice_axis(places_along(F, x, axis), axis=0, begin=-1, end=None)
     (before, after), (mode, value) = (_number(F, amounts, i) for i in at), how
     total = F.broadcast_add(F.broadcast_add(before, after), size + 1)
     place = F.broadcast_sub(F.cast(line_of(F, total, 0), "int64"), before)

@@ -3,6 +3,7 @@
 from typing import Any, Optional, Tuple
 
 from .elementwise import of_numbers
+from .indexing import places_along
 from .padding import pad
 from .rearranging import along, merge_axes
 
@@ -84,14 +85,13 @@ def part_from(F: Any, x: Any, like: Any, starts: Any, i: int, axes: Tuple[int, i
     """
     start = F.slice_axis(starts, axis=0, begin=i, end=i + 1) + behind
     start = start + F.broadcast_minimum(start, F.zeros_like(start)) * 2**20
-    places = F.cast(F.contrib.arange_like(like, axis=axes[1]), dtype="int64")
+    places = places_along(F, like, axes[1])
     return F.take(x, F.broadcast_add(places, start), axis=axes[0], mode="raise")
 
 
 def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: str) -> Any:
     """Return evenly spaced numbers, as many as an axis of another array has elements."""
-    line = F.cast(F.contrib.arange_like(like, axis=axis), dtype=to)  # which may be of 8 bits
-    return F.contrib.arange_like(line) * step + start
+    return places_along(F, like, axis, to) * step + start
 
 
 def shape_of(F: Any, x: Any, begin: int, end: Optional[int]) -> Any:

@@ -62,7 +62,12 @@ def line_of(request: Request, size: Size) -> Value:
 
 def length_of(size: Any, arrays: List[Value]) -> Dict[str, Any]:
     """Return a size as arguments of ``line_of_sizes``; raise if it is computed otherwise."""
-    return _length(tree_of(size, arrays))
+    try:
+        return _length(tree_of(size, arrays))
+    except (ArithmeticError, ValueError) as error:
+        if isinstance(error, Unsupported):
+            raise
+        raise Unsupported(f"a size for which not all sizes have a number: {error}") from error
 
 
 def _length(whole: Any) -> Dict[str, Any]:

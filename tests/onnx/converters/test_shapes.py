@@ -167,6 +167,37 @@ def test_sizes_that_no_array_has(tmp_path, text):
     compared(path, *(numbers(2, 3, h, w) for h, w in ((30, 20), (9, 5), (33, 21))))
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "q2 = Neg(q) y = Slice(x, q2, big, one)",
+        "y = Slice(x, q, big, one)",
+        "r = Add(q, q) y = Slice(x, q, r, one)",
+    ],
+)
+def test_axes_longer_than_numbers_of_8_bits_count(tmp_path, dtype, part):
+    values = {name: np.array([n]) for name, n in dict(one=1, three=3, big=9999).items()}
+    text = f"s = Shape(x) n = Gather(s, one) q = Div(n, three) {part}"
+    path = written(
+        tmp_path / "net.onnx", f"net ({dtype}[N, W] x) => ({dtype}[N, V] y) {{ {text} }}", values
+    )
+    compared(path, *(np.arange(2 * n).reshape(2, n).astype(dtype) for n in (30, 300, 1000)))
+
+
+def test_a_hybridized_net_runs_again_after_a_size_without_elements(tmp_path):
+    values = dict(one=np.array([1]), three=np.array([3]))
+    text = """net (float[N, W] x) => (float[N, A] y, float[N, A] z, float[N, B] v) {
+        s = Shape(x) n = Gather(s, one) q = Div(n, three) p = Add(q, q) r = Sub(n, p)
+        k = Concat<axis: int = 0>(q, q, r) y, z, v = Split<axis: int = 1>(x, k)
+    }"""
+    net = import_model(written(tmp_path / "net.onnx", text, values))
+    net.hybridize()
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((2, 1)))
+    assert [y.shape for y in net(mx.nd.ones((2, 6)))] == [(2, 2)] * 3
+
+
 def test_a_step_backward_keeps_its_grid_at_every_size(tmp_path):
     given = dict(starts=[-1], ends=[-1000], axes=[3], steps=[-3])
     text, values = node("y = Slice(x, starts, ends, axes, steps)", "N, 3, H, W", **given)
