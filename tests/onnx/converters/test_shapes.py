@@ -185,6 +185,16 @@ def test_axes_longer_than_numbers_of_8_bits_count(tmp_path, dtype, part):
     compared(path, *(np.arange(2 * n).reshape(2, n).astype(dtype) for n in (30, 300, 1000)))
 
 
+def test_the_last_elements_as_many_as_a_shorter_array_has(tmp_path):
+    """At all sizes that are tried, the second array is longer."""
+    values = dict(one=np.array([1]), big=np.array([9999]))
+    text = """net (float[N, W] x, float[M, K] w) => (float[N, V] y, float[M, K] z) {
+        s = Shape(w) k = Gather(s, one) m = Neg(k) y = Slice(x, m, big, one) z = Relu(w)
+    }"""
+    path = written(tmp_path / "net.onnx", text, values)
+    compared(path, *((numbers(2, n), numbers(2, k)) for n, k in ((9, 5), (64, 7), (5, 9), (4, 4))))
+
+
 def test_a_hybridized_net_runs_again_after_a_size_without_elements(tmp_path):
     values = dict(one=np.array([1]), three=np.array([3]))
     text = """net (float[N, W] x) => (float[N, A] y, float[N, A] z, float[N, B] v) {
