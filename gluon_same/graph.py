@@ -26,6 +26,8 @@ class Node:
     ----------
     op, name : str
     inputs : sequence of Entry
+    subgraphs : list, optional
+        Those of a loop, as in MXNet's JSON.
     attrs : dict
         The operator's arguments as strings, as in MXNet's JSON.
     """

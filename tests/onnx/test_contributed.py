@@ -49,7 +49,6 @@ def test_the_sum_that_is_normalized(tmp_path):
     compared(written(tmp_path, text, {"row": numbers(6)}), numbers(2, 5, 6))
 
 
-@recent_runtime
 @pytest.mark.parametrize(
     "words",
     [
@@ -57,7 +56,7 @@ def test_the_sum_that_is_normalized(tmp_path):
         'activation: string = "Clip", activation_params: floats = [-0.5, 6.0], ',
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("more", ["", ", z"])
+@pytest.mark.parametrize("more", ["", pytest.param(", z", marks=recent_runtime)])
 def test_fused_convolutions(tmp_path, words, more):
     words = words.format("activation_params: floats = [0.3], ") + "pads: ints = [1, 0, 1, 0]"
     text = f"""net (float[N, 3, H, W] x) => (float[N, 4, a, c] y) {{

@@ -201,8 +201,9 @@ def _bounds(
     begin = _relative(starts, sizes)
     if begin is None:
         raise Unsupported(f"its start {FIX}")
-    if any(start < -n for n, start, _ in trials) and _same([start for _, start, _ in trials]) is None:
-        raise Unsupported(f"whether its start is within the axis {FIX}")
+    for places in zip(*((start, end) for _, start, end in trials)):
+        if min(places) < 0 and _same(places) is None:
+            raise Unsupported(f"whether it counts from the end at each size {FIX}")
     if list(ends) == sizes:
         beyond = [end for *_, end in trials]
         if any(end > n for n, _, end in trials) and _same(beyond) is None and min(beyond) < _END:

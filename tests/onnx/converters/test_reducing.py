@@ -52,8 +52,9 @@ def test_no_axes_leave_the_functions_of_a_reduction(tmp_path, kind, function):
         np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), function(x), rtol=1e-5)
 
 
-@recent_runtime
-@pytest.mark.parametrize("kind, dtype", [("L2", "int32"), ("L1", "int64"), ("SumSquare", "int64")])
+@pytest.mark.parametrize("kind, dtype", [
+    pytest.param("L2", "int32", marks=recent_runtime), ("L1", "int64"), ("SumSquare", "int64"),
+])  # fmt: skip
 def test_norms_of_whole_numbers(tmp_path, kind, dtype):
     """Their squares are too large for int32 and float32."""
     text = f"net ({dtype}[N, 2] x) => ({dtype}[N, 1] y) {{ y = Reduce{kind}<axes: ints = [1]>(x) }}"

@@ -195,6 +195,15 @@ def test_the_last_elements_as_many_as_a_shorter_array_has(tmp_path):
     compared(path, *((numbers(2, n), numbers(2, k)) for n, k in ((9, 5), (64, 7), (5, 9), (4, 4))))
 
 
+def test_an_end_that_counts_from_the_end_only_at_large_sizes(tmp_path):
+    values = dict(one=np.array([1]), zero=np.array([0]), twenty=np.array([20]))
+    text = """net (float[N, W] x) => (float[N, V] y) {
+        s = Shape(x) n = Gather(s, one) m = Sub(twenty, n) y = Slice(x, zero, m, one)
+    }"""
+    path = written(tmp_path / "net.onnx", text, values)
+    compared(path, *(numbers(2, n) for n in (3, 15, 19, 40)))
+
+
 def test_a_hybridized_net_runs_again_after_a_size_without_elements(tmp_path):
     values = dict(one=np.array([1]), three=np.array([3]))
     text = """net (float[N, W] x) => (float[N, A] y, float[N, A] z, float[N, B] v) {
