@@ -4,6 +4,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, cast
 
+import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
@@ -168,6 +169,7 @@ class Assembly(Inference):
             results = list(results[0])
         dtype = inputs[0].dtype if dtype is None else dtype
         made = [self._new(result, dtype, scalar) for result in results]
+        symbols = mx.sym.Group(results)
         if known_shapes is not None:
             self._pending.remove(made[0])
             self._settle(made[0], known_shapes)
@@ -175,7 +177,7 @@ class Assembly(Inference):
         source = sources.pop() if len(sources) == 1 else None
         for each in made:
             each.source = source
-        self.doubt(inputs, made)
+        self.doubt(inputs, made, symbols if known_shapes is None else None)
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         return made[0] if outputs == 1 else made[:outputs]
 
@@ -197,7 +199,7 @@ class Assembly(Inference):
     def doubt_size(self, x: Data, axis: int) -> None:
         """Doubt the size of an axis of the result of ``exactly``, unless it turns out to be required."""
         sizes = tuple(shape[axis] for shape in x.trials)
-        x.doubts[sizes] = [partial(self._require, x, sizes[0])] if len(set(sizes)) == 1 else []
+        x.doubts[axis] = [partial(self._require, x, sizes[0])] if len(set(sizes)) == 1 else []
 
     def _require(self, x: Data, size: int) -> None:
         cast(Function, self.blocks[self._key_of(x)]).change(size=size)

@@ -3,6 +3,7 @@
 import itertools
 import os
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import mxnet as mx
@@ -10,10 +11,11 @@ import numpy as np
 from mxnet.gluon import HybridBlock
 
 from .._compat import required
-from ..arrays import in_thread
+from ..arrays import flat, in_thread
 from ..importing.parameters import contexts, fill
 from .builder import Builder
 from .by_value import NetByValue
+from .inference import inferred
 from .inputs import TRIALS, Shape, constants_of, groupings, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
 from .values import (
@@ -231,17 +233,22 @@ class _Import:
             f"them with input_shapes=, for example those it was made for. {hint or why}"
         )
 
-    def _served(self, values, places, sizes, alike):
+    def _served(self, values, places, sizes, alike, refused=()):
         """Build the net by those trials that the model does not refuse."""
         try:
-            return self._built(values, places, sizes, alike)
+            found = self._built(values, places, sizes, alike)
         except Refused as error:
             kept = {
                 name: [x for t, x in enumerate(s) if t not in error.why] for name, s in sizes.items()
             }
             if len(kept[self.names[places[0]]]) < 2 or _kinds(kept) != _kinds(sizes):
                 raise NoSizes(next(iter(error.why.values()))) from None
-            return self._served(values, places, kept, alike)
+            more = [([s[t] for s in sizes.values()], why) for t, why in error.why.items()]
+            return self._served(values, places, kept, alike, [*refused, *more])
+        why = _wrongly_served(found[0], refused)
+        if why is not None:
+            raise NoSizes(why)
+        return found
 
     def _refusal(self, message: str) -> ValueError:
         """Return the error for a model that is not supported."""
@@ -274,6 +281,17 @@ class _Import:
         in_thread(fill, builder.weights.assigned, self.placed)
         self.held = builder.weights  # those of a trial that fails get no values
         return net, places
+
+
+def _wrongly_served(net: HybridBlock, refused: Sequence[Any]) -> Optional[str]:
+    """Return why the model refuses shapes of its inputs that the net accepts; None if there are none."""
+    inputs = [mx.sym.var(f"input{i}") for i in range(len(refused[0][0]) if refused else 0)]
+    symbol = mx.sym.Group(flat(net(*inputs))) if inputs else None
+    for shapes, why in refused:
+        with suppress(Exception):  # MXNet raises it for sizes that an operator does not support
+            inferred(symbol, {x.name: shape for x, shape in zip(inputs, shapes)})
+            return why
+    return None
 
 
 def _listed(problems):

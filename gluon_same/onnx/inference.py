@@ -46,7 +46,7 @@ class Inference:
         for trial, sizes in enumerate(self._shapes):
             given = {name: shape for name, shape in sizes.items() if name in names}
             try:
-                shapes.append(_inferred(group, given))
+                shapes.append(inferred(group, given))
             except Exception as error:  # MXNet raises it for tensors that are too large
                 why[trial] = _culprit(pending, given) or cause(error)
         self.refuse(why)
@@ -72,7 +72,7 @@ class Inference:
         for x in self._arrays:
             for start, end in combinations(range(len(x.stored[0]) + 1), 2):
                 found = [shape[start:end] for shape in x.stored] if count in (0, end - start) else []
-                if found and not any(each in x.doubts for each in zip(*found)):
+                if found and not x.doubts.keys() & set(range(start, end)):
                     yield x, start, end, found
 
     def note_lines(self, x: Known) -> None:
@@ -139,18 +139,45 @@ class Inference:
                 numbers[trial] = chosen.choice(sorted(below) or [numbers[trial]])
         return [tuple(n if m is None else m for m in s) for s, n in zip(shapes, numbers)]
 
-    def doubt(self, inputs: Sequence[Data], made: Sequence[Data]) -> None:
-        """Doubt sizes of results that may follow from doubtful ones of the inputs."""
-        doubts = {sizes: calls for x in inputs for sizes, calls in x.doubts.items()}
-        if not doubts:
+    def doubt(self, inputs: Sequence[Data], made: Sequence[Data], symbols: Any) -> None:
+        """Doubt sizes of results that follow from doubtful ones of the inputs.
+
+        Those sizes of ``symbols``, the results, follow that change with them. If none can be inferred
+        then, the operator makes sure of them itself. Without symbols, equal sizes follow.
+        """
+        groups: Dict[Sizes, Any] = {}
+        for x in dict.fromkeys(inputs):
+            for axis in x.doubts:
+                groups.setdefault([*zip(*x.stored)][axis], []).append((x, axis))
+        if not groups:
             return
-        sure = {sizes for x in self._arrays for sizes in zip(*x.stored) if sizes not in x.doubts}
         self.infer()
-        calls = [] if [] in doubts.values() else [*chain(*doubts.values())]
-        for x in made:
-            for sizes in zip(*x.stored):
-                if sizes in doubts or (sizes not in sure and (calls or len(set(sizes)) > 1)):
-                    x.doubts[sizes] = doubts.get(sizes, calls)
+        for sizes, places in groups.items():
+            every = [x.doubts[axis] for x, axis in places]
+            calls = [] if [] in every else [*chain(*every)]
+            for y, axis in self._following(sizes, places, made, symbols):
+                y.doubts[axis] = calls if y.doubts.get(axis, [None]) else []
+
+    def _following(self, sizes, places, made, symbols):
+        """Yield the results, and those axes of them, whose sizes follow from axes of some sizes."""
+        if symbols is None:
+            found: Any = [
+                [-(each == sizes) or n for each, n in zip(zip(*y.stored), y.stored[0])] for y in made
+            ]
+        else:
+            given = {
+                name: self._shapes[0][name] for name in symbols.list_inputs() if name in self._shapes[0]
+            }
+            for x, axis in places:
+                shape = [*given[x.symbol.name]]
+                shape[axis] *= 2
+                given[x.symbol.name] = tuple(shape)
+            try:
+                found = inferred(symbols, given)
+            except Exception:  # MXNet raises it for sizes that an operator does not support
+                return
+        for y, shape in zip(made, found):
+            yield from ((y, axis) for axis, n in enumerate(shape) if n != y.stored[0][axis])
 
     def _settle(self, x: Data, shapes: Sequence[Sizes]) -> None:
         """Store the shapes of an array, which is a variable from now on."""
@@ -169,7 +196,7 @@ def _differs(line: Line, sizes: Sizes, ratio: float) -> bool:
     return abs(ratio * sum(sizes) / sum(numbers) - slope) > 0.05 * abs(slope)
 
 
-def _inferred(symbol: Any, given: Dict[str, Sizes]) -> Sequence[Sizes]:
+def inferred(symbol: Any, given: Dict[str, Sizes]) -> Sequence[Sizes]:
     """Return the shapes of the results of a symbol."""
     found = symbol.infer_shape_partial(**given)[1]
     if not all(shape and min(shape) > 0 for shape in found):
@@ -182,7 +209,7 @@ def _culprit(pending: Sequence[Data], given: Dict[str, Sizes]) -> Optional[str]:
     for x in pending:
         names = set(x.symbol.list_inputs())
         try:
-            _inferred(x.symbol, {name: shape for name, shape in given.items() if name in names})
+            inferred(x.symbol, {name: shape for name, shape in given.items() if name in names})
         except Exception as error:
             return f"the result of {x.node}: {cause(error)}"
     return None

@@ -17,6 +17,9 @@ _LESS_THAN_ONE = 1 - 1e-6
 #: Operators that return elements of their inputs.
 _MOVES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"}
 
+#: Operators of the sizes of known numbers, which are the same at all trials.
+_OF_SHAPES = {"Shape", "Size"}
+
 #: Operators that pick one of several numbers, which may be another one at other sizes.
 _PICKS = {"ReduceMax", "ReduceMin", "TopK"}
 
@@ -174,6 +177,8 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
     result : Known
         The operator's result at each trial.
     """
+    if operator in _OF_SHAPES:
+        return np.inf
     limit = min((x.limit for x in inputs), default=np.inf)
     if not any(x.open for x in inputs) or not result.first.size:
         return limit
@@ -247,6 +252,8 @@ def _remainder(trials: _Trials) -> float:
 def _chosen(trials: _Trials, of_max: bool = False, of_min: bool = False) -> float:
     """Return the limit of results that are one of the inputs: the same one at all trials."""
     given, opened = trials.given, trials.opened
+    if all(np.array_equal(x, given[0]) for x in given) and opened.all():
+        return np.inf  # one number, that of two sizes which are equal
     same = np.stack([(x == trials.made).all(0) for x in given])
     for i, low in enumerate(trials.lows if of_max else ()):
         small = [~opened[j] & (x[0] <= low) for j, x in enumerate(given) if j != i]

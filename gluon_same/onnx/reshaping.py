@@ -8,7 +8,7 @@ import numpy as np
 
 from ..importing import functions
 from .codes import MOST_AXES, Shapes, parts_of, steps_for
-from .values import EMPTY, FIX, Data, Known, Unsupported
+from .values import EMPTY, FIX, Data, Known, Unsupported, stored_dtype
 
 
 def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -> Data:
@@ -97,7 +97,7 @@ def expanded(
     more = rank - x.ndim
     if more:
         x = reshaped(net, x, [(1,) * more + s for s in x.trials])
-    sizes = [0] * rank
+    sizes, lines = [0] * rank, []
     for axis, (old, new) in enumerate(zip(zip(*x.trials), zip(*wanted))):
         place = axis + (start if start is not None else 0 if shape is None else shape.first.size - rank)
         limited = shape is not None and place >= 0 and shape.limits[place] < np.inf
@@ -108,14 +108,20 @@ def expanded(
         if len(set(new)) == 1 and not limited:
             sizes[axis] = new[0]
             continue
-        if old != (1,) * len(old):
+        if old not in (new, (1,) * len(old)):
             raise Unsupported(f"whether a limit applies to its shape {FIX}")
-        other, other_axis = axis_of_size(net, new, shape, place)
-        x = net.call(
-            "broadcast_like", x, other, lhs_axes=(axis,), rhs_axes=(other_axis,), dtype=x.dtype,
-            scalar=False,
-        )  # fmt: skip
-    return net.call("broadcast_to", x, shape=tuple(sizes)) if any(sizes) else x
+        lines.append((axis, *axis_of_size(net, new, shape, place)))
+    # Known sizes come first: MXNet cannot broadcast every other one of six axes.
+    x = net.call("broadcast_to", x, shape=tuple(sizes)) if any(sizes) else x
+    for axis, other, other_axis in lines:
+        how = dict(dtype=x.dtype, scalar=False)
+        if max(shape[axis] for shape in x.trials) > 1:  # of the same size, at least at the trials
+            line = net.call("reshape", other, shape=tuple(-(i == axis) or 1 for i in range(rank)))
+            line = net.call(functions.cast, line, to=stored_dtype(x.dtype).name, dtype=x.dtype)
+            x = net.call(functions.spread_like, x, line, others=(), **how)
+        else:
+            x = net.call("broadcast_like", x, other, lhs_axes=(axis,), rhs_axes=(other_axis,), **how)
+    return x
 
 
 def axis_of_size(

@@ -179,9 +179,9 @@ class Data:
         self.node = ""  # the node that computes it, for messages
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.stored: List[Sizes] = []  # shape in MXNet at each trial
-        #: Sizes of an axis, at each trial, that may follow another rule at sizes that are not tried, and
-        #: calls that make sure they do not.
-        self.doubts: Dict[Sizes, List[Callable[[], None]]] = {}
+        #: Axes whose sizes may follow another rule at sizes that are not tried, and calls that make sure
+        #: they do not. There are none if nothing can make sure.
+        self.doubts: Dict[int, List[Callable[[], None]]] = {}
 
     @property
     def trials(self) -> List[Sizes]:
@@ -213,8 +213,8 @@ class Data:
         if len({len(shape) for shape in self.trials}) > 1:
             raise Unsupported(f"the number of axes {FIX}")
         return tuple(
-            sizes[0] if len(set(sizes)) == 1 and sizes not in self.doubts else None
-            for sizes in zip(*self.stored)
+            sizes[0] if len(set(sizes)) == 1 and axis not in self.doubts else None
+            for axis, sizes in enumerate(zip(*self.stored))
         )
 
     @property

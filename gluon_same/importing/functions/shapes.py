@@ -42,7 +42,7 @@ def split_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, count: int
 
 
 def unfolded_like(
-    F: Any, x: Any, like: Any, *others: Any, lengths: Any, count: int, tail: Tuple[int, ...]
+    F: Any, x: Any, like: Any, *others: Any, count: int, tail: Tuple[int, ...], lengths: Any = ()
 ) -> Any:
     """Reshape to the sizes of the first ``count`` axes of another array, and further ones.
 

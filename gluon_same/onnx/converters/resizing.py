@@ -26,8 +26,26 @@ class _Axis(NamedTuple):
     sizes: Tuple[Tuple[int, int], ...]  # before and after, at each trial of the open sizes
     scale: Optional[float]  # None if it is the ratio of the sizes
     roi: Tuple[float, float]
+    open: bool  # whether its size depends on open sizes, at least at sizes that are not tried
     numbers: Optional[Known] = None  # from which the new size follows, and its place
     place: int = 0
+
+    @property
+    def limited(self) -> bool:
+        """Whether the new size may follow another rule at sizes that are not tried."""
+        return self.numbers is not None and bool(self.numbers.limits.flat[self.place] < np.inf)
+
+    def fixed(self) -> Optional[int]:
+        """Return the new size if it is the same at every size."""
+        new = {m for _, m in self.sizes}
+        certain = not self.limited if self.numbers is not None else not self.open
+        return new.pop() if len(new) == 1 and certain else None
+
+    def factor(self) -> Optional[int]:
+        """Return the whole factor by which the axis grows at every size; None if there is none."""
+        factors = {m // n for n, m in self.sizes}
+        whole = len(factors) == 1 and all(n * min(factors) == m for n, m in self.sizes)
+        return factors.pop() if whole and not self.limited else None
 
 
 @converter("Resize", 11)
@@ -51,7 +69,7 @@ def resize(
     if sizes is None or sizes.shape == (0,):
         sizes = _ratios(x, places, numbers(scales, "scales"))
     if sizes is not None:
-        planned = _by_sizes(x, places, numbers(sizes, "sizes"), keep_aspect_ratio_policy, rois)
+        planned = _by_sizes(x, places, numbers(sizes, "sizes", 0), keep_aspect_ratio_policy, rois)
     else:
         planned = _by_scales(x, places, known(scales, "scales"), how, rois)
     planned = [each for each in planned if not _unchanged(each, how)]
@@ -99,13 +117,15 @@ def _by_scales(x, places, scales, how, rois):
     for axis, scale, roi in zip(places, scales.astype(np.float32), rois):
         before = [shape[axis] for shape in x.trials]
         new = [int(np.floor(np.float32(n) * scale)) for n in before]
-        whole = all(n * scale == m for n, m in zip(before, new))
+        is_open = x.stored_shape[axis] is None
+        shown = scale % 1 == 0 or not is_open or len(set(before)) > 1
+        whole = shown and all(n * scale == m for n, m in zip(before, new))
         cropped = how.positions == "tf_crop_and_resize" and (scale != 1 or roi != (0, 1))
         if cropped or (how.positions == "align_corners" and not whole):
             # ONNX's tests and onnxruntime differ in what the size, or the last position, is.
             raise Unsupported(f"its scale {scale} with {how.positions}: use sizes instead")
         ratio = None if whole else float(scale)
-        planned.append(_Axis(axis, tuple(zip(before, new)), ratio, roi))
+        planned.append(_Axis(axis, tuple(zip(before, new)), ratio, roi, is_open))
     return planned
 
 
@@ -114,7 +134,7 @@ def _by_sizes(x, places, sizes, policy, rois):
     before = [[shape[axis] for shape in x.trials] for axis in places]
     scales: List[Optional[float]] = [None] * len(places)
     if policy != "stretch":
-        if len(set(zip(*before))) > 1 or len(set(wanted)) > 1:
+        if len(set(zip(*before))) > 1 or sizes.open:
             raise Unsupported(f"its size {FIX}")
         ratios = [m / n[0] for m, n in zip(wanted[0], before)]
         scale = min(ratios) if policy == "not_larger" else max(ratios)
@@ -122,7 +142,7 @@ def _by_sizes(x, places, sizes, policy, rois):
         scales = [scale] * len(places)
     axes = zip(places, before, zip(*wanted), scales, rois)
     return [
-        _Axis(axis, tuple(zip(n, m)), scale, roi, sizes, place)
+        _Axis(axis, tuple(zip(n, m)), scale, roi, x.stored_shape[axis] is None, sizes, place)
         for place, (axis, n, m, scale, roi) in enumerate(axes)
     ]
 
@@ -131,17 +151,19 @@ def _native(net: Any, x: Data, planned: List[_Axis], how: Resize) -> Optional[Da
     """Return images that MXNet's operator resizes; None if it has other weights, or not the size."""
     axes = {each.axis for each in planned}
     images = x.ndim == 4 and x.dtype == np.float32 and axes and axes <= {2, 3}
-    linear = how.kind == "linear" and not how.antialias and all(each.scale is None for each in planned)
+    certain = not any(each.limited or each.scale is not None for each in planned)
+    linear = how.kind == "linear" and not how.antialias and certain
     if not images or not linear or how.positions not in _NATIVE:
         return None
     aligned = how.positions == "align_corners"
-    sizes = [tuple((n, n) for n in each) for each in zip(*x.trials)]
+    own = [
+        _Axis(axis, tuple((n, n) for n in each), None, (0, 1), x.stored_shape[axis] is None)
+        for axis, each in enumerate(zip(*x.trials))
+    ]
     for each in planned:
-        sizes[each.axis] = each.sizes
-    new = [tuple(m for _, m in pairs) for pairs in sizes[2:]]
-    times = tuple(map(_factor, sizes[2:]))
-    if all(len(set(each)) == 1 for each in new):
-        size = new[0][0], new[1][0]
+        own[each.axis] = each
+    size, times = (tuple(find(each) for each in own[2:]) for find in (_Axis.fixed, _Axis.factor))
+    if None not in size:
         if 1 not in size or how.positions != "half_pixel":
             # MXNet and PyTorch take the first element for a size of 1, and not the center.
             return net.call(functions.resize, x, size=size, aligned=aligned)
@@ -152,21 +174,14 @@ def _native(net: Any, x: Data, planned: List[_Axis], how: Resize) -> Optional[Da
 
 def _phases(plan: _Axis, how: Resize) -> Optional[Tuple[Tuple[float, ...], ...]]:
     """Return the weights of each phase of an axis that grows by a whole factor at every size."""
-    factor = _factor(plan.sizes)
+    factor = plan.factor()
     cropped = how.positions == "tf_crop_and_resize"
     return None if factor is None or plan.scale is not None or cropped else how.phases(factor)
 
 
-def _factor(sizes: Sequence[Tuple[int, int]]) -> Optional[int]:
-    """Return the whole factor by which an axis grows at every size; None if there is none."""
-    factors = {m // n for n, m in sizes}
-    whole = len(factors) == 1 and all(n * min(factors) == m for n, m in sizes)
-    return factors.pop() if whole else None
-
-
 def _unchanged(plan: _Axis, how: Resize) -> bool:
     """Return whether an axis stays as it is."""
-    same = all(n == m for n, m in plan.sizes) and plan.scale is None
+    same = all(n == m for n, m in plan.sizes) and plan.scale is None and not plan.limited
     if how.positions == "tf_crop_and_resize" and plan.roi != (0, 1):
         return False
     return same and bool(np.array_equal(how.matrix(5, 5), np.eye(5)))
@@ -174,7 +189,7 @@ def _unchanged(plan: _Axis, how: Resize) -> bool:
 
 def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
     """Return data with one axis resized."""
-    axis, rank, factor, phases = plan.axis, x.ndim, _factor(plan.sizes), _phases(plan, how)
+    axis, rank, factor, phases = plan.axis, x.ndim, plan.factor(), _phases(plan, how)
     if min(m for _, m in plan.sizes) < 1:
         raise Unsupported(EMPTY)
     if phases is not None and (x.dtype.kind == "f" or how.kind == "nearest"):
@@ -182,7 +197,7 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
             functions.resize_by_phases, x, phases=phases, axis=axis, rank=rank,
             native=x.dtype.kind == "f",
         )  # fmt: skip
-    if len(set(plan.sizes)) == 1:
+    if len(set(plan.sizes)) == 1 and not plan.open and not plan.limited:
         size, new = plan.sizes[0]
         offset = value * how.outside(size, new, plan.roi)
         return _at_size(net, x, axis, how, how.matrix(size, new, plan.scale, plan.roi), offset)

@@ -1,7 +1,6 @@
 """Operators that read shapes: reshaping, expansion, ranges; and casts."""
 
 from functools import partial
-from itertools import chain
 from math import prod
 from typing import Any, Callable, Optional, Union
 
@@ -33,12 +32,19 @@ def _of_sizes(name: str, function: Any, x: Data, part: slice, make: Callable[[],
     """Return a function of some sizes of an array, and make sure of those that are in doubt."""
     found = Known([np.array(function(s[part]), np.int64) for s in x.trials], name)
     found.low = np.array(function(n or 1 for n in x.shape[part]), np.int64)
-    limits = [np.inf if x.doubts.get(sizes, [None]) else 0 for sizes in [*zip(*x.stored)][part]]
-    for make_sure in chain(*(x.doubts.get(sizes, []) for sizes in [*zip(*x.stored)][part])):
-        make_sure()
+    axes = range(len(x.stored[0]))[part]
+    limits = [np.inf if make_sure(x, axis) else 0 for axis in axes]
     found.limits = np.array(limits if found.ndim else min(limits, default=np.inf), float)
     found.make = make
     return found
+
+
+def make_sure(x: Data, axis: int) -> bool:
+    """Make sure that the size of an axis follows the rule of the trials; return whether it does."""
+    calls = x.doubts.get(axis, [None])
+    for call in filter(None, calls):
+        call()
+    return bool(calls)
 
 
 @converter("Identity")
@@ -111,7 +117,11 @@ def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag =
         return Unfolded(x, wanted)
     if shape.limit < np.inf:
         return _reshaped_by_numbers(net, x, wanted, shape)
-    return reshaped(net, x, wanted, shape)
+    y = reshaped(net, x, wanted, shape)
+    for axis in y.doubts:
+        if all(sizes[axis] > 0 for sizes in shape.trials):  # the file has a number for the size
+            make_sure(y, axis)
+    return y
 
 
 def _reshaped_by_numbers(net: Any, x: Data, wanted: Any, shape: Known) -> Data:

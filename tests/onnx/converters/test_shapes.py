@@ -377,7 +377,7 @@ def test_the_center_or_end_of_a_table_as_large_as_an_image(tmp_path, part):
     path = written(tmp_path / "net.onnx", *node(text, "N, H, 3", "a, b, 3", **weights))
     net = compared(path, numbers(2, 6, 3), numbers(1, 15, 3), numbers(3, 16, 3))
     for size in (17, 18, 40):  # the start is negative
-        with pytest.raises(mx.MXNetError, match="out of bound"):
+        with pytest.raises((mx.MXNetError, ValueError), match="out of bound|could not be broadcast"):
             net(mx.nd.zeros((1, size, 3))).asnumpy()
 
 
