@@ -38,13 +38,18 @@ def _numpy(F, name, *arrays):
 
 
 def gather(
-    F: Any, x: Any, indices: Any, axis: int = 0, drop: bool = False, size: Optional[int] = None
-) -> Any:
+    F: Any, x: Any, indices: Any, axis: int = 0, drop: bool = False, size: Optional[int] = None,
+    among: Optional[int] = None,
+) -> Any:  # fmt: skip
     """Pick elements along an axis. ``drop`` declares that the index is a scalar, whose axis goes.
 
-    Raise an error if the axis does not have ``size`` elements.
+    Raise an error if the axis does not have ``size`` elements, or for indices that are not among those
+    of ``among`` elements. Negative ones count from the end.
     """
-    y = F.take(exactly(F, x, axis, size), indices, axis=axis, mode="wrap")
+    if among is not None:
+        indices = F.elemwise_add(indices, (indices < 0) * among)
+    mode = "wrap" if among is None else "raise"
+    y = F.take(exactly(F, x, axis, size), indices, axis=axis, mode=mode)
     return F.squeeze(y, axis=axis) if drop else y
 
 

@@ -26,7 +26,8 @@ def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
     if isinstance(indices, Known) and indices.ndim == 0 and not indices.open:
         index = int(known(indices, "index").item())
         return net.call(functions.element, x, index=index, axis=axis, drop=drop, scalar=scalar)
-    return net.call(functions.gather, x, indices, axis=axis, drop=drop, scalar=scalar)
+    among = x.shape[axis] if isinstance(indices, Data) or indices.open else None
+    return net.call(functions.gather, x, indices, axis=axis, drop=drop, among=among, scalar=scalar)
 
 
 @converter("GatherElements")
