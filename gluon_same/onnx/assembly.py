@@ -192,14 +192,15 @@ class Assembly(Inference):
                 if len(sizes) < TRIES and not self.again:
                     self.has_others = True
                     raise ValueError(f"the sizes {sizes} have the same number of windows")
-                y = self.call(functions.exactly, y, axis=axis, size=None)
-                self.doubt_size(y, axis)
+                y = self.doubt_size(y, axis)
         return y
 
-    def doubt_size(self, x: Data, axis: int) -> None:
-        """Doubt the size of an axis of the result of ``exactly``, unless it turns out to be required."""
-        sizes = tuple(shape[axis] for shape in x.trials)
-        x.doubts[axis] = [partial(self._require, x, sizes[0])] if len(set(sizes)) == 1 else []
+    def doubt_size(self, x: Data, axis: int) -> Data:
+        """Return an array with a doubt about the size of an axis, which may turn out to be required."""
+        x = self.call(functions.exactly, x, axis=axis, size=None)
+        sizes = {shape[axis] for shape in x.trials}
+        x.doubts[axis] = [partial(self._require, x, sizes.pop())] if len(sizes) == 1 else []
+        return x
 
     def _require(self, x: Data, size: int) -> None:
         cast(Function, self.blocks[self._key_of(x)]).change(size=size)

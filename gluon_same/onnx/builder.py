@@ -145,7 +145,7 @@ class Builder(Assembly):
         given.update(values or {})
         more = [Input(name, x.dtype, tuple(x.trials), None) for name, x in outer.items()]
         inner = Builder(self._model, self.custom, self.weights)
-        inner.opsets, inner.again = self._scope.opsets, self.again
+        inner.opsets, inner.again, inner.strict = self._scope.opsets, self.again, self.strict
         starts, outputs = inner.build(graph, [*inputs, *more], given)
         if inner.problems:
             self.problems.update(inner.problems)
@@ -276,6 +276,8 @@ class Builder(Assembly):
             limit = limit_of(node.op_type, [*given, *limits], result)
             if limited and not isinstance(limited, Unsupported):
                 result.limits = limited[place]
+            elif node.op_type == "Cast" and limit == given[0].limit:
+                result.limits = given[0].limits
             else:
                 result.limits = np.full(result.shape, limit, float)
             if count > 1:

@@ -259,11 +259,20 @@ class _Import:
         return error
 
     def _built(self, values, places, sizes, alike):
+        """Build the net by some trials. Where it cannot read a size in doubt, it makes sure of it."""
+        try:
+            return self._attempt(values, places, sizes, alike)
+        except _Unfit:
+            if not self._builder.doubtful:
+                raise
+            return self._attempt(values, places, sizes, alike, strict=True)
+
+    def _attempt(self, values, places, sizes, alike, strict=False):
         placed = zip(places, sizes.items())
         inputs = [Input(name, self.dtypes[name], tuple(s), place) for place, (name, s) in placed]
         constants = {**self.constants, **{self.names[i]: array for i, array in values.items()}}
         builder = Builder(self.model, self.custom, self.held.copy())
-        self._builder, builder.again = builder, self.again
+        self._builder, builder.again, builder.strict = builder, self.again, strict
         starts, outputs = builder.build(self.model.graph, inputs, self.weights, constants)
         net = None
         if not builder.problems:

@@ -28,6 +28,8 @@ class Inference:
         self._lines: Tuple[Dict[Sizes, Optional[Line]], ...] = ({}, {})
         # Whether another attempt, which follows if no sizes fit, has other rules; whether this is it.
         self.has_others = self.again = False
+        # Whether doubtful sizes must be those of the trials where they are read; whether any was read.
+        self.strict = self.doubtful = False
 
     def refuse(self, why: Dict[int, str]) -> None:
         """Raise if there are reasons why the model refuses trials."""

@@ -15,7 +15,17 @@ _CANCELED = 1e-6
 _LESS_THAN_ONE = 1 - 1e-6
 
 #: Operators that return elements of their inputs.
-_MOVES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"}
+_MOVES = {
+    "Cast",
+    "Concat",
+    "Gather",
+    "Identity",
+    "Reshape",
+    "Slice",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
+}
 
 #: Operators of the sizes of known numbers, which are the same at all trials.
 _OF_SHAPES = {"Shape", "Size"}

@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence, Tuple
 import numpy as np
 
 from ..importing import functions
-from .codes import MOST_AXES, Shapes, parts_of, steps_for
+from .codes import MOST_AXES, Shapes, parts_of, serves, steps_for
 from .values import EMPTY, FIX, Data, Known, Unsupported, stored_dtype
 
 
@@ -36,7 +36,8 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
     if len(x.trials) > 1 and len(set(new)) == 1:
         # A size may be the same only at the trials, as that of the first 10 elements of a longer axis.
         return net.call(functions.reshape, x, shape=new[0], kept=0, scalar=scalar)
-    steps = steps_for(given, new)
+    own = () if shape is None else _own_codes(given, shape)
+    steps = [own] if own and serves(own, given, new) else steps_for(given, new)
     if steps is None:
         parts = parts_of(given, new)
         made = _split_like(net, x, given, new, shape)
@@ -48,6 +49,15 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
     for codes in steps:
         x = net.call("reshape", x, shape=codes, scalar=scalar)
     return x
+
+
+def _own_codes(given: Shapes, shape: Known) -> Tuple[int, ...]:
+    """Return codes by the numbers of a file, which keep their meaning at sizes that are not tried."""
+    sizes, codes = list(zip(*given)), []
+    for place, numbers in enumerate(zip(*(each.ravel().tolist() for each in shape.trials))):
+        kept = place < len(sizes) and numbers == sizes[place]
+        codes.append(numbers[0] if len(set(numbers)) == 1 else 0 if kept else -1)
+    return tuple(codes) if codes.count(-1) < 2 else ()
 
 
 def _split_like(
@@ -101,8 +111,9 @@ def expanded(
     for axis, (old, new) in enumerate(zip(zip(*x.trials), zip(*wanted))):
         place = axis + (start if start is not None else 0 if shape is None else shape.first.size - rank)
         limited = shape is not None and place >= 0 and shape.limits[place] < np.inf
-        if old == new and not limited:
-            continue
+        number = [] if shape is None else [n.flat[place] for n in shape.trials]
+        if old == new and (not limited or number != [*new]):
+            continue  # also for 1 and -1
         if 0 in new:
             raise Unsupported(EMPTY)
         if len(set(new)) == 1 and not limited:
@@ -139,9 +150,7 @@ def axis_of_size(
     if found is None and numbers is not None and numbers.make is not None:
         how = dict(i=place, dtype=np.float32, scalar=False, known_shapes=[(n,) for n in sizes])
         line = net.call(functions.line_of, net.array(numbers), **how)
-        if limited:
-            net.doubt_size(line, 0)
-        return line, 0
+        return net.doubt_size(line, 0) if limited else line, 0
     steps = net.find_steps(sizes) if found is None else None
     if steps is not None:
         return _stepped(net, *steps), 0

@@ -282,18 +282,19 @@ SIZES_OF_SLICES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("most", [512, 7])  # which no size that is tried fills, and all do
 @pytest.mark.parametrize("text, head", SIZES_OF_SLICES)
-def test_sizes_of_slices_that_no_tried_size_fills(tmp_path, text, head):
+def test_sizes_of_slices(tmp_path, text, head, most):
     text = f"p = Slice(x, axis, most, axis1) q = Relu(p) s = Shape(q) {text}"
-    path = model(tmp_path, text, head, most=np.array([512]), axis1=np.array([1]))
-    compared(path, *(numbers(2, size) for size in (3, 600, 512)))
+    path = model(tmp_path, text, head, most=np.array([most]), axis1=np.array([1]))
+    compared(path, *(numbers(2, size) for size in (3, 600, 7, 512)))
 
 
-@pytest.mark.parametrize("text, head", SIZES_OF_SLICES)
-def test_sizes_of_slices_that_all_tried_sizes_fill_are_required(tmp_path, text, head):
+def test_sizes_of_slices_that_cannot_be_computed_at_run_time_are_required(tmp_path):
     """Also in graphs whose outputs do not depend on the elements."""
-    text = f"p = Slice(x, axis, most, axis1) q = Relu(p) s = Shape(q) {text}"
-    path = model(tmp_path, text, head, most=np.array([7]), axis1=np.array([1]))
+    text = """p = Slice(x, axis, most, axis1) q = Relu(p) s = Shape(q) n = Gather<axis: int = 0>(s, place)
+        v = Reshape(n, axis1) z = Identity(x) y, i = TopK(z, v)"""
+    path = model(tmp_path, text, most=np.array([7]), axis1=np.array([1]))
     net = compared(path, numbers(2, 7), numbers(1, 600))
     for active in (True, False):
         net.hybridize(active)

@@ -218,9 +218,9 @@ def _resized(net: Any, x: Data, plan: _Axis, how: Resize, value: float) -> Data:
 def _as_long(net: Any, x: Data, plan: _Axis) -> Tuple[Data, int]:
     """Return an array and its axis that has the new size of an axis."""
     new = tuple(m for _, m in plan.sizes)
-    if plan.scale is None:
+    if plan.numbers is not None:
         return axis_of_size(net, new, plan.numbers, plan.place)
-    times, step = ratio_of(plan.scale) or (0, 1)
+    times, step = ratio_of(plan.scale or new[0] / plan.sizes[0][0]) or (0, 1)
     if [n * times // step for n, _ in plan.sizes] != list(new):
         raise Unsupported(f"its size by the scale {plan.scale} {FIX}")
     how = dict(axis=plan.axis, times=times, begin=step - 1, step=step)

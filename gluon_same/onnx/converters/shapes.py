@@ -12,7 +12,18 @@ from ..codes import MOST_AXES, codes_for, serves
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, expanded, reshaped
-from ..values import Data, Flag, Known, Unfolded, Unsupported, compute_dtype, known, numbers
+from ..values import (
+    FIX,
+    Data,
+    Flag,
+    Known,
+    Limited,
+    Unfolded,
+    Unsupported,
+    compute_dtype,
+    known,
+    numbers,
+)
 
 
 @converter("Shape")
@@ -33,7 +44,9 @@ def _of_sizes(name: str, function: Any, x: Data, part: slice, make: Callable[[],
     found = Known([np.array(function(s[part]), np.int64) for s in x.trials], name)
     found.low = np.array(function(n or 1 for n in x.shape[part]), np.int64)
     axes = range(len(x.stored[0]))[part]
-    limits = [np.inf if make_sure(x, axis) else 0 for axis in axes]
+    x.net.doubtful |= any(axis in x.doubts for axis in axes)
+    sure = make_sure if x.net.strict else lambda x, axis: axis not in x.doubts
+    limits = [np.inf if sure(x, axis) else 0 for axis in axes]
     found.limits = np.array(limits if found.ndim else min(limits, default=np.inf), float)
     found.make = make
     return found
@@ -119,8 +132,9 @@ def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag =
         return _reshaped_by_numbers(net, x, wanted, shape)
     y = reshaped(net, x, wanted, shape)
     for axis in y.doubts:
-        if all(sizes[axis] > 0 for sizes in shape.trials):  # the file has a number for the size
-            make_sure(y, axis)
+        number = all(sizes[axis] > 0 for sizes in shape.trials)  # that the file has for the size
+        if number and not make_sure(y, axis):
+            raise Limited(f"whether a limit applies to its shape {FIX}")
     return y
 
 
@@ -135,8 +149,7 @@ def _reshaped_by_numbers(net: Any, x: Data, wanted: Any, shape: Known) -> Data:
         like = expanded(net, net.array(Known([np.zeros((1,) * len(codes), np.float32)])), wanted, shape)
         y = net.call(functions.unfolded_like, x, like, tail=(), count=len(codes), scalar=False)
     for axis in limited:
-        y = net.call(functions.exactly, y, axis=axis, size=None)
-        net.doubt_size(y, axis)
+        y = net.doubt_size(y, axis)
     return y
 
 

@@ -96,8 +96,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         begin, end, by = (tuple(each) for each in zip(*parts))
         x = net.call("slice", x, begin=begin, end=end, step=by)
     for axis in limited:
-        x = net.call(functions.exactly, x, axis=axis, size=None)
-        net.doubt_size(x, axis)
+        x = net.doubt_size(x, axis)
     return x
 
 
