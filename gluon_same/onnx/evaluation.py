@@ -12,10 +12,9 @@ from .values import Unsupported
 #: Most elements of a result. Larger constants are not found in models, but in malicious files.
 MOST = 2**28
 
-#: The same for results that depend on open sizes, of which the importer keeps several, of operators that
-#: a net can compute instead.
+#: The same for results that depend on open sizes, of which the importer keeps several. A net computes
+#: larger ones.
 MOST_OPEN = 2**22
-_AT_RUN_TIME = {"ConstantOfShape", "Expand", "Tile"}
 
 #: Operators whose result may be much larger than their inputs.
 _GROWING = {"ConstantOfShape", "Expand", "Tile", "Range", "Pad", "OneHot", "EyeLike", "CenterCropPad"}
@@ -78,7 +77,7 @@ def evaluate(
     copy = helper.make_node(node.op_type, names, outputs, domain=node.domain, **attributes)
     checked = trials if node.op_type in _GROWING else trials[:1]
     types, large = zip(*(_types(copy, opsets, dict(zip(names, inputs))) for inputs in checked))
-    if len(trials) > 1 and node.op_type in _AT_RUN_TIME and max(large) > MOST_OPEN:
+    if len(trials) > 1 and max(large) > MOST_OPEN:
         raise TooLarge
     if max(large) > MOST:
         raise ValueError(f"its value has more than {MOST} elements")
@@ -136,7 +135,8 @@ def _types(
     for kind in types:
         counts = [each.dim_value for each in kind.shape.dim]
         if node.op_type in _GROWING and (not counts or not all(counts)):  # not inferred
-            counts = [int(abs(x.astype(np.float64)).max(initial=0)) for x in sizes.values()]
+            count = np.prod if node.op_type == "Expand" else np.max
+            counts = [int(count(abs(x.astype(np.float64)), initial=1)) for x in sizes.values()]
         large = max(large, math.prod(counts))
     return types, large
 
