@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..importing.net import FAILURES
 from . import graph
-from .arguments import Arguments, NoBuilder, Unsupported
+from .arguments import NoBuilder, Unsupported
 from .calls import Calls, Problems, Settings, Unknown, builder_of, check_call, check_count
 from .layers import Lowered, Request
 from .layers.merging import MASK_SECOND, named_mask, passed_on
@@ -161,17 +161,17 @@ class _Builder(Calls):
         if isinstance(builder, graph.Model):
             check_call(layer.class_name, kwargs, version)
             return self._nested(layer, builder, call, inputs)
-        request = self._request(layer, args, kwargs)._replace(masked=masked)
-        name = function_of(request) if builder is build_operation else layer.computes
+        request = self._request(layer, args, kwargs).replace(masked=masked)
+        request = function_of(request) if builder is build_operation else request
         if builder is not build_operation and any(x.batch for x in inputs):
             raise Unsupported(BATCH_MOVED)
         sure = [x for x in inputs if not x.guessed]
-        narrow = dtype_after(name, sure, (args, kwargs), request.keras3)
+        narrow = dtype_after(request.name, sure, (args, kwargs), request.keras3)
         check_count(builder, request, inputs)
         built = builder(request, *inputs)
         if not isinstance(built, Lowered):
             return [*built] if isinstance(built, tuple) else [built]
-        request.arguments.finish()
+        request.finish()
         if builder is build_operation:
             built = built._replace(masks=built.masks or ())
         elif not custom:
@@ -189,9 +189,10 @@ class _Builder(Calls):
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
         return Request(
-            name=layer.name,
+            config=layer.config,
+            layer_name=layer.name,
+            name=layer.computes,
             class_name=layer.class_name.rpartition(">")[2],
-            arguments=Arguments(layer.config),
             version=self.settings.version,
             trainable=self.trainable and layer.trainable,
             prefix=f"{self.prefix}{layer.name}_",

@@ -127,7 +127,7 @@ def is_nonnegative(given: Any) -> bool:
 
 @builds("Activation")
 def _activation(request: Request, x: Value) -> Lowered:
-    given, axis = request.arguments.get("activation"), x.stored(-1)
+    given, axis = request.get("activation"), x.stored(-1)
     if given == "glu":  # the only activation that changes the shape
         if x.channels is not None and x.channels % 2:
             raise ValueError(f"glu halves the last axis, and that of {x.shape} is odd")
@@ -139,18 +139,17 @@ def _activation(request: Request, x: Value) -> Lowered:
 def _relu(request: Request, x: Value) -> Lowered:
     if x is not None and x.mask is not None and (2, 3) <= request.version < (2, 5):
         raise Unsupported("a mask of its input, which only some of Keras 2.3 and 2.4 hand on")
-    arguments = request.arguments
-    most = arguments.optional_number("max_value")
+    most = request.optional_number("max_value")
     if most is not None and most < 0:
         raise Unsupported(f"max_value={most} is negative")
-    slope = arguments.optional_number("negative_slope") or 0
-    return _rectified(request, most, slope, arguments.optional_number("threshold") or 0)
+    slope = request.optional_number("negative_slope") or 0
+    return _rectified(request, most, slope, request.optional_number("threshold") or 0)
 
 
 @builds("LeakyReLU")
 def _leaky_relu(request: Request, x: Value) -> Lowered:
-    name = "negative_slope" if request.arguments.get("negative_slope", None) is not None else "alpha"
-    return _rectified(request, None, request.arguments.number(name, 0.3), 0)
+    name = "negative_slope" if request.get("negative_slope", None) is not None else "alpha"
+    return _rectified(request, None, request.number(name, 0.3), 0)
 
 
 def _rectified(request: Request, most: Optional[float], slope: float, threshold: float) -> Lowered:
@@ -167,12 +166,12 @@ def _rectified(request: Request, most: Optional[float], slope: float, threshold:
 
 @builds("ELU")
 def _elu(request: Request, x: Value) -> Lowered:
-    return elementwise(request.function(functions.elu, alpha=request.arguments.number("alpha", 1.0)))
+    return elementwise(request.function(functions.elu, alpha=request.number("alpha", 1.0)))
 
 
 @builds("ThresholdedReLU")
 def _thresholded_relu(request: Request, x: Value) -> Lowered:
-    theta = request.arguments.number("theta", 1.0)
+    theta = request.number("theta", 1.0)
     block = request.function(functions.thresholded_relu, theta=theta)
     return elementwise(block, nonnegative=theta >= 0)
 
@@ -184,7 +183,7 @@ def masked_rows(request: Request) -> str:
 
 @builds("Softmax")
 def _softmax(request: Request, x: Value) -> Lowered:
-    given, masks = request.arguments.ints("axis", -1), masks_of([x])
+    given, masks = request.ints("axis", -1), masks_of([x])
     axes = {axis % x.rank for axis in given if -x.rank <= axis < x.rank}
     if not axes or len(axes) < len(given):
         raise Unsupported(f"axis={given} are not axes of an input with {x.rank} axes")
@@ -200,8 +199,8 @@ def _softmax(request: Request, x: Value) -> Lowered:
 
 @builds("PReLU")
 def _prelu(request: Request, x: Value) -> Lowered:
-    given = request.arguments.get("shared_axes", None)
-    shared = [] if given is None else request.arguments.ints("shared_axes")
+    given = request.get("shared_axes", None)
+    shared = [] if given is None else request.ints("shared_axes")
     if any(not 1 <= axis < x.rank for axis in shared):
         raise ValueError(f"shared_axes={shared} are not axes of an input with {x.rank} axes")
     shape = tuple(1 if axis in shared else x.shape[axis] for axis in range(1, x.rank))
@@ -215,5 +214,5 @@ def _layer_as_activation(request: Request, given: Any) -> Optional[HybridBlock]:
     """Return the block of a layer, such as ``LeakyReLU()``, given as another layer's activation."""
     inner = inner_request(request, given, ("ReLU", "LeakyReLU", "ELU", "ThresholdedReLU"))
     block = BUILDERS[inner.class_name](inner, None).block
-    inner.arguments.finish()
+    inner.finish()
     return block

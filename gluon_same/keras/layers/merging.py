@@ -98,7 +98,7 @@ def _steps_of(request: Request, x: Value) -> Value:
 
 @builds("Masking")
 def _masking(request: Request, x: Value) -> Lowered:
-    number, order = request.arguments.number("mask_value", 0.0), keras_order(x.rank)
+    number, order = request.number("mask_value", 0.0), keras_order(x.rank)
     mask = request.derive(functions.differs, x, rule=lambda shape: shape[:-1], number=number, last=True)
     block, orders = request.function(functions.masked), (order, order[:-1])
     return Lowered(block, order, orders, lambda shape, _: shape, inputs=(x, mask), masks=(mask,))
@@ -160,7 +160,7 @@ def common_dtype(inputs: Sequence[Value]) -> str:
 @builds("Concatenate")
 def _concatenate(request: Request, *inputs: Value) -> Lowered:
     inputs = in_list(request, inputs)
-    axis = request.arguments.whole("axis", -1, least=-9)
+    axis = request.whole("axis", -1, least=-9)
     built = joined(request, inputs, axis)
     return built._replace(masks=joined_mask(request, inputs, axis % inputs[0].rank))
 
@@ -187,14 +187,14 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
 
 @builds("Dot")
 def _dot(request: Request, a: Value, b: Value) -> Lowered:
-    given = request.arguments.ints("axes")
+    given = request.ints("axes")
     given = given * 2 if len(given) == 1 else given
     ranks = a.rank, b.rank
     fit = len(given) == 2 and min(ranks) > 1
     if not fit or any(not -r <= axis < r or axis % r == 0 for axis, r in zip(given, ranks)):
         raise ValueError(f"axes={given} of inputs with {a.rank} and {b.rank} axes")
     axes = given[0] % a.rank, given[1] % b.rank
-    normalize = request.arguments.flag("normalize", False)
+    normalize = request.flag("normalize", False)
     block = request.function(functions.dot, axes=axes, ranks=ranks, normalize=normalize)
 
     def rule(one: Shape, other: Shape) -> Shape:
@@ -209,5 +209,5 @@ def _dot(request: Request, a: Value, b: Value) -> Lowered:
 
 @builds("CustomScaleLayer", "Custom>CustomScaleLayer")
 def _scaled_sum(request: Request, a: Value, b: Value) -> Lowered:
-    block = request.function(functions.scaled_sum, scale=request.arguments.number("scale"))
+    block = request.function(functions.scaled_sum, scale=request.number("scale"))
     return Lowered(block, a.axes, (a.axes, a.axes), broadcast)

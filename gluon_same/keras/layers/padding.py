@@ -7,13 +7,12 @@ from ..arguments import Unsupported
 from ..values import Size, Value
 from .computed import combined
 from .lengths import length_of, tree_of
-from .operations import Operation
-from .registry import Lowered, computes
+from .registry import Lowered, Request, computes
 
 
 @computes("pad")
 def _pad(
-    op: Operation, x: Value, pad_width: Any, mode: str = "constant", constant_values: float = 0
+    op: Request, x: Value, pad_width: Any, mode: str = "constant", constant_values: float = 0
 ) -> Lowered:
     pairs = checked_pairs(op, x, pad_width)
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
@@ -27,7 +26,7 @@ def _pad(
     return op.lowered(functions.pad, x, pairs=width, takes=takes, **how)
 
 
-def checked_pairs(op: Operation, x: Value, given: Any) -> List[Any]:
+def checked_pairs(op: Request, x: Value, given: Any) -> List[Any]:
     """Return the numbers of elements before and after each axis, none of which are samples."""
     fits = isinstance(given, list) and len(given) == x.rank and given[0] == [0, 0]
     for pair in given if fits else [None]:
@@ -37,7 +36,7 @@ def checked_pairs(op: Operation, x: Value, given: Any) -> List[Any]:
     return given
 
 
-def _padded_to_sizes(op: Operation, x: Value, pairs: Sequence[Any], mode: str, value: float) -> Lowered:
+def _padded_to_sizes(op: Request, x: Value, pairs: Sequence[Any], mode: str, value: float) -> Lowered:
     """Pad an array by numbers that are computed from sizes."""
     if mode == "wrap":
         raise Unsupported(f"pad by {pairs} with mode='wrap'")

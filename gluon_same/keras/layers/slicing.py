@@ -7,8 +7,8 @@ from ..arguments import Unsupported
 from ..values import NO_BATCH, Shape, Size, Value, replaced
 from .computed import combined
 from .lengths import length_of, tree_of
-from .operations import Operation, with_rank
-from .registry import Lowered, computes
+from .operations import with_rank
+from .registry import Lowered, Request, computes
 
 _WHOLE = (None, None, 1)
 
@@ -17,7 +17,7 @@ _LARGE = 2**30
 
 
 @computes("getitem")
-def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
+def _slice(op: Request, x: Value, slice_spec: Any) -> Lowered:
     given = _spelled_out(slice_spec if isinstance(slice_spec, list) else [slice_spec], x.rank)
     if x.rows == NO_BATCH and given[0] is None:
         new = [part is None for part in given].index(False)
@@ -68,7 +68,7 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
     return op.lowered(functions.slices, x, order=order, added=len(added), **how, **fields)
 
 
-def _part_of_sizes(op: Operation, x: Value, parts: List[Any]) -> Tuple[Value, List[Any]]:
+def _part_of_sizes(op: Request, x: Value, parts: List[Any]) -> Tuple[Value, List[Any]]:
     """Return a part of an array by bounds that are computed from sizes, and the other bounds."""
     arrays: List[Value] = []
     trees, shape = [], x.shape
@@ -87,14 +87,14 @@ def _part_of_sizes(op: Operation, x: Value, parts: List[Any]) -> Tuple[Value, Li
         size = length.saved if isinstance(length, Size) else length
         shape, parts = replaced(shape, axis, size), [*parts[:axis], _WHOLE, *parts[axis + 1 :]]
     how: Any = dict(parts=trees, rank=x.rank, rule=lambda *shapes: shapes[0])
-    y = op.request.derive(functions.parts_of_sizes, x, *arrays, **how)
+    y = op.derive(functions.parts_of_sizes, x, *arrays, **how)
     changed = {axis for axis, _, _ in trees}
     free = tuple(None if axis in changed else n for axis, n in enumerate(x.free))
     return x._replace(slot=y.slot, axes=y.axes, shape=shape, free=free, padding=None), parts
 
 
 @computes("slice")
-def _slice_of(op: Operation, x: Value, begin: List[int], size: List[int]) -> Lowered:
+def _slice_of(op: Request, x: Value, begin: List[int], size: List[int]) -> Lowered:
     ends = [None if n == -1 else combined("add", at, n) for at, n in zip(begin, size)]
     return _slice(op, x, [dict(start=at or None, stop=end) for at, end in zip(begin, ends)])
 
