@@ -6,7 +6,7 @@ from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Size, Value
 from .computed import combined
-from .lengths import length_of, tree_of
+from .lengths import line_of, number_of
 from .registry import Lowered, Request, computes
 
 
@@ -40,12 +40,13 @@ def _padded_to_sizes(op: Request, x: Value, pairs: Sequence[Any], mode: str, val
     """Pad an array by numbers that are computed from sizes."""
     if mode == "wrap":
         raise Unsupported(f"pad by {pairs} with mode='wrap'")
-    arrays: List[Value] = []
-    parts, sizes = [], [*x.shape]
+    sizes: List[Any] = [*x.shape]
+    y = x
     for axis, (before, after) in enumerate(pairs):
         if before != 0 or after != 0:
             around = combined("add", before, after)
             sizes[axis] = combined("add", Size(x.shape[axis], (x, axis)), around)
-            parts.append((axis, length_of(sizes[axis], arrays), tree_of(before, arrays)))
-    more: Any = dict(parts=parts, rank=x.rank, mode=mode, value=value)
-    return op.sized(functions.padded_to_sizes, x, *arrays, sizes=sizes, **more)
+            first = [number_of(op, 1, before)] if isinstance(before, Size) else []
+            how: Any = dict(axis=axis, before=0 if first else before, mode=mode, value=value)
+            y = op.derive(functions.pad_along, y, line_of(op, sizes[axis]), *first, rank=x.rank, **how)
+    return op.sized(y, x, sizes)

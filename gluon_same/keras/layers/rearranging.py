@@ -8,7 +8,7 @@ from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import NO_BATCH, Shape, Size, Value, channels_first, product, replaced
 from .core import permuted, reshape_rule, reshaped
-from .lengths import length_of, tree_of
+from .lengths import length_of, line_of, tree_of
 from .merging import common_dtype, joined
 from .operations import axis_of, size_of
 from .registry import Lowered, Request, computes
@@ -75,14 +75,15 @@ def _keeps_last(x: Value, last: Sequence[Any]) -> bool:
 
 def _merged(op: Request, x: Value, shape: Sequence[Any]) -> Lowered:
     """Merge the first axes; raise an error at run time if the sizes of the others are not as given."""
-    count, lengths = x.rank - len(shape) + 1, {}
-    arrays: List[Value] = []
-    for place, n in enumerate(shape):
-        if isinstance(n, Size) and place and kept_size(x, place + count - 1, n) != 0:
-            lengths[place] = length_of(n, arrays)
-    how: Any = dict(count=count, lengths=lengths, rank=x.rank)
-    built = op.sized(functions.merged, x, *arrays, sizes=[None, *shape[1:]], **how)
-    return built._replace(rows=x.slot + 1)
+    count = x.rank - len(shape) + 1
+    lines = {
+        place: line_of(op, n)
+        for place, n in enumerate(shape)
+        if isinstance(n, Size) and place and kept_size(x, place + count - 1, n) != 0
+    }
+    how: Any = dict(count=count, axes=tuple(lines), rank=x.rank)
+    y = op.derive(functions.merged, x, *lines.values(), **how)
+    return op.sized(y, x, [None, *shape[1:]])._replace(rows=x.slot + 1)
 
 
 def _unfolded(op: Request, x: Value, shape: Sequence[Any], like: Optional[Value] = None) -> Lowered:
@@ -101,8 +102,8 @@ def _unfolded(op: Request, x: Value, shape: Sequence[Any], like: Optional[Value]
     if len(lengths) < like.rank and all(n in pair for n, *pair in zip(lengths, own, known)):
         lengths = []
     how: Any = dict(lengths=lengths, count=last, tail=tuple(shape[last:]))
-    built = op.sized(functions.unfolded_like, x, *arrays, sizes=shape, **how)
-    return built._replace(rows=like.rows)
+    y = op.derive(functions.unfolded_like, x, *arrays, **how)
+    return op.sized(y, x, shape)._replace(rows=like.rows)
 
 
 def kept_size(x: Value, place: int, n: Any) -> Any:

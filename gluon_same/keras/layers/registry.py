@@ -82,15 +82,13 @@ class Request(Arguments):
         taken = tuple(keras_order(x.rank) for x in operands if isinstance(x, Value))
         return self.lowered(function, *operands, order=keras_order(ndim), input_axes=taken, **more)
 
-    def sized(
-        self, function: Any, x: Value, *arrays: Value, sizes: Sequence[Any], **more: Any
-    ) -> "Lowered":
-        """Return the result for a function, stored as in Keras, whose shape has computed sizes."""
+    def sized(self, y: Value, x: Value, sizes: Sequence[Any]) -> "Lowered":
+        """Return the result for an array derived from ``x``, whose shape has computed sizes."""
         shape = tuple(n.saved if isinstance(n, Size) else n for n in sizes)
         free = tuple(None if isinstance(n, Size) else n for n in sizes)
-        y = self.derive(function, x, *arrays, rule=lambda *_: shape, **more)
-        y = y._replace(free=free, dtype=x.dtype, rows=x.rows)
-        return Lowered(None, y.axes, (), lambda shape: shape, takes=None, inputs=(y,))
+        order = keras_order(len(sizes))
+        y = y._replace(shape=shape, free=free, axes=order, dtype=x.dtype, rows=x.rows)
+        return Lowered(None, order, (), lambda shape: shape, takes=None, inputs=(y,))
 
     def each(self, function: Any, x: Value, nonnegative: bool = False, **more: Any) -> "Lowered":
         """Return the result for a function that keeps the shape."""

@@ -6,7 +6,7 @@ from ...importing import functions
 from ..arguments import Unsupported
 from ..values import NO_BATCH, Shape, Size, Value, replaced
 from .computed import combined
-from .lengths import length_of, tree_of
+from .lengths import line_of, number_of
 from .operations import with_rank
 from .registry import Lowered, Request, computes
 
@@ -70,8 +70,7 @@ def _slice(op: Request, x: Value, slice_spec: Any) -> Lowered:
 
 def _part_of_sizes(op: Request, x: Value, parts: List[Any]) -> Tuple[Value, List[Any]]:
     """Return a part of an array by bounds that are computed from sizes, and the other bounds."""
-    arrays: List[Value] = []
-    trees, shape = [], x.shape
+    y = x
     for axis, (begin, end, step) in enumerate(parts):
         if not isinstance(begin, Size) and not isinstance(end, Size):
             continue
@@ -83,14 +82,14 @@ def _part_of_sizes(op: Request, x: Value, parts: List[Any]) -> Tuple[Value, List
             for n in (begin or 0, end)
         )
         length = combined("subtract", whole if end is None else end, start)
-        trees.append((axis, length_of(length, arrays), start and tree_of(start, arrays)))
-        size = length.saved if isinstance(length, Size) else length
-        shape, parts = replaced(shape, axis, size), [*parts[:axis], _WHOLE, *parts[axis + 1 :]]
-    how: Any = dict(parts=trees, rank=x.rank, rule=lambda *shapes: shapes[0])
-    y = op.derive(functions.parts_of_sizes, x, *arrays, **how)
-    changed = {axis for axis, _, _ in trees}
-    free = tuple(None if axis in changed else n for axis, n in enumerate(x.free))
-    return x._replace(slot=y.slot, axes=y.axes, shape=shape, free=free, padding=None), parts
+        line, first = line_of(op, length), isinstance(start, Size)
+        starts = [number_of(op, 1, start, "int64")] if first else []
+        how: Any = dict(axis=axis, begin=0 if first else start, rank=x.rank)
+        part = op.derive(functions.part_along, y, line, *starts, **how)
+        shape, free = replaced(y.shape, axis, length.saved), replaced(y.free, axis, None)
+        y = y._replace(slot=part.slot, axes=part.axes, shape=shape, free=free, padding=None)
+        parts = [*parts[:axis], _WHOLE, *parts[axis + 1 :]]
+    return y, parts
 
 
 @computes("slice")
