@@ -118,15 +118,16 @@ def part_along(F: Any, x: Any, line: Any, start: Any = None, *, axis: int, begin
 
 
 def pad_along(
-    F: Any, x: Any, line: Any, first: Any = None, *, axis: int, before: int, rank: int, mode: str,
-    value: float,
-) -> Any:  # fmt: skip
+    F: Any, x: Any, line: Any, *first: Any, axis: int, before: int, rank: int, how: Tuple[str, float]
+) -> Any:
     """Lengthen an axis to the size of a line, by ``before`` or the number in an array in front.
 
-    Raise an error where a number of elements is negative, or larger than ``mode`` can repeat.
+    ``how`` are the mode and the value. Raise an error where a number of elements is negative, or larger
+    than the mode can repeat.
     """
+    mode, value = how
     places = F.contrib.arange_like(line)
-    places = places - before if first is None else F.broadcast_sub(places, first)
+    places = F.broadcast_sub(places, *first) if first else places - before
     last = F.cast(shape_of(F, x, axis, axis + 1), dtype="float32") - 1
     found = inside = F.broadcast_minimum(F.relu(places), last)
     if mode in ("reflect", "symmetric"):

@@ -190,11 +190,9 @@ def _softmax(request: Request, x: Value) -> Lowered:
     if any(mask.rank != x.rank for mask in masks):
         raise Unsupported(f"a mask of shape {masks[0].shape} for an input of shape {x.shape}")
     order = keras_order(x.rank) if masks else x.axes
-    how = dict(axes=tuple(sorted(map(order.index, axes))), rank=x.rank)
-    how["how"] = masked_rows(request)
-    block = request.function(functions.masked_softmax, **how)
-    built = elementwise(block, order, nonnegative=True, inputs=(x, *masks))
-    return built._replace(input_axes=(order,) * (1 + len(masks)), rule=lambda shape, *_: shape)
+    how: Any = dict(axes=tuple(sorted(map(order.index, axes))), rank=x.rank, how=masked_rows(request))
+    how.update(order=order, input_axes=(order,) * (1 + len(masks)), nonnegative=True)
+    return request.lowered(functions.masked_softmax, x, *masks, rule=lambda shape, *_: shape, **how)
 
 
 @builds("PReLU")

@@ -33,7 +33,7 @@ def _pairwise(op: Request, x: Operand, y: Operand) -> Lowered:
     special = kind in functions.OF_TWO
     whole = all("int" in (each.dtype if isinstance(each, Value) else each.dtype.name) for each in (x, y))
     if not special and not whole and isinstance(x, Value) and isinstance(y, Value):
-        return combined(op, kind, (x, y))._replace(inputs=(x, y))
+        return combined(op, kind, (x, y))
     if not special and not whole and not isinstance(number, Value) and number.ndim == 0:
         array = x if isinstance(x, Value) else y
         fixed: Any = dict(kind=kind, number=float(number), first=number is x)
@@ -122,7 +122,7 @@ def _digits(op: Request, x: Value, bins: Operand) -> Lowered:
 def _mask_of_lengths(op: Request, lengths: Value, maxlen: int, dtype: str = "bool") -> Lowered:
     if dtype not in ("bool", "float32"):
         raise Unsupported(f"{op.name} of {dtype}")
-    y = op.derive("expand_dims", lengths, rule=lambda shape: (*shape, 1), axis=-1)
+    y = op.derived("expand_dims", lengths, rule=lambda shape: (*shape, 1), axis=-1)
     if isinstance(maxlen, Size):
         line, how = line_of(op, maxlen), dict(axis=0, start=0, step=1, to="int32")
         steps: Any = op.derive(functions.arange_along, line, **how)
@@ -130,7 +130,7 @@ def _mask_of_lengths(op: Request, lengths: Value, maxlen: int, dtype: str = "boo
     else:
         limit(f"{op.name} of {maxlen} steps", maxlen, MOST_ELEMENTS)
         steps = np.arange(maxlen)
-    built = _compare(op.replace(name="greater"), y._replace(dtype=lengths.dtype), steps)
+    built = _compare(op.replace(name="greater"), y, steps)
     return built._replace(gives=dtype)
 
 

@@ -75,8 +75,9 @@ def reshaped(request: Request, x: Value, target: Sequence[int]) -> Lowered:
     if not same_memory(axes, keras_order(len(sizes)), sizes):
         axes = keras_order(len(sizes))
     fits, rule = product(x.free[1:]) is not None, reshape_rule(target)  # which checks the sizes then
-    block = request.function(functions.reshape, shape=[target[axis - 1] for axis in axes[1:]], fits=fits)
-    return Lowered(block, axes, (taken,), rule, nonnegative=x.nonnegative, takes=None)
+    how: Any = dict(shape=[target[axis - 1] for axis in axes[1:]], fits=fits, takes=None, rule=rule)
+    how.update(order=axes, input_axes=(taken,), nonnegative=x.nonnegative)
+    return request.lowered(functions.reshape, x, **how)
 
 
 def reshape_rule(target: Sequence[int], kept: int = 1) -> Callable[[Shape], Shape]:
@@ -110,9 +111,8 @@ def permuted(x: Value, dims: Sequence[int]) -> Lowered:
 
 @builds("RepeatVector")
 def _repeat_vector(request: Request, x: Value) -> Lowered:
-    of_rank(x, 2)
-    block = request.function(functions.repeat_vector, times=request.whole("n"))
-    return Lowered(block, (0, 1, 2), ((0, 1),), takes=None)
+    how: Any = dict(times=request.whole("n"), takes=None)
+    return request.in_keras_order(functions.repeat_vector, of_rank(x, 2), ndim=3, **how)
 
 
 @builds("Embedding", "ReversibleEmbedding")

@@ -10,10 +10,10 @@ from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit
 from ..values import Shape, Size, Value, channels_first, product
 from .operations import size_of
-from .padding import checked_pairs
 from .registry import Lowered, Request, computes, of_rank
 from .signatures import Operand
 from .sizes import resized_at_ratio, resized_images, resized_within
+from .slicing import checked_pairs
 
 
 def _window(x: Value, given: Any, what: str) -> List[int]:

@@ -7,7 +7,7 @@ that say what is allowed: anything else in a file is refused, by ``signatures.py
 
 import inspect
 from functools import partial
-from typing import Any, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 
@@ -183,8 +183,7 @@ def aligned(op: Request, *operands: Any) -> Tuple[Any, ...]:
 def with_rank(op: Request, x: Value, rank: int) -> Value:
     """Return an array with new axes of one element in front of its own."""
     while x.rank < rank:
-        y = op.derive("expand_dims", x, axis=0, rule=lambda shape: (1, *shape))
-        x = y._replace(dtype=x.dtype, rows=x.rows)
+        x = op.derived("expand_dims", x, axis=0, rule=lambda shape: (1, *shape))
     return x
 
 
@@ -193,6 +192,15 @@ def axis_of(op: Request, x: Value, axis: int, batch: bool = False) -> int:
     if not -x.rank <= axis < x.rank or (axis % x.rank == x.batch and not batch):
         raise ValueError(f"{op.name} along axis={axis} of shape {x.shape}")
     return axis % x.rank
+
+
+def axes_of(op: Request, x: Value, given: Any) -> List[int]:
+    """Return some of Keras' axes, counted from the first; raise unless all are after the batch."""
+    axes = x.places(given)
+    if not axes:
+        listed = given if isinstance(given, list) else [given]
+        raise Unsupported(f"{op.name} along axis={listed}: only axes after the batch are supported")
+    return axes
 
 
 def size_of(op: Request, x: Value, axis: int) -> int:

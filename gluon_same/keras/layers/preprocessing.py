@@ -124,8 +124,8 @@ def _center_crop(request: Request, x: Value) -> Lowered:
     (axes, order), size = spatial(request, x, 2), target_of(request)
     if any((x.shape[axis] or n) < n for axis, n in zip(axes, size)):
         return resized_at_ratio(request, x, size)
-    block = request.function(functions.center_crop, size=size)
-    return Lowered(block, order, (order,), resized_to(axes, size))
+    how: Any = dict(size=size, order=order, input_axes=(order,), rule=resized_to(axes, size))
+    return request.lowered(functions.center_crop, x, **how)
 
 
 @builds("RandomCrop")
@@ -156,6 +156,6 @@ def _adaptive(request: Request, x: Value, ndim: int) -> Lowered:
         raise Unsupported("inputs of unknown size are not supported, as in Keras")
     pairs = zip(before, sizes)
     windows = [[(i * n // m, math.ceil((i + 1) * n / m)) for i in range(m)] for n, m in pairs]
-    kind = "max" if "Max" in request.class_name else "mean"
-    block = request.function(functions.pool_windows, windows=windows, kind=kind)
-    return Lowered(block, order, (order,), resized_to(axes, sizes))
+    how: Any = dict(windows=windows, kind="max" if "Max" in request.class_name else "mean")
+    how.update(order=order, input_axes=(order,), rule=resized_to(axes, sizes))
+    return request.lowered(functions.pool_windows, x, **how)

@@ -37,7 +37,7 @@ def _reshape(op: Request, x: Value, shape: List[int]) -> Lowered:
             raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
         return _unfolded(op, x, shape, x)
     if batch == 0 and 0 not in rest:
-        return reshaped(op, x, rest)._replace(inputs=(x,))
+        return reshaped(op, x, rest)
     target = [batch, *rest]
     kept = 0 if batch else len(target) - target[::-1].index(0)
     tail = tuple(target[kept:])
@@ -82,8 +82,8 @@ def _merged(op: Request, x: Value, shape: Sequence[Any]) -> Lowered:
         if isinstance(n, Size) and place and kept_size(x, place + count - 1, n) != 0
     }
     how: Any = dict(count=count, axes=tuple(lines), rank=x.rank)
-    y = op.derive(functions.merged, x, *lines.values(), **how)
-    return op.sized(y, x, [None, *shape[1:]])._replace(rows=x.slot + 1)
+    y = op.derived(functions.merged, x, *lines.values(), **how)
+    return op.sized(y, [None, *shape[1:]])._replace(rows=x.slot + 1)
 
 
 def _unfolded(op: Request, x: Value, shape: Sequence[Any], like: Optional[Value] = None) -> Lowered:
@@ -102,8 +102,8 @@ def _unfolded(op: Request, x: Value, shape: Sequence[Any], like: Optional[Value]
     if len(lengths) < like.rank and all(n in pair for n, *pair in zip(lengths, own, known)):
         lengths = []
     how: Any = dict(lengths=lengths, count=last, tail=tuple(shape[last:]))
-    y = op.derive(functions.unfolded_like, x, *arrays, **how)
-    return op.sized(y, x, shape)._replace(rows=like.rows)
+    y = op.derived(functions.unfolded_like, x, *arrays, **how)
+    return op.sized(y, shape)._replace(rows=like.rows)
 
 
 def kept_size(x: Value, place: int, n: Any) -> Any:
@@ -164,7 +164,7 @@ def squeezed(op: Request, x: Value, axis: Optional[List[int]] = None) -> Lowered
 
 @computes("concatenate")
 def _joined(op: Request, x: List[Value], axis: int = -1) -> Lowered:
-    return joined(op, tuple(x), axis)._replace(inputs=tuple(x))
+    return joined(op, tuple(x), axis)
 
 
 @computes("append", "hstack", "dstack")
@@ -253,5 +253,5 @@ def _blocks(op: Request, x: Value, block_size: int) -> Lowered:
 @computes("flatten", "ravel", "batch_flatten")
 def _flat(op: Request, x: Value) -> Lowered:
     if op.name == "batch_flatten":
-        return reshaped(op, x, [-1])._replace(inputs=(x,))
+        return reshaped(op, x, [-1])
     return _reshape(op, x, [-1])

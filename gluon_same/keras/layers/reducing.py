@@ -9,7 +9,7 @@ from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Value, replaced
 from .merging import combined
-from .operations import axis_of, size_of
+from .operations import axes_of, axis_of, size_of
 from .registry import Lowered, Request, computes
 from .signatures import Arrays, Operand
 
@@ -50,10 +50,7 @@ def _reduced(
     op: Request, x: Value, axis: Any, keepdims: bool, function: Any, count: int = 1, **more: Any
 ) -> Lowered:
     """Return the result, of so many outputs, for a function along axes after the batch."""
-    axes = x.places(axis)
-    if not axes:
-        given = axis if isinstance(axis, list) else [axis]
-        raise Unsupported(f"{op.name} along axis={given}: only axes after the batch are supported")
+    axes = axes_of(op, x, axis)
     kept = x.axes if keepdims else x.axes_without(axes)
     more.update(axes=tuple(sorted(map(x.stored, axes))), keepdims=keepdims)
     return op.lowered(function, x, order=kept, more_axes=(kept,) * (count - 1), **more)
@@ -124,9 +121,7 @@ def _batch_normalized(
 
 @computes("clip_by_norm")
 def _clipped(op: Request, x: Value, clip_norm: float, axis: Optional[List[int]] = None) -> Lowered:
-    if not x.places(axis):
-        raise Unsupported(f"{op.name} along axis={axis}: only axes after the batch are supported")
-    axes = tuple(sorted(map(x.stored, x.places(axis))))
+    axes = tuple(sorted(map(x.stored, axes_of(op, x, axis))))
     return op.each(functions.clip_by_norm, x, axes=axes, most=clip_norm)
 
 

@@ -82,12 +82,16 @@ class Request(Arguments):
         taken = tuple(keras_order(x.rank) for x in operands if isinstance(x, Value))
         return self.lowered(function, *operands, order=keras_order(ndim), input_axes=taken, **more)
 
-    def sized(self, y: Value, x: Value, sizes: Sequence[Any]) -> "Lowered":
-        """Return the result for an array derived from ``x``, whose shape has computed sizes."""
+    def derived(self, function: Any, x: Value, *others: Value, **more: Any) -> Value:
+        """Return an array, beside the layer's own, of the dtype and samples of the first one."""
+        return self.derive(function, x, *others, **more)._replace(dtype=x.dtype, rows=x.rows)
+
+    def sized(self, y: Value, sizes: Sequence[Any]) -> "Lowered":
+        """Return the result for a derived array, whose shape has computed sizes."""
         shape = tuple(n.saved if isinstance(n, Size) else n for n in sizes)
         free = tuple(None if isinstance(n, Size) else n for n in sizes)
         order = keras_order(len(sizes))
-        y = y._replace(shape=shape, free=free, axes=order, dtype=x.dtype, rows=x.rows)
+        y = y._replace(shape=shape, free=free, axes=order)
         return Lowered(None, order, (), lambda shape: shape, takes=None, inputs=(y,))
 
     def each(self, function: Any, x: Value, nonnegative: bool = False, **more: Any) -> "Lowered":

@@ -188,11 +188,11 @@ def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
     if how == "bicubic":
         size = [Size(None, (x, axis), times[i]) for i, axis in enumerate(axes)]
         return resized_images(request, x, size, how)
+    fields: Any = dict(order=order, input_axes=(order,))
     if how == "nearest":
-        block = request.function(functions.repeat_elements, times=times)
-        return Lowered(block, order, (order,))
-    block = request.function(functions.interpolate, times=times, centers=request.version >= (2, 3))
-    return Lowered(block, order, (order,))
+        return request.lowered(functions.repeat_elements, x, times=times, **fields)
+    centers = request.version >= (2, 3)
+    return request.lowered(functions.interpolate, x, times=times, centers=centers, **fields)
 
 
 @computes("central_crop", "resize_with_crop_or_pad")
