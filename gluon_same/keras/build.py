@@ -243,22 +243,20 @@ class _Builder(Calls):
             sized = self._sized(layer, model, given)
             pairs = zip(outputs, sized)
             outputs = [y._replace(shape=s.shape, free=s.free, mask=s.mask) for y, s in pairs]
-        states = ()
-        if not layer.distributed and not self.shapes_only:
-            states = self.steps.blocks[layer.name].plan.states
-        if layer.distributed:
-            outputs = [sequence_of(self._request(layer, [], {}), outputs, inputs[0])]
-        elif states and shared:
-            raise Unsupported("stateful=True in a model that is called more than once")
-        masks = [] if layer.distributed else masks_of(outputs)
         given = [*inputs, *masks_of(inputs)]
-        slots = self.steps.run(layer.name, given, len(outputs) + len(masks), states)
-        rest = iter(slots[len(outputs) :])
-        if not layer.distributed:
-            known = [y.mask and y.mask._replace(axes=keras_order(y.mask.rank)) for y in outputs]
-            filled = [mask and mask._replace(slot=next(rest)) for mask in known]
-            outputs = [y._replace(mask=mask) for y, mask in zip(outputs, filled)]
-        return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
+        if layer.distributed:
+            y = sequence_of(self._request(layer, [], {}), outputs, inputs[0])
+            (slot,) = self.steps.run(layer.name, given, 1)
+            return [y._replace(slot=slot)]
+        states = () if self.shapes_only else self.steps.blocks[layer.name].plan.states
+        if states and shared:
+            raise Unsupported("stateful=True in a model that is called more than once")
+        count = len(outputs) + len(masks_of(outputs))
+        slots = iter(self.steps.run(layer.name, given, count, states))
+        outputs = [y._replace(slot=next(slots)) for y in outputs]
+        known = [y.mask and y.mask._replace(axes=keras_order(y.mask.rank)) for y in outputs]
+        masks = [mask and mask._replace(slot=next(slots)) for mask in known]
+        return [y._replace(mask=mask) for y, mask in zip(outputs, masks)]
 
     def _sized(self, layer: graph.Layer, model: graph.Model, inputs: List[Value]) -> List[Value]:
         """Return the outputs of a nested model for some inputs, each of which is computed once."""

@@ -28,9 +28,6 @@ ELEMENTWISE = words("""
 #: Functions of each element with arguments, which have defaults.
 WITH_OPTIONS = words("celu elu gelu hard_shrink leaky_relu round silu soft_shrink squareplus")
 
-#: Activations that depend on all elements along an axis.
-_ALONG_AXIS = ("softmax", "log_softmax", "sparsemax")
-
 _NONNEGATIVE = words("abs erfc exp hard_sigmoid relu relu6 sigmoid softmax softplus sqrt square")
 
 
@@ -91,10 +88,10 @@ def _is_theirs(given: Dict[str, Any]) -> bool:
 
 def _block_named(request: Request, given: str, axis: int, rank: int) -> Optional[HybridBlock]:
     keras3, prefix, name = request.keras3, request.prefix, ALIASES.get(given, given)
-    if name in ("softmax", "log_softmax") and rank:
+    if name in ("softmax", "log_softmax"):
         return Function(functions.along_axis, "Activation", prefix, kind=name, axis=axis, rank=rank)
-    if name in _ALONG_AXIS:
-        return Function(function_named(name, keras3), "Activation", prefix, axis=axis)
+    if name == "sparsemax":
+        return Function(functions.sparsemax, "Activation", prefix, axis=axis)
     return elementwise_block(name, keras3, prefix)
 
 

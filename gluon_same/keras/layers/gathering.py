@@ -192,7 +192,7 @@ def _broadcast_to(op: Request, x: Value, shape: List[int]) -> Lowered:
         sizes = [0 if a in known else n for a, n in enumerate(sizes)]
         sources = {a: n.source for a, n in known.items() if x.shape[a] == 1}
         if sources and all(n in (0, x.shape[a]) for a, n in enumerate(sizes)):
-            return repeated(op, x, sources)._replace(gives=x.dtype)
+            return repeated(op, x, sources)
         if sources or any(x.shape[a] is None for a in known):
             raise Unsupported(f"{op.name} of shape {x.shape} to {shape}")
     if len(shape) != x.rank or sizes[0] != 0 or any(isinstance(n, Size) or n < 0 for n in sizes):
@@ -214,7 +214,7 @@ def _tile(op: Request, x: Value, repeats: List[int]) -> Lowered:
     sources = {axis: n.source for axis, n in enumerate(repeats) if isinstance(n, Size) and n.times == 1}
     known = len(repeats) == x.rank and all(n == 1 for a, n in enumerate(repeats) if a not in sources)
     if sources and known and all(sources[axis] and x.shape[axis] == 1 for axis in sources):
-        return repeated(op, x, sources)._replace(gives=x.dtype)
+        return repeated(op, x, sources)
     computed = any(isinstance(n, Size) for n in repeats)
     if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
         raise Unsupported(f"tile by {repeats}: give one count of 1 for the batch")

@@ -68,12 +68,12 @@ def convolved(
     """Convolve an array by a constant kernel."""
     _check_kernels(op, x, kernel)
     *_, channels, last = kernel.shape
-    if (x.channels or 0) % channels if op.name == "conv" else x.channels != channels:
-        raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
     window = strides, padding, dilation_rate
     if op.name == "depthwise_conv":
         return _convolved(op, "DepthwiseConv{}D", x, [kernel], window, depth_multiplier=last)
-    groups = (x.channels or 0) // channels
+    groups, rest = divmod(x.channels or 0, channels)
+    if rest:
+        raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
     return _convolved(op, "Conv{}D", x, [kernel], window, filters=last, groups=groups)
 
 
@@ -84,11 +84,7 @@ def _separable(
 ) -> Lowered:  # fmt: skip
     kernels = [kernel, pointwise_kernel]
     _check_kernels(op, x, *kernels)
-    *_, channels, multiplier = kernel.shape
-    *_, inner, filters = pointwise_kernel.shape
-    if (x.channels, inner) != (channels, channels * multiplier):
-        raise ValueError(f"{op.name} of shape {x.shape} by {[each.shape for each in kernels]}")
-    how: Any = dict(filters=filters, depth_multiplier=multiplier)
+    how: Any = dict(filters=pointwise_kernel.shape[-1], depth_multiplier=kernel.shape[-1])
     return _convolved(op, "SeparableConv{}D", x, kernels, (strides, padding, dilation_rate), **how)
 
 
@@ -98,10 +94,7 @@ def _transposed(
     output_padding: Any = None, dilation_rate: Any = 1,
 ) -> Lowered:  # fmt: skip
     _check_kernels(op, x, kernel)
-    *_, filters, channels = kernel.shape
-    if x.channels != channels:
-        raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
-    how: Any = dict(filters=filters, output_padding=output_padding)
+    how: Any = dict(filters=kernel.shape[-2], output_padding=output_padding)
     return _convolved(op, "Conv{}DTranspose", x, [kernel], (strides, padding, dilation_rate), **how)
 
 

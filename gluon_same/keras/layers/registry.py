@@ -9,6 +9,7 @@ from mxnet.gluon import HybridBlock
 from mxnet.gluon.nn import HybridSequential
 
 from ...importing.block import Function
+from ...importing.net import fits
 from ..arguments import Arguments, Unsupported
 from ..values import Axes, Padding, Shape, Size, Value, channels_first, keras_order
 from .weight import Assignments, Weight
@@ -104,6 +105,10 @@ class Request(Arguments):
         request = self.replace(config=config, class_name=class_name)
         built = BUILDERS[class_name](request, x)
         request.finish(self.name)
+        for weight, array in zip(built.weights, arrays):
+            if not fits(array.shape, weight.shape):
+                shapes = f"{x.shape} by a {weight.role} of shape {array.shape}"
+                raise ValueError(f"{self.name} of shape {shapes}, not {weight.shape}")
         pairs = [pair for weight, array in zip(built.weights, arrays) for pair in weight.assign(array)]
         for parameter, _ in pairs:
             parameter.grad_req = "null"

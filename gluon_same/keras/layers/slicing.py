@@ -47,10 +47,7 @@ def _slice(op: Request, x: Value, slice_spec: Any) -> Lowered:
         for n, (begin, _, step) in zip(shape, parts):
             if not (n is None or begin is None or -n <= begin < n + (step > 0)):
                 raise ValueError(f"a slice from {begin} of an axis of {n}")  # MXNet requires it inside
-        sizes = [
-            None if n is None else len(range(n)[slice(*part)]) if part != _WHOLE else n
-            for n, part in zip(shape, parts)
-        ]
+        sizes = [n and len(range(n)[slice(*part)]) for n, part in zip(shape, parts)]
         if 0 in sizes or any(n is None and not range(_LARGE)[slice(*p)] for n, p in zip(shape, parts)):
             raise ValueError(f"a slice of shape {shape} would be empty")
         return tuple(1 if axis is None else sizes[axis] for axis in kept)
