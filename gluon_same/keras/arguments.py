@@ -117,10 +117,6 @@ class Arguments:
         """Accept any value of these arguments."""
         self.read.update(names)
 
-    def all(self) -> Dict[str, Any]:
-        """Return all arguments by name."""
-        return dict(self.config)
-
     def finish(self, function: str = "") -> None:
         """Raise for unread arguments, of a function if named, that affect the numbers."""
         policy = self.config.get("dtype")

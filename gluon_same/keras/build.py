@@ -162,8 +162,9 @@ class _Builder(Calls):
             check_call(layer.class_name, kwargs, version)
             return self._nested(layer, builder, call, inputs)
         request = self._request(layer, args, kwargs).replace(masked=masked)
-        request = function_of(request) if builder is build_operation else request
-        if builder is not build_operation and any(x.batch for x in inputs):
+        if builder is build_operation:
+            request = function_of(request)
+        elif any(x.batch for x in inputs):
             raise Unsupported(BATCH_MOVED)
         sure = [x for x in inputs if not x.guessed]
         narrow = dtype_after(request.name, sure, (args, kwargs), request.keras3)

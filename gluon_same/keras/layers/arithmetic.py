@@ -73,8 +73,8 @@ def _filled(op: Request, x: Value, fill_value: float = 0, dtype: Any = None) -> 
         return op.each(functions.filled, x, number=int(number), takes=None)
     if kind != "bool" and _STORED.get(kind) != "float32":
         raise Unsupported(f"{op.name} of {kind}")
-    built = op.each(functions.filled, x, number=float(number))
-    return built._replace(gives="bool") if kind == "bool" else built
+    gives = "bool" if kind == "bool" else "float32"
+    return op.each(functions.filled, x, number=float(number), gives=gives)
 
 
 @computes("clip")

@@ -176,7 +176,7 @@ def _projected(
     weights = []
     for name, (before, after) in kernels.items():
         matrix = getattr(block, f"{name}_weight")
-        weights.append(matrix_of("kernel", matrix, (*before, *after))._replace(part=f"{name}_dense"))
+        weights.append(matrix_of(matrix, (*before, *after))._replace(part=f"{name}_dense"))
         if biased:
             bias = weight_of("bias", getattr(block, f"{name}_bias"), shape=after)
             weights.append(bias._replace(part=f"{name}_dense"))

@@ -162,7 +162,7 @@ def _dropped(request: Request, x: Value, rate: float, axes: Tuple[int, ...]) -> 
 @builds("GaussianNoise", "GaussianDropout", "AlphaDropout", "ActivityRegularization", *AUGMENTATIONS)
 def _noise(request: Request, x: Value) -> Lowered:
     augments, known = request.class_name in AUGMENTATIONS, ("stddev", "rate", "noise_shape", "l1", "l2")
-    request.ignore(*(request.all() if augments else known))
+    request.ignore(*(request.config if augments else known))
     return elementwise(None, nonnegative=x.nonnegative, inference_only=True)
 
 

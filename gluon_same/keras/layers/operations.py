@@ -56,11 +56,9 @@ _NOT_SAVED = dict(
 
 def _plain(op: Request, function: Any, x: Value, **given: Any) -> Lowered:
     """Return the result for a function of one array whose arguments are Keras'."""
-    parameters = inspect.signature(function).parameters
-    if "rank" in parameters:
-        given["rank"] = x.rank
-    if "axis" in parameters:
-        given["axis"] = x.stored(axis_of(op, x, given["axis"]))
+    axis = inspect.signature(function).parameters.get("axis")
+    if axis is not None:
+        given["axis"] = x.stored(axis_of(op, x, given.get("axis", axis.default)))
     takes = x.number if op.name == "cumsum" else "float32"
     return op.lowered(function, x, takes=takes, **given)
 
@@ -101,7 +99,7 @@ def build_operation(request: Request, *inputs: Value) -> Any:
         rank = max(x.rank for x in inputs)
         args, kwargs = with_arrays([args, kwargs], partial(number_of, request, rank), Size)
     if name in _PLAIN:
-        given = bound(name, _PLAIN[name], args, {**kwargs, "rank": 0})
+        given = bound(name, _PLAIN[name], args, kwargs)
         return _plain(request, _PLAIN[name], require(given.pop("x"), Value), **given)
     if name not in OPERATIONS:
         wrapped = request.class_name in _LAMBDAS and "function" in request.config
@@ -113,7 +111,7 @@ def build_operation(request: Request, *inputs: Value) -> Any:
 
 def function_of(request: Request) -> Request:
     """Return the request for a function, with its name in the table and all of its arguments."""
-    config = request.all()
+    config = request.config
     request.ignore(*config)
     args, kwargs = list(request.args), dict(request.kwargs)
     if request.class_name == "TensorFlowOpLayer":

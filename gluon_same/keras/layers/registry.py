@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
-from mxnet.gluon import HybridBlock
+from mxnet.gluon import HybridBlock, Parameter
 from mxnet.gluon.nn import HybridSequential
 
 from ...importing.block import Function
@@ -48,7 +48,9 @@ class Request(Arguments):
 
     def replace(self, **changes: Any) -> "Request":
         """Return the request with other fields. Nothing of a new ``config`` has been read."""
-        return replace(self, **{**({"read": set()} if "config" in changes else {}), **changes})
+        if "config" in changes:
+            changes["read"] = set()
+        return replace(self, **changes)
 
     def function(self, function: Any, parameters: Any = None, **arguments: Any) -> Function:
         """Return the block of a function with this layer's title and prefix."""
@@ -105,14 +107,15 @@ class Request(Arguments):
         request = self.replace(config=config, class_name=class_name)
         built = BUILDERS[class_name](request, x)
         request.finish(self.name)
+        constants: List[Tuple[Parameter, np.ndarray]] = []
         for weight, array in zip(built.weights, arrays):
             if not fits(array.shape, weight.shape):
                 shapes = f"{x.shape} by a {weight.role} of shape {array.shape}"
                 raise ValueError(f"{self.name} of shape {shapes}, not {weight.shape}")
-        pairs = [pair for weight, array in zip(built.weights, arrays) for pair in weight.assign(array)]
-        for parameter, _ in pairs:
+            constants += weight.assign(array)
+        for parameter, _ in constants:
             parameter.grad_req = "null"
-        return built._replace(weights=(), constants=tuple(pairs), inputs=(x,))
+        return built._replace(weights=(), constants=constants, inputs=(x,))
 
 
 #: Fields of a result that :meth:`Request.lowered` receives.

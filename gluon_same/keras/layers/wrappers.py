@@ -162,7 +162,7 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
     """Return the builder for a caller's function."""
 
     def build(request: Request, *inputs: Value) -> Lowered:
-        request.ignore(*request.all())
+        request.ignore(*request.config)
         if any(x.mask is not None for x in inputs):
             raise Unsupported("its input has a mask, which blocks from custom= do not receive")
         given, named = list(request.args), dict(request.kwargs or {})
@@ -171,7 +171,7 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
             if value is None or key in ("name", "training") or list(arrays_in(value, Value)):
                 del named[key]
         arrays = request.array_of()
-        block = custom_block(make, request.class_name, request.all(), arrays, *more, **named)
+        block = custom_block(make, request.class_name, dict(request.config), arrays, *more, **named)
         axes = tuple(request.channels_first(x.rank) for x in inputs)
         shapes = [stored_shape(each, x.shape) for each, x in zip(axes, inputs)]
         try:
