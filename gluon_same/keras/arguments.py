@@ -59,13 +59,13 @@ class Arguments:
     """
 
     def __init__(self, config: Dict[str, Any]):
-        self._config = config
-        self._read: Set[str] = set()
+        self.config = config
+        self.read: Set[str] = set()
 
     def get(self, name: str, default: Any = _MISSING) -> Any:
         """Return the argument as it is."""
-        self._read.add(name)
-        value = self._config.get(name, default)
+        self.read.add(name)
+        value = self.config.get(name, default)
         if value is _MISSING:
             raise Unsupported(f"{name} is missing")
         return value
@@ -115,21 +115,17 @@ class Arguments:
 
     def ignore(self, *names: str) -> None:
         """Accept any value of these arguments."""
-        self._read.update(names)
-
-    def all(self) -> Dict[str, Any]:
-        """Return all arguments by name."""
-        return dict(self._config)
+        self.read.update(names)
 
     def finish(self, function: str = "") -> None:
         """Raise for unread arguments, of a function if named, that affect the numbers."""
-        policy = self._config.get("dtype")
+        policy = self.config.get("dtype")
         quantized = isinstance(policy, dict) and (policy.get("config") or {}).get("mode")
         if quantized:
             raise Unsupported(f"weights in {quantized}: save the model before it is quantized")
         left = []
-        for name, value in sorted(self._config.items()):
-            harmless = name in (*self._read, *_HARMLESS) or name.endswith(_HARMLESS_ENDS)
+        for name, value in sorted(self.config.items()):
+            harmless = name in (*self.read, *_HARMLESS) or name.endswith(_HARMLESS_ENDS)
             if not harmless and value is not None and value != _ONLY.get(name):
                 only = f": only {_ONLY[name]!r} is supported" if name in _ONLY else " is not known"
                 left.append(f"{name}={value!r}{only}")

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..importing.net import FAILURES
 from . import graph
-from .arguments import Arguments, NoBuilder, Unsupported
+from .arguments import NoBuilder, Unsupported
 from .calls import Calls, Problems, Settings, Unknown, builder_of, check_call, check_count
 from .layers import Lowered, Request
 from .layers.merging import MASK_SECOND, named_mask, passed_on
@@ -161,17 +161,18 @@ class _Builder(Calls):
         if isinstance(builder, graph.Model):
             check_call(layer.class_name, kwargs, version)
             return self._nested(layer, builder, call, inputs)
-        request = self._request(layer, args, kwargs)._replace(masked=masked)
-        name = function_of(request) if builder is build_operation else layer.computes
-        if builder is not build_operation and any(x.batch for x in inputs):
+        request = self._request(layer, args, kwargs).replace(masked=masked)
+        if builder is build_operation:
+            request = function_of(request)
+        elif any(x.batch for x in inputs):
             raise Unsupported(BATCH_MOVED)
         sure = [x for x in inputs if not x.guessed]
-        narrow = dtype_after(name, sure, (args, kwargs), request.keras3)
+        narrow = dtype_after(request.name, sure, (args, kwargs), request.keras3)
         check_count(builder, request, inputs)
         built = builder(request, *inputs)
         if not isinstance(built, Lowered):
             return [*built] if isinstance(built, tuple) else [built]
-        request.arguments.finish()
+        request.finish()
         if builder is build_operation:
             built = built._replace(masks=built.masks or ())
         elif not custom:
@@ -189,9 +190,10 @@ class _Builder(Calls):
 
     def _request(self, layer: graph.Layer, args: Any, kwargs: Any) -> Request:
         return Request(
-            name=layer.name,
+            config=layer.config,
+            layer_name=layer.name,
+            name=layer.computes,
             class_name=layer.class_name.rpartition(">")[2],
-            arguments=Arguments(layer.config),
             version=self.settings.version,
             trainable=self.trainable and layer.trainable,
             prefix=f"{self.prefix}{layer.name}_",
@@ -242,22 +244,20 @@ class _Builder(Calls):
             sized = self._sized(layer, model, given)
             pairs = zip(outputs, sized)
             outputs = [y._replace(shape=s.shape, free=s.free, mask=s.mask) for y, s in pairs]
-        states = ()
-        if not layer.distributed and not self.shapes_only:
-            states = self.steps.blocks[layer.name].plan.states
-        if layer.distributed:
-            outputs = [sequence_of(self._request(layer, [], {}), outputs, inputs[0])]
-        elif states and shared:
-            raise Unsupported("stateful=True in a model that is called more than once")
-        masks = [] if layer.distributed else masks_of(outputs)
         given = [*inputs, *masks_of(inputs)]
-        slots = self.steps.run(layer.name, given, len(outputs) + len(masks), states)
-        rest = iter(slots[len(outputs) :])
-        if not layer.distributed:
-            known = [y.mask and y.mask._replace(axes=keras_order(y.mask.rank)) for y in outputs]
-            filled = [mask and mask._replace(slot=next(rest)) for mask in known]
-            outputs = [y._replace(mask=mask) for y, mask in zip(outputs, filled)]
-        return [value._replace(slot=slot) for value, slot in zip(outputs, slots)]
+        if layer.distributed:
+            y = sequence_of(self._request(layer, [], {}), outputs, inputs[0])
+            (slot,) = self.steps.run(layer.name, given, 1)
+            return [y._replace(slot=slot)]
+        states = () if self.shapes_only else self.steps.blocks[layer.name].plan.states
+        if states and shared:
+            raise Unsupported("stateful=True in a model that is called more than once")
+        count = len(outputs) + len(masks_of(outputs))
+        slots = iter(self.steps.run(layer.name, given, count, states))
+        outputs = [y._replace(slot=next(slots)) for y in outputs]
+        known = [y.mask and y.mask._replace(axes=keras_order(y.mask.rank)) for y in outputs]
+        masks = [mask and mask._replace(slot=next(slots)) for mask in known]
+        return [y._replace(mask=mask) for y, mask in zip(outputs, masks)]
 
     def _sized(self, layer: graph.Layer, model: graph.Model, inputs: List[Value]) -> List[Value]:
         """Return the outputs of a nested model for some inputs, each of which is computed once."""

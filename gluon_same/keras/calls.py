@@ -126,10 +126,7 @@ class Calls:
         same = built.block is None and built.padding is None
         given = [self.steps.cast(x, None if same else built.takes) for x in built.inputs or inputs]
         wanted = built.input_axes or (None,) * len(given)
-        if built.folds:
-            ready = list(given)
-        else:
-            ready = [self.steps.in_order(x, axes) for x, axes in zip(given, wanted)]
+        ready = given if built.folds else [*map(self.steps.in_order, given, wanted)]
         all_axes = (built.axes or ready[0].axes, *built.more_axes)
         if built.block is None:
             slots = [ready[0].slot]

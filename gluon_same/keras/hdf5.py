@@ -58,9 +58,9 @@ class Hdf5:
         """Return whether the file has an entry."""
         return where in self._inside
 
-    def text(self, name: str, where: str = "") -> Optional[str]:
-        """Return a string attribute."""
-        found = self.texts(name, where)
+    def text(self, name: str) -> Optional[str]:
+        """Return a string attribute of the file."""
+        found = self.texts(name)
         return found[0] if found else None
 
     def texts(self, name: str, where: str = "") -> Optional[List[str]]:

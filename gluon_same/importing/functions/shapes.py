@@ -57,11 +57,11 @@ def unfolded_like(
     return split_like(F, F.reshape(x, shape=(-1, *tail)), like, 0, 0, count)
 
 
-def merged(F: Any, x: Any, *arrays: Any, count: int, lengths: Any, rank: int) -> Any:
-    """Merge the first axes, and raise an error unless some axes have lengths, for ``line_of_sizes``."""
+def merged(F: Any, x: Any, *lines: Any, count: int, axes: Tuple[int, ...], rank: int) -> Any:
+    """Merge the first axes, and raise an error unless some axes are as long as lines."""
     x = merge_axes(F, x, 0, count, rank)
-    for axis, length in lengths.items():
-        x = split_like(F, x, line_of_sizes(F, *arrays, **length), axis, 0, 1)
+    for axis, line in zip(axes, lines):
+        x = split_like(F, x, line, axis, 0, 1)
     return x
 
 
@@ -106,44 +106,40 @@ def as_large(F: Any, x: Any, *likes: Any, axes: Any) -> Any:
     return x
 
 
-def parts_of_sizes(F: Any, x: Any, *arrays: Any, parts: Any, rank: int) -> Any:
-    """Return a part of each axis in ``parts``: ``(axis, length, start)``, computed from sizes of arrays.
+def part_along(F: Any, x: Any, line: Any, start: Any = None, *, axis: int, begin: int, rank: int) -> Any:
+    """Return a part of an axis, as long as a line, from ``begin`` or the number in an array on.
 
-    The length has the arguments of :func:`line_of_sizes`; the start is a tree as for :func:`of_sizes`.
-    Raise an error where a part is not within its axis.
+    Raise an error where the part is not within the axis.
     """
-    for axis, length, start in parts:
-        line = line_of_sizes(F, *arrays, **length)
-        if start == 0:
-            x = F.slice_like(x, along(F, line, axis, rank), axes=(axis,))
-        else:
-            place = F.cast(of_sizes(F, *arrays, tree=start, rank=1), dtype="int64")
-            x = part_from(F, x, line, place, 0, (axis, 0), 0)
-    return x
+    if start is not None:
+        return part_from(F, x, line, start, 0, (axis, 0), 0)
+    x = F.slice_axis(x, axis=axis, begin=begin, end=None) if begin else x
+    return F.slice_like(x, along(F, line, axis, rank), axes=(axis,))
 
 
-def padded_to_sizes(F: Any, x: Any, *arrays: Any, parts: Any, rank: int, mode: str, value: float) -> Any:
-    """Pad the axes in ``parts``: ``(axis, length, before)``, as for :func:`parts_of_sizes`.
+def pad_along(
+    F: Any, x: Any, line: Any, *first: Any, axis: int, before: int, rank: int, how: Tuple[str, float]
+) -> Any:
+    """Lengthen an axis to the size of a line, by ``before`` or the number in an array in front.
 
-    Raise an error where a number of elements is negative, or larger than ``mode`` can repeat.
+    ``how`` are the mode and the value. Raise an error where a number of elements is negative, or larger
+    than the mode can repeat.
     """
-    for axis, length, before in parts:
-        places = F.contrib.arange_like(line_of_sizes(F, *arrays, **length))
-        fixed = isinstance(before, float)
-        first = before if fixed else of_sizes(F, *arrays, tree=before, rank=1)
-        places = places - first if fixed else F.broadcast_sub(places, first)
-        last = F.cast(shape_of(F, x, axis, axis + 1), dtype="float32") - 1
-        found = inside = F.broadcast_minimum(F.relu(places), last)
-        if mode in ("reflect", "symmetric"):
-            half = 0.5 if mode == "symmetric" else 0
-            end = last + 2 * half
-            found = F.broadcast_sub(end, F.abs(F.broadcast_sub(end, F.abs(places + half)))) - half
-        ends = [F.slice_axis(places, axis=0, begin=begin, end=begin + 1 or None) for begin in (0, -1)]
-        found = F.broadcast_sub(found, (F.relu(ends[0]) + F.relu(last - ends[1])) * 2**20)
-        x = F.take(x, F.cast(found, dtype="int64"), axis=axis, mode="raise")
-        if mode == "constant":
-            kept = F.broadcast_like(along(F, inside == places, axis, rank), x)
-            x = F.where(kept, x, F.zeros_like(x) + value)
+    mode, value = how
+    places = F.contrib.arange_like(line)
+    places = F.broadcast_sub(places, *first) if first else places - before
+    last = F.cast(shape_of(F, x, axis, axis + 1), dtype="float32") - 1
+    found = inside = F.broadcast_minimum(F.relu(places), last)
+    if mode in ("reflect", "symmetric"):
+        half = 0.5 if mode == "symmetric" else 0
+        end = last + 2 * half
+        found = F.broadcast_sub(end, F.abs(F.broadcast_sub(end, F.abs(places + half)))) - half
+    ends = [F.slice_axis(places, axis=0, begin=begin, end=begin + 1 or None) for begin in (0, -1)]
+    found = F.broadcast_sub(found, (F.relu(ends[0]) + F.relu(last - ends[1])) * 2**20)
+    x = F.take(x, F.cast(found, dtype="int64"), axis=axis, mode="raise")
+    if mode == "constant":
+        kept = F.broadcast_like(along(F, inside == places, axis, rank), x)
+        x = F.where(kept, x, F.zeros_like(x) + value)
     return x
 
 
@@ -173,7 +169,7 @@ def line_of_sizes(F: Any, *arrays: Any, terms: Any, rest: int) -> Any:
     return F.slice_axis(line, axis=0, begin=-rest, end=None) if rest < 0 else line
 
 
-def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int) -> Any:
+def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int, to: str) -> Any:
     """Return a number that is computed from sizes of arrays, in float64, in which products are exact.
 
     ``tree`` is a number, ``(array, axis, factor)``, or ``(function, *operands)``, which are trees.
@@ -192,7 +188,7 @@ def of_sizes(F: Any, *arrays: Any, tree: Any, rank: int) -> Any:
         axis, factor = rest
         return F.cast(shape_of(F, arrays[first], axis, axis + 1), dtype="float64") * factor
 
-    return F.reshape(F.cast(value(tree), dtype="float32"), shape=(1,) * rank)
+    return F.reshape(F.cast(value(tree), dtype=to), shape=(1,) * rank)
 
 
 def steps_along(

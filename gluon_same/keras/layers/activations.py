@@ -28,9 +28,6 @@ ELEMENTWISE = words("""
 #: Functions of each element with arguments, which have defaults.
 WITH_OPTIONS = words("celu elu gelu hard_shrink leaky_relu round silu soft_shrink squareplus")
 
-#: Activations that depend on all elements along an axis.
-_ALONG_AXIS = ("softmax", "log_softmax", "sparsemax")
-
 _NONNEGATIVE = words("abs erfc exp hard_sigmoid relu relu6 sigmoid softmax softplus sqrt square")
 
 
@@ -91,10 +88,10 @@ def _is_theirs(given: Dict[str, Any]) -> bool:
 
 def _block_named(request: Request, given: str, axis: int, rank: int) -> Optional[HybridBlock]:
     keras3, prefix, name = request.keras3, request.prefix, ALIASES.get(given, given)
-    if name in ("softmax", "log_softmax") and rank:
+    if name in ("softmax", "log_softmax"):
         return Function(functions.along_axis, "Activation", prefix, kind=name, axis=axis, rank=rank)
-    if name in _ALONG_AXIS:
-        return Function(function_named(name, keras3), "Activation", prefix, axis=axis)
+    if name == "sparsemax":
+        return Function(functions.sparsemax, "Activation", prefix, axis=axis)
     return elementwise_block(name, keras3, prefix)
 
 
@@ -127,7 +124,7 @@ def is_nonnegative(given: Any) -> bool:
 
 @builds("Activation")
 def _activation(request: Request, x: Value) -> Lowered:
-    given, axis = request.arguments.get("activation"), x.stored(-1)
+    given, axis = request.get("activation"), x.stored(-1)
     if given == "glu":  # the only activation that changes the shape
         if x.channels is not None and x.channels % 2:
             raise ValueError(f"glu halves the last axis, and that of {x.shape} is odd")
@@ -139,18 +136,17 @@ def _activation(request: Request, x: Value) -> Lowered:
 def _relu(request: Request, x: Value) -> Lowered:
     if x is not None and x.mask is not None and (2, 3) <= request.version < (2, 5):
         raise Unsupported("a mask of its input, which only some of Keras 2.3 and 2.4 hand on")
-    arguments = request.arguments
-    most = arguments.optional_number("max_value")
+    most = request.optional_number("max_value")
     if most is not None and most < 0:
         raise Unsupported(f"max_value={most} is negative")
-    slope = arguments.optional_number("negative_slope") or 0
-    return _rectified(request, most, slope, arguments.optional_number("threshold") or 0)
+    slope = request.optional_number("negative_slope") or 0
+    return _rectified(request, most, slope, request.optional_number("threshold") or 0)
 
 
 @builds("LeakyReLU")
 def _leaky_relu(request: Request, x: Value) -> Lowered:
-    name = "negative_slope" if request.arguments.get("negative_slope", None) is not None else "alpha"
-    return _rectified(request, None, request.arguments.number(name, 0.3), 0)
+    name = "negative_slope" if request.get("negative_slope", None) is not None else "alpha"
+    return _rectified(request, None, request.number(name, 0.3), 0)
 
 
 def _rectified(request: Request, most: Optional[float], slope: float, threshold: float) -> Lowered:
@@ -167,12 +163,12 @@ def _rectified(request: Request, most: Optional[float], slope: float, threshold:
 
 @builds("ELU")
 def _elu(request: Request, x: Value) -> Lowered:
-    return elementwise(request.function(functions.elu, alpha=request.arguments.number("alpha", 1.0)))
+    return elementwise(request.function(functions.elu, alpha=request.number("alpha", 1.0)))
 
 
 @builds("ThresholdedReLU")
 def _thresholded_relu(request: Request, x: Value) -> Lowered:
-    theta = request.arguments.number("theta", 1.0)
+    theta = request.number("theta", 1.0)
     block = request.function(functions.thresholded_relu, theta=theta)
     return elementwise(block, nonnegative=theta >= 0)
 
@@ -184,24 +180,22 @@ def masked_rows(request: Request) -> str:
 
 @builds("Softmax")
 def _softmax(request: Request, x: Value) -> Lowered:
-    given, masks = request.arguments.ints("axis", -1), masks_of([x])
+    given, masks = request.ints("axis", -1), masks_of([x])
     axes = {axis % x.rank for axis in given if -x.rank <= axis < x.rank}
     if not axes or len(axes) < len(given):
         raise Unsupported(f"axis={given} are not axes of an input with {x.rank} axes")
     if any(mask.rank != x.rank for mask in masks):
         raise Unsupported(f"a mask of shape {masks[0].shape} for an input of shape {x.shape}")
     order = keras_order(x.rank) if masks else x.axes
-    how = dict(axes=tuple(sorted(map(order.index, axes))), rank=x.rank)
-    how["how"] = masked_rows(request)
-    block = request.function(functions.masked_softmax, **how)
-    built = elementwise(block, order, nonnegative=True, inputs=(x, *masks))
-    return built._replace(input_axes=(order,) * (1 + len(masks)), rule=lambda shape, *_: shape)
+    how: Any = dict(axes=tuple(sorted(map(order.index, axes))), rank=x.rank, how=masked_rows(request))
+    how.update(order=order, input_axes=(order,) * (1 + len(masks)), nonnegative=True)
+    return request.lowered(functions.masked_softmax, x, *masks, rule=lambda shape, *_: shape, **how)
 
 
 @builds("PReLU")
 def _prelu(request: Request, x: Value) -> Lowered:
-    given = request.arguments.get("shared_axes", None)
-    shared = [] if given is None else request.arguments.ints("shared_axes")
+    given = request.get("shared_axes", None)
+    shared = [] if given is None else request.ints("shared_axes")
     if any(not 1 <= axis < x.rank for axis in shared):
         raise ValueError(f"shared_axes={shared} are not axes of an input with {x.rank} axes")
     shape = tuple(1 if axis in shared else x.shape[axis] for axis in range(1, x.rank))
@@ -215,5 +209,5 @@ def _layer_as_activation(request: Request, given: Any) -> Optional[HybridBlock]:
     """Return the block of a layer, such as ``LeakyReLU()``, given as another layer's activation."""
     inner = inner_request(request, given, ("ReLU", "LeakyReLU", "ELU", "ThresholdedReLU"))
     block = BUILDERS[inner.class_name](inner, None).block
-    inner.arguments.finish()
+    inner.finish()
     return block

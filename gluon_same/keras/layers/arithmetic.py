@@ -10,8 +10,8 @@ from ..values import NO_BATCH, Size, Value
 from .activations import ELEMENTWISE, NATIVE, elementwise_block, is_nonnegative
 from .lengths import line_of
 from .merging import combined
-from .operations import Operation, aligned, axis_of, combined_elementwise
-from .registry import Lowered, computes, elementwise
+from .operations import aligned, axis_of, combined_elementwise
+from .registry import Lowered, Request, computes, elementwise
 from .signatures import Operand
 
 #: Functions whose results are true or false, and the endings of MXNet's operators.
@@ -27,13 +27,13 @@ _STORED.update({name: name for name in ("bool", "int32", "int64")})
 
 
 @computes(*("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"), *functions.OF_TWO)
-def _pairwise(op: Operation, x: Operand, y: Operand) -> Lowered:
+def _pairwise(op: Request, x: Operand, y: Operand) -> Lowered:
     x, y = aligned(op, x, y)
     kind, number = op.name, y if isinstance(x, Value) else x
     special = kind in functions.OF_TWO
     whole = all("int" in (each.dtype if isinstance(each, Value) else each.dtype.name) for each in (x, y))
     if not special and not whole and isinstance(x, Value) and isinstance(y, Value):
-        return combined(op.request, kind, (x, y))._replace(inputs=(x, y))
+        return combined(op, kind, (x, y))
     if not special and not whole and not isinstance(number, Value) and number.ndim == 0:
         array = x if isinstance(x, Value) else y
         fixed: Any = dict(kind=kind, number=float(number), first=number is x)
@@ -49,36 +49,36 @@ def _pairwise(op: Operation, x: Operand, y: Operand) -> Lowered:
 
 
 @computes(*_COMPARISONS)
-def _compare(op: Operation, x: Operand, y: Operand) -> Lowered:
+def _compare(op: Request, x: Operand, y: Operand) -> Lowered:
     kind = _COMPARISONS[op.name]
     return combined_elementwise(op, functions.compare, x, y, gives="bool", kind=kind)
 
 
 @computes("isclose")
-def _is_close(op: Operation, x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8) -> Lowered:
+def _is_close(op: Request, x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8) -> Lowered:
     how: Any = dict(gives="bool", real=True, rtol=rtol, atol=atol)
     return combined_elementwise(op, functions.is_close, x, y, **how)
 
 
 @computes("where", "select")
-def _where(op: Operation, condition: Operand, x: Operand, y: Operand) -> Lowered:
+def _where(op: Request, condition: Operand, x: Operand, y: Operand) -> Lowered:
     return combined_elementwise(op, functions.select, condition, x, y, gives="same")
 
 
 @computes("zeros_like", "ones_like", "full_like")
-def _filled(op: Operation, x: Value, fill_value: float = 0, dtype: Any = None) -> Lowered:
+def _filled(op: Request, x: Value, fill_value: float = 0, dtype: Any = None) -> Lowered:
     kind = dtype or x.dtype
     number = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value)
     if "int" in kind and kind == x.dtype and number == int(number):
         return op.each(functions.filled, x, number=int(number), takes=None)
     if kind != "bool" and _STORED.get(kind) != "float32":
         raise Unsupported(f"{op.name} of {kind}")
-    built = op.each(functions.filled, x, number=float(number))
-    return built._replace(gives="bool") if kind == "bool" else built
+    gives = "bool" if kind == "bool" else "float32"
+    return op.each(functions.filled, x, number=float(number), gives=gives)
 
 
 @computes("clip")
-def _clip(op: Operation, x: Value, x_min: float, x_max: float) -> Lowered:
+def _clip(op: Request, x: Value, x_min: float, x_max: float) -> Lowered:
     if x.whole and x_min == int(x_min) and x_max == int(x_max):
         return op.each(functions.clip_whole, x, x_min >= 0, least=x_min, most=x_max, takes=None)
     return op.each("clip", x, nonnegative=x_min >= 0, a_min=x_min, a_max=x_max)
@@ -86,7 +86,7 @@ def _clip(op: Operation, x: Value, x_min: float, x_max: float) -> Lowered:
 
 @computes("identity", "convert_to_tensor", "copy", "ensure_shape", "check_numerics")
 def _nothing(
-    op: Operation, x: Value, dtype: Any = None, shape: Any = None, message: Any = None
+    op: Request, x: Value, dtype: Any = None, shape: Any = None, message: Any = None
 ) -> Lowered:
     if dtype not in (None, x.dtype):
         return _cast(op, x, dtype)
@@ -94,12 +94,12 @@ def _nothing(
 
 
 @computes("stop_gradient")
-def _constant(op: Operation, x: Value) -> Lowered:
+def _constant(op: Request, x: Value) -> Lowered:
     return op.each("BlockGrad", x, x.nonnegative, takes=None)
 
 
 @computes("cast")
-def _cast(op: Operation, x: Value, dtype: str) -> Lowered:
+def _cast(op: Request, x: Value, dtype: str) -> Lowered:
     to = _STORED.get(dtype)
     if to is None:
         raise Unsupported(f"cast to {dtype!r}")
@@ -111,7 +111,7 @@ def _cast(op: Operation, x: Value, dtype: str) -> Lowered:
 
 
 @computes("digitize")
-def _digits(op: Operation, x: Value, bins: Operand) -> Lowered:
+def _digits(op: Request, x: Value, bins: Operand) -> Lowered:
     if isinstance(bins, Value) or bins.ndim != 1:
         raise Unsupported(f"{op.name} by bins that are not constant")
     how: Any = dict(rule=lambda shape: shape, gives="int32")
@@ -119,54 +119,53 @@ def _digits(op: Operation, x: Value, bins: Operand) -> Lowered:
 
 
 @computes("sequence_mask")
-def _mask_of_lengths(op: Operation, lengths: Value, maxlen: int, dtype: str = "bool") -> Lowered:
+def _mask_of_lengths(op: Request, lengths: Value, maxlen: int, dtype: str = "bool") -> Lowered:
     if dtype not in ("bool", "float32"):
         raise Unsupported(f"{op.name} of {dtype}")
-    y = op.request.derive("expand_dims", lengths, rule=lambda shape: (*shape, 1), axis=-1)
+    y = op.derived("expand_dims", lengths, rule=lambda shape: (*shape, 1), axis=-1)
     if isinstance(maxlen, Size):
-        line, how = line_of(op.request, maxlen), dict(axis=0, start=0, step=1, to="int32")
-        steps: Any = op.request.derive(functions.arange_along, line, **how)
+        line, how = line_of(op, maxlen), dict(axis=0, start=0, step=1, to="int32")
+        steps: Any = op.derive(functions.arange_along, line, **how)
         steps = steps._replace(dtype="int32", rows=NO_BATCH)
     else:
         limit(f"{op.name} of {maxlen} steps", maxlen, MOST_ELEMENTS)
         steps = np.arange(maxlen)
-    built = _compare(op._replace(name="greater"), y._replace(dtype=lengths.dtype), steps)
+    built = _compare(op.replace(name="greater"), y, steps)
     return built._replace(gives=dtype)
 
 
 @computes("logical_not")
-def _not(op: Operation, x: Value) -> Lowered:
+def _not(op: Request, x: Value) -> Lowered:
     return combined_elementwise(op, functions.compare, x, _ZERO, gives="bool", kind="equal")
 
 
 @computes("isneginf", "isposinf")
-def _infinite(op: Operation, x: Value) -> Lowered:
+def _infinite(op: Request, x: Value) -> Lowered:
     signs = dict(negative=op.name == "isneginf", positive=op.name == "isposinf")
     return op.each(functions.is_infinite, x, gives="bool", **signs)
 
 
 @computes("isnan", "isinf", "isfinite")
-def _special(op: Operation, x: Value) -> Lowered:
+def _special(op: Request, x: Value) -> Lowered:
     return op.each(functions.special, x, kind=op.name, gives="bool")
 
 
 @computes(*ELEMENTWISE, *NATIVE, "relu6")
-def _of_one(op: Operation, x: Value) -> Lowered:
+def _of_one(op: Request, x: Value) -> Lowered:
     if x.whole and op.name == "square":
         return op.each(functions.whole_power, x, times=2, takes=None)
     if x.whole and op.name in ("abs", "sign", "negative"):
         return op.each(op.name, x, takes=None)
-    request = op.request
-    block = elementwise_block(op.name, request.keras3, request.prefix, request.class_name)
+    block = elementwise_block(op.name, op.keras3, op.prefix, op.class_name)
     return elementwise(block, x.axes, inputs=(x,), nonnegative=is_nonnegative(op.name))
 
 
 @computes("softmax", "log_softmax")
-def _softmax(op: Operation, x: Value, axis: int = -1) -> Lowered:
+def _softmax(op: Request, x: Value, axis: int = -1) -> Lowered:
     place = x.stored(axis_of(op, x, axis, True))
     return op.each(functions.along_axis, x, kind=op.name, axis=place, rank=x.rank)
 
 
 @computes("add_n")
-def _summed(op: Operation, x: List[Value]) -> Lowered:
-    return combined(op.request, "add", tuple(x))
+def _summed(op: Request, x: List[Value]) -> Lowered:
+    return combined(op, "add", tuple(x))

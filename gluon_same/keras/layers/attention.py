@@ -9,7 +9,6 @@ from ..arguments import Unsupported
 from ..values import Shape, Value, keras_order
 from .activations import activation, masked_rows
 from .merging import in_list
-from .operations import Operation
 from .registry import Lowered, Request, builds, computes, followed, of_rank, within
 from .weight import Weight, matrix_of, weight_of
 
@@ -21,15 +20,15 @@ ARRAYS = (*_ROLES, "query_mask", "value_mask", "key_mask", "attention_mask")
 
 @builds("Attention", "AdditiveAttention")
 def _attention(request: Request, *inputs: Value) -> Lowered:
-    arguments, call = request.arguments, request.kwargs
+    call = request.kwargs
     if len(inputs) not in (2, 3):
         raise ValueError(f"it has {len(inputs)} inputs, not query, value and perhaps key")
     rank = inputs[0].rank
     query, value, key = (of_rank(x, max(rank, 3)) for x in (*inputs, inputs[1])[:3])
     additive = request.class_name == "AdditiveAttention"
-    kind = "additive" if additive else arguments.word("score_mode", ("dot", "concat"), "dot")
+    kind = "additive" if additive else request.word("score_mode", ("dot", "concat"), "dot")
     parameters = {}
-    if arguments.flag("use_scale", additive):
+    if request.flag("use_scale", additive):
         parameters["scale"] = dict(shape=(query.channels or 0 if additive else 1,), init="ones")
     if kind == "concat":
         parameters["concat_score_weight"] = dict(shape=(1,), init="ones")
@@ -38,7 +37,7 @@ def _attention(request: Request, *inputs: Value) -> Lowered:
         shapes = [mask.shape for mask in masks.values()]
         raise Unsupported(f"masks of shapes {shapes} for arrays with {rank} axes")
     scores = bool(call.pop("return_attention_scores", False))
-    causal = any([call.pop("use_causal_mask", False), arguments.flag("causal", False)])
+    causal = any([call.pop("use_causal_mask", False), request.flag("causal", False)])
     how = dict(kind=kind, dropout=_rate(request), all_outputs=scores, rank=rank)
     sight = functions.Sight(tuple(masks), causal)
     block = request.function(functions.attention, parameters, sight=sight, **how)
@@ -71,7 +70,7 @@ def _lowered(
 
 
 def _rate(request: Request) -> float:
-    rate = request.arguments.number("dropout", 0)
+    rate = request.number("dropout", 0)
     if not 0 <= rate < 1:
         raise Unsupported(f"dropout={rate}: only 0 to below 1 is supported")
     return rate
@@ -79,7 +78,7 @@ def _rate(request: Request) -> float:
 
 @builds("MultiHeadAttention", "GroupQueryAttention", "GroupedQueryAttention")
 def _multi_head(request: Request, *_: Value) -> Lowered:
-    arguments, call = request.arguments, request.kwargs
+    call = request.kwargs
     grouped = request.class_name != "MultiHeadAttention"
     named = dict(zip(ARRAYS, request.args))
     named.update({name: call.pop(name) for name in ARRAYS if name in call})
@@ -91,12 +90,12 @@ def _multi_head(request: Request, *_: Value) -> Lowered:
     query, value = named["query"], named["value"]
     inputs = query, value, named.get("key", value)
     rank, dims = query.rank, [*range(1, query.rank - 1)]
-    axes = query.places(arguments.get("attention_axes", None) or dims)
+    axes = query.places(request.get("attention_axes", None) or dims)
     if not axes or not {*axes} <= {*dims} or any(x.rank != rank or not x.channels for x in inputs):
         raise ValueError(f"attention_axes={axes} of inputs of shapes {[x.shape for x in inputs]}")
     masks = _masks(request, named, grouped)
     scores, causal = (call.pop(f"{n}", False) for n in ("return_attention_scores", "use_causal_mask"))
-    window = arguments.whole("sliding_window") if arguments.get("sliding_window", None) else None
+    window = request.whole("sliding_window") if request.get("sliding_window", None) else None
     plain = axes == [1] and rank == 3
     if (causal or window or {*masks} - {"scores"}) and not plain:
         raise Unsupported(f"masks with attention_axes={axes} of an input with {rank} axes")
@@ -108,8 +107,8 @@ def _multi_head(request: Request, *_: Value) -> Lowered:
     scored = (*others, *free, *(columns[axis] for axis in axes))
     heads, sizes = _heads(request, grouped)
     outputs: Tuple[Any, ...] = (query.channels,)
-    if not grouped and arguments.get("output_shape", None):
-        outputs = tuple(arguments.ints("output_shape"))
+    if not grouped and request.get("output_shape", None):
+        outputs = tuple(request.ints("output_shape"))
     dropout = _rate(request)
     replaced = not (dropout or scores or not plain)  # Keras calls another function since 3.7
     mask_rank = masks["scores"].rank if "scores" in masks else 0
@@ -145,15 +144,14 @@ def _masks(request: Request, named: Dict[str, Value], grouped: bool) -> Dict[str
 
 def _heads(request: Request, grouped: bool) -> Tuple[Tuple[int, int], Tuple[int, int]]:
     """Return the heads of the query, and of key and value, and the sizes of query and value in each."""
-    arguments = request.arguments
     if grouped:
-        size = arguments.whole("head_dim")
-        heads = arguments.whole("num_query_heads"), arguments.whole("num_key_value_heads")
+        size = request.whole("head_dim")
+        heads = request.whole("num_query_heads"), request.whole("num_key_value_heads")
         if heads[0] % heads[1]:
             raise ValueError(f"num_query_heads={heads[0]} is not a multiple of {heads[1]}")
         return heads, (size, size)
-    count, size = arguments.whole("num_heads"), arguments.whole("key_dim")
-    own = arguments.whole("value_dim") if arguments.get("value_dim", None) else size
+    count, size = request.whole("num_heads"), request.whole("key_dim")
+    own = request.whole("value_dim") if request.get("value_dim", None) else size
     return (count, count), (size, own)
 
 
@@ -162,7 +160,7 @@ def _projected(
 ) -> Tuple[Function, List[Weight]]:
     """Return the block of an attention with projections, and its weights."""
     (count, few), (size, own), outputs, *_ = shapes
-    gated, biased = (request.arguments.flag(n, d) for n, d in (("use_gate", False), ("use_bias", True)))
+    gated, biased = (request.flag(n, d) for n, d in (("use_gate", False), ("use_bias", True)))
     query, value, key = channels
     # Sizes of the axes of Keras' kernels; the last ones are those of the bias.
     kernels: Dict[str, Any] = {"query": ((query,), (count, size)), "key": ((key,), (few, size))}
@@ -178,7 +176,7 @@ def _projected(
     weights = []
     for name, (before, after) in kernels.items():
         matrix = getattr(block, f"{name}_weight")
-        weights.append(matrix_of("kernel", matrix, (*before, *after))._replace(part=f"{name}_dense"))
+        weights.append(matrix_of(matrix, (*before, *after))._replace(part=f"{name}_dense"))
         if biased:
             bias = weight_of("bias", getattr(block, f"{name}_bias"), shape=after)
             weights.append(bias._replace(part=f"{name}_dense"))
@@ -187,7 +185,7 @@ def _projected(
 
 @computes("dot_product_attention")
 def _dot_product_attention(
-    op: Operation, x: List[Value], bias: Optional[Value] = None, mask: Optional[Value] = None,
+    op: Request, x: List[Value], bias: Optional[Value] = None, mask: Optional[Value] = None,
     scale: Optional[float] = None, is_causal: bool = False,
 ) -> Lowered:  # fmt: skip
     query, key, value = x
@@ -207,9 +205,8 @@ def _dot_product_attention(
 
 @builds("EinsumDense")
 def _einsum_dense(request: Request, x: Value) -> Lowered:
-    arguments = request.arguments
-    equation = str(arguments.get("equation"))
-    sized = arguments.get("output_shape")
+    equation = str(request.get("equation"))
+    sized = request.get("output_shape")
     sized = sized if isinstance(sized, list) else [sized]
     spec = equation.replace(" ", "").partition("->")[0].partition(",")[2]
     labels, out = functions.einsum_labels(equation, ([None] * x.rank, [None] * len(spec)))
@@ -224,12 +221,12 @@ def _einsum_dense(request: Request, x: Value) -> Lowered:
     if not all(shape):
         raise ValueError(f"kernel of shape {shape} for an input of shape {x.shape}")
     parameters: Dict[str, Any] = {"kernel": dict(shape=shape)}
-    biased = str(arguments.get("bias_axes", None) or "")
+    biased = str(request.get("bias_axes", None) or "")
     rest = out[min((out.index(label) for label in biased), default=len(out)) :]
     bias = tuple(sizes[label] if str(label) in biased else 1 for label in rest)
     if biased:
         parameters["bias"] = dict(shape=bias, init="zeros")
-    given = arguments.get("activation", None)
+    given = request.get("activation", None)
     block = request.function(functions.einsum_dense, parameters, labels=tuple(labels), out=out)
     whole = followed(request, block, activation(within(request, "activation"), given))
 

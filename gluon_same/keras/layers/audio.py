@@ -8,7 +8,7 @@ import numpy as np
 from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import Shape, Value, keras_order
-from .operations import Operation, size_of
+from .operations import size_of
 from .registry import Lowered, Request, builds, computes, of_rank, spatial
 from .signatures import Arrays
 from .weight import weight_of
@@ -44,7 +44,7 @@ def _count(n: Any, size: int, step: int, edge: int) -> Any:
 
 
 @computes("fft", "fft2", "rfft")
-def _fourier(op: Operation, x: Arrays) -> Lowered:
+def _fourier(op: Request, x: Arrays) -> Lowered:
     parts = x if isinstance(x, list) else [x]
     whole, axes = parts[0], [-2, -1] if op.name == "fft2" else [-1]
     shapes = {part.shape for part in parts}
@@ -62,7 +62,7 @@ def _fourier(op: Operation, x: Arrays) -> Lowered:
 
 @computes("stft")
 def _stft(
-    op: Operation, x: Value, sequence_length: int, sequence_stride: int, fft_length: int, center: bool,
+    op: Request, x: Value, sequence_length: int, sequence_stride: int, fft_length: int, center: bool,
     window: Any = None,
 ) -> Lowered:  # fmt: skip
     of_rank(x, 2)
@@ -80,35 +80,34 @@ def _stft(
 
 @builds("MelSpectrogram")
 def _mel_spectrogram(request: Request, x: Value) -> Lowered:
-    arguments = request.arguments
-    size, step = arguments.whole("fft_length"), arguments.whole("sequence_stride")
-    length = arguments.get("sequence_length", None) or size
-    filters = _filters(length, size, arguments.get("window", "hann"))
-    rate, low = arguments.number("sampling_rate"), arguments.number("min_freq", 20)
-    high, count = arguments.number("max_freq", rate // 2), arguments.whole("num_mel_bins")
+    size, step = request.whole("fft_length"), request.whole("sequence_stride")
+    length = request.get("sequence_length", None) or size
+    filters = _filters(length, size, request.get("window", "hann"))
+    rate, low = request.number("sampling_rate"), request.number("min_freq", 20)
+    high, count = request.number("max_freq", rate // 2), request.whole("num_mel_bins")
     if not 0 <= low < high or rate <= 0 or count > _LONGEST:
         raise Unsupported(f"{count} bands from {low} to {high} Hz at sampling_rate={rate}")
-    least, reference = arguments.number("min_power", 1e-10), abs(arguments.number("ref_power", 1.0))
-    most, exponent = arguments.number("top_db", 80), arguments.number("mag_exp", 2)
+    least, reference = request.number("min_power", 1e-10), abs(request.number("ref_power", 1.0))
+    most, exponent = request.number("top_db", 80), request.number("mag_exp", 2)
     scale = least, 10 * math.log10(max(least, reference)), most
     how: Any = dict(size=size, count=len(filters), step=step, edge=size // 2, exponent=exponent)
-    how["decibels"] = scale if arguments.flag("power_to_db", True) else None
+    how["decibels"] = scale if request.flag("power_to_db", True) else None
     how["rule"] = lambda shape: (shape[0], count, _count(shape[1], size, step, size // 2))
     bands = functions.mel_bands(count, len(filters) // 2, rate, low, high)
-    op = Operation(request.class_name, request)
-    return op.in_keras_order(functions.mel_spectrogram, of_rank(x, 2), filters, bands, ndim=3, **how)
+    return request.in_keras_order(
+        functions.mel_spectrogram, of_rank(x, 2), filters, bands, ndim=3, **how
+    )
 
 
 @builds("STFTSpectrogram")
 def _spectrogram(request: Request, x: Value) -> Lowered:
-    arguments = request.arguments
-    arguments.ignore("window", "periodic", "scaling")  # which the kernels contain
-    mode = arguments.word("mode", (*_WITH_BOTH, "real", "imag"), "log")
-    length = arguments.whole("frame_length", least=3)
-    step = arguments.whole("frame_step") if arguments.get("frame_step", None) else length // 2
-    size = arguments.get("fft_length", None) or 2 ** math.ceil(math.log2(length))
-    padding = arguments.word("padding", ("valid", "same"), "valid")
-    merged = not arguments.flag("expand_dims", False)
+    request.ignore("window", "periodic", "scaling")  # which the kernels contain
+    mode = request.word("mode", (*_WITH_BOTH, "real", "imag"), "log")
+    length = request.whole("frame_length", least=3)
+    step = request.whole("frame_step") if request.get("frame_step", None) else length // 2
+    size = request.get("fft_length", None) or 2 ** math.ceil(math.log2(length))
+    padding = request.word("padding", ("valid", "same"), "valid")
+    merged = not request.flag("expand_dims", False)
     ((axis,), order), count = spatial(request, x, 1), size // 2 + 1
     names = [f"{part}_kernel" for part in ("real", "imag") if mode in (part, *_WITH_BOTH)]
     parameters: Dict[str, Any] = {name: dict(shape=(count, 1, length)) for name in names}

@@ -149,7 +149,7 @@ def constant_array(op: Any, *args: Any, **kwargs: Any) -> Any:
     if any(array.shape[axis] != 1 for axis in axes):
         raise Unsupported(f"{op.name} to {sizes} of shape {array.shape}")
     simple = {axis: sizes[axis].source if sizes[axis].times == 1 else None for axis in axes}
-    sources = {axis: like or (line_of(op.request, sizes[axis]), 0) for axis, like in simple.items()}
+    sources = {axis: like or (line_of(op, sizes[axis]), 0) for axis, like in simple.items()}
     of_batch = [axis for axis, (x, place) in sources.items() if place == 0 and x.rows != NO_BATCH]
     if of_batch not in ([], [0]):
         raise Unsupported(f"{op.name}: a size that is that of a batch must be the first")
@@ -184,6 +184,6 @@ def _range(
     if dtype not in (None, "int32", "int64", "float32"):
         raise Unsupported(f"{op.name} of {dtype}")
     count = combined("add", end, delta - 1 - first) if delta - 1 != first else end
-    line = line_of(op.request, combined("floor_divide", count, delta) if delta > 1 else count)
+    line = line_of(op, combined("floor_divide", count, delta) if delta > 1 else count)
     how: Any = dict(axis=0, start=first, step=delta, to=dtype or "int32", gives=dtype or "int32")
     return op.lowered(functions.arange_along, line, order=(0,), takes=None, **how)

@@ -20,22 +20,21 @@ class Window:
     """Arguments that all convolutions share."""
 
     def __init__(self, request: Request, x: Value, ndim: int, causal: bool = False):
-        arguments = request.arguments
         self.ndim = ndim
-        self.kernel = arguments.axes("kernel_size", ndim)
-        self.strides = arguments.axes("strides", ndim, 1)
-        self.dilation = arguments.axes("dilation_rate", ndim, 1)
+        self.kernel = request.axes("kernel_size", ndim)
+        self.strides = request.axes("strides", ndim, 1)
+        self.dilation = request.axes("dilation_rate", ndim, 1)
         paddings = ("valid", "same", "causal") if causal and ndim == 1 else ("valid", "same")
-        self.padding = arguments.word("padding", paddings, "valid")
+        self.padding = request.word("padding", paddings, "valid")
         self.spans = tuple(map(effective_kernel, self.kernel, self.dilation))
-        self.channel_axis = 1 if data_format(arguments) == "channels_first" else ndim + 1
+        self.channel_axis = 1 if data_format(request) == "channels_first" else ndim + 1
         self.axes, self.order = spatial(request, x, ndim)
-        self.given = arguments.get("activation", None)
+        self.given = request.get("activation", None)
         last = self.order.index(ndim + 1)  # Keras applies softmax along its last axis in every format
         self.activation = activation(within(request, "activation"), self.given, last, ndim + 2)
         self.channels = x.shape[self.channel_axis]
         self.folds = x.padding is not None and x.axes == self.order and self.padding != "same"
-        biased = arguments.flag("use_bias", True)
+        biased = request.flag("use_bias", True)
         self.blocks: Dict[str, Any] = dict(use_bias=biased, prefix=request.prefix)
         #: Arguments of all blocks of forward convolutions.
         window = dict(kernel_size=self.kernel, strides=self.strides, dilation=self.dilation)
@@ -75,7 +74,7 @@ class Window:
 @builds("Conv{}D", ndims=(1, 2, 3))
 def _convolution(request: Request, x: Value, ndim: int) -> Lowered:
     window = Window(request, x, ndim, causal=True)
-    filters, groups = request.arguments.whole("filters"), request.arguments.whole("groups", 1)
+    filters, groups = request.whole("filters"), request.whole("groups", 1)
     block = getattr(nn, f"Conv{ndim}D")(filters, groups=groups, **window.forward)
     return window.lowered(block, kernel_of(block))
 
@@ -83,7 +82,7 @@ def _convolution(request: Request, x: Value, ndim: int) -> Lowered:
 @builds("DepthwiseConv{}D", ndims=(1, 2))
 def _depthwise(request: Request, x: Value, ndim: int) -> Lowered:
     window = Window(request, x, ndim)
-    request.arguments.ignore("filters", "groups")  # Keras writes the arguments of the base class, too
+    request.ignore("filters", "groups")  # Keras writes the arguments of the base class, too
     multiplier = _multiplier(request, window)
     block = getattr(nn, f"DepthwiseConv{ndim}D")(depth_multiplier=multiplier, **window.forward)
     return window.lowered(block, depthwise_kernel_of(block))
@@ -93,13 +92,13 @@ def _multiplier(request: Request, window: Window) -> int:
     """Return ``depth_multiplier``; raise a ValueError if the channels of the input are unknown."""
     if not window.channels:
         raise ValueError("the channels of its input are not known")
-    return request.arguments.whole("depth_multiplier", 1)
+    return request.whole("depth_multiplier", 1)
 
 
 @builds("SeparableConv{}D", ndims=(1, 2))
 def _separable(request: Request, x: Value, ndim: int) -> Lowered:
     window = Window(request, x, ndim, causal=True)
-    filters = request.arguments.whole("filters")
+    filters = request.whole("filters")
     multiplier = _multiplier(request, window)
     block = getattr(nn, f"SeparableConv{ndim}D")(filters, depth_multiplier=multiplier, **window.forward)
     return window.lowered(block, *separable_kernels_of(block))
@@ -109,8 +108,8 @@ def _separable(request: Request, x: Value, ndim: int) -> Lowered:
 def _transposed(request: Request, x: Value, ndim: int) -> Lowered:
     window = Window(request, x, ndim)
     window.folds = False
-    filters = request.arguments.whole("filters")
-    extra = request.arguments.get("output_padding", None)  # what is cut off depends on spans only
+    filters = request.whole("filters")
+    extra = request.get("output_padding", None)  # what is cut off depends on spans only
     given = transposed_window(window.spans, window.strides, window.padding, 1, extra)
     cuts, added = given["pad"], given["adj"]
     tails = [span - sum(cut) + extra for span, cut, extra in zip(window.spans, cuts, added)]
@@ -137,8 +136,8 @@ def _transposed(request: Request, x: Value, ndim: int) -> Lowered:
 @builds("LocallyConnected{}D", ndims=(1, 2))
 def _locally_connected(request: Request, x: Value, ndim: int) -> Lowered:
     window = Window(request, x, ndim)
-    filters = request.arguments.whole("filters")
-    form = request.arguments.whole("implementation", 1)
+    filters = request.whole("filters")
+    form = request.whole("implementation", 1)
     size: List[Any] = [x.shape[axis] for axis in window.axes]
     if None in size or not window.channels or form > 2 or window.channel_axis == 1:
         raise Unsupported(f"implementation={form} of shape {x.shape}: only 1 and 2 are supported")
@@ -178,11 +177,10 @@ def _locally_connected(request: Request, x: Value, ndim: int) -> Lowered:
 
 @builds("MaxPooling{}D", "AveragePooling{}D", ndims=(1, 2, 3))
 def _pooled(request: Request, x: Value, ndim: int) -> Lowered:
-    arguments = request.arguments
-    size = arguments.axes("pool_size", ndim, 2)
-    given = arguments.get("strides", None)
-    strides = size if given is None else arguments.axes("strides", ndim)
-    padding = arguments.word("padding", ("valid", "same"), "valid")
+    size = request.axes("pool_size", ndim, 2)
+    given = request.get("strides", None)
+    strides = size if given is None else request.axes("strides", ndim)
+    padding = request.word("padding", ("valid", "same"), "valid")
     axes, order = spatial(request, x, ndim)
     kind = "Max" if request.class_name.startswith("Max") else "Avg"
     folded = x.padding if _folds(x, kind, size, padding, order) else None
@@ -211,7 +209,7 @@ def _folds(x: Value, kind: str, size, padding: str, order) -> bool:
 @builds("GlobalMaxPooling{}D", "GlobalAveragePooling{}D", ndims=(1, 2, 3))
 def _global(request: Request, x: Value, ndim: int) -> Lowered:
     _, order = spatial(request, x, ndim)
-    keepdims = request.arguments.flag("keepdims", False)
+    keepdims = request.flag("keepdims", False)
     kind = "max" if "Max" in request.class_name else "avg"
     if x.mask is not None and kind == "avg" and ndim == 1:
         if order == keras_order(3) or x.mask.rank != 2:

@@ -24,11 +24,11 @@ SAVED_AS_TRAINING = (*AUGMENTATIONS, "AutoContrast", "CenterCrop", "RandomCrop",
 
 @builds("Dense")
 def _dense(request: Request, x: Value) -> Lowered:
-    units = request.arguments.whole("units")
-    given = request.arguments.get("activation", None)
+    units = request.whole("units")
+    given = request.get("activation", None)
     if x.rank < 2:
         raise ValueError(f"its input of shape {x.shape} has only the batch axis")
-    how: Dict[str, Any] = dict(use_bias=request.arguments.flag("use_bias", True), prefix=request.prefix)
+    how: Dict[str, Any] = dict(use_bias=request.flag("use_bias", True), prefix=request.prefix)
     channels, axes = x.channels or 0, channels_first(x.rank)
     pointwise = 3 <= x.rank <= 5 and x.axes == axes
     if pointwise:
@@ -47,7 +47,7 @@ def _dense(request: Request, x: Value) -> Lowered:
 
 @builds("Flatten")
 def _flatten(request: Request, x: Value) -> Lowered:
-    layout = data_format(request.arguments)
+    layout = data_format(request)
     if x.rank < 2:
         return Lowered(request.function(functions.reshape, shape=(1,)), (0, 1), takes=None)
     taken = keras_order(x.rank)
@@ -62,7 +62,7 @@ def _flatten(request: Request, x: Value) -> Lowered:
 
 @builds("Reshape")
 def _reshape(request: Request, x: Value) -> Lowered:
-    return reshaped(request, x, request.arguments.ints("target_shape"))
+    return reshaped(request, x, request.ints("target_shape"))
 
 
 def reshaped(request: Request, x: Value, target: Sequence[int]) -> Lowered:
@@ -75,8 +75,9 @@ def reshaped(request: Request, x: Value, target: Sequence[int]) -> Lowered:
     if not same_memory(axes, keras_order(len(sizes)), sizes):
         axes = keras_order(len(sizes))
     fits, rule = product(x.free[1:]) is not None, reshape_rule(target)  # which checks the sizes then
-    block = request.function(functions.reshape, shape=[target[axis - 1] for axis in axes[1:]], fits=fits)
-    return Lowered(block, axes, (taken,), rule, nonnegative=x.nonnegative, takes=None)
+    how: Any = dict(shape=[target[axis - 1] for axis in axes[1:]], fits=fits, takes=None, rule=rule)
+    how.update(order=axes, input_axes=(taken,), nonnegative=x.nonnegative)
+    return request.lowered(functions.reshape, x, **how)
 
 
 def reshape_rule(target: Sequence[int], kept: int = 1) -> Callable[[Shape], Shape]:
@@ -95,7 +96,7 @@ def reshape_rule(target: Sequence[int], kept: int = 1) -> Callable[[Shape], Shap
 
 @builds("Permute")
 def _permute(request: Request, x: Value) -> Lowered:
-    dims = request.arguments.ints("dims")
+    dims = request.ints("dims")
     if sorted(dims) != list(range(1, x.rank)):
         raise ValueError(f"dims={dims} do not name each axis of an input with {x.rank} axes")
     return permuted(x, [0, *dims])
@@ -110,22 +111,20 @@ def permuted(x: Value, dims: Sequence[int]) -> Lowered:
 
 @builds("RepeatVector")
 def _repeat_vector(request: Request, x: Value) -> Lowered:
-    of_rank(x, 2)
-    block = request.function(functions.repeat_vector, times=request.arguments.whole("n"))
-    return Lowered(block, (0, 1, 2), ((0, 1),), takes=None)
+    how: Any = dict(times=request.whole("n"), takes=None)
+    return request.in_keras_order(functions.repeat_vector, of_rank(x, 2), ndim=3, **how)
 
 
 @builds("Embedding", "ReversibleEmbedding")
 def _embedding(request: Request, x: Value) -> Lowered:
-    arguments = request.arguments
-    size, units = arguments.whole("input_dim"), arguments.whole("output_dim")
+    size, units = request.whole("input_dim"), request.whole("output_dim")
     block = nn.Embedding(size, units, prefix=request.prefix)
     weights: Tuple[Weight, ...] = (weight_of("embeddings", block.weight),)
-    arguments.ignore("logit_soft_cap", "reverse_dtype")  # of calls with reverse=True
-    if not arguments.flag("tie_weights", True):
+    request.ignore("logit_soft_cap", "reverse_dtype")  # of calls with reverse=True
+    if not request.flag("tie_weights", True):
         weights += (Weight("reverse_embeddings", (units, size), lambda array: []),)
     masks: Tuple[Value, ...] = ()
-    if arguments.flag("mask_zero", False):
+    if request.flag("mask_zero", False):
         masks = (request.derive(functions.differs, x, number=0, last=False),)
     axes = keras_order(x.rank + 1), (keras_order(x.rank),)
     return Lowered(block, *axes, weights=weights, masks=masks, takes=None, gives="float32")
@@ -134,23 +133,23 @@ def _embedding(request: Request, x: Value) -> Lowered:
 @builds("SpatialDropout{}D", ndims=(1, 2, 3))
 def _spatial_dropout(request: Request, x: Value, ndim: int) -> Lowered:
     axes, _ = spatial(request, x, ndim)
-    return _dropped(request, x, request.arguments.number("rate"), axes)
+    return _dropped(request, x, request.number("rate"), axes)
 
 
 @builds("Dropout")
 def _dropout(request: Request, x: Value) -> Lowered:
     axes: Tuple[int, ...] = ()
-    if request.arguments.get("noise_shape", None) is not None:
-        noise = request.arguments.get("noise_shape")
+    if request.get("noise_shape", None) is not None:
+        noise = request.get("noise_shape")
         if not isinstance(noise, list) or len(noise) != x.rank or noise[0] == 1:
             raise ValueError(f"noise_shape={noise!r} does not fit an input of shape {x.shape}")
         axes = tuple(axis for axis, n in enumerate(noise) if n == 1)
-    return _dropped(request, x, request.arguments.number("rate"), axes)
+    return _dropped(request, x, request.number("rate"), axes)
 
 
 @builds("StochasticDepth")
 def _stochastic_depth(request: Request, x: Value) -> Lowered:
-    return _dropped(request, x, request.arguments.number("drop_path_rate"), tuple(range(1, x.rank)))
+    return _dropped(request, x, request.number("drop_path_rate"), tuple(range(1, x.rank)))
 
 
 def _dropped(request: Request, x: Value, rate: float, axes: Tuple[int, ...]) -> Lowered:
@@ -163,7 +162,7 @@ def _dropped(request: Request, x: Value, rate: float, axes: Tuple[int, ...]) -> 
 @builds("GaussianNoise", "GaussianDropout", "AlphaDropout", "ActivityRegularization", *AUGMENTATIONS)
 def _noise(request: Request, x: Value) -> Lowered:
     augments, known = request.class_name in AUGMENTATIONS, ("stddev", "rate", "noise_shape", "l1", "l2")
-    request.arguments.ignore(*(request.arguments.all() if augments else known))
+    request.ignore(*(request.config if augments else known))
     return elementwise(None, nonnegative=x.nonnegative, inference_only=True)
 
 

@@ -9,15 +9,15 @@ from ..arguments import Unsupported, limit
 from ..values import NO_BATCH, Shape, Size, Value, broadcast, replaced
 from .computed import repeated
 from .lengths import BROADCAST
-from .operations import BATCH_MOVED, Operation, axis_of, size_of, with_rank
+from .operations import BATCH_MOVED, axis_of, size_of, with_rank
 from .rearranging import kept_size, squeezed
-from .registry import Lowered, computes
+from .registry import Lowered, Request, computes
 from .signatures import Operand
 
 
 @computes("split", "array_split", "hsplit", "dsplit")
 def _split(
-    op: Operation, x: Value, num_or_size_splits: Any = None,
+    op: Request, x: Value, num_or_size_splits: Any = None,
     indices_or_sections: Any = None, axis: int = 0,
 ) -> Lowered:  # fmt: skip
     axis = axis_of(op, x, {"hsplit": 1, "dsplit": 2}.get(op.name, axis), batch=True)
@@ -50,7 +50,7 @@ def _split(
 
 
 @computes("unstack")
-def _unstack(op: Operation, x: Value, num: Optional[int] = None, axis: int = 0) -> Lowered:
+def _unstack(op: Request, x: Value, num: Optional[int] = None, axis: int = 0) -> Lowered:
     axis = axis_of(op, x, axis)
     count, order = size_of(op, x, axis), x.axes_without([axis])
     limit(f"unstack of {count}", count)
@@ -62,7 +62,7 @@ def _unstack(op: Operation, x: Value, num: Optional[int] = None, axis: int = 0) 
 
 
 @computes("diagonal", "diag_part", "trace")
-def _diagonal(op: Operation, x: Value, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Lowered:
+def _diagonal(op: Request, x: Value, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Lowered:
     one, other = [axis_of(op, x, axis) for axis in (axis1, axis2)]
     sums = op.name == "trace"
 
@@ -84,7 +84,7 @@ def _diagonal(op: Operation, x: Value, offset: int = 0, axis1: int = -2, axis2: 
 
 @computes("gather", "take")
 def _gather(
-    op: Operation, x: Operand, indices: Operand, axis: Optional[int] = None, batch_dims: int = 0
+    op: Request, x: Operand, indices: Operand, axis: Optional[int] = None, batch_dims: int = 0
 ) -> Lowered:
     if op.name == "take" and axis is None and len(x.shape) > 1:
         raise Unsupported("take of a flat array: give an axis")
@@ -112,14 +112,14 @@ def _gather(
     return op.lowered(functions.gather, x, numbers, **how)
 
 
-def exactly_at(op: Operation, x: Value, axis: int, places: np.ndarray) -> Lowered:
+def exactly_at(op: Request, x: Value, axis: int, places: np.ndarray) -> Lowered:
     """Return parts of an axis, whose size must be that of the saved model."""
     how: Any = dict(axis=x.stored(axis), rule=lambda shape: replaced(shape, axis, len(places)))
     return op.lowered(functions.gather, x, places, size=size_of(op, x, axis), takes=None, **how)
 
 
 @computes("boolean_mask")
-def _kept(op: Operation, x: Value, mask: List[bool], axis: int = 0) -> Lowered:
+def _kept(op: Request, x: Value, mask: List[bool], axis: int = 0) -> Lowered:
     place, kept = axis_of(op, x, axis), np.array(mask, bool)
     if kept.shape != (size_of(op, x, place),) or not kept.any():
         raise ValueError(f"{op.name} of shape {x.shape} along axis={axis} by {mask}")
@@ -127,7 +127,7 @@ def _kept(op: Operation, x: Value, mask: List[bool], axis: int = 0) -> Lowered:
 
 
 @computes("slice_update")
-def _updated(op: Operation, x: Value, start_indices: List[int], updates: Value) -> Lowered:
+def _updated(op: Request, x: Value, start_indices: List[int], updates: Value) -> Lowered:
     fits = len(start_indices) == x.rank == updates.rank and x.batch == updates.batch == 0
     if not fits or any(isinstance(n, Size) for n in start_indices) or start_indices[0] != 0:
         raise Unsupported(f"{op.name} of shape {x.shape} at {start_indices}")
@@ -143,7 +143,7 @@ def _updated(op: Operation, x: Value, start_indices: List[int], updates: Value) 
 
 
 @computes("gather_nd", "batch_gather_nd")
-def _gather_nd(op: Operation, x: Operand, indices: Value, batch_dims: int = 0) -> Lowered:
+def _gather_nd(op: Request, x: Operand, indices: Value, batch_dims: int = 0) -> Lowered:
     count, table = indices.shape[-1], not isinstance(x, Value)
     if count is None or not table and batch_dims < 1:
         raise Unsupported(f"{op.name} with batch_dims={batch_dims}: the batch must stay first")
@@ -154,7 +154,7 @@ def _gather_nd(op: Operation, x: Operand, indices: Value, batch_dims: int = 0) -
 
 
 @computes("take_along_axis")
-def _take_along_axis(op: Operation, x: Value, indices: Value, axis: int) -> Lowered:
+def _take_along_axis(op: Request, x: Value, indices: Value, axis: int) -> Lowered:
     axis = axis_of(op, x, axis)
     pairs = enumerate(zip(x.shape, indices.free))
     grown = tuple(a for a, (size, n) in pairs if n == 1 and size != 1 and a != axis)
@@ -171,7 +171,7 @@ def _take_along_axis(op: Operation, x: Value, indices: Value, axis: int) -> Lowe
 
 @computes("one_hot")
 def _one_hot(
-    op: Operation, x: Value, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False,
+    op: Request, x: Value, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False,
     on_value: float = 1, off_value: float = 0,
 ) -> Lowered:  # fmt: skip
     gives, place = dtype or "float32", axis % (x.rank + 1)
@@ -183,7 +183,7 @@ def _one_hot(
 
 
 @computes("broadcast_to")
-def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
+def _broadcast_to(op: Request, x: Value, shape: List[int]) -> Lowered:
     x = with_rank(op, x, len(shape)) if x.rows == NO_BATCH else x
     sizes = [kept_size(x, place, n) for place, n in enumerate(shape)]
     known = {a: n for a, n in enumerate(sizes) if isinstance(n, Size) and n.source and n.times == 1}
@@ -192,7 +192,7 @@ def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
         sizes = [0 if a in known else n for a, n in enumerate(sizes)]
         sources = {a: n.source for a, n in known.items() if x.shape[a] == 1}
         if sources and all(n in (0, x.shape[a]) for a, n in enumerate(sizes)):
-            return repeated(op, x, sources)._replace(gives=x.dtype)
+            return repeated(op, x, sources)
         if sources or any(x.shape[a] is None for a in known):
             raise Unsupported(f"{op.name} of shape {x.shape} to {shape}")
     if len(shape) != x.rank or sizes[0] != 0 or any(isinstance(n, Size) or n < 0 for n in sizes):
@@ -204,7 +204,7 @@ def _broadcast_to(op: Operation, x: Value, shape: List[int]) -> Lowered:
 
 
 @computes("tile")
-def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
+def _tile(op: Request, x: Value, repeats: List[int]) -> Lowered:
     hows = {axis: n.how for axis, n in enumerate(repeats) if isinstance(n, Size) and n.how}
     grown = {axis: how[1].source for axis, how in hows.items() if how[0] == BROADCAST}
     likes = [like for like, _ in grown.values()]
@@ -214,14 +214,14 @@ def _tile(op: Operation, x: Value, repeats: List[int]) -> Lowered:
     sources = {axis: n.source for axis, n in enumerate(repeats) if isinstance(n, Size) and n.times == 1}
     known = len(repeats) == x.rank and all(n == 1 for a, n in enumerate(repeats) if a not in sources)
     if sources and known and all(sources[axis] and x.shape[axis] == 1 for axis in sources):
-        return repeated(op, x, sources)._replace(gives=x.dtype)
+        return repeated(op, x, sources)
     computed = any(isinstance(n, Size) for n in repeats)
     if len(repeats) != x.rank or repeats[0] != 1 or computed or min(repeats) < 1:
         raise Unsupported(f"tile by {repeats}: give one count of 1 for the batch")
     return op.lowered(functions.tile, x, times=tuple(repeats[a] for a in x.axes), takes=None)
 
 
-def _spread(op: Operation, x: Value, like: Value, axes: List[int]) -> Value:
+def _spread(op: Request, x: Value, like: Value, axes: List[int]) -> Value:
     """Return an array that is broadcast along some axes to the sizes of another."""
 
     def rule(shape: Shape, whole: Shape) -> Shape:
@@ -229,12 +229,11 @@ def _spread(op: Operation, x: Value, like: Value, axes: List[int]) -> Value:
         return tuple(broadcast((n,), (m,))[0] if axis in axes else n for axis, (n, m) in pairs)
 
     others = tuple(axis for axis in range(x.rank) if axis not in axes)
-    y = op.request.derive(functions.spread_like, x, like, rule=rule, others=others)
-    return y._replace(dtype=x.dtype, rows=x.rows)
+    return op.derived(functions.spread_like, x, like, rule=rule, others=others)
 
 
 @computes("repeat")
-def _repeat(op: Operation, x: Value, repeats: List[int], axis: int) -> Lowered:
+def _repeat(op: Request, x: Value, repeats: List[int], axis: int) -> Lowered:
     place = axis_of(op, x, axis, True)
     if any(isinstance(n, Size) or n < 0 for n in repeats) or max(repeats) < 1:
         raise ValueError(f"repeat by {repeats}")

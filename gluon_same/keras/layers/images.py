@@ -9,11 +9,11 @@ from ...geometry import effective_kernel
 from ...importing import functions
 from ..arguments import Arguments, Unsupported, limit
 from ..values import Shape, Size, Value, channels_first, product
-from .operations import Operation, size_of
-from .padding import checked_pairs
-from .registry import Lowered, computes, of_rank
+from .operations import size_of
+from .registry import Lowered, Request, computes, of_rank
 from .signatures import Operand
 from .sizes import resized_at_ratio, resized_images, resized_within
+from .slicing import checked_pairs
 
 
 def _window(x: Value, given: Any, what: str) -> List[int]:
@@ -28,12 +28,12 @@ def _window(x: Value, given: Any, what: str) -> List[int]:
     return items
 
 
-def _check_kernels(op: Operation, x: Value, *kernels: Any) -> None:
+def _check_kernels(op: Request, x: Value, *kernels: Any) -> None:
     if any(isinstance(each, Value) or each.ndim != x.rank for each in kernels) or not x.channels:
         raise Unsupported(f"{op.name} of shape {x.shape} by what is not a constant array that fits")
 
 
-def _filled(op: Operation, x: Value, padding: Any, value: float = 0) -> Tuple[Value, str]:
+def _filled(op: Request, x: Value, padding: Any, value: float = 0) -> Tuple[Value, str]:
     """Return an array with the padding that a list gives for each axis, and what is left to pad."""
     if isinstance(padding, str):
         return x, padding.lower()
@@ -42,11 +42,11 @@ def _filled(op: Operation, x: Value, padding: Any, value: float = 0) -> Tuple[Va
         raise Unsupported(f"{op.name} with padding={padding!r}: call tf.pad before it")
     rule = lambda shape: tuple(n and n + sum(pair) for n, pair in zip(shape, pairs))  # noqa: E731
     how: Any = dict(pairs=pairs, value=value, native=True, rule=rule)
-    return op.request.derive(functions.pad, x, **how)._replace(rows=x.rows), "valid"
+    return op.derive(functions.pad, x, **how)._replace(rows=x.rows), "valid"
 
 
 def _convolved(
-    op: Operation, name: str, x: Value, kernels: Sequence[Any], window: Sequence[Any], **config: Any
+    op: Request, name: str, x: Value, kernels: Sequence[Any], window: Sequence[Any], **config: Any
 ) -> Lowered:  # fmt: skip
     """Return the result of a layer with constant kernels.
 
@@ -62,52 +62,45 @@ def _convolved(
 
 @computes("conv", "depthwise_conv")
 def convolved(
-    op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: Any = "valid",
+    op: Request, x: Value, kernel: Operand, strides: Any = 1, padding: Any = "valid",
     dilation_rate: Any = None,
 ) -> Lowered:  # fmt: skip
     """Convolve an array by a constant kernel."""
     _check_kernels(op, x, kernel)
     *_, channels, last = kernel.shape
-    if (x.channels or 0) % channels if op.name == "conv" else x.channels != channels:
-        raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
     window = strides, padding, dilation_rate
     if op.name == "depthwise_conv":
         return _convolved(op, "DepthwiseConv{}D", x, [kernel], window, depth_multiplier=last)
-    groups = (x.channels or 0) // channels
+    groups, rest = divmod(x.channels or 0, channels)
+    if rest:
+        raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
     return _convolved(op, "Conv{}D", x, [kernel], window, filters=last, groups=groups)
 
 
 @computes("separable_conv")
 def _separable(
-    op: Operation, x: Value, kernel: Operand, pointwise_kernel: Operand, strides: Any = 1,
+    op: Request, x: Value, kernel: Operand, pointwise_kernel: Operand, strides: Any = 1,
     padding: str = "valid", dilation_rate: Any = None,
 ) -> Lowered:  # fmt: skip
     kernels = [kernel, pointwise_kernel]
     _check_kernels(op, x, *kernels)
-    *_, channels, multiplier = kernel.shape
-    *_, inner, filters = pointwise_kernel.shape
-    if (x.channels, inner) != (channels, channels * multiplier):
-        raise ValueError(f"{op.name} of shape {x.shape} by {[each.shape for each in kernels]}")
-    how: Any = dict(filters=filters, depth_multiplier=multiplier)
+    how: Any = dict(filters=pointwise_kernel.shape[-1], depth_multiplier=kernel.shape[-1])
     return _convolved(op, "SeparableConv{}D", x, kernels, (strides, padding, dilation_rate), **how)
 
 
 @computes("conv_transpose")
 def _transposed(
-    op: Operation, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
+    op: Request, x: Value, kernel: Operand, strides: Any = 1, padding: str = "valid",
     output_padding: Any = None, dilation_rate: Any = 1,
 ) -> Lowered:  # fmt: skip
     _check_kernels(op, x, kernel)
-    *_, filters, channels = kernel.shape
-    if x.channels != channels:
-        raise ValueError(f"{op.name} of shape {x.shape} by a kernel of shape {kernel.shape}")
-    how: Any = dict(filters=filters, output_padding=output_padding)
+    how: Any = dict(filters=kernel.shape[-2], output_padding=output_padding)
     return _convolved(op, "Conv{}DTranspose", x, [kernel], (strides, padding, dilation_rate), **how)
 
 
 @computes("conv2d_transpose")
 def _transposed_to(
-    op: Operation, x: Value, kernel: Operand, output_shape: List[int], strides: Any,
+    op: Request, x: Value, kernel: Operand, output_shape: List[int], strides: Any,
     padding: str = "same", dilation_rate: Any = 1,
 ) -> Lowered:  # fmt: skip
     """Convolve to a size, of the several sizes that a convolution reduces to that of the input."""
@@ -129,7 +122,7 @@ def _transposed_to(
 
 @computes("extract_patches")
 def _patches(
-    op: Operation, x: Value, size: List[int], strides: Any = None, padding: str = "valid",
+    op: Request, x: Value, size: List[int], strides: Any = None, padding: str = "valid",
     dilation_rate: Any = 1,
 ) -> Lowered:  # fmt: skip
     window = _window(of_rank(x, 4), size, "size")
@@ -137,13 +130,11 @@ def _patches(
     limit(f"patches of {count} elements", count)
     kernel = np.eye(count, dtype="float32").reshape((*window, -1, count))
     how = dict(strides=window if strides is None else strides, padding=padding)
-    return convolved(op._replace(name="conv"), x, kernel, dilation_rate=dilation_rate, **how)
+    return convolved(op.replace(name="conv"), x, kernel, dilation_rate=dilation_rate, **how)
 
 
 @computes("max_pool", "average_pool")
-def _pool(
-    op: Operation, x: Value, pool_size: Any, strides: Any = None, padding: Any = "valid"
-) -> Lowered:
+def _pool(op: Request, x: Value, pool_size: Any, strides: Any = None, padding: Any = "valid") -> Lowered:
     x, padding = _filled(op, x, padding, -math.inf)  # TensorFlow has lists only for maxima
     size = _window(x, pool_size, "ksize")
     steps = size if strides is None else _window(x, strides, "strides")
@@ -154,22 +145,22 @@ def _pool(
 
 @computes("pool")
 def _pool_of_type(
-    op: Operation, x: Value, pool_size: Any, pooling_type: str, strides: Any = 1, padding: str = "valid"
+    op: Request, x: Value, pool_size: Any, pooling_type: str, strides: Any = 1, padding: str = "valid"
 ) -> Lowered:
     kind = Arguments(dict(pooling_type=pooling_type)).word("pooling_type", ("max", "avg"))
     name = "max_pool" if kind == "max" else "average_pool"
-    return _pool(op._replace(name=name), x, pool_size, strides, padding)
+    return _pool(op.replace(name=name), x, pool_size, strides, padding)
 
 
 @computes("adaptive_average_pool", "adaptive_max_pool")
-def _adaptive(op: Operation, x: Value, output_size: Any) -> Lowered:
+def _adaptive(op: Request, x: Value, output_size: Any) -> Lowered:
     kind = "Max" if op.name == "adaptive_max_pool" else "Average"
     return op.layer(f"Adaptive{kind}Pooling{x.rank - 2}D", x, dict(output_size=output_size))
 
 
 @computes("unfold", "fold")
 def _unfolded(
-    op: Operation, x: Value, kernel_size: Any, output_size: Any = None, dilation_rate: Any = 1,
+    op: Request, x: Value, kernel_size: Any, output_size: Any = None, dilation_rate: Any = 1,
     pad_width: Any = 0, strides: Any = 1,
 ) -> Lowered:  # fmt: skip
     given: Any = dict(kernel=kernel_size, dilate=dilation_rate, pad=pad_width, stride=strides)
@@ -202,7 +193,7 @@ def _unfolded(
 
 @computes("local_response_normalization")
 def _local_response(
-    op: Operation, x: Value, depth_radius: int = 5, bias: float = 1, alpha: float = 1,
+    op: Request, x: Value, depth_radius: int = 5, bias: float = 1, alpha: float = 1,
     beta: float = 0.5,
 ) -> Lowered:  # fmt: skip
     order = channels_first(of_rank(x, 4).rank)
@@ -232,7 +223,7 @@ _METHODS = ("bilinear", "nearest", "bicubic", "area")
 
 @computes("resize_bilinear", "resize_nearest_neighbor", "resize_bicubic", "resize_area", "resize_images")
 def _resize_as_before(
-    op: Operation, x: Value, size: List[int], align_corners: bool = False,
+    op: Request, x: Value, size: List[int], align_corners: bool = False,
     half_pixel_centers: bool = False, method: Any = 0,
 ) -> Lowered:  # fmt: skip
     named = op.name != "resize_images"
@@ -240,30 +231,30 @@ def _resize_as_before(
     if of_rank(x, 4) and len(size) != 2 or (method == "area" and align_corners):
         raise Unsupported(f"{op.name} to {size} with align_corners={align_corners}")
     how = None if method == "area" else _of_version_1(method, align_corners, half_pixel_centers)
-    return resized_images(op.request._replace(arguments=Arguments({})), x, size, method, how=how)
+    return resized_images(op.replace(config={}), x, size, method, how=how)
 
 
 @computes("resize")
 def _resize(
-    op: Operation, x: Value, size: List[int], method: Any = "bilinear", antialias: bool = False,
+    op: Request, x: Value, size: List[int], method: Any = "bilinear", antialias: bool = False,
     crop_to_aspect_ratio: bool = False, pad_to_aspect_ratio: bool = False, fill_value: float = 0,
     preserve_aspect_ratio: bool = False,
 ) -> Lowered:  # fmt: skip
     if x.rank != 4 or len(size) != 2:
         raise ValueError(f"resize to {size} of shape {x.shape}")
-    request = op.request._replace(arguments=Arguments({}))
+    op = op.replace(config={})
     if preserve_aspect_ratio:
-        return resized_within(request, x, size, method, antialias)
+        return resized_within(op, x, size, method, antialias)
     if crop_to_aspect_ratio or pad_to_aspect_ratio:
         fill = None if crop_to_aspect_ratio else fill_value
-        return resized_at_ratio(request, x, size, fill, method, antialias)
-    return resized_images(request, x, size, method, antialias)
+        return resized_at_ratio(op, x, size, fill, method, antialias)
+    return resized_images(op, x, size, method, antialias)
 
 
 @computes("resize_with_pad")
 def _resize_with_pad(
-    op: Operation, x: Value, target_height: int, target_width: int, method: Any = "bilinear",
+    op: Request, x: Value, target_height: int, target_width: int, method: Any = "bilinear",
     antialias: bool = False,
 ) -> Lowered:  # fmt: skip
-    request = op.request._replace(arguments=Arguments({}))
-    return resized_within(request, of_rank(x, 4), [target_height, target_width], method, antialias, True)
+    op = op.replace(config={})
+    return resized_within(op, of_rank(x, 4), [target_height, target_width], method, antialias, True)

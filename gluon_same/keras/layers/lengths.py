@@ -24,13 +24,12 @@ OF_ONE: Dict[str, Any] = dict(sqrt=math.sqrt, rsqrt=lambda x: x**-0.5, negative=
 OF_ONE.update(ceil=math.ceil, floor=math.floor)
 
 
-def number_of(request: Request, rank: int, size: Size) -> Value:
+def number_of(request: Request, rank: int, size: Any, to: str = "float32") -> Value:
     """Return a number that is computed from sizes as an array, with one element along each axis."""
     arrays: List[Value] = []
     tree = tree_of(size, arrays)
-    shape = (1,) * rank
-    found = request.derive(functions.of_sizes, *arrays, rule=lambda *_: shape, tree=tree, rank=rank)
-    return found._replace(rows=NO_BATCH)
+    how: Any = dict(rule=lambda *_: (1,) * rank, tree=tree, rank=rank, to=to)
+    return request.derive(functions.of_sizes, *arrays, **how)._replace(rows=NO_BATCH)
 
 
 def tree_of(size: Any, arrays: List[Value]) -> Any:

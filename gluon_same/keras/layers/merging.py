@@ -98,7 +98,7 @@ def _steps_of(request: Request, x: Value) -> Value:
 
 @builds("Masking")
 def _masking(request: Request, x: Value) -> Lowered:
-    number, order = request.arguments.number("mask_value", 0.0), keras_order(x.rank)
+    number, order = request.number("mask_value", 0.0), keras_order(x.rank)
     mask = request.derive(functions.differs, x, rule=lambda shape: shape[:-1], number=number, last=True)
     block, orders = request.function(functions.masked), (order, order[:-1])
     return Lowered(block, order, orders, lambda shape, _: shape, inputs=(x, mask), masks=(mask,))
@@ -142,9 +142,9 @@ def combined(request: Request, kind: str, inputs: Tuple[Value, ...], scale: floa
     def rule(*shapes: Shape) -> Shape:
         return broadcast(*((*shape[:1], *(1,) * (rank - len(shape)), *shape[1:]) for shape in shapes))
 
-    block = request.function(functions.merge, kind=kind, even=even, scale=scale)
     takes = common_dtype(inputs) if scale == 1 and kind in _EXACT else "float32"
-    return Lowered(block, axes, tuple(axes for _ in inputs), rule, takes=takes)
+    fields: Any = dict(order=axes, input_axes=(axes,) * len(inputs), rule=rule, takes=takes)
+    return request.lowered(functions.merge, *inputs, kind=kind, even=even, scale=scale, **fields)
 
 
 #: Combinations of whole numbers that are whole.
@@ -160,7 +160,7 @@ def common_dtype(inputs: Sequence[Value]) -> str:
 @builds("Concatenate")
 def _concatenate(request: Request, *inputs: Value) -> Lowered:
     inputs = in_list(request, inputs)
-    axis = request.arguments.whole("axis", -1, least=-9)
+    axis = request.whole("axis", -1, least=-9)
     built = joined(request, inputs, axis)
     return built._replace(masks=joined_mask(request, inputs, axis % inputs[0].rank))
 
@@ -173,29 +173,25 @@ def joined(request: Request, inputs: Tuple[Value, ...], axis: int) -> Lowered:
     axis %= rank
     axes = inputs[0].axes
     takes = None if len({x.dtype for x in inputs}) == 1 else common_dtype(inputs)
-    block = request.function("concat", dim=axes.index(axis))
-    nonnegative = all(x.nonnegative for x in inputs)
-    taken = tuple(axes for _ in inputs)
-    rule = partial(joined_shape, axis)
-    rows = None
+    fields: Any = dict(nonnegative=all(x.nonnegative for x in inputs), takes=takes)
+    fields.update(order=axes, input_axes=(axes,) * len(inputs), rule=partial(joined_shape, axis))
     if axis == inputs[0].batch:
         if any(x.rows == NO_BATCH for x in inputs):
             raise Unsupported("it joins samples with what is not made of samples")
-        rows = NO_BATCH - 1 - inputs[0].slot  # other rows than those of any input
-    return Lowered(block, axes, taken, rule, nonnegative=nonnegative, takes=takes, rows=rows)
+        fields["rows"] = NO_BATCH - 1 - inputs[0].slot  # other rows than those of any input
+    return request.lowered("concat", *inputs, dim=axes.index(axis), **fields)
 
 
 @builds("Dot")
 def _dot(request: Request, a: Value, b: Value) -> Lowered:
-    given = request.arguments.ints("axes")
+    given = request.ints("axes")
     given = given * 2 if len(given) == 1 else given
     ranks = a.rank, b.rank
     fit = len(given) == 2 and min(ranks) > 1
     if not fit or any(not -r <= axis < r or axis % r == 0 for axis, r in zip(given, ranks)):
         raise ValueError(f"axes={given} of inputs with {a.rank} and {b.rank} axes")
     axes = given[0] % a.rank, given[1] % b.rank
-    normalize = request.arguments.flag("normalize", False)
-    block = request.function(functions.dot, axes=axes, ranks=ranks, normalize=normalize)
+    normalize = request.flag("normalize", False)
 
     def rule(one: Shape, other: Shape) -> Shape:
         broadcast((one[axes[0]],), (other[axes[1]],))
@@ -203,11 +199,11 @@ def _dot(request: Request, a: Value, b: Value) -> Lowered:
         right = [n for axis, n in enumerate(other) if axis not in (0, axes[1])]
         return (one[0], *left, *right) if left or right else (one[0], 1)
 
-    rank = len(rule(a.shape, b.shape))
-    return Lowered(block, keras_order(rank), (keras_order(a.rank), keras_order(b.rank)), rule)
+    how: Any = dict(axes=axes, ranks=ranks, normalize=normalize, rule=rule)
+    return request.in_keras_order(functions.dot, a, b, ndim=len(rule(a.shape, b.shape)), **how)
 
 
 @builds("CustomScaleLayer", "Custom>CustomScaleLayer")
 def _scaled_sum(request: Request, a: Value, b: Value) -> Lowered:
-    block = request.function(functions.scaled_sum, scale=request.arguments.number("scale"))
-    return Lowered(block, a.axes, (a.axes, a.axes), broadcast)
+    how: Any = dict(scale=request.number("scale"), order=a.axes, input_axes=(a.axes, a.axes))
+    return request.lowered(functions.scaled_sum, a, b, rule=broadcast, **how)

@@ -43,7 +43,6 @@ class TrailingLayerNorm(nn.LayerNorm):
 
 @builds("BatchNormalization", "BatchNormalizationV1", "SyncBatchNormalization")
 def _batch_norm(request: Request, x: Value) -> Lowered:
-    arguments = request.arguments
     axes = _axes(request, x)
     if len(axes) != 1:
         raise Unsupported(f"axis={axes}: only one axis is supported")
@@ -51,7 +50,7 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
     if channels is None:
         raise ValueError(f"axis={axes[0]}: an axis of unknown size is not supported")
     axis, scales = x.stored(axes[0]), _scales(request)
-    momentum, epsilon = arguments.number("momentum", 0.99), arguments.number("epsilon", 1e-3)
+    momentum, epsilon = request.number("momentum", 0.99), request.number("epsilon", 1e-3)
     frozen = not request.trainable  # for which Keras takes the moving statistics, too
     layer = nn.BatchNorm if axis == 1 else SizedBatchNorm
     block = layer(
@@ -77,7 +76,7 @@ def _layer_norm(request: Request, x: Value) -> Lowered:
     if len(axes) == 1:
         layer = nn.LayerNorm
         place = -1 if place == x.rank - 1 else place  # inputs with any number of axes may share -1
-    how = dict(epsilon=request.arguments.number("epsilon", 1e-3), in_channels=product(shape) or 0)
+    how = dict(epsilon=request.number("epsilon", 1e-3), in_channels=product(shape) or 0)
     block = layer(axis=place, prefix=request.prefix, **how, **scales)
     return elementwise(block, order, weights=_scale_weights(block, scales, shape))
 
@@ -90,14 +89,14 @@ def _group_norm(request: Request, x: Value) -> Lowered:
     channels = x.shape[axes[0]] if len(axes) == 1 else None
     if not channels:
         raise ValueError(f"axis={axes}: only one axis of known size is supported")
-    groups = request.arguments.whole("groups", 32, least=-1)
+    groups = request.whole("groups", 32, least=-1)
     groups = channels if groups == -1 else groups
     if groups < 1 or channels % groups:
         raise ValueError(f"groups={groups} does not divide {channels} channels")
     scales = _scales(request)
     parameters = {name: dict(shape=(groups,), init=name, grad_req="null") for name in ("ones", "zeros")}
     parameters.update({name: dict(shape=(channels,)) for name in _used(scales)})
-    epsilon = request.arguments.number("epsilon", 1e-3)
+    epsilon = request.number("epsilon", 1e-3)
     block = request.function(functions.group_norm, parameters, groups=groups, epsilon=epsilon)
     order = (0, axes[0], *(axis for axis in range(1, x.rank) if axis != axes[0]))
     return elementwise(block, order, weights=_scale_weights(block, scales, (channels,)))
@@ -119,7 +118,7 @@ def _rms_norm(request: Request, x: Value) -> Lowered:
             f"axis={axes}: its factors of shape {shape} do not fit the last axes of {x.shape}"
         )
     parameters = {"gamma": dict(shape=_sizes(x, last, shape), init="ones")}
-    stored, epsilon = tuple(sorted(map(x.stored, axes))), request.arguments.number("epsilon", 1e-6)
+    stored, epsilon = tuple(sorted(map(x.stored, axes))), request.number("epsilon", 1e-6)
     block = request.function(functions.rms_norm, parameters, axis=stored, epsilon=epsilon)
     weight = Weight("scale", shape, lambda array: [(block.gamma, x.along(last, array))])
     return elementwise(block, weights=(weight,))
@@ -127,10 +126,9 @@ def _rms_norm(request: Request, x: Value) -> Lowered:
 
 @builds("Normalization")
 def _normalization(request: Request, x: Value) -> Lowered:
-    arguments = request.arguments
-    kept = [] if arguments.get("axis", -1) in (None, []) else sorted(_axes(request, x))
+    kept = [] if request.get("axis", -1) in (None, []) else sorted(_axes(request, x))
     shape = tuple(x.shape[axis] for axis in kept)
-    block = _affine(request, _sizes(x, kept, shape), standardize=not arguments.flag("invert", False))
+    block = _affine(request, _sizes(x, kept, shape), standardize=not request.flag("invert", False))
 
     def assign_mean(array):
         return [(block.offset, x.along(kept, array))]
@@ -138,7 +136,7 @@ def _normalization(request: Request, x: Value) -> Lowered:
     def assign_variance(array):
         return [(block.scale, x.along(kept, np.maximum(np.sqrt(array), 1e-7)))]
 
-    mean, variance = (arguments.get(name, None) for name in ("mean", "variance"))
+    mean, variance = (request.get(name, None) for name in ("mean", "variance"))
     if mean is None or variance is None:
         count = Weight("count", (), lambda array: [])
         own = Weight("mean", shape, assign_mean), Weight("variance", shape, assign_variance)
@@ -149,10 +147,10 @@ def _normalization(request: Request, x: Value) -> Lowered:
 
 @builds("Rescaling")
 def _rescaling(request: Request, x: Value) -> Lowered:
-    arguments, defaults = request.arguments, {"scale": 1, "offset": 0}
-    given = {name: arguments.get(name, default) for name, default in defaults.items()}
+    defaults = {"scale": 1, "offset": 0}
+    given = {name: request.get(name, default) for name, default in defaults.items()}
     if not any(isinstance(value, list) for value in given.values()):
-        scale, offset = (arguments.number(name, default) for name, default in defaults.items())
+        scale, offset = (request.number(name, default) for name, default in defaults.items())
         return elementwise(request.function(functions.linear, scale=scale, offset=offset))
     last, shape = [x.rank - 1], (x.channels,)
     block = _affine(request, _sizes(x, last, shape), standardize=False)
@@ -163,7 +161,7 @@ def _rescaling(request: Request, x: Value) -> Lowered:
 
 @builds("LayerScale")
 def _layer_scale(request: Request, x: Value) -> Lowered:
-    size, last = request.arguments.whole("projection_dim"), [x.rank - 1]
+    size, last = request.whole("projection_dim"), [x.rank - 1]
     block = request.function(functions.scaled, {"gamma": dict(shape=_sizes(x, last, (size,)))})
     weight = Weight("gamma", (size,), lambda array: [(block.gamma, x.along(last, array))])
     return elementwise(block, weights=(weight,))
@@ -171,7 +169,7 @@ def _layer_scale(request: Request, x: Value) -> Lowered:
 
 def _axes(request: Request, x: Value) -> List[int]:
     """Return the argument ``axis`` as nonnegative axes of the input."""
-    given = request.arguments.ints("axis", -1)
+    given = request.ints("axis", -1)
     axes = x.places(given)
     if not axes or len(set(axes)) != len(axes):
         raise ValueError(f"axis={given} are not axes of an input with {x.rank} axes")
@@ -180,7 +178,7 @@ def _axes(request: Request, x: Value) -> List[int]:
 
 def _scales(request: Request) -> dict:
     """Return which of factors and offsets a normalization has."""
-    return {name: request.arguments.flag(name, True) for name in ("scale", "center")}
+    return {name: request.flag(name, True) for name in ("scale", "center")}
 
 
 def _used(scales: dict) -> List[str]:

@@ -6,20 +6,19 @@ that say what is allowed: anything else in a file is refused, by ``signatures.py
 """
 
 import inspect
-import typing
 from functools import partial
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Arguments, NoBuilder, Unsupported, limit, words
+from ..arguments import NoBuilder, Unsupported, limit, words
 from ..graph import Layer, snake_case, with_arrays
-from ..values import NO_BATCH, Axes, Shape, Size, Value, broadcast, keras_order
+from ..values import NO_BATCH, Shape, Size, Value, broadcast
 from .activations import ELEMENTWISE, NATIVE, WITH_OPTIONS, function_named
 from .computed import MADE, computed, constant_array
 from .lengths import OF_NUMBERS, number_of
-from .registry import BUILDERS, OPERATIONS, Lowered, Request
+from .registry import OPERATIONS, Lowered, Request
 from .signatures import ALIASES, bound, node_of, require, slice_by_masks
 
 #: Keras 2 classes of layers that wrap a TensorFlow function.
@@ -30,9 +29,6 @@ BATCH_MOVED = "the batch is not the first axis of its inputs: most layers requir
 
 #: Modules of TensorFlow's functions that may share a name with one of the table.
 _MODULES = ("", *words("math nn linalg image debugging __operators__ compat v1 keras backend"))
-
-#: Fields of a result that :meth:`Operation.lowered` receives.
-_FIELDS = ("gives", "input_axes", "more_axes", "nonnegative", "rows", "rule", "takes")
 
 #: Functions of one array whose arguments are those of Keras.
 _NAMES = words("""
@@ -58,74 +54,11 @@ _NOT_SAVED = dict(
 )
 
 
-class Operation(typing.NamedTuple):
-    """Function of a file."""
-
-    name: str  # in the table
-    request: Request
-
-    def lowered(
-        self, function: Any, *operands: Any, order: Optional[Axes] = None, **more: Any
-    ) -> Lowered:
-        """Return the result for a function of arrays and constants.
-
-        Parameters
-        ----------
-        function : str or callable
-            As for :class:`~gluon_same.importing.block.Function`.
-        *operands : Value or numpy.ndarray
-        order : tuple of int, optional
-            Axes of the result; the first operand's by default.
-        **more
-            Arguments of the function, and fields of the result.
-        """
-        fields = {name: more.pop(name) for name in _FIELDS if name in more}
-        fixed = {i: each for i, each in enumerate(operands) if not isinstance(each, Value)}
-        kinds = {i: dict(shape=each.shape, dtype=each.dtype.name) for i, each in fixed.items()}
-        parameters = {f"constant{i}": dict(kind, grad_req="null") for i, kind in kinds.items()}
-        block = self.request.function(function, parameters, places=tuple(fixed), **more)
-        constants = tuple((getattr(block, f"constant{i}"), each) for i, each in fixed.items())
-        inputs = tuple(each for each in operands if isinstance(each, Value))
-        return Lowered(block, order, constants=constants, **{"inputs": inputs, **fields})
-
-    def in_keras_order(self, function: Any, *operands: Any, ndim: int, **more: Any) -> Lowered:
-        """Return the result, with ``ndim`` axes, for a function of arrays stored as in Keras."""
-        taken = tuple(keras_order(x.rank) for x in operands if isinstance(x, Value))
-        return self.lowered(function, *operands, order=keras_order(ndim), input_axes=taken, **more)
-
-    def sized(
-        self, function: Any, x: Value, *arrays: Value, sizes: Sequence[Any], **more: Any
-    ) -> Lowered:
-        """Return the result for a function, stored as in Keras, whose shape has computed sizes."""
-        shape = tuple(n.saved if isinstance(n, Size) else n for n in sizes)
-        free = tuple(None if isinstance(n, Size) else n for n in sizes)
-        y = self.request.derive(function, x, *arrays, rule=lambda *_: shape, **more)
-        y = y._replace(free=free, dtype=x.dtype, rows=x.rows)
-        return Lowered(None, y.axes, (), lambda shape: shape, takes=None, inputs=(y,))
-
-    def each(self, function: Any, x: Value, nonnegative: bool = False, **more: Any) -> Lowered:
-        """Return the result for a function that keeps the shape."""
-        fields = dict(nonnegative=nonnegative, rule=lambda shape: shape)
-        return self.lowered(function, x, order=x.axes, **fields, **more)
-
-    def layer(self, class_name: str, x: Value, config: Dict[str, Any], *arrays: np.ndarray) -> Lowered:
-        """Return the result of a layer with weights that are constants of the file."""
-        request: Request = self.request._replace(arguments=Arguments(config), class_name=class_name)
-        built = BUILDERS[class_name](request, x)
-        request.arguments.finish(self.name)
-        pairs = [pair for weight, array in zip(built.weights, arrays) for pair in weight.assign(array)]
-        for parameter, _ in pairs:
-            parameter.grad_req = "null"
-        return built._replace(weights=(), constants=tuple(pairs), inputs=(x,))
-
-
-def _plain(op: Operation, function: Any, x: Value, **given: Any) -> Lowered:
+def _plain(op: Request, function: Any, x: Value, **given: Any) -> Lowered:
     """Return the result for a function of one array whose arguments are Keras'."""
-    parameters = inspect.signature(function).parameters
-    if "rank" in parameters:
-        given["rank"] = x.rank
-    if "axis" in parameters:
-        given["axis"] = x.stored(axis_of(op, x, given["axis"]))
+    axis = inspect.signature(function).parameters.get("axis")
+    if axis is not None:
+        given["axis"] = x.stored(axis_of(op, x, given.get("axis", axis.default)))
     takes = x.number if op.name == "cumsum" else "float32"
     return op.lowered(function, x, takes=takes, **given)
 
@@ -145,13 +78,12 @@ def is_operation(layer: Layer, version: Tuple[int, int]) -> bool:
 
 def build_operation(request: Request, *inputs: Value) -> Any:
     """Build the block of a function, or compute the result of a function of numbers."""
-    config = request.arguments.all()
-    name, args, kwargs = _call(request)
+    name, args, kwargs = request.name, list(request.args), request.kwargs
     if name in _NOT_SAVED and request.class_name == "TFOpLambda":
         raise Unsupported(f"Keras 2 does not save the operands of tf.{name}: {_NOT_SAVED[name]}")
     if not inputs:
         if name in MADE:
-            return constant_array(Operation(name, request), *args, **kwargs)
+            return constant_array(request, *args, **kwargs)
         found = computed(name, args, kwargs)
         limit("sizes that are computed", len(found) if isinstance(found, list) else 0)
         return found
@@ -167,25 +99,20 @@ def build_operation(request: Request, *inputs: Value) -> Any:
         rank = max(x.rank for x in inputs)
         args, kwargs = with_arrays([args, kwargs], partial(number_of, request, rank), Size)
     if name in _PLAIN:
-        given = bound(name, _PLAIN[name], args, {**kwargs, "rank": 0})
-        return _plain(Operation(name, request), _PLAIN[name], require(given.pop("x"), Value), **given)
+        given = bound(name, _PLAIN[name], args, kwargs)
+        return _plain(request, _PLAIN[name], require(given.pop("x"), Value), **given)
     if name not in OPERATIONS:
-        wrapped = request.class_name in _LAMBDAS and "function" in config
-        key = f"tf.{config['function']}" if wrapped else request.class_name
+        wrapped = request.class_name in _LAMBDAS and "function" in request.config
+        key = f"tf.{request.config['function']}" if wrapped else request.class_name
         raise NoBuilder(f"the function {name!r} is not supported: give custom={{{key!r}: builder}}")
     function = OPERATIONS[name]
-    return function(Operation(name, request), **bound(name, function, args, kwargs))
+    return function(request, **bound(name, function, args, kwargs))
 
 
-def function_of(request: Request) -> str:
-    """Return a function's name in the table."""
-    return _call(request)[0]
-
-
-def _call(request: Request) -> Tuple[str, List[Any], Dict[str, Any]]:
-    """Return a function's name in the table, and its arguments."""
-    config = request.arguments.all()
-    request.arguments.ignore(*config)
+def function_of(request: Request) -> Request:
+    """Return the request for a function, with its name in the table and all of its arguments."""
+    config = request.config
+    request.ignore(*config)
     args, kwargs = list(request.args), dict(request.kwargs)
     if request.class_name == "TensorFlowOpLayer":
         name, args, kwargs = node_of(config, args)
@@ -201,7 +128,7 @@ def _call(request: Request) -> Tuple[str, List[Any], Dict[str, Any]]:
     if name == "strided_slice":
         x, *bounds = args
         name, args, kwargs = "getitem", [x, slice_by_masks(*bounds, **kwargs)], {}
-    return ALIASES.get(name, name), args, kwargs
+    return request.replace(name=ALIASES.get(name, name), args=args, kwargs=kwargs)
 
 
 def spread(x: Value, values: np.ndarray, name: str) -> np.ndarray:
@@ -213,7 +140,7 @@ def spread(x: Value, values: np.ndarray, name: str) -> np.ndarray:
 
 
 def combined_elementwise(
-    op: Operation,
+    op: Request,
     function: Any,
     *operands: Any,
     gives: str = "float32",
@@ -242,7 +169,7 @@ def combined_elementwise(
     return op.lowered(function, *given, order=first.axes, gives=gives, **fields, **arguments)
 
 
-def aligned(op: Operation, *operands: Any) -> Tuple[Any, ...]:
+def aligned(op: Request, *operands: Any) -> Tuple[Any, ...]:
     """Return arrays with as many axes as the one with most; raise if those without come from samples."""
     arrays = [each for each in operands if isinstance(each, Value)]
     rank = max(x.rank for x in arrays)
@@ -251,22 +178,30 @@ def aligned(op: Operation, *operands: Any) -> Tuple[Any, ...]:
     return tuple(with_rank(op, x, rank) if isinstance(x, Value) else x for x in operands)
 
 
-def with_rank(op: Operation, x: Value, rank: int) -> Value:
+def with_rank(op: Request, x: Value, rank: int) -> Value:
     """Return an array with new axes of one element in front of its own."""
     while x.rank < rank:
-        y = op.request.derive("expand_dims", x, axis=0, rule=lambda shape: (1, *shape))
-        x = y._replace(dtype=x.dtype, rows=x.rows)
+        x = op.derived("expand_dims", x, axis=0, rule=lambda shape: (1, *shape))
     return x
 
 
-def axis_of(op: Operation, x: Value, axis: int, batch: bool = False) -> int:
+def axis_of(op: Request, x: Value, axis: int, batch: bool = False) -> int:
     """Return one of Keras' axes, counted from the first; raise for the batch unless ``batch``."""
     if not -x.rank <= axis < x.rank or (axis % x.rank == x.batch and not batch):
         raise ValueError(f"{op.name} along axis={axis} of shape {x.shape}")
     return axis % x.rank
 
 
-def size_of(op: Operation, x: Value, axis: int) -> int:
+def axes_of(op: Request, x: Value, given: Any) -> List[int]:
+    """Return some of Keras' axes, counted from the first; raise unless all are after the batch."""
+    axes = x.places(given)
+    if not axes:
+        listed = given if isinstance(given, list) else [given]
+        raise Unsupported(f"{op.name} along axis={listed}: only axes after the batch are supported")
+    return axes
+
+
+def size_of(op: Request, x: Value, axis: int) -> int:
     """Return the saved size of an axis; raise if it is not known."""
     size = x.shape[axis]
     if size is None:

@@ -8,7 +8,6 @@ import numpy as np
 from ...importing import functions
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Shape, Value, channels_first, resized_to
-from .operations import Operation
 from .registry import Lowered, Request, builds, elementwise, of_rank, spatial
 from .sizes import resized_at_ratio, target_of
 
@@ -23,11 +22,10 @@ def _encoded(
     request: Request, x: Value, depth: int, *arrays: Any, front: Any = None, **how: Any
 ) -> Lowered:
     """Return the result for whole numbers, which a function computes, in the layer's ``output_mode``."""
-    arguments = request.arguments
-    arguments.ignore("idf_weights")
+    request.ignore("idf_weights")
     modes = ["int", "one_hot", "multi_hot", "count"]
     modes += ["tf_idf"] if front is not None and request.keras3 else []
-    mode = arguments.word("output_mode", modes, "int")
+    mode = request.word("output_mode", modes, "int")
     alone = mode == "one_hot" and x.rank > 1 and x.shape[-1] == 1
     new_axis = mode == "one_hot" and not alone
     if mode != "int" and (x.rank < 2 or (x.rank + new_axis > 2 and not request.keras3)):
@@ -38,9 +36,9 @@ def _encoded(
         )
     weights = []
     if mode == "tf_idf":  # new indices in front have the mean weight, and those at the end none
-        if arguments.get("idf_weights", None) is None:
+        if request.get("idf_weights", None) is None:
             raise Unsupported("idf_weights are not in the configuration")
-        given = np.array(arguments.get("idf_weights"), "float32")
+        given = np.array(request.get("idf_weights"), "float32")
         weights = [np.pad(given, (front, depth - front - len(given)))]
         weights[0][:front] = given.mean()
 
@@ -54,19 +52,17 @@ def _encoded(
     gives = "int64" if mode == "int" else "float32"
     more = dict(takes=how.pop("takes", None), gives=gives, rule=rule)
     how.update(mode=mode, depth=depth, rank=x.rank, alone=alone)
-    op = Operation(request.class_name, request)
-    return op.in_keras_order(functions.encode, x, *arrays, *weights, ndim=rank, **more, **how)
+    return request.in_keras_order(functions.encode, x, *arrays, *weights, ndim=rank, **more, **how)
 
 
 @builds("Hashing")
 def _hashing(request: Request, x: Value) -> Lowered:
-    arguments = request.arguments
-    bins, mask, salt = arguments.whole("num_bins"), arguments.get("mask_value", None), None
+    bins, mask, salt = request.whole("num_bins"), request.get("mask_value", None), None
     limit(f"num_bins={bins}", bins, _MOST_BINS)
     if mask is not None and (not isinstance(mask, int) or abs(mask) > 2**53):
         raise Unsupported(f"mask_value={mask!r} is not a whole number of at most 2**53")
-    if arguments.get("salt", None) is not None:
-        salt = arguments.ints("salt")
+    if request.get("salt", None) is not None:
+        salt = request.ints("salt")
         if len(salt) != 2:
             raise Unsupported(f"salt={salt}: give 2 numbers")
     if not x.whole and not request.keras3:
@@ -77,14 +73,14 @@ def _hashing(request: Request, x: Value) -> Lowered:
 
 @builds("CategoryEncoding")
 def _category_encoding(request: Request, x: Value) -> Lowered:
-    request.arguments.get("output_mode")  # which must be given
-    return _encoded(request, x, request.arguments.whole("num_tokens"))
+    request.get("output_mode")  # which must be given
+    return _encoded(request, x, request.whole("num_tokens"))
 
 
 @builds("Discretization")
 def _discretization(request: Request, x: Value) -> Lowered:
-    bounds = request.arguments.get("bin_boundaries", None)
-    request.arguments.ignore("num_bins", "epsilon")
+    bounds = request.get("bin_boundaries", None)
+    request.ignore("num_bins", "epsilon")
     if not isinstance(bounds, list) or not bounds:
         raise Unsupported("bin_boundaries are not in the file: Keras does not save those of adapt()")
     line = np.array(bounds, "float32")
@@ -93,8 +89,7 @@ def _discretization(request: Request, x: Value) -> Lowered:
 
 @builds("IntegerLookup")
 def _integer_lookup(request: Request, x: Value) -> Lowered:
-    arguments = request.arguments
-    keys = arguments.get("vocabulary", None)
+    keys = request.get("vocabulary", None)
     if keys is None:  # adapt() found it
         keys = [int(key) for words in request.array_of()[:1] for key in words]
     if not isinstance(keys, list) or not all(isinstance(key, int) for key in keys) or not keys:
@@ -102,15 +97,15 @@ def _integer_lookup(request: Request, x: Value) -> Lowered:
             "its vocabulary is not in the file: save the model as .keras, or with "
             "IntegerLookup(vocabulary=layer.get_vocabulary()) in place of an adapted layer"
         )
-    count, mask = arguments.whole("num_oov_indices", 1, least=0), arguments.get("mask_token", None)
+    count, mask = request.whole("num_oov_indices", 1, least=0), request.get("mask_token", None)
     limit(f"num_oov_indices={count}", count, MOST_ELEMENTS)
     start = int(mask is not None)
-    special = [mask] * start + [arguments.get("oov_token", -1)] * count
+    special = [mask] * start + [request.get("oov_token", -1)] * count
     found = keys[: len(special)] == special
     keys, front = (keys[len(special) :], 0) if found else (keys, len(special))
-    most = arguments.get("max_tokens", None)
-    padded = arguments.flag("pad_to_max_tokens", False)
-    depth = arguments.whole("max_tokens") if padded and most is not None else len(special) + len(keys)
+    most = request.get("max_tokens", None)
+    padded = request.flag("pad_to_max_tokens", False)
+    depth = request.whole("max_tokens") if padded and most is not None else len(special) + len(keys)
     values = dict(zip(keys, range(len(special), len(special) + len(keys))))
     values.update({mask: 0} if start else {})
     first, last = min(values), max(values)
@@ -129,22 +124,22 @@ def _center_crop(request: Request, x: Value) -> Lowered:
     (axes, order), size = spatial(request, x, 2), target_of(request)
     if any((x.shape[axis] or n) < n for axis, n in zip(axes, size)):
         return resized_at_ratio(request, x, size)
-    block = request.function(functions.center_crop, size=size)
-    return Lowered(block, order, (order,), resized_to(axes, size))
+    how: Any = dict(size=size, order=order, input_axes=(order,), rule=resized_to(axes, size))
+    return request.lowered(functions.center_crop, x, **how)
 
 
 @builds("RandomCrop")
 def _random_crop(request: Request, x: Value) -> Lowered:
     if request.version >= (3, 6):  # in inference, it returns the image as it is
-        request.arguments.ignore("height", "width", "data_format")
+        request.ignore("height", "width", "data_format")
         return elementwise(None, inference_only=True)
     return resized_at_ratio(request, x, target_of(request))._replace(inference_only=True)
 
 
 @builds("AutoContrast")
 def _auto_contrast(request: Request, x: Value) -> Lowered:
-    low, high = sorted(request.arguments.get("value_range", [0, 255]))
-    request.arguments.ignore("data_format")
+    low, high = sorted(request.get("value_range", [0, 255]))
+    request.ignore("data_format")
     order = channels_first(4)
     block = request.function(functions.auto_contrast, low=low, high=high, axes=(2, 3))
     of_rank(x, 4)
@@ -154,13 +149,13 @@ def _auto_contrast(request: Request, x: Value) -> Lowered:
 @builds("AdaptiveAveragePooling{}D", "AdaptiveMaxPooling{}D", ndims=(1, 2, 3))
 def _adaptive(request: Request, x: Value, ndim: int) -> Lowered:
     axes, order = spatial(request, x, ndim)
-    sizes = request.arguments.axes("output_size", ndim)
+    sizes = request.axes("output_size", ndim)
     before: List[Any] = [x.shape[axis] for axis in axes]
     limit(f"output_size={list(sizes)}", max(sizes))
     if None in before:
         raise Unsupported("inputs of unknown size are not supported, as in Keras")
     pairs = zip(before, sizes)
     windows = [[(i * n // m, math.ceil((i + 1) * n / m)) for i in range(m)] for n, m in pairs]
-    kind = "max" if "Max" in request.class_name else "mean"
-    block = request.function(functions.pool_windows, windows=windows, kind=kind)
-    return Lowered(block, order, (order,), resized_to(axes, sizes))
+    how: Any = dict(windows=windows, kind="max" if "Max" in request.class_name else "mean")
+    how.update(order=order, input_axes=(order,), rule=resized_to(axes, sizes))
+    return request.lowered(functions.pool_windows, x, **how)

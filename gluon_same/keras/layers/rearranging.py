@@ -8,14 +8,14 @@ from ...importing import functions
 from ..arguments import Unsupported, limit
 from ..values import NO_BATCH, Shape, Size, Value, channels_first, product, replaced
 from .core import permuted, reshape_rule, reshaped
-from .lengths import length_of, tree_of
+from .lengths import length_of, line_of, tree_of
 from .merging import common_dtype, joined
-from .operations import Operation, axis_of, size_of
-from .registry import Lowered, computes
+from .operations import axis_of, size_of
+from .registry import Lowered, Request, computes
 
 
 @computes("reshape")
-def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
+def _reshape(op: Request, x: Value, shape: List[int]) -> Lowered:
     if x.rows == NO_BATCH and shape[0] == 1 and _is_square(x, shape[1:]):
         return _expand_dims(op, x, [0])
     batch, *rest = [kept_size(x, place, n) for place, n in enumerate(shape)]
@@ -37,7 +37,7 @@ def _reshape(op: Operation, x: Value, shape: List[int]) -> Lowered:
             raise Unsupported(f"reshape to {[*shape]}: two sizes of it are computed")
         return _unfolded(op, x, shape, x)
     if batch == 0 and 0 not in rest:
-        return reshaped(op.request, x, rest)._replace(inputs=(x,))
+        return reshaped(op, x, rest)
     target = [batch, *rest]
     kept = 0 if batch else len(target) - target[::-1].index(0)
     tail = tuple(target[kept:])
@@ -73,19 +73,20 @@ def _keeps_last(x: Value, last: Sequence[Any]) -> bool:
     return x.rank > len(last) + 1 and all(alike)
 
 
-def _merged(op: Operation, x: Value, shape: Sequence[Any]) -> Lowered:
+def _merged(op: Request, x: Value, shape: Sequence[Any]) -> Lowered:
     """Merge the first axes; raise an error at run time if the sizes of the others are not as given."""
-    count, lengths = x.rank - len(shape) + 1, {}
-    arrays: List[Value] = []
-    for place, n in enumerate(shape):
-        if isinstance(n, Size) and place and kept_size(x, place + count - 1, n) != 0:
-            lengths[place] = length_of(n, arrays)
-    how: Any = dict(count=count, lengths=lengths, rank=x.rank)
-    built = op.sized(functions.merged, x, *arrays, sizes=[None, *shape[1:]], **how)
-    return built._replace(rows=x.slot + 1)
+    count = x.rank - len(shape) + 1
+    lines = {
+        place: line_of(op, n)
+        for place, n in enumerate(shape)
+        if isinstance(n, Size) and place and kept_size(x, place + count - 1, n) != 0
+    }
+    how: Any = dict(count=count, axes=tuple(lines), rank=x.rank)
+    y = op.derived(functions.merged, x, *lines.values(), **how)
+    return op.sized(y, [None, *shape[1:]])._replace(rows=x.slot + 1)
 
 
-def _unfolded(op: Operation, x: Value, shape: Sequence[Any], like: Optional[Value] = None) -> Lowered:
+def _unfolded(op: Request, x: Value, shape: Sequence[Any], like: Optional[Value] = None) -> Lowered:
     """Reshape to sizes behind the batch of an array: by default, of the first with one of the sizes."""
     arrays: List[Value] = [] if like is None else [like]
     computed = [place for place, n in enumerate(shape) if place and tree_of(n, arrays) != n]
@@ -101,8 +102,8 @@ def _unfolded(op: Operation, x: Value, shape: Sequence[Any], like: Optional[Valu
     if len(lengths) < like.rank and all(n in pair for n, *pair in zip(lengths, own, known)):
         lengths = []
     how: Any = dict(lengths=lengths, count=last, tail=tuple(shape[last:]))
-    built = op.sized(functions.unfolded_like, x, *arrays, sizes=shape, **how)
-    return built._replace(rows=like.rows)
+    y = op.derived(functions.unfolded_like, x, *arrays, **how)
+    return op.sized(y, shape)._replace(rows=like.rows)
 
 
 def kept_size(x: Value, place: int, n: Any) -> Any:
@@ -115,7 +116,7 @@ def kept_size(x: Value, place: int, n: Any) -> Any:
 
 
 @computes("transpose", "permute_dims")
-def _transpose(op: Operation, x: Value, axes: Optional[List[int]] = None) -> Lowered:
+def _transpose(op: Request, x: Value, axes: Optional[List[int]] = None) -> Lowered:
     axes = [*range(x.rank)][::-1] if axes is None else axes
     if sorted(axes) != list(range(x.rank)):
         raise ValueError(f"transpose by {axes!r} of shape {x.shape}")
@@ -123,7 +124,7 @@ def _transpose(op: Operation, x: Value, axes: Optional[List[int]] = None) -> Low
 
 
 @computes("swapaxes", "matrix_transpose")
-def _swapaxes(op: Operation, x: Value, axis1: int = -1, axis2: int = -2) -> Lowered:
+def _swapaxes(op: Request, x: Value, axis1: int = -1, axis2: int = -2) -> Lowered:
     order = list(range(x.rank))
     one, other = (axis_of(op, x, axis, True) for axis in (axis1, axis2))
     order[one], order[other] = other, one
@@ -131,12 +132,12 @@ def _swapaxes(op: Operation, x: Value, axis1: int = -1, axis2: int = -2) -> Lowe
 
 
 @computes("moveaxis")
-def _moveaxis(op: Operation, x: Value, source: List[int], destination: List[int]) -> Lowered:
+def _moveaxis(op: Request, x: Value, source: List[int], destination: List[int]) -> Lowered:
     return _transpose(op, x, np.moveaxis(np.empty(range(x.rank)), source, destination).shape)
 
 
 @computes("expand_dims")
-def _expand_dims(op: Operation, x: Value, axis: List[int]) -> Lowered:
+def _expand_dims(op: Request, x: Value, axis: List[int]) -> Lowered:
     if len(axis) != 1 or not -x.rank - 1 <= axis[0] <= x.rank:
         raise ValueError(f"expand_dims at axis={axis!r}")
     new = axis[0] % (x.rank + 1)
@@ -146,7 +147,7 @@ def _expand_dims(op: Operation, x: Value, axis: List[int]) -> Lowered:
 
 
 @computes("squeeze")
-def squeezed(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
+def squeezed(op: Request, x: Value, axis: Optional[List[int]] = None) -> Lowered:
     ones = [i for i, n in enumerate(x.shape) if n == 1 and i != x.batch]
     axes = x.places(ones if axis is None else axis)
     if not axes:
@@ -162,12 +163,12 @@ def squeezed(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lower
 
 
 @computes("concatenate")
-def _joined(op: Operation, x: List[Value], axis: int = -1) -> Lowered:
-    return joined(op.request, tuple(x), axis)._replace(inputs=tuple(x))
+def _joined(op: Request, x: List[Value], axis: int = -1) -> Lowered:
+    return joined(op, tuple(x), axis)
 
 
 @computes("append", "hstack", "dstack")
-def _appended(op: Operation, x: List[Value], axis: Optional[int] = None) -> Lowered:
+def _appended(op: Request, x: List[Value], axis: Optional[int] = None) -> Lowered:
     axis = {"hstack": 1, "dstack": 2}.get(op.name, axis)
     if axis is None or min(each.rank for each in x) <= axis:
         raise Unsupported(f"{op.name} along axis={axis} of shapes {[each.shape for each in x]}")
@@ -175,7 +176,7 @@ def _appended(op: Operation, x: List[Value], axis: Optional[int] = None) -> Lowe
 
 
 @computes("diff")
-def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
+def _difference(op: Request, x: Value, n: int = 1, axis: int = -1) -> Lowered:
     place = axis_of(op, x, axis)
     limit(f"{op.name} with n={n}", n)
 
@@ -190,7 +191,7 @@ def _difference(op: Operation, x: Value, n: int = 1, axis: int = -1) -> Lowered:
 
 
 @computes("stack")
-def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
+def _stack(op: Request, x: List[Value], axis: int = 0) -> Lowered:
     place = axis % (x[0].rank + 1)
     if len({each.shape for each in x}) != 1:
         raise ValueError(f"stack at axis={axis!r} of shapes {[each.shape for each in x]}")
@@ -199,14 +200,14 @@ def _stack(op: Operation, x: List[Value], axis: int = 0) -> Lowered:
 
 
 @computes("flip", "flip_left_right", "flip_up_down", "fliplr")
-def _flip(op: Operation, x: Value, axis: Optional[List[int]] = None) -> Lowered:
+def _flip(op: Request, x: Value, axis: Optional[List[int]] = None) -> Lowered:
     given = {"flip_left_right": [-2], "flip_up_down": [-3], "fliplr": [1]}.get(op.name, axis) or [0]
     axes = tuple(x.stored(axis_of(op, x, each)) for each in given)
     return op.each(functions.flip, x, axes=axes, takes=None)
 
 
 @computes("rot90")
-def _turned(op: Operation, x: Value, k: int = 1, axes: Optional[List[int]] = None) -> Lowered:
+def _turned(op: Request, x: Value, k: int = 1, axes: Optional[List[int]] = None) -> Lowered:
     one, other = [axis_of(op, x, each) for each in axes or (1, 2)]
     flipped = {0: (), 1: (other,), 2: (one, other), 3: (one,)}[k % 4]
     swapped = {one: other, other: one} if k % 2 else {}
@@ -216,7 +217,7 @@ def _turned(op: Operation, x: Value, k: int = 1, axes: Optional[List[int]] = Non
 
 
 @computes("roll")
-def _roll(op: Operation, x: Value, shift: List[int], axis: List[int]) -> Lowered:
+def _roll(op: Request, x: Value, shift: List[int], axis: List[int]) -> Lowered:
     axes = [axis_of(op, x, each) for each in axis]
     sizes = [size_of(op, x, each) for each in axes]
     if len(shift) != len(axes) or any(abs(n) >= size for n, size in zip(shift, sizes)):
@@ -226,14 +227,14 @@ def _roll(op: Operation, x: Value, shift: List[int], axis: List[int]) -> Lowered
 
 
 @computes("tril", "triu")
-def _triangle(op: Operation, x: Value, k: int = 0) -> Lowered:
+def _triangle(op: Request, x: Value, k: int = 0) -> Lowered:
     how: Any = dict(rank=x.rank, rule=lambda shape: shape, takes=None)
     upper = op.name == "triu"
     return op.in_keras_order(functions.trilu, x, ndim=x.rank, upper=upper, diagonal=k, **how)
 
 
 @computes("band_part")
-def _band(op: Operation, x: Value, num_lower: int, num_upper: int) -> Lowered:
+def _band(op: Request, x: Value, num_lower: int, num_upper: int) -> Lowered:
     if isinstance(num_lower, Size) or isinstance(num_upper, Size):
         raise Unsupported(f"{op.name} of {num_lower} and {num_upper} diagonals")
     how: Any = dict(rank=x.rank, rule=lambda shape: shape, takes=None)
@@ -241,7 +242,7 @@ def _band(op: Operation, x: Value, num_lower: int, num_upper: int) -> Lowered:
 
 
 @computes("depth_to_space", "space_to_depth")
-def _blocks(op: Operation, x: Value, block_size: int) -> Lowered:
+def _blocks(op: Request, x: Value, block_size: int) -> Lowered:
     if x.rank != 4 or block_size < 1:
         raise ValueError(f"{op.name} by {block_size} of shape {x.shape}")
     order = channels_first(4)
@@ -250,7 +251,7 @@ def _blocks(op: Operation, x: Value, block_size: int) -> Lowered:
 
 
 @computes("flatten", "ravel", "batch_flatten")
-def _flat(op: Operation, x: Value) -> Lowered:
+def _flat(op: Request, x: Value) -> Lowered:
     if op.name == "batch_flatten":
-        return reshaped(op.request, x, [-1])._replace(inputs=(x,))
+        return reshaped(op, x, [-1])
     return _reshape(op, x, [-1])

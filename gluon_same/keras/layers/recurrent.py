@@ -37,10 +37,10 @@ def _recurrent(request: Request, x: Value, *states: Value) -> Lowered:
 
 @builds("RNN")
 def _rnn(request: Request, x: Value, *states: Value) -> Lowered:
-    cell = inner_request(request, request.arguments.get("cell"), (*_CELLS, "StackedRNNCells"))
+    cell = inner_request(request, request.get("cell"), (*_CELLS, "StackedRNNCells"))
     make = _cell if cell.class_name in _CELLS else _stack
     block, weights = make(cell, of_rank(x, 3).channels)
-    cell.arguments.finish()
+    cell.finish()
     return _lowered(request, x, states, block, weights)
 
 
@@ -49,10 +49,10 @@ def _stack(request: Request, channels: Optional[int]) -> Tuple[Stack, List[Weigh
     blocks: List[Recurrent] = []
     weights: List[Weight] = []
     counts: Dict[str, int] = {}
-    for i, given in enumerate(request.arguments.get("cells") or [None]):
+    for i, given in enumerate(request.get("cells") or [None]):
         inner = within(inner_request(request, given, _CELLS), f"cell{i}")
         block, own = _cell(inner, channels)
-        inner.arguments.finish()
+        inner.finish()
         kind = snake_case(inner.class_name)
         count = counts[kind] = counts.get(kind, -1) + 1
         group = f"cell/cells/{kind}_{count}" if count else f"cell/cells/{kind}"
@@ -64,10 +64,9 @@ def _stack(request: Request, channels: Optional[int]) -> Tuple[Stack, List[Weigh
 
 @builds("ConvLSTM{}D", ndims=(1, 2, 3))
 def _conv_lstm(request: Request, x: Value, *states: Value, ndim: int) -> Lowered:
-    arguments = request.arguments
     shape, free = ((each[0], *each[2:]) for each in (of_rank(x, ndim + 3).shape, x.free))
     window = Window(request, x._replace(shape=shape, free=free, padding=None), ndim)
-    filters, conv = arguments.whole("filters"), getattr(nn, f"Conv{ndim}D")
+    filters, conv = request.whole("filters"), getattr(nn, f"Conv{ndim}D")
     cell = Cell("LSTM", filters, _activations(request, "LSTM", "hard_sigmoid"))
     i2h = conv(4 * filters, **{**window.forward, "prefix": within(request, "i2h").prefix})
     how: Dict[str, Any] = dict(in_channels=filters, use_bias=False, prefix=within(request, "h2h").prefix)
@@ -88,13 +87,13 @@ def _lowered(
     window: Optional[Window] = None,
 ) -> Lowered:
     """Return the result for a block, whose flow it sets."""
-    arguments, given = request.arguments, (request.kwargs or {}).pop("initial_state", None)
+    given = (request.kwargs or {}).pop("initial_state", None)
     sizes, order = block.sizes, window.order if window else (0, 1)
     if given is not None and not list(arrays_in(given, Value)):
         raise Unsupported(f"initial_state={given!r}: only outputs of layers are supported")
     if states and (len(states) != len(sizes) or any(s.rank != len(order) for s in states)):
         raise ValueError(f"initial states of shapes {[state.shape for state in states]}")
-    stateful, returned = (arguments.flag(name, False) for name in ("stateful", "return_state"))
+    stateful, returned = (request.flag(name, False) for name in ("stateful", "return_state"))
     if stateful and states:
         raise Unsupported("stateful=True with initial states")
     # Keras 3 finds the mask of an input by itself only if the input is the only array.
@@ -102,7 +101,7 @@ def _lowered(
     if any(mask.rank != 2 for mask in masks):
         raise Unsupported(f"a mask of shape {masks[0].shape}")
     names = ("go_backwards", "return_sequences", "zero_output_for_mask")
-    backwards, sequences, zeros = (arguments.flag(name, False) for name in names)
+    backwards, sequences, zeros = (request.flag(name, False) for name in names)
     zeros = zeros and not (window and not request.keras3)  # which Keras 2 ignores in ConvLSTM2D
     block.flow = Flow(backwards, sequences, returned + stateful, bool(masks), zeros)
 
@@ -135,17 +134,17 @@ def _lowered(
 
 @builds("Bidirectional")
 def _bidirectional(request: Request, x: Value, *states: Value) -> Lowered:
-    arguments, half = request.arguments, len(states) // 2
-    mode = arguments.get("merge_mode", "concat")
+    half = len(states) // 2
+    mode = request.get("merge_mode", "concat")
     if mode is not None:
-        mode = arguments.word("merge_mode", ("concat", "sum", "ave", "mul"), "concat")
-    inner, backward = arguments.get("layer"), arguments.get("backward_layer", None)
+        mode = request.word("merge_mode", ("concat", "sum", "ave", "mul"), "concat")
+    inner, backward = request.get("layer"), request.get("backward_layer", None)
     parts, allowed = [], (*_PLAIN, *_CUDNN, "RNN", *_CONVOLUTIONAL)
     named = (("forward", inner, states[:half]), ("backward", backward or inner, states[half:]))
     for name, given, own in named:
         wrapped = within(inner_request(request, given, allowed), name)
         part = BUILDERS[wrapped.class_name](wrapped, x, *own)
-        wrapped.arguments.finish()
+        wrapped.finish()
         parts.append(part._replace(weights=inside(f"{name}_layer", part.weights)))
     one, other = parts
     blocks: List[Any] = [part.block for part in parts]
@@ -191,17 +190,16 @@ def _cell(request: Request, channels: Optional[int]) -> Tuple[Recurrent, Sequenc
     """Return the block of a layer or cell, and its weights."""
     if not channels:
         raise ValueError("the channels of its input are not known")
-    name, arguments = request.class_name, request.arguments
-    kind, cudnn = _KINDS[name], name in _CUDNN
-    reset_after = kind == "GRU" and (cudnn or arguments.flag("reset_after", False))
-    cell = Cell(kind, arguments.whole("units"), _activations(request, kind), reset_after)
+    kind, cudnn = _KINDS[request.class_name], request.class_name in _CUDNN
+    reset_after = kind == "GRU" and (cudnn or request.flag("reset_after", False))
+    cell = Cell(kind, request.whole("units"), _activations(request, kind), reset_after)
     block = Recurrent(cell, channels, dropout=_drops(request), prefix=request.prefix)
-    return block, _weights(block, channels, cudnn, arguments.flag("use_bias", True))
+    return block, _weights(block, channels, cudnn, request.flag("use_bias", True))
 
 
 def _drops(request: Request) -> bool:
     """Return whether Keras drops inputs or states in training."""
-    rates = [request.arguments.number(name, 0) for name in ("dropout", "recurrent_dropout")]
+    rates = [request.number(name, 0) for name in ("dropout", "recurrent_dropout")]
     return any(rates)
 
 
@@ -236,11 +234,11 @@ def _weights(block: Recurrent, channels: int, cudnn: bool, use_bias: bool) -> Tu
 
 def _activations(request: Request, kind: str, gates: str = "sigmoid") -> Tuple[Activation, ...]:
     """Return the activations of the gates, if there are any, the new state, and an LSTM's output."""
-    plain, names = request._replace(prefix=None), {"activation": "tanh"}
+    plain, names = request.replace(prefix=None), {"activation": "tanh"}
     names.update({} if kind == "RNN" else {"recurrent_activation": gates})
     found: List[Any] = []
     for name, default in names.items():
-        given = request.arguments.get(name, default)
+        given = request.get(name, default)
         block = activation(plain, given)
         word = block._act_type if isinstance(block, nn.Activation) else ""
         found.append((word if word in _FUSED else block or "identity", {}))

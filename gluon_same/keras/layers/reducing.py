@@ -9,8 +9,8 @@ from ...importing import functions
 from ..arguments import Unsupported
 from ..values import Shape, Value, replaced
 from .merging import combined
-from .operations import Operation, axis_of, size_of
-from .registry import Lowered, computes
+from .operations import axes_of, axis_of, size_of
+from .registry import Lowered, Request, computes
 from .signatures import Arrays, Operand
 
 _KINDS = dict(logsumexp="log_sum_exp", euclidean_norm="l2")
@@ -26,53 +26,50 @@ _NORMS = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf
     "mean", "max", "min", "sum", "prod", "var", "std", "ptp", "count_nonzero", "all", "any", *_KINDS
 )
 def _reduction(
-    op: Operation, x: Arrays, axis: Optional[List[int]] = None, keepdims: bool = False
+    op: Request, x: Arrays, axis: Optional[List[int]] = None, keepdims: bool = False
 ) -> Lowered:
     if isinstance(x, list):
         return _across(op, x, axis, keepdims)
     whole = x.whole and op.name in ("max", "min", "sum", "prod")
-    if x.whole and not whole and not op.request.keras3:
+    if x.whole and not whole and not op.keras3:
         raise Unsupported(f"{op.name} of whole numbers, which TensorFlow rounds")
     gives = "bool" if op.name in ("all", "any") else None
     how: Any = dict(kind=_KINDS.get(op.name, op.name), takes=None if whole else "float32", gives=gives)
     return _reduced(op, x, axis, keepdims, functions.reduce, **how)
 
 
-def _across(op: Operation, x: List[Value], axis: Any, keepdims: bool) -> Lowered:
+def _across(op: Request, x: List[Value], axis: Any, keepdims: bool) -> Lowered:
     """Reduce a list of arrays, which TensorFlow stacks along a new first axis."""
     whole = op.name == "mean" and any(each.whole for each in x)
     if op.name not in _ACROSS or axis != [0] or keepdims or whole or len({y.shape for y in x}) > 1:
         raise Unsupported(f"{op.name} of {len(x)} arrays along axis={axis} with keepdims={keepdims}")
-    return combined(op.request, _ACROSS[op.name], tuple(x), 1 / len(x) if op.name == "mean" else 1)
+    return combined(op, _ACROSS[op.name], tuple(x), 1 / len(x) if op.name == "mean" else 1)
 
 
 def _reduced(
-    op: Operation, x: Value, axis: Any, keepdims: bool, function: Any, count: int = 1, **more: Any
+    op: Request, x: Value, axis: Any, keepdims: bool, function: Any, count: int = 1, **more: Any
 ) -> Lowered:
     """Return the result, of so many outputs, for a function along axes after the batch."""
-    axes = x.places(axis)
-    if not axes:
-        given = axis if isinstance(axis, list) else [axis]
-        raise Unsupported(f"{op.name} along axis={given}: only axes after the batch are supported")
+    axes = axes_of(op, x, axis)
     kept = x.axes if keepdims else x.axes_without(axes)
     more.update(axes=tuple(sorted(map(x.stored, axes))), keepdims=keepdims)
     return op.lowered(function, x, order=kept, more_axes=(kept,) * (count - 1), **more)
 
 
 @computes("argmax", "argmin")
-def _arg_extreme(op: Operation, x: Value, axis: Optional[int] = None, keepdims: bool = False) -> Lowered:
+def _arg_extreme(op: Request, x: Value, axis: Optional[int] = None, keepdims: bool = False) -> Lowered:
     if axis is None or not x.places(axis):
         raise Unsupported(f"{op.name} along axis={axis}: give one axis after the batch")
     how = dict(kind=op.name, axis=x.stored(axis), rank=x.rank, keepdims=keepdims)
     order = x.axes if keepdims else x.axes_without(x.places(axis))
-    signed = op.request.keras3 and x.dtype == "float32" and not x.nonnegative
+    signed = op.keras3 and x.dtype == "float32" and not x.nonnegative
     function = functions.with_negative_zeros if signed else functions.arg_reduce
     return op.lowered(function, x, order=order, gives="int64", takes=None, **how)
 
 
 @computes("norm")
 def _norm(
-    op: Operation, x: Value, order: Any = None, axis: Optional[List[int]] = None, keepdims: bool = False
+    op: Request, x: Value, order: Any = None, axis: Optional[List[int]] = None, keepdims: bool = False
 ) -> Lowered:
     several = axis is not None and len(axis) > 1
     if order not in _NORMS or (several and order not in (None, "euclidean", "fro")):
@@ -82,12 +79,12 @@ def _norm(
 
 @computes("l2_normalize", "normalize")
 def _normalize(
-    op: Operation, x: Value, axis: Optional[List[int]] = None, epsilon: Optional[float] = None,
+    op: Request, x: Value, axis: Optional[List[int]] = None, epsilon: Optional[float] = None,
     order: Any = 2,
 ) -> Lowered:  # fmt: skip
     keras3 = op.name == "normalize"
     places = x.places(axis)
-    if not places or order != 2 or (keras3 and not op.request.keras3):
+    if not places or order != 2 or (keras3 and not op.keras3):
         raise Unsupported(f"{op.name} with ord={order!r} along axis={axis}")
     default = 1e-7 if keras3 else 1e-12
     least = (default if epsilon is None else epsilon) ** (2 if keras3 else 1)
@@ -96,7 +93,7 @@ def _normalize(
 
 @computes("layer_norm", "rms_norm")
 def _normalized(
-    op: Operation, x: Value, scale: Operand = None, beta: Operand = None, axis: int = -1,
+    op: Request, x: Value, scale: Operand = None, beta: Operand = None, axis: int = -1,
     epsilon: Optional[float] = None, rms_scaling: bool = False,
 ) -> Lowered:  # fmt: skip
     if rms_scaling or isinstance(scale, Value) or isinstance(beta, Value):
@@ -111,7 +108,7 @@ def _normalized(
 
 @computes("batch_norm", "fused_batch_norm")
 def _batch_normalized(
-    op: Operation, x: Value, mean: Operand, variance: Operand, offset: Operand = None,
+    op: Request, x: Value, mean: Operand, variance: Operand, offset: Operand = None,
     scale: Operand = None, axis: int = -1, epsilon: float = 1e-3, is_training: bool = False,
 ) -> Lowered:  # fmt: skip
     weights = [scale, offset, mean, variance]
@@ -119,21 +116,18 @@ def _batch_normalized(
         raise Unsupported(f"{op.name} by what is not constant, or in training")
     config: Any = dict(axis=axis, epsilon=epsilon, scale=scale is not None, center=offset is not None)
     given = (each for each in weights if each is not None)
-    frozen = op._replace(request=op.request._replace(trainable=False))
-    return frozen.layer("BatchNormalization", x, config, *given)
+    return op.replace(trainable=False).layer("BatchNormalization", x, config, *given)
 
 
 @computes("clip_by_norm")
-def _clipped(op: Operation, x: Value, clip_norm: float, axis: Optional[List[int]] = None) -> Lowered:
-    if not x.places(axis):
-        raise Unsupported(f"{op.name} along axis={axis}: only axes after the batch are supported")
-    axes = tuple(sorted(map(x.stored, x.places(axis))))
+def _clipped(op: Request, x: Value, clip_norm: float, axis: Optional[List[int]] = None) -> Lowered:
+    axes = tuple(sorted(map(x.stored, axes_of(op, x, axis))))
     return op.each(functions.clip_by_norm, x, axes=axes, most=clip_norm)
 
 
 @computes("cumprod")
 def _running_product(
-    op: Operation, x: Value, axis: int, exclusive: bool = False, reverse: bool = False
+    op: Request, x: Value, axis: int, exclusive: bool = False, reverse: bool = False
 ) -> Lowered:
     place = axis_of(op, x, axis)
     how: Any = dict(axis=x.stored(place), size=size_of(op, x, place))
@@ -142,7 +136,7 @@ def _running_product(
 
 @computes("median", "quantile")
 def _quantile(
-    op: Operation, x: Value, q: float = 0.5, axis: Optional[List[int]] = None, method: str = "linear",
+    op: Request, x: Value, q: float = 0.5, axis: Optional[List[int]] = None, method: str = "linear",
     keepdims: bool = False,
 ) -> Lowered:  # fmt: skip
     places = x.places(axis)
@@ -160,7 +154,7 @@ def _quantile(
 
 @computes("average")
 def _average(
-    op: Operation, x: Value, axis: Optional[List[int]] = None, weights: Operand = None
+    op: Request, x: Value, axis: Optional[List[int]] = None, weights: Operand = None
 ) -> Lowered:
     if weights is None:
         return _reduced(op, x, axis, False, functions.reduce, kind="mean", takes="float32")
@@ -172,16 +166,16 @@ def _average(
         return built._replace(inputs=(x, weights), input_axes=(x.axes, x.axes))
     if len(places) != 1 or weights.ndim != 1 or x.shape[places[0]] != len(weights):
         raise Unsupported(f"{op.name} of shape {x.shape} along axis={axis} with {weights.tolist()}")
-    return _dot(op._replace(name="tensordot"), x, weights / weights.sum(), [places, [0]])
+    return _dot(op.replace(name="tensordot"), x, weights / weights.sum(), [places, [0]])
 
 
 @computes("moments")
-def _moments(op: Operation, x: Value, axes: List[int], keepdims: bool = False) -> Lowered:
+def _moments(op: Request, x: Value, axes: List[int], keepdims: bool = False) -> Lowered:
     return _reduced(op, x, axes, keepdims, functions.moments, count=2)
 
 
 @computes("top_k")
-def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
+def _top_k(op: Request, x: Value, k: int = 1) -> Lowered:
     if not 1 <= k <= (x.channels or k):
         raise ValueError(f"top_k of {k} elements of {x.channels}")
     fields: Any = dict(more_axes=(x.axes,), gives=(x.number, "int64"), takes=x.number)
@@ -190,7 +184,7 @@ def _top_k(op: Operation, x: Value, k: int = 1) -> Lowered:
 
 
 @computes("sort", "argsort")
-def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending") -> Lowered:
+def _sort(op: Request, x: Value, axis: int = -1, direction: str = "ascending") -> Lowered:
     place, ascending = axis_of(op, x, axis), direction == "ascending"
     if op.name == "sort":
         return op.each("sort", x, axis=x.stored(place), is_ascend=ascending, takes=x.number)
@@ -199,7 +193,7 @@ def _sort(op: Operation, x: Value, axis: int = -1, direction: str = "ascending")
 
 
 @computes("cholesky", "det", "inv")
-def _of_matrices(op: Operation, x: Value, upper: bool = False, adjoint: bool = False) -> Lowered:
+def _of_matrices(op: Request, x: Value, upper: bool = False, adjoint: bool = False) -> Lowered:
     if upper or adjoint or x.rank < 3 or x.shape[-1] != x.shape[-2]:
         raise Unsupported(f"{op.name} of shape {x.shape} with upper={upper} and adjoint={adjoint}")
     name = dict(cholesky="linalg_potrf", det="linalg_det", inv="linalg_inverse")[op.name]
@@ -209,7 +203,7 @@ def _of_matrices(op: Operation, x: Value, upper: bool = False, adjoint: bool = F
 
 @computes("matmul")
 def _matmul(
-    op: Operation, x: Operand, y: Operand, transpose_a: bool = False, transpose_b: bool = False,
+    op: Request, x: Operand, y: Operand, transpose_a: bool = False, transpose_b: bool = False,
     adjoint_a: bool = False, adjoint_b: bool = False,
 ) -> Lowered:  # fmt: skip
     flags = transpose_a or adjoint_a, transpose_b or adjoint_b
@@ -226,13 +220,13 @@ def _turned(items: Sequence[Any], turn: bool) -> Sequence[Any]:
 
 
 @computes("einsum")
-def _einsum(op: Operation, operands: List[Operand], subscripts: str) -> Lowered:
+def _einsum(op: Request, operands: List[Operand], subscripts: str) -> Lowered:
     labels, out = functions.einsum_labels(subscripts, [each.shape for each in operands])
     return _product(op, operands, labels, out)
 
 
 @computes("dot", "tensordot")
-def _dot(op: Operation, x: Operand, y: Operand, axes: Any = 1) -> Lowered:
+def _dot(op: Request, x: Operand, y: Operand, axes: Any = 1) -> Lowered:
     ranks = [len(each.shape) for each in (x, y)]
     if op.name == "dot":
         axes = [[-1], [-2 if ranks[1] > 1 else 0]]
@@ -247,7 +241,7 @@ def _dot(op: Operation, x: Operand, y: Operand, axes: Any = 1) -> Lowered:
 
 
 def _product(
-    op: Operation, operands: Sequence[Any], labels: Sequence[Sequence[Any]], out: Sequence[Any]
+    op: Request, operands: Sequence[Any], labels: Sequence[Sequence[Any]], out: Sequence[Any]
 ) -> Lowered:
     """Return the result for a sum of products, whose batch must be the first axis."""
     taken = [x.batch_first if isinstance(x, Value) else range(x.ndim) for x in operands]

@@ -11,16 +11,16 @@ from ...importing.block import Function
 from ..arguments import MOST_ELEMENTS, Unsupported, limit
 from ..values import Padding, Shape, Size, Value, channels_first, resized, resized_to
 from .lengths import sourced
-from .operations import Operation, size_of
+from .operations import size_of
 from .registry import Lowered, Request, builds, computes, followed, of_rank, spatial
 
 
 @builds("Resizing")
 def _resizing(request: Request, x: Value) -> Lowered:
-    arguments, size = request.arguments, target_of(request)
-    crop, pad = (arguments.flag(f"{how}_to_aspect_ratio", False) for how in ("crop", "pad"))
-    method = arguments.word("interpolation", _KNOWN, "bilinear")
-    antialias, fill = arguments.flag("antialias", False), arguments.number("fill_value", 0)
+    size = target_of(request)
+    crop, pad = (request.flag(f"{how}_to_aspect_ratio", False) for how in ("crop", "pad"))
+    method = request.word("interpolation", _KNOWN, "bilinear")
+    antialias, fill = request.flag("antialias", False), request.number("fill_value", 0)
     if crop or pad:
         return resized_at_ratio(request, x, size, None if crop else fill, method, antialias)
     return resized_images(request, x, size, method, antialias)
@@ -64,7 +64,6 @@ def _interpolated(request, x, size, method, antialias, how):
     limit(f"a size of {list(size)}", max([0, *(n for n in size if isinstance(n, int))]), 2**20)
     if method not in _KNOWN:
         raise Unsupported(f"interpolation={method!r}: only {', '.join(_KNOWN)} are supported")
-    op = Operation("resize", request)
     axes, order = spatial(request, x, 2)
     computed = [isinstance(n, Size) for n in size]
     if method not in _METHODS or (antialias and method != "nearest"):
@@ -75,7 +74,7 @@ def _interpolated(request, x, size, method, antialias, how):
             raise Unsupported(f"{what} for images of unknown size")
         matrices = _matrices(method, before, size, antialias)
         fields = dict(input_axes=(order,), rule=resized_to(axes, size))
-        return op.lowered(functions.resize_images, x, *matrices, order=order, **fields)
+        return request.lowered(functions.resize_images, x, *matrices, order=order, **fields)
     how = how or _METHODS[method]
     if how == _METHODS["bilinear"] and not any(computed) and 1 not in size:
         return Lowered(request.function(functions.resize, size=tuple(size)), order, (order,))
@@ -87,12 +86,12 @@ def _interpolated(request, x, size, method, antialias, how):
     times = [n.times if isinstance(n, Size) else 1 for n in size]
     arrays = [like.axes for like in likes if isinstance(like, Value)]
     given = dict(how=tuple(how), axes=tuple(stored), factors=tuple(times), input_axes=(order, *arrays))
-    return op.lowered(functions.resize_images_open, x, *likes, order=order, **given)
+    return request.lowered(functions.resize_images_open, x, *likes, order=order, **given)
 
 
 def target_of(request: Request) -> Tuple[int, int]:
     """Return the height and the width to which a layer resizes."""
-    return request.arguments.whole("height"), request.arguments.whole("width")
+    return request.whole("height"), request.whole("width")
 
 
 def resized_at_ratio(
@@ -161,7 +160,7 @@ def _matrices(
 @builds("Cropping{}D", "ZeroPadding{}D", ndims=(1, 2, 3))
 def _borders(request: Request, x: Value, ndim: int) -> Lowered:
     pads = request.class_name.startswith("Zero")
-    given = request.arguments.get("padding" if pads else "cropping")
+    given = request.get("padding" if pads else "cropping")
     block = getattr(nn, request.class_name)(given, prefix=request.prefix)
     pairs, sign = block._amounts, 1 if pads else -1
     axes, order = spatial(request, x, ndim)
@@ -172,7 +171,7 @@ def _borders(request: Request, x: Value, ndim: int) -> Lowered:
             raise ValueError(f"cropping={pairs} removes all of an input of shape {shape}")
         return new
 
-    padding = Padding(request.name, block, pairs) if pads else None
+    padding = Padding(request.layer_name, block, pairs) if pads else None
     takes = "float32" if pads else x.number
     how: Any = dict(padding=padding, nonnegative=x.nonnegative, takes=takes)
     return Lowered(None if pads else block, order, (order,), rule, **how)
@@ -180,8 +179,8 @@ def _borders(request: Request, x: Value, ndim: int) -> Lowered:
 
 @builds("UpSampling{}D", ndims=(1, 2, 3))
 def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
-    times = request.arguments.axes("size", ndim)
-    how = request.arguments.word("interpolation", ("nearest", "bilinear", "bicubic"), "nearest")
+    times = request.axes("size", ndim)
+    how = request.word("interpolation", ("nearest", "bilinear", "bicubic"), "nearest")
     limit(f"size={list(times)}", max(times))
     if how != "nearest" and ndim != 2:
         raise Unsupported(f"interpolation={how!r} is only for images")
@@ -189,16 +188,16 @@ def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
     if how == "bicubic":
         size = [Size(None, (x, axis), times[i]) for i, axis in enumerate(axes)]
         return resized_images(request, x, size, how)
+    fields: Any = dict(order=order, input_axes=(order,))
     if how == "nearest":
-        block = request.function(functions.repeat_elements, times=times)
-        return Lowered(block, order, (order,))
-    block = request.function(functions.interpolate, times=times, centers=request.version >= (2, 3))
-    return Lowered(block, order, (order,))
+        return request.lowered(functions.repeat_elements, x, times=times, **fields)
+    centers = request.version >= (2, 3)
+    return request.lowered(functions.interpolate, x, times=times, centers=centers, **fields)
 
 
 @computes("central_crop", "resize_with_crop_or_pad")
 def _central(
-    op: Operation, x: Value, central_fraction: float = 1, target_height: int = 0, target_width: int = 0
+    op: Request, x: Value, central_fraction: float = 1, target_height: int = 0, target_width: int = 0
 ) -> Lowered:
     before = [size_of(op, of_rank(x, 4), axis) for axis in (1, 2)]
     size: List[Any] = [target_height, target_width]
@@ -218,7 +217,7 @@ def _central(
 
 @computes("crop_to_bounding_box", "pad_to_bounding_box")
 def _box(
-    op: Operation, x: Value, offset_height: int, offset_width: int, target_height: int,
+    op: Request, x: Value, offset_height: int, offset_width: int, target_height: int,
     target_width: int,
 ) -> Lowered:  # fmt: skip
     return _border(op, x, offset_height, offset_width, None, None, target_height, target_width)
@@ -226,7 +225,7 @@ def _box(
 
 @computes("crop_images", "pad_images")
 def _border(
-    op: Operation, x: Value, top: Optional[int] = None, left: Optional[int] = None,
+    op: Request, x: Value, top: Optional[int] = None, left: Optional[int] = None,
     bottom: Optional[int] = None, right: Optional[int] = None, target_height: Optional[int] = None,
     target_width: Optional[int] = None,
 ) -> Lowered:  # fmt: skip

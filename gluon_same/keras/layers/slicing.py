@@ -1,14 +1,14 @@
-"""Slices."""
+"""Slices and paddings, by given and by computed numbers of elements."""
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 from ...importing import functions
 from ..arguments import Unsupported
 from ..values import NO_BATCH, Shape, Size, Value, replaced
 from .computed import combined
-from .lengths import length_of, tree_of
-from .operations import Operation, with_rank
-from .registry import Lowered, computes
+from .lengths import line_of, number_of
+from .operations import with_rank
+from .registry import Lowered, Request, computes
 
 _WHOLE = (None, None, 1)
 
@@ -17,7 +17,7 @@ _LARGE = 2**30
 
 
 @computes("getitem")
-def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
+def _slice(op: Request, x: Value, slice_spec: Any) -> Lowered:
     given = _spelled_out(slice_spec if isinstance(slice_spec, list) else [slice_spec], x.rank)
     if x.rows == NO_BATCH and given[0] is None:
         new = [part is None for part in given].index(False)
@@ -47,10 +47,7 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
         for n, (begin, _, step) in zip(shape, parts):
             if not (n is None or begin is None or -n <= begin < n + (step > 0)):
                 raise ValueError(f"a slice from {begin} of an axis of {n}")  # MXNet requires it inside
-        sizes = [
-            None if n is None else len(range(n)[slice(*part)]) if part != _WHOLE else n
-            for n, part in zip(shape, parts)
-        ]
+        sizes = [n and len(range(n)[slice(*part)]) for n, part in zip(shape, parts)]
         if 0 in sizes or any(n is None and not range(_LARGE)[slice(*p)] for n, p in zip(shape, parts)):
             raise ValueError(f"a slice of shape {shape} would be empty")
         return tuple(1 if axis is None else sizes[axis] for axis in kept)
@@ -68,10 +65,9 @@ def _slice(op: Operation, x: Value, slice_spec: Any) -> Lowered:
     return op.lowered(functions.slices, x, order=order, added=len(added), **how, **fields)
 
 
-def _part_of_sizes(op: Operation, x: Value, parts: List[Any]) -> Tuple[Value, List[Any]]:
+def _part_of_sizes(op: Request, x: Value, parts: List[Any]) -> Tuple[Value, List[Any]]:
     """Return a part of an array by bounds that are computed from sizes, and the other bounds."""
-    arrays: List[Value] = []
-    trees, shape = [], x.shape
+    y = x
     for axis, (begin, end, step) in enumerate(parts):
         if not isinstance(begin, Size) and not isinstance(end, Size):
             continue
@@ -83,18 +79,18 @@ def _part_of_sizes(op: Operation, x: Value, parts: List[Any]) -> Tuple[Value, Li
             for n in (begin or 0, end)
         )
         length = combined("subtract", whole if end is None else end, start)
-        trees.append((axis, length_of(length, arrays), start and tree_of(start, arrays)))
-        size = length.saved if isinstance(length, Size) else length
-        shape, parts = replaced(shape, axis, size), [*parts[:axis], _WHOLE, *parts[axis + 1 :]]
-    how: Any = dict(parts=trees, rank=x.rank, rule=lambda *shapes: shapes[0])
-    y = op.request.derive(functions.parts_of_sizes, x, *arrays, **how)
-    changed = {axis for axis, _, _ in trees}
-    free = tuple(None if axis in changed else n for axis, n in enumerate(x.free))
-    return x._replace(slot=y.slot, axes=y.axes, shape=shape, free=free, padding=None), parts
+        line, first = line_of(op, length), isinstance(start, Size)
+        starts = [number_of(op, 1, start, "int64")] if first else []
+        how: Any = dict(axis=axis, begin=0 if first else start, rank=x.rank)
+        part = op.derive(functions.part_along, y, line, *starts, **how)
+        shape, free = replaced(y.shape, axis, length.saved), replaced(y.free, axis, None)
+        y = y._replace(slot=part.slot, axes=part.axes, shape=shape, free=free, padding=None)
+        parts = [*parts[:axis], _WHOLE, *parts[axis + 1 :]]
+    return y, parts
 
 
 @computes("slice")
-def _slice_of(op: Operation, x: Value, begin: List[int], size: List[int]) -> Lowered:
+def _slice_of(op: Request, x: Value, begin: List[int], size: List[int]) -> Lowered:
     ends = [None if n == -1 else combined("add", at, n) for at, n in zip(begin, size)]
     return _slice(op, x, [dict(start=at or None, stop=end) for at, end in zip(begin, ends)])
 
@@ -134,3 +130,46 @@ def _from_the_end(x: Value, axis: int, bound: Any) -> Any:
     name, size, number = bound.how if isinstance(bound, Size) and bound.how else (None, None, None)
     whole = isinstance(size, Size) and (size.source, size.times) == ((x, axis), 1)
     return -number if whole and name == "subtract" and isinstance(number, int) and number > 0 else bound
+
+
+@computes("pad")
+def _pad(
+    op: Request, x: Value, pad_width: Any, mode: str = "constant", constant_values: float = 0
+) -> Lowered:
+    pairs = checked_pairs(op, x, pad_width)
+    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
+        raise Unsupported(f"pad with mode={mode!r}")
+    if any(isinstance(n, Size) for pair in pairs for n in pair):
+        return _padded_to_sizes(op, x, pairs, mode, constant_values)
+    real = not x.whole or constant_values % 1 != 0
+    how: Any = dict(value=constant_values, native=real, mode=mode)
+    takes = "float32" if real else None
+    width = [tuple(pairs[axis]) for axis in x.axes]
+    return op.lowered(functions.pad, x, pairs=width, takes=takes, **how)
+
+
+def checked_pairs(op: Request, x: Value, given: Any) -> List[Any]:
+    """Return the numbers of elements before and after each axis, none of which are samples."""
+    fits = isinstance(given, list) and len(given) == x.rank and given[0] == [0, 0]
+    for pair in given if fits else [None]:
+        kinds = [isinstance(n, Size) or (isinstance(n, int) and n >= 0) for n in pair or ()]
+        if kinds != [True, True]:
+            raise Unsupported(f"{op.name} by {given!r}")
+    return given
+
+
+def _padded_to_sizes(op: Request, x: Value, pairs: Sequence[Any], mode: str, value: float) -> Lowered:
+    """Pad an array by numbers that are computed from sizes."""
+    if mode == "wrap":
+        raise Unsupported(f"pad by {pairs} with mode='wrap'")
+    sizes: List[Any] = [*x.shape]
+    y = x
+    for axis, (before, after) in enumerate(pairs):
+        if before != 0 or after != 0:
+            around = combined("add", before, after)
+            sizes[axis] = combined("add", Size(x.shape[axis], (x, axis)), around)
+            first = [number_of(op, 1, before)] if isinstance(before, Size) else []
+            line, before = line_of(op, sizes[axis]), 0 if first else before
+            how: Any = dict(axis=axis, before=before, rank=x.rank, how=(mode, value))
+            y = op.derived(functions.pad_along, y, line, *first, **how)
+    return op.sized(y, sizes)

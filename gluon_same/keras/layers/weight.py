@@ -44,9 +44,9 @@ def weight_of(role: str, parameter: Parameter, *order: int, shape: Optional[Shap
     return Weight(role, shape, assign)
 
 
-def matrix_of(role: str, parameter: Parameter, shape: Shape) -> Weight:
-    """Return the weight of an array whose last axes, merged, are the rows of a parameter."""
-    return Weight(role, shape, lambda array: [(parameter, array.reshape(parameter.shape[::-1]).T)])
+def matrix_of(parameter: Parameter, shape: Shape) -> Weight:
+    """Return the weight of a kernel whose last axes, merged, are the rows of a parameter."""
+    return Weight("kernel", shape, lambda array: [(parameter, array.reshape(parameter.shape[::-1]).T)])
 
 
 def kernel_of(block: HybridBlock) -> Weight:

@@ -38,7 +38,7 @@ _OF_ANY_RANK = ("Dense", "Embedding", "Masking")
 
 @builds("TimeDistributed")
 def _time_distributed(request: Request, x: Value) -> Lowered:
-    given = request.arguments.get("layer")
+    given = request.get("layer")
     name = str(given.get("class_name")) if isinstance(given, dict) else ""
     make = next(
         (request.custom[n] for n in (name, name.rpartition(">")[2]) if n in request.custom), None
@@ -55,7 +55,7 @@ def _time_distributed(request: Request, x: Value) -> Lowered:
         built = built._replace(masks=own or (x.mask,))
     else:
         built = _on_steps(request, inner, x, BUILDERS[inner.class_name])
-    inner.arguments.finish()
+    inner.finish()
     return built._replace(weights=inside("layer", built.weights))
 
 
@@ -63,7 +63,7 @@ def _on_steps(request: Request, inner: Request, x: Value, builder: Callable[...,
     order = sequence_order(x, keras_order)
     consumes = inner.class_name in CONSUMERS or hasattr(builder, "custom")
     step = _step_value(x, _inner(order), consumes)
-    built = builder(inner._replace(derive=_refuse), step)
+    built = builder(inner.replace(derive=_refuse), step)
     if built.more_axes or built.states:
         raise Unsupported(f"an inner layer of class {inner.class_name!r} is not supported")
     given = built.inputs or (step,)
@@ -162,7 +162,7 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
     """Return the builder for a caller's function."""
 
     def build(request: Request, *inputs: Value) -> Lowered:
-        request.arguments.ignore(*request.arguments.all())
+        request.ignore(*request.config)
         if any(x.mask is not None for x in inputs):
             raise Unsupported("its input has a mask, which blocks from custom= do not receive")
         given, named = list(request.args), dict(request.kwargs or {})
@@ -171,7 +171,7 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
             if value is None or key in ("name", "training") or list(arrays_in(value, Value)):
                 del named[key]
         arrays = request.array_of()
-        block = custom_block(make, request.class_name, request.arguments.all(), arrays, *more, **named)
+        block = custom_block(make, request.class_name, dict(request.config), arrays, *more, **named)
         axes = tuple(request.channels_first(x.rank) for x in inputs)
         shapes = [stored_shape(each, x.shape) for each, x in zip(axes, inputs)]
         try:
@@ -206,9 +206,9 @@ def _limited_shapes(block: HybridBlock, shapes: Sequence[Shape]) -> List[Shape]:
 
 @builds("SpectralNormalization")
 def _spectral_normalization(request: Request, x: Value) -> Lowered:
-    inner = inner_request(request, request.arguments.get("layer"), BUILDERS)
+    inner = inner_request(request, request.get("layer"), BUILDERS)
     built = BUILDERS[inner.class_name](inner, x)
-    inner.arguments.finish()
+    inner.finish()
     kernel = built.weights[0]._replace(assign=lambda array: [], copied=True)
     more = (kernel, Weight("vector_u", (1, None), kernel.assign))
     return built._replace(weights=(*inside("layer", built.weights), *more), inference_only=True)
