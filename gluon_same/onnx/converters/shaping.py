@@ -1,7 +1,6 @@
 """Operators that move, join, cut, repeat and pad arrays."""
 
 from functools import partial
-from itertools import chain
 from math import prod
 from typing import Any, List, Literal, Optional, Sequence, Tuple, Union
 
@@ -11,7 +10,7 @@ from ...arrays import runs_of
 from ...importing import functions
 from ..codes import MOST_AXES
 from ..registry import converter, once_attributes
-from ..reshaping import expanded, reshaped
+from ..reshaping import axis_of_size, reshaped
 from ..values import EMPTY, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import shape as shape_of
@@ -160,22 +159,15 @@ def tile(net: Any, x: Data, repeats: Any) -> Data:
         raise Unsupported(EMPTY)
     if set(fixed) != {1} or not any(each):
         x = net.call(functions.tile, x, times=fixed)
-    # An axis that is repeated an open number of times becomes two, of which the first is expanded.
-    places = [axis for axis, n in enumerate(x.shape) if each[axis] and n != 1]
-
-    def apart(trial, given):
-        return tuple(chain(*((1, n) if i in places else (n,) for i, n in enumerate(given))))
-
-    def repeated(trial, given):
-        by = [int(k) if opened else 1 for opened, k in zip(each, times.at(trial))]
-        pairs = enumerate(zip(by, given))
-        return tuple(chain(*((k, n) if i in places else (k * n,) for i, (k, n) in pairs)))
-
-    def joined(trial, given):
-        return tuple(int(k) * n if opened else n for opened, k, n in zip(each, times.at(trial), given))
-
-    split_up, wanted, whole = map(x.each, (apart, repeated, joined))
-    return reshaped(net, expanded(net, reshaped(net, x, split_up), wanted), whole)
+    for axis in [axis for axis, opened in enumerate(each) if opened]:
+        counts = [int(times.at(trial)[axis]) for trial in range(len(x.trials))]
+        like, place = axis_of_size(net, counts, times, axis)
+        x = reshaped(net, x, [(*shape[:axis], 1, *shape[axis:]) for shape in x.trials])
+        x = net.call(
+            "broadcast_like", x, like, lhs_axes=(axis,), rhs_axes=(place,), dtype=x.dtype, scalar=False
+        )
+        x = net.call("reshape", x, shape=(*(0,) * axis, -3, -2), scalar=False)
+    return x
 
 
 @converter("DepthToSpace")
