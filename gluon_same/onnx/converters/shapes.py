@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import nn
 from ...importing import functions
-from ..codes import MOST_AXES, codes_for, serves
+from ..codes import MOST_AXES, serves
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, expanded, reshaped
@@ -139,8 +139,6 @@ def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
         return net.block(nn.Flatten(prefix=net.prefix()), x)
     axis = axis + x.ndim if axis < 0 else axis
     wanted = [(prod(s[:axis]), prod(s[axis:])) for s in x.trials]
-    if x.ndim > 3 and codes_for(x.trials, wanted) is None:
-        return net.call(functions.matrix, x, rows=axis, rank=x.ndim)
     return reshaped(net, x, wanted)
 
 
