@@ -279,10 +279,8 @@ class Builder(Assembly):
             else:
                 result.limits = np.full(result.shape, limit, float)
             if count > 1:
-                result.line, result.near = (
-                    line_of(node.op_type, inputs, result, near) for near in (False, True)
-                )
-                self.note_lines(result)
+                result.line = line_of(node.op_type, inputs, result)
+                self.note_line(result)
             if node.op_type == "Shape":
                 result.low = np.zeros_like(arrays[0])
             elif lowest and not isinstance(lowest, Unsupported):

@@ -2,7 +2,7 @@
 
 import random
 from functools import reduce
-from itertools import chain, combinations, product
+from itertools import chain, combinations
 from math import gcd, prod
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -13,9 +13,6 @@ from ..importing.net import cause
 from .limits import steps_of
 from .values import Data, Known, Line, NeedsTrials, Refused, Sizes, Unsupported
 
-#: How many times an axis may be longer, and shorter, than another that is computed from it.
-_RATIOS = [(n, m) for m in range(1, 9) for n in range(1, 9) if gcd(n, m) == 1]
-
 
 class Inference:
     """Inference of shapes at several trials of the open sizes."""
@@ -24,8 +21,7 @@ class Inference:
         self._arrays: List[Data] = []  # those whose shapes are inferred
         self._pending: List[Data] = []
         self._shapes: List[Dict[str, Sizes]] = []  # of the variables, at each trial
-        # On which open numbers are, by their values: from the first sizes, and from the last.
-        self._lines: Tuple[Dict[Sizes, Optional[Line]], ...] = ({}, {})
+        self._lines: Dict[Sizes, Optional[Line]] = {}  # on which open numbers are, by their values
         # Whether another attempt, which follows if no sizes fit, has other rules; whether this is it.
         self.has_others = self.again = False
 
@@ -75,49 +71,27 @@ class Inference:
                 if found and not any(each in x.doubts for each in zip(*found)):
                     yield x, start, end, found
 
-    def note_lines(self, x: Known) -> None:
-        """Note on which lines one open whole number is. Of two for the same values, none is certain."""
+    def note_line(self, x: Known) -> None:
+        """Note on which line one open whole number is. Of two for the same values, none is certain."""
         if x.line is None or not x.line.slopes or any((n != np.rint(n)).any() for n in x.trials):
             return
         values = tuple(int(n.item()) for n in x.trials)
-        for near, line in enumerate((x.line, x.near)):
-            if self._lines[near].setdefault(values, line) != line:
-                self._lines[near][values] = None
-        if self.find_axes([values]) is not None:
-            x.near = None
+        if self._lines.setdefault(values, x.line) != x.line:
+            self._lines[values] = None
 
     def find_line(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, Tuple[int, int, int], int]]:
-        """Return the same as ``find_steps``, by how the file computes sizes, and a factor of them."""
-        for factor, lines in product(range(reduce(gcd, sizes), 0, -1), self._lines):
+        """Return an array, its axis, and how its size n gives the sizes at each trial.
+
+        ``times, begin, step``, as the file computes sizes, mean that a size is that of
+        ``range(begin, n * times, step)``, times the last result, a factor.
+        """
+        for factor in range(reduce(gcd, sizes), 0, -1):
             parts = tuple(n // factor for n in sizes)
-            line = lines.get(parts) if max(n % factor for n in sizes) == 0 else None
+            line = self._lines.get(parts) if max(n % factor for n in sizes) == 0 else None
             steps = steps_of(line, parts) if line is not None else None
             found = self.find_axes([steps[0]]) if steps else None
             if steps and found:
                 return (*found, steps[1], factor)
-        return None
-
-    def find_steps(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, Tuple[int, int, int]]]:
-        """Return an array, its axis, and how its size n gives the sizes at each trial.
-
-        ``times, begin, step`` mean that a size is that of ``range(begin, n * times, step)``. The trials
-        leave no choice of ``begin``. Fewer than three sizes show too little: all are 13 for n from 2 to
-        7, ``times = 1``, ``begin = -71`` and ``step = 6``.
-        """
-        self.infer()
-        if len(set(sizes)) < 3:
-            return None
-        done = {()}
-        line = self._lines[0].get(tuple(sizes))
-        for x in self._arrays:
-            for axis, given in enumerate(zip(*x.stored)):
-                for times, step in _RATIOS if given not in done and len(set(given)) > 1 else ():
-                    if line is not None and _differs(line, given, times / step):
-                        continue
-                    begins = [n * times - step * size for n, size in zip(given, sizes)]
-                    if max(begins) == min(begins) + step - 1:
-                        return x, axis, (times, max(begins), step)
-                done.add(given)
         return None
 
     def selected(self, mask: Data, shapes: Sequence[Any]) -> List[Sizes]:
@@ -159,14 +133,6 @@ class Inference:
         for given, shape in zip(self._shapes, shapes):
             given[name] = shape
         self._arrays.append(x)
-
-
-def _differs(line: Line, sizes: Sizes, ratio: float) -> bool:
-    """Return whether numbers on a line are no multiple of open sizes but for rounding."""
-    if sizes in line.slopes or len(line.slopes) > 1:
-        return abs(line.slopes.get(sizes, 0) - ratio) > 1e-6
-    ((numbers, slope),) = line.slopes.items()  # of which the sizes are a multiple in turn
-    return abs(ratio * sum(sizes) / sum(numbers) - slope) > 0.05 * abs(slope)
 
 
 def _inferred(symbol: Any, given: Dict[str, Sizes]) -> Sequence[Sizes]:

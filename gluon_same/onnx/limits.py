@@ -61,14 +61,12 @@ def limits_that_move(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]
     return [x.limits for x in data] + [x if x is None else x.first for x in inputs[len(data) :]]
 
 
-def line_of(operator: str, inputs: Sequence[Any], result: Any, near: bool = False) -> Optional[Line]:
+def line_of(operator: str, inputs: Sequence[Any], result: Any) -> Optional[Line]:
     """Return how the one number of a result follows from open sizes, but for rounding; None if unknown.
-
-    If ``near``, they are the sizes of arrays that the number follows from last.
 
     The padding ``2 * ceil(size / 2) + 1 - size`` is a number from 1 to 3 at all sizes.
     """
-    lines = [_line(x, x.near if near else x.line) for x in inputs if x is not None]
+    lines = [_line(x) for x in inputs if x is not None]
     if result.first.size != 1 or not lines or None in lines:
         return None
     line, *others = lines
@@ -104,14 +102,14 @@ def least_of(line: Optional[Line], result: Any) -> Optional[np.ndarray]:
     return np.full(result.shape, low, result.dtype)
 
 
-def _line(x, line):
+def _line(x):
     if x.first.size != 1 or x.dtype.kind not in "iuf":
         return None
     if not x.open:
         return Line({}, float(x.first.item()), float(x.first.item()))
-    if line is None and x.limit == np.inf:  # of itself
+    if x.line is None and x.limit == np.inf:  # of itself
         return Line({tuple(float(each.item()) for each in x.trials): 1.0}, 0.0, 0.0)
-    return line
+    return x.line
 
 
 def _sum(one, other):

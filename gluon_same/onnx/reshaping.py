@@ -136,9 +136,6 @@ def axis_of_size(
         if limited:
             net.doubt_size(line, 0)
         return line, 0
-    steps = net.find_steps(sizes) if found is None else None
-    if steps is not None:
-        return _stepped(net, *steps), 0
     if found is None:
         raise Unsupported(f"a size of its result {FIX}")
     return found
@@ -153,16 +150,11 @@ def certain_axis(net: Any, sizes: Sequence[int]) -> Optional[Tuple[Data, int]]:
         return net.array(Known([np.zeros(sizes[0], np.float32)])), 0
     line = net.find_line(sizes)
     if line is not None:
-        return _stepped(net, *line), 0
+        x, axis, (times, begin, step), repeats = line
+        how = dict(axis=axis, times=times, begin=begin, step=step, repeats=repeats)
+        return net.call(functions.steps_along, x, **how, scalar=False), 0
     run = net.find_run(sizes)
     if run is None:
         return None
     x, start, end = run
     return reshaped(net, x, [(*s[:start], prod(s[start:end]), *s[end:]) for s in x.stored]), start
-
-
-def _stepped(net: Any, x: Data, axis: int, steps: Tuple[int, int, int], repeats: int = 1) -> Data:
-    """Return an array whose size follows from an axis of another one."""
-    times, begin, step = steps
-    how = dict(axis=axis, times=times, begin=begin, step=step, repeats=repeats)
-    return net.call(functions.steps_along, x, **how, scalar=False)

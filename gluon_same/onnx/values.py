@@ -87,7 +87,6 @@ class Known:
         self.limits = np.full(self.shape, np.inf)
         self.low: Optional[np.ndarray] = None  # a lower bound of open numbers at all sizes
         self.line: Optional[Line] = None  # how one open number follows from others, but for rounding
-        self.near: Optional[Line] = None  # the same from the last ones that are sizes of arrays
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None
         self.made: Optional[Data] = None
