@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
+from .inputs import TRIES
 from .values import Line
 
 #: Slopes below this are rounding.
@@ -238,7 +239,9 @@ def _quotient(trials: _Trials) -> float:
 
 def _remainder(trials: _Trials) -> float:
     x, made = trials.given[0], trials.made
-    same = (x == made).all(0) | (trials.same & (made[0] != 0))
+    # None is left over at all sizes that are tried, unless the model refuses some of these.
+    rest = made[0] != 0 if len(made) == TRIES else True
+    same = (x == made).all(0) | (trials.same & rest)
     return 0 if (same & trials.opened[0]).any() else np.inf
 
 

@@ -234,6 +234,16 @@ def test_a_start_that_follows_from_a_size(tmp_path):
         net(mx.nd.ones((1, 2)))  # onnxruntime reads a start of -1
 
 
+def test_a_remainder_for_which_some_sizes_are_refused(tmp_path):
+    """The tried sizes for which the part has elements are multiples of 64."""
+    text = f"""{SIZE} r = Mod(n, many) m = Min(n, few) e = Unsqueeze(r, axis) f = Unsqueeze(m, axis)
+        y = Slice(x, e, f, axis1)"""
+    path = model(tmp_path, text, many=np.array(64), few=np.array(16), axis1=np.array([1]))
+    net = compared(path, *(numbers(2, n) for n in (64, 65, 79, 128)))
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((2, 80)))
+
+
 @pytest.mark.parametrize(
     "text, head",
     [
