@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 import mxnet as mx
 import numpy as np
 
+from ..arrays import infer
 from ..importing.net import cause
 from .limits import steps_of
 from .values import Data, Known, Line, NeedsTrials, Refused, Sizes, Unsupported
@@ -35,16 +36,13 @@ class Inference:
         pending, self._pending = self._pending, []
         if not pending:
             return
-        group = mx.sym.Group([x.symbol for x in pending])
-        names = set(group.list_inputs())
         shapes: List[Sequence[Sizes]] = []
         why = {}
         for trial, sizes in enumerate(self._shapes):
-            given = {name: shape for name, shape in sizes.items() if name in names}
             try:
-                shapes.append(_inferred(group, given))
+                shapes.append(infer([x.symbol for x in pending], sizes))
             except Exception as error:  # MXNet raises it for tensors that are too large
-                why[trial] = _culprit(pending, given) or cause(error)
+                why[trial] = _culprit(pending, sizes) or cause(error)
         self.refuse(why)
         for x, each in zip(pending, zip(*shapes)):
             self._settle(x, each)
@@ -135,20 +133,11 @@ class Inference:
         self._arrays.append(x)
 
 
-def _inferred(symbol: Any, given: Dict[str, Sizes]) -> Sequence[Sizes]:
-    """Return the shapes of the results of a symbol."""
-    found = symbol.infer_shape_partial(**given)[1]
-    if not all(shape and min(shape) > 0 for shape in found):
-        raise ValueError("its result has no elements, or a shape that cannot be inferred")
-    return found
-
-
-def _culprit(pending: Sequence[Data], given: Dict[str, Sizes]) -> Optional[str]:
+def _culprit(pending: Sequence[Data], sizes: Dict[str, Sizes]) -> Optional[str]:
     """Return which array has no shape, and why."""
     for x in pending:
-        names = set(x.symbol.list_inputs())
         try:
-            _inferred(x.symbol, {name: shape for name, shape in given.items() if name in names})
+            infer([x.symbol], sizes)
         except Exception as error:
             return f"the result of {x.node}: {cause(error)}"
     return None
