@@ -190,14 +190,15 @@ class Assembly(Inference):
                 if len(sizes) < TRIES and not self.again:
                     self.has_others = True
                     raise ValueError(f"the sizes {sizes} have the same number of windows")
-                y = self.call(functions.exactly, y, axis=axis, size=None)
-                self.doubt_size(y, axis)
+                y = self.doubtful(y, axis)
         return y
 
-    def doubt_size(self, x: Data, axis: int) -> None:
-        """Doubt the size of an axis of the result of ``exactly``, unless it turns out to be required."""
-        sizes = tuple(shape[axis] for shape in x.trials)
-        x.doubts[sizes] = [partial(self._require, x, sizes[0])] if len(set(sizes)) == 1 else []
+    def doubtful(self, x: Data, axis: int) -> Data:
+        """Return an array with doubts about the size of an axis, unless it turns out to be required."""
+        y = self.call(functions.exactly, x, axis=axis, size=None)
+        sizes = tuple(shape[axis] for shape in y.trials)
+        y.doubts[sizes] = [partial(self._require, y, sizes[0])] if len(set(sizes)) == 1 else []
+        return y
 
     def _require(self, x: Data, size: int) -> None:
         cast(Function, self.blocks[self._key_of(x)]).change(size=size)

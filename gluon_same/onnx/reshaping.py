@@ -133,9 +133,7 @@ def axis_of_size(
     if found is None and numbers is not None and numbers.make is not None:
         how = dict(i=place, dtype=np.float32, scalar=False, known_shapes=[(n,) for n in sizes])
         line = net.call(functions.line_of, net.array(numbers), **how)
-        if limited:
-            net.doubt_size(line, 0)
-        return line, 0
+        return (net.doubtful(line, 0) if limited else line), 0
     if found is None:
         raise Unsupported(f"a size of its result {FIX}")
     return found

@@ -98,8 +98,7 @@ def _open(net, x, trials, mode, value, amounts, axes):
             shapes = [(*s[:axis], n, *s[axis + 1 :]) for s, n in zip(x.trials, new)]
             how.update(at=tuple(places), how=(mode, value), known_shapes=shapes)
             x = net.call(functions.pad_by_numbers, x, net.array(amounts), dtype=x.dtype, **how)
-            x = net.call(functions.exactly, x, axis=axis, size=None)
-            net.doubt_size(x, axis)
+            x = net.doubtful(x, axis)
     native = x.dtype.kind == "f" and bool(np.isfinite(value))
     if not any(map(any, pairs)):
         return x

@@ -125,8 +125,7 @@ def _reshaped_by_numbers(net: Any, x: Data, wanted: Any, shape: Known) -> Data:
         like = expanded(net, net.array(Known([np.zeros((1,) * len(codes), np.float32)])), wanted, shape)
         y = net.call(functions.unfolded_like, x, like, tail=(), count=len(codes), scalar=False)
     for axis in limited:
-        y = net.call(functions.exactly, y, axis=axis, size=None)
-        net.doubt_size(y, axis)
+        y = net.doubtful(y, axis)
     return y
 
 

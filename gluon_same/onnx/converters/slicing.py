@@ -7,7 +7,7 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..reshaping import certain_axis, reshaped
+from ..reshaping import axis_of_size, reshaped
 from ..values import EMPTY, FIX, Data, Known, Limited, Unsupported, axis_of, known, numbers
 
 #: Numbers above it stand for the end of an axis.
@@ -96,8 +96,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         begin, end, by = (tuple(each) for each in zip(*parts))
         x = net.call("slice", x, begin=begin, end=end, step=by)
     for axis in limited:
-        x = net.call(functions.exactly, x, axis=axis, size=None)
-        net.doubt_size(x, axis)
+        x = net.doubtful(x, axis)
     return x
 
 
@@ -112,7 +111,7 @@ def _starts_open(trials: Sequence[Tuple[int, int, int]]) -> bool:
 def _from_open_start(net: Any, x: Data, axis: int, starts: Known, i: int, trials: Any) -> Data:
     """Return a part of an axis that starts at one of some numbers, which are computed at run time."""
     counts = [len(range(*slice(start, end).indices(n))) for n, start, end in trials]
-    other, other_axis = _sized(net, counts)
+    other, other_axis = axis_of_size(net, counts)
     behind = trials[0][0] if trials[0][1] < 0 else 0
     return net.call(
         functions.part_from, x, other, net.array(starts), i=i,
@@ -213,16 +212,8 @@ def _bounds(
     if end is not None:
         return begin or None, end or None, None
     if begin == 0:
-        return None, None, _sized(net, ends)
+        return None, None, axis_of_size(net, ends)
     raise Unsupported(f"its end {FIX}")
-
-
-def _sized(net: Any, sizes: Sequence[int]) -> Tuple[Data, int]:
-    """Return an array and its axis that has a size; raise if that is not certain."""
-    found = certain_axis(net, sizes)
-    if found is None:
-        raise Unsupported(f"a size of its result {FIX}")
-    return found
 
 
 def _relative(places: Sequence[int], sizes: Sequence[int]) -> Optional[int]:
