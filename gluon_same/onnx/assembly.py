@@ -13,19 +13,9 @@ from ..importing.block import Function, title_of
 from ..importing.net import Group, ImportedNet, Plan, Run
 from .inference import Inference
 from .inputs import TRIES
+from .pending import Pending
 from .scopes import plain, printable
-from .values import (
-    FIX,
-    Data,
-    Input,
-    Known,
-    Padded,
-    Sizes,
-    Unfolded,
-    Unsupported,
-    compute_dtype,
-    stored_dtype,
-)
+from .values import FIX, Data, Input, Known, Sizes, Unsupported, compute_dtype, stored_dtype
 from .weights import Weights, stored_array
 
 #: Layers and operators whose results oneDNN does not hold in blocks.
@@ -252,7 +242,7 @@ class Assembly(Inference):
     def array(self, x: Any) -> Data:
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):
-            return x.made() if isinstance(x, (Padded, Unfolded)) else x
+            return x.made() if isinstance(x, Pending) else x
         stored_array(x.first)  # raises an error if it has no elements
         if x.open:
             x.made = x.made or (x.make and x.make())

@@ -12,9 +12,10 @@ from ..importing.net import FAILURES, cause
 from .assembly import Assembly
 from .evaluation import TooLarge, attributes_of, evaluate, may_evaluate
 from .limits import least_inputs, least_of, limit_of, limits_that_move, line_of, may_be_bounded
+from .pending import Pending
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, in_order, initializers_of, inputs_of, names_read
-from .values import Data, Input, Known, Missing, Padded, Unfolded, Unsupported, stored_dtype
+from .values import Data, Input, Known, Missing, Unsupported, stored_dtype
 from .weights import Weights
 
 #: Operators that take numbers which depend on open sizes, as others take arrays.
@@ -96,7 +97,7 @@ class Builder(Assembly):
 
     def _as_output(self, name: str, x: Any) -> Any:
         """Return an output of the graph, of which no other node makes an array."""
-        if not isinstance(x, (Padded, Unfolded)):
+        if not isinstance(x, Pending):
             return x
         try:
             return self.array(x)
@@ -211,7 +212,7 @@ class Builder(Assembly):
     def _as(self, kind: Any, x: Any) -> Any:
         """Return an input of a converter as it takes it."""
         kinds = get_args(kind) or (kind,)
-        pending = isinstance(x, (Padded, Unfolded)) and type(x) not in kinds
+        pending = isinstance(x, Pending) and type(x) not in kinds
         return self.array(x) if pending or (Data in kinds and isinstance(x, Known)) else x
 
     def _at_run_time(self, operator, domain, attributes, inputs) -> Any:
@@ -307,7 +308,7 @@ class Builder(Assembly):
         """Return the result of a block that the user's builder makes."""
         build = self.custom.get(operator) or self.custom[self._node.op_type]
         constants = {i: x.array for i, x in enumerate(inputs) if isinstance(x, Known)}
-        data = [self.array(x) for x in inputs if isinstance(x, (Data, Padded, Unfolded))]
+        data = [self.array(x) for x in inputs if isinstance(x, (Data, Pending))]
         block = build(attributes, constants, [x.shape for x in data])
         if not isinstance(block, HybridBlock):
             raise TypeError(f"the builder in custom= returned {block!r}, which is not a HybridBlock")

@@ -227,54 +227,6 @@ class Items(NamedTuple):
     arrays: Tuple[Any, ...]
 
 
-class Unfolded:
-    """Array in a shape with more axes than MXNet supports, which a Transpose or Reshape takes.
-
-    Parameters
-    ----------
-    x : Data
-        The array in another shape.
-    trials : list of tuple of int
-        The shape at each trial of the open sizes.
-    """
-
-    def __init__(self, x: Data, trials: Sequence[Sizes]):
-        self.x, self.trials = x, trials
-
-    def made(self) -> Data:
-        """Raise, because MXNet has no such array."""
-        count = len(self.trials[0])
-        raise Unsupported(
-            f"its input has {count} axes, and MXNet supports 6, and more only between a Reshape, a "
-            "Transpose and another Reshape"
-        )
-
-
-class Padded:
-    """Array with elements around it that are not added yet, because a window can do it.
-
-    Parameters
-    ----------
-    x : Data
-    pairs : list of tuple of (int, int)
-        Amounts for each axis, at each trial of the open sizes.
-    value : float
-        The added elements.
-    make : callable
-        Returns the padded array.
-    """
-
-    def __init__(self, x: Data, pairs: List[Any], value: float, make: Callable[[], Data]):
-        self.x, self.pairs, self.value, self._make = x, pairs, value, make
-        self._made: Optional[Data] = None
-
-    def made(self) -> Data:
-        """Return the padded array."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made
-
-
 def compute_dtype(dtype: Any) -> np.dtype:
     """Return the dtype in which the net computes, by ONNX's types."""
     return np.dtype(np.float32) if dtype == np.float16 else np.dtype(dtype)

@@ -7,9 +7,10 @@ import numpy as np
 
 from ...geometry import ceil_div
 from ...importing import functions
+from ..pending import Padded
 from ..registry import converter, once_attributes
 from ..reshaping import certain_axis
-from ..values import Data, Padded, Unsupported, axis_of, known, numbers
+from ..values import Data, Unsupported, axis_of, known, numbers
 
 _Mode = Literal["constant", "edge", "reflect", "wrap"]
 Pairs = Tuple[Tuple[int, int], ...]

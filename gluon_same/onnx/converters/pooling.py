@@ -7,8 +7,9 @@ import numpy as np
 from ... import nn
 from ...geometry import Window
 from ...importing import functions
+from ..pending import Padded
 from ..registry import converter
-from ..values import FIX, Data, Flag, Known, Padded, Unsupported
+from ..values import FIX, Data, Flag, Known, Unsupported
 from .windows import Attributes, Placed, axes_of, simple
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from ... import nn
 from ...importing import functions
 from ..codes import MOST_AXES, serves
+from ..pending import Unfolded
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, expanded, reshaped
-from ..values import Data, Flag, Known, Unfolded, Unsupported, compute_dtype, known, numbers
+from ..values import Data, Flag, Known, Unsupported, compute_dtype, known, numbers
 
 
 @converter("Shape")

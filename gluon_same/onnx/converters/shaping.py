@@ -9,9 +9,10 @@ import numpy as np
 from ...arrays import runs_of
 from ...importing import functions
 from ..codes import MOST_AXES
+from ..pending import Unfolded
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, reshaped
-from ..values import EMPTY, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
+from ..values import EMPTY, Data, Known, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import shape as shape_of
 from .slicing import slice_

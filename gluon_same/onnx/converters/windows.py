@@ -5,8 +5,9 @@ from typing import Any, Dict, Literal, NamedTuple, Optional, Sequence, Tuple, Un
 from ... import nn
 from ...geometry import Window
 from ...importing import functions
+from ..pending import Padded
 from ..registry import converter
-from ..values import FIX, Data, Ints, Known, Padded, Unsupported
+from ..values import FIX, Data, Ints, Known, Unsupported
 
 #: Gluon's padding for ONNX's words.
 _WORDS = {"SAME_UPPER": "same", "SAME_LOWER": "same_lower"}
