@@ -10,8 +10,8 @@ from mxnet.gluon import HybridBlock
 
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
-from .evaluation import TooLarge, attributes_of, evaluate, may_evaluate
-from .limits import least_inputs, least_of, limit_of, limits_that_move, line_of, may_be_bounded
+from .evaluation import attributes_of
+from .folding import folded
 from .pending import Pending
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, in_order, initializers_of, inputs_of, names_read
@@ -242,54 +242,12 @@ class Builder(Assembly):
             self._node, self._scope = current
         return results[place] if type(results) in (list, tuple) else results
 
-    def _folded(self, node, scope, attributes, inputs) -> Optional[List[Any]]:
-        """Return the results of a node whose inputs are known, at each trial of the open sizes.
-
-        Return None if they are not known, or if their shapes depend on open sizes.
-        """
-        given = [x for x in inputs if x is not None]
-        if not may_evaluate(node, scope.opsets) or not all(isinstance(x, Known) for x in given):
-            return None
-        count = max([len(x.trials) for x in given], default=1)
-        trials = [[None if x is None else x.at(t) for x in inputs] for t in range(count)]
-        more = [
-            find(node.op_type, inputs) if count > 1 else None
-            for find in (least_inputs, limits_that_move)
-        ]
-        try:
-            found = evaluate(node, scope.opsets, attributes, [*trials, *filter(None, more)])
-        except TooLarge:
-            return None
-        limited, lowest = (found.pop() if each else None for each in reversed(more))
-        why = {t: str(arrays) for t, arrays in enumerate(found) if isinstance(arrays, Unsupported)}
-        if why and count == 1:
-            return None
-        self.refuse(why)
-        trainable = any(x.trainable for x in given)
-        results = []
-        # Limits that are attributes: those of Clip before operator set 11.
-        limits = [Known([np.array(attributes[name])]) for name in ("min", "max") if name in attributes]
-        for place, (name, arrays) in enumerate(zip(node.output, zip(*found))):
-            if len({np.shape(array) for array in arrays}) > 1 and any(map(np.size, arrays)):
-                return None
-            result = Known(arrays, name, trainable and arrays[0].dtype.kind == "f")
-            result.bounded = may_be_bounded(node.op_type, given)
-            limit = limit_of(node.op_type, [*given, *limits], result)
-            if limited and not isinstance(limited, Unsupported):
-                result.limits = limited[place]
-            else:
-                result.limits = np.full(result.shape, limit, float)
-            if count > 1:
-                result.line = line_of(node.op_type, inputs, result)
-                self.note_line(result)
-            if node.op_type == "Shape":
-                result.low = np.zeros_like(arrays[0])
-            elif lowest and not isinstance(lowest, Unsupported):
-                result.low = lowest[place]
-            else:
-                result.low = least_of(result.line, result)
+    def _folded(self, node, scope, attributes, inputs) -> Optional[List[Known]]:
+        """Return the results of a node whose inputs are known, at each trial of the open sizes."""
+        results = folded(node, scope.opsets, attributes, inputs, self.refuse)
+        for place, result in enumerate(results or ()):
+            self.note_line(result)
             result.make = partial(self._made, node, scope, attributes, inputs, place)
-            results.append(result)
         return results
 
     def _inlined(self, function: Any, attributes: Dict[str, Any], inputs: Sequence[Any]) -> List[Any]:
