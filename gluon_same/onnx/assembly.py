@@ -163,8 +163,10 @@ class Assembly(Inference):
             self._settle(made[0], known_shapes)
         sources = {x.source for x in inputs}
         source = sources.pop() if len(sources) == 1 else None
+        layer = title_of(block) not in _PLAIN
+        blocked = layer and (not isinstance(block, Function) or any(x.blocked for x in inputs))
         for each in made:
-            each.source = source
+            each.source, each.key, each.blocked = source, key, blocked
         self.doubt(inputs, made)
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         return made[0] if outputs == 1 else made[:outputs]
@@ -191,7 +193,7 @@ class Assembly(Inference):
         return y
 
     def _require(self, x: Data, size: int) -> None:
-        cast(Function, self.blocks[self._key_of(x)]).change(size=size)
+        cast(Function, self.blocks[x.key]).change(size=size)
         self.required += [x] if x not in self.required else []
 
     def _needed(self, results: Sequence[Data]) -> Set[int]:
@@ -206,27 +208,12 @@ class Assembly(Inference):
         names = [name for name, value in self._scope.values.items() if value is x]
         if self._scope.path or len(names) != 1 or self._uses[names[0]] != 1:
             return None
-        return self.blocks[self._key_of(x)]
+        return self.blocks[x.key]
 
     def exchange(self, x: Data, block: HybridBlock, weights: Dict[str, Known]) -> None:
         """Exchange the block whose result is an array for one whose result has the same shape."""
         self.weights.adopt(block, weights)
-        self.blocks[self._key_of(x)] = block
-
-    def in_blocks(self, x: Data) -> bool:
-        """Return whether oneDNN may hold an array in blocks of channels, as after convolutions."""
-        made = {slot: step for step in self._steps for slot in step.outputs}
-        slots = [x.slot]
-        while slots:
-            step = made.pop(slots.pop(), None)
-            if step is not None and title_of(self.blocks[step.child]) not in _PLAIN:
-                if not isinstance(self.blocks[step.child], Function):
-                    return True
-                slots += step.inputs
-        return False
-
-    def _key_of(self, x: Data) -> str:
-        return next(step.child for step in self._steps if x.slot in step.outputs)
+        self.blocks[x.key] = block
 
     @property
     def outputs(self) -> int:

@@ -30,7 +30,7 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
         raise Unsupported(f"its result has {len(new[0])} axes, and MXNet supports {MOST_AXES}")
     if given == new:
         return x if scalar == x.scalar else net.call("identity", x, scalar=scalar)
-    if x.ndim == 5 and net.in_blocks(x):
+    if x.ndim == 5 and x.blocked:
         # Hybridized, MXNet cannot transpose a reshaped result of a 3-D convolution in oneDNN's memory.
         x = net.call(functions.plainly, x)
     if len(x.trials) > 1 and len(set(new)) == 1:

@@ -176,6 +176,8 @@ class Data:
         #: Number of the one input that it is computed from, if that consists of whole or a few numbers.
         self.source: Optional[int] = None
         self.node = ""  # the node that computes it, for messages
+        self.key = ""  # the net's name of the block that computes it
+        self.blocked = False  # whether oneDNN may hold it in blocks of channels, as after convolutions
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.stored: List[Sizes] = []  # shape in MXNet at each trial
         #: Sizes of an axis, at each trial, that may follow another rule at sizes that are not tried, and
