@@ -46,30 +46,27 @@ def _padded(net, x, amounts, mode, value, axes):
         return tuple(pairs)
 
     found = x.each(pairs_at)
-    if len(set(found)) == 1 and amounts.limit == np.inf:
-        return _fixed(net, x, found, found[0], mode, value)
+    certain = amounts.limit == np.inf
+    fixed = certain and len(set(found)) == 1
+    if fixed:
+        _check(x, found[0], mode)
     make = partial(_open, net, x, found, mode, value, amounts, axes)
-    return Padded(x, found, value, make) if mode == "constant" and amounts.limit == np.inf else make()
+    # Windows of whole numbers take no padding over.
+    waits = certain and mode == "constant" and (x.dtype.kind == "f" or not fixed)
+    return Padded(x, found, value, make) if waits else make()
 
 
-def _fixed(net, x, found, pairs, mode, value):
-    """Return data with the same padding at every size."""
+def _check(x, pairs, mode):
+    """Raise for a padding that no data support."""
     if mode != "constant" and min(map(min, pairs)) < 0:
         raise Unsupported(f"its pads {pairs} are negative with mode={mode!r}")
     for size, pair in zip(x.shape, pairs):
         if mode in ("reflect", "wrap") and size is not None and max(pair) > size - (mode == "reflect"):
             raise Unsupported(f"its pads {pair} with mode={mode!r} need more than {size} elements")
-    native = x.dtype.kind == "f" and bool(np.isfinite(value))
-
-    def make():
-        return net.call(functions.pad, x, pairs=pairs, mode=mode, value=value, native=native)
-
-    # Windows of whole numbers take no padding over.
-    return Padded(x, found, value, make) if mode == "constant" and x.dtype.kind == "f" else make()
 
 
 def _open(net, x, trials, mode, value, amounts, axes):
-    """Return data whose open axes are padded, to a multiple of a number or to another array's size."""
+    """Return padded data: open axes to a multiple of a number or to another array's size."""
     sizes = x.trials
     pairs = []
     for axis, given in enumerate(zip(*trials)):

@@ -33,11 +33,13 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     def shape_at(trial, given):
         bounds = (each.at(trial).ravel().tolist() for each in (starts, ends))
         parts = [slice(start, end, by) for start, end, by in zip(*bounds, step)]
-        shape = _shape(given, where, parts)
+        shape = list(given)
+        for axis, part in zip(where, parts):
+            shape[axis] = len(range(*part.indices(shape[axis])))
         lost = (not shape[a] and x.shape[a] is None and not _is_empty(p) for a, p in zip(where, parts))
         if not (starts.open or ends.open) and any(lost):
             raise ValueError(EMPTY)
-        return shape
+        return tuple(shape)
 
     shapes = x.each(shape_at)
     if all(0 in shape for shape in shapes):
@@ -173,14 +175,6 @@ def _is_empty(part: slice) -> bool:
     if part.step < 0:
         return part.start == part.stop
     return part.stop == 0 or ((part.start < 0) == (part.stop < 0) and part.start >= part.stop)
-
-
-def _shape(given: Sequence[int], axes: Sequence[int], parts: Sequence[slice]) -> Tuple[int, ...]:
-    """Return the shape of a slice."""
-    shape = list(given)
-    for axis, part in zip(axes, parts):
-        shape[axis] = len(range(*part.indices(shape[axis])))
-    return tuple(shape)
 
 
 def _bounds(
