@@ -103,8 +103,8 @@ class Assembly(Inference):
         ----------
         function : str or callable
             As for :class:`gluon_same.importing.block.Function`.
-        *inputs : Data or Known
-            Known inputs become parameters of the block.
+        *inputs : Data, Known or None
+            Known inputs become parameters of the block; those that are None are left out.
         outputs : int
             Number of results.
         dtype : numpy.dtype, optional
@@ -124,7 +124,8 @@ class Assembly(Inference):
         large = [n for n in each if isinstance(n, int) and abs(n) > _EXACT]
         if large:
             raise Unsupported(f"MXNet takes numbers in float64, for which {large[0]} is too large")
-        inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in inputs)
+        given = (x for x in inputs if x is not None)
+        inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in given)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Known)]
         weights = {f"constant{i}": inputs[i] for i in places}
         parameters = {name: {"shape": stored_array(x.array).shape} for name, x in weights.items()}

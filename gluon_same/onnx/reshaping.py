@@ -66,10 +66,8 @@ def _split_like(
             continue
         for codes in steps:
             x = net.call("reshape", x, shape=codes, scalar=False)
-        return net.call(
-            functions.split_like, x, like[0], axis=start, other_axis=like[1], count=count,
-            dtype=x.dtype, scalar=False,
-        )  # fmt: skip
+        how = dict(axis=start, other_axis=like[1], count=count)
+        return net.call(functions.split_like, x, like[0], **how, scalar=False)
     return None
 
 
@@ -110,12 +108,16 @@ def expanded(
             continue
         if old != (1,) * len(old):
             raise Unsupported(f"whether a limit applies to its shape {FIX}")
-        other, other_axis = axis_of_size(net, new, shape, place)
-        x = net.call(
-            "broadcast_like", x, other, lhs_axes=(axis,), rhs_axes=(other_axis,), dtype=x.dtype,
-            scalar=False,
-        )  # fmt: skip
+        x = repeated(net, x, axis, new, shape, place)
     return net.call("broadcast_to", x, shape=tuple(sizes)) if any(sizes) else x
+
+
+def repeated(
+    net: Any, x: Data, axis: int, sizes: Sequence[int], numbers: Optional[Known], place: int
+) -> Data:
+    """Return an array that is repeated along an axis of size 1, to sizes as for ``axis_of_size``."""
+    like, other_axis = axis_of_size(net, sizes, numbers, place)
+    return net.call("broadcast_like", x, like, lhs_axes=(axis,), rhs_axes=(other_axis,), scalar=False)
 
 
 def axis_of_size(

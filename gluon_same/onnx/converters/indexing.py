@@ -125,10 +125,8 @@ def eye_like(net: Any, x: Data, *, dtype: Optional[int] = None, k: int = 0) -> D
 @converter("Trilu")
 def trilu(net: Any, x: Data, k: Any = None, *, upper: Flag = 1) -> Data:
     diagonal = int(known(k, "k").item()) if isinstance(k, Known) else 0
-    given = [x, k] if isinstance(k, Data) else [x]
-    return net.call(
-        functions.trilu, *given, rank=x.ndim, upper=bool(upper), diagonal=diagonal, scalar=False
-    )  # fmt: skip
+    how = dict(rank=x.ndim, upper=bool(upper), diagonal=diagonal)
+    return net.call(functions.trilu, x, k if isinstance(k, Data) else None, **how, scalar=False)
 
 
 @converter("ReverseSequence")

@@ -91,11 +91,11 @@ def _open(net, x, trials, mode, value, amounts, axes):
             x = net.call(functions.pad_to_multiple, x, **more, **how)
         elif like is not None:
             how.update(other_axis=like[1], value=value)
-            x = net.call(functions.pad_like, x, like[0], dtype=x.dtype, scalar=False, **how)
+            x = net.call(functions.pad_like, x, like[0], scalar=False, **how)
         else:
             shapes = [(*s[:axis], n, *s[axis + 1 :]) for s, n in zip(x.trials, new)]
             how.update(at=tuple(places), how=(mode, value), known_shapes=shapes)
-            x = net.call(functions.pad_by_numbers, x, net.array(amounts), dtype=x.dtype, **how)
+            x = net.call(functions.pad_by_numbers, x, net.array(amounts), **how)
             x = net.doubtful(x, axis)
     native = x.dtype.kind == "f" and bool(np.isfinite(value))
     if not any(map(any, pairs)):

@@ -11,7 +11,7 @@ from ...importing import functions
 from ..codes import MOST_AXES
 from ..pending import Unfolded
 from ..registry import converter, once_attributes
-from ..reshaping import axis_of_size, reshaped
+from ..reshaping import repeated, reshaped
 from ..values import EMPTY, Data, Known, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import shape as shape_of
@@ -162,11 +162,8 @@ def tile(net: Any, x: Data, repeats: Any) -> Data:
         x = net.call(functions.tile, x, times=fixed)
     for axis in [axis for axis, opened in enumerate(each) if opened]:
         counts = [int(times.at(trial)[axis]) for trial in range(len(x.trials))]
-        like, place = axis_of_size(net, counts, times, axis)
         x = reshaped(net, x, [(*shape[:axis], 1, *shape[axis:]) for shape in x.trials])
-        x = net.call(
-            "broadcast_like", x, like, lhs_axes=(axis,), rhs_axes=(place,), dtype=x.dtype, scalar=False
-        )
+        x = repeated(net, x, axis, counts, times, axis)
         x = net.call("reshape", x, shape=(*(0,) * axis, -3, -2), scalar=False)
     return x
 

@@ -84,10 +84,8 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
             limited.append(axis)
         parts[axis] = begin, end, abs(step[i])
         if other is not None:
-            x = net.call(
-                functions.slice_axis_like, x, other[0], axis=axis, other_axis=other[1],
-                ndim=x.ndim, dtype=x.dtype, scalar=False,
-            )  # fmt: skip
+            how = dict(axis=axis, other_axis=other[1], ndim=x.ndim)
+            x = net.call(functions.slice_axis_like, x, other[0], **how, scalar=False)
     plain = ((None, None, None), (None, None, 1))
     channels = x.ndim > 2 and x.dtype.kind == "f" and x.shape[1] is not None
     if channels and parts[1] not in plain and parts[1][2] == 1:
@@ -115,10 +113,8 @@ def _from_open_start(net: Any, x: Data, axis: int, starts: Known, i: int, trials
     counts = [len(range(*slice(start, end).indices(n))) for n, start, end in trials]
     other, other_axis = axis_of_size(net, counts)
     behind = trials[0][0] if trials[0][1] < 0 else 0
-    return net.call(
-        functions.part_from, x, other, net.array(starts), i=i,
-        axes=(axis, other_axis), behind=behind, dtype=x.dtype, scalar=False,
-    )  # fmt: skip
+    how = dict(i=i, axes=(axis, other_axis), behind=behind)
+    return net.call(functions.part_from, x, other, net.array(starts), **how, scalar=False)
 
 
 def _computed(net: Any, x: Data, axis: int, starts: Known, ends: Known, i: int, trials: Any) -> Data:
@@ -126,7 +122,7 @@ def _computed(net: Any, x: Data, axis: int, starts: Known, ends: Known, i: int, 
     bounds = (each if each.open else each.changed(_within) for each in (starts, ends))
     counts = [len(range(*slice(start, end).indices(n))) for n, start, end in trials]
     shapes = [(*s[:axis], count, *s[axis + 1 :]) for s, count in zip(x.trials, counts)]
-    how = dict(axis=axis, i=i, dtype=x.dtype, scalar=False, known_shapes=shapes)
+    how = dict(axis=axis, i=i, scalar=False, known_shapes=shapes)
     return net.call(functions.part_between, x, *bounds, **how)
 
 

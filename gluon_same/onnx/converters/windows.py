@@ -166,7 +166,7 @@ def deform_conv(
             f"MXNet requires {w.shape[0]} filters to be a multiple of offset_group={offset_group}"
         )
     return net.call(
-        functions.deformable_convolution, x, w, offset, *(y for y in (mask, b) if y is not None),
+        functions.deformable_convolution, x, w, offset, mask, b,
         masked=mask is not None, padding=own.pop("pad"), num_filter=w.shape[0], num_group=group,
         num_deformable_group=offset_group, **own,
     )  # fmt: skip
@@ -199,7 +199,7 @@ def _layer(net, kind, x, w, b, channels, group, window):
     arguments = {names[name]: value for name, value in window.items()}
     arguments.update(kernel=tuple(w.shape[2:]), num_filter=channels[0], num_group=group)
     function = functions.deconvolution if kind else functions.convolution
-    return net.call(function, x, w, *([] if b is None else [b]), **arguments)
+    return net.call(function, x, w, b, **arguments)
 
 
 def _split(total: int, upper: bool) -> Tuple[int, int]:
