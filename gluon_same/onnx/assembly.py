@@ -95,7 +95,7 @@ class Assembly(Inference):
 
     def call(
         self, function: Any, *inputs: Any, outputs: int = 1, dtype: Any = None,
-        scalar: Optional[bool] = None, known_shapes: Optional[Sequence[Sizes]] = None, **arguments: Any,
+        scalar: Any = None, known_shapes: Optional[Sequence[Sizes]] = None, **arguments: Any,
     ) -> Any:  # fmt: skip
         """Add a step that calls a function of ``F``, or an operator of MXNet by its name.
 
@@ -107,9 +107,9 @@ class Assembly(Inference):
             Known inputs become parameters of the block; those that are None are left out.
         outputs : int
             Number of results.
-        dtype : numpy.dtype, optional
-            dtype of the results; that of the first input by default.
-        scalar : bool, optional
+        dtype : numpy.dtype, or tuple of them, optional
+            dtype of the results, or of each; that of the first input by default.
+        scalar : bool, or tuple of them, optional
             Whether ONNX's results have no axes; by default, whether that is true of all inputs.
         known_shapes : sequence of tuple of int, optional
             Shape of the one result at each trial, if MXNet cannot infer it.
@@ -142,7 +142,7 @@ class Assembly(Inference):
 
     def block(
         self, block: HybridBlock, *inputs: Data, weights: Optional[Dict[str, Known]] = None,
-        outputs: int = 1, dtype: Any = None, scalar: bool = False,
+        outputs: int = 1, dtype: Any = None, scalar: Any = False,
         known_shapes: Optional[Sequence[Sizes]] = None,
     ) -> Any:  # fmt: skip
         """Add a step that calls a block, whose parameters get arrays of the file and their names.
@@ -158,7 +158,8 @@ class Assembly(Inference):
         if len(results) == 1 and outputs > 1:
             results = list(results[0])
         dtype = inputs[0].dtype if dtype is None else dtype
-        made = [self._new(result, dtype, scalar) for result in results]
+        each = (x if isinstance(x, tuple) else [x] * len(results) for x in (dtype, scalar))
+        made = [self._new(*how) for how in zip(results, *each)]
         if known_shapes is not None:
             self._pending.remove(made[0])
             self._settle(made[0], known_shapes)
@@ -166,8 +167,8 @@ class Assembly(Inference):
         source = sources.pop() if len(sources) == 1 else None
         layer = title_of(block) not in _PLAIN
         blocked = layer and (not isinstance(block, Function) or any(x.blocked for x in inputs))
-        for each in made:
-            each.source, each.key, each.blocked = source, key, blocked
+        for x in made:
+            x.source, x.key, x.blocked = source, key, blocked
         self.doubt(inputs, made)
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         return made[0] if outputs == 1 else made[:outputs]
@@ -233,11 +234,11 @@ class Assembly(Inference):
             return x.made() if isinstance(x, Pending) else x
         stored_array(x.first)  # raises an error if it has no elements
         if x.open:
-            x.made = x.made or (x.make and x.make())
-            if x.made is None:
+            made = x.at_run_time()
+            if made is None:
                 raise Unsupported(f"{x.name or 'an input'} {FIX}")
-            x.made.source = None  # it follows from sizes, and not from numbers
-            return x.made
+            made.source = None  # it follows from sizes, and not from numbers
+            return made
         scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
 

@@ -89,7 +89,7 @@ class Known:
         self.line: Optional[Line] = None  # how one open number follows from others, but for rounding
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None
-        self.made: Optional[Data] = None
+        self._made: Optional[Data] = None
 
     @property
     def first(self) -> np.ndarray:
@@ -149,9 +149,14 @@ class Known:
             part.make = partial(self._made_element, i)
         return parts
 
+    def at_run_time(self) -> Optional["Data"]:
+        """Return open numbers as an array that the net computes; None if that is not supported."""
+        self._made = self._made or (self.make and self.make())
+        return self._made
+
     def _made_element(self, i: int) -> Optional["Data"]:
-        self.made = self.made or (self.make and self.make())
-        return self.made and self.made.net.call("slice_axis", self.made, axis=0, begin=i, end=i + 1)
+        x = self.at_run_time()
+        return x and x.net.call("slice_axis", x, axis=0, begin=i, end=i + 1)
 
 
 class Data:

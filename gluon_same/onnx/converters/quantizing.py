@@ -58,10 +58,8 @@ def dequantize_linear(
 
 @converter("DynamicQuantizeLinear")
 def dynamic_quantize_linear(net: Any, x: Data) -> List[Data]:
-    made = net.call(functions.dynamic_quantize, x, rank=max(x.ndim, 1), outputs=3)
-    for each, dtype, scalar in zip(made, ("uint8", "float32", "uint8"), (x.scalar, True, True)):
-        each.dtype, each.scalar = np.dtype(dtype), scalar
-    return made
+    how: Any = dict(dtype=(np.uint8, np.float32, np.uint8), scalar=(x.scalar, True, True), outputs=3)
+    return net.call(functions.dynamic_quantize, x, rank=max(x.ndim, 1), **how)
 
 
 @converter("MatMulInteger")
