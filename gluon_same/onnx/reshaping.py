@@ -75,11 +75,18 @@ def _array_with(
     net: Any, run: Sequence[Tuple[int, ...]], shape: Optional[Known], start: int
 ) -> Optional[Tuple[Data, int]]:
     """Return an array with axes of some sizes, which are given for each trial, and the first axis."""
-    one = net.array(Known([np.zeros((1,) * len(run), np.float32)]))
     try:
-        return expanded(net, one, list(zip(*run)), shape, start), 0
+        return zeros_of(net, list(zip(*run)), shape, start), 0
     except Unsupported:
         return None
+
+
+def zeros_of(
+    net: Any, wanted: Shapes, shape: Optional[Known] = None, start: Optional[int] = None
+) -> Data:
+    """Return zeros in a shape as for :func:`expanded`."""
+    one = net.array(Known([np.zeros((1,) * len(wanted[0]), np.float32)]))
+    return expanded(net, one, wanted, shape, start)
 
 
 def expanded(

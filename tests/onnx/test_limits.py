@@ -113,6 +113,13 @@ def test_a_limit_in_a_reshape_that_keeps_the_number_of_elements(tmp_path):
     compared(path, numbers(2, 3), numbers(1, 512))
 
 
+def test_limits_of_two_sizes_in_a_reshape(tmp_path):
+    path = model(tmp_path, "s = Shape(x) t = Min(s, k) y = Reshape(x, t)")
+    net = compared(path, numbers(2, 64), numbers(3, 65), numbers(512, 512))
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((2, 600)))
+
+
 SAME = """f = Cast<to: int = 1>(n) halves = Div(f, two_f) up = Ceil(halves) less = Sub(up, one_f)
     starts = Mul(less, two_f) ends = Add(starts, three_f) more = Sub(ends, f) kept = Clip(more, zero_f)
     p = Cast<to: int = 7>(kept)"""

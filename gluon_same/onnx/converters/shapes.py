@@ -13,7 +13,7 @@ from ..codes import MOST_AXES, serves
 from ..pending import Unfolded
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
-from ..reshaping import axis_of_size, expanded, reshaped
+from ..reshaping import axis_of_size, expanded, reshaped, zeros_of
 from ..values import Data, Flag, Known, Unsupported, compute_dtype, known, numbers
 
 
@@ -123,8 +123,9 @@ def _reshaped_by_numbers(net: Any, x: Data, wanted: Any, shape: Known) -> Data:
     if len(limited) == 1 and serves(codes, x.trials, wanted):
         y = net.call("reshape", x, shape=codes, scalar=False)
     else:
-        like = expanded(net, net.array(Known([np.zeros((1,) * len(codes), np.float32)])), wanted, shape)
-        y = net.call(functions.unfolded_like, x, like, tail=(), count=len(codes), scalar=False)
+        flat, like = net.call("reshape", x, shape=(-1,)), zeros_of(net, wanted, shape)
+        how = dict(axis=0, other_axis=0, count=len(codes))
+        y = net.call(functions.split_like, flat, like, **how, scalar=False)
     for axis in limited:
         y = net.doubtful(y, axis)
     return y
