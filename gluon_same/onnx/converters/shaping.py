@@ -66,13 +66,9 @@ def split(
     count = num_outputs or net.outputs
     size = x.shape[axis]
     if isinstance(sizes, Known) and sizes.open:
-        ends = sizes.changed(np.cumsum)
-        starts = Known([end - n for end, n in zip(ends.trials, sizes.trials)])
-        starts.limits = ends.limits
-        ends.make = lambda: net.call("cumsum", net.array(sizes), axis=0)
-        starts.make = lambda: net.call("elemwise_sub", net.array(ends), net.array(sizes))
-        pairs = zip(starts.elements(), ends.elements())
-        return [slice_(net, x, *pair, Known([np.array([axis])])) for pair in pairs]
+        bounds = sizes.changed(lambda given: np.cumsum([0, *given]))
+        bounds.make = partial(_running_totals, net, sizes)
+        return _between(net, x, axis, bounds.elements())
     if sizes is not None:
         parts = known(sizes, "sizes").tolist()
     elif size is None and num_outputs and any(shape[axis] % count for shape in x.trials):
@@ -96,18 +92,22 @@ def _uneven(net, x, axis, count):
     """Return parts of an open axis, of which the last one is smaller unless the size is a multiple."""
     how = dict(axis=axis, times=1, step=count, scalar=False)
     part, *_ = (net.call(functions.steps_along, x, begin=b, **how) for b in range(1 + (count == 2)))
-    length = shape_of(net, part)
+    length, numbers = shape_of(net, part), Known([np.arange(count)])
+    starts = length.changed(lambda given: given * numbers.first)
+    starts.make = lambda: net.call("broadcast_mul", net.array(length), numbers)
+    return _between(net, x, axis, [*starts.elements(), Known([np.array([np.iinfo(np.int64).max])])])
 
-    def times(number):
-        known = length.changed(lambda n: n * number)
-        array = partial(net.array, length)
-        how = dict(kind="multiply", number=number, first=False)
-        known.make = lambda: net.call(functions.scalar, array(), **how)
-        return known
 
-    zero, end, axes = (Known([np.array([n])]) for n in (0, np.iinfo(np.int64).max, axis))
-    bounds = [zero, *map(times, range(1, count)), end]
-    return [slice_(net, x, *pair, axes) for pair in zip(bounds, bounds[1:])]
+def _between(net: Any, x: Data, axis: int, bounds: Sequence[Known]) -> List[Any]:
+    """Return the parts of an axis between places."""
+    pairs = zip(bounds, bounds[1:])
+    return [slice_(net, x, start, end, Known([np.array([axis])])) for start, end in pairs]
+
+
+def _running_totals(net: Any, sizes: Known) -> Data:
+    """Return 0 and the ends of parts of some sizes, computed at run time."""
+    zero = Known([np.zeros(1, np.int64)])
+    return net.call("concat", zero, net.call("cumsum", net.array(sizes), axis=0), dim=0)
 
 
 def _nothing(x, axis):
