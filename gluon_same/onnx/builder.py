@@ -236,11 +236,12 @@ class Builder(Assembly):
             if node.op_type not in _BY_NUMBERS:
                 inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
             results = self._at_run_time(node.op_type, "", attributes, inputs)
+            # The shape of an array is known in turn.
+            return self.array(results[place] if type(results) in (list, tuple) else results)
         except (Unsupported, _Silent):
             return None
         finally:
             self._node, self._scope = current
-        return results[place] if type(results) in (list, tuple) else results
 
     def _folded(self, node, scope, attributes, inputs) -> Optional[List[Known]]:
         """Return the results of a node whose inputs are known, at each trial of the open sizes."""

@@ -113,6 +113,14 @@ def test_a_limit_in_a_reshape_that_keeps_the_number_of_elements(tmp_path):
     compared(path, numbers(2, 3), numbers(1, 512))
 
 
+def test_the_size_of_a_range_that_all_tried_sizes_have_is_required(tmp_path):
+    text = f"""{SIZE} d = Div(n, k) m = Add(d, one) r = Range(zero, m, one) t = Shape(r)
+        y = Expand(one, t)"""
+    net = compared(model(tmp_path, text, RANGE), numbers(2, 3), numbers(1, 500))
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((2, 600)))
+
+
 def test_limits_of_two_sizes_in_a_reshape(tmp_path):
     path = model(tmp_path, "s = Shape(x) t = Min(s, k) y = Reshape(x, t)")
     net = compared(path, numbers(2, 64), numbers(3, 65), numbers(512, 512))
