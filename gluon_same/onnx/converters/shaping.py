@@ -162,9 +162,10 @@ def tile(net: Any, x: Data, repeats: Any) -> Data:
         x = net.call(functions.tile, x, times=fixed)
     for axis in [axis for axis, opened in enumerate(each) if opened]:
         counts = [int(times.at(trial)[axis]) for trial in range(len(x.trials))]
-        x = reshaped(net, x, [(*shape[:axis], 1, *shape[axis:]) for shape in x.trials])
+        single = x.shape[axis] == 1
+        x = x if single else reshaped(net, x, [(*s[:axis], 1, *s[axis:]) for s in x.trials])
         x = repeated(net, x, axis, counts, times, axis)
-        x = net.call("reshape", x, shape=(*(0,) * axis, -3, -2), scalar=False)
+        x = x if single else net.call("reshape", x, shape=(*(0,) * axis, -3, -2), scalar=False)
     return x
 
 
