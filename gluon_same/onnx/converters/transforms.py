@@ -39,7 +39,7 @@ def dft(
         lines = mx.nd.zeros(made[0]), mx.nd.zeros(read[0])
         matrix = Known([functions.transform(mx.nd, *lines, axes=(0, 0), **how).asnumpy()])
     else:
-        like, other = _as_long(net, x, place, made, length if half else None)
+        like, other = _as_long(net, x, place, made, half, length)
         matrix = net.call(functions.transform, like, x, axes=(other, place), dtype=x.dtype, **how)
     labels = tuple(range(x.ndim))
     out = tuple("frequency" if i == place else i for i in labels[:-1])
@@ -49,14 +49,16 @@ def dft(
     )  # fmt: skip
 
 
-def _as_long(net: Any, x: Data, axis: int, made: List[int], length: Optional[Known]) -> Tuple[Data, int]:
+def _as_long(
+    net: Any, x: Data, axis: int, made: List[int], half: bool, length: Optional[Known]
+) -> Tuple[Data, int]:
     """Return an array and its axis that is as long as the transform of an axis."""
-    if made == [shape[axis] for shape in x.trials]:
+    if not half and made == [shape[axis] for shape in x.trials]:
         return x, axis
-    if length is not None:
+    if half and length is not None:
         return axis_of_size(net, made, length)
-    inverse = made[0] > x.trials[0][axis]  # to 2 * n - 2 elements, and not to n // 2 + 1
-    steps = dict(times=2, begin=2, step=1) if inverse else dict(times=1, begin=-1, step=2)
+    # 2 * n - 2 elements of which the file has half, or half of n: n // 2 + 1
+    steps = dict(times=2, begin=2, step=1) if half else dict(times=1, begin=-1, step=2)
     return net.call(functions.steps_along, x, axis=axis, **steps, scalar=False), 0
 
 
