@@ -1,7 +1,7 @@
 """Padding, which the window behind it takes over where it can."""
 
 from functools import partial
-from typing import Any, Literal, Sequence, Tuple
+from typing import Any, Literal, Sequence
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ..reshaping import certain_axis
 from ..values import Data, Unsupported, axis_of, known, numbers
 
 _Mode = Literal["constant", "edge", "reflect", "wrap"]
-Pairs = Tuple[Tuple[int, int], ...]
 
 #: Largest number whose multiples an axis is padded to.
 _MOST = 64
