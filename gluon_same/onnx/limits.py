@@ -239,9 +239,9 @@ def _quotient(trials: _Trials) -> float:
 
 def _remainder(trials: _Trials) -> float:
     x, made = trials.given[0], trials.made
-    # None is left over at all sizes that are tried, unless the model refuses some of these.
-    rest = made[0] != 0 if len(made) == TRIES else True
-    same = (x == made).all(0) | (trials.same & rest)
+    # Not all sizes that are tried are multiples of one number, but those that are not refused may be.
+    divides = (made[0] == 0) & (len(made) == TRIES)
+    same = (x == made).all(0) | (trials.same & ~divides)
     return 0 if (same & trials.opened[0]).any() else np.inf
 
 
