@@ -134,7 +134,7 @@ def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tu
     group = mx.sym.Group([as_classic(x) for x in symbols])
     _, found, _ = group.infer_shape_partial(**read_by(group, shapes))
     if any(not shape or min(shape) < 1 for shape in found):
-        raise ValueError("Some shapes cannot be inferred from those of the inputs.")
+        raise ValueError("a result has no elements, or a shape that cannot be inferred")
     return found
 
 

@@ -4,7 +4,6 @@ from functools import partial
 from itertools import chain
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, cast
 
-import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
@@ -14,19 +13,9 @@ from ..importing.block import Function, title_of
 from ..importing.net import Group, ImportedNet, Plan, Run
 from .inference import Inference
 from .inputs import TRIES
+from .pending import Pending
 from .scopes import plain, printable
-from .values import (
-    FIX,
-    Data,
-    Input,
-    Known,
-    Padded,
-    Sizes,
-    Unfolded,
-    Unsupported,
-    compute_dtype,
-    stored_dtype,
-)
+from .values import FIX, Data, Input, Known, Sizes, Unsupported, compute_dtype, stored_dtype
 from .weights import Weights, stored_array
 
 #: Layers and operators whose results oneDNN does not hold in blocks.
@@ -106,7 +95,7 @@ class Assembly(Inference):
 
     def call(
         self, function: Any, *inputs: Any, outputs: int = 1, dtype: Any = None,
-        scalar: Optional[bool] = None, known_shapes: Optional[Sequence[Sizes]] = None, **arguments: Any,
+        scalar: Any = None, known_shapes: Optional[Sequence[Sizes]] = None, **arguments: Any,
     ) -> Any:  # fmt: skip
         """Add a step that calls a function of ``F``, or an operator of MXNet by its name.
 
@@ -114,13 +103,13 @@ class Assembly(Inference):
         ----------
         function : str or callable
             As for :class:`gluon_same.importing.block.Function`.
-        *inputs : Data or Known
-            Known inputs become parameters of the block.
+        *inputs : Data, Known or None
+            Known inputs become parameters of the block; those that are None are left out.
         outputs : int
             Number of results.
-        dtype : numpy.dtype, optional
-            dtype of the results; that of the first input by default.
-        scalar : bool, optional
+        dtype : numpy.dtype, or tuple of them, optional
+            dtype of the results, or of each; that of the first input by default.
+        scalar : bool, or tuple of them, optional
             Whether ONNX's results have no axes; by default, whether that is true of all inputs.
         known_shapes : sequence of tuple of int, optional
             Shape of the one result at each trial, if MXNet cannot infer it.
@@ -135,7 +124,8 @@ class Assembly(Inference):
         large = [n for n in each if isinstance(n, int) and abs(n) > _EXACT]
         if large:
             raise Unsupported(f"MXNet takes numbers in float64, for which {large[0]} is too large")
-        inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in inputs)
+        given = (x for x in inputs if x is not None)
+        inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in given)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Known)]
         weights = {f"constant{i}": inputs[i] for i in places}
         parameters = {name: {"shape": stored_array(x.array).shape} for name, x in weights.items()}
@@ -152,7 +142,7 @@ class Assembly(Inference):
 
     def block(
         self, block: HybridBlock, *inputs: Data, weights: Optional[Dict[str, Known]] = None,
-        outputs: int = 1, dtype: Any = None, scalar: bool = False,
+        outputs: int = 1, dtype: Any = None, scalar: Any = False,
         known_shapes: Optional[Sequence[Sizes]] = None,
     ) -> Any:  # fmt: skip
         """Add a step that calls a block, whose parameters get arrays of the file and their names.
@@ -168,16 +158,18 @@ class Assembly(Inference):
         if len(results) == 1 and outputs > 1:
             results = list(results[0])
         dtype = inputs[0].dtype if dtype is None else dtype
-        made = [self._new(result, dtype, scalar) for result in results]
-        symbols = mx.sym.Group(results)
+        each = (x if isinstance(x, tuple) else [x] * len(results) for x in (dtype, scalar))
+        made = [self._new(*how) for how in zip(results, *each)]
         if known_shapes is not None:
             self._pending.remove(made[0])
             self._settle(made[0], known_shapes)
         sources = {x.source for x in inputs}
         source = sources.pop() if len(sources) == 1 else None
-        for each in made:
-            each.source = source
-        self.doubt(inputs, made, symbols if known_shapes is None else None)
+        layer = title_of(block) not in _PLAIN
+        blocked = layer and (not isinstance(block, Function) or any(x.blocked for x in inputs))
+        for x in made:
+            x.source, x.key, x.blocked = source, key, blocked
+        self.doubt(inputs, made, results if known_shapes is None else None)
         self._steps.append(Run(key, tuple(x.slot for x in inputs), tuple(x.slot for x in made)))
         return made[0] if outputs == 1 else made[:outputs]
 
@@ -192,18 +184,18 @@ class Assembly(Inference):
                 if len(sizes) < TRIES and not self.again:
                     self.has_others = True
                     raise ValueError(f"the sizes {sizes} have the same number of windows")
-                y = self.doubt_size(y, axis)
+                y = self.doubtful(y, axis)
         return y
 
-    def doubt_size(self, x: Data, axis: int) -> Data:
+    def doubtful(self, x: Data, axis: int) -> Data:
         """Return an array with a doubt about the size of an axis, which may turn out to be required."""
-        x = self.call(functions.exactly, x, axis=axis, size=None)
-        sizes = {shape[axis] for shape in x.trials}
-        x.doubts[axis] = [partial(self._require, x, sizes.pop())] if len(sizes) == 1 else []
-        return x
+        y = self.call(functions.exactly, x, axis=axis, size=None)
+        sizes = {shape[axis] for shape in y.trials}
+        y.doubts[axis] = [partial(self._require, y, sizes.pop())] if len(sizes) == 1 else []
+        return y
 
     def _require(self, x: Data, size: int) -> None:
-        cast(Function, self.blocks[self._key_of(x)]).change(size=size)
+        cast(Function, self.blocks[x.key]).change(size=size)
         self.required += [x] if x not in self.required else []
 
     def _needed(self, results: Sequence[Data]) -> Set[int]:
@@ -218,27 +210,12 @@ class Assembly(Inference):
         names = [name for name, value in self._scope.values.items() if value is x]
         if self._scope.path or len(names) != 1 or self._uses[names[0]] != 1:
             return None
-        return self.blocks[self._key_of(x)]
+        return self.blocks[x.key]
 
     def exchange(self, x: Data, block: HybridBlock, weights: Dict[str, Known]) -> None:
         """Exchange the block whose result is an array for one whose result has the same shape."""
         self.weights.adopt(block, weights)
-        self.blocks[self._key_of(x)] = block
-
-    def in_blocks(self, x: Data) -> bool:
-        """Return whether oneDNN may hold an array in blocks of channels, as after convolutions."""
-        made = {slot: step for step in self._steps for slot in step.outputs}
-        slots = [x.slot]
-        while slots:
-            step = made.pop(slots.pop(), None)
-            if step is not None and title_of(self.blocks[step.child]) not in _PLAIN:
-                if not isinstance(self.blocks[step.child], Function):
-                    return True
-                slots += step.inputs
-        return False
-
-    def _key_of(self, x: Data) -> str:
-        return next(step.child for step in self._steps if x.slot in step.outputs)
+        self.blocks[x.key] = block
 
     @property
     def outputs(self) -> int:
@@ -254,14 +231,14 @@ class Assembly(Inference):
     def array(self, x: Any) -> Data:
         """Return known numbers as an array at run time; an array is returned as it is."""
         if not isinstance(x, Known):
-            return x.made() if isinstance(x, (Padded, Unfolded)) else x
+            return x.made() if isinstance(x, Pending) else x
         stored_array(x.first)  # raises an error if it has no elements
         if x.open:
-            x.made = x.made or (x.make and x.make())
-            if x.made is None:
+            made = x.at_run_time()
+            if made is None:
                 raise Unsupported(f"{x.name or 'an input'} {FIX}")
-            x.made.source = None  # it follows from sizes, and not from numbers
-            return x.made
+            made.source = None  # it follows from sizes, and not from numbers
+            return made
         scalar, dtype = x.ndim == 0, compute_dtype(x.dtype)
         return self.call(functions.constant, self._arrays[0], x, dtype=dtype, scalar=scalar)
 

@@ -10,11 +10,12 @@ from mxnet.gluon import HybridBlock
 
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
-from .evaluation import TooLarge, attributes_of, evaluate, may_evaluate
-from .limits import least_inputs, least_of, limit_of, limits_that_move, line_of, may_be_bounded
+from .evaluation import attributes_of
+from .folding import folded
+from .pending import Pending
 from .registry import check_call, find, kinds_of
 from .scopes import Scope, definition, in_order, initializers_of, inputs_of, names_read
-from .values import Data, Input, Known, Missing, Padded, Unfolded, Unsupported, stored_dtype
+from .values import Data, Input, Known, Missing, Unsupported, stored_dtype
 from .weights import Weights
 
 #: Operators that take numbers which depend on open sizes, as others take arrays.
@@ -96,7 +97,7 @@ class Builder(Assembly):
 
     def _as_output(self, name: str, x: Any) -> Any:
         """Return an output of the graph, of which no other node makes an array."""
-        if not isinstance(x, (Padded, Unfolded)):
+        if not isinstance(x, Pending):
             return x
         try:
             return self.array(x)
@@ -211,7 +212,7 @@ class Builder(Assembly):
     def _as(self, kind: Any, x: Any) -> Any:
         """Return an input of a converter as it takes it."""
         kinds = get_args(kind) or (kind,)
-        pending = isinstance(x, (Padded, Unfolded)) and type(x) not in kinds
+        pending = isinstance(x, Pending) and type(x) not in kinds
         return self.array(x) if pending or (Data in kinds and isinstance(x, Known)) else x
 
     def _at_run_time(self, operator, domain, attributes, inputs) -> Any:
@@ -235,64 +236,19 @@ class Builder(Assembly):
             if node.op_type not in _BY_NUMBERS:
                 inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
             results = self._at_run_time(node.op_type, "", attributes, inputs)
+            # The shape of an array is known in turn.
+            return self.array(results[place] if type(results) in (list, tuple) else results)
         except (Unsupported, _Silent):
             return None
         finally:
             self._node, self._scope = current
-        return results[place] if type(results) in (list, tuple) else results
 
-    def _folded(self, node, scope, attributes, inputs) -> Optional[List[Any]]:
-        """Return the results of a node whose inputs are known, at each trial of the open sizes.
-
-        Return None if they are not known, or if their shapes depend on open sizes.
-        """
-        given = [x for x in inputs if x is not None]
-        if not may_evaluate(node, scope.opsets) or not all(isinstance(x, Known) for x in given):
-            return None
-        count = max([len(x.trials) for x in given], default=1)
-        trials = [[None if x is None else x.at(t) for x in inputs] for t in range(count)]
-        more = [
-            find(node.op_type, inputs) if count > 1 else None
-            for find in (least_inputs, limits_that_move)
-        ]
-        try:
-            found = evaluate(node, scope.opsets, attributes, [*trials, *filter(None, more)])
-        except TooLarge:
-            return None
-        limited, lowest = (found.pop() if each else None for each in reversed(more))
-        why = {t: str(arrays) for t, arrays in enumerate(found) if isinstance(arrays, Unsupported)}
-        if why and count == 1:
-            return None
-        self.refuse(why)
-        trainable = any(x.trainable for x in given)
-        results = []
-        # Limits that are attributes: those of Clip before operator set 11.
-        limits = [Known([np.array(attributes[name])]) for name in ("min", "max") if name in attributes]
-        for place, (name, arrays) in enumerate(zip(node.output, zip(*found))):
-            if len({np.shape(array) for array in arrays}) > 1 and any(map(np.size, arrays)):
-                return None
-            result = Known(arrays, name, trainable and arrays[0].dtype.kind == "f")
-            result.bounded = may_be_bounded(node.op_type, given)
-            limit = limit_of(node.op_type, [*given, *limits], result)
-            if limited and not isinstance(limited, Unsupported):
-                result.limits = limited[place]
-            elif node.op_type == "Cast" and limit == given[0].limit:
-                result.limits = given[0].limits
-            else:
-                result.limits = np.full(result.shape, limit, float)
-            if count > 1:
-                result.line, result.near = (
-                    line_of(node.op_type, inputs, result, near) for near in (False, True)
-                )
-                self.note_lines(result)
-            if node.op_type == "Shape":
-                result.low = np.zeros_like(arrays[0])
-            elif lowest and not isinstance(lowest, Unsupported):
-                result.low = lowest[place]
-            else:
-                result.low = least_of(result.line, result)
+    def _folded(self, node, scope, attributes, inputs) -> Optional[List[Known]]:
+        """Return the results of a node whose inputs are known, at each trial of the open sizes."""
+        results = folded(node, scope.opsets, attributes, inputs, self.refuse)
+        for place, result in enumerate(results or ()):
+            self.note_line(result)
             result.make = partial(self._made, node, scope, attributes, inputs, place)
-            results.append(result)
         return results
 
     def _inlined(self, function: Any, attributes: Dict[str, Any], inputs: Sequence[Any]) -> List[Any]:
@@ -311,7 +267,7 @@ class Builder(Assembly):
         """Return the result of a block that the user's builder makes."""
         build = self.custom.get(operator) or self.custom[self._node.op_type]
         constants = {i: x.array for i, x in enumerate(inputs) if isinstance(x, Known)}
-        data = [self.array(x) for x in inputs if isinstance(x, (Data, Padded, Unfolded))]
+        data = [self.array(x) for x in inputs if isinstance(x, (Data, Pending))]
         block = build(attributes, constants, [x.shape for x in data])
         if not isinstance(block, HybridBlock):
             raise TypeError(f"the builder in custom= returned {block!r}, which is not a HybridBlock")

@@ -1,6 +1,5 @@
 """Nets of models whose inputs are read as numbers."""
 
-from collections import OrderedDict
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, Tuple
 
@@ -41,7 +40,7 @@ class NetByValue(Saved):
         super().__init__(prefix=prefix)
         self._make, self._read = make, [read]
         # Not tuples, in which Gluon searches for blocks and warns.
-        self._nets: OrderedDict[Any, SimpleNamespace] = OrderedDict()
+        self._nets: Dict[Any, SimpleNamespace] = {}
         self._flags: Tuple[bool, Dict[str, Any]] = (False, {})
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
@@ -61,21 +60,19 @@ class NetByValue(Saved):
             values = {i: data[i].asnumpy() for i in self._read}
             key = tuple((i, x.shape, x.tobytes()) for i, x in values.items())
             try:
-                if key not in self._nets:
-                    self._add(key, *self._make(values))
+                graph = self._nets.pop(key, None) or self._graph(*self._make(values))
                 break
             except NeedsValue as error:
                 self._read.append(error.index)
-        self._nets.move_to_end(key)
-        while len(self._nets) > MOST_GRAPHS:
-            self._nets.popitem(last=False)
-        graph = self._nets[key]
+        self._nets[key] = graph  # last, because it is the most recently used one
+        for oldest in list(self._nets)[:-MOST_GRAPHS]:
+            del self._nets[oldest]
         return graph.net(*(data[i] for i in graph.places))
 
-    def _add(self, key: Any, net: HybridBlock, places: Tuple[int, ...]) -> None:
-        """Keep a graph and its parameters."""
+    def _graph(self, net: HybridBlock, places: Tuple[int, ...]) -> SimpleNamespace:
+        """Return a graph, whose parameters are kept."""
         net.hybridize(self._flags[0], **self._flags[1])
-        self._nets[key] = SimpleNamespace(net=net, places=places)
         for name, parameter in net.collect_params().items():
             self.params._params[name] = parameter
             self._reg_params[f"net.{name}"] = parameter  # a name with a dot, for Gluon
+        return SimpleNamespace(net=net, places=places)

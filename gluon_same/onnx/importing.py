@@ -11,11 +11,10 @@ import numpy as np
 from mxnet.gluon import HybridBlock
 
 from .._compat import required
-from ..arrays import flat, in_thread
+from ..arrays import flat, in_thread, infer
 from ..importing.parameters import contexts, fill
 from .builder import Builder
 from .by_value import NetByValue
-from .inference import inferred
 from .inputs import TRIALS, Shape, constants_of, groupings, input_dtype, shapes_of, tried_shapes
 from .reading import initializers, read
 from .values import (
@@ -263,7 +262,7 @@ class _Import:
         try:
             return self._attempt(values, places, sizes, alike)
         except _Unfit:
-            if not self._builder.doubtful:
+            if not self._builder.reads_doubts:
                 raise
             return self._attempt(values, places, sizes, alike, strict=True)
 
@@ -295,10 +294,10 @@ class _Import:
 def _wrongly_served(net: HybridBlock, refused: Sequence[Any]) -> Optional[str]:
     """Return why the model refuses shapes of its inputs that the net accepts; None if there are none."""
     inputs = [mx.sym.var(f"input{i}") for i in range(len(refused[0][0]) if refused else 0)]
-    symbol = mx.sym.Group(flat(net(*inputs))) if inputs else None
+    outputs = flat(net(*inputs)) if inputs else []
     for shapes, why in refused:
         with suppress(Exception):  # MXNet raises it for sizes that an operator does not support
-            inferred(symbol, {x.name: shape for x, shape in zip(inputs, shapes)})
+            infer(outputs, {x.name: shape for x, shape in zip(inputs, shapes)})
             return why
     return None
 

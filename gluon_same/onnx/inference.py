@@ -2,19 +2,17 @@
 
 import random
 from functools import reduce
-from itertools import chain, combinations, product
+from itertools import chain, combinations
 from math import gcd, prod
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
 
+from ..arrays import infer
 from ..importing.net import cause
 from .limits import steps_of
 from .values import Data, Known, Line, NeedsTrials, Refused, Sizes, Unsupported
-
-#: How many times an axis may be longer, and shorter, than another that is computed from it.
-_RATIOS = [(n, m) for m in range(1, 9) for n in range(1, 9) if gcd(n, m) == 1]
 
 
 class Inference:
@@ -24,12 +22,11 @@ class Inference:
         self._arrays: List[Data] = []  # those whose shapes are inferred
         self._pending: List[Data] = []
         self._shapes: List[Dict[str, Sizes]] = []  # of the variables, at each trial
-        # On which open numbers are, by their values: from the first sizes, and from the last.
-        self._lines: Tuple[Dict[Sizes, Optional[Line]], ...] = ({}, {})
+        self._lines: Dict[Sizes, Optional[Line]] = {}  # on which open numbers are, by their values
         # Whether another attempt, which follows if no sizes fit, has other rules; whether this is it.
         self.has_others = self.again = False
         # Whether doubtful sizes must be those of the trials where they are read; whether any was read.
-        self.strict = self.doubtful = False
+        self.strict = self.reads_doubts = False
 
     def refuse(self, why: Dict[int, str]) -> None:
         """Raise if there are reasons why the model refuses trials."""
@@ -41,16 +38,13 @@ class Inference:
         pending, self._pending = self._pending, []
         if not pending:
             return
-        group = mx.sym.Group([x.symbol for x in pending])
-        names = set(group.list_inputs())
         shapes: List[Sequence[Sizes]] = []
         why = {}
         for trial, sizes in enumerate(self._shapes):
-            given = {name: shape for name, shape in sizes.items() if name in names}
             try:
-                shapes.append(inferred(group, given))
+                shapes.append(infer([x.symbol for x in pending], sizes))
             except Exception as error:  # MXNet raises it for tensors that are too large
-                why[trial] = _culprit(pending, given) or cause(error)
+                why[trial] = _culprit(pending, sizes) or cause(error)
         self.refuse(why)
         for x, each in zip(pending, zip(*shapes)):
             self._settle(x, each)
@@ -77,49 +71,27 @@ class Inference:
                 if found and not x.doubts.keys() & set(range(start, end)):
                     yield x, start, end, found
 
-    def note_lines(self, x: Known) -> None:
-        """Note on which lines one open whole number is. Of two for the same values, none is certain."""
+    def note_line(self, x: Known) -> None:
+        """Note on which line one open whole number is. Of two for the same values, none is certain."""
         if x.line is None or not x.line.slopes or any((n != np.rint(n)).any() for n in x.trials):
             return
         values = tuple(int(n.item()) for n in x.trials)
-        for near, line in enumerate((x.line, x.near)):
-            if self._lines[near].setdefault(values, line) != line:
-                self._lines[near][values] = None
-        if self.find_axes([values]) is not None:
-            x.near = None
+        if self._lines.setdefault(values, x.line) != x.line:
+            self._lines[values] = None
 
     def find_line(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, Tuple[int, int, int], int]]:
-        """Return the same as ``find_steps``, by how the file computes sizes, and a factor of them."""
-        for factor, lines in product(range(reduce(gcd, sizes), 0, -1), self._lines):
+        """Return an array, its axis, and how its size n gives the sizes at each trial.
+
+        ``times, begin, step``, as the file computes sizes, mean that a size is that of
+        ``range(begin, n * times, step)``, times the last result, a factor.
+        """
+        for factor in range(reduce(gcd, sizes), 0, -1):
             parts = tuple(n // factor for n in sizes)
-            line = lines.get(parts) if max(n % factor for n in sizes) == 0 else None
+            line = self._lines.get(parts) if max(n % factor for n in sizes) == 0 else None
             steps = steps_of(line, parts) if line is not None else None
             found = self.find_axes([steps[0]]) if steps else None
             if steps and found:
                 return (*found, steps[1], factor)
-        return None
-
-    def find_steps(self, sizes: Sequence[int]) -> Optional[Tuple[Data, int, Tuple[int, int, int]]]:
-        """Return an array, its axis, and how its size n gives the sizes at each trial.
-
-        ``times, begin, step`` mean that a size is that of ``range(begin, n * times, step)``. The trials
-        leave no choice of ``begin``. Fewer than three sizes show too little: all are 13 for n from 2 to
-        7, ``times = 1``, ``begin = -71`` and ``step = 6``.
-        """
-        self.infer()
-        if len(set(sizes)) < 3:
-            return None
-        done = {()}
-        line = self._lines[0].get(tuple(sizes))
-        for x in self._arrays:
-            for axis, given in enumerate(zip(*x.stored)):
-                for times, step in _RATIOS if given not in done and len(set(given)) > 1 else ():
-                    if line is not None and _differs(line, given, times / step):
-                        continue
-                    begins = [n * times - step * size for n, size in zip(given, sizes)]
-                    if max(begins) == min(begins) + step - 1:
-                        return x, axis, (times, max(begins), step)
-                done.add(given)
         return None
 
     def selected(self, mask: Data, shapes: Sequence[Any]) -> List[Sizes]:
@@ -167,15 +139,13 @@ class Inference:
                 [-(each == sizes) or n for each, n in zip(zip(*y.stored), y.stored[0])] for y in made
             ]
         else:
-            given = {
-                name: self._shapes[0][name] for name in symbols.list_inputs() if name in self._shapes[0]
-            }
+            given = dict(self._shapes[0])
             for x, axis in places:
                 shape = [*given[x.symbol.name]]
                 shape[axis] *= 2
                 given[x.symbol.name] = tuple(shape)
             try:
-                found = inferred(symbols, given)
+                found = infer(symbols, given)
             except Exception:  # MXNet raises it for sizes that an operator does not support
                 return
         for y, shape in zip(made, found):
@@ -190,28 +160,11 @@ class Inference:
         self._arrays.append(x)
 
 
-def _differs(line: Line, sizes: Sizes, ratio: float) -> bool:
-    """Return whether numbers on a line are no multiple of open sizes but for rounding."""
-    if sizes in line.slopes or len(line.slopes) > 1:
-        return abs(line.slopes.get(sizes, 0) - ratio) > 1e-6
-    ((numbers, slope),) = line.slopes.items()  # of which the sizes are a multiple in turn
-    return abs(ratio * sum(sizes) / sum(numbers) - slope) > 0.05 * abs(slope)
-
-
-def inferred(symbol: Any, given: Dict[str, Sizes]) -> Sequence[Sizes]:
-    """Return the shapes of the results of a symbol."""
-    found = symbol.infer_shape_partial(**given)[1]
-    if not all(shape and min(shape) > 0 for shape in found):
-        raise ValueError("its result has no elements, or a shape that cannot be inferred")
-    return found
-
-
-def _culprit(pending: Sequence[Data], given: Dict[str, Sizes]) -> Optional[str]:
+def _culprit(pending: Sequence[Data], sizes: Dict[str, Sizes]) -> Optional[str]:
     """Return which array has no shape, and why."""
     for x in pending:
-        names = set(x.symbol.list_inputs())
         try:
-            inferred(x.symbol, {name: shape for name, shape in given.items() if name in names})
+            infer([x.symbol], sizes)
         except Exception as error:
             return f"the result of {x.node}: {cause(error)}"
     return None

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
+from .inputs import TRIES
 from .values import Line
 
 #: Slopes below this are rounding.
@@ -27,8 +28,19 @@ _MOVES = {
     "Unsqueeze",
 }
 
-#: Operators of the sizes of known numbers, which are the same at all trials.
-_OF_SHAPES = {"Shape", "Size"}
+#: Operators whose results have sizes that follow from numbers.
+_SIZED = {
+    "Compress",
+    "ConstantOfShape",
+    "Expand",
+    "NonZero",
+    "OneHot",
+    "Pad",
+    "Range",
+    "Reshape",
+    "Slice",
+}
+_SIZED |= {"Split", "Tile", "TopK", "Unique"}
 
 #: Operators that pick one of several numbers, which may be another one at other sizes.
 _PICKS = {"ReduceMax", "ReduceMin", "TopK"}
@@ -47,6 +59,12 @@ _GROW_WITH_SIZES = {"Mul", "ReduceProd"}
 def may_be_bounded(operator: str, inputs: Sequence[Any]) -> bool:
     """Return whether a result may be a size up to a bound, and the bound at larger sizes."""
     return operator in _BOUNDS or (operator in _KEEPS_BOUNDS and any(x.bounded for x in inputs))
+
+
+def may_be_resized(operator: str, inputs: Sequence[Any]) -> bool:
+    """Return whether a result may have another shape at sizes that are not tried."""
+    limited = any(x.limit < np.inf for x in inputs)
+    return (operator in _SIZED and limited) or any(x.resized for x in inputs)
 
 
 def least_inputs(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]]:
@@ -74,14 +92,12 @@ def limits_that_move(operator: str, inputs: Sequence[Any]) -> Optional[List[Any]
     return [x.limits for x in data] + [x if x is None else x.first for x in inputs[len(data) :]]
 
 
-def line_of(operator: str, inputs: Sequence[Any], result: Any, near: bool = False) -> Optional[Line]:
+def line_of(operator: str, inputs: Sequence[Any], result: Any) -> Optional[Line]:
     """Return how the one number of a result follows from open sizes, but for rounding; None if unknown.
-
-    If ``near``, they are the sizes of arrays that the number follows from last.
 
     The padding ``2 * ceil(size / 2) + 1 - size`` is a number from 1 to 3 at all sizes.
     """
-    lines = [_line(x, x.near if near else x.line) for x in inputs if x is not None]
+    lines = [_line(x) for x in inputs if x is not None]
     if result.first.size != 1 or not lines or None in lines:
         return None
     line, *others = lines
@@ -117,14 +133,14 @@ def least_of(line: Optional[Line], result: Any) -> Optional[np.ndarray]:
     return np.full(result.shape, low, result.dtype)
 
 
-def _line(x, line):
+def _line(x):
     if x.first.size != 1 or x.dtype.kind not in "iuf":
         return None
     if not x.open:
         return Line({}, float(x.first.item()), float(x.first.item()))
-    if line is None and x.limit == np.inf:  # of itself
+    if x.line is None and x.limit == np.inf:  # of itself
         return Line({tuple(float(each.item()) for each in x.trials): 1.0}, 0.0, 0.0)
-    return line
+    return x.line
 
 
 def _sum(one, other):
@@ -187,7 +203,7 @@ def limit_of(operator: str, inputs: Sequence[Any], result: Any) -> float:
     result : Known
         The operator's result at each trial.
     """
-    if operator in _OF_SHAPES:
+    if operator in ("Shape", "Size") and not inputs[0].resized:
         return np.inf
     limit = min((x.limit for x in inputs), default=np.inf)
     if not any(x.open for x in inputs) or not result.first.size:
@@ -255,7 +271,9 @@ def _quotient(trials: _Trials) -> float:
 
 def _remainder(trials: _Trials) -> float:
     x, made = trials.given[0], trials.made
-    same = (x == made).all(0) | (trials.same & (made[0] != 0))
+    # Not all sizes that are tried are multiples of one number, but those that are not refused may be.
+    divides = (made[0] == 0) & (len(made) == TRIES)
+    same = (x == made).all(0) | (trials.same & ~divides)
     return 0 if (same & trials.opened[0]).any() else np.inf
 
 

@@ -30,13 +30,13 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
         raise Unsupported(f"its result has {len(new[0])} axes, and MXNet supports {MOST_AXES}")
     if given == new:
         return x if scalar == x.scalar else net.call("identity", x, scalar=scalar)
-    if x.ndim == 5 and net.in_blocks(x):
+    if x.ndim == 5 and x.blocked:
         # Hybridized, MXNet cannot transpose a reshaped result of a 3-D convolution in oneDNN's memory.
         x = net.call(functions.plainly, x)
-    if len(x.trials) > 1 and len(set(new)) == 1:
+    own = () if shape is None else _own_codes(given, shape)
+    if len(x.trials) > 1 and len(set(new)) == 1 and -1 not in own:
         # A size may be the same only at the trials, as that of the first 10 elements of a longer axis.
         return net.call(functions.reshape, x, shape=new[0], kept=0, scalar=scalar)
-    own = () if shape is None else _own_codes(given, shape)
     steps = [own] if own and serves(own, given, new) else steps_for(given, new)
     if steps is None:
         parts = parts_of(given, new)
@@ -76,10 +76,8 @@ def _split_like(
             continue
         for codes in steps:
             x = net.call("reshape", x, shape=codes, scalar=False)
-        return net.call(
-            functions.split_like, x, like[0], axis=start, other_axis=like[1], count=count,
-            dtype=x.dtype, scalar=False,
-        )  # fmt: skip
+        how = dict(axis=start, other_axis=like[1], count=count)
+        return net.call(functions.split_like, x, like[0], **how, scalar=False)
     return None
 
 
@@ -87,11 +85,18 @@ def _array_with(
     net: Any, run: Sequence[Tuple[int, ...]], shape: Optional[Known], start: int
 ) -> Optional[Tuple[Data, int]]:
     """Return an array with axes of some sizes, which are given for each trial, and the first axis."""
-    one = net.array(Known([np.zeros((1,) * len(run), np.float32)]))
     try:
-        return expanded(net, one, list(zip(*run)), shape, start), 0
+        return zeros_of(net, list(zip(*run)), shape, start), 0
     except Unsupported:
         return None
+
+
+def zeros_of(
+    net: Any, wanted: Shapes, shape: Optional[Known] = None, start: Optional[int] = None
+) -> Data:
+    """Return zeros in a shape as for :func:`expanded`."""
+    one = net.array(Known([np.zeros((1,) * len(wanted[0]), np.float32)]))
+    return expanded(net, one, wanted, shape, start)
 
 
 def expanded(
@@ -121,18 +126,27 @@ def expanded(
             continue
         if old not in (new, (1,) * len(old)):
             raise Unsupported(f"whether a limit applies to its shape {FIX}")
-        lines.append((axis, *axis_of_size(net, new, shape, place)))
+        lines.append((axis, new, shape, place))
     # Known sizes come first: MXNet cannot broadcast every other one of six axes.
     x = net.call("broadcast_to", x, shape=tuple(sizes)) if any(sizes) else x
-    for axis, other, other_axis in lines:
-        how = dict(dtype=x.dtype, scalar=False)
-        if max(shape[axis] for shape in x.trials) > 1:  # of the same size, at least at the trials
-            line = net.call("reshape", other, shape=tuple(-(i == axis) or 1 for i in range(rank)))
-            line = net.call(functions.cast, line, to=stored_dtype(x.dtype).name, dtype=x.dtype)
-            x = net.call(functions.spread_like, x, line, others=(), **how)
-        else:
-            x = net.call("broadcast_like", x, other, lhs_axes=(axis,), rhs_axes=(other_axis,), **how)
+    for line in lines:
+        x = repeated(net, x, *line)
     return x
+
+
+def repeated(
+    net: Any, x: Data, axis: int, sizes: Sequence[int], numbers: Optional[Known], place: int
+) -> Data:
+    """Return an array that is repeated along an axis of size 1, to sizes as for ``axis_of_size``.
+
+    An axis that has the sizes where they are tried may have one element elsewhere.
+    """
+    like, other_axis = axis_of_size(net, sizes, numbers, place)
+    if max(shape[axis] for shape in x.trials) > 1:
+        line = net.call("reshape", like, shape=tuple(-(i == axis) or 1 for i in range(x.ndim)))
+        line = net.call(functions.cast, line, to=stored_dtype(x.dtype).name, dtype=x.dtype)
+        return net.call(functions.spread_like, x, line, others=(), scalar=False)
+    return net.call("broadcast_like", x, like, lhs_axes=(axis,), rhs_axes=(other_axis,), scalar=False)
 
 
 def axis_of_size(
@@ -150,10 +164,7 @@ def axis_of_size(
     if found is None and numbers is not None and numbers.make is not None:
         how = dict(i=place, dtype=np.float32, scalar=False, known_shapes=[(n,) for n in sizes])
         line = net.call(functions.line_of, net.array(numbers), **how)
-        return net.doubt_size(line, 0) if limited else line, 0
-    steps = net.find_steps(sizes) if found is None else None
-    if steps is not None:
-        return _stepped(net, *steps), 0
+        return (net.doubtful(line, 0) if limited else line), 0
     if found is None:
         raise Unsupported(f"a size of its result {FIX}")
     return found
@@ -168,16 +179,11 @@ def certain_axis(net: Any, sizes: Sequence[int]) -> Optional[Tuple[Data, int]]:
         return net.array(Known([np.zeros(sizes[0], np.float32)])), 0
     line = net.find_line(sizes)
     if line is not None:
-        return _stepped(net, *line), 0
+        x, axis, (times, begin, step), repeats = line
+        how = dict(axis=axis, times=times, begin=begin, step=step, repeats=repeats)
+        return net.call(functions.steps_along, x, **how, scalar=False), 0
     run = net.find_run(sizes)
     if run is None:
         return None
     x, start, end = run
     return reshaped(net, x, [(*s[:start], prod(s[start:end]), *s[end:]) for s in x.stored]), start
-
-
-def _stepped(net: Any, x: Data, axis: int, steps: Tuple[int, int, int], repeats: int = 1) -> Data:
-    """Return an array whose size follows from an axis of another one."""
-    times, begin, step = steps
-    how = dict(axis=axis, times=times, begin=begin, step=step, repeats=repeats)
-    return net.call(functions.steps_along, x, **how, scalar=False)

@@ -83,14 +83,14 @@ class Known:
         self.name = name
         self.trainable = trainable
         self.bounded = False  # whether they may be a size up to a bound, and the bound from there on
+        self.resized = False  # whether their shape may be another one at sizes that are not tried
         #: Below these, each follows the rule that the trials show: at all sizes if it is infinite.
         self.limits = np.full(self.shape, np.inf)
         self.low: Optional[np.ndarray] = None  # a lower bound of open numbers at all sizes
         self.line: Optional[Line] = None  # how one open number follows from others, but for rounding
-        self.near: Optional[Line] = None  # the same from the last ones that are sizes of arrays
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None
-        self.made: Optional[Data] = None
+        self._made: Optional[Data] = None
 
     @property
     def first(self) -> np.ndarray:
@@ -150,9 +150,14 @@ class Known:
             part.make = partial(self._made_element, i)
         return parts
 
+    def at_run_time(self) -> Optional["Data"]:
+        """Return open numbers as an array that the net computes; None if that is not supported."""
+        self._made = self._made or (self.make and self.make())
+        return self._made
+
     def _made_element(self, i: int) -> Optional["Data"]:
-        self.made = self.made or (self.make and self.make())
-        return self.made and self.made.net.call("slice_axis", self.made, axis=0, begin=i, end=i + 1)
+        x = self.at_run_time()
+        return x and x.net.call("slice_axis", x, axis=0, begin=i, end=i + 1)
 
 
 class Data:
@@ -177,6 +182,8 @@ class Data:
         #: Number of the one input that it is computed from, if that consists of whole or a few numbers.
         self.source: Optional[int] = None
         self.node = ""  # the node that computes it, for messages
+        self.key = ""  # the net's name of the block that computes it
+        self.blocked = False  # whether oneDNN may hold it in blocks of channels, as after convolutions
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.stored: List[Sizes] = []  # shape in MXNet at each trial
         #: Axes whose sizes may follow another rule at sizes that are not tried, and calls that make sure
@@ -226,54 +233,6 @@ class Items(NamedTuple):
     """Sequence of arrays."""
 
     arrays: Tuple[Any, ...]
-
-
-class Unfolded:
-    """Array in a shape with more axes than MXNet supports, which a Transpose or Reshape takes.
-
-    Parameters
-    ----------
-    x : Data
-        The array in another shape.
-    trials : list of tuple of int
-        The shape at each trial of the open sizes.
-    """
-
-    def __init__(self, x: Data, trials: Sequence[Sizes]):
-        self.x, self.trials = x, trials
-
-    def made(self) -> Data:
-        """Raise, because MXNet has no such array."""
-        count = len(self.trials[0])
-        raise Unsupported(
-            f"its input has {count} axes, and MXNet supports 6, and more only between a Reshape, a "
-            "Transpose and another Reshape"
-        )
-
-
-class Padded:
-    """Array with elements around it that are not added yet, because a window can do it.
-
-    Parameters
-    ----------
-    x : Data
-    pairs : list of tuple of (int, int)
-        Amounts for each axis, at each trial of the open sizes.
-    value : float
-        The added elements.
-    make : callable
-        Returns the padded array.
-    """
-
-    def __init__(self, x: Data, pairs: List[Any], value: float, make: Callable[[], Data]):
-        self.x, self.pairs, self.value, self._make = x, pairs, value, make
-        self._made: Optional[Data] = None
-
-    def made(self) -> Data:
-        """Return the padded array."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made
 
 
 def compute_dtype(dtype: Any) -> np.dtype:

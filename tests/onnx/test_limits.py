@@ -113,6 +113,19 @@ def test_a_limit_in_a_reshape_that_keeps_the_number_of_elements(tmp_path):
     compared(path, numbers(2, 3), numbers(1, 512))
 
 
+def test_the_size_of_a_range_that_all_tried_sizes_have(tmp_path):
+    text = f"""{SIZE} d = Div(n, k) m = Add(d, one) r = Range(zero, m, one) t = Shape(r)
+        y = Expand(one, t)"""
+    compared(model(tmp_path, text, RANGE), numbers(2, 3), numbers(1, 500), numbers(2, 600))
+
+
+def test_limits_of_two_sizes_in_a_reshape(tmp_path):
+    path = model(tmp_path, "s = Shape(x) t = Min(s, k) y = Reshape(x, t)")
+    net = compared(path, numbers(2, 64), numbers(3, 65), numbers(512, 512))
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((2, 600)))
+
+
 SAME = """f = Cast<to: int = 1>(n) halves = Div(f, two_f) up = Ceil(halves) less = Sub(up, one_f)
     starts = Mul(less, two_f) ends = Add(starts, three_f) more = Sub(ends, f) kept = Clip(more, zero_f)
     p = Cast<to: int = 7>(kept)"""
@@ -234,6 +247,16 @@ def test_a_start_that_follows_from_a_size(tmp_path):
         net(mx.nd.ones((1, 2)))  # onnxruntime reads a start of -1
 
 
+def test_a_remainder_for_which_some_sizes_are_refused(tmp_path):
+    """The tried sizes for which the part has elements are multiples of 64."""
+    text = f"""{SIZE} r = Mod(n, many) m = Min(n, few) e = Unsqueeze(r, axis) f = Unsqueeze(m, axis)
+        y = Slice(x, e, f, axis1)"""
+    path = model(tmp_path, text, many=np.array(64), few=np.array(16), axis1=np.array([1]))
+    net = compared(path, *(numbers(2, n) for n in (64, 65, 79, 128)))
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((2, 80)))
+
+
 @pytest.mark.parametrize(
     "text, head",
     [
@@ -292,8 +315,8 @@ def test_sizes_of_slices(tmp_path, text, head, most):
 
 def test_sizes_of_slices_that_cannot_be_computed_at_run_time_are_required(tmp_path):
     """Also in graphs whose outputs do not depend on the elements."""
-    text = """p = Slice(x, axis, most, axis1) q = Relu(p) s = Shape(q) n = Gather<axis: int = 0>(s, place)
-        v = Reshape(n, axis1) z = Identity(x) y, i = TopK(z, v)"""
+    text = """p = Slice(x, axis, most, axis1) q = Relu(p) s = Shape(q)
+        n = Gather<axis: int = 0>(s, place) v = Reshape(n, axis1) z = Identity(x) y, i = TopK(z, v)"""
     path = model(tmp_path, text, most=np.array([7]), axis1=np.array([1]))
     net = compared(path, numbers(2, 7), numbers(1, 600))
     for active in (True, False):

@@ -117,11 +117,6 @@ def along(F: Any, numbers: Any, axis: Optional[int], rank: int) -> Any:
     return F.reshape(numbers, shape=[-1 if i == axis else 1 for i in range(rank)])
 
 
-def matrix(F: Any, x: Any, rows: int, rank: int) -> Any:
-    """Merge the first ``rows`` axes into one, and all others."""
-    return merge_axes(F, merge_axes(F, x, rows, rank - rows, rank), 0, rows, rows + 1)
-
-
 def merge_axes(F: Any, x: Any, first: int, count: int, rank: int) -> Any:
     """Merge consecutive axes into one. No axes become one of size 1."""
     if not count:

@@ -99,11 +99,10 @@ def _stepped(net, block, states, arrays, outer, outputs, scanned, axes=None, dir
     count = len(states)
     stacked = _scanned(axes, directions, [x.ndim + 1 for x in outputs[count:]])
     steps = Steps(block, count, scanned, stacked, net.prefix())
-    made = net.block(steps, *states, *arrays, *outer, outputs=len(outputs))
-    made = made if isinstance(made, list) else [made]
-    for i, (each, output) in enumerate(zip(made, outputs)):
-        each.dtype, each.scalar = output.dtype, i < count and output.ndim == 0
-    return made
+    scalar = tuple(i < count and x.ndim == 0 for i, x in enumerate(outputs))
+    how: Any = dict(outputs=len(outputs), dtype=tuple(x.dtype for x in outputs), scalar=scalar)
+    made = net.block(steps, *states, *arrays, *outer, **how)
+    return made if isinstance(made, list) else [made]
 
 
 def _scanned(axes: Ints, directions: Ints, ranks: Sequence[int]) -> List[Scanned]:

@@ -185,9 +185,8 @@ def where(net: Any, condition: Any, x: Any, other: Any) -> Data:
     arrays = (condition, x, other)
     count = len(next(each.trials for each in arrays if isinstance(each, Data)))
     shapes = [each.trials if isinstance(each, Data) else [each.shape] * count for each in arrays]
-    given = [each for each in zip(*shapes) if None not in each]
-    results = [np.broadcast_shapes(*each) for each in given]
-    whole = tuple(list(each) == results for each in zip(*given))
+    results = [np.broadcast_shapes(*each) for each in zip(*shapes)]
+    whole = tuple(list(each) == results for each in shapes)
     how = dict(spread=stored_dtype(x.dtype).name, whole=whole)
     return net.call(functions.where, *arrays, dtype=compute_dtype(x.dtype), **how)
 

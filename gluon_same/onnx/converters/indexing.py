@@ -103,8 +103,7 @@ def topk(
         if count < 1 or (size is not None and count > size):
             raise Unsupported(f"its k={count} does not fit data of shape {x.shape}")
     how = dict(k=count, axis=axis, rank=x.ndim, largest=bool(largest))
-    values, order = net.call(functions.topk, x, **how, outputs=2)
-    order.dtype = np.dtype(np.int64)
+    values, order = net.call(functions.topk, x, **how, outputs=2, dtype=(x.dtype, np.int64))
     if count is None and limited:
         nothing = (None,) * x.ndim
         end = (*nothing[:axis], limit, *nothing[axis + 1 :])
@@ -118,18 +117,14 @@ once_attributes("TopK", 1, topk, k="k")
 @converter("EyeLike")
 def eye_like(net: Any, x: Data, *, dtype: Optional[int] = None, k: int = 0) -> Data:
     kind = x.dtype if dtype is None else dtype_of(dtype)
-    y = net.call(functions.eye_like, x, k=k)
-    y.dtype = np.dtype(np.int64)
-    return cast_to(net, y, kind)
+    return cast_to(net, net.call(functions.eye_like, x, k=k, dtype=np.int64), kind)
 
 
 @converter("Trilu")
 def trilu(net: Any, x: Data, k: Any = None, *, upper: Flag = 1) -> Data:
     diagonal = int(known(k, "k").item()) if isinstance(k, Known) else 0
-    given = [x, k] if isinstance(k, Data) else [x]
-    return net.call(
-        functions.trilu, *given, rank=x.ndim, upper=bool(upper), diagonal=diagonal, scalar=False
-    )  # fmt: skip
+    how = dict(rank=x.ndim, upper=bool(upper), diagonal=diagonal)
+    return net.call(functions.trilu, x, k if isinstance(k, Data) else None, **how, scalar=False)
 
 
 @converter("ReverseSequence")

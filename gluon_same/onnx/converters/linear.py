@@ -56,10 +56,8 @@ def gemm(
         weight = weight if alpha == 1 else weight.changed(lambda w: w * w.dtype.type(alpha))
         bias = c if c is None or beta == 1 else c.changed(lambda w: w * w.dtype.type(beta))
         return dense(net, a, weight, bias)
-    return net.call(
-        functions.gemm, *(x for x in (a, b, c) if x is not None), alpha=alpha, beta=beta,
-        transpose=(bool(transA), bool(transB)),
-    )  # fmt: skip
+    how: Any = dict(alpha=alpha, beta=beta, transpose=(bool(transA), bool(transB)))
+    return net.call(functions.gemm, a, b, c, **how)
 
 
 def _is_bias(c, b, transposed):

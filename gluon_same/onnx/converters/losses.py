@@ -14,11 +14,8 @@ def negative_log_likelihood(
     net: Any, x: Data, target: Any, weight: Any = None, *, ignore_index: Optional[int] = None,
     reduction: _Reduction = "mean",
 ) -> Data:  # fmt: skip
-    given = (x, target) if weight is None else (x, target, weight)
-    return net.call(
-        functions.negative_log_likelihood, *given, reduction=reduction, ignore_index=ignore_index,
-        scalar=reduction != "none",
-    )  # fmt: skip
+    how: Any = dict(reduction=reduction, ignore_index=ignore_index, scalar=reduction != "none")
+    return net.call(functions.negative_log_likelihood, x, target, weight, **how)
 
 
 @converter("SoftmaxCrossEntropyLoss")

@@ -25,9 +25,8 @@ def layer_normalization(
     if weights and net.outputs == 1 and axis == x.ndim - 1 and scale.shape == x.shape[-1:]:
         block = nn.LayerNorm(epsilon=epsilon, in_channels=scale.shape[0], prefix=net.prefix())
         return net.block(block, x, weights={"gamma": scale, "beta": offset})
-    arrays = [each for each in (x, scale, offset) if each is not None]
     made = net.call(
-        functions.layer_norm, *arrays, axes=tuple(range(axis, x.ndim)), epsilon=epsilon,
+        functions.layer_norm, x, scale, offset, axes=tuple(range(axis, x.ndim)), epsilon=epsilon,
         all_outputs=net.outputs > 1, outputs=3 if net.outputs > 1 else 1,
     )  # fmt: skip
     if net.outputs == 1:

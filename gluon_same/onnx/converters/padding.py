@@ -1,18 +1,18 @@
 """Padding, which the window behind it takes over where it can."""
 
 from functools import partial
-from typing import Any, Literal, Sequence, Tuple
+from typing import Any, Literal, Sequence
 
 import numpy as np
 
 from ...geometry import ceil_div
 from ...importing import functions
+from ..pending import Padded
 from ..registry import converter, once_attributes
 from ..reshaping import certain_axis
-from ..values import Data, Padded, Unsupported, axis_of, known, numbers
+from ..values import Data, Unsupported, axis_of, known, numbers
 
 _Mode = Literal["constant", "edge", "reflect", "wrap"]
-Pairs = Tuple[Tuple[int, int], ...]
 
 #: Largest number whose multiples an axis is padded to.
 _MOST = 64
@@ -45,30 +45,27 @@ def _padded(net, x, amounts, mode, value, axes):
         return tuple(pairs)
 
     found = x.each(pairs_at)
-    if len(set(found)) == 1 and amounts.limit == np.inf:
-        return _fixed(net, x, found, found[0], mode, value)
+    certain = amounts.limit == np.inf
+    fixed = certain and len(set(found)) == 1
+    if fixed:
+        _check(x, found[0], mode)
     make = partial(_open, net, x, found, mode, value, amounts, axes)
-    return Padded(x, found, value, make) if mode == "constant" and amounts.limit == np.inf else make()
+    # Windows of whole numbers take no padding over.
+    waits = certain and mode == "constant" and (x.dtype.kind == "f" or not fixed)
+    return Padded(x, found, value, make) if waits else make()
 
 
-def _fixed(net, x, found, pairs, mode, value):
-    """Return data with the same padding at every size."""
+def _check(x, pairs, mode):
+    """Raise for a padding that no data support."""
     if mode != "constant" and min(map(min, pairs)) < 0:
         raise Unsupported(f"its pads {pairs} are negative with mode={mode!r}")
     for size, pair in zip(x.shape, pairs):
         if mode in ("reflect", "wrap") and size is not None and max(pair) > size - (mode == "reflect"):
             raise Unsupported(f"its pads {pair} with mode={mode!r} need more than {size} elements")
-    native = x.dtype.kind == "f" and bool(np.isfinite(value))
-
-    def make():
-        return net.call(functions.pad, x, pairs=pairs, mode=mode, value=value, native=native)
-
-    # Windows of whole numbers take no padding over.
-    return Padded(x, found, value, make) if mode == "constant" and x.dtype.kind == "f" else make()
 
 
 def _open(net, x, trials, mode, value, amounts, axes):
-    """Return data whose open axes are padded, to a multiple of a number or to another array's size."""
+    """Return padded data: open axes to a multiple of a number or to another array's size."""
     sizes = x.trials
     pairs = []
     for axis, given in enumerate(zip(*trials)):
@@ -93,12 +90,12 @@ def _open(net, x, trials, mode, value, amounts, axes):
             x = net.call(functions.pad_to_multiple, x, **more, **how)
         elif like is not None:
             how.update(other_axis=like[1], value=value)
-            x = net.call(functions.pad_like, x, like[0], dtype=x.dtype, scalar=False, **how)
+            x = net.call(functions.pad_like, x, like[0], scalar=False, **how)
         else:
             shapes = [(*s[:axis], n, *s[axis + 1 :]) for s, n in zip(x.trials, new)]
             how.update(at=tuple(places), how=(mode, value), known_shapes=shapes)
-            x = net.call(functions.pad_by_numbers, x, net.array(amounts), dtype=x.dtype, **how)
-            x = net.doubt_size(x, axis)
+            x = net.call(functions.pad_by_numbers, x, net.array(amounts), **how)
+            x = net.doubtful(x, axis)
     native = x.dtype.kind == "f" and bool(np.isfinite(value))
     if not any(map(any, pairs)):
         return x

@@ -7,8 +7,9 @@ import numpy as np
 from ... import nn
 from ...geometry import Window
 from ...importing import functions
+from ..pending import Padded
 from ..registry import converter
-from ..values import FIX, Data, Flag, Known, Padded, Unsupported
+from ..values import FIX, Data, Flag, Known, Unsupported
 from .windows import Attributes, Placed, axes_of, simple
 
 
@@ -26,12 +27,9 @@ def max_pool(
             functions.max_by_slices, data, padding=pooled.pairs(), order=order if places else (),
             windows=tuple(zip(pooled.kernel, pooled.stride, pooled.dilation)),
             least=-np.inf if data.dtype.kind == "f" else int(np.iinfo(data.dtype).min),
-            outputs=net.outputs,
+            outputs=net.outputs, dtype=(data.dtype, np.int64) if places else None,
         )  # fmt: skip
-        if places:
-            y[1].dtype = np.dtype(np.int64)
-            return [net.doubted(data, each) for each in y]
-        return net.doubted(data, y)
+        return [net.doubted(data, each) for each in (y if places else [y])]
     layer = (nn.MaxPool1D, nn.MaxPool2D, nn.MaxPool3D)[ndim - 1]
     return net.doubted(data, net.block(layer(**pooled.layer_arguments(), prefix=net.prefix()), data))
 

@@ -15,7 +15,7 @@ _TYPES = {0: np.uint8, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16}
 
 def _placed(net, x, scale, zero, axis, block):
     """Return scale and zero point, and the axis along which they are, by ``functions.along``."""
-    given = [scale] if zero is None else [scale, zero]
+    given = [scale, zero]
     if scale.ndim < 2:
         each = scale.ndim == 1 and scale.shape != (1,)
         return [*map(_stored, given)], axis_of(axis, x.ndim) if each else None
@@ -27,7 +27,7 @@ def _placed(net, x, scale, zero, axis, block):
     def spread(numbers):
         return np.repeat(numbers, block, axis).take(range(size), axis)
 
-    return [_stored(each.changed(spread)) for each in given], x.ndim
+    return [each and _stored(each.changed(spread)) for each in given], x.ndim
 
 
 @converter("QuantizeLinear")
@@ -58,10 +58,8 @@ def dequantize_linear(
 
 @converter("DynamicQuantizeLinear")
 def dynamic_quantize_linear(net: Any, x: Data) -> List[Data]:
-    made = net.call(functions.dynamic_quantize, x, rank=max(x.ndim, 1), outputs=3)
-    for each, dtype, scalar in zip(made, ("uint8", "float32", "uint8"), (x.scalar, True, True)):
-        each.dtype, each.scalar = np.dtype(dtype), scalar
-    return made
+    how: Any = dict(dtype=(np.uint8, np.float32, np.uint8), scalar=(x.scalar, True, True), outputs=3)
+    return net.call(functions.dynamic_quantize, x, rank=max(x.ndim, 1), **how)
 
 
 @converter("MatMulInteger")
@@ -135,13 +133,8 @@ def _integer_product(net, a, b, a_zero, b_zero, how):
 
 def _quantized_product(net, given, dtype, outer, how):
     """Return a product of quantized arrays, whose scales broadcast with it in the ``outer`` shapes."""
-    given, how = _given(*given), {**how, "to": dtype.name}
+    how = {**how, "to": dtype.name}
     return net.call(functions.quantized_product, *given, **how, outer=outer, dtype=dtype, scalar=False)
-
-
-def _given(*inputs):
-    """Return the inputs that a node has."""
-    return [each for each in inputs if each is not None]
 
 
 def _stored(zero):

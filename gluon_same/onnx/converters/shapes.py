@@ -8,22 +8,12 @@ import numpy as np
 
 from ... import nn
 from ...importing import functions
-from ..codes import MOST_AXES, codes_for, serves
+from ..codes import MOST_AXES, serves
+from ..pending import Unfolded
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
-from ..reshaping import axis_of_size, expanded, reshaped
-from ..values import (
-    FIX,
-    Data,
-    Flag,
-    Known,
-    Limited,
-    Unfolded,
-    Unsupported,
-    compute_dtype,
-    known,
-    numbers,
-)
+from ..reshaping import axis_of_size, expanded, reshaped, zeros_of
+from ..values import FIX, Data, Flag, Known, Limited, Unsupported, compute_dtype, known, numbers
 
 
 @converter("Shape")
@@ -44,7 +34,7 @@ def _of_sizes(name: str, function: Any, x: Data, part: slice, make: Callable[[],
     found = Known([np.array(function(s[part]), np.int64) for s in x.trials], name)
     found.low = np.array(function(n or 1 for n in x.shape[part]), np.int64)
     axes = range(len(x.stored[0]))[part]
-    x.net.doubtful |= any(axis in x.doubts for axis in axes)
+    x.net.reads_doubts |= any(axis in x.doubts for axis in axes)
     sure = make_sure if x.net.strict else lambda x, axis: axis not in x.doubts
     limits = [np.inf if sure(x, axis) else 0 for axis in axes]
     found.limits = np.array(limits if found.ndim else min(limits, default=np.inf), float)
@@ -146,10 +136,11 @@ def _reshaped_by_numbers(net: Any, x: Data, wanted: Any, shape: Known) -> Data:
     if len(limited) == 1 and serves(codes, x.trials, wanted):
         y = net.call("reshape", x, shape=codes, scalar=False)
     else:
-        like = expanded(net, net.array(Known([np.zeros((1,) * len(codes), np.float32)])), wanted, shape)
-        y = net.call(functions.unfolded_like, x, like, tail=(), count=len(codes), scalar=False)
+        flat, like = net.call("reshape", x, shape=(-1,)), zeros_of(net, wanted, shape)
+        how = dict(axis=0, other_axis=0, count=len(codes))
+        y = net.call(functions.split_like, flat, like, **how, scalar=False)
     for axis in limited:
-        y = net.doubt_size(y, axis)
+        y = net.doubtful(y, axis)
     return y
 
 
@@ -162,8 +153,6 @@ def flatten(net: Any, x: Data, *, axis: int = 1) -> Data:
         return net.block(nn.Flatten(prefix=net.prefix()), x)
     axis = axis + x.ndim if axis < 0 else axis
     wanted = [(prod(s[:axis]), prod(s[axis:])) for s in x.trials]
-    if x.ndim > 3 and codes_for(x.trials, wanted) is None:
-        return net.call(functions.matrix, x, rows=axis, rank=x.ndim)
     return reshaped(net, x, wanted)
 
 

@@ -1,7 +1,6 @@
 """Operators that move, join, cut, repeat and pad arrays."""
 
 from functools import partial
-from itertools import chain
 from math import prod
 from typing import Any, List, Literal, Optional, Sequence, Tuple, Union
 
@@ -10,9 +9,10 @@ import numpy as np
 from ...arrays import runs_of
 from ...importing import functions
 from ..codes import MOST_AXES
+from ..pending import Unfolded
 from ..registry import converter, once_attributes
-from ..reshaping import expanded, reshaped
-from ..values import EMPTY, Data, Known, Unfolded, Unsupported, axis_of, known, numbers
+from ..reshaping import repeated, reshaped
+from ..values import EMPTY, Data, Known, Unsupported, axis_of, known, numbers
 from .reducing import axes_of
 from .shapes import shape as shape_of
 from .slicing import slice_
@@ -66,13 +66,9 @@ def split(
     count = num_outputs or net.outputs
     size = x.shape[axis]
     if isinstance(sizes, Known) and sizes.open:
-        ends = sizes.changed(np.cumsum)
-        starts = Known([end - n for end, n in zip(ends.trials, sizes.trials)])
-        starts.limits = ends.limits
-        ends.make = lambda: net.call("cumsum", net.array(sizes), axis=0)
-        starts.make = lambda: net.call("elemwise_sub", net.array(ends), net.array(sizes))
-        pairs = zip(starts.elements(), ends.elements())
-        return [slice_(net, x, *pair, Known([np.array([axis])])) for pair in pairs]
+        bounds = sizes.changed(lambda given: np.cumsum([0, *given]))
+        bounds.make = partial(_running_totals, net, sizes)
+        return _between(net, x, axis, bounds.elements())
     if sizes is not None:
         parts = known(sizes, "sizes").tolist()
     elif size is None and num_outputs and any(shape[axis] % count for shape in x.trials):
@@ -96,18 +92,22 @@ def _uneven(net, x, axis, count):
     """Return parts of an open axis, of which the last one is smaller unless the size is a multiple."""
     how = dict(axis=axis, times=1, step=count, scalar=False)
     part, *_ = (net.call(functions.steps_along, x, begin=b, **how) for b in range(1 + (count == 2)))
-    length = shape_of(net, part)
+    length, numbers = shape_of(net, part), Known([np.arange(count)])
+    starts = length.changed(lambda given: given * numbers.first)
+    starts.make = lambda: net.call("broadcast_mul", net.array(length), numbers)
+    return _between(net, x, axis, [*starts.elements(), Known([np.array([np.iinfo(np.int64).max])])])
 
-    def times(number):
-        known = length.changed(lambda n: n * number)
-        array = partial(net.array, length)
-        how = dict(kind="multiply", number=number, first=False)
-        known.make = lambda: net.call(functions.scalar, array(), **how)
-        return known
 
-    zero, end, axes = (Known([np.array([n])]) for n in (0, np.iinfo(np.int64).max, axis))
-    bounds = [zero, *map(times, range(1, count)), end]
-    return [slice_(net, x, *pair, axes) for pair in zip(bounds, bounds[1:])]
+def _between(net: Any, x: Data, axis: int, bounds: Sequence[Known]) -> List[Any]:
+    """Return the parts of an axis between places."""
+    pairs = zip(bounds, bounds[1:])
+    return [slice_(net, x, start, end, Known([np.array([axis])])) for start, end in pairs]
+
+
+def _running_totals(net: Any, sizes: Known) -> Data:
+    """Return 0 and the ends of parts of some sizes, computed at run time."""
+    zero = Known([np.zeros(1, np.int64)])
+    return net.call("concat", zero, net.call("cumsum", net.array(sizes), axis=0), dim=0)
 
 
 def _nothing(x, axis):
@@ -160,22 +160,13 @@ def tile(net: Any, x: Data, repeats: Any) -> Data:
         raise Unsupported(EMPTY)
     if set(fixed) != {1} or not any(each):
         x = net.call(functions.tile, x, times=fixed)
-    # An axis that is repeated an open number of times becomes two, of which the first is expanded.
-    places = [axis for axis, n in enumerate(x.shape) if each[axis] and n != 1]
-
-    def apart(trial, given):
-        return tuple(chain(*((1, n) if i in places else (n,) for i, n in enumerate(given))))
-
-    def repeated(trial, given):
-        by = [int(k) if opened else 1 for opened, k in zip(each, times.at(trial))]
-        pairs = enumerate(zip(by, given))
-        return tuple(chain(*((k, n) if i in places else (k * n,) for i, (k, n) in pairs)))
-
-    def joined(trial, given):
-        return tuple(int(k) * n if opened else n for opened, k, n in zip(each, times.at(trial), given))
-
-    split_up, wanted, whole = map(x.each, (apart, repeated, joined))
-    return reshaped(net, expanded(net, reshaped(net, x, split_up), wanted), whole)
+    for axis in [axis for axis, opened in enumerate(each) if opened]:
+        counts = [int(times.at(trial)[axis]) for trial in range(len(x.trials))]
+        single = x.shape[axis] == 1
+        x = x if single else reshaped(net, x, [(*s[:axis], 1, *s[axis:]) for s in x.trials])
+        x = repeated(net, x, axis, counts, times, axis)
+        x = x if single else net.call("reshape", x, shape=(*(0,) * axis, -3, -2), scalar=False)
+    return x
 
 
 @converter("DepthToSpace")

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..reshaping import certain_axis, reshaped
+from ..reshaping import axis_of_size, reshaped
 from ..values import EMPTY, FIX, Data, Known, Limited, Unsupported, axis_of, known, numbers
 
 #: Numbers above it stand for the end of an axis.
@@ -33,11 +33,13 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
     def shape_at(trial, given):
         bounds = (each.at(trial).ravel().tolist() for each in (starts, ends))
         parts = [slice(start, end, by) for start, end, by in zip(*bounds, step)]
-        shape = _shape(given, where, parts)
+        shape = list(given)
+        for axis, part in zip(where, parts):
+            shape[axis] = len(range(*part.indices(shape[axis])))
         lost = (not shape[a] and x.shape[a] is None and not _is_empty(p) for a, p in zip(where, parts))
         if not (starts.open or ends.open) and any(lost):
             raise ValueError(EMPTY)
-        return shape
+        return tuple(shape)
 
     shapes = x.each(shape_at)
     if all(0 in shape for shape in shapes):
@@ -82,10 +84,8 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
             limited.append(axis)
         parts[axis] = begin, end, abs(step[i])
         if other is not None:
-            x = net.call(
-                functions.slice_axis_like, x, other[0], axis=axis, other_axis=other[1],
-                ndim=x.ndim, dtype=x.dtype, scalar=False,
-            )  # fmt: skip
+            how = dict(axis=axis, other_axis=other[1], ndim=x.ndim)
+            x = net.call(functions.slice_axis_like, x, other[0], **how, scalar=False)
     plain = ((None, None, None), (None, None, 1))
     channels = x.ndim > 2 and x.dtype.kind == "f" and x.shape[1] is not None
     if channels and parts[1] not in plain and parts[1][2] == 1:
@@ -96,7 +96,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
         begin, end, by = (tuple(each) for each in zip(*parts))
         x = net.call("slice", x, begin=begin, end=end, step=by)
     for axis in limited:
-        x = net.doubt_size(x, axis)
+        x = net.doubtful(x, axis)
     return x
 
 
@@ -111,12 +111,10 @@ def _starts_open(trials: Sequence[Tuple[int, int, int]]) -> bool:
 def _from_open_start(net: Any, x: Data, axis: int, starts: Known, i: int, trials: Any) -> Data:
     """Return a part of an axis that starts at one of some numbers, which are computed at run time."""
     counts = [len(range(*slice(start, end).indices(n))) for n, start, end in trials]
-    other, other_axis = _sized(net, counts)
+    other, other_axis = axis_of_size(net, counts)
     behind = trials[0][0] if trials[0][1] < 0 else 0
-    return net.call(
-        functions.part_from, x, other, net.array(starts), i=i,
-        axes=(axis, other_axis), behind=behind, dtype=x.dtype, scalar=False,
-    )  # fmt: skip
+    how = dict(i=i, axes=(axis, other_axis), behind=behind)
+    return net.call(functions.part_from, x, other, net.array(starts), **how, scalar=False)
 
 
 def _computed(net: Any, x: Data, axis: int, starts: Known, ends: Known, i: int, trials: Any) -> Data:
@@ -124,7 +122,7 @@ def _computed(net: Any, x: Data, axis: int, starts: Known, ends: Known, i: int, 
     bounds = (each if each.open else each.changed(_within) for each in (starts, ends))
     counts = [len(range(*slice(start, end).indices(n))) for n, start, end in trials]
     shapes = [(*s[:axis], count, *s[axis + 1 :]) for s, count in zip(x.trials, counts)]
-    how = dict(axis=axis, i=i, dtype=x.dtype, scalar=False, known_shapes=shapes)
+    how = dict(axis=axis, i=i, scalar=False, known_shapes=shapes)
     return net.call(functions.part_between, x, *bounds, **how)
 
 
@@ -175,14 +173,6 @@ def _is_empty(part: slice) -> bool:
     return part.stop == 0 or ((part.start < 0) == (part.stop < 0) and part.start >= part.stop)
 
 
-def _shape(given: Sequence[int], axes: Sequence[int], parts: Sequence[slice]) -> Tuple[int, ...]:
-    """Return the shape of a slice."""
-    shape = list(given)
-    for axis, part in zip(axes, parts):
-        shape[axis] = len(range(*part.indices(shape[axis])))
-    return tuple(shape)
-
-
 def _bounds(
     net: Any, x: Data, axis: int, trials: Sequence[Tuple[int, int, int]]
 ) -> Tuple[Any, Any, Any]:
@@ -212,16 +202,8 @@ def _bounds(
     if end is not None:
         return begin or None, end or None, None
     if begin == 0:
-        return None, None, _sized(net, ends)
+        return None, None, axis_of_size(net, ends)
     raise Unsupported(f"its end {FIX}")
-
-
-def _sized(net: Any, sizes: Sequence[int]) -> Tuple[Data, int]:
-    """Return an array and its axis that has a size; raise if that is not certain."""
-    found = certain_axis(net, sizes)
-    if found is None:
-        raise Unsupported(f"a size of its result {FIX}")
-    return found
 
 
 def _relative(places: Sequence[int], sizes: Sequence[int]) -> Optional[int]:

@@ -1,6 +1,6 @@
 """Fourier transforms, as products with matrices."""
 
-from typing import Any
+from typing import Any, List, Optional, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -39,7 +39,7 @@ def dft(
         lines = mx.nd.zeros(made[0]), mx.nd.zeros(read[0])
         matrix = Known([functions.transform(mx.nd, *lines, axes=(0, 0), **how).asnumpy()])
     else:
-        like, other = axis_of_size(net, made)
+        like, other = _as_long(net, x, place, made, half, length)
         matrix = net.call(functions.transform, like, x, axes=(other, place), dtype=x.dtype, **how)
     labels = tuple(range(x.ndim))
     out = tuple("frequency" if i == place else i for i in labels[:-1])
@@ -47,6 +47,19 @@ def dft(
         functions.einsum, x, matrix, labels=(labels, (x.ndim - 1, "part", "frequency", place)),
         out=(*out, "part"),
     )  # fmt: skip
+
+
+def _as_long(
+    net: Any, x: Data, axis: int, made: List[int], half: bool, length: Optional[Known]
+) -> Tuple[Data, int]:
+    """Return an array and its axis that is as long as the transform of an axis."""
+    if not half and made == [shape[axis] for shape in x.trials]:
+        return x, axis
+    if half and length is not None:
+        return axis_of_size(net, made, length)
+    # 2 * n - 2 elements of which the file has half, or half of n: n // 2 + 1
+    steps = dict(times=2, begin=2, step=1) if half else dict(times=1, begin=-1, step=2)
+    return net.call(functions.steps_along, x, axis=axis, **steps, scalar=False), 0
 
 
 @converter("DFT", 17)

@@ -5,8 +5,9 @@ from typing import Any, Dict, Literal, NamedTuple, Optional, Sequence, Tuple, Un
 from ... import nn
 from ...geometry import Window
 from ...importing import functions
+from ..pending import Padded
 from ..registry import converter
-from ..values import FIX, Data, Ints, Known, Padded, Unsupported
+from ..values import FIX, Data, Ints, Known, Unsupported
 
 #: Gluon's padding for ONNX's words.
 _WORDS = {"SAME_UPPER": "same", "SAME_LOWER": "same_lower"}
@@ -165,7 +166,7 @@ def deform_conv(
             f"MXNet requires {w.shape[0]} filters to be a multiple of offset_group={offset_group}"
         )
     return net.call(
-        functions.deformable_convolution, x, w, offset, *(y for y in (mask, b) if y is not None),
+        functions.deformable_convolution, x, w, offset, mask, b,
         masked=mask is not None, padding=own.pop("pad"), num_filter=w.shape[0], num_group=group,
         num_deformable_group=offset_group, **own,
     )  # fmt: skip
@@ -198,7 +199,7 @@ def _layer(net, kind, x, w, b, channels, group, window):
     arguments = {names[name]: value for name, value in window.items()}
     arguments.update(kernel=tuple(w.shape[2:]), num_filter=channels[0], num_group=group)
     function = functions.deconvolution if kind else functions.convolution
-    return net.call(function, x, w, *([] if b is None else [b]), **arguments)
+    return net.call(function, x, w, b, **arguments)
 
 
 def _split(total: int, upper: bool) -> Tuple[int, int]:

@@ -1,0 +1,86 @@
+"""Sizes that may follow another rule at sizes that are not tried, as those of parts of an array."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from imported import compared, numbers, written
+
+from gluon_same.onnx import import_model
+
+END = np.iinfo(np.int64).max
+
+#: The first 12 elements of an axis, or fewer; and those from its middle on.
+FIRST = "p = Slice(x, zero, most, one)"
+HALF = "l = Shape<start: int = 1, end: int = 2>(x) h = Div(l, two) p = Slice(x, h, end, one)"
+PARTS = [FIRST, HALF]
+
+SIZES = "s = Shape(p) b = Gather(s, zero) n = Gather(s, one)"
+PADS = """k = Shape(c) w = Sub(six, k) z = ConstantOfShape<value: tensor = int64[1] {0}>(w)
+    e = Concat<axis: int = 0>(c, z) m = Reshape(e, rows) r = Slice(m, last, first, zero, last)
+    t = Transpose<perm: ints = [1, 0]>(r) pads = Reshape(t, last)"""
+
+
+def model(path, text, head="net (float[B, L, 6] x) => (float[a, b, c] y)"):
+    values = dict(zero=0, one=1, two=2, six=6, seven=7, twelve=12, most=12, last=-1, first=-END, end=END)
+    weights = {name: np.array([n]) for name, n in values.items()}
+    weights.update(
+        rows=np.array([-1, 2]), i0=np.array(0), i1=np.array(1), double=np.array([1, 1.5, 1], "f")
+    )
+    return written(path / "net.onnx", f"{head} {{ {text} }}", weights, version=18)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        # pairs of elements; what PyTorch writes for pad, expand and interpolate
+        "a = Mod(n, two) c = Concat<axis: int = 0>(zero, zero, zero, a) "
+        f"{PADS} q = Pad(p, pads) t2 = Concat<axis: int = 0>(b, last, twelve) y = Reshape(q, t2)",
+        "v = Reshape(n, rowless) r = Range(i0, v, i1) f = Cast<to: int = 1>(r) "
+        "g = Reshape(f, column) e = Concat<axis: int = 0>(b, n, six) y = Expand(g, e)",
+        "t = Concat<axis: int = 0>(b, n, six) o = Mul(t, twice) y = Resize(p, , , o)",
+        "y = Resize(p, , double)",
+    ],
+)
+def test_parts_of_any_size(tmp_path, part, text):
+    path = model(tmp_path, f"{part} {SIZES} {text}")
+    more = {"rowless": np.zeros(0, np.int64), "column": [1, -1, 1], "twice": [1, 3, 1]}
+    path = with_weights(path, more)
+    compared(path, *(numbers(n % 2 + 1, n, 6) for n in (20, 8, 13, 31, 7)))
+
+
+def with_weights(path, more):
+    import onnx
+    from onnx import numpy_helper
+
+    file = onnx.load(path)
+    used = {name for node in file.graph.node for name in node.input}
+    for name, x in more.items():
+        if name in used:
+            file.graph.initializer.append(numpy_helper.from_array(np.asarray(x, np.int64), name))
+    onnx.save(file, path)
+    return path
+
+
+def test_the_lesser_of_two_equal_sizes(tmp_path):
+    """PyTorch's ``diagonal`` asks whether there is one."""
+    text = """t = Transpose<perm: ints = [0, 2, 1]>(x) p = MatMul(x, t) s = Shape(p) n = Gather(s, one)
+        m = Gather(s, two) k = Min(n, m) d = Max(k, zero) e = Equal(d, zero) c = Not(e) q = Squeeze(c)
+        y = If(q) <then_branch = f () => (float[i, j, k] u) { u = Neg(p) },
+        else_branch = g () => (float[l, m, n] v) { v = Relu(p) }>"""
+    compared(model(tmp_path, text), numbers(2, 5, 6), numbers(1, 40, 6))
+
+
+def test_a_model_whose_sizes_are_those_of_one_example_is_refused_at_others(tmp_path):
+    """It has 7 steps from the middle on: of 13 and 14, which the last 7 of any other size are not."""
+    path = model(tmp_path, f"{HALF} {SIZES} c = Concat<axis: int = 0>(b, seven, six) y = Reshape(p, c)")
+    with pytest.raises(ValueError, match="input_shapes="):
+        import_model(path)
+    compared(path, numbers(2, 14, 6), input_shapes=(None, 14, 6))
+
+
+def test_sizes_that_a_reshape_has_as_numbers_are_required(tmp_path):
+    text = f"{FIRST} {SIZES} c = Concat<axis: int = 0>(b, twelve, six) q = Reshape(p, c) y = Neg(q)"
+    net = compared(model(tmp_path, text), numbers(2, 20, 6), numbers(3, 12, 6))
+    with pytest.raises(ValueError, match="cannot run on data of shape"):
+        net(mx.nd.ones((2, 8, 6)))
