@@ -13,7 +13,7 @@ from ..pending import Unfolded
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, expanded, reshaped, zeros_of
-from ..values import FIX, Data, Flag, Known, Limited, Unsupported, compute_dtype, known, numbers
+from ..values import Data, Flag, Known, Unsupported, compute_dtype, known, numbers
 
 
 @converter("Shape")
@@ -122,9 +122,8 @@ def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag =
         return _reshaped_by_numbers(net, x, wanted, shape)
     y = reshaped(net, x, wanted, shape)
     for axis in y.doubts:
-        number = all(sizes[axis] > 0 for sizes in shape.trials)  # that the file has for the size
-        if number and not make_sure(y, axis):
-            raise Limited(f"whether a limit applies to its shape {FIX}")
+        if all(sizes[axis] > 0 for sizes in shape.trials):  # the file has a number for the size
+            make_sure(y, axis)
     return y
 
 
