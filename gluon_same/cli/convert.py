@@ -164,7 +164,8 @@ def _keras_net(args):
 def _onnx_net(args):
     """Return the net of an ONNX model, for the given sizes if it cannot serve every size."""
     from ..importing.net import ImportedNet
-    from ..onnx.importing import NeedsSizes, import_model
+    from ..onnx.attempts import NeedsSizes
+    from ..onnx.importing import import_model
 
     if args.weights or args.layout != "NCHW":
         raise ValueError("--weights and --layout are for Keras models: leave them out for an ONNX file")

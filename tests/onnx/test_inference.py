@@ -40,6 +40,7 @@ def model(path, text, head="net (float[B, L, 6] x) => (float[a, b, c] y)"):
         "g = Reshape(f, column) e = Concat<axis: int = 0>(b, n, six) y = Expand(g, e)",
         "t = Concat<axis: int = 0>(b, n, six) o = Mul(t, twice) y = Resize(p, , , o)",
         "y = Resize(p, , double)",
+        "y, i = TopK<axis: int = 1>(p, n)",
     ],
 )
 def test_parts_of_any_size(tmp_path, part, text):

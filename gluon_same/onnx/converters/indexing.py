@@ -9,6 +9,7 @@ from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..values import Data, Flag, Known, Unsupported, axis_of, compute_dtype, known, numbers
 from .shapes import cast_to
+from .slicing import slice_
 
 #: Most classes of a OneHot, so that a damaged file takes no memory.
 _MOST_CLASSES = 2**24
@@ -92,22 +93,25 @@ def topk(
     net: Any, x: Data, k: Any, *, axis: int = -1, largest: Flag = 1, sorted: Flag = 1
 ) -> List[Data]:
     axis = axis_of(axis, x.ndim)
-    counts = numbers(k, "k", 0 if isinstance(k, Known) and k.bounded else np.inf)
+    counts = numbers(k, "k", 0)
     pairs = x.each(lambda trial, given: (int(counts.at(trial).item()), given[axis]))
     limit, size = max(count for count, _ in pairs), x.shape[axis]
     # An open number is the size, or a limit where the axis has as many elements.
     limited = counts.bounded and any(limit < n for _, n in pairs)
-    count = None
-    if not counts.open or limited != counts.bounded or any(c != min(n, limit) for c, n in pairs):
-        count = int(known(k, "k").item())
-        if count < 1 or (size is not None and count > size):
-            raise Unsupported(f"its k={count} does not fit data of shape {x.shape}")
+    certain = limited if counts.bounded else counts.limit == np.inf
+    every = certain and all(c == min(n, limit) for c, n in pairs)
+    count = None if counts.open else int(counts.first.item())
+    if count is not None and (count < 1 or (size is not None and count > size)):
+        raise Unsupported(f"its k={count} does not fit data of shape {x.shape}")
     how = dict(k=count, axis=axis, rank=x.ndim, largest=bool(largest))
     values, order = net.call(functions.topk, x, **how, outputs=2, dtype=(x.dtype, np.int64))
-    if count is None and limited:
+    if count is None and every and limited:
         nothing = (None,) * x.ndim
         end = (*nothing[:axis], limit, *nothing[axis + 1 :])
         values, order = (net.call("slice", y, begin=nothing, end=end) for y in (values, order))
+    elif count is None and not every:
+        begin, axes = (Known([np.array([n])]) for n in (0, axis))
+        values, order = (slice_(net, y, begin, counts, axes) for y in (values, order))
     return [values, order]
 
 
