@@ -34,6 +34,9 @@ REAL = [computed("real", "s1", "math.divide", y=2), computed("half", "real", "ca
          lambda x, n: x[:, n // 2 : n // 2 + 2]),
         ([HALF], ["half", 0, 0], lambda x, n: x[:, n // 2]),
         ([THIRD], dict(start=None, stop=["third", 0, 0]), lambda x, n: x[:, : n // 3]),
+        ([THIRD], dict(start=["third", 0, 0], stop=None), lambda x, n: x[:, n // 3 :]),
+        ([computed("least", "s1", "math.minimum", y=8)], dict(start=None, stop=["least", 0, 0]),
+         lambda x, n: x[:, :8]),
         ([LESS], dict(start=1, stop=["less", 0, 0]), lambda x, n: x[:, 1:-2]),
         ([LESS], dict(start=["less", 0, 0], stop=None), lambda x, n: x[:, -2:]),
         ([], dict(start=1, stop=STEPS), lambda x, n: x[:, 1:]),
@@ -94,12 +97,6 @@ def test_images_are_resized_to_half_of_their_size(tmp_path):
 
 
 def test_parts_that_cannot_be_computed_are_refused(tmp_path):
-    part = function(
-        "__operators__.getitem", "image", slice_spec=[{}, {"start": ["third", 0, 0], "stop": None}]
-    )
-    config = functional(image(None, 3), *sizes_of("image", 1), THIRD, part)
-    with pytest.raises(ValueError, match="a size that is computed otherwise than by one division"):
-        load_model(write(tmp_path, config))
     part = {"start": None, "stop": ["half", 0, 0], "step": 2}
     stepped = function("__operators__.getitem", "image", slice_spec=[{}, part])
     config = functional(image(None, 3), *sizes_of("image", 1), HALF, stepped)

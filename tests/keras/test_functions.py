@@ -422,8 +422,9 @@ def broadcast_first(steps):
     return functional(image(steps, 1, 3), *sizes_of("image", 0, 1), first, whole)
 
 
-def test_arrays_are_broadcast_to_the_sizes_of_others(tmp_path):
-    net = load_model(write(tmp_path, broadcast_first(4)), layout="NHWC")
+@pytest.mark.parametrize("saved", [4, None])
+def test_arrays_are_broadcast_to_the_sizes_of_others(tmp_path, saved):
+    net = load_model(write(tmp_path, broadcast_first(saved)), layout="NHWC")
     for steps in (4, 1, 6):
         x = RANDOM.normal(size=(2, steps, 1, 3)).astype("float32")
         for _ in range(2):
@@ -442,10 +443,9 @@ def test_arrays_keep_their_own_sizes_when_they_are_broadcast(tmp_path):
 def test_arrays_that_cannot_be_broadcast_to_sizes(tmp_path):
     made = function("broadcast_to", "image", shape=[BATCH, STEPS, 2])
     inputs = image(1, 1), image(4, 3, name="other")
-    both = functional(*inputs, *sizes_of("other", 0, 1), made, inputs=("image", "other"))
-    for config in (both, broadcast_first(None)):
-        with pytest.raises(ValueError, match="broadcast_to of shape"):
-            load_model(write(tmp_path, config))
+    config = functional(*inputs, *sizes_of("other", 0, 1), made, inputs=("image", "other"))
+    with pytest.raises(ValueError, match="broadcast_to of shape"):
+        load_model(write(tmp_path, config))
 
 
 @pytest.mark.parametrize("given", [{}, dict(nan=1.5, posinf=2.0, neginf=-3.0)])

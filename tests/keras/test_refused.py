@@ -206,7 +206,7 @@ FUNCTIONS = [
     ("gather_nd", {"indices": ["vector", 0, 0]}, "gather_nd with batch_dims=0: the batch must stay"),
     ("norm", {"ord": 3, "axis": 1}, "norm with ord=3"),
     ("one_hot", {"depth": 3, "axis": 0}, "one_hot with axis=0"),
-    ("roll", {"shift": 5, "axis": 1}, "roll by [5] along axis=[1]"),
+    ("roll", {"shift": [5, 1], "axis": 1}, "roll by [5, 1] along axis=[1]"),
     ("slice", {"begin": [1, 0, 0, 0], "size": [-1, 1, 1, 1]}, "a slice of the batch"),
     ("tile", {"multiples": [1, 2]}, "give one count of 1 for the batch"),
     ("split", {"num_or_size_splits": 2**30, "axis": 1}, "split into 1073741824: at most 4096"),

@@ -94,6 +94,21 @@ def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: st
     return places_along(F, like, axis, to) * step + start
 
 
+def spaced_along(F: Any, like: Any, start: float, stop: float) -> Any:
+    """Return evenly spaced numbers from one to another, as many as a line has elements."""
+    places = F.cast(places_along(F, like, 0), dtype="float32")
+    last = F.slice_axis(places, axis=0, begin=-1, end=None)
+    return F.broadcast_div(places * (stop - start), F.maximum(last, 1)) + start
+
+
+def identity_matrix(F: Any, rows: Any, columns: Any) -> Any:
+    """Return ones on the diagonal of a matrix, and zeros elsewhere, with the sizes of two lines."""
+    one, other = (
+        along(F, places_along(F, x, 0, "float32"), i, 2) for i, x in enumerate((rows, columns))
+    )
+    return F.broadcast_equal(one, other)
+
+
 def shape_of(F: Any, x: Any, begin: int, end: Optional[int]) -> Any:
     """Return sizes of an array as int64."""
     return F.slice_axis(F.shape_array(x), axis=0, begin=begin, end=end)

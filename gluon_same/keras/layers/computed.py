@@ -16,7 +16,8 @@ from .lengths import BROADCAST, OF_NUMBERS, OF_ONE, line_of
 #: Functions of sizes that return constant arrays, with the names of their arguments.
 MADE: Dict[str, Any] = dict(ones=("shape", "dtype"), zeros=("shape", "dtype"), fill=("dims", "value"))
 MADE.update(broadcast_to=("input", "shape"), tile=("input", "multiples"))
-MADE.update(range=("start", "limit", "delta", "dtype"))
+MADE.update(range=("start", "limit", "delta", "dtype"), linspace=("start", "stop", "num"))
+MADE.update(eye=("num_rows", "num_columns"))
 
 _OTHERWISE = "where of numbers that are computed otherwise than in keras.backend.switch"
 
@@ -126,8 +127,9 @@ def _is_whole(number: Any) -> bool:
 def constant_array(op: Any, *args: Any, **kwargs: Any) -> Any:
     """Return a constant array with sizes of other arrays, such as a token for each sample."""
     given = {**dict(zip(MADE[op.name], args)), **kwargs}
-    if op.name == "range":
-        return _range(op, **given)
+    own: Any = dict(range=_range, linspace=_linspace, eye=_eye).get(op.name)
+    if own is not None:
+        return own(op, **given)
     named = [given.pop(name) for name in ("shape", "dims", "multiples") if name in given]
     sizes: Any = named[0] if len(named) == 1 and isinstance(named[0], list) else [None]
     content = given.pop("input", given.pop("value", float(op.name == "ones")))
@@ -187,3 +189,21 @@ def _range(
     line = line_of(op, combined("floor_divide", count, delta) if delta > 1 else count)
     how: Any = dict(axis=0, start=first, step=delta, to=dtype or "int32", gives=dtype or "int32")
     return op.lowered(functions.arange_along, line, order=(0,), takes=None, **how)
+
+
+def _linspace(op: Any, start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -> Any:
+    """Return evenly spaced numbers, as many as a computed size."""
+    if not all(isinstance(n, float) for n in (start, stop)) or not isinstance(num, Size):
+        raise Unsupported(f"{op.name} from {start!r} to {stop!r} by {num!r}")
+    how: Any = dict(start=start, stop=stop, takes=None)
+    return op.lowered(functions.spaced_along, line_of(op, num), order=(0,), **how)
+
+
+def _eye(op: Any, num_rows: Any, num_columns: Any = None, dtype: Any = None, name: Any = None) -> Any:
+    """Return an identity matrix of a computed size."""
+    sizes = [num_rows, num_rows if num_columns is None else num_columns]
+    if not all(isinstance(n, Size) for n in sizes) or dtype not in (None, "float32"):
+        raise Unsupported(f"{op.name} of shape {sizes} and dtype {dtype}")
+    lines = [line_of(op, n) for n in sizes]
+    how: Any = dict(order=(0, 1), rule=lambda *shapes: tuple(n for (n,) in shapes), takes=None)
+    return op.lowered(functions.identity_matrix, *lines, **how)

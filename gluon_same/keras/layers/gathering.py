@@ -92,24 +92,31 @@ def _gather(
         if indices.batch:
             raise Unsupported(BATCH_MOVED)
         table = not isinstance(x, Value)
+        if not table and batch_dims == 0 and indices.rows == NO_BATCH and indices.rank == 1:
+            place = axis_of(op, x, 0 if axis is None else axis)
+            how: Any = dict(axis=place, among=x.shape[place] or 0, takes=None, gives=x.dtype)
+            how["rule"] = lambda shape, picked: replaced(shape, place, picked[0])
+            return op.in_keras_order(functions.gather, x, indices, ndim=x.rank, **how)
         if (axis if axis is not None else batch_dims, batch_dims) != ((0, 0) if table else (1, 1)):
             raise Unsupported(f"{op.name} along axis={axis} with batch_dims={batch_dims}")
         ndim = len(x.shape) + indices.rank - (1 if table else 2)
-        how: Any = dict(ndim=ndim, takes=None, gives="float32" if table else x.dtype)
+        how = dict(ndim=ndim, takes=None, gives="float32" if table else x.dtype)
         if table:
             return op.in_keras_order(functions.gather, x, indices, **how)
         how["ranks"] = (indices.rank + 1, ndim)
         return op.in_keras_order(functions.gather_in_batch, x, indices, **how)
     place = axis_of(op, x, 0 if axis is None else axis)
-    size, numbers = size_of(op, x, place), indices
-    if numbers.dtype.kind != "i" or numbers.ndim > 1 or np.abs(numbers + 0.5).max() > size:
+    numbers = indices
+    size = x.shape[place] if numbers.min(initial=0) >= 0 else size_of(op, x, place)
+    outside = size is not None and np.abs(numbers + 0.5).max() > size
+    if numbers.dtype.kind != "i" or numbers.ndim > 1 or outside:
         raise ValueError(f"{op.name} of {numbers.tolist()} along an axis of {size}")
     how = dict(axis=x.stored(place), takes=None)
     if numbers.ndim == 0:
         how.update(index=int(numbers), drop=True)
         return op.lowered(functions.element, x, order=x.axes_without([place]), **how)
     how["rule"] = lambda shape: replaced(shape, place, len(numbers))
-    return op.lowered(functions.gather, x, numbers, **how)
+    return op.lowered(functions.gather, x, numbers, among=0 if size is None else None, **how)
 
 
 def exactly_at(op: Request, x: Value, axis: int, places: np.ndarray) -> Lowered:

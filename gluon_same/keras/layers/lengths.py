@@ -52,10 +52,18 @@ def sourced(request: Request, size: Size) -> Size:
 
 
 def line_of(request: Request, size: Size) -> Value:
-    """Return an array with as many elements as a size."""
+    """Return an array with as many elements as a size.
+
+    Its graph has no operators whose results have sizes by numbers, unless the size is computed otherwise
+    than by one division, factors and sums.
+    """
     arrays: List[Value] = []
-    how: Any = dict(rule=lambda *_: (size.saved,), **length_of(size, arrays))
-    line = request.derive(functions.line_of_sizes, *arrays, **how)
+    function: Any = functions.line_of_sizes
+    try:
+        how: Any = length_of(size, arrays)
+    except Unsupported:
+        function, arrays, how = functions.line_of, [number_of(request, 1, size)], dict(i=0)
+    line = request.derive(function, *arrays, rule=lambda *_: (size.saved,), **how)
     return line._replace(free=(None,), rows=NO_BATCH)
 
 

@@ -10,7 +10,7 @@ from ..values import NO_BATCH, Shape, Size, Value, channels_first, product, repl
 from .core import permuted, reshape_rule, reshaped
 from .lengths import length_of, line_of, tree_of
 from .merging import common_dtype, joined
-from .operations import axis_of, size_of
+from .operations import axis_of
 from .registry import Lowered, Request, computes
 
 
@@ -103,7 +103,7 @@ def _unfolded(op: Request, x: Value, shape: Sequence[Any], like: Optional[Value]
         lengths = []
     how: Any = dict(lengths=lengths, count=last, tail=tuple(shape[last:]))
     y = op.derived(functions.unfolded_like, x, *arrays, **how)
-    return op.sized(y, shape)._replace(rows=like.rows)
+    return op.sized(y, [None if n == -1 else n for n in shape])._replace(rows=like.rows)
 
 
 def kept_size(x: Value, place: int, n: Any) -> Any:
@@ -219,11 +219,11 @@ def _turned(op: Request, x: Value, k: int = 1, axes: Optional[List[int]] = None)
 @computes("roll")
 def _roll(op: Request, x: Value, shift: List[int], axis: List[int]) -> Lowered:
     axes = [axis_of(op, x, each) for each in axis]
-    sizes = [size_of(op, x, each) for each in axes]
-    if len(shift) != len(axes) or any(abs(n) >= size for n, size in zip(shift, sizes)):
+    if len(shift) != len(axes) or any(isinstance(n, Size) for n in shift):
         raise Unsupported(f"roll by {shift} along axis={axis} of shape {x.shape}")
-    stored = tuple(map(x.stored, axes))
-    return op.each(functions.roll, x, shifts=tuple(shift), axes=stored, takes=None)
+    sizes = [x.shape[each] for each in axes]
+    shifts = tuple(n if size is None else n % size for n, size in zip(shift, sizes))
+    return op.each(functions.roll, x, shifts=shifts, axes=tuple(map(x.stored, axes)), takes=None)
 
 
 @computes("tril", "triu")

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import Unsupported
-from ..values import Shape, Value, replaced
+from ..values import NO_BATCH, Shape, Value, replaced
 from .merging import combined
 from .operations import axes_of, axis_of, size_of
 from .registry import Lowered, Request, computes
@@ -246,9 +246,10 @@ def _product(
     """Return the result for a sum of products, whose batch must be the first axis."""
     taken = [x.batch_first if isinstance(x, Value) else range(x.ndim) for x in operands]
     stored = [[named[axis] for axis in axes] for named, axes in zip(labels, taken)]
-    batches = {named[0] for x, named in zip(operands, stored) if isinstance(x, Value)}
-    others = {label for x, named in zip(operands, stored) for label in named[isinstance(x, Value) :]}
-    if len(batches) > 1 or not batches <= {*out} or batches & others:
+    sampled = [isinstance(x, Value) and x.rows != NO_BATCH for x in operands]
+    batches = {named[0] for of_samples, named in zip(sampled, stored) if of_samples}
+    others = {label for start, named in zip(sampled, stored) for label in named[start:]}
+    if len(batches) != 1 or not batches <= {*out} or batches & others:
         raise Unsupported(
             f"{op.name} of axes {labels}: the batch must be kept, and be that of all arrays"
         )
@@ -268,4 +269,5 @@ def _product(
     order = tuple(map(list(out).index, results))
     how: Any = dict(labels=[*map(tuple, stored)], out=tuple(results), order=order, rule=rule)
     how["input_axes"] = tuple(axes for x, axes in zip(operands, taken) if isinstance(x, Value))
+    how["rows"] = operands[sampled.index(True)].rows
     return op.lowered(functions.einsum, *arrays, **how)

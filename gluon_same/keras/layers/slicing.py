@@ -12,8 +12,8 @@ from .registry import Lowered, Request, computes
 
 _WHOLE = (None, None, 1)
 
-#: A trial of unknown sizes, for slices that are empty at most sizes.
-_LARGE = 2**30
+#: Trials of unknown sizes, for slices that have as many elements at all sizes.
+_TRIALS = 1, 2, 3, 2**30
 
 
 @computes("getitem")
@@ -47,8 +47,8 @@ def _slice(op: Request, x: Value, slice_spec: Any) -> Lowered:
         for n, (begin, _, step) in zip(shape, parts):
             if not (n is None or begin is None or -n <= begin < n + (step > 0)):
                 raise ValueError(f"a slice from {begin} of an axis of {n}")  # MXNet requires it inside
-        sizes = [n and len(range(n)[slice(*part)]) for n, part in zip(shape, parts)]
-        if 0 in sizes or any(n is None and not range(_LARGE)[slice(*p)] for n, p in zip(shape, parts)):
+        sizes = [_count(n, part) for n, part in zip(shape, parts)]
+        if 0 in sizes:
             raise ValueError(f"a slice of shape {shape} would be empty")
         return tuple(1 if axis is None else sizes[axis] for axis in kept)
 
@@ -93,6 +93,12 @@ def _part_of_sizes(op: Request, x: Value, parts: List[Any]) -> Tuple[Value, List
 def _slice_of(op: Request, x: Value, begin: List[int], size: List[int]) -> Lowered:
     ends = [None if n == -1 else combined("add", at, n) for at, n in zip(begin, size)]
     return _slice(op, x, [dict(start=at or None, stop=end) for at, end in zip(begin, ends)])
+
+
+def _count(size: Optional[int], part: Tuple[Any, ...]) -> Optional[int]:
+    """Return the number of elements in a part of an axis; None if it depends on an unknown size."""
+    counts = {len(range(n)[slice(*part)]) for n in (_TRIALS if size is None else (size,))}
+    return counts.pop() if len(counts) == 1 else None
 
 
 def _spelled_out(given: List[Any], rank: int) -> List[Any]:

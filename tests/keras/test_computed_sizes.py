@@ -1,0 +1,78 @@
+"""Functions of arrays with computed sizes and axes of any size, against NumPy."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from small_models import function, functional, image, write
+from test_computed_parts import computed
+from test_functions import sizes_of
+
+from gluon_same.keras import load_model
+
+RANDOM = np.random.RandomState(0)
+T = ["s1", 0, 0]
+WHOLE = dict(start=None, stop=None, step=None)
+
+
+def part(before, start=None, stop=None, name="part"):
+    spec = [WHOLE, dict(start=start, stop=stop, step=None)]
+    return computed(name, before, "__operators__.getitem", slice_spec=spec)
+
+
+def of_number(name, number, function_name, **arguments):
+    """Return a call of a function whose first operand is a number."""
+    made = computed(name, "s1", function_name)
+    return {**made, "inbound_nodes": [["_CONSTANT_VALUE", -1, number, arguments]]}
+
+
+CASES = {
+    "heads of attention, and a part of them": (
+        [computed("split", "image", "reshape", shape=[-1, T, 3, 2]), part("split", 1)],
+        lambda x: x.reshape(len(x), -1, 3, 2)[:, 1:],
+    ),
+    "less the first step": (
+        [part("image", stop=1), computed("y", "image", "math.subtract", y=["part", 0, 0])],
+        lambda x: x - x[:, :1],
+    ),
+    "rolled steps": (
+        [computed("y", "image", "roll", shift=[2, -7], axis=[1, 2])],
+        lambda x: np.roll(x, (2, -7), (1, 2)),
+    ),
+    "some steps": (
+        [computed("y", "image", "gather", indices=[0, 3, 1], axis=1)],
+        lambda x: x[:, [0, 3, 1]],
+    ),
+    "every second step": (
+        [of_number("places", 0, "range", limit=T, delta=2),
+         computed("y", "image", "gather", indices=["places", 0, 0], axis=1)],
+        lambda x: x[:, ::2],
+    ),
+    "coordinates": (
+        [of_number("line", -1.0, "linspace", stop=1.0, num=T),
+         computed("row", "line", "expand_dims", axis=1),
+         computed("y", "image", "math.add", y=["row", 0, 0])],
+        lambda x: x + np.linspace(-1, 1, x.shape[1])[:, None],
+    ),
+    "a matrix without samples": (
+        [computed("eye", "s1", "eye"), computed("y", "eye", "linalg.matmul", b=["image", 0, 0])],
+        lambda x: x,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layers, wanted", CASES.values(), ids=CASES)
+def test_axes_of_any_size(tmp_path, layers, wanted):
+    config = functional(image(None, 6), *sizes_of("image", 1), *layers)
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    for steps in (4, 9, 6):
+        x = RANDOM.normal(size=(2, steps, 6)).astype("float32")
+        for _ in range(2):
+            np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), wanted(x), 1e-5, 1e-6)
+            net.hybridize()
+
+
+def test_steps_that_an_array_does_not_have(tmp_path):
+    made = function("gather", "image", indices=[0, 5], axis=1)
+    net = load_model(write(tmp_path, functional(image(None, 6), made)), layout="NHWC")
+    with pytest.raises(mx.MXNetError, match="out of bound"):
+        net(mx.nd.zeros((1, 4, 6))).asnumpy()
