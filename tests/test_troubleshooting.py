@@ -210,7 +210,7 @@ CAUSES = {
     "could not create a primitive descriptor for a reorder primitive": gradient_of_one_channel,
     "could not create a primitive descriptor for a sum primitive": sum_of_flattened,
     "... depends on sizes that the file leaves open: ...": lambda: imported(
-        "n = Size(x) k = Div(n, two) y, i = TopK(x, k)", two=np.array([2])
+        "n = Size(x) i = Cast<to = 7>(x) y = OneHot(i, n, w)", w=np.array([0, 1], "f")
     ),
     "Check failed: weights.GetMKLDNNData()->get_desc()": transposed,
     "the model supports none of the sizes that were tried": lambda: imported(

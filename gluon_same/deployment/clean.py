@@ -25,6 +25,9 @@ MOVES = {*RESHAPES, "slice", "slice_axis"}
 OF_SHAPES = {"zeros_like", "ones_like", "shape_array", "size_array", "_contrib_arange_like"}
 OF_SHAPES |= {"_npi_full_like"}
 
+#: The operator whose result has as many elements as the data select.
+SELECTS = "_contrib_boolean_mask"
+
 #: Maps operators on two arrays of one shape to those that broadcast.
 BROADCAST = {f"elemwise_{name}": f"broadcast_{name}" for name in ("add", "sub", "mul", "div")}
 
@@ -98,7 +101,7 @@ def fold_constants(graph: Graph, node: Node) -> Optional[Entry]:
         most = max(MOST, sum(value.size for value in values.values()))
     else:
         return None
-    if shape is None or np.prod(shape) > most:
+    if np.prod(shape or 1) > most or (shape is None and node.op != SELECTS):
         return None
     if not sources:
         node = _of_shape(node, shape)

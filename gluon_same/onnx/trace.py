@@ -3,8 +3,8 @@
 import itertools
 import threading
 import traceback
-from contextlib import ExitStack, contextmanager
-from typing import Any, Dict, Iterator, List, NamedTuple, Set, Tuple
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Set, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -12,6 +12,7 @@ from mxnet.gluon import Block
 
 from .. import lowering
 from ..arrays import as_classic, settle
+from ..deployment.clean import SELECTS, fold_constants
 from ..geometry import Window
 from ..graph import Graph
 from ..lowering.steps import Operator, Plan
@@ -59,14 +60,19 @@ class Marked:
         self._parameters = found.parameters.values()
         outputs = _named(list(map(as_classic, found.outputs)), self.shapes)
         graph = Graph(mx.sym.Group(outputs), inputs=self.shapes)
+        if not dynamic and any(node.op == SELECTS for node in graph.nodes()):
+            # Sizes that do not follow from the data are known at fixed sizes of the inputs.
+            graph.params = dict(_constants(self._parameters))
+            while graph.rewrite(fold_constants):
+                pass
         self._taken: Set[str] = set()
         graph.rewrite(self._prepared)
-        self.symbol = graph.symbol()
+        self.symbol, self._folded = graph.symbol(), graph.params
         self.outputs = [name[: -len("_output")] for name in self.symbol.list_outputs()]
 
     def _prepared(self, graph, node):
         """Bring an operator to a form that the exporter converts right."""
-        if node.op == "_contrib_boolean_mask":
+        if node.op == SELECTS:
             raise ValueError(
                 f"{self._owner(node.name)} cannot be exported: the size of its result follows from the "
                 "data, and MXNet's exporter requires all shapes. Export the part of the net before it"
@@ -102,7 +108,7 @@ class Marked:
         """Return the values of the parameters in a graph."""
         settle()
         wanted = set(self.symbol.list_inputs())
-        values, missing = {}, []
+        values, missing = dict(self._folded), []
         for parameter in self._parameters:
             if parameter.name in wanted:
                 try:
@@ -166,6 +172,14 @@ class _Cut(NamedTuple):
         sizes = iter(self.sizes)
         end = [None if axis in "NC" else next(sizes) for axis in layout]
         return F.slice(x, begin=[None] * len(end), end=end, attr={MARK: str(self.attributes)})
+
+
+def _constants(parameters: Iterable[Any]) -> Iterator[Tuple[str, mx.nd.NDArray]]:
+    """Yield the names and values of parameters that are not trained, such as a file's indices."""
+    for each in parameters:
+        if each.grad_req == "null":
+            with suppress(RuntimeError):  # without values, which is reported later
+                yield each.name, each.list_data()[0]
 
 
 def _here(plan, original):

@@ -6,6 +6,8 @@ import pytest
 
 from gluon_same.deployment import clean
 from gluon_same.deployment.running import outputs
+from gluon_same.graph import Graph
+from gluon_same.importing import functions
 from graphs import graph_of, operators, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
@@ -81,6 +83,16 @@ def test_an_array_of_which_only_the_shape_counts_is_not_read(make, operator):
 def test_what_follows_from_parameters_and_shapes_is_computed_once():
     symbol = F.broadcast_add(X, F.slice_like(F.var("offsets", shape=(1, 3, 9, 9)), X, axes=(2, 3)))
     assert rewritten(symbol, clean.RULES, (2, 3, 4, 5)) == ["broadcast_add"]
+
+
+def test_parts_as_long_as_numbers_that_follow_from_shapes_are_computed_once():
+    half = functions.scalar(F, F.shape_array(X), kind="divide", number=2, first=False)
+    line = functions.line_of(F, half, 1)
+    part = F.take(X, F.contrib.arange_like(line), axis=1)
+    graph, x = Graph(part + 1, {}, {"data0": (2, 8)}), mx.nd.arange(16).reshape((2, 8))
+    graph.rewrite(*clean.RULES)
+    assert operators(graph) == ["take", "_plus_scalar"]
+    np.testing.assert_array_equal(outputs(graph, [x])[0], x[:, :4].asnumpy() + 1)
 
 
 def test_dropout_that_is_for_inference_stays():

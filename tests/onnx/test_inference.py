@@ -3,9 +3,9 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from imported import compared, numbers, written
+from imported import compared, numbers, reference, written
 
-from gluon_same.onnx import import_model
+from gluon_same.onnx import export_model, import_model
 
 END = np.iinfo(np.int64).max
 
@@ -47,7 +47,10 @@ def test_parts_of_any_size(tmp_path, part, text):
     path = model(tmp_path, f"{part} {SIZES} {text}")
     more = {"rowless": np.zeros(0, np.int64), "column": [1, -1, 1], "twice": [1, 3, 1]}
     path = with_weights(path, more)
-    compared(path, *(numbers(n % 2 + 1, n, 6) for n in (20, 8, 13, 31, 7)))
+    net = compared(path, *(numbers(n % 2 + 1, n, 6) for n in (20, 8, 13, 31, 7)))
+    for n in (20, 13):  # at which its sizes are known
+        again, x = export_model(net, (2, n, 6), tmp_path / "again.onnx"), numbers(2, n, 6)
+        np.testing.assert_allclose(reference(again, x)[0], reference(path, x)[0], 1e-5, 1e-6)
 
 
 def with_weights(path, more):
