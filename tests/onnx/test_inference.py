@@ -9,10 +9,10 @@ from gluon_same.onnx import export_model, import_model
 
 END = np.iinfo(np.int64).max
 
-#: The first 12 elements of an axis, or fewer; and those from its middle on.
-FIRST = "p = Slice(x, zero, most, one)"
+#: The first and the last 12 elements of an axis, or fewer; and those from its middle on.
+FIRST, LAST = "p = Slice(x, zero, most, one)", "p = Slice(x, least, end, one)"
 HALF = "l = Shape<start: int = 1, end: int = 2>(x) h = Div(l, two) p = Slice(x, h, end, one)"
-PARTS = [FIRST, HALF]
+PARTS = [FIRST, LAST, HALF]
 
 SIZES = "s = Shape(p) b = Gather(s, zero) n = Gather(s, one)"
 PADS = """k = Shape(c) w = Sub(six, k) z = ConstantOfShape<value: tensor = int64[1] {0}>(w)
@@ -21,11 +21,12 @@ PADS = """k = Shape(c) w = Sub(six, k) z = ConstantOfShape<value: tensor = int64
 
 
 def model(path, text, head="net (float[B, L, 6] x) => (float[a, b, c] y)"):
-    values = dict(zero=0, one=1, two=2, six=6, seven=7, twelve=12, most=12, last=-1, first=-END, end=END)
+    values = dict(zero=0, one=1, two=2, six=6, seven=7, twelve=12, most=12, least=-12, last=-1)
+    values.update(first=-END, end=END)
     weights = {name: np.array([n]) for name, n in values.items()}
-    weights.update(
-        rows=np.array([-1, 2]), i0=np.array(0), i1=np.array(1), double=np.array([1, 1.5, 1], "f")
-    )
+    weights.update(i0=np.array(0), i1=np.array(1), rows=np.array([-1, 2]), column=np.array([1, -1, 1]))
+    weights.update(scalar=np.zeros(0, np.int64), thrice=np.array([1, 3, 1]), places=np.array([0, 9]))
+    weights.update(factors=np.array([1, 1.5, 1], "f"), table=np.ones((9, 3), "f"))
     return written(path / "net.onnx", f"{head} {{ {text} }}", weights, version=18)
 
 
@@ -36,34 +37,19 @@ def model(path, text, head="net (float[B, L, 6] x) => (float[a, b, c] y)"):
         # pairs of elements; what PyTorch writes for pad, expand and interpolate
         "a = Mod(n, two) c = Concat<axis: int = 0>(zero, zero, zero, a) "
         f"{PADS} q = Pad(p, pads) t2 = Concat<axis: int = 0>(b, last, twelve) y = Reshape(q, t2)",
-        "v = Reshape(n, rowless) r = Range(i0, v, i1) f = Cast<to: int = 1>(r) "
+        "v = Reshape(n, scalar) r = Range(i0, v, i1) f = Cast<to: int = 1>(r) "
         "g = Reshape(f, column) e = Concat<axis: int = 0>(b, n, six) y = Expand(g, e)",
-        "t = Concat<axis: int = 0>(b, n, six) o = Mul(t, twice) y = Resize(p, , , o)",
-        "y = Resize(p, , double)",
+        "t = Concat<axis: int = 0>(b, n, six) o = Mul(t, thrice) y = Resize(p, , , o)",
+        "y = Resize(p, , factors)",
         "y, i = TopK<axis: int = 1>(p, n)",
     ],
 )
 def test_parts_of_any_size(tmp_path, part, text):
     path = model(tmp_path, f"{part} {SIZES} {text}")
-    more = {"rowless": np.zeros(0, np.int64), "column": [1, -1, 1], "twice": [1, 3, 1]}
-    path = with_weights(path, more)
     net = compared(path, *(numbers(n % 2 + 1, n, 6) for n in (20, 8, 13, 31, 7)))
     for n in (20, 13):  # at which its sizes are known
         again, x = export_model(net, (2, n, 6), tmp_path / "again.onnx"), numbers(2, n, 6)
         np.testing.assert_allclose(reference(again, x)[0], reference(path, x)[0], 1e-5, 1e-6)
-
-
-def with_weights(path, more):
-    import onnx
-    from onnx import numpy_helper
-
-    file = onnx.load(path)
-    used = {name for node in file.graph.node for name in node.input}
-    for name, x in more.items():
-        if name in used:
-            file.graph.initializer.append(numpy_helper.from_array(np.asarray(x, np.int64), name))
-    onnx.save(file, path)
-    return path
 
 
 def test_the_lesser_of_two_equal_sizes(tmp_path):
@@ -88,3 +74,19 @@ def test_sizes_that_a_reshape_has_as_numbers_are_required(tmp_path):
     net = compared(model(tmp_path, text), numbers(2, 20, 6), numbers(3, 12, 6))
     with pytest.raises(ValueError, match="cannot run on data of shape"):
         net(mx.nd.ones((2, 8, 6)))
+
+
+def test_numbers_of_elements_that_an_array_does_not_have(tmp_path):
+    """MXNet would take others."""
+    path = model(tmp_path, "p = Gather<axis: int = 1>(x, places) y = Neg(p)")
+    net = compared(path, numbers(2, 10, 6), numbers(1, 20, 6))
+    with pytest.raises(mx.MXNetError, match="out of bound"):
+        net(mx.nd.ones((1, 9, 6))).asnumpy()
+
+
+def test_more_steps_than_a_table_has_positions(tmp_path):
+    text = "l = Shape<start: int = 1, end: int = 2>(x) n = Squeeze(l) r = Range(i0, n, i1)"
+    head = "net (float[B, L, 6] x) => (float[a, b] y)"
+    net = compared(model(tmp_path, f"{text} p = Gather(table, r) y = Neg(p)", head), numbers(2, 9, 6))
+    with pytest.raises(mx.MXNetError, match="out of bound"):
+        net(mx.nd.ones((1, 10, 6))).asnumpy()

@@ -72,7 +72,8 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
             begin, end, other = _bounds(net, x, axis, trials)
             reach = not starts.open  # a number of the file may reach beyond the axis
             limit = (-begin if reach else 0) if begin and begin < 0 else end or 0
-            if x.shape[axis] is None:
+            is_open = x.shape[axis] is None
+            if is_open:
                 x, begin, end = _cut(net, x, axis, begin, end, reach)
         except Unsupported:
             if step[i] < 0:
@@ -80,7 +81,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
             x = _computed(net, x, axis, starts, ends, i, trials)
             limited.append(axis)
             continue
-        if x.shape[axis] is None and limit > 1 and len({limit > n for n, *_ in trials}) == 1:
+        if is_open and limit > 1 and len({limit > n for n, *_ in trials}) == 1:
             limited.append(axis)
         parts[axis] = begin, end, abs(step[i])
         if other is not None:
