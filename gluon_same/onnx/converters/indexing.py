@@ -27,10 +27,10 @@ def gather(net: Any, x: Any, indices: Any, *, axis: int = 0) -> Data:
     if isinstance(indices, Known) and indices.ndim == 0 and not indices.open:
         index = int(known(indices, "index").item())
         return net.call(functions.element, x, index=index, axis=axis, drop=drop, scalar=scalar)
-    size = x.shape[axis]
-    certain = isinstance(indices, Known) and not indices.open
-    counted = certain and (size is not None or indices.first.min(initial=0) < 0)  # which may be from the end
-    among = None if counted else 0 if certain else size
+    among = x.shape[axis]
+    if isinstance(indices, Known) and not indices.open:
+        # Negative ones count from the end.
+        among = 0 if among is None and indices.first.min(initial=0) >= 0 else None
     return net.call(functions.gather, x, indices, axis=axis, drop=drop, among=among, scalar=scalar)
 
 
