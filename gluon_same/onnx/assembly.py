@@ -190,8 +190,12 @@ class Assembly(Inference):
     def doubtful(self, x: Data, axis: int) -> Data:
         """Return an array with a doubt about the size of an axis, which may turn out to be required."""
         y = self.call(functions.exactly, x, axis=axis, size=None)
-        sizes = {shape[axis] for shape in y.trials}
-        y.doubts[axis] = [partial(self._require, y, sizes.pop())] if len(sizes) == 1 else []
+        sizes = [shape[axis] for shape in y.trials]
+        calls: List[Any] = [partial(self._require, y, sizes[0])] if len(set(sizes)) == 1 else []
+        for each in self._arrays:  # of the current node, those that it is made from are as doubtful
+            if each.node == y.node:
+                places = enumerate(zip(*each.stored))
+                each.doubts.update({place: calls for place, n in places if [*n] == sizes})
         return y
 
     def _require(self, x: Data, size: int) -> None:

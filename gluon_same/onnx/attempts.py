@@ -12,6 +12,7 @@ import numpy as np
 from mxnet.gluon import HybridBlock
 
 from ..arrays import flat, in_thread, infer
+from ..importing.net import FAILURES
 from ..importing.parameters import fill
 from .builder import Builder
 from .by_value import NetByValue
@@ -28,7 +29,7 @@ from .values import (
     NoSizes,
     Refused,
     Unsupported,
-    compute_dtype,
+    stored_dtype,
 )
 from .weights import Weights
 
@@ -143,7 +144,7 @@ class Import:
                 raise NoSizes(next(iter(error.why.values()))) from None
             more = [([s[t] for s in sizes.values()], why) for t, why in error.why.items()]
             return self._served(values, places, kept, alike, [*refused, *more])
-        dtypes = [compute_dtype(self.dtypes[self.names[i]]) for i in places]
+        dtypes = [stored_dtype(self.dtypes[self.names[i]]) for i in places]
         why = _wrongly_served(found[0], refused, dtypes)
         if why is not None:
             raise NoSizes(why)
@@ -209,7 +210,7 @@ def _wrongly_served(net: HybridBlock, refused: Sequence[Any], dtypes: Sequence[A
             if called or sum(map(prod, shapes)) > _MOST_CALLED:
                 continue
         called = True
-        with suppress(ValueError, mx.MXNetError):  # of sizes that do not fit
+        with suppress(*FAILURES):  # of sizes that do not fit
             for y in flat(net(*map(mx.nd.zeros, shapes, itertools.repeat(None), dtypes))):
                 y.wait_to_read()
             return why

@@ -41,6 +41,8 @@ def model(path, text, head="net (float[B, L, 6] x) => (float[a, b, c] y)"):
         "g = Reshape(f, column) e = Concat<axis: int = 0>(b, n, six) y = Expand(g, e)",
         "t = Concat<axis: int = 0>(b, n, six) o = Mul(t, thrice) y = Resize(p, , , o)",
         "y = Resize(p, , factors)",
+        "o = Concat<axis: int = 0>(b, twelve, six) y = Resize(p, , , o)",
+        "d = Mul(twelve, two) o = Concat<axis: int = 0>(b, d, six) y = Resize(p, , , o)",
         "y, i = TopK<axis: int = 1>(p, n)",
     ],
 )

@@ -45,7 +45,12 @@ class _Axis(NamedTuple):
         """Return the whole factor by which the axis grows at every size; None if there is none."""
         factors = {m // n for n, m in self.sizes}
         whole = len(factors) == 1 and all(n * min(factors) == m for n, m in self.sizes)
-        return factors.pop() if whole and not self.limited else None
+        return factors.pop() if whole and not self.unsure else None
+
+    @property
+    def unsure(self) -> bool:
+        """Whether the new size may have another ratio to the old one at sizes that are not tried."""
+        return self.limited or (self.open and self.fixed() is not None)
 
 
 @converter("Resize", 11)
@@ -181,7 +186,7 @@ def _phases(plan: _Axis, how: Resize) -> Optional[Tuple[Tuple[float, ...], ...]]
 
 def _unchanged(plan: _Axis, how: Resize) -> bool:
     """Return whether an axis stays as it is."""
-    same = all(n == m for n, m in plan.sizes) and plan.scale is None and not plan.limited
+    same = all(n == m for n, m in plan.sizes) and plan.scale is None and not plan.unsure
     if how.positions == "tf_crop_and_resize" and plan.roi != (0, 1):
         return False
     return same and bool(np.array_equal(how.matrix(5, 5), np.eye(5)))
