@@ -178,7 +178,7 @@ def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
     counts = Known([np.maximum(np.ceil(span), 0).astype(np.int64) for span in spans])
     counts.limits[...] = min(begin.limit, limit.limit)
     counts.make = partial(_steps_between, net, begin, limit, step)
-    other, axis = axis_of_size(net, [int(n) for n in counts.trials], counts)
+    other, axis = axis_of_size(net, [n.item() for n in counts.trials], counts)
     first = 0 if begin.open else begin.first.item()
     numbered = net.call(
         functions.arange_along, other, axis=axis, start=first, step=step.item(),
