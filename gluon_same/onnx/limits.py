@@ -16,31 +16,12 @@ _CANCELED = 1e-6
 _LESS_THAN_ONE = 1 - 1e-6
 
 #: Operators that return elements of their inputs.
-_MOVES = {
-    "Cast",
-    "Concat",
-    "Gather",
-    "Identity",
-    "Reshape",
-    "Slice",
-    "Squeeze",
-    "Transpose",
-    "Unsqueeze",
-}
+_MOVES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Transpose"}
+_MOVES |= {"Unsqueeze"}
 
 #: Operators whose results have sizes that follow from numbers.
-_SIZED = {
-    "Compress",
-    "ConstantOfShape",
-    "Expand",
-    "NonZero",
-    "OneHot",
-    "Pad",
-    "Range",
-    "Reshape",
-    "Slice",
-}
-_SIZED |= {"Split", "Tile", "TopK", "Unique"}
+_SIZED = {"Compress", "ConstantOfShape", "Expand", "NonZero", "OneHot", "Pad", "Range", "Reshape"}
+_SIZED |= {"Slice", "Split", "Tile", "TopK", "Unique"}
 
 #: Operators that pick one of several numbers, which may be another one at other sizes.
 _PICKS = {"ReduceMax", "ReduceMin", "TopK"}

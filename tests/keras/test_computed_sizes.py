@@ -30,6 +30,17 @@ CASES = {
         [computed("split", "image", "reshape", shape=[-1, T, 3, 2]), part("split", 1)],
         lambda x: x.reshape(len(x), -1, 3, 2)[:, 1:],
     ),
+    "steps of a turned array, and a part of them": (
+        [computed("turned", "image", "transpose", perm=[0, 2, 1]),
+         computed("steps", "turned", "reshape", shape=[-1, T, 6]), part("steps", 1)],
+        lambda x: np.swapaxes(x, 1, 2).reshape(x.shape)[:, 1:],
+    ),
+    "steps times their number": (
+        [part("image", stop=8), computed("sizes", "part", "compat.v1.shape"),
+         computed("count", "sizes", "__operators__.getitem", slice_spec=1),
+         computed("y", "part", "math.multiply", y=["count", 0, 0])],
+        lambda x: x[:, :8] * min(x.shape[1], 8),
+    ),
     "less the first step": (
         [part("image", stop=1), computed("y", "image", "math.subtract", y=["part", 0, 0])],
         lambda x: x - x[:, :1],

@@ -7,7 +7,7 @@ from imported import compared, numbers, written
 from test_backend import DATA, FAULTY, arrays, is_late
 
 from gluon_same.onnx import import_model
-from gluon_same.onnx.evaluation import attributes_of, evaluate
+from gluon_same.onnx.evaluation import MOST_OPEN, TooLarge, attributes_of, evaluate
 from gluon_same.onnx.values import Unsupported
 
 #: Operators whose results are random.
@@ -48,6 +48,14 @@ def test_no_constant_is_wrong():
         except (AssertionError, ValueError, TypeError) as error:
             wrong.append((path.name, str(error)[:200]))
     assert compared > 600 and not wrong, wrong
+
+
+@pytest.mark.parametrize("size", [1, 17])  # of which 17 does not fit: the reference needs memory, too
+def test_large_numbers_of_several_trials_are_left_to_the_net(size):
+    node = onnx.helper.make_node("Expand", ["x", "shape"], ["y"])
+    x, side = np.zeros((1, size, 1), "f"), int(MOST_OPEN**0.5) + 1
+    with pytest.raises(TooLarge):
+        evaluate(node, {"": 17}, {}, [[x, np.array([1, side + i, side])] for i in range(2)])
 
 
 def test_a_kernel_that_a_normalization_standardizes_is_a_constant(tmp_path):

@@ -54,6 +54,18 @@ def test_parts_of_any_size(tmp_path, part, text):
         np.testing.assert_allclose(reference(again, x)[0], reference(path, x)[0], 1e-5, 1e-6)
 
 
+def test_only_the_axis_that_is_padded_gets_a_layer(tmp_path):
+    text = f"a = Mod(n, two) c = Concat<axis: int = 0>(zero, zero, zero, a) {PADS} y = Pad(p, pads)"
+    net = compared(model(tmp_path, f"{HALF} {SIZES} {text}"), numbers(2, 7, 6), numbers(3, 20, 6))
+    assert repr(net).count("Pad(pad_by_numbers") == 1
+
+
+def test_every_other_one_of_six_axes_is_as_long_as_a_part(tmp_path):
+    text = "e = Concat<axis: int = 0>(b, two, n, six, b, two) y = ConstantOfShape(e)"
+    head = "net (float[B, L, 6] x) => (float[a, b, c, d, e, f] y)"
+    compared(model(tmp_path, f"{HALF} {SIZES} {text}", head), numbers(2, 7, 6), numbers(3, 20, 6))
+
+
 def test_the_lesser_of_two_equal_sizes(tmp_path):
     """PyTorch's ``diagonal`` asks whether there is one."""
     text = """t = Transpose<perm: ints = [0, 2, 1]>(x) p = MatMul(x, t) s = Shape(p) n = Gather(s, one)

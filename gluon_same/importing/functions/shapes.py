@@ -3,7 +3,7 @@
 from typing import Any, Optional, Tuple
 
 from .elementwise import of_numbers
-from .indexing import places_along
+from .indexing import eye_like, places_along
 from .padding import pad
 from .rearranging import along, merge_axes
 
@@ -42,7 +42,7 @@ def split_like(F: Any, x: Any, like: Any, axis: int, other_axis: int, count: int
 
 
 def unfolded_like(
-    F: Any, x: Any, like: Any, *others: Any, count: int, tail: Tuple[int, ...], lengths: Any = ()
+    F: Any, x: Any, like: Any, *others: Any, lengths: Any, count: int, tail: Tuple[int, ...]
 ) -> Any:
     """Reshape to the sizes of the first ``count`` axes of another array, and further ones.
 
@@ -96,17 +96,15 @@ def arange_along(F: Any, like: Any, axis: int, start: float, step: float, to: st
 
 def spaced_along(F: Any, like: Any, start: float, stop: float) -> Any:
     """Return evenly spaced numbers from one to another, as many as a line has elements."""
-    places = F.cast(places_along(F, like, 0), dtype="float32")
+    places = places_along(F, like, 0, "float32")
     last = F.slice_axis(places, axis=0, begin=-1, end=None)
     return F.broadcast_div(places * (stop - start), F.maximum(last, 1)) + start
 
 
 def identity_matrix(F: Any, rows: Any, columns: Any) -> Any:
     """Return ones on the diagonal of a matrix, and zeros elsewhere, with the sizes of two lines."""
-    one, other = (
-        along(F, places_along(F, x, 0, "float32"), i, 2) for i, x in enumerate((rows, columns))
-    )
-    return F.broadcast_equal(one, other)
+    table = F.broadcast_add(*(along(F, line, i, 2) for i, line in enumerate((rows, columns))))
+    return F.cast(eye_like(F, table, 0), dtype="float32")
 
 
 def shape_of(F: Any, x: Any, begin: int, end: Optional[int]) -> Any:
