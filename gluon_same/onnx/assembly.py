@@ -1,7 +1,7 @@
 """Steps, blocks and parameters of a net that is made from an ONNX graph."""
 
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, cast
 
 import numpy as np
@@ -192,10 +192,10 @@ class Assembly(Inference):
         y = self.call(functions.exactly, x, axis=axis, size=None)
         sizes = [shape[axis] for shape in y.trials]
         calls: List[Any] = [partial(self._require, y, sizes[0])] if len(set(sizes)) == 1 else []
-        for each in self._arrays:  # of the current node, those that it is made from are as doubtful
-            if each.node == y.node:
-                places = enumerate(zip(*each.stored))
-                each.doubts.update({place: calls for place, n in places if [*n] == sizes})
+        # Those of the current node, which are the last ones, are as doubtful.
+        for each in takewhile(lambda each: each.node == y.node, reversed(self._arrays)):
+            places = enumerate(zip(*each.stored))
+            each.doubts.update({place: calls for place, n in places if [*n] == sizes})
         return y
 
     def _require(self, x: Data, size: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import numpy as np
 
 from .inputs import TRIES
-from .values import Line
+from .values import UNLIMITED, Line
 
 #: Slopes below this are rounding.
 _CANCELED = 1e-6
@@ -228,9 +228,11 @@ def _trials_of(inputs: Sequence[Any], result: Any) -> _Trials:
 
 
 def _comparison(trials: _Trials) -> float:
-    pairs = zip(trials.given, trials.opened, reversed(trials.lows))
-    below = np.stack([~is_open & (x[0] < low) for x, is_open, low in pairs])
-    return trials.unless(below.any(0))
+    apart = []
+    for i, low in enumerate(reversed(trials.lows)):
+        x, other = trials.given[i][0], trials.given[1 - i]
+        apart.append(~trials.opened[i] & ((x < low) | (x >= np.maximum(other.max(0) + 1, UNLIMITED))))
+    return trials.unless(np.any(apart, axis=0))
 
 
 def _sign(trials: _Trials) -> float:
@@ -261,9 +263,8 @@ def _remainder(trials: _Trials) -> float:
 def _chosen(trials: _Trials, of_max: bool = False, of_min: bool = False) -> float:
     """Return the limit of results that are one of the inputs: the same one at all trials."""
     given, opened = trials.given, trials.opened
-    if all(np.array_equal(x, given[0]) for x in given) and opened.all():
-        return np.inf  # one number, that of two sizes which are equal
     same = np.stack([(x == trials.made).all(0) for x in given])
+    same &= ~same.all(0)  # of sizes that are equal, either is right
     for i, low in enumerate(trials.lows if of_max else ()):
         small = [~opened[j] & (x[0] <= low) for j, x in enumerate(given) if j != i]
         same[i] &= ~(opened[i] & np.all(small, axis=0))

@@ -10,6 +10,9 @@ Sizes = Tuple[int, ...]
 Ints = Optional[List[int]]  #: an attribute of some integers
 Flag = Literal[0, 1]  #: an attribute that is true or false
 
+#: Numbers from here on stand for no limit, such as 10**9 for the end of an axis: none is so long.
+UNLIMITED = 2**29
+
 #: What to do if the numbers of a file depend on sizes that it leaves open.
 FIX = "depends on sizes that the file leaves open: fix them with input_shapes="
 

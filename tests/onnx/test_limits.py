@@ -96,6 +96,23 @@ def test_numbers_within_limits_are_computed_at_run_time(tmp_path, text):
     compared(path, numbers(2, 3), numbers(1, 600), numbers(2, 512))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [  # as tf2onnx writes slices without an end, and products of matrices
+        "u = Unsqueeze(n, axis) e = Concat<axis: int = 0>(most, u) q = Equal(e, most)"
+        " m = Where(q, s, e) g = Gather(m, second) t = Concat<axis: int = 0>(last, g, second)"
+        " y = Reshape(x, t)",
+        "y = Slice(x, most, least, last, least_step)",
+        "c = Concat<axis: int = 0>(three, s) m = Max(c, c) g = Gather(m, second)"
+        " t = Concat<axis: int = 0>(g, last, second) y = Reshape(x, t)",
+    ],
+)
+def test_numbers_that_are_no_limits(tmp_path, text):
+    values = dict(most=np.array([10**9]), least=np.array([-(10**9)]), least_step=np.array([-1]))
+    values.update(three=np.array([3]), second=np.array([1]), last=np.array([-1]))
+    compared(model(tmp_path, f"{SIZE} {text}", **values), numbers(2, 3), numbers(1, 40))
+
+
 def test_a_limit_that_is_the_size_of_what_is_sliced(tmp_path):
     """GPT-Neo's mask: more tokens than the model has would fail in any runtime."""
     text = f"""{SIZE} m = Min(n, k) e = Unsqueeze(m, axis) table = Slice(mask, axis, e, axis)

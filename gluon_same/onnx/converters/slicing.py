@@ -8,10 +8,7 @@ import numpy as np
 from ...importing import functions
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, reshaped
-from ..values import EMPTY, FIX, Data, Known, Limited, Unsupported, axis_of, known, numbers
-
-#: Numbers above it stand for the end of an axis.
-_END = 2**31 - 1
+from ..values import EMPTY, FIX, UNLIMITED, Data, Known, Limited, Unsupported, axis_of, known, numbers
 
 #: Axes of an array that MXNet's ``slice`` takes.
 _MOST_AXES = 5
@@ -104,7 +101,7 @@ def slice_(net: Any, x: Data, starts: Any, ends: Any, axes: Any = None, steps: A
 def _starts_open(trials: Sequence[Tuple[int, int, int]]) -> bool:
     """Return whether a part within an axis starts at a place that depends on open sizes."""
     sizes, starts, ends = zip(*trials)
-    ends_within = min(ends) >= _END or all(0 < end <= n for n, _, end in trials)
+    ends_within = min(ends) >= UNLIMITED or all(0 < end <= n for n, _, end in trials)
     from_end = max(starts) < 0 and _same(sizes) and min(starts) >= -sizes[0]
     return (min(starts) >= 0 or bool(from_end)) and ends_within and _relative(starts, sizes) is None
 
@@ -128,7 +125,7 @@ def _computed(net: Any, x: Data, axis: int, starts: Known, ends: Known, i: int, 
 
 
 def _within(places: np.ndarray) -> np.ndarray:
-    return np.clip(places.ravel(), -_END, _END)
+    return np.clip(places.ravel(), -UNLIMITED, UNLIMITED)
 
 
 def _cut(
@@ -187,7 +184,11 @@ def _bounds(
         # Numbers of the file keep their meaning at sizes that are not tried.
         start, end = (_same([each[i] for each in trials]) for i in (1, 2))
         if start is not None and end is not None:
-            return (None if start <= -_END else start or None), (None if end >= _END else end), None
+            return (
+                (None if start <= -UNLIMITED else start or None),
+                (None if end >= UNLIMITED else end),
+                None,
+            )
     begin = _relative(starts, sizes)
     if begin is None:
         raise Unsupported(f"its start {FIX}")
@@ -196,7 +197,7 @@ def _bounds(
             raise Unsupported(f"whether it counts from the end at each size {FIX}")
     if list(ends) == sizes:
         beyond = [end for *_, end in trials]
-        if any(end > n for n, _, end in trials) and _same(beyond) is None and min(beyond) < _END:
+        if any(end > n for n, _, end in trials) and _same(beyond) is None and min(beyond) < UNLIMITED:
             raise Unsupported(f"whether its end is within the axis {FIX}")
         return begin or None, None, None
     end = _relative(ends, sizes)
