@@ -158,9 +158,11 @@ def _gemm(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
 
 def _matmul(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
     operands = []
-    for place, name in enumerate(("transA", "transB")):
+    for place, operand in enumerate("AB"):
         *outer, row, column = range(inputs[place].ndim)
-        order = [*outer, column, row] if given.pop(name, 0) else [*outer, row, column]
+        if given.pop(f"transBatch{operand}", 0):
+            row, *outer = *outer, row
+        order = [*outer, column, row] if given.pop(f"trans{operand}", 0) else [*outer, row, column]
         operands.append(f"Transpose(i{place}, perm={order})")
     return f"o0 = Mul(MatMul({', '.join(operands)}), alpha or 1.0)"
 

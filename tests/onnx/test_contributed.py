@@ -30,6 +30,7 @@ FLOATS = [
     "FusedMatMul(x, square)",
     "FusedMatMul<alpha: float = 0.5, transB: int = 1>(x, square)",
     "FusedMatMul<transA: int = 1>(x, x)",
+    "FusedMatMul<transBatchA: int = 1, transBatchB: int = 1, transB: int = 1>(x, x)",
     "SkipLayerNormalization(x, x, row, row)",
     "SkipLayerNormalization<epsilon: float = 0.1>(x, x, row, row, row)",
     "SkipSimplifiedLayerNormalization<epsilon: float = 0.1>(x, x, row)",
@@ -181,7 +182,7 @@ def test_a_model_that_onnxruntime_optimized(tmp_path):
     [
         ("Unique(x)", r"custom=\{'com.microsoft::Unique': builder\}"),
         ('FusedConv<activation: string = "Step">(x, x)', "its activation 'Step' is not supported"),
-        ("FusedMatMul<transBatchA: int = 1>(x, x)", "its attributes transBatchA are not supported"),
+        ("FusedMatMul<beta: float = 1.0>(x, x)", "its attributes beta are not supported"),
     ],
 )
 def test_what_is_not_known_is_refused(tmp_path, node, words):
