@@ -126,6 +126,8 @@ class Assembly(Inference):
             raise Unsupported(f"MXNet takes numbers in float64, for which {large[0]} is too large")
         given = (x for x in inputs if x is not None)
         inputs = tuple(self.array(x) if isinstance(x, Known) and x.open else x for x in given)
+        if all(isinstance(x, Known) for x in inputs):
+            inputs = (self.array(inputs[0]), *inputs[1:])
         places = [i for i, x in enumerate(inputs) if isinstance(x, Known)]
         weights = {f"constant{i}": inputs[i] for i in places}
         parameters = {name: {"shape": stored_array(x.array).shape} for name, x in weights.items()}

@@ -113,6 +113,18 @@ def test_numbers_that_are_no_limits(tmp_path, text):
     compared(model(tmp_path, f"{SIZE} {text}", **values), numbers(2, 3), numbers(1, 40))
 
 
+def test_a_size_that_follows_from_one_in_doubt(tmp_path):
+    """Positions that are cut to the windows of sound, and split into heads."""
+    text = """r = Unsqueeze(x, one) p = AveragePool<kernel_shape = [320], strides = [320]>(r)
+        s = Shape(p) n = Gather(s, two) m = ReduceMean<keepdims = 0>(x) w = Mul(table, m) start = Sub(middle, n)
+        e = Slice(w, start, middle, zero) t = Shape(e) c = Concat<axis = 0>(t, rest, one)
+        y = Reshape(e, c)"""
+    values = {name: np.array([n]) for name, n in dict(zero=0, one=1, two=2, middle=50, rest=-1).items()}
+    head = "net (float[B, L] x) => (float[a, b, c] y)"
+    path = model(tmp_path, text, head, **values, table=np.arange(100, dtype="f"))
+    compared(path, *(numbers(*shape) for shape in ((2, 1000), (1, 3300), (3, 330), (1, 16000))))
+
+
 def test_a_limit_that_is_the_size_of_what_is_sliced(tmp_path):
     """GPT-Neo's mask: more tokens than the model has would fail in any runtime."""
     text = f"""{SIZE} m = Min(n, k) e = Unsqueeze(m, axis) table = Slice(mask, axis, e, axis)

@@ -68,6 +68,13 @@ def line_of(F: Any, numbers: Any, i: int) -> Any:
     return F.cast(F.broadcast_add(line, last * 0), dtype="float32")
 
 
+def whole_shape(F: Any, x: Any, numbers: Any) -> Any:
+    """Return the sizes of an array in another shape, of which the one that is -1 follows, as int64."""
+    numbers = F.cast(F.reshape(numbers, shape=(-1,)), "int64")
+    rest = F.broadcast_div(F.size_array(x), F.prod(numbers, keepdims=True))
+    return F.where(numbers < 0, F.broadcast_mul(F.ones_like(numbers), -rest), numbers)
+
+
 def _number(F, numbers, i):
     return F.slice_axis(F.cast(F.reshape(numbers, shape=(-1,)), "int64"), axis=0, begin=i, end=i + 1)
 

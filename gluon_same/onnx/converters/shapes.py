@@ -13,7 +13,7 @@ from ..pending import Unfolded
 from ..reading import dtype_of
 from ..registry import converter, once_attributes
 from ..reshaping import axis_of_size, expanded, reshaped, zeros_of
-from ..values import Data, Flag, Known, Unsupported, compute_dtype, known, numbers
+from ..values import FIX, Data, Flag, Known, Limited, Unsupported, compute_dtype, known, numbers
 
 
 @converter("Shape")
@@ -102,8 +102,7 @@ def cast_to(net: Any, x: Data, dtype: Any) -> Data:
 
 @converter("Reshape", 5)
 def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag = 0) -> Any:
-    open_end = isinstance(shape, Known) and any((sizes == -1).any() for sizes in shape.trials)
-    shape, source = numbers(shape, "shape", np.inf if open_end else 0), x
+    shape, source = numbers(shape, "shape", 0), x
     x = x.x if isinstance(x, Unfolded) else x
 
     def resolved(trial, given):
@@ -119,12 +118,28 @@ def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag =
     if len(wanted[0]) > MOST_AXES:
         return Unfolded(x, wanted)
     if shape.limit < np.inf:
-        return _reshaped_by_numbers(net, x, wanted, shape)
+        return _reshaped_by_numbers(net, x, wanted, _whole_shape(net, x, wanted, shape))
     y = reshaped(net, x, wanted, shape)
     for axis in y.doubts:
         if all(sizes[axis] > 0 for sizes in shape.trials):  # the file has a number for the size
             make_sure(y, axis)
     return y
+
+
+def _whole_shape(net: Any, x: Data, wanted: Any, shape: Known) -> Known:
+    """Return numbers that may follow another rule than the trials show, with a size instead of a -1."""
+    rest = shape.first == -1
+    if not any((sizes == -1).any() for sizes in shape.trials):
+        return shape
+    if not net.again or any(
+        (sizes == 0).any() or ((sizes == -1) != rest).any() for sizes in shape.trials
+    ):
+        net.has_others = True
+        raise Limited(f"whether a limit applies to its shape {FIX}")
+    whole = Known([np.array(sizes, np.int64) for sizes in wanted], shape.name)
+    whole.limits = np.where(rest, 0, shape.limits)
+    whole.make = lambda: net.call(functions.whole_shape, x, shape, dtype=np.int64, scalar=False)
+    return whole
 
 
 def _reshaped_by_numbers(net: Any, x: Data, wanted: Any, shape: Known) -> Data:

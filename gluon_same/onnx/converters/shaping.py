@@ -50,8 +50,6 @@ def concat(net: Any, *arrays: Any, axis: int) -> Data:
     arrays = tuple(x for x in arrays if x.shape[axis] != 0) or arrays[:1]
     if len(arrays) == 1:
         return arrays[0]
-    if not any(isinstance(x, Data) for x in arrays):  # the data have no elements
-        arrays = (net.array(arrays[0]), *arrays[1:])
     return net.call("concat", *arrays, dim=axis)
 
 

@@ -50,3 +50,13 @@ def test_blocks_with_scales_of_their_own(tmp_path, more):
         }, 21,
     )  # fmt: skip
     compared(path, numbers(1, 6, 4))
+
+
+def test_products_of_weights(tmp_path):
+    """Positions times weights, which onnxruntime's tools quantize."""
+    pair = {"s": np.float32(0.1), "z": np.array(3, "uint8")}
+    a, b = (np.random.RandomState(k).randint(0, 255, (4, 4)).astype("uint8") for k in range(2))
+    text = """net (float[N, 4, 4] x) => (float[A, B, C] y) {
+        q = QLinearMatMul(a, s, z, b, s, z, t, z) p = DequantizeLinear(q, t, z) y = Add(x, p) }"""
+    path = written(tmp_path / "net.onnx", text, {**pair, "a": a, "b": b, "t": np.float32(5)})
+    compared(path, numbers(2, 4, 4))
