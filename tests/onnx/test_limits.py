@@ -116,7 +116,8 @@ def test_numbers_that_are_no_limits(tmp_path, text):
 def test_a_size_that_follows_from_one_in_doubt(tmp_path):
     """Positions that are cut to the windows of sound, and split into heads."""
     text = """r = Unsqueeze(x, one) p = AveragePool<kernel_shape = [320], strides = [320]>(r)
-        s = Shape(p) n = Gather(s, two) m = ReduceMean<keepdims = 0>(x) w = Mul(table, m) start = Sub(middle, n)
+        s = Shape(p) n = Gather(s, two) m = ReduceMean<keepdims = 0>(x) w = Mul(table, m)
+        start = Sub(middle, n)
         e = Slice(w, start, middle, zero) t = Shape(e) c = Concat<axis = 0>(t, rest, one)
         y = Reshape(e, c)"""
     values = {name: np.array([n]) for name, n in dict(zero=0, one=1, two=2, middle=50, rest=-1).items()}
