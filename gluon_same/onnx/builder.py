@@ -83,7 +83,7 @@ class Builder(Assembly):
         starts = self.start(inputs)
         for each, data in zip(inputs, starts):
             values.setdefault(each.name, data)  # unless its value is given
-        scope = Scope(values, self.opsets, "", {})
+        self._scope = scope = Scope(values, self.opsets, "", {})
         self._convert_nodes(graph.node, scope)
         names = [output.name for output in graph.output]
         lost = [

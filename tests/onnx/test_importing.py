@@ -253,6 +253,12 @@ def test_inputs_that_are_read_as_numbers(tmp_path):
         net(mx.sym.var("x"), mx.sym.var("axes"))
 
 
+def test_an_output_that_no_node_computes(tmp_path):
+    """As PyTorch's exporter writes ``torch.full_like``."""
+    path = written(tmp_path / "net.onnx", "net (float[2] x) => (float[3] y) { }", {"y": numbers(3)})
+    compared(path, numbers(2))
+
+
 def test_constants_replace_inputs(tmp_path):
     text = """net (float[N, 4] x, int64 rate, int64[k] axes) => (float[a, b] y) {
         slow = Equal(rate, limit)

@@ -42,16 +42,21 @@ def loop(net: Any, count: Any = None, condition: Any = None, *carried: Any, body
     going, step = condition is None or bool(known(condition, "condition").item()), 0
     kept: List[List[Any]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     while going and (most is None or step < most):
-        net.unrolled += 1
-        if net.unrolled > _MOST_STEPS:
-            raise Unsupported(f"the loops of the model have more than {_MOST_STEPS} steps")
         given = [Known([np.array(step, np.int64)]), Known([np.array(True)]), *state]
-        going, *results = net.subgraph(body, given)
+        going, *results = unrolled(net, body, given)
         going, step = bool(known(going, "condition").item()), step + 1
         state = results[: len(state)]
         for values, value in zip(kept, results[len(state) :]):
             values.append(value)
     return [*state, *(stacked(net, values, 0) for values in kept)]
+
+
+def unrolled(net: Any, body: Any, inputs: Sequence[Any]) -> List[Any]:
+    """Return the results of one step of a loop."""
+    net.unrolled += 1
+    if net.unrolled > _MOST_STEPS:
+        raise Unsupported(f"the loops of the model have more than {_MOST_STEPS} steps")
+    return net.subgraph(body, inputs)
 
 
 def _counted(net: Any, count: Known, condition: Any, carried: Sequence[Any], body: Any) -> List[Any]:

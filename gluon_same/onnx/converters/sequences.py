@@ -1,12 +1,12 @@
 """Sequences of arrays, whose lengths are known while importing, as loops collect their results."""
 
-from typing import Any
+from typing import Any, List
 
 import numpy as np
 
 from ..registry import converter
 from ..values import Data, Flag, Items, Known, Unsupported, axis_of, known
-from .control import stacked
+from .control import stacked, unrolled
 from .shaping import concat, split, squeeze
 
 
@@ -42,6 +42,15 @@ def at(net: Any, items: Any, position: Any) -> Any:
 @converter("SequenceLength", 11)
 def length(net: Any, items: Any) -> Known:
     return Known([np.array(len(_items(items)))])
+
+
+@converter("SequenceMap", 17)
+def map_(net: Any, items: Any, *others: Any, body: Any) -> List[Items]:
+    results = []
+    for place, x in enumerate(_items(items)):
+        given = [each.arrays[place] if isinstance(each, Items) else each for each in others]
+        results.append(unrolled(net, body, [x, *given]))
+    return [Items(tuple(each)) for each in zip(*results)] or [Items(())] * net.outputs
 
 
 @converter("ConcatFromSequence", 11)

@@ -40,6 +40,9 @@ def test_a_loop_that_collects_sums_of_rows_between_offsets(tmp_path):
         "s = SplitToSequence<axis = 1, keepdims=0>(x) y = ConcatFromSequence<axis=1, new_axis = 1>(s)",
         "s = SplitToSequence<axis = 1>(x, three) y = SequenceAt(s, last)",
         "s = SplitToSequence<axis = 1>(x, parts) y = SequenceAt(s, zero)",
+        "s = SequenceConstruct(x, z) t = SequenceConstruct(z, z) u = SequenceMap"
+        "<body = g (float[2, 4] a, float[2, 4] b, float[2, 4] c) => (float[2, 4] d)"
+        " { f = Mul(a, b) d = Add(f, c) }>(s, t, x) y = ConcatFromSequence<axis = 0>(u)",
         "s = SplitToSequence(x) n = SequenceLength(s) f = Cast<to = 1>(n) y = Add(z, f)",
     ],
 )
