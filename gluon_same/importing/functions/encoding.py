@@ -46,9 +46,9 @@ def classes(
 ) -> Any:
     """Return the second value at each number along a new last axis, and the first elsewhere.
 
-    Negative numbers are no classes.
+    Negative numbers are no classes, and others are truncated to whole ones.
     """
-    x = x * (x >= 0) + depth * (x < 0)
+    x = x * (x >= 0) + depth * (x <= -1)
     y = one_hot(F, x, depth, -1, rank, values, "float32")
     return y if to == "float32" else F.cast(y, dtype=to)  # onnxruntime has no OneHot of int32
 

@@ -144,3 +144,11 @@ def dot(F: Any, a: Any, b: Any, axes: Tuple[int, int], ranks: Tuple[int, int], n
     out = (0, *(label for label in (*named[0][1:], *named[1][1:]) if label != axes[0]))
     y = einsum(F, a, b, labels=named, out=out)
     return F.expand_dims(y, axis=1) if len(out) == 1 else y
+
+
+def cross(F: Any, x: Any, y: Any, axis: int) -> Any:
+    """Return the vectors that are perpendicular to two, of three elements along an axis."""
+    (a, b, c), (d, e, f) = (F.split(each, num_outputs=3, axis=axis) for each in (x, y))
+    pairs = ((b, f, c, e), (c, d, a, f), (a, e, b, d))
+    parts = [F.broadcast_mul(p, q) - F.broadcast_mul(r, s) for p, q, r, s in pairs]
+    return F.concat(*parts, dim=axis)

@@ -62,7 +62,21 @@ def _is_close(op: Request, x: Operand, y: Operand, rtol: float = 1e-5, atol: flo
 
 @computes("where", "select")
 def _where(op: Request, condition: Operand, x: Operand, y: Operand) -> Lowered:
+    if isinstance(condition, Value) and condition.dtype == "float32":
+        condition = op.derived(functions.as_boolean, condition, rule=lambda shape: shape)
     return combined_elementwise(op, functions.select, condition, x, y, gives="same")
+
+
+@computes("cross")
+def _cross(
+    op: Request, x: Value, y: Value, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Lowered:
+    last = all(
+        place in (-1, x.rank - 1) for place in ([axisa, axisb, axisc] if axis is None else [axis])
+    )
+    if x.rank != y.rank or not last or (x.shape[-1], y.shape[-1]) != (3, 3):
+        raise Unsupported(f"{op.name} of shapes {x.shape} and {y.shape}, unless along a last axis of 3")
+    return combined_elementwise(op, functions.cross, x, y, gives="same", axis=x.stored(x.rank - 1))
 
 
 @computes("zeros_like", "ones_like", "full_like")
@@ -84,7 +98,8 @@ def _clip(op: Request, x: Value, x_min: float, x_max: float) -> Lowered:
     return op.each("clip", x, nonnegative=x_min >= 0, a_min=x_min, a_max=x_max)
 
 
-@computes("identity", "convert_to_tensor", "copy", "ensure_shape", "check_numerics")
+@computes("identity", "convert_to_tensor", "array", "copy", "conjugate", "real", "ensure_shape",
+          "check_numerics")  # fmt: skip
 def _nothing(
     op: Request, x: Value, dtype: Any = None, shape: Any = None, message: Any = None
 ) -> Lowered:

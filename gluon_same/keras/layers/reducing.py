@@ -228,6 +228,8 @@ def _einsum(op: Request, operands: List[Operand], subscripts: str) -> Lowered:
 @computes("dot", "tensordot")
 def _dot(op: Request, x: Operand, y: Operand, axes: Any = 1) -> Lowered:
     ranks = [len(each.shape) for each in (x, y)]
+    if 0 in ranks:
+        raise Unsupported(f"{op.name} with a number: multiply by it")
     if op.name == "dot":
         axes = [[-1], [-2 if ranks[1] > 1 else 0]]
     elif isinstance(axes, int):

@@ -1,0 +1,45 @@
+"""Functions of vectors and of numbers that are not whole, against NumPy."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from small_models import function, functional, image, write
+
+from gluon_same.keras import load_model
+
+RANDOM = np.random.RandomState(0)
+
+
+def test_conditions_and_classes_may_be_floats(tmp_path):
+    x = np.array([[-1.5, -0.5, 0, 0.5, 2.7]], "float32")
+    chosen = function("where", "image", x=2, y=1)
+    net = load_model(write(tmp_path, functional(image(5), chosen)))
+    np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), [[2, 2, 1, 2, 2]])
+    classes = function("one_hot", "image", depth=3)
+    net = load_model(write(tmp_path, functional(image(5), classes)), layout="NHWC")
+    np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy().argmax(-1), [[0, 0, 0, 0, 2]])
+    assert net(mx.nd.array(x)).sum().asscalar() == 4  # -1.5 is no class
+
+
+def test_cross_products(tmp_path):
+    other = function("roll", "image", shift=1, axis=1)
+    made = function("cross", "image", y=["roll", 0, 0])
+    net = load_model(write(tmp_path, functional(image(4, 3), other, made)), layout="NHWC")
+    x = RANDOM.normal(size=(2, 4, 3)).astype("float32")
+    found, wanted = net(mx.nd.array(x)).asnumpy(), np.cross(x, np.roll(x, 1, 1))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="unless along a last axis of 3"):
+        load_model(
+            write(tmp_path, functional(image(3, 4), function("cross", "image", y=["image", 0, 0])))
+        )
+
+
+@pytest.mark.parametrize("name", ["array", "conjugate", "real"])
+def test_functions_of_complex_numbers_keep_floats(tmp_path, name):
+    net = load_model(write(tmp_path, functional(image(3), function(name, "image"))))
+    np.testing.assert_array_equal(net(mx.nd.array([[1, -2, 3]])).asnumpy(), [[1, -2, 3]])
+
+
+def test_a_dot_with_a_number_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="dot with a number: multiply by it"):
+        load_model(write(tmp_path, functional(image(3), function("dot", "image", y=2.0))))
