@@ -116,7 +116,7 @@ def expanded(
     for axis, (old, new) in enumerate(zip(zip(*x.trials), zip(*wanted))):
         place = axis + (start if start is not None else 0 if shape is None else shape.first.size - rank)
         limited = shape is not None and place >= 0 and shape.limits[place] < np.inf
-        number = [] if shape is None else [n.flat[place] for n in shape.trials]
+        number = [n.flat[place] for n in shape.trials] if shape is not None and place >= 0 else []
         if old == new and (not limited or number != [*new]):
             continue  # also for 1 and -1
         if 0 in new:

@@ -284,6 +284,7 @@ def test_slices(tmp_path_factory, data, fixed):
         ("t = Concat<axis: int = 0>(n, c, h, w) y = Expand(v, t)", {}),
         ("t = Concat<axis: int = 0>(one, one, h, one) y = Expand(x, t)", {"one": [1]}),
         ("y = Expand(x, t)", {"t": [1, 1, 1, 1]}),
+        ("y = Expand(x, t)", {"t": np.zeros(0, "int64")}),
         ("t = Concat<axis: int = 0>(n, one, h, w) z = ConstantOfShape(t) y = Sub(z, x)", {"one": [1]}),
         ("k = Mul(h, three) l = Sub(k, two) f = Cast<to: int = 1>(l) y = Sub(x, f)",
          {"three": [3], "two": [2]}),
