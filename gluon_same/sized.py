@@ -106,6 +106,8 @@ class Sized(Saved, SymbolBlock):
         return nest(self._structure, results)
 
     def _run(self, given: Sequence[mx.nd.NDArray]) -> List[mx.nd.NDArray]:
+        # Of booleans, MXNet has arrays, and few operators.
+        given = [x.astype("float32") if x.dtype == np.bool_ else x for x in given]
         context = given[0].context
         operator, sources = self._operator(mx.autograd.is_training())
         values = [

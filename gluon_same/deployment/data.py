@@ -49,7 +49,7 @@ def batches_of(data: Any, shapes: Sequence[Tuple[int, ...]], context: mx.Context
             array = array.asnumpy() if hasattr(array, "asnumpy") else np.asarray(array)
             if array.shape[1:] != shape[1:]:
                 raise ValueError(f"data of shape {array.shape} do not fit an input of shape {shape}")
-            if not np.issubdtype(array.dtype, np.number) or not np.isfinite(array).all():
+            if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
                 raise ValueError("data contain values that are not finite numbers: give typical samples")
             part.extend(array.astype("float32"))
         if len(parts[0]) >= most:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from imported import close, numbers, reference, written
 
+from gluon_same import deploy
 from gluon_same.onnx import export_model, import_model
 
 TEXTS = [
@@ -57,3 +58,17 @@ def test_numbers_stay(tmp_path, text):
         for x in [numbers(2, 3, 5), numbers(1, 3, 8)][: 1 + dynamic]:
             wanted = [net(mx.nd.array(x)).asnumpy()]
             close([mx.nd.array(y) for y in reference(again, x)], wanted)
+
+
+def test_masks_of_booleans(tmp_path):
+    text = """net (float[2, 3] x, bool[2, 3] m) => (float[2, 3] y) <float zero = {0}> {
+        n = Not(m) y = Where(n, x, zero) }"""
+    path = written(tmp_path / "net.onnx", text)
+    data = numbers(2, 3), np.array([[True, False, False], [False, True, True]])
+    wanted, net = reference(path, *data), import_model(path)
+    x, mask = (mx.nd.array(each, dtype=each.dtype) for each in data)
+    assert mask.dtype == np.bool_
+    close(net(x, mask), wanted)
+    close(deploy(net, x.shape, mask.shape, data=[(x, mask)], tune=False)(x, mask), wanted)
+    again = export_model(net, [(2, 3)] * 2, tmp_path / "again.onnx", dtype=["float32", "bool"])
+    np.testing.assert_array_equal(reference(again, *data)[0], wanted[0])
