@@ -126,6 +126,16 @@ def test_a_size_that_follows_from_one_in_doubt(tmp_path):
     compared(path, *(numbers(*shape) for shape in ((2, 1000), (1, 3300), (3, 330), (1, 16000))))
 
 
+def test_a_size_that_follows_from_a_limited_one(tmp_path):
+    text = f"{SIZE} m = Min(n, k) h = Sub(m, one) t = Concat<axis = 0>(h, rest, one) y = Reshape(x, t)"
+    values = {"one": np.array([1]), "rest": np.array([-1])}
+    path = model(tmp_path, text, "net (float[B, L] x) => (float[a, b, c] y)", **values)
+    net = compared(path, *(numbers(*shape) for shape in ((2, 2), (4, 5), (1022, 1022), (511, 600))))
+    for shape in ((2, 1), (3, 5)):  # by 0 and 4 rows
+        with pytest.raises(ValueError, match="cannot run on"):
+            net(mx.nd.ones(shape)).asnumpy()
+
+
 def test_a_limit_that_is_the_size_of_what_is_sliced(tmp_path):
     """GPT-Neo's mask: more tokens than the model has would fail in any runtime."""
     text = f"""{SIZE} m = Min(n, k) e = Unsqueeze(m, axis) table = Slice(mask, axis, e, axis)

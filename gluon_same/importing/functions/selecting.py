@@ -71,7 +71,8 @@ def line_of(F: Any, numbers: Any, i: int) -> Any:
 def whole_shape(F: Any, x: Any, numbers: Any) -> Any:
     """Return the sizes of an array in another shape, of which the one that is -1 follows, as int64."""
     numbers = F.cast(F.reshape(numbers, shape=(-1,)), "int64")
-    rest = F.broadcast_div(F.size_array(x), F.prod(numbers, keepdims=True))
+    product = F.prod(numbers, keepdims=True)
+    rest = F.broadcast_div(F.size_array(x), product + (product == 0))  # by 0, the process would end
     return F.where(numbers < 0, F.broadcast_mul(F.ones_like(numbers), -rest), numbers)
 
 
