@@ -14,7 +14,6 @@ from ..arrays import flat, in_thread
 from ..deployment.running import error, noises
 from ..graph import Graph
 from ..trace import Trace
-from .values import stored_dtype
 
 #: Largest difference, relative to the largest magnitude of an output. Rounding stays well below it.
 TOLERANCE = 1e-3
@@ -188,7 +187,8 @@ def _outputs(net: Block, data: Dict[str, np.ndarray]) -> Tuple[List[np.ndarray],
     graph.rewrite(_refuse_other_counts)
     parameters = net.collect_params()
     contexts = [c for p in parameters.values() for c in p.list_ctx()] or [mx.cpu()]
-    data = {name: x.astype(stored_dtype(x.dtype)) for name, x in data.items()}
+    # Of booleans, MXNet has arrays, and few operators.
+    data = {name: x.astype("float32") if x.dtype == bool else x for name, x in data.items()}
     arrays = [in_thread(mx.nd.array, x, contexts[0], x.dtype) for x in data.values()]
     with mx.util.np_array(False), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # MXNet warns of types that it infers later

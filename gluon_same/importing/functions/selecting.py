@@ -70,14 +70,18 @@ def line_of(F: Any, numbers: Any, i: int) -> Any:
 
 def whole_shape(F: Any, x: Any, numbers: Any) -> Any:
     """Return the sizes of an array in another shape, of which the one that is -1 follows, as int64."""
-    numbers = F.cast(F.reshape(numbers, shape=(-1,)), "int64")
+    numbers = _whole_line(F, numbers)
     product = F.prod(numbers, keepdims=True)
     rest = F.broadcast_div(F.size_array(x), product + (product == 0))  # by 0, the process would end
-    return F.where(numbers < 0, F.broadcast_mul(F.ones_like(numbers), -rest), numbers)
+    return F.where(numbers < 0, F.broadcast_like(-rest, numbers), numbers)
 
 
 def _number(F, numbers, i):
-    return F.slice_axis(F.cast(F.reshape(numbers, shape=(-1,)), "int64"), axis=0, begin=i, end=i + 1)
+    return F.slice_axis(_whole_line(F, numbers), axis=0, begin=i, end=i + 1)
+
+
+def _whole_line(F, numbers):
+    return F.cast(F.reshape(numbers, shape=(-1,)), "int64")
 
 
 def nonzero(F: Any, x: Any, rank: int) -> Any:

@@ -128,16 +128,16 @@ def reshape(net: Any, x: Union[Data, Unfolded], shape: Any, *, allowzero: Flag =
 
 def _whole_shape(net: Any, x: Data, wanted: Any, shape: Known) -> Known:
     """Return numbers that may follow another rule than the trials show, with a size instead of a -1."""
-    rest = shape.first == -1
-    if not any((sizes == -1).any() for sizes in shape.trials):
+    sizes = np.stack(shape.trials)
+    unknown = sizes == -1
+    if not unknown.any():
         return shape
-    if not net.again or any(
-        (sizes == 0).any() or ((sizes == -1) != rest).any() for sizes in shape.trials
-    ):
-        net.has_others = True
+    fits = bool(sizes.all() and (unknown == unknown[0]).all())
+    if not (fits and net.again):
+        net.has_others |= fits
         raise Limited(f"whether a limit applies to its shape {FIX}")
-    whole = Known([np.array(sizes, np.int64) for sizes in wanted], shape.name)
-    whole.limits = np.where(rest, 0, shape.limits)
+    whole = Known([np.array(each, np.int64) for each in wanted], shape.name)
+    whole.limits = np.where(unknown[0], 0, shape.limits)
     whole.make = lambda: net.call(functions.whole_shape, x, shape, dtype=np.int64, scalar=False)
     return whole
 
