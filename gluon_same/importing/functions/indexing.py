@@ -61,6 +61,25 @@ def gather_in_batch(F: Any, x: Any, indices: Any, ranks: Tuple[int, int]) -> Any
     return gather_nd(F, x, F.expand_dims(indices, axis=-1), ranks, batch_dims=1)
 
 
+def decide(
+    F: Any, x: Any, features: Any, limits: Any, following: Any, roots: Any, depth: int, negative: bool
+) -> Any:
+    """Return at which places trees end for each row of numbers, from their roots on.
+
+    At each place, the next one is the following, plus 1 if a feature is at most the limit. ``negative``
+    declares that negative features are behind the others.
+    """
+    if negative:
+        x = F.concat(x, -x, dim=1)
+    start = F.cast(F.zeros_like(F.slice_axis(x, axis=1, begin=0, end=1)), dtype="int64")
+    place = F.broadcast_add(start, roots)
+    for _ in range(depth):
+        number = gather_in_batch(F, x, F.take(features, place), (3, 2))
+        second = F.broadcast_lesser_equal(number, F.take(limits, place))
+        place = F.elemwise_add(F.take(following, place), F.cast(second, dtype="int64"))
+    return place
+
+
 def element(F: Any, x: Any, index: int, axis: int, drop: bool) -> Any:
     """Return one index of an axis, which goes if ``drop``."""
     y = F.slice_axis(x, axis=axis, begin=index, end=index + 1 or None)

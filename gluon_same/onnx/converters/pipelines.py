@@ -1,6 +1,6 @@
-"""Operators of pipelines without trees and strings, which scikit-learn's exporter writes."""
+"""Operators of pipelines without strings, which scikit-learn's exporter writes."""
 
-from typing import Any, List, Literal, Optional
+from typing import Any, Dict, List, Literal, Optional, Sequence
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from .linear import gemm
 from .normalizing import lp_normalization
 from .shapes import cast_to
 
-_LINKS = {"SOFTMAX": ("softmax", {"axis": 1}), "LOGISTIC": ("sigmoid", {})}
+#: Functions by the names of transformations of scores.
+_LINKS: Dict[str, Any] = {"SOFTMAX": ("softmax", {"axis": 1}), "LOGISTIC": ("sigmoid", {})}
+_LINKS["NONE"] = ("identity", {})
 
 
 def _row(values: List[float]) -> Known:
@@ -102,17 +104,24 @@ def linear_classifier(
     net: Any, x: Data, *, coefficients: List[float], classlabels_ints: List[int],
     intercepts: Optional[List[float]] = None, multi_class: int = 0, post_transform: str = "NONE",
 ) -> List[Data]:  # fmt: skip
-    labels = np.array(classlabels_ints)
-    intercepts = intercepts or [0.0] * len(labels)
-    if len(intercepts) != len(labels) or post_transform not in ("NONE", *_LINKS):
-        raise Unsupported(f"its post_transform={post_transform!r} for {len(labels)} labels")
+    intercepts = intercepts or [0.0] * len(classlabels_ints)
+    if len(intercepts) != len(classlabels_ints):
+        raise Unsupported(f"it has {len(intercepts)} intercepts for {len(classlabels_ints)} labels")
     scores = _linear(net, x, coefficients, intercepts)
-    best = net.call("argmax", scores, axis=1)
-    label = gather(net, Known([labels]), best)
-    if post_transform in _LINKS:
-        name, arguments = _LINKS[post_transform]
-        scores = net.call(name, scores, **arguments)
-    return [label, scores]
+    return [label_of(net, scores, classlabels_ints), linked(net, scores, post_transform)]
+
+
+def label_of(net: Any, scores: Data, labels: Sequence[int]) -> Data:
+    """Return the label of the highest score."""
+    return gather(net, Known([np.array(labels)]), net.call("argmax", scores, axis=1))
+
+
+def linked(net: Any, scores: Data, link: str) -> Data:
+    """Return the scores after a transformation."""
+    if link not in _LINKS:
+        raise Unsupported(f"its post_transform={link!r} is not supported")
+    name, arguments = _LINKS[link]
+    return net.call(name, scores, **arguments)
 
 
 def _linear(net, x, coefficients, intercepts):

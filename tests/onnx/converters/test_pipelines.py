@@ -96,6 +96,6 @@ def test_features_are_extracted(tmp_path):
     ],
 )
 def test_other_attributes_are_refused(tmp_path, operator, outputs, attributes):
-    words = "its (norm|post_transform)=|zeros=0|keys and values|another kind"
+    words = "its (norm|post_transform)=|1 intercepts for 2|zeros=0|keys and values|another kind"
     with pytest.raises(ValueError, match=words):
         import_model(model(tmp_path, operator, outputs, **attributes))
