@@ -16,7 +16,16 @@ from ..importing.net import FAILURES
 from ..importing.parameters import fill
 from .builder import Builder
 from .by_value import NetByValue
-from .inputs import TRIALS, Shape, constants_of, groupings, input_dtype, shapes_of, tried_shapes
+from .inputs import (
+    TRIALS,
+    Shape,
+    constants_of,
+    groupings,
+    input_dtype,
+    output_dtype,
+    shapes_of,
+    tried_shapes,
+)
 from .reading import initializers
 from .values import (
     AT_RUN_TIME,
@@ -70,7 +79,7 @@ class Import:
         self.dtypes = {each.name: input_dtype(each) for each in given}
         if not given:
             raise ValueError("the model has no inputs, so that its results are constants")
-        self.outputs = [input_dtype(each) for each in model.graph.output]
+        self.outputs = [output_dtype(each) for each in model.graph.output]
         self.shapes = shapes_of(given, input_shapes)
         self.names = list(self.dtypes)
         self.held = Weights()

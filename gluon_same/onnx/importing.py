@@ -77,7 +77,8 @@ def import_model(
     -----
     Booleans are 0 and 1 in float32 within the net; results of type bool are cast to it. Where ONNX has
     an array without axes, MXNet has one axis of size 1. Random operators, strings, optional values,
-    training, and inputs and outputs that are sequences are not supported. An input that an operator
+    training, and inputs and outputs that are sequences are not supported, except that maps of labels to
+    scores are an array with a column for each label, in the order of the file. An input that an operator
     reads as numbers, such as the axes of a reduction, is read at each call, and the net keeps a graph
     for each of its latest values; so is an input of integers, or of at most 8 floats, from which such
     numbers follow. Such a net has its parameters from the first call on.

@@ -113,6 +113,14 @@ def input_dtype(value: Any) -> np.dtype:
         raise ValueError(f"{value.name!r}: {error}") from None
 
 
+def output_dtype(value: Any) -> np.dtype:
+    """Return the dtype of an output. ZipMap's sequences of maps are arrays of their numbers."""
+    maps = value.type.HasField("sequence_type") and value.type.sequence_type.elem_type.HasField(
+        "map_type"
+    )
+    return np.dtype(np.float32) if maps else input_dtype(value)
+
+
 def constants_of(inputs: Sequence[Any], given: Any) -> Dict[str, np.ndarray]:
     """Return the values of inputs that are constants, as the file declares them."""
     if not isinstance(given, Mapping):

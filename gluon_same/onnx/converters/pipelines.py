@@ -29,8 +29,13 @@ def scaler(net: Any, x: Data, *, offset: List[float], scale: List[float]) -> Dat
 
 
 @converter("ai.onnx.ml::Normalizer")
-def normalizer(net: Any, x: Data, *, norm: Literal["L1", "L2"]) -> Data:
-    return lp_normalization(net, cast_to(net, x, np.float32), p=int(norm[1]))
+def normalizer(net: Any, x: Data, *, norm: Literal["MAX", "L1", "L2"] = "MAX") -> Data:
+    x = cast_to(net, x, np.float32)
+    if norm != "MAX":
+        return lp_normalization(net, x, p=int(norm[1]))
+    largest = net.call("max", x, axis=1, keepdims=True)
+    divisor = where(net, _equal(net, largest, 0), Known([np.ones((1, 1), np.float32)]), largest)
+    return net.call("broadcast_div", x, divisor)
 
 
 @converter("ai.onnx.ml::Binarizer")
@@ -89,6 +94,14 @@ def array_feature_extractor(net: Any, x: Any, places: Data) -> Data:
     places = net.call("reshape", places, shape=(-1,), scalar=False)
     y = gather(net, x, places, axis=-1)
     return net.call("expand_dims", y, axis=0) if x.ndim == 1 else y
+
+
+@converter("ai.onnx.ml::ZipMap")
+def zip_map(
+    net: Any, x: Data, *, classlabels_int64s: Optional[List[int]] = None,
+    classlabels_strings: Optional[List[str]] = None,
+) -> Data:  # fmt: skip
+    return x  # the maps of each row are the columns of an array
 
 
 @converter("ai.onnx.ml::LinearRegressor")

@@ -1,9 +1,10 @@
 """Operators of scikit-learn's pipelines, against onnxruntime."""
 
+import mxnet as mx
 import numpy as np
 import onnx
 import pytest
-from imported import compared, numbers
+from imported import compared, numbers, reference
 from onnx import TensorProto, helper, numpy_helper
 
 from gluon_same.onnx import import_model
@@ -34,6 +35,7 @@ def model(path, operator, outputs=1, initializers=(), given=TensorProto.FLOAT, *
     [
         ("Scaler", 1, dict(offset=[1.0, 2.0, -1.0], scale=[2.0, 0.5, 3.0])),
         ("Scaler", 1, dict(offset=[1.0], scale=[2.0])),
+        ("Normalizer", 1, dict(norm="MAX")),
         ("Normalizer", 1, dict(norm="L1")),
         ("Normalizer", 1, dict(norm="L2")),
         ("Binarizer", 1, dict(threshold=0.3)),
@@ -47,6 +49,29 @@ def model(path, operator, outputs=1, initializers=(), given=TensorProto.FLOAT, *
 def test_operators_of_pipelines(tmp_path, operator, outputs, attributes):
     net = compared(model(tmp_path, operator, outputs, **attributes), numbers(4, 3), numbers(7, 3))
     assert net.input_sizes == ((None, 3),)
+
+
+def test_rows_whose_maximum_is_zero(tmp_path):
+    x = np.array([[0, 0, 0], [0, -2, -1], [-1, -2, -4]], "f")
+    compared(model(tmp_path, "Normalizer", norm="MAX"), x)
+
+
+@pytest.mark.parametrize(
+    "labels", [dict(classlabels_int64s=[5, 3, 9]), dict(classlabels_strings=["a", "b", "c"])]
+)
+def test_maps_of_labels_are_columns(tmp_path, labels):
+    path = model(tmp_path, "ZipMap", **labels)
+    file = onnx.load(path)
+    (output,) = file.graph.output
+    kind = TensorProto.INT64 if "classlabels_int64s" in labels else TensorProto.STRING
+    number = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    output.type.CopyFrom(helper.make_sequence_type_proto(helper.make_map_type_proto(kind, number)))
+    onnx.save(file, path)
+    x = numbers(4, 3)
+    wanted = reference(path, x)[0]
+    got = import_model(path)(mx.nd.array(x)).asnumpy()
+    (keys,) = labels.values()
+    np.testing.assert_array_equal(got, [[row[key] for key in keys] for row in wanted])
 
 
 @pytest.mark.parametrize("replaced", [2.0, np.nan])
@@ -85,7 +110,7 @@ def test_features_are_extracted(tmp_path):
 @pytest.mark.parametrize(
     "operator, outputs, attributes",
     [
-        ("Normalizer", 1, dict(norm="MAX")),
+        ("Normalizer", 1, dict(norm="L0")),
         ("OneHotEncoder", 1, dict(cats_int64s=KEYS, zeros=0)),
         ("LabelEncoder", 0, dict(keys_floats=[1.0, 2.0], values_int64s=[3])),
         ("LabelEncoder", 0, dict(keys_floats=[1.0, np.nan], values_int64s=[3, 4])),
