@@ -56,7 +56,7 @@ def folded(
         result.resized = may_be_resized(node.op_type, given)
         limit = limit_of(node.op_type, [*given, *bounds], result)
         kept = given[0].limits if node.op_type == "Cast" and limit == given[0].limit else limit
-        result.limits = moved[place] if moved else np.full(result.shape, kept, float)
+        result.limits = moved[place] if moved else np.broadcast_to(np.float64(kept), result.shape)
         if count > 1:
             result.line = line_of(node.op_type, inputs, result)
         if node.op_type == "Shape":

@@ -128,7 +128,7 @@ class Inference:
         self.infer()
         for sizes, places in groups.items():
             every = [x.doubts[axis] for x, axis in places]
-            calls = [] if [] in every else [*chain(*every)]
+            calls = [] if [] in every else [*dict.fromkeys(chain(*every))]
             for y, axis in self._following(sizes, places, made, symbols):
                 y.doubts[axis] = calls if y.doubts.get(axis, [None]) else []
 

@@ -88,7 +88,7 @@ class Known:
         self.bounded = False  # whether they may be a size up to a bound, and the bound from there on
         self.resized = False  # whether their shape may be another one at sizes that are not tried
         #: Below these, each follows the rule that the trials show: at all sizes if it is infinite.
-        self.limits = np.full(self.shape, np.inf)
+        self.limits = np.broadcast_to(np.inf, self.shape)
         self.low: Optional[np.ndarray] = None  # a lower bound of open numbers at all sizes
         self.line: Optional[Line] = None  # how one open number follows from others, but for rounding
         #: Computes them at run time if they are open; returns None if that is not supported.
@@ -103,7 +103,8 @@ class Known:
     @property
     def limit(self) -> float:
         """The least limit of all numbers."""
-        return float(self.limits.min(initial=np.inf))
+        different = self.limits if any(self.limits.strides) else self.limits.flat[:1]
+        return float(different.min(initial=np.inf))
 
     @property
     def open(self) -> bool:
@@ -142,7 +143,7 @@ class Known:
         """Return the results of a function, under the same name."""
         new = [np.asarray(function(x)) for x in self.trials]
         known = Known(new, self.name, self.trainable)
-        known.bounded, known.limits = self.bounded, np.full(known.shape, self.limit)
+        known.bounded, known.limits = self.bounded, np.broadcast_to(self.limit, known.shape)
         return known
 
     def elements(self) -> List["Known"]:

@@ -1,11 +1,14 @@
 """Sizes that may follow another rule at sizes that are not tried, as those of parts of an array."""
 
+import tracemalloc
+
 import mxnet as mx
 import numpy as np
 import pytest
 from imported import compared, numbers, reference, written
 
 from gluon_same.onnx import export_model, import_model
+from gluon_same.onnx.values import Known
 
 END = np.iinfo(np.int64).max
 
@@ -104,3 +107,25 @@ def test_more_steps_than_a_table_has_positions(tmp_path):
     net = compared(model(tmp_path, f"{text} p = Gather(table, r) y = Neg(p)", head), numbers(2, 9, 6))
     with pytest.raises(mx.MXNetError, match="out of bound"):
         net(mx.nd.ones((1, 10, 6))).asnumpy()
+
+
+def test_many_branches_behind_a_size_that_is_required(tmp_path):
+    """What makes sure of a size is kept once for each array, however many branches lead there."""
+    body = "".join(f"r{i} = Relu(y{i})\n y{i + 1} = Mul(r{i}, y{i})\n" for i in range(40))
+    graph = f"""net (float[N, 3, H, W] x) => (float[M, 4] z) {{
+        y0 = MaxPool<kernel_shape = [8, 8], strides = [8, 8]>(x)
+        {body} flat = Flatten(y40)
+        z = MatMul(flat, w) }}"""
+    net = import_model(written(tmp_path / "net.onnx", graph, {"w": np.ones((12, 4), "f")}))
+    assert net.input_sizes == ((None, 3, None, None),)
+    assert net(mx.nd.ones((2, 3, 17, 17))).shape == (2, 4)
+
+
+def test_limits_take_no_memory():
+    array = np.zeros((1000, 1000), "f")
+    tracemalloc.start()
+    known = Known([array])
+    assert not known.open and known.changed(np.transpose).limit == np.inf
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < array.nbytes / 10

@@ -191,7 +191,7 @@ def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
     count = max(len(begin.trials), len(limit.trials))
     spans = [(limit.at(trial) - begin.at(trial)) / step for trial in range(count)]
     counts = Known([np.maximum(np.ceil(span), 0).astype(np.int64) for span in spans])
-    counts.limits[...] = min(begin.limit, limit.limit)
+    counts.limits = np.broadcast_to(min(begin.limit, limit.limit), counts.shape)
     counts.make = partial(_steps_between, net, begin, limit, step)
     other, axis = axis_of_size(net, [n.item() for n in counts.trials], counts)
     first = 0 if begin.open else begin.first.item()
