@@ -32,7 +32,7 @@ _MODULES = ("", *words("math nn linalg image debugging __operators__ compat v1 k
 
 #: Functions of one array whose arguments are those of Keras.
 _NAMES = words("""
-    adjust_gamma crelu cumsum deg2rad glu nan_to_num per_image_standardization rad2deg sparsemax
+    adjust_gamma crelu cumsum deg2rad glu nan_to_num rad2deg sparsemax
 """)
 _NAMES += WITH_OPTIONS
 _PLAIN = {**{name: function_named(name, True) for name in _NAMES}, "threshold": functions.above}
