@@ -50,7 +50,9 @@ _ANY_BATCH += (*ELEMENTWISE, *NATIVE)
 #: Functions whose operands Keras 2 does not save, and what to do instead.
 _NOT_SAVED = dict(
     einsum="use EinsumDense or tf.matmul",
+    eq="use tf.equal",
     meshgrid="add tf.range(width)[None] and tf.range(height)[:, None] to tf.zeros((height, width))",
+    ne="use tf.not_equal",
 )
 
 
