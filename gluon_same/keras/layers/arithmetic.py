@@ -101,8 +101,9 @@ def _clip(op: Request, x: Value, x_min: float, x_max: float) -> Lowered:
 @computes("identity", "convert_to_tensor", "array", "copy", "conjugate", "real", "ensure_shape",
           "check_numerics")  # fmt: skip
 def _nothing(
-    op: Request, x: Value, dtype: Any = None, shape: Any = None, message: Any = None
-) -> Lowered:
+    op: Request, x: Value, dtype: Any = None, shape: Any = None, message: Any = None,
+    dtype_hint: Any = None,
+) -> Lowered:  # fmt: skip
     if dtype not in (None, x.dtype):
         return _cast(op, x, dtype)
     return elementwise(None, takes=None, nonnegative=x.nonnegative)
@@ -137,6 +138,7 @@ def _digits(op: Request, x: Value, bins: Operand) -> Lowered:
 def _mask_of_lengths(op: Request, lengths: Value, maxlen: int, dtype: str = "bool") -> Lowered:
     if dtype not in ("bool", "float32"):
         raise Unsupported(f"{op.name} of {dtype}")
+    lengths = op.derived(functions.cast, lengths, to="int32")._replace(dtype="int32")  # truncated
     y = op.derived("expand_dims", lengths, rule=lambda shape: (*shape, 1), axis=-1)
     if isinstance(maxlen, Size):
         line, how = line_of(op, maxlen), dict(axis=0, start=0, step=1, to="int32")
