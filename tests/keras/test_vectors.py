@@ -68,3 +68,12 @@ def test_functions_of_complex_numbers_keep_floats(tmp_path, name):
 def test_a_dot_with_a_number_is_refused(tmp_path):
     with pytest.raises(ValueError, match="dot with a number: multiply by it"):
         load_model(write(tmp_path, functional(image(3), function("dot", "image", y=2.0))))
+
+
+@pytest.mark.parametrize("name, number", [("zeros_like", 0), ("ones_like", 1)])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_constants_of_other_dtypes(tmp_path, name, number, dtype):
+    made = function(name, "image", dtype=dtype)
+    found = load_model(write(tmp_path, functional(image(3), made)))(mx.nd.array([[0.5, np.nan, 2]]))
+    assert found.dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(found.asnumpy(), [[number] * 3])

@@ -81,14 +81,12 @@ def _cross(
 
 @computes("zeros_like", "ones_like", "full_like")
 def _filled(op: Request, x: Value, fill_value: float = 0, dtype: Any = None) -> Lowered:
-    kind = dtype or x.dtype
-    number = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value)
-    if "int" in kind and kind == x.dtype and number == int(number):
-        return op.each(functions.filled, x, number=int(number), takes=None)
-    if kind != "bool" and _STORED.get(kind) != "float32":
-        raise Unsupported(f"{op.name} of {kind}")
-    gives = "bool" if kind == "bool" else "float32"
-    return op.each(functions.filled, x, number=float(number), gives=gives)
+    number, gives = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value), dtype or x.dtype
+    if gives not in _STORED:
+        raise Unsupported(f"{op.name} of {gives}")
+    how: Any = dict(gives=_STORED[gives], takes=_STORED[gives].replace("bool", "float32"))
+    number = int(number) if "int" in how["gives"] else float(number)
+    return op.each(functions.filled, x, number=number, **how)
 
 
 @computes("clip")
