@@ -141,8 +141,9 @@ def _value(tree: Any, n: int) -> Any:
 
 
 def is_negative(size: Size) -> bool:
-    """Return whether a computed size is negative, as it is if those of arrays are large."""
-    return _value(tree_of(size, []), _NEAR) < 0
+    """Return whether a computed size is negative, whether those of arrays are small or large."""
+    tree = tree_of(size, [])
+    return all(_value(tree, n) < 0 for n in (_NEAR, _TRIALS[-1]))
 
 
 def _fitted(trees: Sequence[Tuple[Any, float]]) -> Tuple[int, int, int, int]:
