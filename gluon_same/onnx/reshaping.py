@@ -144,8 +144,8 @@ def repeated(
     like, other_axis = axis_of_size(net, sizes, numbers, place)
     if max(shape[axis] for shape in x.trials) > 1:
         line = net.call("reshape", like, shape=tuple(-(i == axis) or 1 for i in range(x.ndim)))
-        line = net.call(functions.cast, line, to=stored_dtype(x.dtype).name, dtype=x.dtype)
-        return net.call(functions.spread_like, x, line, others=(), scalar=False)
+        to = stored_dtype(x.dtype).name
+        return net.call(functions.spread_like, x, line, others=(), to=to, scalar=False)
     return net.call("broadcast_like", x, like, lhs_axes=(axis,), rhs_axes=(other_axis,), scalar=False)
 
 

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from small_models import function, functional, image, write
+from small_models import function, functional, image, layer, write
 from test_functions import sizes_of
 from test_moved_batch import named
 
@@ -120,14 +120,16 @@ def switch():
 
 
 @pytest.mark.parametrize("given, other", [((None, 3), (None, 3)), ((None, 1), (None, 3))])
-def test_switches_between_arrays(tmp_path, given, other):
-    layers = image(*given), image(*other, name="other"), *switch()
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_switches_between_arrays(tmp_path, given, other, dtype):
+    start = layer("InputLayer", "other", batch_input_shape=[None, *other], dtype=dtype)
+    layers = image(*given), start, *switch()
     net = load_model(write(tmp_path, functional(*layers, inputs=("image", "other"))), layout="NHWC")
     for steps in (4, 1):
         x, y = (RANDOM.normal(size=(2, steps, shape[1])).astype("float32") for shape in (given, other))
         for _ in range(2):
-            found = net(mx.nd.array(x), mx.nd.array(y)).asnumpy()
-            np.testing.assert_array_equal(found, np.where(x > 0, y, 0.5))
+            found = net(mx.nd.array(x), mx.nd.array(y, dtype=dtype)).asnumpy()
+            np.testing.assert_array_equal(found, np.where(x > 0, y.astype(dtype), 0.5))
             net.hybridize()
 
 

@@ -25,6 +25,10 @@ def of_number(name, number, function_name, **arguments):
     return {**made, "inbound_nodes": [["_CONSTANT_VALUE", -1, number, arguments]]}
 
 
+IDS = computed("ids", "image", "cast", dtype="int32")
+HALF_OF_STEPS = computed("share", "s1", "math.divide", y=4)
+DOUBLE = computed("double", "s1", "math.multiply", y=2)
+
 CASES = {
     "heads of attention, and a part of them": (
         [computed("split", "image", "reshape", shape=[-1, T, 3, 2]), part("split", 1)],
@@ -64,6 +68,53 @@ CASES = {
          computed("y", "image", "math.add", y=["row", 0, 0])],
         lambda x: x + np.linspace(-1, 1, x.shape[1])[:, None],
     ),
+    "rows with a size of whole numbers": (
+        [IDS, computed("sizes", "ids", "compat.v1.shape"),
+         computed("steps", "sizes", "__operators__.getitem", slice_spec=1),
+         computed("count", "steps", "math.multiply", y=6),
+         computed("y", "image", "reshape", shape=[-1, ["count", 0, 0]])],
+        lambda x: x.reshape(len(x), -1),
+    ),
+    "whole numbers and a number of steps": (
+        [IDS, computed("times", "ids", "math.multiply", y=T), computed("y", "times", "math.add", y=7)],
+        lambda x: x.astype(int) * x.shape[1] + 7,
+    ),
+    "whole numbers and a mean of sizes": (
+        [IDS, HALF_OF_STEPS, computed("y", "ids", "math.multiply", y=["share", 0, 0])],
+        lambda x: x.astype(int) * x.shape[1] / 4,
+    ),
+    "steps up to a multiple of 8": (
+        [computed("rest", "s1", "math.floormod", y=8),
+         of_number("more", 8, "math.subtract", y=["rest", 0, 0]),
+         computed("y", "image", "pad", paddings=[[0, 0], [0, ["more", 0, 0]], [0, 0]])],
+        lambda x: np.pad(x, [(0, 0), (0, 8 - x.shape[1] % 8), (0, 0)]),
+    ),
+    "the last half, rounded down": (
+        [computed("half", "s1", "math.floordiv", y=2), computed("from", "half", "math.negative"),
+         part("image", ["from", 0, 0])],
+        lambda x: x[:, -(x.shape[1] // 2) :],
+    ),
+    "the last half, rounded up": (
+        [computed("from", "s1", "math.negative"), computed("half", "from", "math.floordiv", y=2),
+         part("image", ["half", 0, 0])],
+        lambda x: x[:, -x.shape[1] // 2 :],
+    ),
+    "all but the last half": (
+        [computed("half", "s1", "math.floordiv", y=2), computed("to", "half", "math.negative"),
+         part("image", None, ["to", 0, 0])],
+        lambda x: x[:, : -(x.shape[1] // 2)],
+    ),
+    "the first step of the last half": (
+        [computed("half", "s1", "math.floordiv", y=2), computed("at", "half", "math.negative"),
+         computed("y", "image", "__operators__.getitem", slice_spec=[WHOLE, ["at", 0, 0]])],
+        lambda x: x[:, -(x.shape[1] // 2)],
+    ),
+    "every step twice, by counts that are floats": (
+        [computed("new", "image", "expand_dims", axis=2),
+         computed("tiled", "new", "tile", multiples=[1.0, 1.0, 2.0, 1.0]),
+         computed("y", "tiled", "reshape", shape=[-1, ["double", 0, 0], 6])],
+        lambda x: np.repeat(x, 2, 1),
+    ),
     "a matrix without samples": (
         [computed("eye", "s1", "eye"), computed("y", "eye", "linalg.matmul", b=["image", 0, 0])],
         lambda x: x,
@@ -73,7 +124,7 @@ CASES = {
 
 @pytest.mark.parametrize("layers, wanted", CASES.values(), ids=CASES)
 def test_axes_of_any_size(tmp_path, layers, wanted):
-    config = functional(image(None, 6), *sizes_of("image", 1), *layers)
+    config = functional(image(None, 6), *sizes_of("image", 1), DOUBLE, *layers)
     net = load_model(write(tmp_path, config), layout="NHWC")
     for steps in (4, 9, 6):
         x = RANDOM.normal(size=(2, steps, 6)).astype("float32")

@@ -50,6 +50,13 @@ def test_a_reshape_that_splits_the_channels_of_images_of_any_size_keeps_the_batc
         np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x.reshape((2, size, 3, 2, 3)))
 
 
+@pytest.mark.parametrize("name, instead", [("eq", "equal"), ("ne", "not_equal")])
+def test_operands_of_comparisons_that_keras_does_not_save_are_missed(tmp_path, name, instead):
+    path = write(tmp_path, functional(image(3), function(f"__operators__.{name}", "image")))
+    with pytest.raises(ValueError, match=f"operands of tf.{name}: use tf.{instead}"):
+        load_model(path)
+
+
 def test_operands_of_einsum_that_keras_does_not_save_are_missed(tmp_path):
     made = layer("TFOpLambda", "odd", function="einsum")
     made["inbound_nodes"] = [["_CONSTANT_VALUE", -1, "bij,bjk->bik", {}]]

@@ -136,6 +136,13 @@ def test_images_are_turned(of_images, k):
     np.testing.assert_array_equal(y, np.rot90(x, k, (1, 2)))
 
 
+@pytest.mark.parametrize("name", ["rot90", "per_image_standardization"])
+@pytest.mark.parametrize("shape", [(6, 7), (2, 6, 7, 3)])
+def test_functions_of_batches_of_images_refuse_others(of_images, name, shape):
+    with pytest.raises(ValueError, match="axes, not 4"):
+        of_images(f"image.{name}", *shape)
+
+
 @pytest.mark.parametrize("axes", [(3, 1), (-2, -1)])
 def test_axes_are_turned(of_images, axes):
     x, y = of_images("Rot90", 4, 5, 3, k=1, axes=list(axes))

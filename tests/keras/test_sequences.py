@@ -1,5 +1,6 @@
 """Nets of sequences: open lengths, states that are kept, masks that would be lost."""
 
+import h5py
 import mxnet as mx
 import numpy as np
 import pytest
@@ -152,6 +153,36 @@ def test_convolutional_lstms_run_outside_of_graphs(tmp_path, function):
     assert not net._active and not net.layers["last"]._active
     with pytest.raises(ValueError, match="contains a ConvRecurrent"):
         function(net, (1, 2, 1, 5, 5))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    return np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+@pytest.mark.parametrize("name, act", [("softmax", softmax), ("tanh", np.tanh)])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_convolutional_lstms_with_softmax_or_backwards(tmp_path, ndim, name, act, backwards):
+    how = dict(filters=2, kernel_size=[1] * ndim, activation=name, recurrent_activation="sigmoid")
+    made = layer(f"ConvLSTM{ndim}D", "odd", "image", go_backwards=backwards, **how)
+    ones, shape = (1,) * ndim, (3, *(4, 5, 2)[:ndim], 3)
+    arrays = {"kernel": (*ones, 3, 8), "recurrent_kernel": (*ones, 2, 8), "bias": (8,)}
+    path = write(tmp_path, functional(image(*shape), made), odd=arrays)
+    with h5py.File(path[1], "r") as file:
+        kernel, recurrent, bias = (np.array(file[f"odd/odd/{role}:0"]) for role in arrays)
+    x = np.random.RandomState(0).normal(size=(2, *shape)).astype("float32")
+    h = c = np.zeros((2, *shape[1:-1], 2))
+    for step in range(3)[:: -1 if backwards else 1]:
+        gates = x[:, step] @ kernel.reshape((3, 8)) + h @ recurrent.reshape((2, 8)) + bias
+        i, f, new, o = np.split(gates, 4, -1)
+        c = sigmoid(f) * c + sigmoid(i) * act(new)
+        h = sigmoid(o) * act(c)
+    found = load_model(path, layout="NHWC")(mx.nd.array(x)).asnumpy()
+    np.testing.assert_allclose(found, h, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kernel, pool", [([3], "GlobalMaxPooling1D"), ([3, 3], "MaxPooling2D")])

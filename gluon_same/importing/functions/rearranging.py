@@ -21,7 +21,12 @@ def slices(
         x = F.slice_axis(x, axis=1, begin=second[0], end=second[1])
     if any(part != (None, None, 1) for part in parts):
         begin, end, step = zip(*parts)
-        x = F.slice(x, begin=begin, end=end, step=step)
+        if len(parts) in (2, 4) and min(n or 0 for n in begin) < 0:
+            # oneDNN's slice of so many axes fails at bounds before the first element.
+            begin, end, step = (None, *begin), (None, *end), (1, *step)
+            x = F.squeeze(F.slice(F.expand_dims(x, axis=0), begin=begin, end=end, step=step), axis=0)
+        else:
+            x = F.slice(x, begin=begin, end=end, step=step)
     x = F.squeeze(x, axis=dropped) if dropped else x
     for _ in range(added):
         x = F.expand_dims(x, axis=1)

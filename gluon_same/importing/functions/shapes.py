@@ -49,7 +49,7 @@ def unfolded_like(
     ``lengths`` are the sizes after the batch, as for :func:`line_of_sizes`, if they are not the array's.
     """
     if lengths:
-        sized = along(F, F.contrib.arange_like(like, axis=0), 0, count)
+        sized = along(F, places_along(F, like, 0, "float32"), 0, count)
         for axis, length in enumerate(lengths, 1):
             line = line_of_sizes(F, like, *others, **length)
             sized = F.broadcast_add(sized, along(F, line, axis, count))
@@ -65,9 +65,9 @@ def merged(F: Any, x: Any, *lines: Any, count: int, axes: Tuple[int, ...], rank:
     return x
 
 
-def spread_like(F: Any, x: Any, like: Any, others: Tuple[int, ...]) -> Any:
-    """Broadcast an array to the sizes of another one, except along some axes."""
-    ones = F.ones_like(like)
+def spread_like(F: Any, x: Any, like: Any, others: Tuple[int, ...], to: str) -> Any:
+    """Broadcast an array, of dtype ``to``, to the sizes of another one, except along some axes."""
+    ones = F.cast(F.ones_like(like), dtype=to)
     return F.broadcast_mul(x, F.max(ones, axis=others, keepdims=True) if others else ones)
 
 

@@ -81,14 +81,12 @@ def _cross(
 
 @computes("zeros_like", "ones_like", "full_like")
 def _filled(op: Request, x: Value, fill_value: float = 0, dtype: Any = None) -> Lowered:
-    kind = dtype or x.dtype
-    number = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value)
-    if "int" in kind and kind == x.dtype and number == int(number):
-        return op.each(functions.filled, x, number=int(number), takes=None)
-    if kind != "bool" and _STORED.get(kind) != "float32":
-        raise Unsupported(f"{op.name} of {kind}")
-    gives = "bool" if kind == "bool" else "float32"
-    return op.each(functions.filled, x, number=float(number), gives=gives)
+    number, gives = {"zeros_like": 0, "ones_like": 1}.get(op.name, fill_value), dtype or x.dtype
+    if gives not in _STORED:
+        raise Unsupported(f"{op.name} of {gives}")
+    how: Any = dict(gives=_STORED[gives], takes=_STORED[gives].replace("bool", "float32"))
+    number = int(number) if "int" in how["gives"] else float(number)
+    return op.each(functions.filled, x, number=number, **how)
 
 
 @computes("clip")
@@ -101,8 +99,9 @@ def _clip(op: Request, x: Value, x_min: float, x_max: float) -> Lowered:
 @computes("identity", "convert_to_tensor", "array", "copy", "conjugate", "real", "ensure_shape",
           "check_numerics")  # fmt: skip
 def _nothing(
-    op: Request, x: Value, dtype: Any = None, shape: Any = None, message: Any = None
-) -> Lowered:
+    op: Request, x: Value, dtype: Any = None, shape: Any = None, message: Any = None,
+    dtype_hint: Any = None,
+) -> Lowered:  # fmt: skip
     if dtype not in (None, x.dtype):
         return _cast(op, x, dtype)
     return elementwise(None, takes=None, nonnegative=x.nonnegative)
@@ -137,6 +136,7 @@ def _digits(op: Request, x: Value, bins: Operand) -> Lowered:
 def _mask_of_lengths(op: Request, lengths: Value, maxlen: int, dtype: str = "bool") -> Lowered:
     if dtype not in ("bool", "float32"):
         raise Unsupported(f"{op.name} of {dtype}")
+    lengths = op.derived(functions.cast, lengths, to="int32")._replace(dtype="int32")  # truncated
     y = op.derived("expand_dims", lengths, rule=lambda shape: (*shape, 1), axis=-1)
     if isinstance(maxlen, Size):
         line, how = line_of(op, maxlen), dict(axis=0, start=0, step=1, to="int32")

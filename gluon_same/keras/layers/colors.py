@@ -34,6 +34,11 @@ def _cylinder(op: Request, x: Value, data_format: str = "channels_last") -> Lowe
     return op.each(getattr(functions, op.name), x, axis=_colors(op, x, data_format))
 
 
+@computes("per_image_standardization")
+def _standardized(op: Request, x: Value) -> Lowered:
+    return op.each(functions.per_image_standardization, of_rank(x, 4))
+
+
 @computes("adjust_hue", "adjust_saturation")
 def _tinted(op: Request, x: Value, delta: float = 0, saturation_factor: float = 1) -> Lowered:
     how: Any = dict(axis=_colors(op, x, "channels_last"), turn=delta, factor=saturation_factor)

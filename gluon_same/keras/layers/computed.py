@@ -39,9 +39,9 @@ def computed(name: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
     y: Any = args[1] if len(args) > 1 else kwargs.get("y")
     if name == "cast" and "float" not in str([*args[1:], kwargs]):  # which truncates
         name, *parts = x.how if isinstance(x, Size) and x.how else (name,)
-        if name == "divide" and isinstance(parts[0], Size) and parts[0].source and _is_whole(parts[1]):
+        if name == "divide" and isinstance(parts[0], Size) and parts[0].source and is_whole(parts[1]):
             return combined("floor_divide", *parts)
-        if isinstance(x, Size) and _is_whole(x):
+        if isinstance(x, Size) and is_whole(x):
             return x
         return replace(x, how=None) if isinstance(x, Size) else int(x) if isinstance(x, float) else x
     if name in ("cast", "identity", "convert_to_tensor"):
@@ -107,12 +107,12 @@ def _repeats(condition: Any, size: Any, other: Any) -> Any:
 def _stepped(size: Size, name: str, *operands: Any) -> Size:
     """Return a size with the step that computes it."""
     steps = 1 + sum(each.steps for each in operands if isinstance(each, Size))
-    rounds = name in ("floor_divide", "mod") and not all(map(_is_whole, operands))
+    rounds = name in ("floor_divide", "mod") and not all(map(is_whole, operands))
     how = None if rounds or steps > _MOST_STEPS else (name, *operands)
     return replace(size, how=how, steps=steps)
 
 
-def _is_whole(number: Any) -> bool:
+def is_whole(number: Any) -> bool:
     """Return whether a number or size is whole at all sizes: others are rounded as their dtype is."""
     if not isinstance(number, Size):
         return number % 1 == 0
@@ -121,7 +121,7 @@ def _is_whole(number: Any) -> bool:
     name, *operands = number.how
     if name in ("ceil", "floor"):
         return True
-    return name not in ("divide", "power", "sqrt", "rsqrt") and all(map(_is_whole, operands))
+    return name not in ("divide", "power", "sqrt", "rsqrt") and all(map(is_whole, operands))
 
 
 def constant_array(op: Any, *args: Any, **kwargs: Any) -> Any:

@@ -236,7 +236,7 @@ def _spread(op: Request, x: Value, like: Value, axes: List[int]) -> Value:
         return tuple(broadcast((n,), (m,))[0] if axis in axes else n for axis, (n, m) in pairs)
 
     others = tuple(axis for axis in range(x.rank) if axis not in axes)
-    return op.derived(functions.spread_like, x, like, rule=rule, others=others)
+    return op.derived(functions.spread_like, x, like, rule=rule, others=others, to=x.number)
 
 
 @computes("repeat")

@@ -29,7 +29,7 @@ def number_of(request: Request, rank: int, size: Any, to: str = "float32") -> Va
     arrays: List[Value] = []
     tree = tree_of(size, arrays)
     how: Any = dict(rule=lambda *_: (1,) * rank, tree=tree, rank=rank, to=to)
-    return request.derive(functions.of_sizes, *arrays, **how)._replace(rows=NO_BATCH)
+    return request.derive(functions.of_sizes, *arrays, **how)._replace(rows=NO_BATCH, dtype=to)
 
 
 def tree_of(size: Any, arrays: List[Value]) -> Any:
@@ -95,6 +95,8 @@ def _length(whole: Any) -> Dict[str, Any]:
     for (source,), trees in of_each.items():
         factor, more, step, extra = _fitted(trees)
         rest += extra
+        if step > 1 and rest >= factor:  # MXNet cannot repeat the empty part of a line that is too short
+            more, rest = int(more + rest // factor * step), rest % factor
         terms.extend([(*source, more, step, factor)] if factor else [])
     if not terms and rest < 1 or rest % 1:
         raise Unsupported(f"a size that is computed as {rest}")
@@ -136,6 +138,12 @@ def _value(tree: Any, n: int) -> Any:
     if not isinstance(name, str):
         return n * tree[2]
     return {**OF_NUMBERS, **OF_ONE}[name](*(_value(each, n) for each in operands))
+
+
+def is_negative(size: Size) -> bool:
+    """Return whether a computed size is negative, whether those of arrays are small or large."""
+    tree = tree_of(size, [])
+    return all(_value(tree, n) < 0 for n in (_NEAR, _TRIALS[-1]))
 
 
 def _fitted(trees: Sequence[Tuple[Any, float]]) -> Tuple[int, int, int, int]:

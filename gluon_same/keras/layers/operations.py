@@ -13,11 +13,12 @@ import numpy as np
 
 from ...importing import functions
 from ..arguments import NoBuilder, Unsupported, limit, words
-from ..graph import Layer, snake_case, with_arrays
+from ..graph import Layer, arrays_in, snake_case, with_arrays
 from ..values import NO_BATCH, Shape, Size, Value, broadcast
 from .activations import ELEMENTWISE, NATIVE, WITH_OPTIONS, function_named
-from .computed import MADE, computed, constant_array
+from .computed import MADE, computed, constant_array, is_whole
 from .lengths import OF_NUMBERS, number_of
+from .merging import common_dtype
 from .registry import OPERATIONS, Lowered, Request
 from .signatures import ALIASES, bound, node_of, require, slice_by_masks
 
@@ -32,7 +33,7 @@ _MODULES = ("", *words("math nn linalg image debugging __operators__ compat v1 k
 
 #: Functions of one array whose arguments are those of Keras.
 _NAMES = words("""
-    adjust_gamma crelu cumsum deg2rad glu nan_to_num per_image_standardization rad2deg sparsemax
+    adjust_gamma crelu cumsum deg2rad glu nan_to_num rad2deg sparsemax
 """)
 _NAMES += WITH_OPTIONS
 _PLAIN = {**{name: function_named(name, True) for name in _NAMES}, "threshold": functions.above}
@@ -50,7 +51,9 @@ _ANY_BATCH += (*ELEMENTWISE, *NATIVE)
 #: Functions whose operands Keras 2 does not save, and what to do instead.
 _NOT_SAVED = dict(
     einsum="use EinsumDense or tf.matmul",
+    eq="use tf.equal",
     meshgrid="add tf.range(width)[None] and tf.range(height)[:, None] to tf.zeros((height, width))",
+    ne="use tf.not_equal",
 )
 
 
@@ -95,9 +98,10 @@ def build_operation(request: Request, *inputs: Value) -> Any:
     batches = {x.batch for x in inputs}
     if any(batches) and (len(batches) > 1 or name not in _ANY_BATCH):
         raise Unsupported(BATCH_MOVED)
-    if name in OF_NUMBERS and not any(x.whole for x in inputs):
-        rank = max(x.rank for x in inputs)
-        args, kwargs = with_arrays([args, kwargs], partial(number_of, request, rank), Size)
+    if name in OF_NUMBERS:
+        rank, whole = max(x.rank for x in inputs), all(map(is_whole, arrays_in([args, kwargs], Size)))
+        number = partial(number_of, request, rank, to=common_dtype(inputs) if whole else "float32")
+        args, kwargs = with_arrays([args, kwargs], number, Size)
     if name in _PLAIN:
         given = bound(name, _PLAIN[name], args, kwargs)
         return _plain(request, _PLAIN[name], require(given.pop("x"), Value), **given)

@@ -11,7 +11,7 @@ from .core import permuted, reshape_rule, reshaped
 from .lengths import length_of, line_of, tree_of
 from .merging import common_dtype, joined
 from .operations import axis_of
-from .registry import Lowered, Request, computes
+from .registry import Lowered, Request, computes, of_rank
 
 
 @computes("reshape")
@@ -208,6 +208,7 @@ def _flip(op: Request, x: Value, axis: Optional[List[int]] = None) -> Lowered:
 
 @computes("rot90")
 def _turned(op: Request, x: Value, k: int = 1, axes: Optional[List[int]] = None) -> Lowered:
+    x = of_rank(x, 4) if axes is None else x  # images of TensorFlow
     one, other = [axis_of(op, x, each) for each in axes or (1, 2)]
     flipped = {0: (), 1: (other,), 2: (one, other), 3: (one,)}[k % 4]
     swapped = {one: other, other: one} if k % 2 else {}

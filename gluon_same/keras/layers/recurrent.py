@@ -67,7 +67,8 @@ def _conv_lstm(request: Request, x: Value, *states: Value, ndim: int) -> Lowered
     shape, free = ((each[0], *each[2:]) for each in (of_rank(x, ndim + 3).shape, x.free))
     window = Window(request, x._replace(shape=shape, free=free, padding=None), ndim)
     filters, conv = request.whole("filters"), getattr(nn, f"Conv{ndim}D")
-    cell = Cell("LSTM", filters, _activations(request, "LSTM", "hard_sigmoid"))
+    last = window.order.index(ndim + 1)  # along which Keras applies softmax
+    cell = Cell("LSTM", filters, _activations(request, "LSTM", "hard_sigmoid", last, ndim + 2))
     i2h = conv(4 * filters, **{**window.forward, "prefix": within(request, "i2h").prefix})
     how: Dict[str, Any] = dict(in_channels=filters, use_bias=False, prefix=within(request, "h2h").prefix)
     h2h = conv(4 * filters, window.kernel, padding="same", **how)
@@ -232,14 +233,16 @@ def _weights(block: Recurrent, channels: int, cudnn: bool, use_bias: bool) -> Tu
     return (*kernels, *[Weight("bias", shape, assign_bias, part)] * use_bias)
 
 
-def _activations(request: Request, kind: str, gates: str = "sigmoid") -> Tuple[Activation, ...]:
+def _activations(
+    request: Request, kind: str, gates: str = "sigmoid", axis: int = -1, rank: int = 0
+) -> Tuple[Activation, ...]:
     """Return the activations of the gates, if there are any, the new state, and an LSTM's output."""
     plain, names = request.replace(prefix=None), {"activation": "tanh"}
     names.update({} if kind == "RNN" else {"recurrent_activation": gates})
     found: List[Any] = []
     for name, default in names.items():
         given = request.get(name, default)
-        block = activation(plain, given)
+        block = activation(plain, given, axis, rank)
         word = block._act_type if isinstance(block, nn.Activation) else ""
         found.append((word if word in _FUSED else block or "identity", {}))
     new, *gate = found

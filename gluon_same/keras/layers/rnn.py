@@ -71,7 +71,7 @@ class Recurrent(HybridBlock):
             for _ in range(self._rank - 2):
                 mask = F.expand_dims(mask, axis=-1)
         if flow.backwards:
-            steps, mask = flip(F, steps, (0,)), None if mask is None else flip(F, mask, (0,))
+            steps, mask = _reversed(F, steps, 0), None if mask is None else flip(F, mask, (0,))
         states = more[flow.masked :]
         outputs, last = self._run(F, steps, states, mask, parameters)
         y = last[0]
@@ -130,6 +130,12 @@ class ConvRecurrent(Recurrent):
             states = [first * 0 for _ in range(2)]  # the loop rejects duplicate states
         y, last = loop(F, steps, self.cell, Weights(None, self.h2h), states, mask)
         return y, list(last)
+
+
+def _reversed(F: Any, x: Any, axis: int) -> Any:
+    """Reverse one of the first axes of an array of more axes than MXNet's slice takes."""
+    rows = F.reshape(x, shape=(*[0] * (axis + 1), -1))
+    return F.reshape_like(flip(F, rows, (axis,)), x)
 
 
 def _refuse_hybridized(block: HybridBlock) -> None:
@@ -223,7 +229,7 @@ class Bidirectional(HybridBlock):
         one, *last = flat(self.forward_layer(x, *mask, *states[:half]))
         other, *others = flat(self.backward_layer(x, *mask, *states[half:]))
         if flow.sequences:
-            other = flip(F, other, (1,))
+            other = _reversed(F, other, 1)
         outputs = [one, other] if self._mode is None else [self._merged(F, one, other)]
         outputs += [*last, *others] * self._states
         return outputs if len(outputs) > 1 else outputs[0]

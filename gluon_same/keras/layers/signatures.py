@@ -79,6 +79,11 @@ def _operand(value):
     return array.astype("float32" if array.dtype.kind in "bf" else "int64")
 
 
+def _is_whole(value):
+    """Return whether a number is a float without a fraction, such as K.repeat_elements writes."""
+    return isinstance(value, float) and value.is_integer()
+
+
 def _number(value):
     value = float(require(value, int, float))
     return require(None) if math.isnan(value) else value
@@ -87,7 +92,7 @@ def _number(value):
 _CHECKS: Dict[Any, Any] = {
     Value: lambda value: require(value, Value),
     Operand: _operand,
-    int: lambda value: require(value, int, Size),
+    int: lambda value: require(int(value) if _is_whole(value) else value, int, Size),
     float: _number,
     bool: lambda value: bool(require(value, bool, int)),
     str: lambda value: require(value, str).lower(),

@@ -6,7 +6,7 @@ from ...importing import functions
 from ..arguments import Unsupported
 from ..values import NO_BATCH, Shape, Size, Value, replaced
 from .computed import combined
-from .lengths import line_of, number_of
+from .lengths import is_negative, line_of, number_of
 from .operations import with_rank
 from .registry import Lowered, Request, computes
 
@@ -31,6 +31,7 @@ def _slice(op: Request, x: Value, slice_spec: Any) -> Lowered:
             kept.append(None)
         elif isinstance(part, (int, Size)) and not isinstance(part, bool):
             dropped.append(len(parts))
+            part = _from_the_end(x, len(parts), part)
             parts.append((part, combined("add", part, 1) or None, 1))
         else:
             kept.append(len(parts))
@@ -132,10 +133,18 @@ def _bounds(x: Value, axis: int, part: Any) -> Tuple[Optional[int], Optional[int
 
 
 def _from_the_end(x: Value, axis: int, bound: Any) -> Any:
-    """Return a bound as a negative number where it is the size of its axis, less a number."""
-    name, size, number = bound.how if isinstance(bound, Size) and bound.how else (None, None, None)
+    """Return a bound as a negative number where it is the size of its axis, less a number.
+
+    Computed numbers that are negative are counted from the start.
+    """
+    if not isinstance(bound, Size):
+        return bound
+    name, size, *numbers = bound.how or (None, None)
     whole = isinstance(size, Size) and (size.source, size.times) == ((x, axis), 1)
-    return -number if whole and name == "subtract" and isinstance(number, int) and number > 0 else bound
+    if whole and name == "subtract" and type(numbers[0]) is int and numbers[0] > 0:
+        return -numbers[0]
+    end = Size(x.shape[axis], (x, axis))
+    return combined("add", end, bound) if is_negative(bound) else bound
 
 
 @computes("pad")
