@@ -155,7 +155,9 @@ def _scatter(F, x, places, updates, rank, count, reduction):
         row = F.broadcast_add(F.broadcast_mul(row, size), place) if axis else place
     rows = merge_axes(F, x, 0, count, rank)
     if reduction == "none":
-        y = F.contrib.index_copy(rows, row, updates)
+        # MXNet requires as many rows as updates.
+        y = F.contrib.index_copy(F.concat(rows, updates, dim=0), row, updates)
+        y = F.slice_like(y, rows, axes=(0,))
     else:
 
         def step(part, state):

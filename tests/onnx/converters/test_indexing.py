@@ -126,6 +126,13 @@ def test_scatter_nd(reduction, tmp_path):
     check(tmp_path, "ScatterND", X, indices, normal(2, 5), constant=(1,), reduction=reduction)
 
 
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_more_updates_than_places(reduction, tmp_path):
+    places = np.array([[1], [0], [1], [2], [0], [1]])
+    given = X[:3, 0], places, normal(3, 5)[places[:, 0]]
+    check(tmp_path, "ScatterND", *given, constant=(1,), reduction=reduction)
+
+
 @pytest.mark.parametrize("attributes", [{}, {"largest": 0}, {"sorted": 1, "axis": 0}])
 def test_top_k_with_equal_elements(attributes, tmp_path):
     x, other = (RANDOM.randint(0, 3, shape).astype("float32") for shape in ((40, 30), (50, 20)))
