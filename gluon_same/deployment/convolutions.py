@@ -239,6 +239,12 @@ def depthwise(graph: Graph, near: Node, data: Entry, weight: np.ndarray, *bias: 
     return graph.new("Convolution", near, [data, weight, *bias], **how)
 
 
+def dense(graph: Graph, near: Node, data: Entry, weight: np.ndarray) -> Entry:
+    """Return the products of the last axis with the rows of a matrix."""
+    how = dict(num_hidden=len(weight), no_bias=True, flatten=False)
+    return graph.new("FullyConnected", near, [data, weight], **how)
+
+
 def copied(graph: Graph, near: Node, data: Entry, channels: int) -> Entry:
     """Return a copy of images in oneDNN's blocked layout, by a convolution with ones."""
     return depthwise(graph, near, data, np.ones((channels, 1, 1, 1)))

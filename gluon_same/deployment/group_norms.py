@@ -6,6 +6,7 @@ import numpy as np
 
 from ..graph import Entry, Graph, Node
 from .clean import RESHAPES
+from .convolutions import dense
 from .layouts import to_reshape
 
 #: The largest number of elements that a product with ones adds up. Files contain the ones.
@@ -68,8 +69,7 @@ def _by_products(graph, node, data, rows, count, epsilon):
     """Return rows without their means, and the inverses of their standard deviations."""
     size = next(n for n in range(min(count, MOST), 0, -1) if count % n == 0)
     parts = graph.new("Reshape", node, data, shape=(rows, count // size, size))
-    how = dict(num_hidden=1, no_bias=True, flatten=False)
-    means = graph.new("FullyConnected", node, [parts, np.full((1, size), 1 / size)], **how)
+    means = dense(graph, node, parts, np.full((1, size), 1 / size))
     mean = graph.new("mean", node, [means], axis=(1,), keepdims=True)
     centered = graph.new("broadcast_sub", node, [parts, mean])
     row = graph.new("Reshape", node, [centered], shape=(rows, 1, count))

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..graph import Entry, Graph, Node, scalar
 from .clean import RESHAPES
+from .convolutions import dense
 from .layouts import to_reshape
 
 #: The largest number of elements in a row. MXNet's operator adds them up in float32.
@@ -63,10 +64,7 @@ def average_by_layer(graph: Graph, node: Node) -> Optional[Entry]:
     (axis, *more), count = found.axes, shape[found.axes[0]]
     factor = 1 / count if node.op == "mean" else 1
     if axis == len(shape) - 1 > 0:
-        weight = np.full((1, count), factor)
-        y = graph.new(
-            "FullyConnected", node, [found.data, weight], num_hidden=1, no_bias=True, flatten=False
-        )
+        y = dense(graph, node, found.data, np.full((1, count), factor))
     elif axis == 1 and len(shape) == 4 and not more:
         weight = np.zeros((FILTERS, count, 1, 1))
         weight[0] = factor
