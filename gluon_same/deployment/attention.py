@@ -46,8 +46,7 @@ def _part(graph, entry, axis, kept):
         blocks = is_pointwise(node) and not (len(kept) % BLOCK or len(weight) % BLOCK)
         if node.op == "Convolution" and not blocks:
             return None
-        count = {"num_hidden" if node.op == "FullyConnected" else "num_filter": len(kept)}
-        return with_weights(graph, node, node.inputs[0], weight[kept], bias[kept], **count)
+        return with_weights(graph, node, node.inputs[0], weight[kept], bias[kept])
     if node.op not in {"transpose", *RESHAPES, *ELEMENTWISE} or len(node.inputs) > 1:
         return None
     before = graph.shape(node.inputs[0])

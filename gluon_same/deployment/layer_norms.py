@@ -5,6 +5,7 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 import numpy as np
 
 from ..graph import Entry, Graph, Node, scalar
+from .activations import reduced_axes
 from .clean import RESHAPES
 from .convolutions import dense
 from .layouts import to_reshape
@@ -113,11 +114,8 @@ def _pairs(node: Node, *kinds: str) -> Iterator[Tuple[Entry, Entry]]:
 
 def _along(graph, node):
     """Return what a reduction reduces; None if its shape is unknown."""
-    shape, axes = graph.shape(node.inputs[0]), node.get("axis")
-    if shape is None or axes is None or node.get("exclude", False):
-        return None
-    axes = axes if isinstance(axes, tuple) else (axes,)
-    return Along(node.inputs[0], tuple(sorted(axis % len(shape) for axis in axes))) if axes else None
+    axes = reduced_axes(graph, node)
+    return Along(node.inputs[0], axes) if axes else None
 
 
 def _mean(graph, entry):
