@@ -1,5 +1,6 @@
 """Rules that normalize groups of channels by rows or by products."""
 
+from functools import partial
 from typing import Any, Optional
 
 import numpy as np
@@ -16,23 +17,12 @@ MOST = 4096
 MOST_IN_ROW = 2**15
 
 
-def normalize_by_rows(graph: Graph, node: Node) -> Optional[Entry]:
-    """Normalize groups of channels as rows of a matrix, and scale and shift them by a BatchNorm.
-
-    MXNet's own operators add up element by element, and that of rows in float32.
-    """
-    return _normalized(graph, node, by_rows=True)
-
-
-def normalize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
+def normalize_groups(graph: Graph, node: Node, by_rows: bool = False) -> Optional[Entry]:
     """Find the statistics of groups of channels by products, and apply them by a BatchNorm.
 
-    It serves longer rows, and adds them up more accurately.
+    MXNet's own operators add up element by element. With ``by_rows``, MXNet normalizes the groups as
+    rows of a matrix, which it adds up in float32. Products serve longer rows, and are more accurate.
     """
-    return _normalized(graph, node)
-
-
-def _normalized(graph, node, by_rows=False):
     shape = graph.shape(node.inputs[0]) if node.op in ("GroupNorm", "InstanceNorm") else None
     if shape is None or node.get("output_mean_var", False) or not graph.holds(*node.inputs[1:]):
         return None
@@ -80,4 +70,4 @@ def _by_products(graph, node, data, rows, count, epsilon):
 
 
 #: The rules in the order in which they are tried.
-RULES = (normalize_by_rows, normalize_by_products)
+RULES = (partial(normalize_groups, by_rows=True), normalize_groups)
