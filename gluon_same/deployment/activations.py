@@ -189,7 +189,7 @@ def use_bounded(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     layer = act.inputs[0]
     alone = graph.uses(node.inputs[0]) == graph.uses(layer) == 1
-    return graph.new(node.op, node, [layer], **node.attrs) if alone and layer.node.op in LAYERS else None
+    return graph.with_data(node, layer) if alone and layer.node.op in LAYERS else None
 
 
 def reduced_axes(graph: Graph, node: Node) -> Tuple[int, ...]:

@@ -85,7 +85,7 @@ def scale_operand(graph: Graph, node: Node) -> Optional[Entry]:
     if data is None or result is None or np.prod(data) >= np.prod(result):
         return None
     scaled = graph.new("_mul_scalar", node, product.inputs[:1], scalar=factor)
-    return graph.new(product.op, product, [scaled, product.inputs[1]], **product.attrs)
+    return graph.with_data(product, scaled)
 
 
 def transpose_operand(graph: Graph, node: Node) -> Optional[Entry]:

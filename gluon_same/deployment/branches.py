@@ -82,7 +82,7 @@ def pool_parts(graph: Graph, node: Node) -> Optional[Entry]:
     before, after = (np.prod(graph.shape(entry) or ()) for entry in (node.inputs[0], node.out))
     if after >= before:
         return None
-    pooled = [graph.new("Pooling", node, [part], **node.attrs) for part in parts]
+    pooled = [graph.with_data(node, part) for part in parts]
     return joined(graph, node, pooled, 1)
 
 

@@ -85,7 +85,7 @@ def clip_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if x.node.op == "Convolution" and graph.uses(x) == 1:
         return None
-    return graph.new("clip", node, [copied(graph, node, x, shape[1])], **node.attrs)
+    return graph.with_data(node, copied(graph, node, x, shape[1]))
 
 
 def subtract_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
@@ -160,8 +160,7 @@ def pad_first(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     width = (0, 0, 0, 0, *(n for own in pads for n in (own, own)))
     data = graph.new("Pad", node, node.inputs[:1], mode="constant", pad_width=width)
-    attrs = {**node.attrs, "pad": (0,) * len(pads)}
-    return graph.new(node.op, node, [data, *node.inputs[1:]], **attrs)
+    return graph.with_data(node, data, pad=(0,) * len(pads))
 
 
 def as_row(graph: Graph, node: Node) -> Optional[Entry]:

@@ -124,8 +124,7 @@ def pool_before_layer(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if not is_pointwise(layer) or node.get("layout") not in FIRST or graph.uses(node.inputs[0]) > 1:
         return None
-    pooled = graph.new(node.op, node, layer.inputs[:1], **node.attrs)
-    return graph.new(layer.op, layer, [pooled, *layer.inputs[1:]], **layer.attrs)
+    return graph.with_data(layer, graph.with_data(node, layer.inputs[0]))
 
 
 def _image(graph, entry):
