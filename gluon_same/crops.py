@@ -77,8 +77,7 @@ def sink(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:
     cut = node.inputs[0].node
     if crop_of(graph, cut) is None or graph.uses(node.inputs[0]) > 1 or not _keeps_most(graph, cut):
         return None
-    moved = graph.new(node.op, node, [cut.inputs[0], *node.inputs[1:]], **node.attrs)
-    return graph.new("slice", cut, [moved], **cut.attrs)
+    return graph.with_data(cut, graph.with_data(node, cut.inputs[0]))
 
 
 #: Move a crop past an elementwise operator or a BatchNorm in inference.
@@ -95,8 +94,7 @@ def sink_past_pooling(graph: Graph, node: Node) -> Optional[Entry]:
     if found is None:
         return None
     pad, leads = zip(*found)
-    attrs = {**node.attrs, "pad": pad, "pooling_convention": "valid"}
-    pooled = graph.new("Pooling", node, [cut.inputs[0]], **attrs)
+    pooled = graph.with_data(node, cut.inputs[0], pad=pad, pooling_convention="valid")
     return _slice(graph, cut, pooled, leads, out)
 
 
@@ -122,8 +120,7 @@ def crop_before_pooling(graph: Graph, node: Node, normalized: bool = False) -> O
     pads, *crop = zip(*cuts)
     if not _reaches_pooling(graph, node, list(zip(*crop)), normalized):
         return None
-    attrs = {**node.attrs, "pad": pads}
-    convolved = graph.new("Convolution", node, [pad.inputs[0], *node.inputs[1:]], **attrs)
+    convolved = graph.with_data(node, pad.inputs[0], pad=pads)
     return _slice(graph, node, convolved, crop[0], out)
 
 

@@ -243,6 +243,10 @@ class Graph:
         given = [x if isinstance(x, Entry) else self.constant(near, "constant", x) for x in inputs]
         return Node(op, self._fresh(near.name), given, **attrs).out
 
+    def with_data(self, node: Node, data: Entry, **changed: Any) -> Entry:
+        """Return the result of a copy of an operator with another first input, and other arguments."""
+        return self.new(node.op, node, [data, *node.inputs[1:]], **{**node.attrs, **changed})
+
     def graft(self, symbol: mx.sym.Symbol, near: Node, inputs: Dict[str, Entry]) -> Entry:
         """Return the result of a copy of a symbol's operators, named after a node that it replaces.
 

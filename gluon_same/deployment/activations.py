@@ -65,13 +65,11 @@ def use_equal_shapes(graph: Graph, node: Node) -> Optional[Entry]:
 def use_pooling(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace the spatial mean, sum or maximum with global pooling."""
     shape = graph.shape(node.inputs[0]) if node.inputs else None
-    if node.op == "_contrib_AdaptiveAvgPooling2D" and set(_tuple(node.get("output_size", 1))) <= {1}:
-        kind, axes = "avg", (2, 3)
-    elif node.op in REDUCTIONS and not node.get("exclude", False) and node.get("axis") is not None:
-        kind, axes = REDUCTIONS[node.op], _tuple(node.get("axis"))
-    else:
-        return None
-    if shape is None or len(shape) != 4 or sorted(axis % 4 for axis in axes) != [2, 3]:
+    ones = set(_tuple(node.get("output_size", 1))) <= {1}
+    adaptive = node.op == "_contrib_AdaptiveAvgPooling2D" and ones
+    kind = "avg" if adaptive else REDUCTIONS.get(node.op)
+    axes = (2, 3) if adaptive else reduced_axes(graph, node)
+    if kind is None or shape is None or len(shape) != 4 or axes != (2, 3):
         return None
     pooled = graph.new("Pooling", node, node.inputs, pool_type=kind, global_pool=True, kernel=(1, 1))
     if node.op == "sum":
@@ -191,7 +189,15 @@ def use_bounded(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     layer = act.inputs[0]
     alone = graph.uses(node.inputs[0]) == graph.uses(layer) == 1
-    return graph.new(node.op, node, [layer], **node.attrs) if alone and layer.node.op in LAYERS else None
+    return graph.with_data(node, layer) if alone and layer.node.op in LAYERS else None
+
+
+def reduced_axes(graph: Graph, node: Node) -> Tuple[int, ...]:
+    """Return the axes along which an operator reduces; none if it does not, or they are not known."""
+    shape, axes = graph.shape(node.inputs[0]) if node.inputs else None, node.get("axis")
+    if shape is None or axes is None or node.get("exclude", False):
+        return ()
+    return tuple(sorted(axis % len(shape) for axis in _tuple(axes)))
 
 
 def _tuple(value):

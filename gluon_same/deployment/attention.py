@@ -46,8 +46,7 @@ def _part(graph, entry, axis, kept):
         blocks = is_pointwise(node) and not (len(kept) % BLOCK or len(weight) % BLOCK)
         if node.op == "Convolution" and not blocks:
             return None
-        count = {"num_hidden" if node.op == "FullyConnected" else "num_filter": len(kept)}
-        return with_weights(graph, node, node.inputs[0], weight[kept], bias[kept], **count)
+        return with_weights(graph, node, node.inputs[0], weight[kept], bias[kept])
     if node.op not in {"transpose", *RESHAPES, *ELEMENTWISE} or len(node.inputs) > 1:
         return None
     before = graph.shape(node.inputs[0])
@@ -86,7 +85,7 @@ def scale_operand(graph: Graph, node: Node) -> Optional[Entry]:
     if data is None or result is None or np.prod(data) >= np.prod(result):
         return None
     scaled = graph.new("_mul_scalar", node, product.inputs[:1], scalar=factor)
-    return graph.new(product.op, product, [scaled, product.inputs[1]], **product.attrs)
+    return graph.with_data(product, scaled)
 
 
 def transpose_operand(graph: Graph, node: Node) -> Optional[Entry]:

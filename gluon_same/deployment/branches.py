@@ -45,8 +45,8 @@ def join_convolutions(graph: Graph, node: Node) -> Optional[Entry]:
     if weight.size > (MOST_GROWN if sizes == {(1, 1)} else 1) * sum(each.size for each in weights):
         return None
     kernel, *_, pad = zip(*largest)
-    attrs = dict(kernel=kernel, pad=pad, num_filter=len(weight), num_group=sum(groups))
-    return with_weights(graph, layers[0], data, weight, bias, **attrs)
+    how = dict(kernel=kernel, pad=pad, num_group=sum(groups))
+    return with_weights(graph, layers[0], data, weight, bias, **how)
 
 
 def split_convolution(graph: Graph, node: Node) -> Optional[Entry]:
@@ -82,7 +82,7 @@ def pool_parts(graph: Graph, node: Node) -> Optional[Entry]:
     before, after = (np.prod(graph.shape(entry) or ()) for entry in (node.inputs[0], node.out))
     if after >= before:
         return None
-    pooled = [graph.new("Pooling", node, [part], **node.attrs) for part in parts]
+    pooled = [graph.with_data(node, part) for part in parts]
     return joined(graph, node, pooled, 1)
 
 
@@ -119,10 +119,10 @@ def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     same = np.zeros_like(kernels)
     same[(..., *(k // 2 for k in kernels.shape[2:]))] = 1
     twice, count = (np.concatenate([each] * 2) for each in (weight, bias)), 2 * len(weight)
-    y = with_weights(graph, layer, layer.inputs[0], *twice, num_filter=count)
+    y = with_weights(graph, layer, layer.inputs[0], *twice)
     y = graph.new("Activation", layer, [y], act_type="relu") if before else y
     weight, bias = np.concatenate([same, kernels]), np.concatenate([0 * shift, shift])
-    y = with_weights(graph, cheap, y, weight, bias, num_filter=count, num_group=count)
+    y = with_weights(graph, cheap, y, weight, bias, num_group=count)
     return graph.new("Activation", cheap, [y], act_type="relu") if after else y
 
 

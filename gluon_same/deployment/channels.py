@@ -117,8 +117,7 @@ def pad_filters(graph: Graph, node: Node, multiple: int) -> Optional[Entry]:
     weight, bias = weights_of(graph, node)
     more = -count % multiple
     weight = np.pad(weight, [(0, more), *[(0, 0)] * (weight.ndim - 1)])
-    counts = {"num_hidden" if node.op == "FullyConnected" else "num_filter": count + more}
-    padded = with_weights(graph, node, node.inputs[0], weight, np.pad(bias, (0, more)), **counts)
+    padded = with_weights(graph, node, node.inputs[0], weight, np.pad(bias, (0, more)))
     return _select(graph, node, padded, np.arange(count), count + more)
 
 

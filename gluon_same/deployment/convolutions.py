@@ -75,7 +75,7 @@ def normalize_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     found, shape = affine(graph, node), graph.shape(node.out)
     if found is None or found.axis != 1 or shape is None or len(shape) != 4:
         return None
-    return depthwise(graph, node, found.data, found.scale.reshape(-1, 1, 1, 1), found.shift)
+    return scaled(graph, node, found.data, found.scale, found.shift)
 
 
 def clip_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
@@ -85,7 +85,7 @@ def clip_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if x.node.op == "Convolution" and graph.uses(x) == 1:
         return None
-    return graph.new("clip", node, [copied(graph, node, x, shape[1])], **node.attrs)
+    return graph.with_data(node, copied(graph, node, x, shape[1]))
 
 
 def subtract_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
@@ -99,11 +99,10 @@ def subtract_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     scale, shift = found[2:] if found else (1, 0)
     scale, shift = (np.broadcast_to(each, shape[1]) for each in (scale, shift))
-    weight = scale.reshape(-1, 1, 1, 1)
     one, other = difference.inputs
     if found:
-        one = depthwise(graph, node, one, weight, shift)
-    return graph.new("elemwise_add", node, [one, depthwise(graph, node, other, -weight)])
+        one = scaled(graph, node, one, scale, shift)
+    return graph.new("elemwise_add", node, [one, scaled(graph, node, other, -scale)])
 
 
 def shift_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
@@ -118,7 +117,7 @@ def shift_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     data, weight, bias = node.inputs
     y = graph.new(node.op, node, [data, weight], **{**node.attrs, "no_bias": True})
-    return depthwise(graph, node, y, np.ones((shape[1], 1, 1, 1)), bias)
+    return scaled(graph, node, y, np.ones(shape[1]), bias)
 
 
 def prelu_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
@@ -128,12 +127,9 @@ def prelu_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     shape, slopes = graph.shape(node.out) or (), graph.param(node.inputs[1])
     if len(shape) != 4 or slopes is None or slopes.shape != shape[1:2] or slopes.max() > 1:
         return None
-    scaled, rest = (
-        depthwise(graph, node, node.inputs[0], weight.reshape(-1, 1, 1, 1))
-        for weight in (slopes, 1 - slopes)
-    )
+    line, rest = (scaled(graph, node, node.inputs[0], each) for each in (slopes, 1 - slopes))
     relu = graph.new("Activation", node, [rest], act_type="relu")
-    return graph.new("elemwise_add", node, [scaled, relu])
+    return graph.new("elemwise_add", node, [line, relu])
 
 
 def ungroup(graph: Graph, node: Node) -> Optional[Entry]:
@@ -164,8 +160,7 @@ def pad_first(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     width = (0, 0, 0, 0, *(n for own in pads for n in (own, own)))
     data = graph.new("Pad", node, node.inputs[:1], mode="constant", pad_width=width)
-    attrs = {**node.attrs, "pad": (0,) * len(pads)}
-    return graph.new(node.op, node, [data, *node.inputs[1:]], **attrs)
+    return graph.with_data(node, data, pad=(0,) * len(pads))
 
 
 def as_row(graph: Graph, node: Node) -> Optional[Entry]:
@@ -212,8 +207,6 @@ def _is_row(graph, entry):
 
 
 def _row_of(graph, entry):
-    if _is_row(graph, entry):
-        return entry.node.inputs[0]
     return graph.new("Reshape", entry.node, [entry], shape=(0, 0, 1, -1))
 
 
@@ -239,9 +232,20 @@ def depthwise(graph: Graph, near: Node, data: Entry, weight: np.ndarray, *bias: 
     return graph.new("Convolution", near, [data, weight, *bias], **how)
 
 
+def scaled(graph: Graph, near: Node, data: Entry, factors: Any, *bias: Any) -> Entry:
+    """Return images whose channels are multiplied by factors, by a convolution."""
+    return depthwise(graph, near, data, factors.reshape(-1, 1, 1, 1), *bias)
+
+
+def dense(graph: Graph, near: Node, data: Entry, weight: np.ndarray) -> Entry:
+    """Return the products of the last axis with the rows of a matrix."""
+    how = dict(num_hidden=len(weight), no_bias=True, flatten=False)
+    return graph.new("FullyConnected", near, [data, weight], **how)
+
+
 def copied(graph: Graph, near: Node, data: Entry, channels: int) -> Entry:
     """Return a copy of images in oneDNN's blocked layout, by a convolution with ones."""
-    return depthwise(graph, near, data, np.ones((channels, 1, 1, 1)))
+    return scaled(graph, near, data, np.ones(channels))
 
 
 #: The rules for lines.

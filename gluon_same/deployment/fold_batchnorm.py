@@ -210,7 +210,8 @@ def with_weights(
     graph: Graph, layer: Node, data: Entry, weight: np.ndarray, bias: np.ndarray, **changed: Any
 ) -> Entry:
     """Return the result of a copy of a layer with other data, weights and arguments."""
-    attrs = {**layer.attrs, "no_bias": "False", **changed}
+    count = "num_hidden" if layer.op == "FullyConnected" else "num_filter"
+    attrs = {**layer.attrs, "no_bias": "False", count: len(bias), **changed}
     return graph.new(layer.op, layer, [data, weight, bias], **attrs)
 
 

@@ -80,7 +80,7 @@ def flatten_pixel(graph: Graph, node: Node) -> Optional[Entry]:
     if shape is None or len(shape) < 3 or max(shape[2:]) > 1 or not node.get("flatten", True):
         return None
     flat = graph.new("Flatten", node, node.inputs[:1])
-    return graph.new(node.op, node, [flat, *node.inputs[1:]], **node.attrs)
+    return graph.with_data(node, flat)
 
 
 def kinds(graph: Graph) -> List[str]:

@@ -1,11 +1,13 @@
 """Rules that normalize groups of channels by rows or by products."""
 
+from functools import partial
 from typing import Any, Optional
 
 import numpy as np
 
 from ..graph import Entry, Graph, Node
 from .clean import RESHAPES
+from .convolutions import dense
 from .layouts import to_reshape
 
 #: The largest number of elements that a product with ones adds up. Files contain the ones.
@@ -15,23 +17,12 @@ MOST = 4096
 MOST_IN_ROW = 2**15
 
 
-def normalize_by_rows(graph: Graph, node: Node) -> Optional[Entry]:
-    """Normalize groups of channels as rows of a matrix, and scale and shift them by a BatchNorm.
-
-    MXNet's own operators add up element by element, and that of rows in float32.
-    """
-    return _normalized(graph, node, by_rows=True)
-
-
-def normalize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
+def normalize_groups(graph: Graph, node: Node, by_rows: bool = False) -> Optional[Entry]:
     """Find the statistics of groups of channels by products, and apply them by a BatchNorm.
 
-    It serves longer rows, and adds them up more accurately.
+    MXNet's own operators add up element by element. With ``by_rows``, MXNet normalizes the groups as
+    rows of a matrix, which it adds up in float32. Products serve longer rows, and are more accurate.
     """
-    return _normalized(graph, node)
-
-
-def _normalized(graph, node, by_rows=False):
     shape = graph.shape(node.inputs[0]) if node.op in ("GroupNorm", "InstanceNorm") else None
     if shape is None or node.get("output_mean_var", False) or not graph.holds(*node.inputs[1:]):
         return None
@@ -68,8 +59,7 @@ def _by_products(graph, node, data, rows, count, epsilon):
     """Return rows without their means, and the inverses of their standard deviations."""
     size = next(n for n in range(min(count, MOST), 0, -1) if count % n == 0)
     parts = graph.new("Reshape", node, data, shape=(rows, count // size, size))
-    how = dict(num_hidden=1, no_bias=True, flatten=False)
-    means = graph.new("FullyConnected", node, [parts, np.full((1, size), 1 / size)], **how)
+    means = dense(graph, node, parts, np.full((1, size), 1 / size))
     mean = graph.new("mean", node, [means], axis=(1,), keepdims=True)
     centered = graph.new("broadcast_sub", node, [parts, mean])
     row = graph.new("Reshape", node, [centered], shape=(rows, 1, count))
@@ -80,4 +70,4 @@ def _by_products(graph, node, data, rows, count, epsilon):
 
 
 #: The rules in the order in which they are tried.
-RULES = (normalize_by_rows, normalize_by_products)
+RULES = (partial(normalize_groups, by_rows=True), normalize_groups)

@@ -5,7 +5,9 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 import numpy as np
 
 from ..graph import Entry, Graph, Node, scalar
+from .activations import reduced_axes
 from .clean import RESHAPES
+from .convolutions import dense
 from .layouts import to_reshape
 
 #: The largest number of elements in a row. MXNet's operator adds them up in float32.
@@ -63,10 +65,7 @@ def average_by_layer(graph: Graph, node: Node) -> Optional[Entry]:
     (axis, *more), count = found.axes, shape[found.axes[0]]
     factor = 1 / count if node.op == "mean" else 1
     if axis == len(shape) - 1 > 0:
-        weight = np.full((1, count), factor)
-        y = graph.new(
-            "FullyConnected", node, [found.data, weight], num_hidden=1, no_bias=True, flatten=False
-        )
+        y = dense(graph, node, found.data, np.full((1, count), factor))
     elif axis == 1 and len(shape) == 4 and not more:
         weight = np.zeros((FILTERS, count, 1, 1))
         weight[0] = factor
@@ -115,11 +114,8 @@ def _pairs(node: Node, *kinds: str) -> Iterator[Tuple[Entry, Entry]]:
 
 def _along(graph, node):
     """Return what a reduction reduces; None if its shape is unknown."""
-    shape, axes = graph.shape(node.inputs[0]), node.get("axis")
-    if shape is None or axes is None or node.get("exclude", False):
-        return None
-    axes = axes if isinstance(axes, tuple) else (axes,)
-    return Along(node.inputs[0], tuple(sorted(axis % len(shape) for axis in axes))) if axes else None
+    axes = reduced_axes(graph, node)
+    return Along(node.inputs[0], axes) if axes else None
 
 
 def _mean(graph, entry):

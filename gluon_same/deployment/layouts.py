@@ -99,7 +99,7 @@ def softmax_of_rows(graph: Graph, node: Node) -> Optional[Entry]:
     if node.get("axis", -1) not in (-1, len(shape) - 1) or not _may_be_blocked(node.inputs[0]):
         return None
     rows = graph.new("Reshape", node, node.inputs, shape=(-1, shape[-1]))
-    rows = graph.new(node.op, node, [rows], **{**node.attrs, "axis": -1})
+    rows = graph.with_data(node, rows, axis=-1)
     return graph.new("Reshape", node, [rows], shape=shape)
 
 

@@ -23,8 +23,7 @@ def stride_in_layer(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if after[2:] != tuple(ceil_div(size, step) for size, step in zip(before[2:], stride)):
         return None
-    inputs = [pool.inputs[0], *node.inputs[1:]]
-    return graph.new(node.op, node, inputs, **{**node.attrs, "stride": stride})
+    return graph.with_data(node, pool.inputs[0], stride=stride)
 
 
 def pool_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
@@ -40,5 +39,4 @@ def pool_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if data.node.op in BLOCKED:
         return None
-    copy = copied(graph, node, data, shape[1])
-    return graph.new("Pooling", node, [copy], **node.attrs)
+    return graph.with_data(node, copied(graph, node, data, shape[1]))

@@ -1,13 +1,13 @@
 """Rules that resize images by products with matrices, or by convolutions."""
 
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 import mxnet as mx
 import numpy as np
 
 from ..arrays import in_thread
 from ..graph import Entry, Graph, Node
-from .convolutions import BLOCK
+from .convolutions import BLOCK, dense
 
 #: A product multiplies each number of the result by this many numbers at most. With more, it is slower.
 MOST = 128
@@ -23,12 +23,9 @@ def resize_by_products(graph: Graph, node: Node) -> Optional[Entry]:
     before, after = graph.shape(node.inputs[0]), graph.shape(node.out)
     if before is None or after is None or len(node.inputs) > 1 or max(before[2:]) > MOST:
         return None
-    # The rows first, while the image is small: they are the last axis between two transposes.
-    swap: Dict[str, Any] = {"axes": (0, 1, 3, 2)}
-    y = graph.new("transpose", node, node.inputs, **swap)
-    y = _times(graph, node, y, _matrix(node, before[2], after[2]))
-    y = graph.new("transpose", node, [y], **swap)
-    return _times(graph, node, y, _matrix(node, before[3], after[3]))
+    # The rows first, while the image is small.
+    y = _times(graph, node, node.inputs[0], _matrix(node, before[2], after[2]), 2, 4)
+    return _times(graph, node, y, _matrix(node, before[3], after[3]), 3, 4)
 
 
 def interpolate_by_product(graph: Graph, node: Node) -> Optional[Entry]:
@@ -44,12 +41,7 @@ def interpolate_by_product(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if matrix.shape[0] == matrix.shape[1] and (matrix == np.eye(len(matrix))).all():
         return data
-    axes = list(range(len(graph.shape(data) or ())))
-    axes[axis], axes[-1] = axes[-1], axes[axis]
-    if axis == axes[axis]:
-        return _times(graph, node, data, matrix)
-    y = graph.new("transpose", node, [data], axes=tuple(axes))
-    return graph.new("transpose", node, [_times(graph, node, y, matrix)], axes=tuple(axes))
+    return _times(graph, node, data, matrix, axis, len(graph.shape(data) or ()))
 
 
 def _tap(graph, entry):
@@ -109,9 +101,14 @@ def _repeated(graph, node):
     return (node.inputs[0], times) if before[:2] == after[:2] else None
 
 
-def _times(graph, node, data, matrix):
-    how = dict(num_hidden=len(matrix), no_bias=True, flatten=False)
-    return graph.new("FullyConnected", node, [data, matrix], **how)
+def _times(graph, node, data, matrix, axis, rank):
+    """Return the product of an axis, which is the last one between two transposes, with a matrix."""
+    axes = list(range(rank))
+    axes[axis], axes[-1] = axes[-1], axes[axis]
+    moves = axis != axes[axis]
+    y = graph.new("transpose", node, [data], axes=tuple(axes)) if moves else data
+    y = dense(graph, node, y, matrix)
+    return graph.new("transpose", node, [y], axes=tuple(axes)) if moves else y
 
 
 def _matrix(node, size, count):

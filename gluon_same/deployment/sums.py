@@ -7,7 +7,7 @@ import numpy as np
 
 from ..crops import FIRST, is_pointwise, windows_of
 from ..graph import Entry, Graph, Node
-from .activations import PRODUCTS
+from .activations import PRODUCTS, reduced_axes
 from .clean import RESHAPES
 from .fold_batchnorm import Affine, affine, weights_of, widened, with_weights
 from .moves import merge_reshapes
@@ -71,12 +71,10 @@ def _kernel(graph, layer, shape, entry):
 
 def sum_of_stack(graph: Graph, node: Node) -> Optional[Entry]:
     """Add the parts of a stack, or their products with those of a gate, instead of its elements."""
-    shape = graph.shape(node.inputs[0]) if node.op == "sum" else None
-    axis = node.get("axis") if shape else None
-    axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
-    if shape is None or not isinstance(axis, int) or node.get("exclude", False):
+    axes = reduced_axes(graph, node) if node.op == "sum" else ()
+    if len(axes) != 1:
         return None
-    axis %= len(shape)
+    (axis,), shape = axes, graph.shape(node.inputs[0]) or ()
     inputs = node.inputs[0].node.inputs if node.inputs[0].node.op in PRODUCTS else node.inputs
     for stack, *gates in (inputs, inputs[::-1]):
         if stack.node.op != "Concat" or int(stack.node.get("dim", 1)) % len(shape) != axis:
@@ -107,7 +105,7 @@ def _without(graph, node, entry, shape, axis):
 
 def sum_by_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     """Sum groups of channels by a convolution with ones, which remains in oneDNN's memory layout."""
-    if node.op != "sum" or node.get("axis") not in (1, (1,)) or node.get("exclude", False):
+    if node.op != "sum" or reduced_axes(graph, node) != (1,):
         return None
     image, shape = _image(graph, node.inputs[0]), graph.shape(node.inputs[0])
     if image is None or shape is None or len(graph.shape(node.out) or ()) != 4:
@@ -126,8 +124,7 @@ def pool_before_layer(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if not is_pointwise(layer) or node.get("layout") not in FIRST or graph.uses(node.inputs[0]) > 1:
         return None
-    pooled = graph.new(node.op, node, layer.inputs[:1], **node.attrs)
-    return graph.new(layer.op, layer, [pooled, *layer.inputs[1:]], **layer.attrs)
+    return graph.with_data(layer, graph.with_data(node, layer.inputs[0]))
 
 
 def _image(graph, entry):

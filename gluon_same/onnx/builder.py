@@ -22,8 +22,8 @@ from .weights import Weights
 _BY_NUMBERS = {"ConstantOfShape", "Expand", "Pad", "Range", "Reshape", "Slice", "Split"}
 
 
-class _Rejected:
-    """Result of a node that is not supported."""
+class _Rejected(Exception):
+    """Result of a node that is not supported, which is reported; raised by what depends on it."""
 
 
 class Builder(Assembly):
@@ -139,7 +139,7 @@ class Builder(Assembly):
         """
         around = {name: self._scope.find(name) for name in names_read(graph)}
         if any(x is _Rejected for x in around.values()):
-            raise _Silent
+            raise _Rejected
         outer = {name: x for name, x in around.items() if isinstance(x, Data)}
         known = {**around, **initializers_of(graph)}
         given = {name: x.array for name, x in known.items() if name not in outer}
@@ -150,25 +150,24 @@ class Builder(Assembly):
         starts, outputs = inner.build(graph, [*inputs, *more], given)
         if inner.problems:
             self.problems.update(inner.problems)
-            raise _Silent
+            raise _Rejected
         dtypes = [stored_dtype(x.dtype) for x in outputs[first:]]
         net = inner.net(starts, outputs[first:], dtypes, self.name())
         return net, list(outer.values()), outputs
 
     def _convert_inside(self, nodes: Sequence[Any], scope: Scope) -> None:
-        """Convert the nodes within the current one; raise _Silent if any is not supported."""
-        current, count = (self._node, self._scope), len(self.problems)
+        """Convert the nodes within the current one; raise _Rejected if any is not supported."""
+        current = self._node, self._scope
         self._convert_nodes(nodes, scope)
         self._node, self._scope = current
-        rejected = any(x is _Rejected for x in scope.values.values())  # also by what they read
-        if len(self.problems) > count or rejected:
-            raise _Silent
+        if any(x is _Rejected for x in scope.values.values()):  # also by what they read
+            raise _Rejected
 
     def _convert_nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
         for node in in_order(nodes):
             try:
                 results = self._convert(node, scope)
-            except (_Silent, RecursionError):
+            except (_Rejected, RecursionError):
                 results = [_Rejected] * len(node.output)
             except FAILURES as error:
                 self._node, self._scope = node, scope
@@ -183,7 +182,7 @@ class Builder(Assembly):
         while inputs and inputs[-1] is None:
             inputs.pop()
         if any(x is _Rejected for x in inputs):
-            raise _Silent
+            raise _Rejected
         self._node, self._scope = node, scope
         attributes = attributes_of(node, scope.attributes)
         domain = "" if node.domain == "ai.onnx" else node.domain
@@ -238,7 +237,7 @@ class Builder(Assembly):
             results = self._at_run_time(node.op_type, "", attributes, inputs)
             # The shape of an array is known in turn.
             return self.array(results[place] if type(results) in (list, tuple) else results)
-        except (Unsupported, _Silent):
+        except (Unsupported, _Rejected):
             return None
         finally:
             self._node, self._scope = current
@@ -272,7 +271,3 @@ class Builder(Assembly):
         if not isinstance(block, HybridBlock):
             raise TypeError(f"the builder in custom= returned {block!r}, which is not a HybridBlock")
         return self.block(block, *data, outputs=len(self._node.output))
-
-
-class _Silent(Exception):
-    """A node depends on one that is not supported, and that is reported already."""

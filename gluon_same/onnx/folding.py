@@ -4,16 +4,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
+from . import limits
 from .evaluation import TooLarge, evaluate, may_evaluate
-from .limits import (
-    least_inputs,
-    least_of,
-    limit_of,
-    limits_that_move,
-    line_of,
-    may_be_bounded,
-    may_be_resized,
-)
 from .values import Known, Unsupported
 
 
@@ -32,14 +24,15 @@ def folded(
     count = max([len(x.trials) for x in given], default=1)
     trials = [[None if x is None else x.at(t) for x in inputs] for t in range(count)]
     # The least results at all sizes, and the limits of what an operator moves, are evaluated, too.
-    lows, limits = (
-        find(node.op_type, inputs) if count > 1 else None for find in (least_inputs, limits_that_move)
-    )
+    rules = limits.least_inputs, limits.limits_that_move
+    more = [rule(node.op_type, inputs) if count > 1 else None for rule in rules]
     try:
-        found = evaluate(node, opsets, attributes, [*trials, *filter(None, (lows, limits))])
+        found = evaluate(node, opsets, attributes, [*trials, *filter(None, more)])
     except TooLarge:
         return None
-    moved, lowest = (_evaluated(found.pop()) if each else None for each in (limits, lows))
+    others = (None if isinstance(arrays, Unsupported) else arrays for arrays in found[count:])
+    lowest, moved = (next(others) if each else None for each in more)
+    del found[count:]
     why = {t: str(arrays) for t, arrays in enumerate(found) if isinstance(arrays, Unsupported)}
     if why and count == 1:
         return None
@@ -52,20 +45,16 @@ def folded(
         if len({np.shape(array) for array in arrays}) > 1 and any(map(np.size, arrays)):
             return None
         result = Known(arrays, name, trainable and arrays[0].dtype.kind == "f")
-        result.bounded = may_be_bounded(node.op_type, given)
-        result.resized = may_be_resized(node.op_type, given)
-        limit = limit_of(node.op_type, [*given, *bounds], result)
+        result.bounded = limits.may_be_bounded(node.op_type, given)
+        result.resized = limits.may_be_resized(node.op_type, given)
+        limit = limits.limit_of(node.op_type, [*given, *bounds], result)
         kept = given[0].limits if node.op_type == "Cast" and limit == given[0].limit else limit
         result.limits = moved[place] if moved else np.broadcast_to(np.float64(kept), result.shape)
         if count > 1:
-            result.line = line_of(node.op_type, inputs, result)
+            result.line = limits.line_of(node.op_type, inputs, result)
         if node.op_type == "Shape":
             result.low = np.zeros_like(arrays[0])
         else:
-            result.low = lowest[place] if lowest else least_of(result.line, result)
+            result.low = lowest[place] if lowest else limits.least_of(result.line, result)
         results.append(result)
     return results
-
-
-def _evaluated(arrays: Any) -> Optional[List[np.ndarray]]:
-    return None if isinstance(arrays, Unsupported) else arrays

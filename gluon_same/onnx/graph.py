@@ -136,9 +136,7 @@ def _merge_identities(graph):
         if copies or node.doc_string == MARK:
             names[source] = names.get(name, name)
             graph.node.remove(node)
-    for node in graph.node:
-        for field in (node.input, node.output):
-            field[:] = [names.get(name, name) for name in field]
+    _rename(graph, names)
 
 
 def _copy_summands(graph):
@@ -153,11 +151,15 @@ def _copy_summands(graph):
     shared = (used["Add"] - used["Pad"]).intersection(value.name for value in graph.output)
     made = [name for node in graph.node if node.op_type == "Conv" for name in node.output]
     names = {name: f"{name}_added" for name in made if name in shared}
+    _rename(graph, names)
+    for name, own in names.items():
+        graph.node.add(op_type="Identity", name=f"{name}_copy", input=[own], output=[name])
+
+
+def _rename(graph, names):
     for node in graph.node:
         for field in (node.input, node.output):
             field[:] = [names.get(name, name) for name in field]
-    for name, own in names.items():
-        graph.node.add(op_type="Identity", name=f"{name}_copy", input=[own], output=[name])
 
 
 def _right(make):

@@ -353,6 +353,17 @@ def test_sizes_of_slices(tmp_path, text, head, most):
     compared(path, *(numbers(2, size) for size in (3, 600, 7, 512)))
 
 
+@pytest.mark.parametrize("sizes", [(0, 1, -1), (0, -1, 1)])
+def test_reshapes_of_slices_keep_the_numbers_of_the_file(tmp_path, sizes):
+    """A slice has 7 elements at all sizes that are tried, and fewer at others."""
+    values = dict(most=np.array([7]), axis1=np.array([1]), sizes=np.array(sizes))
+    text, head = (
+        "p = Slice(x, axis, most, axis1) y = Reshape(p, sizes)",
+        FLOATS.replace("a, b", "a, b, c"),
+    )
+    compared(model(tmp_path, text, head, **values), numbers(2, 3), numbers(1, 600))
+
+
 def test_sizes_of_slices_that_cannot_be_computed_at_run_time_are_required(tmp_path):
     """Also in graphs whose outputs do not depend on the elements."""
     text = """p = Slice(x, axis, most, axis1) q = Relu(p) s = Shape(q)

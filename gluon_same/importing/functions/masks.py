@@ -4,7 +4,7 @@ from typing import Any, Sequence
 
 from .elementwise import pairwise
 from .indexing import select
-from .reductions import along_axis, over_axes
+from .reductions import along_axis, over_axes, weighted_mean
 
 
 def differs(F: Any, x: Any, number: float, last: bool) -> Any:
@@ -46,9 +46,7 @@ def masked_merge(F: Any, *arrays: Any, kind: str, given: Sequence[bool]) -> Any:
 
 def masked_mean(F: Any, x: Any, mask: Any, keepdims: bool) -> Any:
     """Return the mean over the second of three axes of the steps that count."""
-    total = F.sum(masked(F, x, mask), axis=1, keepdims=keepdims)
-    count = F.sum(F.expand_dims(mask, axis=-1), axis=1, keepdims=keepdims)
-    return F.broadcast_div(total, count)
+    return weighted_mean(F, x, F.expand_dims(mask, axis=-1), (1,), keepdims)
 
 
 def masked_softmax(F: Any, x: Any, *mask: Any, axes: Any, rank: int, how: str = "add") -> Any:

@@ -258,25 +258,21 @@ def onnx_recurrent(
         mask = F.broadcast_lesser(indices_along(F, x, 0, 3), ends)
     directions = []
     for i, (cell, back) in enumerate(zip(cells, backwards)):
-        part = {name: _part(F, each, i, batch_first and name in "hc") for name, each in more.items()}
+        places = {name: int(batch_first and name in "hc") for name in more}
+        part = {name: element(F, each, i, places[name], drop=True) for name, each in more.items()}
         states = [part[name] for name in "hc" if name in part]
         if cell.kind == "LSTM" and len(states) == 1:
             states.insert("h" in part, F.zeros_like(states[0]))
         data = _reversed(F, x, lengths) if back else x
         y, last = recurrent(F, data, cell, _weights(F, cell.kind, part), states, mask)
         if mask is not None:  # onnxruntime returns zeros for sequences without steps
-            reached = F.squeeze(F.slice_axis(mask, axis=0, begin=0, end=1), axis=0)
+            reached = element(F, mask, 0, axis=0, drop=True)
             pairs = ((mask, y), *((reached, each) for each in last))
             y, *last = (select(F, kept, each, F.zeros_like(each)) for kept, each in pairs)
         y = _reversed(F, y, lengths) if back else y
         directions.append([F.swapaxes(y, dim1=0, dim2=1) if batch_first else y, *last])
     axes = (2, 1, 1) if batch_first else (1, 0, 0)
     return [F.stack(*parts, axis=axis) for axis, parts in zip(axes, zip(*directions))]
-
-
-def _part(F, array, index, axis):
-    """Return one direction's part of an array."""
-    return F.squeeze(F.slice_axis(array, axis=int(axis), begin=index, end=index + 1), axis=int(axis))
 
 
 def _weights(F, kind, part):

@@ -10,7 +10,7 @@ from ...importing import functions
 from ..pending import Padded
 from ..registry import converter
 from ..values import FIX, Data, Flag, Known, Unsupported
-from .windows import Attributes, Placed, axes_of, simple
+from .windows import Attributes, Placed, simple, spatial_rank
 
 
 @converter("MaxPool")
@@ -18,7 +18,7 @@ def max_pool(
     net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], ceil_mode: Flag = 0,
     storage_order: int = 0, **window: Attributes,
 ) -> Any:  # fmt: skip
-    ndim, places = axes_of(x), net.outputs > 1  # of elements of the data, which Pad changes
+    ndim, places = spatial_rank(x), net.outputs > 1  # of elements of the data, which Pad changes
     pooled = Pooled(x, kernel_shape, window, ceil_mode, None if places else -np.inf)
     data = pooled.x
     if places or max(pooled.dilation) > 1 or data.dtype.kind != "f" or pooled.is_narrow():
@@ -39,7 +39,7 @@ def average_pool(
     net: Any, x: Union[Data, Padded], *, kernel_shape: List[int], ceil_mode: Flag = 0,
     count_include_pad: Flag = 0, **window: Attributes,
 ) -> Data:  # fmt: skip
-    ndim, own = axes_of(x), Placed(x, kernel_shape, window).padding
+    ndim, own = spatial_rank(x), Placed(x, kernel_shape, window).padding
     known_zero = not isinstance(own, str) and not any(map(any, own))
     # Elements that Pad added count; those that the pooling adds count if its attribute says so.
     pooled = Pooled(x, kernel_shape, window, ceil_mode, 0 if count_include_pad or known_zero else None)
@@ -120,7 +120,7 @@ def _global_pool(kind):
     layers = [getattr(nn, f"Global{kind}Pool{n}D") for n in (1, 2, 3)]
 
     def convert(net: Any, x: Data) -> Data:
-        return net.block(layers[axes_of(x) - 1](prefix=net.prefix()), x)
+        return net.block(layers[spatial_rank(x) - 1](prefix=net.prefix()), x)
 
     return convert
 

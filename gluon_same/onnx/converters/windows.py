@@ -37,7 +37,7 @@ class Placed:
     """
 
     def __init__(self, x: Any, kernel: Sequence[int], given: Dict[str, Any]):
-        own, ndim = Attributes(**given), axes_of(x)
+        own, ndim = Attributes(**given), spatial_rank(x)
         self.kernel = per_axis("kernel_shape", kernel, ndim)
         self.stride = per_axis("strides", own.strides, ndim)
         self.dilation = per_axis("dilations", own.dilations, ndim)
@@ -75,7 +75,7 @@ class Placed:
         return dict(kernel=self.kernel, stride=self.stride, dilate=self.dilation, pad=self.padding)
 
 
-def axes_of(x: Any) -> int:
+def spatial_rank(x: Any) -> int:
     """Return the number of spatial axes of data for a window; raise if MXNet has no such operator."""
     x = x.x if isinstance(x, Padded) else x
     if not 1 <= x.ndim - 2 <= _MOST_AXES:
@@ -174,7 +174,7 @@ def deform_conv(
 
 def convolved(x: Any, w: Any, b: Any, window: Dict[str, Any]) -> Placed:
     """Return the window of a convolution; raise if data, weight and bias do not fit."""
-    ndim, kernel_shape = axes_of(x), window.get("kernel_shape")
+    ndim, kernel_shape = spatial_rank(x), window.get("kernel_shape")
     if w.ndim != ndim + 2 or None in w.shape:
         raise Unsupported(f"its weight of shape {w.shape} does not fit data with {ndim + 2} axes")
     if kernel_shape is not None and tuple(kernel_shape) != tuple(w.shape[2:]):
