@@ -100,15 +100,17 @@ class Inference:
         They have None there at each trial. It gets numbers that follow from no other size, and are
         far apart, so that those which are cut to a limit, such as the best 100, differ from the others.
         In another attempt, they are also not above the number of elements that are selected
-        from, unless those are few.
+        from, unless those are few. Of one element, all are selected, or none, which is an error.
         """
         if len(self._shapes) == 1:
             raise NeedsTrials
         self.has_others = True
         chosen = random.Random(mask.slot)
         numbers = [round(10 * 3 ** chosen.uniform(trial, trial + 1)) for trial in range(len(shapes))]
-        for trial, shape in enumerate(mask.trials if self.again else ()):
-            if len(shapes) < prod(shape) < numbers[trial]:
+        for trial, shape in enumerate(mask.trials):
+            if prod(shape) == 1:
+                numbers[trial] = 1
+            elif self.again and len(shapes) < prod(shape) < numbers[trial]:
                 below = set(range(1, prod(shape) + 1)).difference(numbers)
                 numbers[trial] = chosen.choice(sorted(below) or [numbers[trial]])
         return [tuple(n if m is None else m for m in s) for s, n in zip(shapes, numbers)]

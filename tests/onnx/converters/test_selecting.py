@@ -141,6 +141,23 @@ def test_the_best_of_what_is_selected_up_to_a_limit(tmp_path):
     compared(path, (boxes(1, 40), numbers(1, 1, 40)), (boxes(1, 40) / 50, numbers(1, 1, 40)))
 
 
+def test_one_element_is_selected(tmp_path):
+    """JAX writes updates of parts this way: of those that fit, here one, or none."""
+    graph = """net (float[5, 4] x, int64[1] start) => (float[a, 20] y)
+        <int64 three = {3}, int64[1] whole = {20}, int64[1] minus = {-1}>
+        { fits = LessOrEqual(start, three)
+          places = NonZero(fits)
+          flat = Reshape(places, minus)
+          count = Shape(flat)
+          sizes = Concat<axis = 0>(count, whole)
+          rows = Reshape(x, sizes)
+          y = Gather(rows, flat) }"""
+    path = written(tmp_path / "net.onnx", graph)
+    compared(path, (numbers(5, 4), np.array([2])))
+    with pytest.raises(ValueError, match="selects none"):
+        import_model(path)(mx.nd.ones((5, 4)), mx.nd.array([4], dtype="int64"))
+
+
 def test_what_is_selected_cannot_be_exported_again(tmp_path):
     graph = "net (float[3, 4] x) => (int64[r, n] y) { y = NonZero(x) }"
     net = import_model(written(tmp_path / "net.onnx", graph))
