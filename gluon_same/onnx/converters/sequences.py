@@ -1,5 +1,6 @@
 """Sequences of arrays, whose lengths are known while importing, as loops collect their results."""
 
+from functools import partial
 from typing import Any, List
 
 import numpy as np
@@ -65,7 +66,7 @@ def concat_from_sequence(net: Any, items: Any, *, axis: int, new_axis: Flag = 0)
 
 @converter("SplitToSequence", 11)
 def split_to_sequence(
-    net: Any, x: Data, sizes: Any = None, *, axis: int = 0, keepdims: Flag = 1
+    net: Any, x: Any, sizes: Any = None, *, axis: int = 0, keepdims: Flag = 1
 ) -> Items:
     axis = axis_of(axis, x.ndim)
     size = x.shape[axis]
@@ -75,8 +76,17 @@ def split_to_sequence(
             raise Unsupported(f"its axis {axis} has an open size, and thus an open number of parts")
         whole = range(0, size, int(given))
         given = np.array([min(int(given), size - start) for start in whole])
+    drop = sizes is None and not keepdims
+    if isinstance(x, Known):
+        ends = np.cumsum(given)
+        places = [np.arange(end - count, end) for count, end in zip(given, ends)]
+        return Items(
+            tuple(
+                x.changed(partial(np.take, indices=i.item() if drop else i, axis=axis)) for i in places
+            )
+        )
     parts = split(net, x, Known([given]), axis=axis)
-    if sizes is None and not keepdims:
+    if drop:
         parts = [squeeze(net, part, Known([np.array([axis])])) for part in parts]
     return Items(tuple(parts))
 

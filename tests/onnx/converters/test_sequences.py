@@ -64,3 +64,18 @@ def test_positions_that_are_computed_or_do_not_fit_are_refused(tmp_path):
     )
     with pytest.raises(ValueError, match="open number of parts"):
         import_model(written(tmp_path / "net.onnx", graph))
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "s = SplitToSequence(sizes) t = ConcatFromSequence<axis = 0>(s)",
+        "s = SplitToSequence(sizes, two) t = ConcatFromSequence<axis = 0>(s)",
+        "s = SplitToSequence<keepdims=0>(sizes) t = ConcatFromSequence<axis=0, new_axis = 1>(s)",
+    ],
+)
+def test_parts_of_known_numbers_are_known(nodes, tmp_path):
+    """PaddlePaddle's exporter computes places this way, where values are set."""
+    graph = f"""net (float[n, 6] x) => (float[a, b, c] y)
+        <int64[3] sizes = {{0, 2, 3}}, int64 two = {{2}}> {{ {nodes} y = Reshape(x, t) }}"""
+    compared(written(tmp_path / "net.onnx", graph), numbers(4, 6), numbers(1, 6))
