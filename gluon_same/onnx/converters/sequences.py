@@ -6,7 +6,7 @@ from typing import Any, List
 import numpy as np
 
 from ..registry import converter
-from ..values import Data, Flag, Items, Known, Unsupported, axis_of, known
+from ..values import Flag, Items, Known, Unsupported, axis_of, known
 from .control import stacked, unrolled
 from .shaping import concat, split, squeeze
 
