@@ -20,6 +20,8 @@ def reshaped(net: Any, x: Data, wanted: Shapes, shape: Optional[Known] = None) -
     def checked(trial, given):
         if prod(given) != prod(wanted[trial]):
             raise ValueError(f"data of shape {given} cannot have the shape {wanted[trial]}")
+        if max(wanted[trial], default=0) >= 2**31:
+            raise ValueError(f"MXNet supports fewer elements along an axis than {wanted[trial]}")
         return given or (1,)
 
     given, new = x.each(checked), [sizes or (1,) for sizes in wanted]

@@ -510,3 +510,13 @@ def test_tokens_of_videos(tmp_path):
     for convert in (gluon_same.specialize, gluon_same.deploy):
         close([convert(net, x.shape)(mx.nd.array(x))], [net(mx.nd.array(x)).asnumpy()])
     export_model(net, x.shape, tmp_path / "again.onnx")  # which compares the numbers
+
+
+def test_flat_arrays_that_are_too_long_at_the_sizes_tried(tmp_path):
+    graph = """net (float[N, 512, H, W] x) => (float[M, 2] y) <int64 zero = {0}, int64[1] minus = {-1}>
+        { s = Shape(x) n = Gather(s, zero) first = Reshape(n, minus)
+          sizes = Concat<axis = 0>(first, minus) flat = Reshape(x, sizes) y = MatMul(flat, w) }"""
+    path = written(tmp_path / "net.onnx", graph, {"w": np.ones((512 * 49, 2), "f")})
+    with pytest.raises(ValueError, match="supports none of the sizes that were tried"):
+        import_model(path)
+    compared(path, numbers(2, 512, 7, 7), input_shapes=[(2, 512, 7, 7)])
