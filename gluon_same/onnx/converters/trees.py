@@ -1,7 +1,7 @@
 """Ensembles of decision trees, as exporters of scikit-learn, LightGBM and XGBoost write them."""
 
 from itertools import takewhile
-from typing import Any, Container, Dict, Hashable, List, Literal, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Hashable, List, Literal, NamedTuple, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -59,12 +59,11 @@ class Nodes(NamedTuple):
         """Return the result of :func:`_places` for these nodes, whose keys are (tree, node)."""
         values = [*self.nodes_values, *self.nodes_values_as_tensor]
         missing = self.nodes_missing_value_tracks_true or [0] * len(values)
-        columns: List[Sequence[Any]] = [*self[:4], values, *self[4:6], missing]
-        if len({*map(len, columns)}) > 1:
-            raise Unsupported("its attributes of nodes differ in length")
         roots: Dict[int, Hashable] = {}
         tests: Tests = {}
-        for tree, node, feature, mode, limit, yes, no, tracks in zip(*columns):
+        for tree, node, feature, mode, limit, yes, no, tracks in _rows(
+            *self[:4], values, *self[4:6], missing
+        ):
             roots.setdefault(tree, (tree, node))
             if mode != "LEAF":
                 mode = mode.replace("BRANCH_", "")
@@ -86,7 +85,7 @@ def tree_ensemble_regressor(
     post_transform: Literal["NONE"] = "NONE", **own: Nodes,
 ) -> Data:  # fmt: skip
     weights = [*target_weights, *target_weights_as_tensor]
-    leaves = [*zip(zip(target_treeids, target_nodeids), target_ids, weights)]
+    leaves = _rows(_rows(target_treeids, target_nodeids), target_ids, weights)
     return _ensemble(net, x, own, leaves, n_targets, aggregate_function)
 
 
@@ -97,7 +96,7 @@ def tree_ensemble_classifier(
     classlabels_int64s: List[int], post_transform: str = "NONE", **own: Nodes,
 ) -> List[Data]:  # fmt: skip
     weights = [*class_weights, *class_weights_as_tensor]
-    leaves = [*zip(zip(class_treeids, class_nodeids), class_ids, weights)]
+    leaves = _rows(_rows(class_treeids, class_nodeids), class_ids, weights)
     count = len(classlabels_int64s)
     if count > 2:
         scores = _ensemble(net, x, own, leaves, count)
@@ -107,7 +106,7 @@ def tree_ensemble_classifier(
         raise Unsupported(f"its {what} classes is not supported")
     # The one score is that of the second class.
     score = _ensemble(net, x, own, leaves, 1)
-    other = net.call(functions.linear, score, scale=-1, offset=float(min(weights) >= 0))
+    other = net.call(functions.linear, score, scale=-1, offset=float(min(weights, default=0) >= 0))
     scores = net.call("concat", other, score, dim=1)
     label = label_of(net, scores, classlabels_int64s)
     if post_transform == "LOGISTIC":
@@ -129,28 +128,36 @@ def tree_ensemble(
     nodes_missing_value_tracks_true: Sequence[int] = (), nodes_hitrates: Sequence[float] = (),
     n_targets: int = 1, aggregate_function: Literal[0, 1, 2, 3] = 1, post_transform: Literal[0] = 0,
 ) -> Data:  # fmt: skip
-    columns = (
-        nodes_featureids, nodes_modes, nodes_splits, nodes_trueleafs, nodes_truenodeids,
-        nodes_falseleafs, nodes_falsenodeids, nodes_missing_value_tracks_true or [0] * len(nodes_modes),
-    )  # fmt: skip
-    if len({*map(len, columns)}) > 1 or max(nodes_modes) >= len(_MODES):
-        raise Unsupported("its attributes of nodes differ in length")
-    tests: Tests = {}
+    modes = [_MODES[mode] if mode < len(_MODES) else mode for mode in nodes_modes]
+    yes = _rows(map(bool, nodes_trueleafs), nodes_truenodeids)
+    no = _rows(map(bool, nodes_falseleafs), nodes_falsenodeids)
+    missing = nodes_missing_value_tracks_true or [0] * len(modes)
+    rows = _rows(nodes_featureids, modes, nodes_splits, yes, no, map(bool, missing))
+    tests: Tests = {(False, node): Test(*row) for node, row in enumerate(rows)}
     members = iter(membership_values)
-    for node, (feature, mode, limit, *following, tracks) in enumerate(zip(*columns)):
-        if _MODES[mode] == "MEMBER":  # a NaN ends each set
-            limit = [*takewhile(lambda value: not np.isnan(value), members)]
-        yes, no = ((bool(leaf), place) for leaf, place in zip(following[::2], following[1::2]))
-        tests[False, node] = Test(feature, _MODES[mode], limit, yes, no, bool(tracks))
-    leaves = [((True, i), *leaf) for i, leaf in enumerate(zip(leaf_targetids, leaf_weights))]
+    for key, test in tests.items():
+        if test.mode == "MEMBER":  # a NaN ends each set
+            values = [*takewhile(lambda value: not np.isnan(value), members)]
+            if not values:
+                raise Unsupported("its membership_values have fewer sets than its nodes")
+            tests[key] = test._replace(limit=values)
+    leaves = [((True, i), *leaf) for i, leaf in enumerate(_rows(leaf_targetids, leaf_weights))]
     roots = [(False, root) for root in tree_roots]
     ends = _places(net, x, roots, tests, {*tests, *(key for key, *_ in leaves)})
     kind = _AGGREGATIONS[aggregate_function]
     return _scores(net, ends, leaves, n_targets, kind, dtype=compute_dtype(x.dtype))
 
 
+def _rows(*columns):
+    """Return the rows of columns; raise if those differ in length."""
+    lists = [*map(list, columns)]
+    if len({*map(len, lists)}) > 1:
+        raise Unsupported("its attributes of nodes differ in length")
+    return [*zip(*lists)]
+
+
 def _places(
-    net: Any, x: Data, roots: Sequence[Hashable], tests: Tests, nodes: Container[Hashable]
+    net: Any, x: Data, roots: Sequence[Hashable], tests: Tests, nodes: Set[Hashable]
 ) -> Tuple[Data, List[Hashable]]:
     """Return at which places trees end, of shape (rows, trees), and the leaf of each place, or None.
 
@@ -164,8 +171,8 @@ def _places(
     for test in tests.values():
         if not 0 <= test.feature < wide or test.mode not in _MODES:
             raise Unsupported(f"its {test} does not fit {wide} features")
-        if test.yes not in nodes or test.no not in nodes:
-            raise Unsupported(f"it lacks a node that follows its {test}")
+    if not nodes.issuperset([*roots, *(key for test in tests.values() for key in (test.yes, test.no))]):
+        raise Unsupported("it lacks nodes that follow others")
     tests = _inequalities(tests)
     keys, pairs, rows = [*roots], {}, []
     for place, key in enumerate(keys):  # which grow meanwhile

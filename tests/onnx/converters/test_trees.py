@@ -138,9 +138,10 @@ CLASSES = {name.replace("target", "class"): value for name, value in TARGETS.ite
     [
         (dict(nodes_featureids=[2, 0, 0]), "does not fit 2 features"),
         (dict(nodes_modes=["BRANCH_MEMBER?", "LEAF", "LEAF"]), "does not fit 2 features"),
-        (dict(nodes_truenodeids=[5, 0, 0]), "lacks a node"),
+        (dict(nodes_truenodeids=[5, 0, 0]), "lacks nodes"),
         (dict(nodes_truenodeids=[0, 0, 0]), "512 levels of tests or more"),
         (dict(nodes_values=[0.5]), "differ in length"),
+        (dict(target_weights=[1.0]), "differ in length"),
         (dict(target_ids=[0, 1]), "its target 1 is none of 1"),
         (dict(base_values=[1.0, 2.0]), "2 base values for 1 target"),
         (dict(n_targets=2, aggregate_function="MIN"), "lack weights"),
