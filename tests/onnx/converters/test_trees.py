@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from imported import compared, recent_runtime
+from imported import compared, operator_set, recent_runtime
 from onnx import TensorProto, helper, numpy_helper
 
 from gluon_same.onnx import import_model
@@ -167,3 +167,24 @@ def test_other_scores_of_classes_are_refused(tmp_path, changes):
     given = {**STUMP, **CLASSES, "classlabels_int64s": [7, 3], **changes}
     with pytest.raises(ValueError, match="its post_transform="):
         import_model(model(tmp_path, "TreeEnsembleClassifier", **given))
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({}, "fewer sets"),
+        (dict(nodes_modes=[9]), "does not fit"),
+        (dict(nodes_modes=[0], tree_roots=[1]), "lacks nodes"),
+        (dict(nodes_modes=[0], nodes_truenodeids=[2]), "lacks nodes"),
+    ],
+)
+@operator_set(21)
+def test_nodes_of_one_list_that_are_no_trees_are_refused(tmp_path, changes, words):
+    given = dict(nodes_truenodeids=[0], nodes_falsenodeids=[1], tree_roots=[0], nodes_modes=[6])
+    given.update(changes, nodes_featureids=[0], nodes_trueleafs=[1], nodes_falseleafs=[1])
+    given["nodes_modes"] = numpy_helper.from_array(np.array(given["nodes_modes"], np.uint8))
+    given["nodes_splits"] = numpy_helper.from_array(np.zeros(1, "f"))
+    given["leaf_weights"] = numpy_helper.from_array(np.ones(2, "f"))
+    path = model(tmp_path, "TreeEnsemble", version=5, leaf_targetids=[0, 0], **given)
+    with pytest.raises(ValueError, match=words):
+        import_model(path)
