@@ -245,21 +245,18 @@ def _scores(
     if len(base) not in (0, targets):
         raise Unsupported(f"it has {len(base)} base values for {targets} targets")
     places, keys = ends
-    at: Dict[Hashable, List[int]] = {}
-    for place, key in enumerate(keys):
-        at.setdefault(key, []).append(place)
-    weights = np.zeros((len(keys), targets), dtype)
-    given = np.zeros(weights.shape, bool)
-    for key, target, weight in leaves:
-        if not 0 <= target < targets:
-            raise Unsupported(f"its target {target} is none of {targets}")
-        weights[at.get(key, []), target] += weight
-        given[at.get(key, []), target] = True
-    y = gather(net, Known([weights]), places)
-    if kind in ("MIN", "MAX"):
-        if not given[[key is not None for key in keys]].all():
-            raise Unsupported(f"its leaves lack weights for some targets, of which the {kind} is taken")
-        y = net.call(kind.lower(), y, axis=1)
-    else:
-        y = net.call("sum" if kind == "SUM" else "mean", y, axis=1)
+    unknown = {target for _, target, _ in leaves}.difference(range(targets))
+    if unknown:
+        raise Unsupported(f"its targets {unknown} are none of {targets}")
+    order = {key: row for row, key in enumerate(dict.fromkeys(key for key, _, _ in leaves))}
+    at = np.array([(order[key], target) for key, target, _ in leaves], int).reshape(-1, 2)
+    sums = np.zeros((len(order) + 1, targets))  # the last row is for places of tests
+    np.add.at(sums, tuple(at.T), [weight for _, _, weight in leaves])
+    given = np.zeros(sums.shape, bool)
+    given[tuple(at.T)] = True
+    rows = np.array([order.get(key, -1) for key in keys])
+    if kind in ("MIN", "MAX") and not given[rows[[key is not None for key in keys]]].all():
+        raise Unsupported(f"its leaves lack weights for some targets, of which the {kind} is taken")
+    name = {"MIN": "min", "MAX": "max", "SUM": "sum", "AVERAGE": "mean"}[kind]
+    y = net.call(name, gather(net, Known([sums[rows].astype(dtype)]), places), axis=1)
     return net.call("broadcast_add", y, Known([np.array([base], dtype)])) if any(base) else y

@@ -142,7 +142,7 @@ CLASSES = {name.replace("target", "class"): value for name, value in TARGETS.ite
         (dict(nodes_truenodeids=[0, 0, 0]), "512 levels of tests or more"),
         (dict(nodes_values=[0.5]), "differ in length"),
         (dict(target_weights=[1.0]), "differ in length"),
-        (dict(target_ids=[0, 1]), "its target 1 is none of 1"),
+        (dict(target_ids=[0, 1]), r"its targets \{1\} are none of 1"),
         (dict(base_values=[1.0, 2.0]), "2 base values for 1 target"),
         (dict(n_targets=2, aggregate_function="MIN"), "lack weights"),
         (dict(post_transform="PROBIT"), "PROBIT"),
