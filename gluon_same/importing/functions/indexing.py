@@ -61,16 +61,11 @@ def gather_in_batch(F: Any, x: Any, indices: Any, ranks: Tuple[int, int]) -> Any
     return gather_nd(F, x, F.expand_dims(indices, axis=-1), ranks, batch_dims=1)
 
 
-def decide(
-    F: Any, x: Any, features: Any, limits: Any, following: Any, roots: Any, depth: int, negative: bool
-) -> Any:
+def decide(F: Any, x: Any, features: Any, limits: Any, following: Any, roots: Any, depth: int) -> Any:
     """Return at which places trees end for each row of numbers, from their roots on.
 
-    At each place, the next one is the following, plus 1 if a feature is at most the limit. ``negative``
-    declares that negative features are behind the others.
+    At each place, the next one is the following, plus 1 if a feature is at most the limit.
     """
-    if negative:
-        x = F.concat(x, -x, dim=1)
     start = F.cast(F.zeros_like(F.slice_axis(x, axis=1, begin=0, end=1)), dtype="int64")
     place = F.broadcast_add(start, roots)
     for _ in range(depth):

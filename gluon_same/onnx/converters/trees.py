@@ -186,10 +186,12 @@ def _places(
         rows.append((tests[key].feature + wide * negative, limit, pairs[key]))
     features, limits, following = map(np.array, zip(*rows))
     tables = features, limits.astype(dtype), following, np.arange(len(roots))[None]
+    x = cast_to(net, x, dtype)
+    if (features >= wide).any():
+        x = net.call("concat", x, net.call("negative", x), dim=1)
     y = net.call(
-        functions.decide, cast_to(net, x, dtype), *(Known([table]) for table in tables),
-        depth=_depth(following, [key in tests for key in keys], len(roots)),
-        negative=bool((features >= wide).any()), dtype=np.int64,
+        functions.decide, x, *(Known([table]) for table in tables),
+        depth=_depth(following, [key in tests for key in keys], len(roots)), dtype=np.int64,
     )  # fmt: skip
     return y, [None if key in tests else key for key in keys]
 
