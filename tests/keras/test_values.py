@@ -23,9 +23,15 @@ def output(folder, shapes, made, weights=None, call=None):
     return inputs, net(*map(mx.nd.array, inputs)).asnumpy(), net
 
 
-def test_sparsemax_is_that_of_keras(tmp_path):
-    (x,), got, _ = output(tmp_path, [(5,)], layer("Activation", "odd", activation="sparsemax"))
-    for row, found in zip(x, got):
+@pytest.mark.parametrize("class_name, shape", [("Activation", (5,)), ("Dense", (5,)), ("Dense", (3, 2, 4))])
+def test_sparsemax_is_that_of_keras(tmp_path, class_name, shape):
+    made = layer(class_name, "odd", units=5, use_bias=False, activation="sparsemax")
+    if class_name == "Activation":
+        del made["config"]["units"], made["config"]["use_bias"]
+    (x,), got, net = output(tmp_path, [shape], made, {"odd": {"kernel": (shape[-1], 5)}})
+    for weight in net.collect_params().values():
+        x = x @ weight.data().asnumpy().reshape((5, -1)).T
+    for row, found in zip(x.reshape((-1, 5)), got.reshape((-1, 5))):
         totals = np.cumsum(np.sort(row)[::-1])
         kept = [k for k, value in enumerate(np.sort(row)[::-1]) if value > (totals[k] - 1) / (k + 1)]
         # Keras 3 adds up running totals, where the projection onto the simplex adds up elements.
@@ -247,6 +253,21 @@ def test_keras_3_rounds_whole_numbers_that_it_resizes(tmp_path, version, rounds)
     want = np.array([0.5, 2, 5, 6.5])  # the center of both rows, not the first one
     found = load_model(write(tmp_path, config))(mx.nd.array(x, dtype="uint8")).asnumpy().ravel()
     np.testing.assert_allclose(found, np.round(want) if rounds else want, atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("mode", ["one_hot", "multi_hot", "count"])
+def test_masked_numbers_have_no_class(tmp_path, count, mode):
+    start, keys, x = image(4), [1, 3, 2, 4], np.array([3, 0, 4, 3])
+    start["config"]["dtype"] = "int64"
+    given = dict(vocabulary=keys, num_oov_indices=count, mask_token=0, output_mode=mode)
+    made = layer("IntegerLookup", "ids", "image", **given)
+    config = {**functional(start, made), "keras_version": "3.15.1"}
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    classes = np.pad(x[:, None] == keys, [(0, 0), (count, 0)]).astype("float32")
+    want = {"one_hot": classes, "multi_hot": classes.max(0), "count": classes.sum(0)}[mode]
+    found = net(mx.nd.array(x[None], dtype="int64"))[0].asnumpy()
+    np.testing.assert_array_equal(found, want)
 
 
 def test_indices_keep_their_dtype(tmp_path):
