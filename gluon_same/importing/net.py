@@ -10,6 +10,7 @@ import numpy as np
 from mxnet.gluon import HybridBlock
 from mxnet.ndarray import NDArray
 
+from ..arrays import flat
 from ..saving import Saved
 from .functions.selecting import SELECTING
 
@@ -17,7 +18,8 @@ Shape = Tuple[Optional[int], ...]
 Group = Tuple[Tuple[int, int], ...]  #: axes that have one size: the number of the input, and the axis
 
 #: What MXNet's errors say of a result without elements.
-_NO_ELEMENTS = re.compile(r"Shape is unknown|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]")
+_NO_SHAPE = "Shape is unknown"
+_NO_ELEMENTS = re.compile(rf"{_NO_SHAPE}|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]")
 
 #: Errors that builders and converters raise for malformed files.
 FAILURES = (
@@ -128,9 +130,13 @@ class ImportedNet(Saved):
         self._check_inputs(shapes)
         given = (*map(_of_kind, given, self.plan.dtypes), *given[len(self.plan.dtypes) :])
         try:
-            return super().forward(*given)
+            out = super().forward(*given)
+            if any(0 in y.shape for y in flat(out)):
+                raise mx.MXNetError(_NO_SHAPE)
+            return out
         except mx.MXNetError as error:
             self._clear_cached_op()  # which MXNet cannot run again if sizes followed from the data
+            _end_operators()
             raise ValueError(self._why(shapes, error)) from error
 
     def hybrid_forward(self, F: Any, x: Any, *others: Any) -> Any:
@@ -180,8 +186,9 @@ class ImportedNet(Saved):
     def _why(self, given, error):
         if _NO_ELEMENTS.search(str(error)):
             return (
-                f"{self.name} cannot run on these data: it selects none of some elements, such as boxes "
-                "with a high score, and MXNet has no arrays without elements"
+                f"{self.name} cannot run on these data of shape {', '.join(map(str, given))}: it selects "
+                "none of some elements, by a slice or as boxes with a high score, and MXNet has no arrays "
+                "without elements"
             )
         shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))
         return (
@@ -202,6 +209,14 @@ def cause(error: Exception) -> str:
         line = next((line for line in lines if "Error in operator" in line), lines[-1] if lines else "")
         return line.replace("MXNetError: ", "", 1)
     return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+
+
+def _end_operators() -> None:
+    """Wait for all operators, whose errors MXNet would raise in a later call."""
+    try:
+        mx.nd.waitall()
+    except mx.MXNetError:
+        pass
 
 
 def _of_kind(x: NDArray, dtype: np.dtype) -> NDArray:
