@@ -255,6 +255,36 @@ def test_keras_3_rounds_whole_numbers_that_it_resizes(tmp_path, version, rounds)
     np.testing.assert_allclose(found, np.round(want) if rounds else want, atol=1e-5)
 
 
+REAL = [[0, 2.25, 6.75, 9], [1, 1.75, 3.25, 4]]
+UPSAMPLING = layer("UpSampling2D", "up", "image", size=[1, 2], interpolation="bilinear")
+FLIP = layer("RandomFlip", "flip", "image", mode="horizontal")
+SMALLER = layer("CenterCrop", "crop", "image", height=2, width=4)
+RESIZING = layer("Resizing", "resizing", "flip", height=2, width=4)
+
+
+@pytest.mark.parametrize(
+    "layers, want",
+    [([UPSAMPLING], np.round(REAL)), ([FLIP, RESIZING], REAL), ([SMALLER], [REAL[0]] * 2)],
+)
+@pytest.mark.filterwarnings("ignore:In training")
+def test_layers_of_keras_3_that_round_whole_numbers(tmp_path, layers, want):
+    start = image(2, 2, 1)
+    start["config"]["dtype"] = "uint8"
+    config = {**functional(start, *layers), "keras_version": "3.15.1"}
+    x = mx.nd.array([[[[0, 9], [1, 4]]]], dtype="uint8")
+    np.testing.assert_array_equal(load_model(write(tmp_path, config))(x)[0, 0].asnumpy(), want)
+
+
+@pytest.mark.parametrize("kind", ["Layer", "Group", "RMS"])
+def test_normalizations_that_keras_3_truncates_are_refused(tmp_path, kind):
+    start = image(4)
+    start["config"]["dtype"] = "uint8"
+    given = {"groups": 2} if kind == "Group" else {}
+    config = functional(start, layer(f"{kind}Normalization", "odd", "image", **given))
+    with pytest.raises(ValueError, match=r"odd \(\w+\): an input of uint8: cast it to float32"):
+        load_model(write(tmp_path, {**config, "keras_version": "3.15.1"}))
+
+
 @pytest.mark.parametrize("count", [0, 1, 2])
 @pytest.mark.parametrize("mode", ["one_hot", "multi_hot", "count"])
 def test_masked_numbers_have_no_class(tmp_path, count, mode):
