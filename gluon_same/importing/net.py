@@ -1,6 +1,7 @@
 """The net that an importer builds: a graph of named blocks with guards for its inputs."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -136,7 +137,8 @@ class ImportedNet(Saved):
             return out
         except mx.MXNetError as error:
             self._clear_cached_op()  # which MXNet cannot run again if sizes followed from the data
-            _end_operators()
+            with suppress(mx.MXNetError):  # which a later call would raise
+                mx.nd.waitall()
             raise ValueError(self._why(shapes, error)) from error
 
     def hybrid_forward(self, F: Any, x: Any, *others: Any) -> Any:
@@ -184,13 +186,12 @@ class ImportedNet(Saved):
                 )
 
     def _why(self, given, error):
+        shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))
         if _NO_ELEMENTS.search(str(error)):
             return (
-                f"{self.name} cannot run on these data of shape {', '.join(map(str, given))}: it selects "
-                "none of some elements, by a slice or as boxes with a high score, and MXNet has no arrays "
-                "without elements"
+                f"{self.name} cannot run on data of shape {shapes}: it selects none of some elements, "
+                "by a slice or as boxes with a high score, and MXNet has no arrays without elements"
             )
-        shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))
         return (
             f"{self.name} cannot run on data of shape {shapes}. It was saved for {saved}, and not all "
             f"models support other sizes: {cause(error)}"
@@ -209,14 +210,6 @@ def cause(error: Exception) -> str:
         line = next((line for line in lines if "Error in operator" in line), lines[-1] if lines else "")
         return line.replace("MXNetError: ", "", 1)
     return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-
-
-def _end_operators() -> None:
-    """Wait for all operators, whose errors MXNet would raise in a later call."""
-    try:
-        mx.nd.waitall()
-    except mx.MXNetError:
-        pass
 
 
 def _of_kind(x: NDArray, dtype: np.dtype) -> NDArray:
