@@ -1,6 +1,7 @@
 """The net that an importer builds: a graph of named blocks with guards for its inputs."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -10,6 +11,7 @@ import numpy as np
 from mxnet.gluon import HybridBlock
 from mxnet.ndarray import NDArray
 
+from ..arrays import flat
 from ..saving import Saved
 from .functions.selecting import SELECTING
 
@@ -17,7 +19,8 @@ Shape = Tuple[Optional[int], ...]
 Group = Tuple[Tuple[int, int], ...]  #: axes that have one size: the number of the input, and the axis
 
 #: What MXNet's errors say of a result without elements.
-_NO_ELEMENTS = re.compile(r"Shape is unknown|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]")
+_NO_SHAPE = "Shape is unknown"
+_NO_ELEMENTS = re.compile(rf"{_NO_SHAPE}|shapes failed\.\s+input shapes:[^a-z]*[\[,]-1[,\]]")
 
 #: Errors that builders and converters raise for malformed files.
 FAILURES = (
@@ -128,9 +131,14 @@ class ImportedNet(Saved):
         self._check_inputs(shapes)
         given = (*map(_of_kind, given, self.plan.dtypes), *given[len(self.plan.dtypes) :])
         try:
-            return super().forward(*given)
+            out = super().forward(*given)
+            if any(0 in y.shape for y in flat(out)):
+                raise mx.MXNetError(_NO_SHAPE)
+            return out
         except mx.MXNetError as error:
             self._clear_cached_op()  # which MXNet cannot run again if sizes followed from the data
+            with suppress(mx.MXNetError):  # which a later call would raise
+                mx.nd.waitall()
             raise ValueError(self._why(shapes, error)) from error
 
     def hybrid_forward(self, F: Any, x: Any, *others: Any) -> Any:
@@ -178,12 +186,12 @@ class ImportedNet(Saved):
                 )
 
     def _why(self, given, error):
+        shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))
         if _NO_ELEMENTS.search(str(error)):
             return (
-                f"{self.name} cannot run on these data: it selects none of some elements, such as boxes "
-                "with a high score, and MXNet has no arrays without elements"
+                f"{self.name} cannot run on data of shape {shapes}: it selects none of some elements, "
+                "by a slice or as boxes with a high score, and MXNet has no arrays without elements"
             )
-        shapes, saved = (", ".join(map(str, each)) for each in (given, self.plan.saved))
         return (
             f"{self.name} cannot run on data of shape {shapes}. It was saved for {saved}, and not all "
             f"models support other sizes: {cause(error)}"

@@ -37,7 +37,13 @@ LAYERS = [
         "Dense",
         "vector",
         {"units": 2, "activation": {"class_name": "PReLU", "config": {}}},
-        "an inner layer of class 'PReLU' is not supported: only ReLU",
+        "an inner layer of class 'PReLU' is not supported: only Activation, ReLU",
+    ),
+    (
+        "Dense",
+        "words",
+        {"units": 2, "activation": {"class_name": "Softmax", "config": {"axis": 1}}},
+        "activation=Softmax(axis=1): only -1 is supported",
     ),
     ("Dense", "words", {"units": 2, "activation": {"value": ["4wEA", None]}}, "its activation is code"),
     (
@@ -347,6 +353,7 @@ def test_nodes_of_graphs_are_refused_if_binary_or_of_unknown_attributes(tmp_path
     [
         ("nn.conv2d_transpose", {"output_shape": [1, 9, 11, 1], "strides": 2}, "to [1, 9, 11, 1]"),
         ("compat.v1.nn.pool", {"window_shape": 2, "pooling_type": "SUM"}, "pooling_type='sum'"),
+        ("nn.max_pool", {"ksize": 2, "data_format": "NWC"}, "4, 5, 2) with data_format='NWC'"),
         ("one_hot", {"depth": 3, "axis": 0}, "one_hot with axis=0"),
         ("strided_slice", {"begin": [0, 1], "end": [1, 2]}, "a slice of the batch"),
     ],

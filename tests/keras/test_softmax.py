@@ -55,8 +55,28 @@ def test_activations_of_models_with_channels_first(tmp_path, kind):
     compared(tmp_path, config, shapes, x, 3, kind == "log_softmax")
 
 
-def test_activations_of_convolutions_with_channels_first(tmp_path):
-    made, shapes = conv("conv", "image", 16, data_format="channels_first", activation="softmax")
+@pytest.mark.parametrize(
+    "given", [("Softmax", {"axis": -1}), ("Activation", {"activation": "softmax"})], ids=lambda x: x[0]
+)
+def test_layers_as_activations_of_convolutions(tmp_path, given):
+    how = dict(zip(("class_name", "config"), given))
+    made, shapes = conv("conv", "image", 16)
+    other, _ = conv("other", "image", 16, activation=how)
+    config = functional(image(9, 8, 2), made, other, outputs=["conv", "other"])
+    net = load_model(write(tmp_path, config, conv=shapes, other=shapes), layout="NHWC")
+    parameters = net.collect_params()
+    for role in ("weight", "bias"):
+        parameters[f"small_other_{role}"].set_data(parameters[f"small_conv_{role}"].data())
+    before, found = (y.asnumpy() for y in net(mx.nd.array(RANDOM.normal(size=(2, 9, 8, 2)))))
+    np.testing.assert_allclose(found, softmax(before, 3), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel, padding", [(3, "valid"), (2, "same")])
+def test_activations_of_convolutions_with_channels_first(tmp_path, kernel, padding):
+    how = dict(data_format="channels_first", activation="softmax", padding=padding)
+    made, shapes = conv("conv", "image", 16, kernel, **how)
     net = load_model(write(tmp_path, functional(image(2, 9, 8), made), conv=shapes))
-    y = net(mx.nd.array(RANDOM.normal(size=(2, 2, 9, 8)))).asnumpy()
-    np.testing.assert_allclose(y.sum(3), np.ones((2, 16, 7)), rtol=1e-5)
+    for _ in range(2):
+        y = net(mx.nd.array(RANDOM.normal(size=(2, 2, 9, 8)))).asnumpy()
+        np.testing.assert_allclose(y.sum(3), np.ones(y.shape[:3]), rtol=1e-5)
+        net.hybridize()

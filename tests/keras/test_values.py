@@ -23,9 +23,17 @@ def output(folder, shapes, made, weights=None, call=None):
     return inputs, net(*map(mx.nd.array, inputs)).asnumpy(), net
 
 
-def test_sparsemax_is_that_of_keras(tmp_path):
-    (x,), got, _ = output(tmp_path, [(5,)], layer("Activation", "odd", activation="sparsemax"))
-    for row, found in zip(x, got):
+@pytest.mark.parametrize(
+    "class_name, shape", [("Activation", (5,)), ("Dense", (5,)), ("Dense", (3, 2, 4))]
+)
+def test_sparsemax_is_that_of_keras(tmp_path, class_name, shape):
+    made = layer(class_name, "odd", units=5, use_bias=False, activation="sparsemax")
+    if class_name == "Activation":
+        del made["config"]["units"], made["config"]["use_bias"]
+    (x,), got, net = output(tmp_path, [shape], made, {"odd": {"kernel": (shape[-1], 5)}})
+    for weight in net.collect_params().values():
+        x = x @ weight.data().asnumpy().reshape((5, -1)).T
+    for row, found in zip(x.reshape((-1, 5)), got.reshape((-1, 5))):
         totals = np.cumsum(np.sort(row)[::-1])
         kept = [k for k, value in enumerate(np.sort(row)[::-1]) if value > (totals[k] - 1) / (k + 1)]
         # Keras 3 adds up running totals, where the projection onto the simplex adds up elements.

@@ -40,6 +40,19 @@ def test_slices_may_begin_before_the_first_element(tmp_path):
             net.hybridize()
 
 
+def test_slices_without_elements_are_errors_of_their_call(tmp_path):
+    spec = [EVERY, dict(start=7, stop=None, step=None)]
+    made = function("__operators__.getitem", "image", slice_spec=spec)
+    net = load_model(write(tmp_path, functional(image(None, 3, 2), made)), layout="NHWC")
+    x = mx.nd.random.normal(shape=(2, 9, 3, 2))
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"data of shape \(2, 6, 3, 2\): it selects none .*a slice"):
+            net(x[:, :6])
+        mx.nd.waitall()  # MXNet has no error left
+        np.testing.assert_array_equal(net(x).asnumpy(), x[:, 7:].asnumpy())
+        net.hybridize()
+
+
 def test_hints_of_dtypes_have_no_effect(tmp_path):
     made = function("convert_to_tensor", "image", dtype_hint="int32")
     net = load_model(write(tmp_path, functional(image(3), made)))

@@ -1,4 +1,4 @@
-"""Whole numbers above 2**24, such as identifiers, which float32 rounds."""
+"""Whole numbers: those above 2**24, such as identifiers, which float32 rounds, and those of images."""
 
 import mxnet as mx
 import numpy as np
@@ -131,3 +131,48 @@ def test_the_wider_of_two_dtypes_is_that_of_their_sum(tmp_path):
     got = [out.asnumpy() for out in net(mx.nd.array(X, dtype="int32"))]
     for found, want in zip(got, (2 * X.astype("int64"), np.concatenate([X, X], 1))):
         assert found.dtype == "int64" and found.tolist() == want.tolist()
+
+
+REAL = [[0, 2.25, 6.75, 9], [1, 1.75, 3.25, 4]]
+UPSAMPLING = layer("UpSampling2D", "up", "image", size=[1, 2], interpolation="bilinear")
+FLIP = layer("RandomFlip", "flip", "image", mode="horizontal")
+SMALLER = layer("CenterCrop", "crop", "image", height=2, width=4)
+RESIZING = layer("Resizing", "resizing", "flip", height=2, width=4)
+
+
+@pytest.mark.parametrize(
+    "layers, want",
+    [([UPSAMPLING], np.round(REAL)), ([FLIP, RESIZING], REAL), ([SMALLER], [REAL[0]] * 2)],
+)
+@pytest.mark.filterwarnings("ignore:In training")
+def test_layers_of_keras_3_that_round_whole_numbers(tmp_path, layers, want):
+    start = image(2, 2, 1)
+    start["config"]["dtype"] = "uint8"
+    config = {**functional(start, *layers), "keras_version": "3.15.1"}
+    x = mx.nd.array([[[[0, 9], [1, 4]]]], dtype="uint8")
+    np.testing.assert_array_equal(load_model(write(tmp_path, config))(x)[0, 0].asnumpy(), want)
+
+
+@pytest.mark.parametrize("kind", ["Layer", "Group", "RMS"])
+def test_normalizations_that_keras_3_truncates_are_refused(tmp_path, kind):
+    start = image(4)
+    start["config"]["dtype"] = "uint8"
+    given = {"groups": 2} if kind == "Group" else {}
+    config = functional(start, layer(f"{kind}Normalization", "odd", "image", **given))
+    with pytest.raises(ValueError, match=r"odd \(\w+\): an input of uint8: cast it to float32"):
+        load_model(write(tmp_path, {**config, "keras_version": "3.15.1"}))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("mode", ["one_hot", "multi_hot", "count"])
+def test_masked_numbers_have_no_class(tmp_path, count, mode):
+    start, keys, x = image(4), [1, 3, 2, 4], np.array([3, 0, 4, 3])
+    start["config"]["dtype"] = "int64"
+    given = dict(vocabulary=keys, num_oov_indices=count, mask_token=0, output_mode=mode)
+    made = layer("IntegerLookup", "ids", "image", **given)
+    config = {**functional(start, made), "keras_version": "3.15.1"}
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    classes = np.pad(x[:, None] == keys, [(0, 0), (count, 0)]).astype("float32")
+    want = {"one_hot": classes, "multi_hot": classes.max(0), "count": classes.sum(0)}[mode]
+    found = net(mx.nd.array(x[None], dtype="int64"))[0].asnumpy()
+    np.testing.assert_array_equal(found, want)

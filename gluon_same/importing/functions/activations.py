@@ -146,6 +146,8 @@ def sparsemax(F: Any, x: Any, axis: int) -> Any:
     Keras adds up running totals of the elements instead of the elements. The result is therefore the
     projection onto the simplex only if a single element stays positive.
     """
+    if axis == -1:  # cumsum has no negative axes
+        return F.reshape_like(sparsemax(F, F.reshape(x, shape=(-1, 0), reverse=True), 1), x)
     ordered = F.sort(x, axis=axis, is_ascend=False)
     total = F.cumsum(ordered, axis=axis)
     rank = F.cumsum(F.ones_like(ordered), axis=axis)

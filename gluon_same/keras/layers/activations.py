@@ -53,7 +53,7 @@ def activation(request: Request, given: Any, axis: int = -1, rank: int = 0) -> O
     theirs = False
     if isinstance(given, dict):
         if given.get("class_name") not in ("function", "Function", None):
-            return _layer_as_activation(request, given)
+            return _layer_as_activation(request, given, axis, rank)
         theirs, given = _is_theirs(given), given.get("config")
         if not isinstance(given, str):
             raise Unsupported(
@@ -205,9 +205,16 @@ def _prelu(request: Request, x: Value) -> Lowered:
     return elementwise(block, weights=(weight,))
 
 
-def _layer_as_activation(request: Request, given: Any) -> Optional[HybridBlock]:
+def _layer_as_activation(request: Request, given: Any, axis: int, rank: int) -> Optional[HybridBlock]:
     """Return the block of a layer, such as ``LeakyReLU()``, given as another layer's activation."""
-    inner = inner_request(request, given, ("ReLU", "LeakyReLU", "ELU", "ThresholdedReLU"))
-    block = BUILDERS[inner.class_name](inner, None).block
+    names = ("Activation", "ReLU", "LeakyReLU", "ELU", "Softmax", "ThresholdedReLU")
+    inner = inner_request(request, given, names)
+    if inner.class_name in ("Activation", "Softmax"):
+        if inner.get("axis", -1) != -1:
+            raise Unsupported(f"activation=Softmax(axis={inner.get('axis')}): only -1 is supported")
+        name = "softmax" if inner.class_name == "Softmax" else inner.get("activation")
+        block = activation(inner, name, axis, rank)
+    else:
+        block = BUILDERS[inner.class_name](inner, None).block
     inner.finish()
     return block

@@ -8,6 +8,7 @@ import numpy as np
 from ... import nn
 from ...geometry import effective_kernel, output_size
 from ...importing import functions
+from ...importing.block import Function
 from ...keras_backend.checks import transposed_window
 from ..arguments import Unsupported
 from ..values import Shape, Value, keras_order, replaced, resized
@@ -20,7 +21,7 @@ class Window:
     """Arguments that all convolutions share."""
 
     def __init__(self, request: Request, x: Value, ndim: int, causal: bool = False):
-        self.ndim = ndim
+        self.request = request
         self.kernel = request.axes("kernel_size", ndim)
         self.strides = request.axes("strides", ndim, 1)
         self.dilation = request.axes("dilation_rate", ndim, 1)
@@ -59,7 +60,10 @@ class Window:
     def lowered(self, block: Any, *weights: Weight) -> Lowered:
         """Set the activation of the last convolution and return the builder's result."""
         last = getattr(block, "pointwise", block)
-        last.act = self.activation
+        # A block may cut off elements behind its activation, which a softmax along them would add up.
+        behind = self.channel_axis == 1 and isinstance(self.activation, Function)
+        last.act = None if behind else self.activation
+        whole = followed(self.request, block, self.activation) if behind else block
         channels = last._kwargs["num_filter"]
 
         def rule(shape: Shape) -> Shape:
@@ -68,7 +72,7 @@ class Window:
 
         weights = (*weights, *bias_of(last))
         how: Any = dict(folds=self.folds, nonnegative=is_nonnegative(self.given))
-        return Lowered(block, self.order, (self.order,), rule, weights, **how)
+        return Lowered(whole, self.order, (self.order,), rule, weights, **how)
 
 
 @builds("Conv{}D", ndims=(1, 2, 3))

@@ -18,6 +18,11 @@ AUGMENTATIONS += tuple(f"Random{name}" for name in words("""
     Translation Width Zoom
 """))  # fmt: skip
 
+#: Those that return whole numbers as real ones.
+_CASTING = words("AugMix CutMix RandAugment Solarization") + tuple(f"Random{name}" for name in words("""
+    ElasticTransform Erasing Flip GaussianBlur Perspective Rotation Sharpness Shear Translation Zoom
+"""))  # fmt: skip
+
 #: Layers whose calls Keras 3 always writes with ``training=True``, which the model's mode replaces.
 SAVED_AS_TRAINING = (*AUGMENTATIONS, "AutoContrast", "CenterCrop", "RandomCrop", "Resizing")
 
@@ -163,6 +168,8 @@ def _dropped(request: Request, x: Value, rate: float, axes: Tuple[int, ...]) -> 
 def _noise(request: Request, x: Value) -> Lowered:
     augments, known = request.class_name in AUGMENTATIONS, ("stddev", "rate", "noise_shape", "l1", "l2")
     request.ignore(*(request.config if augments else known))
+    if x.whole and request.class_name in _CASTING:
+        return request.each("identity", x)._replace(inference_only=True)
     return elementwise(None, nonnegative=x.nonnegative, inference_only=True)
 
 

@@ -134,7 +134,12 @@ def _patches(
 
 
 @computes("max_pool", "average_pool")
-def _pool(op: Request, x: Value, pool_size: Any, strides: Any = None, padding: Any = "valid") -> Lowered:
+def _pool(
+    op: Request, x: Value, pool_size: Any, strides: Any = None, padding: Any = "valid",
+    data_format: str = "channels_last",
+) -> Lowered:  # fmt: skip
+    if data_format not in ("channels_last", f"n{'dhw'[5 - x.rank :]}c"):  # TensorFlow moves other axes
+        raise Unsupported(f"{op.name} of shape {x.shape} with data_format={data_format.upper()!r}")
     x, padding = _filled(op, x, padding, -math.inf)  # TensorFlow has lists only for maxima
     size = _window(x, pool_size, "ksize")
     steps = size if strides is None else _window(x, strides, "strides")

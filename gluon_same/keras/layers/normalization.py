@@ -66,7 +66,7 @@ def _batch_norm(request: Request, x: Value) -> Lowered:
 
 @builds("LayerNormalization")
 def _layer_norm(request: Request, x: Value) -> Lowered:
-    axes = sorted(_axes(request, x))
+    axes = sorted(_axes(request, x, truncated=True))
     shape = tuple(x.shape[axis] for axis in axes)
     # The axes are the last ones, because MXNet is much faster along the last stored axis.
     scales, order = _scales(request), (*(a for a in range(x.rank) if a not in axes), *axes)
@@ -83,7 +83,7 @@ def _layer_norm(request: Request, x: Value) -> Lowered:
 
 @builds("GroupNormalization")
 def _group_norm(request: Request, x: Value) -> Lowered:
-    axes = _axes(request, x)
+    axes = _axes(request, x, truncated=True)
     if x.mask is not None and not request.keras3:
         raise Unsupported("a mask of its input")
     channels = x.shape[axes[0]] if len(axes) == 1 else None
@@ -110,7 +110,7 @@ def _unit_norm(request: Request, x: Value) -> Lowered:
 
 @builds("RMSNormalization")
 def _rms_norm(request: Request, x: Value) -> Lowered:
-    axes = _axes(request, x)
+    axes = _axes(request, x, truncated=True)
     shape = tuple(x.shape[axis] for axis in axes)
     last = range(x.rank - len(axes), x.rank)  # Keras multiplies these axes, whichever it normalizes
     if any(n not in (1, x.shape[axis]) for n, axis in zip(shape, last)):
@@ -167,8 +167,13 @@ def _layer_scale(request: Request, x: Value) -> Lowered:
     return elementwise(block, weights=(weight,))
 
 
-def _axes(request: Request, x: Value) -> List[int]:
-    """Return the argument ``axis`` as nonnegative axes of the input."""
+def _axes(request: Request, x: Value, truncated: bool = False) -> List[int]:
+    """Return the argument ``axis`` as nonnegative axes of the input.
+
+    ``truncated`` is whether the layer returns whole numbers for whole numbers in Keras 3.
+    """
+    if truncated and x.whole and request.keras3:
+        raise Unsupported(f"an input of {x.narrow or x.dtype}: cast it to float32 in the model")
     given = request.ints("axis", -1)
     axes = x.places(given)
     if not axes or len(set(axes)) != len(axes):

@@ -99,7 +99,7 @@ def _integer_lookup(request: Request, x: Value) -> Lowered:
         )
     count, mask = request.whole("num_oov_indices", 1, least=0), request.get("mask_token", None)
     limit(f"num_oov_indices={count}", count, MOST_ELEMENTS)
-    start = int(mask is not None)
+    start = int(mask is not None and request.get("output_mode", "int") == "int")
     special = [mask] * start + [request.get("oov_token", -1)] * count
     found = keys[: len(special)] == special
     keys, front = (keys[len(special) :], 0) if found else (keys, len(special))
@@ -107,7 +107,7 @@ def _integer_lookup(request: Request, x: Value) -> Lowered:
     padded = request.flag("pad_to_max_tokens", False)
     depth = request.whole("max_tokens") if padded and most is not None else len(special) + len(keys)
     values = dict(zip(keys, range(len(special), len(special) + len(keys))))
-    values.update({mask: 0} if start else {})
+    values.update({} if mask is None else {mask: 0 if start else depth})  # which encodes as none
     first, last = min(values), max(values)
     small = last - first < _SPAN
     line = np.full(last - first + 3, -1, "int64") if small else np.array([*values.values()], "int64")

@@ -50,8 +50,12 @@ def resized_images(
 
     ``how`` is what to do instead of Keras' interpolation of that name.
     """
-    built = _interpolated(request, x, size, method, antialias, how)
-    if not (request.keras3 and x.whole):
+    return _rounded(request, x, method, _interpolated(request, x, size, method, antialias, how))
+
+
+def _rounded(request: Request, x: Value, method: str, built: Lowered) -> Lowered:
+    """Return the result of an interpolation, rounded if Keras returns whole numbers."""
+    if not (request.keras3 and x.whole) or request.class_name.endswith("Crop"):  # which computes floats
         return built
     if method not in ("bilinear", "nearest"):
         raise Unsupported(f"interpolation={method!r} of whole numbers")
@@ -192,7 +196,8 @@ def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
     if how == "nearest":
         return request.lowered(functions.repeat_elements, x, times=times, **fields)
     centers = request.version >= (2, 3)
-    return request.lowered(functions.interpolate, x, times=times, centers=centers, **fields)
+    built = request.lowered(functions.interpolate, x, times=times, centers=centers, **fields)
+    return _rounded(request, x, how, built)
 
 
 @computes("central_crop", "resize_with_crop_or_pad")
