@@ -267,3 +267,16 @@ def test_indices_keep_their_dtype(tmp_path):
     net = load_model(write(tmp_path, functional(start, shaped, encoding)))
     x = mx.nd.array(np.array([[10**10 + 1, 10**10 + 2]]), dtype="int64")
     assert net(x).asnumpy().ravel().tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("name, radius", [("lanczos3", 3), ("lanczos5", 5)])
+def test_upsampling_by_lanczos_kernels(tmp_path, name, radius):
+    def upsampled(n, times):
+        places = (np.arange(n * times)[:, None] + 0.5) / times - np.arange(n) - 0.5
+        weights = np.sinc(places) * np.sinc(places / radius) * (abs(places) < radius)
+        return weights / weights.sum(1, keepdims=True)
+
+    made = layer("UpSampling2D", "odd", size=[2, 3], interpolation=name)
+    (x,), got, _ = output(tmp_path, [(7, 6, 2)], made)
+    want = np.einsum("pi,qj,bijc->bpqc", upsampled(7, 2), upsampled(6, 3), x)
+    np.testing.assert_allclose(got, want, atol=1e-5)

@@ -184,13 +184,15 @@ def _borders(request: Request, x: Value, ndim: int) -> Lowered:
 @builds("UpSampling{}D", ndims=(1, 2, 3))
 def _upsampling(request: Request, x: Value, ndim: int) -> Lowered:
     times = request.axes("size", ndim)
-    how = request.word("interpolation", ("nearest", "bilinear", "bicubic"), "nearest")
+    how = request.word("interpolation", _KNOWN, "nearest")
     limit(f"size={list(times)}", max(times))
     if how != "nearest" and ndim != 2:
         raise Unsupported(f"interpolation={how!r} is only for images")
     axes, order = spatial(request, x, ndim)
-    if how == "bicubic":
-        size = [Size(None, (x, axis), times[i]) for i, axis in enumerate(axes)]
+    if how not in ("nearest", "bilinear"):
+        size: List[Any] = [Size(None, (x, axis), n) for axis, n in zip(axes, times)]
+        if how != "bicubic" and None not in x.shape[1:]:
+            size = [x.shape[n.source[1]] * n.times for n in size]
         return resized_images(request, x, size, how)
     fields: Any = dict(order=order, input_axes=(order,))
     if how == "nearest":
