@@ -153,13 +153,14 @@ def test_layers_of_keras_3_that_round_whole_numbers(tmp_path, layers, want):
     np.testing.assert_array_equal(load_model(write(tmp_path, config))(x)[0, 0].asnumpy(), want)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "bool"])
 @pytest.mark.parametrize("kind", ["Layer", "Group", "RMS"])
-def test_normalizations_that_keras_3_truncates_are_refused(tmp_path, kind):
+def test_normalizations_that_keras_3_truncates_are_refused(tmp_path, kind, dtype):
     start = image(4)
-    start["config"]["dtype"] = "uint8"
+    start["config"]["dtype"] = dtype
     given = {"groups": 2} if kind == "Group" else {}
     config = functional(start, layer(f"{kind}Normalization", "odd", "image", **given))
-    with pytest.raises(ValueError, match=r"odd \(\w+\): an input of uint8: cast it to float32"):
+    with pytest.raises(ValueError, match=rf"odd \(\w+\): an input of {dtype}: cast it to float32"):
         load_model(write(tmp_path, {**config, "keras_version": "3.15.1"}))
 
 

@@ -170,9 +170,9 @@ def _layer_scale(request: Request, x: Value) -> Lowered:
 def _axes(request: Request, x: Value, truncated: bool = False) -> List[int]:
     """Return the argument ``axis`` as nonnegative axes of the input.
 
-    ``truncated`` is whether the layer returns whole numbers for whole numbers in Keras 3.
+    ``truncated`` is whether the layer returns the dtype of whole numbers and booleans in Keras 3.
     """
-    if truncated and x.whole and request.keras3:
+    if truncated and (x.whole or x.dtype == "bool") and request.keras3:
         raise Unsupported(f"an input of {x.narrow or x.dtype}: cast it to float32 in the model")
     given = request.ints("axis", -1)
     axes = x.places(given)
