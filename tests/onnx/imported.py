@@ -6,7 +6,7 @@ import onnx
 import onnx.parser
 import onnxruntime
 import pytest
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from gluon_same.onnx import import_model
 
@@ -32,6 +32,22 @@ def written(path, graph, weights=None, version=17):
         model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
     onnx.save(model, str(path))
     return str(path)
+
+
+def pipeline(
+    path, operator, outputs=("scores",), *, initializers=(), given=TensorProto.FLOAT, features=3,
+    version=2, **attributes,
+):  # fmt: skip
+    """Write a model of one operator of ai.onnx.ml, whose outputs are scores, or else whole numbers."""
+    inputs = ["x", *(each.name for each in initializers)]
+    node = helper.make_node(operator, inputs, list(outputs), domain="ai.onnx.ml", **attributes)
+    kinds = [TensorProto.FLOAT if name == "scores" else TensorProto.INT64 for name in outputs]
+    made = [helper.make_tensor_value_info(*each, None) for each in zip(outputs, kinds)]
+    start = [helper.make_tensor_value_info("x", given, ["N", features])]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", version)]
+    graph = helper.make_graph([node], "net", start, made, list(initializers))
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(path / "net.onnx"))
+    return str(path / "net.onnx")
 
 
 def reference(path, *inputs):

@@ -78,13 +78,10 @@ def split_to_sequence(
         given = np.array([min(int(given), size - start) for start in whole])
     drop = sizes is None and not keepdims
     if isinstance(x, Known):
-        ends = np.cumsum(given)
-        places = [np.arange(end - count, end) for count, end in zip(given, ends)]
-        return Items(
-            tuple(
-                x.changed(partial(np.take, indices=i.item() if drop else i, axis=axis)) for i in places
-            )
-        )
+        if given.sum() != size:
+            raise Unsupported(f"its sizes {given.tolist()} do not fit an axis of {size} elements")
+        places: Any = range(size) if drop else np.split(np.arange(size), np.cumsum(given)[:-1])
+        return Items(tuple(x.changed(partial(np.take, indices=i, axis=axis)) for i in places))
     parts = split(net, x, Known([given]), axis=axis)
     if drop:
         parts = [squeeze(net, part, Known([np.array([axis])])) for part in parts]

@@ -28,7 +28,8 @@ def svm_regressor(
     net: Any, x: Data, *, n_supports: int, one_class: Flag = 0,
     post_transform: Literal["NONE"] = "NONE", **own: Kernel,
 ) -> Data:  # fmt: skip
-    score = _decision(net, x, own, n_supports, lambda coefficients: coefficients)
+    kernel, coefficients = _kernel(own, n_supports)
+    score = _decision(net, x, kernel, coefficients)
     if not one_class:
         return score
     inside = _positive(net, score)
@@ -48,16 +49,13 @@ def svm_classifier(
     ends = [0, *accumulate(vectors_per_class)]
     if len(ends) != count + 1 or count < 2 or post_transform not in ("NONE", "LOGISTIC"):
         raise Unsupported(f"its post_transform={post_transform!r} for {count} labels is not supported")
-
-    def rows(coefficients):
-        """Return the coefficients of each pair of classes, of which each has those for the others."""
-        made = np.zeros((len(pairs), ends[-1]))
-        for row, (i, j) in zip(made, pairs):
-            row[ends[i] : ends[i + 1]] = coefficients[j - 1, ends[i] : ends[i + 1]]
-            row[ends[j] : ends[j + 1]] = coefficients[i, ends[j] : ends[j + 1]]
-        return made
-
-    scores = _decision(net, x, own, ends[-1], rows)
+    kernel, coefficients = _kernel(own, ends[-1])
+    weights = np.zeros((len(pairs), ends[-1]))
+    # Vectors of each class have coefficients against every other class.
+    for row, (i, j) in zip(weights, pairs):
+        row[ends[i] : ends[i + 1]] = coefficients[j - 1, ends[i] : ends[i + 1]]
+        row[ends[j] : ends[j + 1]] = coefficients[i, ends[j] : ends[j + 1]]
+    scores = _decision(net, x, kernel, weights)
     won = _positive(net, scores)
     # The first class of a pair has a vote if it won, and else the second one.
     votes = np.zeros((count, len(pairs)))
@@ -69,14 +67,19 @@ def svm_classifier(
     return [label, linked(net, scores, post_transform)]
 
 
-def _decision(net, x, own, count, rows):
-    """Return sums of the kernels of each row of numbers and the vectors, weighted by ``rows``.
+def _kernel(own, count):
+    """Return the attributes, and the coefficients of each of the vectors, of which there are so many."""
+    kernel = Kernel(**own)
+    return kernel, np.array(kernel.coefficients).reshape(-1, count)
+
+
+def _decision(net, x, kernel, weights):
+    """Return weighted sums of the kernels of each row of numbers and the vectors.
 
     They are computed in float64: large coefficients of opposite signs leave few digits.
     """
-    kernel = Kernel(**own)
+    count = weights.shape[1]
     vectors = np.array(kernel.support_vectors).reshape(count, -1)
-    weights = rows(np.array(kernel.coefficients).reshape(-1, count))
     gamma, offset, degree = kernel.kernel_params
     x = cast_to(net, x, np.float64)
     if kernel.kernel_type == "LINEAR":

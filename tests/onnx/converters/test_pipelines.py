@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import onnx
 import pytest
-from imported import compared, numbers, reference
+from imported import compared, numbers, pipeline, reference
 from onnx import TensorProto, helper, numpy_helper
 
 from gluon_same.onnx import import_model
@@ -13,21 +13,12 @@ LINEAR = dict(coefficients=[0.5, -1.0, 2.0, 1.0, 0.0, -0.5], intercepts=[0.25, -
 LABELS = dict(classlabels_ints=[7, 3])
 
 
-#: Types of the outputs.
-KINDS = {0: [TensorProto.INT64], 1: [TensorProto.FLOAT], 2: [TensorProto.INT64, TensorProto.FLOAT]}
+#: Names of the outputs: of whole numbers, but for scores.
+OUTPUTS = {0: ["y"], 1: ["scores"], 2: ["label", "scores"]}
 
 
-def model(path, operator, outputs=1, initializers=(), given=TensorProto.FLOAT, **attributes):
-    inputs, kinds = ["x", *(each.name for each in initializers)], KINDS[outputs]
-    made = [helper.make_tensor_value_info(f"y{i}", kind, None) for i, kind in enumerate(kinds)]
-    node = helper.make_node(
-        operator, inputs, [each.name for each in made], domain="ai.onnx.ml", **attributes
-    )
-    start = [helper.make_tensor_value_info("x", given, ["N", 3])]
-    graph = helper.make_graph([node], "net", start, made, list(initializers))
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 2)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(path / "net.onnx"))
-    return str(path / "net.onnx")
+def model(path, operator, outputs=1, **given):
+    return pipeline(path, operator, OUTPUTS[outputs], **given)
 
 
 @pytest.mark.parametrize(

@@ -79,3 +79,11 @@ def test_parts_of_known_numbers_are_known(nodes, tmp_path):
     graph = f"""net (float[n, 6] x) => (float[a, b, c] y)
         <int64[3] sizes = {{0, 2, 3}}, int64 two = {{2}}> {{ {nodes} y = Reshape(x, t) }}"""
     compared(written(tmp_path / "net.onnx", graph), numbers(4, 6), numbers(1, 6))
+
+
+def test_sizes_of_parts_of_known_numbers_that_do_not_fit_are_refused(tmp_path):
+    graph = """net (float[n, 6] x) => (float[a, b, c] y)
+        <int64[3] sizes = {0, 2, 3}, int64[2] few = {1, 1}>
+        { s = SplitToSequence(sizes, few) t = ConcatFromSequence<axis = 0>(s) y = Reshape(x, t) }"""
+    with pytest.raises(ValueError, match="do not fit an axis of 3 elements"):
+        import_model(written(tmp_path / "net.onnx", graph))

@@ -1,10 +1,9 @@
 """Ensembles of decision trees, against onnxruntime."""
 
 import numpy as np
-import onnx
 import pytest
-from imported import compared, operator_set, recent_runtime
-from onnx import TensorProto, helper, numpy_helper
+from imported import compared, operator_set, pipeline, recent_runtime
+from onnx import TensorProto, numpy_helper
 
 from gluon_same.onnx import import_model
 
@@ -12,16 +11,9 @@ MODES = ["LEQ", "LT", "GTE", "GT", "EQ", "NEQ"]
 LIMITS = [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf]
 
 
-def model(path, operator, features=2, kind=TensorProto.FLOAT, version=3, **attributes):
-    names = ["label", "scores"] if operator.endswith("Classifier") else ["scores"]
-    types = [TensorProto.INT64 if name == "label" else TensorProto.FLOAT for name in names]
-    node = helper.make_node(operator, ["x"], names, domain="ai.onnx.ml", **attributes)
-    outputs = [helper.make_tensor_value_info(*each, None) for each in zip(names, types)]
-    start = [helper.make_tensor_value_info("x", kind, ["N", features])]
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", version)]
-    graph = helper.make_graph([node], "net", start, outputs)
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(path / "net.onnx"))
-    return str(path / "net.onnx")
+def model(path, operator, **given):
+    outputs = ["label", "scores"] if operator.endswith("Classifier") else ["scores"]
+    return pipeline(path, operator, outputs, **{**dict(features=2, version=3), **given})
 
 
 def grow(random, tree, rows, levels, modes, features):
@@ -98,7 +90,7 @@ def test_limits_in_float64(tmp_path):
     limits[limits == 1] = x[0, 0] = 1 + 2**-40
     for name, array in (("nodes_values", limits), ("target_weights", trees.pop("target_weights"))):
         trees[f"{name}_as_tensor"] = numpy_helper.from_array(np.array(array, "d"))
-    path = model(tmp_path, "TreeEnsembleRegressor", kind=TensorProto.DOUBLE, n_targets=2, **trees)
+    path = model(tmp_path, "TreeEnsembleRegressor", given=TensorProto.DOUBLE, n_targets=2, **trees)
     compared(path, x)
 
 

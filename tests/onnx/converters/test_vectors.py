@@ -2,24 +2,15 @@
 
 import mxnet as mx
 import numpy as np
-import onnx
 import pytest
-from imported import compared, numbers, recent_runtime
-from onnx import TensorProto, helper
+from imported import compared, numbers, pipeline, recent_runtime
 
 from gluon_same.onnx import import_model
 
 
-def model(path, operator, **attributes):
-    names = ["label", "scores"] if operator.endswith("Classifier") else ["scores"]
-    types = [TensorProto.INT64 if name == "label" else TensorProto.FLOAT for name in names]
-    node = helper.make_node(operator, ["x"], names, domain="ai.onnx.ml", **attributes)
-    outputs = [helper.make_tensor_value_info(*each, None) for each in zip(names, types)]
-    start = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])]
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
-    graph = helper.make_graph([node], "net", start, outputs)
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(path / "net.onnx"))
-    return str(path / "net.onnx")
+def model(path, operator, **given):
+    outputs = ["label", "scores"] if operator.endswith("Classifier") else ["scores"]
+    return pipeline(path, operator, outputs, **{**dict(version=1), **given})
 
 
 def machine(kernel, vectors, rows, intercepts, scale=1.0):
