@@ -16,6 +16,7 @@ from ..graph import Entry, Graph, Node, Rule
 from .clean import RESHAPES
 from .convolutions import PAIRS
 from .fold_batchnorm import LAYERS, weights_of, with_weights
+from .layouts import BLOCKED, in_plain_memory
 
 #: Operators that compute each channel alike, and a finite number from 0.
 ALIKE = ELEMENTWISE | {"Pooling", "UpSampling"}
@@ -198,6 +199,8 @@ def slice_selection(graph: Graph, node: Node) -> Optional[Entry]:
         return graph.new("slice_axis", node, [data], axis=1, begin=first, end=end)
     if shape[:1] != (1,):
         return None
+    if data.node.op in BLOCKED:  # a reshape would reorder it in place and copy it
+        data = in_plain_memory(graph, node, data)
     rows = graph.new("Reshape", node, [data], shape=(found.width, -1))
     taken = graph.new("take", node, [rows, node.inputs[1]], axis=0, mode="clip")
     return graph.new("Reshape", node, [taken], shape=shape)

@@ -160,9 +160,42 @@ def test_other_ghosts_stay():
     assert graph_of(F.concat(first, second, dim=1), wide).rewrite(*GHOST) == 0
 
 
-def test_channels_are_joined_in_plain_memory():
-    rules = [branches.join_in_plain_memory]
-    found = rewritten(F.concat(X, Y, dim=1), rules, (2, 4, 5, 3), (2, 6, 5, 3))
-    assert found == ["Reshape", "Reshape", "Concat", "Reshape"]
-    for shape, axis in (((2, 4, 5, 3), 2), ((2, 4, 5), 1)):
-        assert graph_of(F.concat(X, X, dim=axis), shape).rewrite(*rules) == 0
+def joined(shapes, axis=1):
+    """Return a concatenation of the results of activations, and the shapes of their inputs."""
+    data = [F.var(f"data{i}") for i in range(len(shapes))]
+    parts = [F.Activation(x, act_type="relu", name=f"part{i}") for i, x in enumerate(data)]
+    return F.concat(*parts, dim=axis)
+
+
+@pytest.mark.parametrize(
+    "counts, smallest", [((64, 32), 1), ((32, 64), 0), ((64, 32, 32), 1), ((48, 48), 0)]
+)
+def test_the_smallest_part_of_a_concatenation_is_copied_to_plain_memory(counts, smallest):
+    shapes = [(1, count, 8, 8) for count in counts]
+    rules = [branches.join_by_copies]
+    found = rewritten(joined(shapes), rules, *shapes)
+    assert sorted(found) == [*["Activation"] * len(counts), "Concat", "transpose"]
+    graph = graph_of(joined(shapes), *shapes)
+    assert graph.rewrite(*rules) == 1
+    (join,) = [node for node in graph.nodes() if node.op == "Concat"]
+    copies = [entry.node for entry in join.inputs if entry.node.op == "transpose"]
+    assert [copy.inputs[0].node.name for copy in copies] == [f"part{smallest}"]
+
+
+@pytest.mark.parametrize(
+    "shape, axis",
+    [
+        ((2, 64, 8, 8), 1),  # oneDNN copies the channels of several samples whole
+        ((1, 64, 8, 8), 2),
+        ((1, 64, 64), 1),  # which oneDNN does not concatenate
+        ((1, 16, 8, 8), 1),  # few numbers
+    ],
+)
+def test_other_parts_are_not_copied(shape, axis):
+    assert graph_of(joined([shape] * 2, axis), shape, shape).rewrite(branches.join_by_copies) == 0
+
+
+def test_parts_in_different_layouts_are_not_copied():
+    shape = (1, 64, 8, 8)
+    symbol = F.concat(F.Activation(X, act_type="relu"), F.exp(Y), dim=1)
+    assert graph_of(symbol, shape, shape).rewrite(branches.join_by_copies) == 0
