@@ -11,7 +11,7 @@ from .fold_batchnorm import affine, weights_of, with_weights
 from .layouts import ONEDNN
 from .moves import merge_reshapes
 
-#: The largest number of groups that are worth computing with zeros.
+#: The largest number of groups that are worth computing as one, with zeros between them.
 GROUPS = 4
 
 #: oneDNN has depthwise kernels and poolings in blocks for channel counts divisible by this.
@@ -134,20 +134,42 @@ def prelu_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
 
 def ungroup(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a 1x1 convolution of few groups of odd sizes with one that has zeros between groups."""
-    groups, kernel = int(node.get("num_group", 1)), node.get("kernel", ())
-    if node.op != "Convolution" or not 1 < groups <= GROUPS or set(kernel) != {1} or len(kernel) != 2:
+    groups, count, size, pointwise = _groups(graph, node)
+    if not pointwise or not 1 < groups <= GROUPS or size == 1 or (count % 16 == 0 and size % 16 == 0):
         return None
+    return _merged(graph, node, groups)
+
+
+def merge_groups(graph: Graph, node: Node) -> Optional[Entry]:
+    """Compute several groups as one, with zeros between them, so that oneDNN's blocks are full."""
+    groups, count, size, _ = _groups(graph, node)
+    if size == 1 or (count % BLOCK == 0 and size % BLOCK == 0):
+        return None
+    sizes = range(2, GROUPS + 1)
+    fit = [n for n in sizes if not (n * count % BLOCK or n * size % BLOCK or groups % n)]
+    return _merged(graph, node, fit[0]) if fit else None
+
+
+def _groups(graph, node):
+    """Return the number of groups, the filters and channels of each, and whether the kernel is 1x1."""
+    kernel, groups = node.get("kernel", ()), int(node.get("num_group", 1))
+    found = node.op == "Convolution" and len(kernel) == 2 and groups > 1 and graph.shape(node.inputs[1])
+    if not found or node.get("layout") not in FIRST or not graph.holds(*node.inputs[1:]):
+        return 1, 0, 1, False
+    return groups, found[0] // groups, found[1], set(kernel) == {1}
+
+
+def _merged(graph, node, merged):
+    """Return the result of a convolution with so many groups merged to one."""
+    groups, count, size, _ = _groups(graph, node)
     weight, bias = weights_of(graph, node)
-    if weight is None:
-        return None
-    count, size = len(weight) // groups, weight.shape[1]
-    if size == 1 or (count % 16 == 0 and size % 16 == 0):
-        return None
-    wide = np.zeros((groups, count, groups, size))
-    for group in range(groups):
-        wide[group, :, group] = weight.reshape(groups, count, size)[group]
-    wide = wide.reshape(groups * count, groups * size, 1, 1)
-    return with_weights(graph, node, node.inputs[0], wide, bias, num_group=1)
+    rest = weight.shape[2:]
+    parts = weight.reshape(-1, merged, count, size, *rest)
+    wide = np.zeros((groups // merged, merged, count, merged, size, *rest))
+    for each in range(merged):
+        wide[:, each, :, each] = parts[:, each]
+    wide = wide.reshape(groups * count, merged * size, *rest)
+    return with_weights(graph, node, node.inputs[0], wide, bias, num_group=groups // merged)
 
 
 def pad_first(graph: Graph, node: Node) -> Optional[Entry]:

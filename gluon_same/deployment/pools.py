@@ -6,9 +6,7 @@ from ..crops import FIRST, is_pointwise, windows_of
 from ..geometry import ceil_div
 from ..graph import Entry, Graph, Node
 from .convolutions import BLOCK, copied
-
-#: Operators that hand on the blocked layout of a convolution before them.
-BLOCKED = {"Convolution", "Activation", "BatchNorm", "LeakyReLU", "Pooling", "elemwise_add", "clip"}
+from .layouts import BLOCKED
 
 
 def stride_in_layer(graph: Graph, node: Node) -> Optional[Entry]:
@@ -37,6 +35,6 @@ def pool_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
     data, shape = node.inputs[0], graph.shape(node.inputs[0])
     if shape is None or len(shape) != 4 or shape[1] % BLOCK or set(node.get("kernel")) == {1}:
         return None
-    if data.node.op in BLOCKED:
+    if data.node.op in BLOCKED | {"clip"}:  # which fuses
         return None
     return graph.with_data(node, copied(graph, node, data, shape[1]))

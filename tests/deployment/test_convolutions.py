@@ -88,6 +88,36 @@ def test_other_groups_stay(symbol, channels):
     assert graph_of(symbol, (1, channels, 5, 5)).rewrite(convolutions.ungroup) == 0
 
 
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(
+    "filters, channels, groups, merged", [(32, 32, 8, 4), (16, 16, 8, 2), (16, 32, 8, 2), (24, 48, 4, 1)]
+)
+def test_groups_of_few_channels_are_merged_to_blocks(filters, channels, groups, merged, bias):
+    how = dict(kernel=(3, 2), stride=(2, 1), num_filter=filters, num_group=groups, no_bias=not bias)
+    symbol, shape = F.Convolution(X, **how), (2, channels, 6, 5)
+    rewritten(symbol, [convolutions.merge_groups], shape)
+    graph = graph_of(symbol, shape)
+    assert graph.rewrite(convolutions.merge_groups) == 1
+    assert [node.get("num_group") for node in graph.nodes() if node.op != "null"] == [merged]
+
+
+@pytest.mark.parametrize(
+    "filters, channels, groups",
+    [
+        (64, 32, 4),  # multiples of 8
+        (16, 16, 16),  # depthwise
+        (16, 16, 1),
+        (15, 15, 3),  # not without a remainder
+    ],
+)
+def test_other_groups_are_not_merged(filters, channels, groups):
+    symbol = F.Convolution(X, kernel=(3, 3), num_filter=filters, num_group=groups)
+    assert graph_of(symbol, (1, channels, 5, 5)).rewrite(convolutions.merge_groups) == 0
+    how = dict(kernel=(3, 3), num_filter=8, num_group=4, no_bias=True)
+    computed = F.Convolution(X, F.var("data1") * 2, **how)
+    assert graph_of(computed, (1, 8, 5, 5), (8, 2, 3, 3)).rewrite(convolutions.merge_groups) == 0
+
+
 def test_a_normalization_before_an_activation_is_a_depthwise_convolution():
     def normalized(after, **kwargs):
         symbol = after(F.BatchNorm(X, use_global_stats=True, **kwargs))

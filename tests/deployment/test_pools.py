@@ -1,9 +1,9 @@
-"""Poolings that only skip elements."""
+"""Poolings that only skip elements, and those of large planes."""
 
 import mxnet as mx
 import pytest
 
-from gluon_same.deployment.pools import stride_in_layer
+from gluon_same.deployment.pools import pool_in_blocks, stride_in_layer
 from graphs import graph_of, rewritten
 
 F, X = mx.sym, mx.sym.var("data0")
@@ -33,3 +33,15 @@ def test_a_pooling_that_counts_windows_beyond_the_image_stays():
     pooled = F.Pooling(X, kernel=(1, 1), stride=(2, 2), pool_type="max", pooling_convention="full")
     graph = graph_of(F.Convolution(pooled, kernel=(1, 1), num_filter=4), (2, 3, 6, 6))
     assert graph.rewrite(stride_in_layer) == 0
+
+
+def test_plain_planes_are_pooled_in_blocks():
+    def pooled(x, channels=8, **how):
+        symbol = F.Pooling(x, **{"kernel": (2, 2), "pool_type": "max", **how})
+        return rewritten(symbol, [pool_in_blocks], (1, channels, 5, 5))
+
+    assert pooled(X) == pooled(X, pool_type="avg") == ["Convolution", "Pooling"]
+    assert pooled(F.exp(X)) == ["exp", "Convolution", "Pooling"]
+    assert pooled(F.concat(X, X, dim=1)) == ["Concat", "Pooling"]  # which is in blocks
+    for other in ({"channels": 6}, {"kernel": (1, 1)}, {"global_pool": True}):
+        assert pooled(X, **other) == ["Pooling"]
