@@ -186,10 +186,7 @@ def absorb_selection(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def slice_selection(graph: Graph, node: Node) -> Optional[Entry]:
-    """Slice neighboring channels, and take others of one sample as rows of a matrix.
-
-    Both take less time than ``take`` along the channels.
-    """
+    """Slice neighboring channels, and take others of one sample as rows, which takes less time."""
     found = selection(graph, node.out)
     if found is None:
         return None

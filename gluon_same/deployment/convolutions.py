@@ -8,7 +8,7 @@ from ..crops import ELEMENTWISE, FIRST, windows_of
 from ..graph import Entry, Graph, Node
 from .clean import drop_identity, fold_constants
 from .fold_batchnorm import affine, weights_of, with_weights
-from .layouts import ONEDNN
+from .layouts import BLOCKED, ONEDNN
 from .moves import merge_reshapes
 
 #: The largest number of groups that are worth computing as one, with zeros between them.
@@ -118,6 +118,18 @@ def shift_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     data, weight, bias = node.inputs
     y = graph.new(node.op, node, [data, weight], **{**node.attrs, "no_bias": True})
     return scaled(graph, node, y, np.ones(shape[1]), bias)
+
+
+def add_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
+    """Copy one of the terms of a sum by a depthwise convolution, which adds the other, in blocks."""
+    shape = graph.shape(node.out) or ()
+    if node.op != "elemwise_add" or len(shape) != 4 or shape[1] % BLOCK or np.prod(shape) < LEAST:
+        return None
+    one, other = sorted(node.inputs, key=lambda entry: entry.node.op in BLOCKED)
+    fuses = any(entry.node.op == "Convolution" and graph.uses(entry) == 1 for entry in node.inputs)
+    if fuses or other.node.op not in BLOCKED:
+        return None
+    return graph.new(node.op, node, [copied(graph, node, one, shape[1]), other])
 
 
 def prelu_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:

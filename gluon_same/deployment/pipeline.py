@@ -114,6 +114,7 @@ PASSES = (
     _optional("scale by normalizations", [gates.scale_by_normalization, fold_batchnorm.fold_after]),
     _optional("scale by convolutions", [gates.scale_by_depthwise]),
     _optional("clip by convolutions", [convolutions.clip_by_depthwise]),
+    _optional("add by convolutions", [convolutions.add_by_depthwise]),
     _optional("copy to plain memory", [layouts.copy_to_plain_memory]),
     _optional("join by copies", [branches.join_by_copies]),
     Pass("copy to plain memory", [layouts.copy_for_activations], onednn=True, dtypes=["int8"]),

@@ -266,3 +266,37 @@ def relu6(x):
 def test_a_clip_after_other_operators_gets_a_layer(make, layers):
     found = rewritten(make(X), [convolutions.clip_by_depthwise], (2, 3, 4, 5))
     assert found.count("Convolution") == layers
+
+
+def pooled_images(x=X):
+    return F.Pooling(x, kernel=(3, 3), pad=(1, 1), pool_type="max")
+
+
+def layer_of(x):
+    return F.Convolution(x, kernel=(1, 1), num_filter=16, name="layer")
+
+
+SHAPE = (1, 16, 16, 16)
+
+
+@pytest.mark.parametrize("make", [lambda x: x + pooled_images(x), lambda x: pooled_images(x) + F.exp(x)])
+def test_plain_terms_of_sums_are_copied_by_depthwise_convolutions(make):
+    rules = [convolutions.add_by_depthwise]
+    found = rewritten(make(X), rules, SHAPE)
+    assert sorted(found) == sorted([*rewritten(make(X), [], SHAPE), "Convolution"])
+    graph = graph_of(make(X), SHAPE)
+    graph.rewrite(*rules)
+    assert graph.heads[0].node.inputs[0].node.op == "Convolution"
+
+
+@pytest.mark.parametrize(
+    "make, shape",
+    [
+        (lambda x: pooled_images(x) + layer_of(x), SHAPE),  # which adds already
+        (lambda x: F.exp(x) + F.sin(x), SHAPE),  # plain
+        (lambda x: x + pooled_images(x), (1, 16, 4, 4)),  # few numbers
+        (lambda x: x + pooled_images(x), (1, 12, 32, 32)),  # channels that do not fill blocks
+    ],
+)
+def test_other_sums_stay(make, shape):
+    assert graph_of(make(X), shape).rewrite(convolutions.add_by_depthwise) == 0
