@@ -126,9 +126,9 @@ def add_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     if node.op != "elemwise_add" or len(shape) != 4 or shape[1] % BLOCK or np.prod(shape) < LEAST:
         return None
     one, other = sorted(node.inputs, key=lambda entry: entry.node.op in BLOCKED)
-    fuses = any(entry.node.op == "Convolution" and graph.uses(entry) == 1 for entry in node.inputs)
-    if fuses or other.node.op not in BLOCKED:
-        return None
+    layers = [e.node for e in node.inputs if e.node.op == "Convolution" and graph.uses(e) == 1]
+    if other.node.op not in BLOCKED or any(graph.holds(*layer.inputs[1:]) for layer in layers):
+        return None  # plain, or added by a layer, which oneDNN fuses if its weights are not computed
     return graph.new(node.op, node, [copied(graph, node, one, shape[1]), other])
 
 

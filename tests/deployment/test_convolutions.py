@@ -272,14 +272,21 @@ def pooled_images(x=X):
     return F.Pooling(x, kernel=(3, 3), pad=(1, 1), pool_type="max")
 
 
-def layer_of(x):
-    return F.Convolution(x, kernel=(1, 1), num_filter=16, name="layer")
+def layer_of(x, *weight):
+    return F.Convolution(x, *weight, kernel=(1, 1), num_filter=16, no_bias=bool(weight), name="layer")
 
 
 SHAPE = (1, 16, 16, 16)
 
 
-@pytest.mark.parametrize("make", [lambda x: x + pooled_images(x), lambda x: pooled_images(x) + F.exp(x)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x + pooled_images(x),
+        lambda x: pooled_images(x) + F.exp(x),
+        lambda x: x + layer_of(x, F.ones((16, 16, 1, 1))),
+    ],
+)
 def test_plain_terms_of_sums_are_copied_by_depthwise_convolutions(make):
     rules = [convolutions.add_by_depthwise]
     found = rewritten(make(X), rules, SHAPE)
