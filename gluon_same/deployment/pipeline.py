@@ -110,7 +110,7 @@ PASSES = (
     Pass("merge transposes and reshapes", moves.RULES, onednn=True),
     _optional("resize by products", products.RULES),
     _optional("repeat by convolutions", [products.repeat_by_depthwise]),
-    Pass("pool in blocks", [pools.pool_in_blocks], onednn=True, choice=not has_avx512()),
+    _optional("pool in blocks", [pools.pool_in_blocks], choice=not has_avx512()),
     _optional("scale by normalizations", [gates.scale_by_normalization, fold_batchnorm.fold_after]),
     _optional("scale by convolutions", [gates.scale_by_depthwise]),
     _optional("clip by convolutions", [convolutions.clip_by_depthwise]),

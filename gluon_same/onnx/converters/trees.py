@@ -1,4 +1,4 @@
-"""Ensembles of decision trees, as exporters of scikit-learn, LightGBM and XGBoost write them."""
+"""Ensembles of decision trees, as scikit-learn, LightGBM, XGBoost and CatBoost write them."""
 
 from itertools import takewhile
 from typing import Any, Dict, Hashable, List, Literal, NamedTuple, Sequence, Set, Tuple
@@ -101,17 +101,27 @@ def tree_ensemble_classifier(
     if count > 2:
         scores = _ensemble(net, x, own, leaves, count)
         return [label_of(net, scores, classlabels_int64s), linked(net, scores, post_transform)]
-    if count < 2 or any(class_ids) or post_transform not in ("NONE", "LOGISTIC"):
+    one = not any(class_ids)  # whose score is that of the second class
+    opposite = not Nodes(**own).base and _are_opposite(leaves)
+    if count < 2 or not (one or opposite) or post_transform not in ("NONE", "LOGISTIC"):
         what = f"post_transform={post_transform!r} of scores for {sorted(set(class_ids))} of {count}"
         raise Unsupported(f"its {what} classes is not supported")
-    # The one score is that of the second class.
+    leaves = leaves if one else [(key, 0, weight) for key, target, weight in leaves if target]
     score = _ensemble(net, x, own, leaves, 1)
-    other = net.call(functions.linear, score, scale=-1, offset=float(min(weights, default=0) >= 0))
+    offset = float(one and min(weights, default=0) >= 0)
+    other = net.call(functions.linear, score, scale=-1, offset=offset)
     scores = net.call("concat", other, score, dim=1)
     label = label_of(net, scores, classlabels_int64s)
     if post_transform == "LOGISTIC":
         scores = linked(net, net.call("concat", net.call("negative", score), score, dim=1), "LOGISTIC")
     return [label, scores]
+
+
+def _are_opposite(leaves: Leaves) -> bool:
+    """Return whether leaves have opposite weights for both of two classes."""
+    weights = {(key, target): weight for key, target, weight in leaves}
+    opposite = (weights.get((key, 1 - target)) == -weight for (key, target), weight in weights.items())
+    return len(weights) == len(leaves) and all(opposite)
 
 
 def _ensemble(net, x, own, leaves, targets, kind="SUM"):

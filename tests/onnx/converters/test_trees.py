@@ -114,6 +114,17 @@ def test_two_classes(tmp_path, link, low, base):
     compared(model(tmp_path, "TreeEnsembleClassifier", **how, **trees), inputs(random))
 
 
+@pytest.mark.parametrize("link", ["NONE", pytest.param("LOGISTIC", marks=recent_runtime)])
+def test_opposite_scores_of_two_classes(tmp_path, link):
+    random = np.random.RandomState(5)
+    trees = ensemble(random, 3, 2, "class")  # whose leaves have a weight for each class, one by one
+    trees["class_weights"][::2] = [-weight for weight in trees["class_weights"][1::2]]
+    how = dict(
+        classlabels_int64s=[0, 1], post_transform=link
+    )  # onnxruntime returns no other labels here
+    compared(model(tmp_path, "TreeEnsembleClassifier", **how, **trees), inputs(random))
+
+
 STUMP = dict(
     nodes_treeids=[0, 0, 0], nodes_nodeids=[0, 1, 2], nodes_featureids=[1, 0, 0],
     nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_values=[0.5, 0.0, 0.0],
@@ -150,9 +161,11 @@ def test_nodes_that_are_no_trees_are_refused(tmp_path, changes, words):
     "changes",
     [
         dict(class_ids=[1, 1]),
+        dict(class_ids=[0, 1], class_nodeids=[1, 1]),  # weights that are not opposite
         dict(post_transform="SOFTMAX"),
         dict(classlabels_int64s=[7]),
         dict(classlabels_int64s=[7, 3, 5], class_ids=[0, 2], post_transform="PROBIT"),
+        dict(class_ids=[0, 1], class_nodeids=[1, 1], class_weights=[1.0, -1.0], base_values=[0.5]),
     ],
 )
 def test_other_scores_of_classes_are_refused(tmp_path, changes):
