@@ -229,6 +229,8 @@ class Builder(Assembly):
 
     def _made(self, node, scope, attributes, inputs, place) -> Optional[Data]:
         """Return a known result of a node, computed at run time; None if that is not supported."""
+        if node.op_type == "Shape" and inputs[0].sizes is not None and not attributes:
+            return self.array(inputs[0].sizes)
         current = self._node, self._scope
         self._node, self._scope = node, scope
         try:
@@ -248,6 +250,7 @@ class Builder(Assembly):
         for place, result in enumerate(results or ()):
             self.note_line(result)
             result.make = partial(self._made, node, scope, attributes, inputs, place)
+            result.sizes = inputs[0] if node.op_type == "ConstantOfShape" else None
         return results
 
     def _inlined(self, function: Any, attributes: Dict[str, Any], inputs: Sequence[Any]) -> List[Any]:

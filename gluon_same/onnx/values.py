@@ -90,6 +90,7 @@ class Known:
         #: Below these, each follows the rule that the trials show: at all sizes if it is infinite.
         self.limits = np.broadcast_to(np.inf, self.shape)
         self.low: Optional[np.ndarray] = None  # a lower bound of open numbers at all sizes
+        self.sizes: Optional[Known] = None  # the numbers that are its shape, if it is made of them
         self.line: Optional[Line] = None  # how one open number follows from others, but for rounding
         #: Computes them at run time if they are open; returns None if that is not supported.
         self.make: Optional[Callable[[], Optional[Data]]] = None

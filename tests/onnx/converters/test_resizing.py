@@ -317,3 +317,16 @@ def test_smoothing_of_a_table_that_is_larger_than_some_images(tmp_path, mode):
     weights = {"first": [1, 2], "table": numbers(1, 2, 7, 7)}
     path = written(tmp_path / "net.onnx", graph, weights, 18)
     compared(path, numbers(2, 2, 3, 9), numbers(1, 2, 14, 5), numbers(1, 2, 7, 7))
+
+
+def test_sizes_of_an_array_without_elements(tmp_path):
+    text = """s = Shape(x) n = Slice(s, first, second) hw = Slice(s, third, end) half = Div(hw, third)
+        empty = Concat<axis: int = 0>(n, first, half) z = ConstantOfShape(empty) t = Shape(z)
+        u = Slice(t, third, end) c = Slice(s, first, third) v = Concat<axis: int = 0>(c, u)
+        p = MaxPool<kernel_shape: ints = [4, 4], strides: ints = [4, 4]>(x)
+        r = Resize<mode: string = "nearest">(p, , , v) y = Concat<axis: int = 1>(r, z)"""
+    weights = {name: np.array([n]) for name, n in dict(first=0, second=1, third=2, end=9).items()}
+    graph = f"net (float[N, 3, H, W] x) => (float[a, b, c, d] y) {{ {text} }}"
+    compared(
+        written(tmp_path / "net.onnx", graph, weights, 17), numbers(2, 3, 8, 12), numbers(1, 3, 16, 4)
+    )
