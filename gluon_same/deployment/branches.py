@@ -131,10 +131,10 @@ def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
 
 
 def join_by_copies(graph: Graph, node: Node) -> Optional[Entry]:
-    """Bring the smallest of the parts of one sample to plain memory, so that oneDNN copies parts whole.
+    """Bring the smallest part of a concatenation to plain memory, so that oneDNN copies the parts whole.
 
-    It copies channels of one sample number by number, with a function call each, if all parts have the
-    same layout.
+    If all parts have the same layout, it copies the channels of one sample number by number, with a
+    function call for each.
     """
     parts, shape = _parts(graph, node.out), graph.shape(node.out) or ()
     if len(parts) < 2 or len(shape) != 4 or shape[0] != 1 or prod(shape) < LEAST:

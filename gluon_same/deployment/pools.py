@@ -28,7 +28,7 @@ def pool_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
     """Copy the input of a pooling to oneDNN's blocked layout by a depthwise convolution with ones.
 
     Without AVX-512, or if they do not fit a cache, oneDNN pools plain planes in 6 to 29 times the time
-    that copy and pooling take together. Elsewhere, the copy is a loss, so tuning must choose it.
+    that copy and pooling take together. Elsewhere, the copy is a loss.
     """
     if node.op != "Pooling" or node.get("global_pool", False) or node.get("layout") not in FIRST:
         return None

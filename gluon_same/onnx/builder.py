@@ -229,11 +229,11 @@ class Builder(Assembly):
 
     def _made(self, node, scope, attributes, inputs, place) -> Optional[Data]:
         """Return a known result of a node, computed at run time; None if that is not supported."""
-        if node.op_type == "Shape" and inputs[0].sizes is not None and not attributes:
-            return self.array(inputs[0].sizes)
         current = self._node, self._scope
         self._node, self._scope = node, scope
         try:
+            if node.op_type == "Shape" and inputs[0].sizes is not None and not attributes:
+                return self.array(inputs[0].sizes)
             if node.op_type not in _BY_NUMBERS:
                 inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
             results = self._at_run_time(node.op_type, "", attributes, inputs)

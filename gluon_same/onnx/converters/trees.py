@@ -102,7 +102,7 @@ def tree_ensemble_classifier(
         scores = _ensemble(net, x, own, leaves, count)
         return [label_of(net, scores, classlabels_int64s), linked(net, scores, post_transform)]
     one = not any(class_ids)  # whose score is that of the second class
-    opposite = not Nodes(**own).base and _are_opposite(leaves)
+    opposite = _are_opposite(leaves) and own.keys().isdisjoint(("base_values", "base_values_as_tensor"))
     if count < 2 or not (one or opposite) or post_transform not in ("NONE", "LOGISTIC"):
         what = f"post_transform={post_transform!r} of scores for {sorted(set(class_ids))} of {count}"
         raise Unsupported(f"its {what} classes is not supported")
