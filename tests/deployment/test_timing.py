@@ -22,6 +22,7 @@ def test_a_default_gives_way_only_to_what_is_faster_in_nearly_all_rounds(
 ):
     waiting = iter([0.0, *seconds])  # the first call is not timed
     runs = {"default": lambda arrays: 0.04, "other": lambda arrays: next(waiting, 1.0) / 50}
+    monkeypatch.setattr(timing, "SECONDS", 0.5)
     monkeypatch.setattr(timing, "caller", runs.get)
     monkeypatch.setattr(timing, "_seconds", lambda run: run())
     assert timing.faster({name: name for name in runs}, [], "default") == (kept, clear)
