@@ -19,7 +19,7 @@ _keras_home = tempfile.TemporaryDirectory()
 os.environ["KERAS_HOME"] = _keras_home.name
 
 hypothesis.settings.register_profile(
-    "suite", deadline=None, derandomize=True, print_blob=True, max_examples=200
+    "suite", deadline=None, derandomize=True, print_blob=True, max_examples=100
 )
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
