@@ -7,6 +7,7 @@ import numpy as np
 
 from ..crops import FIRST, windows_of
 from ..graph import Entry, Graph, Node
+from .convolutions import LEAST
 from .fold_batchnorm import weights_of, widened, with_weights
 from .joins import join_of, joined, size_of, slice_of
 from .layouts import BLOCKED, in_plain_memory
@@ -14,9 +15,6 @@ from .layouts import BLOCKED, in_plain_memory
 #: Largest factor by which the products of depthwise convolutions grow if their kernels are padded to the
 #: largest one. The time grows less, because the memory that is read and written stays the same.
 MOST_GROWN = 2.5
-
-#: Fewest elements that are worth a copy of a part.
-LEAST = 2**12
 
 #: Most channels that a layer reads if it computes each filter twice instead of copying its results.
 MOST_DOUBLED = 128

@@ -17,7 +17,7 @@ GROUPS = 4
 #: oneDNN has depthwise kernels and poolings in blocks for channel counts divisible by this.
 BLOCK = 8
 
-#: Fewest elements to which a convolution of its own adds a bias.
+#: Fewest elements that are worth a convolution or a copy of their own.
 LEAST = 2**12
 
 #: Operators on two arrays.

@@ -232,8 +232,6 @@ class Builder(Assembly):
         current = self._node, self._scope
         self._node, self._scope = node, scope
         try:
-            if node.op_type == "Shape" and inputs[0].sizes is not None and not attributes:
-                return self.array(inputs[0].sizes)
             if node.op_type not in _BY_NUMBERS:
                 inputs = [self.array(x) if isinstance(x, Known) and x.open else x for x in inputs]
             results = self._at_run_time(node.op_type, "", attributes, inputs)
@@ -247,6 +245,8 @@ class Builder(Assembly):
     def _folded(self, node, scope, attributes, inputs) -> Optional[List[Known]]:
         """Return the results of a node whose inputs are known, at each trial of the open sizes."""
         results = folded(node, scope.opsets, attributes, inputs, self.refuse)
+        if results and node.op_type == "Shape" and not attributes and inputs[0].sizes is not None:
+            return [inputs[0].sizes]
         for place, result in enumerate(results or ()):
             self.note_line(result)
             result.make = partial(self._made, node, scope, attributes, inputs, place)
