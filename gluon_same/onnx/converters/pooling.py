@@ -21,7 +21,7 @@ def max_pool(
     ndim, places = spatial_rank(x), net.outputs > 1  # of elements of the data, which Pad changes
     pooled = Pooled(x, kernel_shape, window, ceil_mode, None if places else -np.inf)
     data = pooled.x
-    if places or max(pooled.dilation) > 1 or data.dtype.kind != "f" or pooled.is_narrow():
+    if places or data.dtype.kind != "f" or pooled.exceeds_mxnet():
         order = (0, 1, *sorted(range(2, ndim + 2), reverse=bool(storage_order)))
         y = net.call(
             functions.max_by_slices, data, padding=pooled.pairs(), order=order if places else (),
@@ -43,15 +43,15 @@ def average_pool(
     known_zero = not isinstance(own, str) and not any(map(any, own))
     # Elements that Pad added count; those that the pooling adds count if its attribute says so.
     pooled = Pooled(x, kernel_shape, window, ceil_mode, 0 if count_include_pad or known_zero else None)
-    x, counted = pooled.x, bool(count_include_pad) or pooled.merged
-    dilated = max(pooled.dilation) > 1
+    counted = bool(count_include_pad) or pooled.merged
     if counted and pooled.ceil and not isinstance(pooled.padding, str):
         # Padding that rounding up adds is never counted.
         counted = any(map(any, pooled.padding))
-        if counted and (dilated or not pooled.plain):
-            x, pooled.padding, pooled.ceil = pooled.padded(net)
+        if counted and (pooled.exceeds_mxnet() or not pooled.plain):
+            pooled.pad(net)
             counted = False
-    if dilated:
+    x = pooled.x
+    if pooled.exceeds_mxnet():
         if x.shape[1] is None:
             raise Unsupported(f"the number of its channels {FIX}")
         pad = pooled.padding if isinstance(pooled.padding, str) else pooled.pairs()
@@ -86,15 +86,18 @@ class Pooled(Placed):
         ceil, padding = self.ceil and self.plain, simple(padding)
         return dict(pool_size=self.kernel, strides=self.stride, padding=padding, ceil_mode=ceil)
 
-    def padded(self, net: Any) -> Tuple[Data, Any, bool]:
-        """Return padded data, the padding that rounding up adds, and that it is no more added."""
+    def pad(self, net: Any) -> None:
+        """Pad the data, and leave to the pooling what rounding up adds."""
         pairs = ((0, 0), (0, 0), *self.padding)
-        x = net.call(functions.pad, self.x, pairs=pairs, native=self.x.dtype.kind == "f")
+        self.x = net.call(functions.pad, self.x, pairs=pairs, native=self.x.dtype.kind == "f")
         ends = zip(self.pairs(), self.padding)
-        return x, tuple((0, more - end) for (_, more), (_, end) in ends), False
+        self.padding = tuple((0, more - end) for (_, more), (_, end) in ends)
+        self.sizes, self.ceil = self.x.shape[2:], False
 
-    def is_narrow(self) -> bool:
-        """Return whether a window fits only with padding at the end, which MXNet does not add."""
+    def exceeds_mxnet(self) -> bool:
+        """Return whether there is a dilation, or a window fits only with padding at the end."""
+        if max(self.dilation) > 1:
+            return True
         pairs = self.padding if None in self.sizes else self.pairs()
         if isinstance(pairs, str):
             return False

@@ -6,7 +6,7 @@ from typing import Any, List
 import numpy as np
 
 from ..registry import converter
-from ..values import Flag, Items, Known, Unsupported, axis_of, known
+from ..values import FIX, Flag, Items, Known, Unsupported, axis_of, known
 from .control import stacked, unrolled
 from .shaping import concat, split, squeeze
 
@@ -73,7 +73,7 @@ def split_to_sequence(
     given = known(sizes, "sizes") if sizes is not None else np.array(1)
     if not given.ndim:
         if size is None:
-            raise Unsupported(f"its axis {axis} has an open size, and thus an open number of parts")
+            raise Unsupported(f"the number of its parts {FIX}")
         whole = range(0, size, int(given))
         given = np.array([min(int(given), size - start) for start in whole])
     drop = sizes is None and not keepdims

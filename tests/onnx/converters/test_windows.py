@@ -77,6 +77,22 @@ def test_poolings(tmp_path_factory, data, ndim, ceil, kind):
     compared(path, *calls)
 
 
+@recent_runtime
+@pytest.mark.parametrize("kind", ["MaxPool", "AveragePool", "AveragePool count_include_pad: int = 1,"])
+@pytest.mark.parametrize(
+    "kernel, stride, pads, size",
+    [(2, 2, (0, 0), 1), (3, 3, (0, 0), 2), (4, 2, (0, 0), 3), (3, 2, (1, 0), 1), (3, 3, (0, 2), 1)],
+)
+def test_a_window_that_fits_only_by_rounding_up(tmp_path, kind, kernel, stride, pads, size):
+    kind, _, words = kind.partition(" ")
+    text = f"""net (float[N, 2, {size}] x) => (float[N, 2, L] y) {{
+        y = {kind}<{words} kernel_shape: ints = [{kernel}], strides: ints = [{stride}],
+            ceil_mode: int = 1, {ints("pads", pads)}>(x)
+    }}"""
+    path = written(tmp_path / "net.onnx", text, version=19)
+    compared(path, numbers(2, 2, size), numbers(1, 2, size))
+
+
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), ndim=st.integers(1, 3), bias=st.booleans())
 def test_transposed_convolutions(tmp_path_factory, data, ndim, bias):
