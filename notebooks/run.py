@@ -38,8 +38,8 @@ def paths() -> List[Path]:
     return sorted(HERE.glob("[0-9]_*.ipynb"))
 
 
-def execute(path: Path) -> Any:
-    """Run a notebook in a new kernel of this interpreter.
+def execute(path: Path, **variables: str) -> Any:
+    """Run a notebook in a new kernel of this interpreter, with ``variables`` in its environment.
 
     Returns
     -------
@@ -67,6 +67,7 @@ def execute(path: Path) -> Any:
             env={
                 "OMP_NUM_THREADS": "1",  # so that CPU time is the time that a call takes
                 **os.environ,
+                **variables,
                 "IPYTHONDIR": settings,
                 "PYTHONPATH": os.pathsep.join(filter(None, paths)),  # this gluon_same
             }

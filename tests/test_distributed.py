@@ -105,16 +105,15 @@ def assert_same_weights(file, expected_file, tolerance):
         np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * abs(want).max(), err_msg=name)
 
 
-@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-6), ("float32", 1e-4)])
-def test_two_workers_give_the_weights_of_one_process_with_the_joint_batch(dtype, tolerance, tmp_path):
+def test_two_workers_give_the_weights_of_one_process_with_the_joint_batch(tmp_path):
+    """In float32. The notebook on several machines compares them in float64."""
     # 14 batches. In a longer run, rounding decides between two nearly equal maxima of a window, and the
-    # weights diverge. In some environments MXNet's servers store float64 as float32 (differences up to
-    # 3e-7), in others they do not (5e-16).
-    options = ["--epochs", "1", "--batch-size", "128", "--dtype", dtype]
+    # weights diverge.
+    options = ["--epochs", "1", "--batch-size", "128"]
     alone, said = run_alone(tmp_path, *options)
     together, both_said = run_distributed(tmp_path, *options)
     for weights in together:
-        assert_same_weights(weights, alone, tolerance)
+        assert_same_weights(weights, alone, 1e-4)
     final = said.splitlines()[-1]
     assert final.startswith("final loss 0.")
     assert sorted(text.split(",")[0] for text in both_said) == ["worker 0 of 2", "worker 1 of 2"]

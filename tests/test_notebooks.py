@@ -41,7 +41,7 @@ def test_all_of_them_are_found():
 @each
 def test_a_notebook_runs_and_says_what_is_stored(path):
     start = time.perf_counter()
-    found = run.execute(path)
+    found = run.execute(path, ROUNDS="1")  # what is timed varies
     assert time.perf_counter() - start < SECONDS
     for have, want in zip(said(found), said(stored(path))):
         assert have == want

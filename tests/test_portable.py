@@ -128,7 +128,7 @@ UNDER_A_FAKED_CACHE = """
 def test_no_plan_depends_on_the_cache_of_the_machine():
     path = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
     script, digests = textwrap.dedent(UNDER_A_FAKED_CACHE), set()
-    for size in ("256K", "512K", "1024K", "2048K", "4096K", "8192K"):
+    for size in ("256K", "8192K"):
         command = [sys.executable, "-c", script, size]
         done = subprocess.run(
             command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True

@@ -40,7 +40,7 @@ def test_bad_options_are_named(options, words):
 
 def test_a_net_in_several_contenders(tmp_path):
     file, table = tmp_path / "times.json", tmp_path / "table.csv"
-    names = ["stock", "padding first", "deployed", "onnxruntime"]
+    names = ["padding first", "deployed", "onnxruntime"]
     done = run(
         *("nets.py", "--net", "ConvAutoencoder", "--batch", "1", "--seconds", "0.01", "--only", *names),
         *("--json", file, "--csv", table, "--threads", "1"),

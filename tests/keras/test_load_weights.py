@@ -5,10 +5,10 @@ import mxnet as mx
 import numpy as np
 import pytest
 from small_models import conv, functional, image, layer, write
-from test_goldens import ARCHIVES, Golden, differences, stems
 
 from gluon_same import nn
 from gluon_same.keras import load_keras_weights, load_model
+from goldens import ARCHIVES, Golden, differences, stems
 
 
 def flatten_dense():
