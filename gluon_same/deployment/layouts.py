@@ -90,27 +90,31 @@ def to_reshape(graph: Graph, near: Node, entry: Entry) -> Entry:
 def softmax_of_rows(graph: Graph, node: Node) -> Optional[Entry]:
     """Apply a softmax over the last axis to rows in plain memory.
 
-    oneDNN ends the process for data in blocks. Operators between a layer and the softmax, which make the
-    data plain, may be dropped or replaced.
+    oneDNN ends the process for data in blocks, and for joined columns. Operators between a layer and the
+    softmax, which make the data plain, may be dropped or replaced.
     """
     shape = graph.shape(node.out)
-    if node.op not in SOFTMAX or shape is None or len(shape) not in (3, 4) or len(node.inputs) > 1:
+    if node.op not in SOFTMAX or shape is None or len(shape) not in (2, 3, 4) or len(node.inputs) > 1:
         return None
-    if node.get("axis", -1) not in (-1, len(shape) - 1) or not _may_be_blocked(node.inputs[0]):
+    (data,), columns = node.inputs, len(shape) == 2
+    makers, plain = ({"Concat"}, {"transpose", *PLAIN}) if columns else (ONEDNN, PLAIN)
+    if node.get("axis", -1) not in (-1, len(shape) - 1) or not _may_be_from(makers, data, plain):
         return None
-    rows = graph.new("Reshape", node, node.inputs, shape=(-1, shape[-1]))
+    if columns:
+        return graph.with_data(node, in_plain_memory(graph, node, data))
+    rows = graph.new("Reshape", node, [data], shape=(-1, shape[-1]))
     rows = graph.with_data(node, rows, axis=-1)
     return graph.new("Reshape", node, [rows], shape=shape)
 
 
-def _may_be_blocked(entry):
-    """Return whether rules may make an array the result of a layer."""
+def _may_be_from(operators, entry, plain):
+    """Return whether some operators may make an array, past all others but ``plain`` ones."""
     seen, todo = set(), [entry]
     while todo:
         found = todo.pop()
-        if found.node.op in ONEDNN:
+        if found.node.op in operators:
             return True
-        if found.node.op not in PLAIN and found not in seen:
+        if found.node.op not in plain and found not in seen:
             seen.add(found)
             todo += found.node.inputs
     return False

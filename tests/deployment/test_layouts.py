@@ -56,6 +56,12 @@ def test_a_swish_in_int8_is_copied_once(turn):
     assert found == ["Convolution", "transpose", "Activation", "elemwise_mul"]
 
 
+def test_a_softmax_of_joined_columns_is_of_a_copy():
+    symbol = F.softmax(F.Activation(F.concat(X, X, X, dim=1), act_type="relu"))
+    found = rewritten(symbol, [layouts.softmax_of_rows], (4, 1))
+    assert found == ["Concat", "Activation", "transpose", "softmax"]
+
+
 def test_a_softmax_of_products_stays():
     rules, shape = [layouts.softmax_of_rows], (2, 8, 5, 5)
     pooled = F.Pooling(X, kernel=(1, 1))

@@ -50,7 +50,9 @@ def concat(net: Any, *arrays: Any, axis: int) -> Data:
     arrays = tuple(x for x in arrays if x.shape[axis] != 0) or arrays[:1]
     if len(arrays) == 1:
         return arrays[0]
-    return net.call("concat", *arrays, dim=axis)
+    y = net.call("concat", *arrays, dim=axis)
+    y.blocked |= arrays[0].shape[1:] == (1,)  # by which oneDNN chooses the memory of joined columns
+    return y
 
 
 converter("Concat", 1)(partial(concat, axis=1))

@@ -89,6 +89,14 @@ def test_softmax_behind_a_convolution(tmp_path, operator, between, reshapes):
     assert net(mx.sym.var("data")).tojson().count('"reshape_like"') == reshapes
 
 
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("between", ["Identity", "Relu"])
+def test_softmax_of_more_joined_columns_than_rows(tmp_path, operator, between):
+    """oneDNN would crash for these, too."""
+    text = f"a = Concat<axis: int = 1>(x, x, x) b = {between}(a) y = {operator}<axis: int = -1>(b)"
+    compared(model(tmp_path, text, out=ranked(2), shape="N, 1"), numbers(2, 1), numbers(5, 1))
+
+
 @pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])
 @pytest.mark.parametrize("version", [11, 13])
 def test_softmax_by_both_rules(tmp_path, operator, version):
