@@ -188,7 +188,7 @@ class Data:
         self.source: Optional[int] = None
         self.node = ""  # the node that computes it, for messages
         self.key = ""  # the net's name of the block that computes it
-        self.blocked = False  # whether oneDNN may hold it in memory of its own, as after convolutions
+        self.blocked = False  # whether oneDNN may hold it in blocks of channels, as after convolutions
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.stored: List[Sizes] = []  # shape in MXNet at each trial
         #: Axes whose sizes may follow another rule at sizes that are not tried, and calls that make sure

@@ -83,6 +83,15 @@ def longer(F: Any, x: Any, axes: Sequence[int]) -> Any:
     return x
 
 
+def join_columns(F: Any, *columns: Any, dim: int = 1) -> Any:
+    """Concatenate arrays of two axes along the second one.
+
+    oneDNN keeps joined columns in memory of its own, and its softmax crashes for more columns than rows.
+    A reshape copies them to plain memory.
+    """
+    return F.reshape(F.concat(*columns, dim=dim), shape=(0, -1))
+
+
 def split(F: Any, x: Any, axis: int, sizes: Sequence[int]) -> Any:
     """Cut an axis into parts of the given sizes, which must add up to the size of the axis."""
     x = exactly(F, x, axis, sum(sizes))

@@ -106,20 +106,19 @@ def over_axes(F: Any, x: Any, kind: str, axes: Sequence[int], rank: int, **argum
     return y if moved is x else F.transpose(y, axes=[order.index(axis) for axis in range(rank)])
 
 
-def over_last_axis(F: Any, x: Any, kind: str, rank: int) -> Any:
-    """Apply 'softmax' or 'log_softmax' along the last axis, of data of another rank.
+def over_last_axis(F: Any, x: Any, kind: str) -> Any:
+    """Apply 'softmax' or 'log_softmax' along the last axis, of data with one axis less.
 
-    oneDNN computes it for up to 4 axes, but crashes for blocks of 8 or 16 channels of 3 or 4, and for
-    more joined columns than rows. A reshape copies them to plain memory.
+    oneDNN computes it for up to 4 axes, but crashes for blocks of 8 or 16 channels of 3 or 4. A reshape
+    copies them to plain memory.
     """
-    plain = F.reshape(x, shape=(-3, -2)) if rank > 2 else F.expand_dims(x, axis=0)
-    return F.reshape_like(getattr(F, kind)(plain, axis=-1), x)
+    return F.reshape_like(getattr(F, kind)(F.reshape(x, shape=(-3, -2)), axis=-1), x)
 
 
 def along_axis(F: Any, x: Any, kind: str, axis: int, rank: int) -> Any:
     """Apply 'softmax' or 'log_softmax' along an axis of data that oneDNN may hold in blocks."""
-    if rank > 1 and axis == rank - 1:
-        return over_last_axis(F, x, kind, rank)
+    if rank > 2 and axis == rank - 1:
+        return over_last_axis(F, x, kind)
     return getattr(F, kind)(x, axis=axis)
 
 

@@ -23,6 +23,6 @@ def softmax_cross_entropy(
     net: Any, x: Data, target: Any, weight: Any = None, *, ignore_index: Optional[int] = None,
     reduction: _Reduction = "mean",
 ) -> List[Data]:  # fmt: skip
-    log_prob = net.call(functions.along_axis, x, kind="log_softmax", axis=1, rank=x.ndim)
+    log_prob = net.call("log_softmax", x, axis=1)
     more: Any = {"ignore_index": ignore_index, "reduction": reduction}
     return [negative_log_likelihood(net, log_prob, target, weight, **more), log_prob]

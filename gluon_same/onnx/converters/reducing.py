@@ -80,8 +80,8 @@ def _along(kind: str) -> Tuple[Callable[..., Data], Callable[..., Data]]:
         axis = axis_of(axis, x.ndim)
         if kind == "hardmax":
             return net.call(functions.hardmax, x, axis=axis, rank=max(x.ndim, 1))
-        if axis == x.ndim - 1 and (x.ndim > 4 or (x.ndim > 1 and x.blocked)):
-            return net.call(functions.over_last_axis, x, kind=kind, rank=x.ndim)
+        if axis == x.ndim - 1 and (x.ndim > 4 or (x.ndim > 2 and x.blocked)):
+            return net.call(functions.over_last_axis, x, kind=kind)
         return net.call(kind, x, axis=axis)
 
     def rest(net: Any, x: Data, *, axis: int = 1) -> Data:

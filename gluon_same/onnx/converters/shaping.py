@@ -50,9 +50,8 @@ def concat(net: Any, *arrays: Any, axis: int) -> Data:
     arrays = tuple(x for x in arrays if x.shape[axis] != 0) or arrays[:1]
     if len(arrays) == 1:
         return arrays[0]
-    y = net.call("concat", *arrays, dim=axis)
-    y.blocked |= arrays[0].shape[1:] == (1,)  # by which oneDNN chooses the memory of joined columns
-    return y
+    columns = axis == 1 and arrays[0].shape[1:] == (1,)
+    return net.call(functions.join_columns if columns else "concat", *arrays, dim=axis)
 
 
 converter("Concat", 1)(partial(concat, axis=1))
