@@ -18,7 +18,7 @@ def softmax(x, axis):
 
 def compared(folder, config, shapes, x, axis, logarithm=False):
     """Compare the second output of a model with the softmax of its first, in each mode."""
-    net = load_model(write(folder, config, **({"conv": shapes} if shapes else {})), layout="NHWC")
+    net = load_model(write(folder, config, conv=shapes), layout="NHWC")
     x = mx.nd.array(x)
     for _ in range(2):
         before, found = (y.asnumpy() for y in net(x))
@@ -57,11 +57,12 @@ def test_activations_of_models_with_channels_first(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["softmax", "log_softmax"])
 def test_more_joined_columns_than_rows(tmp_path, kind):
-    column = layer("GlobalMaxPooling2D", "column", "image")
+    made, shapes = conv("conv", "image", 1)
+    column = layer("GlobalMaxPooling2D", "column", "conv")
     joined = layer("Concatenate", "joined", *["column"] * 3)
     along = layer("Activation", "act", "joined", activation=kind)
-    config = functional(image(3, 3, 1), column, joined, along, outputs=["joined", "act"])
-    compared(tmp_path, config, {}, RANDOM.normal(size=(2, 3, 3, 1)), 1, kind == "log_softmax")
+    config = functional(image(9, 8, 2), made, column, joined, along, outputs=["joined", "act"])
+    compared(tmp_path, config, shapes, RANDOM.normal(size=(2, 9, 8, 2)), 1, kind == "log_softmax")
 
 
 @pytest.mark.parametrize(

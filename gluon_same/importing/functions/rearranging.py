@@ -84,7 +84,7 @@ def longer(F: Any, x: Any, axes: Sequence[int]) -> Any:
 
 
 def join_columns(F: Any, *columns: Any, dim: int = 1) -> Any:
-    """Concatenate arrays of two axes along the second one.
+    """Concatenate arrays of two axes.
 
     oneDNN keeps joined columns in memory of its own, and its softmax crashes for more columns than rows.
     A reshape copies them to plain memory.
