@@ -22,6 +22,7 @@ from .inputs import (
     constants_of,
     groupings,
     input_dtype,
+    of_one_sample,
     output_dtype,
     shapes_of,
     tried_shapes,
@@ -132,13 +133,22 @@ class Import:
         if self.has_others and not self.again:
             self.again = True
             return self.built(values)
+        message = str(why if fixed else hint or why)
+        whole, self.shapes = self.shapes, of_one_sample(self.shapes)
+        if self.shapes != whole:
+            try:
+                found = self.built(values)
+            except ValueError:
+                self.shapes = whole
+            else:
+                warnings.warn(f"The net has a batch of 1: with an open one, {message}", stacklevel=4)
+                return found
         if fixed or isinstance(why, _Unfit):
-            message = str(why if fixed else hint or why)
             helps = not fixed and "input_shapes=" not in message
             raise self._refusal(message + f"\n{_MAY_HELP}" * helps)
         raise self._refusal(
             "the model supports none of the sizes that were tried for the axes that it leaves open: fix "
-            f"them with input_shapes=, for example those it was made for. {hint or why}"
+            f"them with input_shapes=, for example those it was made for. {message}"
         )
 
     def _served(self, values, places, sizes, alike, refused=()):

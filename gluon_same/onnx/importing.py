@@ -71,7 +71,9 @@ def import_model(
     Warns
     -----
     UserWarning
-        If the model computes in half precision: the net computes in float32.
+        If the model computes in half precision: the net computes in float32. If the model does not
+        support an open batch, as if it was traced with one sample, and the net therefore has a batch of
+        1: ``input_shapes=`` fixes another one.
 
     Notes
     -----

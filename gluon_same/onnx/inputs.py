@@ -176,3 +176,12 @@ def shapes_of(inputs: Sequence[Any], given: Any) -> Dict[str, Shape]:
             own = list(new)
         found[each.name] = tuple(own)
     return found
+
+
+def of_one_sample(shapes: Dict[str, Shape]) -> Dict[str, Shape]:
+    """Return shapes with a batch of 1 where it is open, beside other axes."""
+    axes = batch_axes(list(shapes.values()))
+    return {
+        name: tuple(1 if n is None and i == axis and len(shape) > 1 else n for i, n in enumerate(shape))
+        for axis, (name, shape) in zip(axes, shapes.items())
+    }

@@ -227,13 +227,16 @@ def test_a_step_backward_keeps_its_grid_at_every_size(tmp_path):
 def test_a_model_of_one_size_is_not_taken_for_one_of_every_size(tmp_path):
     """A table of 192 by 256 elements fits one of the tried sizes, and a batch of 3 another one."""
     text = "net (float[N, 3, H, W] x) => (float[a, b, c, d] y) { y = Add(x, table) }"
-    for shape, fixed in ((192, 256), (None, None, 192, 256)), ((3, 1, 1, 1), (3, None, None, None)):
-        path = written(tmp_path / "net.onnx", text, {"table": numbers(*shape)})
-        with pytest.raises(ValueError, match="input_shapes="):
-            import_model(path)
-        assert import_model(path, input_shapes=[fixed[:1] + (3,) + fixed[2:]]).input_sizes == (
-            (fixed[0], 3, *fixed[2:]),
-        )
+    path = written(tmp_path / "net.onnx", text, {"table": numbers(192, 256)})
+    with pytest.raises(ValueError, match="input_shapes="):
+        import_model(path)
+    fixed = (None, 3, 192, 256)
+    assert import_model(path, input_shapes=[fixed]).input_sizes == (fixed,)
+    path = written(tmp_path / "net.onnx", text, {"table": numbers(3, 1, 1, 1)})
+    with pytest.warns(UserWarning, match="has a batch of 1"):
+        compared(path, numbers(1, 3, 4, 5))
+    fixed = (3, 3, None, None)
+    assert import_model(path, input_shapes=[fixed]).input_sizes == (fixed,)
 
 
 @settings(max_examples=60, deadline=None)
@@ -520,3 +523,18 @@ def test_flat_arrays_that_are_too_long_at_the_sizes_tried(tmp_path):
     with pytest.raises(ValueError, match="supports none of the sizes that were tried"):
         import_model(path)
     compared(path, numbers(2, 512, 7, 7), input_shapes=[(2, 512, 7, 7)])
+
+
+def test_one_sample_of_any_size(tmp_path):
+    """As PyTorch exports some nets that it traces with one sample."""
+    graph = """net (float[N, 4, H, W] x) => (float[M, 2, h, w] y) <int64 two = {2}, int64 three = {3}>
+        { s = Shape(x) h = Gather(s, two) w = Gather(s, three) g = Unsqueeze(h, zero)
+          v = Unsqueeze(w, zero) sizes = Concat<axis = 0>(front, g, v) b = Reshape(x, sizes)
+          y = ReduceSum<keepdims = 0>(b, two_axes) }"""
+    weights = {"zero": np.array([0]), "front": np.array([1, 2, 2]), "two_axes": np.array([2])}
+    path = written(tmp_path / "net.onnx", graph, weights)
+    with pytest.warns(UserWarning, match="has a batch of 1: with an open one, data of shape"):
+        net = compared(path, numbers(1, 4, 5, 7), numbers(1, 4, 8, 6))
+    assert net.input_sizes == ((1, 4, None, None),)
+    with pytest.raises(ValueError, match=r"requires \(1, 4, any, any\)"):
+        net(mx.nd.ones((2, 4, 5, 7)))
