@@ -60,7 +60,9 @@ def evaluate(
     if node.op_type == "Div" and trials[0][0] is not None and trials[0][0].dtype.kind in "iu":
         return [_attempt(_divide, *inputs) for inputs in trials]
     # For a single row, onnx 1.13 fails; and the reference takes indices modulo the depth.
-    own = {"GatherElements": _gather_elements, "OneHot": _one_hot}.get(node.op_type)
+    own: Any = {"GatherElements": _gather_elements, "OneHot": _one_hot}.get(node.op_type)
+    if node.op_type == "Gather" and not trials[0][1].size:  # of which the reference loses the axes
+        own = _take
     if own is not None:
         return [_attempt(own, *inputs, **attributes) for inputs in trials]
     from onnx import helper, numpy_helper
@@ -193,6 +195,10 @@ def _constant(attributes):
     if name not in kinds:
         raise Unsupported(f"a constant of kind {name} has no equivalent in MXNet")
     return np.asarray(value, kinds[name])
+
+
+def _take(data, places, axis=0):
+    return [np.take(data, places, axis)]
 
 
 def _gather_elements(data, places, axis=0):
