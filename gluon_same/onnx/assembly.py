@@ -84,14 +84,17 @@ class Assembly(Inference):
             results[0] = self.call(functions.after, results[0], *unused, to=to, scalar=results[0].scalar)
         final = [self._final(x, np.dtype(dtype)) for x, dtype in zip(results, dtypes)]
         self.infer()
+        needed = self._needed(final)
+        steps = tuple(step for step in self._steps if needed.intersection(step.outputs))
+        blocks = {step.child: self.blocks[step.child] for step in steps}
         shapes = tuple(x.stored_shape for x in starts)
         plan = Plan(
-            steps=tuple(self._steps), inputs=tuple(x.slot for x in starts), layer_outputs=(),
+            steps=steps, inputs=tuple(x.slot for x in starts), layer_outputs=(),
             outputs=tuple(x.slot for x in final), saved=shapes, input_shapes=shapes,
             output_shapes=tuple(x.stored_shape for x in final), names=tuple(self._inputs),
             dtypes=tuple(stored_dtype(x.dtype) for x in starts), alike=alike,
         )  # fmt: skip
-        return ImportedNet(self.blocks, plan, prefix=f"{plain(name) or 'net'}_")
+        return ImportedNet(blocks, plan, prefix=f"{plain(name) or 'net'}_")
 
     def call(
         self, function: Any, *inputs: Any, outputs: int = 1, dtype: Any = None,

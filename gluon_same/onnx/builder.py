@@ -10,6 +10,7 @@ from mxnet.gluon import HybridBlock
 
 from ..importing.net import FAILURES, cause
 from .assembly import Assembly
+from .choosing import chosen, note_base
 from .evaluation import attributes_of
 from .folding import folded
 from .pending import Pending
@@ -137,7 +138,10 @@ class Builder(Assembly):
         HybridBlock, list of Data, list of Data or Known
             The net; its further inputs, which are arrays around the subgraph; and the outputs.
         """
-        around = {name: self._scope.find(name) for name in names_read(graph)}
+        found = {name: self._scope.find(name) for name in names_read(graph)}
+        around: Dict[str, Any] = {
+            name: self.array(x) if isinstance(x, Pending) else x for name, x in found.items()
+        }
         if any(x is _Rejected for x in around.values()):
             raise _Rejected
         outer = {name: x for name, x in around.items() if isinstance(x, Data)}
@@ -221,7 +225,11 @@ class Builder(Assembly):
             raise Unsupported(f"the file does not state a version of the operator set {domain!r}")
         function = find(operator, opsets[domain])
         if function is not None:
-            return self._called(function, inputs, attributes)
+            call = partial(self._called, function, attributes=attributes)
+            result = chosen(self, operator, function, inputs, attributes, call)
+            result = call(inputs) if result is None else result
+            note_base(operator, inputs[0] if inputs else None, result)
+            return result
         body = definition(self._node, domain, opsets, attributes, inputs)
         if body is None:
             raise Missing(f"the operator has no converter: give custom={{{operator!r}: builder}}")

@@ -61,8 +61,8 @@ def evaluate(
         return [_attempt(_divide, *inputs) for inputs in trials]
     # For a single row, onnx 1.13 fails; and the reference takes indices modulo the depth.
     own: Any = {"GatherElements": _gather_elements, "OneHot": _one_hot}.get(node.op_type)
-    if node.op_type == "Gather" and not trials[0][1].size:  # of which the reference loses the axes
-        own = _take
+    if node.op_type == "Gather" and any(x is not None and not x.size for x in trials[0][1:]):
+        own = _take  # the reference loses the axes
     if own is not None:
         return [_attempt(own, *inputs, **attributes) for inputs in trials]
     from onnx import helper, numpy_helper

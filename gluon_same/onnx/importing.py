@@ -86,7 +86,8 @@ def import_model(
     numbers follow. Such a net has its parameters from the first call on.
     Both branches are computed if a condition is computed at run time, and must return the same shapes.
     Results of NonMaxSuppression, NonZero and Compress have as many elements as the data select. If they
-    select none, the net raises an error, because MXNet has no arrays without elements.
+    select none, the net raises an error, because MXNet has no arrays without elements. Elements that are
+    assigned by a mask (``x[mask] = value``) may be none.
 
     Examples
     --------

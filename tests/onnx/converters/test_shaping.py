@@ -337,7 +337,7 @@ def test_an_axis_that_the_data_lack_is_refused(tmp_path, text):
 
 def test_an_embedding_of_no_tokens_is_joined(tmp_path):
     """The first step of PARSeq's decoder embeds the tokens before it, of which there are none."""
-    text = """first = Slice(tokens, zero, zero, one) e = Gather(w, first) y = Concat<axis: int = 1>(x, e)"""
+    text = "f = Slice(tokens, zero, zero, one) e = Gather(w, f) y = Concat<axis: int = 1>(x, e)"
     names = dict(tokens=[[3, 4]], zero=[0], one=[1], w=numbers(5, 3))
     compared(model(tmp_path, text, names, shape="1, N, 3", rank=3), numbers(1, 2, 3))
 

@@ -1,0 +1,142 @@
+"""Masked assignments, as PyTorch's exporters write them: also where the mask chooses nothing, or all."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from imported import close, compared, numbers, reference, written
+
+import gluon_same
+from gluon_same.onnx import export_model, import_model
+
+#: The mask of rows whose first number is positive, and its number of rows.
+ROWS = """first = Gather<axis = 2>(x, zero)  m = Greater(first, level)
+    flat = Reshape(m, minus)  whole = Cast<to = 7>(flat)  count = ReduceSum(whole)"""
+
+#: Coordinates of all elements of these rows, and the shape of the rows.
+PLACES = """s = Shape(x)  u = Unsqueeze(m, minus)  wide = Expand(u, s)  n = NonZero(wide)
+    p = Transpose<perm = [1, 0]>(n)  size = Slice(s, two, three)  t = Concat<axis = 0>(count, size)"""
+
+#: The rows themselves.
+CHOICE = "rows = NonZero(m)  q = Transpose<perm = [1, 0]>(rows)  c = GatherND(x, q)"
+
+PLACED = "e = Expand(v, t)  r = Reshape(e, minus)  y = ScatterND(x, p, r)"
+
+NUMBERS = {
+    "minus": [-1], "two": [2], "three": [3], "zero": 0, "level": np.float32(0), "w": numbers(4, 4),
+    "b": numbers(4, seed=1), "k": numbers(1, 4, seed=2), "half": np.float32(0.5),
+}  # fmt: skip
+
+#: Shapes with rows of both kinds, and rows of one kind only.
+CALLS = [numbers(2, 5, 4), numbers(1, 3, 4), -np.abs(numbers(2, 3, 4)), np.abs(numbers(3, 2, 4))]
+
+
+def model(folder, nodes, shape="N, L, 4", kind="float", **more):
+    graph = f"net ({kind}[{shape}] x) => ({kind}[{shape}] y) {{ {nodes} }}"
+    return written(folder / "net.onnx", graph, {**NUMBERS, **more})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "v = Identity(half)",
+        "v = Identity(b)",
+        "v = Identity(k)",
+        f"{CHOICE} v = Add(c, b)",
+        f"{CHOICE} a = Abs(c) g = Sqrt(a) v = Div(g, k)",
+        f"{CHOICE} d = Mul(x, x) o = GatherND(d, q) v = Sub(c, o)",
+        f"{CHOICE} v = Gemm<transB = 1>(c, w, b)",
+        f"{CHOICE} v = MatMul(c, w)",
+    ],
+)
+def test_rows_of_a_mask_are_assigned(value, tmp_path):
+    path = model(tmp_path, f"{ROWS} {PLACES} {value} {PLACED}")
+    net = compared(path, *CALLS)
+    assert not {"n", "p", "rows", "q"}.intersection(net.layers)  # nothing is chosen
+    for convert in (gluon_same.specialize, gluon_same.deploy):
+        close([convert(net, CALLS[0].shape)(mx.nd.array(CALLS[0]))], reference(path, CALLS[0]))
+    export_model(net, CALLS[0].shape, tmp_path / "again.onnx")  # which compares the numbers
+
+
+@pytest.mark.parametrize(
+    "value", ["e = Expand(half, k1)", "c = GatherND(x, p) v = Exp(c) e = Expand(v, k1)"]
+)
+def test_elements_of_a_mask_are_assigned(value, tmp_path):
+    path = model(
+        tmp_path,
+        f"""m = Greater(x, level) n = NonZero(m) p = Transpose(n) flat = Reshape(m, minus)
+        whole = Cast<to = 7>(flat) k1 = ReduceSum(whole) {value}
+        r = Reshape(e, minus) y = ScatterND(x, p, r)""",
+    )
+    compared(path, *CALLS, np.zeros((1, 1, 4), "f"))
+
+
+def test_elements_are_cut_to_their_number(tmp_path):
+    """As PyTorch's older exporter writes assignments of chosen elements."""
+    path = model(
+        tmp_path,
+        """m = Greater(x, level) n = NonZero(m) p = Transpose(n) c = GatherND(x, p) v = Exp(c)
+        s = Shape(x) wide = Expand(m, s) n2 = NonZero(wide) p2 = Transpose(n2) flat = Reshape(v, minus)
+        t = Shape(p2) k0 = Gather(t, zero) k1 = Unsqueeze(k0, first) r = Slice(flat, first, k1, first)
+        y = ScatterND(x, p2, r)""",
+        first=[0],
+    )
+    compared(path, *CALLS)
+
+
+@pytest.mark.parametrize(
+    "nodes, shape",
+    [
+        # Columns by a mask of rows, which has as many elements.
+        (
+            f"""line = ReduceMax<axes = [1], keepdims = 0>(x) m = Greater(line, level) {CHOICE}
+            s = Shape(x) f = Unsqueeze(m, nought) wide = Expand(f, s) n = NonZero(wide) p = Transpose(n)
+            r = Reshape(c, minus) y = ScatterND(x, p, r)""",
+            "3, 3",
+        ),
+        # Elements that another mask chooses, which are as many.
+        (
+            """m = Greater(x, level) n = NonZero(m) p = Transpose(n) o = Less(x, level) n2 = NonZero(o)
+            p2 = Transpose(n2) c = GatherND(x, p2) y = ScatterND(x, p, c)""",
+            "2, 4",
+        ),
+        # The first elements of all, in their order.
+        (
+            """m = Greater(x, level) n = NonZero(m) p = Transpose(n) d = Mul(x, x)
+            flat = Reshape(d, minus) t = Shape(p) k0 = Gather(t, nought)
+            r = Slice(flat, nought, k0, nought) y = ScatterND(x, p, r)""",
+            "2, 4",
+        ),
+    ],
+)
+def test_choices_in_another_order_are_refused(nodes, shape, tmp_path):
+    """Their sizes, which follow from the data, do not show that as many are placed."""
+    with pytest.raises(ValueError, match=r"the result of y \(ScatterND\)"):
+        import_model(model(tmp_path, nodes, shape, nought=[0]))
+
+
+def test_elements_in_another_order_are_refused(tmp_path):
+    """Half of the chosen places would get the first number, the others the second one."""
+    path = model(
+        tmp_path,
+        """m = Greater(x, level) n = NonZero(m) p = Transpose(n) flat = Reshape(m, minus)
+        whole = Cast<to = 7>(flat) k = ReduceSum(whole) h = Div(k, two) t = Concat<axis = 0>(two, h)
+        e = Expand(pair, t) r = Reshape(e, minus) y = ScatterND(x, p, r)""",
+        "2, 4",
+        pair=np.float32([[1], [2]]),
+    )
+    with pytest.raises(ValueError, match="its shape must be known while importing"):
+        import_model(path)
+
+
+def test_whole_numbers_are_chosen(tmp_path):
+    """Zeros that the mask does not choose are not divided by."""
+    path = model(
+        tmp_path,
+        """m = Greater(x, nought) n = NonZero(m) p = Transpose(n) c = GatherND(x, p) v = Div(nine, c)
+        y = ScatterND(x, p, v)""",
+        "2, 3",
+        "int64",
+        nought=0,
+        nine=9,
+    )
+    compared(path, np.array([[1, 0, 2], [0, 5, 0]]))
