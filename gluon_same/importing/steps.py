@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple, Optional, Sequence
 
+import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ..arrays import apart, flat, foreach
@@ -52,7 +53,9 @@ class Steps(HybridBlock):
         def one(parts, states):
             # The loop rejects results that are one node, and a step without results.
             results = [F.identity(y) for y in flat(self.body(*states, *parts, *outer))]
-            return results[begin:] or [F.identity(states[0])], results[:begin]
+            read = mx.sym.Group(results).list_inputs() if F is mx.sym else []
+            more = [F.identity(x) for x in parts if F is mx.sym and x.name not in read]  # as it requires
+            return results[begin:] + more or [F.identity(states[0])], results[:begin]
 
         results, last = foreach(F, one, parts, states)
         return [*last, *(_last(F, *each) for each in zip(flat(results), self._stacked))]

@@ -6,7 +6,7 @@ import pytest
 from imported import close, compared, numbers, reference, written
 
 from gluon_same import deploy
-from gluon_same.onnx import import_model
+from gluon_same.onnx import export_model, import_model
 
 TEXT = """net (float[2, N] x) => (float[a, b] y, int64[c] k) {{
     s = ReduceSum<keepdims: int = 1>(x) c = Greater(s, zero)
@@ -46,6 +46,19 @@ def test_a_loop_over_an_open_axis(tmp_path, going):
     net = compared(path, numbers(2, 5, 3), numbers(3, 9, 3), numbers(1, 1, 3))
     x = numbers(2, 4, 3)
     close(deploy(net, x.shape)(mx.nd.array(x)), reference(path, x))
+
+
+def test_a_loop_that_reads_no_number_of_its_steps(tmp_path):
+    """It reads an array whose padding waits for a convolution."""
+    text = """net (float[N, 3] x) => (float[N, 3] y) {
+        wide = Pad(x, pads) s = Shape(x) n = Gather(s, zero)
+        y = Loop(n, on, x) <body = step (int64 i, bool go, float[N, 3] state) => (
+            bool more, float[N, 3] new) {
+            more = Identity(go) part = Slice(wide, one, four, one) new = Add(state, part) }> }"""
+    weights = {"zero": np.array(0), "one": np.array([1]), "four": np.array([4]), "on": np.array(True)}
+    path = written(tmp_path / "net.onnx", text, {**weights, "pads": np.array([0, 1, 0, 0])})
+    net = compared(path, numbers(4, 3), numbers(2, 3))
+    export_model(net, (2, 3), tmp_path / "again.onnx")  # which compares the numbers
 
 
 def test_an_open_loop_that_its_data_end(tmp_path):
