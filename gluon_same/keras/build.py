@@ -143,6 +143,8 @@ class _Builder(Calls):
             args = [kwargs.pop("inputs")]
         if layer.class_name in MASK_SECOND and len(args) == 2:
             kwargs = {**kwargs, "mask": args.pop()}
+        if builder is not build_operation and not custom:
+            args, kwargs = self._with_constants(layer, args, kwargs)
         masked = builder is not build_operation and "mask" in kwargs
         masks = [x.mask for x in graph.arrays_in(args, Value)][:1]
         args = named_mask(args, kwargs.pop("mask"), version) if masked else args

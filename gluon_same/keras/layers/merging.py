@@ -27,6 +27,9 @@ CONSUMERS = words("""
     GlobalAveragePooling1D GroupNormalization LSTM RNN SimpleRNN Softmax
 """)
 
+#: Layers that combine arrays elementwise.
+MERGING = words("Add Average Maximum Minimum Multiply Subtract")
+
 #: Layers whose call takes the mask as its second argument.
 MASK_SECOND = ("GlobalAveragePooling1D", "Softmax")
 
@@ -110,7 +113,7 @@ def in_list(request: Request, inputs: Sequence[Value]) -> Tuple[Value, ...]:
     return tuple(x._replace(mask=None) if ignores else x for x in inputs)
 
 
-@builds("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum")
+@builds(*MERGING)
 def _merge(request: Request, *inputs: Value) -> Lowered:
     inputs = in_list(request, inputs)
     kind = request.class_name.lower()

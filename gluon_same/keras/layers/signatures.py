@@ -69,7 +69,14 @@ def require(value: Any, *kinds: type) -> Any:
     return value
 
 
-def _operand(value):
+def is_constant(value: Any) -> bool:
+    """Return whether a value is a list of numbers, or of such lists."""
+    known = isinstance(value, list) and bool(value)
+    return known and all(isinstance(n, (int, float)) or is_constant(n) for n in value)
+
+
+def operand(value: Any) -> Any:
+    """Return an array as it is, and numbers as a NumPy array."""
     if isinstance(value, Value):
         return value
     np.asarray(value, "float64")  # raises for lists of different lengths in every version of NumPy
@@ -91,14 +98,14 @@ def _number(value):
 
 _CHECKS: Dict[Any, Any] = {
     Value: lambda value: require(value, Value),
-    Operand: _operand,
+    Operand: operand,
     int: lambda value: require(int(value) if _is_whole(value) else value, int, Size),
     float: _number,
     bool: lambda value: bool(require(value, bool, int)),
     str: lambda value: require(value, str).lower(),
     List[int]: lambda value: [_CHECKS[int](each) for each in _listed(value)],
     List[Value]: lambda value: [_CHECKS[Value](each) for each in _listed(value) or [None]],
-    List[Operand]: lambda value: [_operand(each) for each in _listed(value)],
+    List[Operand]: lambda value: [operand(each) for each in _listed(value)],
 }
 _CHECKS[Arrays] = lambda value: _CHECKS[List[Value] if isinstance(value, list) else Value](value)
 _CHECKS.update([(Optional[kind], check) for kind, check in _CHECKS.items()])

@@ -1,0 +1,69 @@
+"""Layers that are called with constants beside arrays."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from small_models import functional, image, layer, write
+
+from gluon_same.keras import load_model
+
+RANDOM = np.random.RandomState(0)
+X = RANDOM.normal(size=(2, 4, 3)).astype("float32")
+NUMBERS = RANDOM.normal(size=(1, 4, 3)).astype("float32")
+
+
+def called_with(class_name, *inputs, **config):
+    made = layer(class_name, "made", **config)
+    entries = [
+        ["image", 0, 0, {}] if each is None else ["_CONSTANT_VALUE", -1, each, {}] for each in inputs
+    ]
+    return functional(image(4, 3), {**made, "inbound_nodes": [entries]})
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize(
+    "name, wanted",
+    [
+        ("Add", np.add),
+        ("Subtract", np.subtract),
+        ("Multiply", np.multiply),
+        ("Average", lambda x, y: (x + y) / 2),
+        ("Maximum", np.maximum),
+        ("Minimum", np.minimum),
+    ],
+)
+def test_arrays_are_combined_with_constants(tmp_path, name, wanted, first):
+    inputs = (NUMBERS.tolist(), None) if first else (None, NUMBERS.tolist())
+    net = load_model(write(tmp_path, called_with(name, *inputs)), layout="NHWC")
+    for _ in range(2):
+        found = net(mx.nd.array(X)).asnumpy()
+        np.testing.assert_allclose(found, wanted(NUMBERS, X) if first else wanted(X, NUMBERS), rtol=1e-6)
+        net.hybridize()
+
+
+@pytest.mark.parametrize("class_name", ["Concatenate", "Dot", "Attention"])
+def test_other_layers_refuse_constants(tmp_path, class_name):
+    with pytest.raises(ValueError, match="called with numbers: only outputs of layers are supported"):
+        load_model(write(tmp_path, called_with(class_name, None, NUMBERS.tolist(), axes=2)))
+
+
+@pytest.mark.parametrize("numbers", [[1.0, 2.0, 3.0], np.ones((2, 4, 3)).tolist()])
+def test_constants_that_do_not_fit_every_sample_are_refused(tmp_path, numbers):
+    with pytest.raises(ValueError, match="called with a constant of shape"):
+        load_model(write(tmp_path, called_with("Add", None, numbers)))
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (1, 4, 4), (1, 1, 4, 4)])
+def test_attention_has_a_constant_mask(tmp_path, shape):
+    mask = np.tril(np.ones((4, 4), int)).reshape(shape).tolist()
+    weights = {f"{name}/kernel": (3, 1, 2) for name in ("query", "key", "value")}
+    weights["attention_output/kernel"] = (1, 2, 3)
+    found = []
+    for seen in (dict(attention_mask=mask), dict(use_causal_mask=True)):
+        made = layer("MultiHeadAttention", "attention", num_heads=1, key_dim=2, use_bias=False)
+        made["inbound_nodes"] = [[["image", 0, 0, {"value": ["image", 0, 0], **seen}]]]
+        files = write(tmp_path, functional(image(4, 3), made), attention=weights)
+        net = load_model(files, layout="NHWC")
+        net.hybridize()
+        found.append(net(mx.nd.array(X)).asnumpy())
+    np.testing.assert_allclose(*found, rtol=1e-6)
