@@ -95,6 +95,7 @@ LAYERS = [
     ("BatchNormalization", "image", {"axis": 7}, "axis=[7] are not axes of an input with 4 axes"),
     ("BatchNormalization", "open", {"axis": 1}, "an axis of unknown size"),
     ("BatchNormalization", "image", {"renorm": True}, "renorm=True: only False is supported"),
+    ("RMSNormalization", "image", {}, "axis is missing"),
     ("RMSNormalization", "image", {"axis": 1}, "factors of shape (4,) do not fit the last axes"),
     ("LayerNormalization", "image", {"axis": [1, 7]}, "axis=[1, 7] are not axes"),
     ("GroupNormalization", "image", {"axis": [1, 2]}, "one axis of known size is supported"),
