@@ -16,6 +16,9 @@ from .values import Axes, Value, keras_order, masks_of
 from .weights import LayerWeights
 from .wrapping import dtype_after, with_dtype
 
+#: Names of the first argument of a layer's call.
+_FIRST = ("inputs", "sequences")
+
 #: Most calls of layers, including those in nested models each time that these are called.
 _MOST_CALLS = 200_000
 
@@ -139,8 +142,8 @@ class _Builder(Calls):
             return self.steps.in_order(x, None) if whole and isinstance(x, Value) else x
 
         args, kwargs = (graph.with_arrays(part, value) for part in (call.args, call.kwargs))
-        if not args and "inputs" in kwargs:
-            args = [kwargs.pop("inputs")]
+        if not args:
+            args = [kwargs.pop(name) for name in _FIRST if name in kwargs]
         if layer.class_name in MASK_SECOND and len(args) == 2:
             kwargs = {**kwargs, "mask": args.pop()}
         if builder is not build_operation and not custom:

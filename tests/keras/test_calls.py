@@ -1,4 +1,4 @@
-"""Layers that are called with constants beside arrays."""
+"""Layers that are called with constants beside arrays, and with arrays by name."""
 
 import mxnet as mx
 import numpy as np
@@ -67,3 +67,25 @@ def test_attention_has_a_constant_mask(tmp_path, shape):
         net.hybridize()
         found.append(net(mx.nd.array(X)).asnumpy())
     np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_sequences_are_given_by_name(tmp_path):
+    weights = dict(kernel=(3, 8), recurrent_kernel=(2, 8), bias=(8,))
+    array = {"class_name": "__keras_tensor__", "config": {"keras_history": ["image", 0, 0]}}
+    found = []
+    for node in (dict(args=[array], kwargs={}), dict(args=[], kwargs={"sequences": array})):
+        made = {**layer("LSTM", "made", units=2), "inbound_nodes": [node]}
+        config = {**functional(image(4, 3), made), "keras_version": "3.15.1"}
+        net = load_model(write(tmp_path, config, made=weights), layout="NHWC")
+        found.append(net(mx.nd.array(X)).asnumpy())
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_pipeline_is_a_sequence_of_layers(tmp_path):
+    layers = [layer("Rescaling", "half", scale=0.5), layer("CenterCrop", "crop", height=2, width=1)]
+    made = {**layer("Pipeline", "made", "image", layers=layers)}
+    made["inbound_nodes"][0][0][3]["training"] = True  # as Keras always writes
+    config = {**functional(image(4, 3, 1), made), "keras_version": "3.15.1"}
+    net = load_model(write(tmp_path, config), layout="NHWC")
+    x = X[..., None]
+    np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x[:, 1:3, 1:2] / 2)
