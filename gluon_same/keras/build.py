@@ -8,7 +8,7 @@ from . import graph
 from .arguments import NoBuilder, Unsupported
 from .calls import Calls, Problems, Settings, Unknown, builder_of, check_call, check_count
 from .layers import Lowered, Request
-from .layers.merging import MASK_SECOND, named_mask, passed_on
+from .layers.merging import MASK_PLACES, named_mask, passed_on
 from .layers.operations import BATCH_MOVED, build_operation, function_of, is_operation
 from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
 from .steps import KerasNet, any_size, input_of
@@ -144,8 +144,8 @@ class _Builder(Calls):
         args, kwargs = (graph.with_arrays(part, value) for part in (call.args, call.kwargs))
         if not args:
             args = [kwargs.pop(name) for name in _FIRST if name in kwargs]
-        if layer.class_name in MASK_SECOND and len(args) == 2:
-            kwargs = {**kwargs, "mask": args.pop()}
+        if len(args) > MASK_PLACES.get(layer.class_name, len(args)):
+            kwargs = {**kwargs, "mask": args.pop(MASK_PLACES[layer.class_name])}
         if builder is not build_operation and not custom:
             args, kwargs = self._with_constants(layer, args, kwargs)
         masked = builder is not build_operation and "mask" in kwargs

@@ -69,16 +69,32 @@ def test_attention_has_a_constant_mask(tmp_path, shape):
     np.testing.assert_allclose(*found, rtol=1e-6)
 
 
+def array(name):
+    return {"class_name": "__keras_tensor__", "config": {"keras_history": [name, 0, 0]}}
+
+
+def recurrent(folder, *nodes):
+    """Yield the results of an LSTM that is called on a sequence and a mask in several ways."""
+    weights = dict(kernel=(3, 16), recurrent_kernel=(4, 16), bias=(16,))
+    mask = layer("InputLayer", "mask", batch_input_shape=[None, 4], dtype="bool")
+    for node in nodes:
+        made = {**layer("LSTM", "made", units=4), "inbound_nodes": [node]}
+        config = functional(image(4, 3), mask, made, inputs=("image", "mask"))
+        net = load_model(
+            write(folder, {**config, "keras_version": "3.15.1"}, made=weights), layout="NHWC"
+        )
+        yield net(mx.nd.array(X), mx.nd.array([[1, 1, 0, 0], [1, 0, 1, 1]])).asnumpy()
+
+
 def test_sequences_are_given_by_name(tmp_path):
-    weights = dict(kernel=(3, 8), recurrent_kernel=(2, 8), bias=(8,))
-    array = {"class_name": "__keras_tensor__", "config": {"keras_history": ["image", 0, 0]}}
-    found = []
-    for node in (dict(args=[array], kwargs={}), dict(args=[], kwargs={"sequences": array})):
-        made = {**layer("LSTM", "made", units=2), "inbound_nodes": [node]}
-        config = {**functional(image(4, 3), made), "keras_version": "3.15.1"}
-        net = load_model(write(tmp_path, config, made=weights), layout="NHWC")
-        found.append(net(mx.nd.array(X)).asnumpy())
-    np.testing.assert_array_equal(*found)
+    by_place, by_name = dict(args=[array("image")]), dict(args=[], kwargs={"sequences": array("image")})
+    np.testing.assert_array_equal(*recurrent(tmp_path, by_place, by_name))
+
+
+def test_the_third_argument_of_recurrent_layers_is_their_mask(tmp_path):
+    by_place = dict(args=[array("image"), None, array("mask")])
+    by_name = dict(args=[array("image")], kwargs={"mask": array("mask")})
+    np.testing.assert_array_equal(*recurrent(tmp_path, by_place, by_name))
 
 
 def test_a_pipeline_is_a_sequence_of_layers(tmp_path):

@@ -30,8 +30,12 @@ CONSUMERS = words("""
 #: Layers that combine arrays elementwise.
 MERGING = words("Add Average Maximum Minimum Multiply Subtract")
 
-#: Layers whose call takes the mask as its second argument.
-MASK_SECOND = ("GlobalAveragePooling1D", "Softmax")
+#: The place of the mask among the arguments of a layer's call.
+MASK_PLACES = {
+    **dict.fromkeys(words("AdditiveAttention Attention GlobalAveragePooling1D Softmax"), 1),
+    **dict.fromkeys(words("BatchNormalization Bidirectional GRU LSTM RNN SimpleRNN TimeDistributed"), 2),
+    **dict.fromkeys(words("ConvLSTM1D ConvLSTM2D ConvLSTM3D"), 2),
+}
 
 
 def passed_on(request: Request, *inputs: Value) -> Tuple[Optional[Value], ...]:
