@@ -223,7 +223,7 @@ class _Builder(Calls):
         if layer.distributed:
             orders = [sequence_order(x, self.settings.channels_first) for x in inputs]
             inputs = list(map(self.steps.in_order, inputs, orders))
-            given = [step_of(x, layer.config) for x in inputs]
+            given = [step_of(x, layer.config, model) for x in inputs]
         shared = layer.name in self.shared
         first = self.first.get(layer.name, inputs)
         if [x.mask is None for x in inputs] != [x.mask is None for x in first]:
@@ -249,7 +249,7 @@ class _Builder(Calls):
             sized = self._sized(layer, model, given)
             pairs = zip(outputs, sized)
             outputs = [y._replace(shape=s.shape, free=s.free, mask=s.mask) for y, s in pairs]
-        given = [*inputs, *masks_of(inputs)]
+        given = [*inputs, *(x.mask for x, inner in zip(inputs, given) if inner.mask and x.mask)]
         if layer.distributed:
             y = sequence_of(self._request(layer, [], {}), outputs, inputs[0])
             (slot,) = self.steps.run(layer.name, given, 1)
