@@ -204,6 +204,7 @@ class _Builder(Calls):
             prefix=f"{self.prefix}{layer.name}_",
             array_of=partial(self.settings.arrays_of, (*self.path, layer.name)),
             channels_first=self.settings.channels_first,
+            batch_size=self.settings.batch_size,
             args=args,
             kwargs=kwargs,
             custom=self.settings.custom,

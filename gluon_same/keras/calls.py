@@ -2,7 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from mxnet.gluon import HybridBlock
 
@@ -35,6 +35,7 @@ class Settings(NamedTuple):
     arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # returns a layer's arrays from its path
     sized: Dict[Any, List[Value]]  # outputs of shared models, by model and inputs
     originals: Dict[str, str]  # names of layers in the file, where they differ
+    batch_size: Optional[int] = None  # with which the model was saved, if it was fixed
 
 
 class Problems(NamedTuple):
