@@ -104,9 +104,9 @@ class _Builder(Calls):
         try:
             outputs = self._connected(layer, call)
         except Unknown:
-            outputs, guessed = self._inputs(call)[:1], True
+            outputs, guessed = self._guess(call), True
         except FAILURES as error:
-            outputs = self._inputs(call)[:1]  # so that later layers are checked, too
+            outputs = self._guess(call)  # so that later layers are checked, too
             # What is wrong with a function depends on the sizes of its inputs.
             own = isinstance(error, Unsupported) and not is_operation(layer, self.settings.version)
             if own or isinstance(error, NoBuilder) or not guessed:
@@ -125,10 +125,10 @@ class _Builder(Calls):
             if isinstance(value, Value):
                 self.steps.show(ref, value)
 
-    def _inputs(self, call: graph.Call) -> List[Value]:
-        """Return the known inputs of a call."""
+    def _guess(self, call: graph.Call) -> List[Value]:
+        """Return what the output of a rejected call may be: the first known input, as real numbers."""
         given = (self.values.get(ref) for ref in call.inputs())
-        return [value for value in given if isinstance(value, Value)]
+        return [x._replace(dtype="float32") for x in given if isinstance(x, Value)][:1]
 
     def _connected(self, layer: graph.Layer, call: graph.Call) -> List[Value]:
         """Add the steps of a call and return its outputs."""

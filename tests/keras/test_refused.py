@@ -264,6 +264,14 @@ def test_the_error_names_the_file_and_the_model(tmp_path):
     )
 
 
+def test_layers_behind_a_rejected_one_receive_real_numbers(tmp_path):
+    tokens = layer("InputLayer", "image", batch_input_shape=[None, 4], dtype="int32")
+    layers = tokens, layer("TokenEmbedding", "own", "image"), layer("LayerNormalization", "norm", "own")
+    with pytest.raises(ValueError, match="own.*is not known") as error:
+        load_model(write(tmp_path, {**functional(*layers), "keras_version": "3.15.1"}))
+    assert "norm" not in str(error.value)
+
+
 def test_all_of_them_are_refused_at_once(tmp_path):
     layers = [refused_layer(f"odd{i}", *case[:3]) for i, case in enumerate(LAYERS) if case[1] == "image"]
     functions = [refused_function(f"fun{i}", *case[:2]) for i, case in enumerate(FUNCTIONS)]
