@@ -125,7 +125,7 @@ _NAMES = _table("""
     bottom_padding=bottom clip_value_max=x_max clip_value_min=x_min data=x default_value=value
     depth=num_classes depthwise_filter=kernel depthwise_kernel=kernel dilation=dilation_rate
     dilations=dilation_rate dim=axis dims=axis equation=subscripts filter=kernel filters=kernel
-    gamma=scale interpolation=method k=offset keep_dims=keepdims ksize=pool_size ksizes=size
+    gamma=scale ids=indices interpolation=method k=offset keep_dims=keepdims ksize=pool_size ksizes=size
     left_cropping=left left_padding=left multiples=repeats negative_slope=slope newshape=shape
     num_split=num_or_size_splits ord=order padding=pad_width paddings=pad_width params=x perm=axes
     pointwise_filter=pointwise_kernel rate=dilation_rate rates=dilation_rate right_cropping=right
@@ -141,14 +141,14 @@ ALIASES = _table("""
     batch_matmul=matmul bias_add=add clip_by_value=clip concat=concatenate conv1d=conv
     conv1d_transpose=conv2d_transpose conv2d=conv conv2d_backprop_input=conv2d_transpose conv3d=conv
     conv3d_transpose=conv2d_transpose convolution=conv depthwise_conv2d=depthwise_conv
-    depthwise_conv2d_native=depthwise_conv div_no_nan=divide_no_nan exponential=exp
-    extract_image_patches=extract_patches fabs=abs floor_div=floor_divide floor_mod=mod
-    floordiv=floor_divide floormod=mod get_item=getitem hard_swish=hard_silu is_finite=isfinite
-    is_inf=isinf is_nan=isnan lgamma=gammaln lrn=local_response_normalization mat_mul=matmul
-    matrix_band_part=band_part max_pool1d=max_pool max_pool2d=max_pool max_pool3d=max_pool
-    mirror_pad=pad mul=multiply neg=negative pack=stack pow=power real_div=divide reverse=flip
-    rint=round separable_conv2d=separable_conv split_v=split sub=subtract swish=silu
-    true_divide=divide truediv=divide unpack=unstack variance=var
+    depthwise_conv2d_native=depthwise_conv div_no_nan=divide_no_nan embedding_lookup=gather
+    exponential=exp extract_image_patches=extract_patches fabs=abs floor_div=floor_divide
+    floor_mod=mod floordiv=floor_divide floormod=mod get_item=getitem hard_swish=hard_silu
+    is_finite=isfinite is_inf=isinf is_nan=isnan lgamma=gammaln lrn=local_response_normalization
+    mat_mul=matmul matrix_band_part=band_part max_pool1d=max_pool max_pool2d=max_pool
+    max_pool3d=max_pool mirror_pad=pad mul=multiply neg=negative pack=stack pow=power
+    real_div=divide reverse=flip rint=round separable_conv2d=separable_conv split_v=split
+    sub=subtract swish=silu true_divide=divide truediv=divide unpack=unstack variance=var
 """)
 
 #: Orders of the operands by the names of arguments, where they differ.
