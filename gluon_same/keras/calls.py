@@ -16,7 +16,7 @@ from .layers.core import SAVED_AS_TRAINING
 from .layers.merging import MERGING
 from .layers.operations import build_operation, is_operation
 from .layers.registry import BUILDERS
-from .layers.signatures import is_constant, operand
+from .layers.signatures import has_numbers, is_constant, operand
 from .layers.wrappers import custom_builder
 from .steps import Steps
 from .values import NO_BATCH, Axes, Shape, Value, keras_order, keras_shape, stored_shape
@@ -130,7 +130,7 @@ class Calls:
             args = graph.mapped(args, is_constant, made)
         if is_constant(kwargs.get("attention_mask")):
             kwargs = {**kwargs, "attention_mask": made(kwargs["attention_mask"])}
-        if any(type(n) in (int, float) for n in graph.arrays_in(args, (int, float, Value))):
+        if has_numbers(args):
             raise Unsupported("it is called with numbers: only outputs of layers are supported")
         return args, kwargs
 

@@ -47,6 +47,12 @@ def test_other_layers_refuse_constants(tmp_path, class_name):
         load_model(write(tmp_path, called_with(class_name, None, NUMBERS.tolist(), axes=2)))
 
 
+def test_custom_layers_refuse_constants_among_arrays(tmp_path):
+    path = write(tmp_path, called_with("Mine", None, NUMBERS.tolist()))
+    with pytest.raises(ValueError, match="numbers among its arrays"):
+        load_model(path, custom={"Mine": lambda config, arrays: mx.gluon.nn.HybridLambda("relu")})
+
+
 @pytest.mark.parametrize("numbers", [[1.0, 2.0, 3.0], np.ones((2, 4, 3)).tolist()])
 def test_constants_that_do_not_fit_every_sample_are_refused(tmp_path, numbers):
     with pytest.raises(ValueError, match="called with a constant of shape"):

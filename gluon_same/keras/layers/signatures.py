@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from ..arguments import Arguments, NoBuilder, Unsupported, words
-from ..graph import snake_case
+from ..graph import arrays_in, snake_case
 from ..values import Size, Value
 
 #: Values of ``data_format`` that are supported.
@@ -73,6 +73,11 @@ def is_constant(value: Any) -> bool:
     """Return whether a value is a list of numbers, or of such lists."""
     known = isinstance(value, list) and bool(value)
     return known and all(isinstance(n, (int, float)) or is_constant(n) for n in value)
+
+
+def has_numbers(value: Any) -> bool:
+    """Return whether nested lists and dicts contain numbers beside arrays."""
+    return any(type(n) in (int, float) for n in arrays_in(value, (int, float, Value)))
 
 
 def operand(value: Any) -> Any:

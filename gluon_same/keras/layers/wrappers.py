@@ -12,6 +12,7 @@ from ..graph import Model, arrays_in
 from ..values import Axes, Shape, Value, keras_order, keras_shape, masks_of, sequence_axes, stored_shape
 from .merging import CONSUMERS, passed_on
 from .registry import BUILDERS, Lowered, Request, builds, custom_block, inner_request, inside
+from .signatures import has_numbers
 from .weight import Weight
 
 
@@ -175,6 +176,8 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
             raise Unsupported("its input has a mask, which blocks from custom= do not receive")
         given, named = list(request.args), dict(request.kwargs or {})
         more = [each for each in given if not list(arrays_in(each, Value))]
+        if has_numbers([each for each in (*given, *named.values()) if list(arrays_in(each, Value))]):
+            raise Unsupported("numbers among its arrays, which blocks from custom= do not receive")
         for key, value in [*named.items()]:
             if value is None or key in ("name", "training") or list(arrays_in(value, Value)):
                 del named[key]
