@@ -18,9 +18,9 @@ _HARMLESS = words("""
     autocast batch_input_shape batch_shape batch_size dtype flash_attention fused
     has_input_vocabulary implementation init_values input_dim input_dtype input_length input_shape
     key_shape lora_alpha lora_rank max_values name oov_value optional out_type output_type
-    power_iterations quantization_config query_shape ragged rank renorm_clipping renorm_momentum seed
-    sorted synchronized trainable unit_forget_bias unroll use_cudnn use_cudnn_on_gpu validate_indices
-    value_shape vocabulary_size zero_output_for_mask
+    partition_strategy power_iterations quantization_config query_shape ragged rank renorm_clipping
+    renorm_momentum seed sorted synchronized trainable unit_forget_bias unroll use_cudnn
+    use_cudnn_on_gpu validate_indices value_shape vocabulary_size zero_output_for_mask
 """)
 
 #: The values at which further arguments have no effect. No other value is supported unless read.

@@ -8,13 +8,16 @@ from . import graph
 from .arguments import NoBuilder, Unsupported
 from .calls import Calls, Problems, Settings, Unknown, builder_of, check_call, check_count
 from .layers import Lowered, Request
-from .layers.merging import MASK_SECOND, named_mask, passed_on
+from .layers.merging import MASK_PLACES, named_mask, passed_on
 from .layers.operations import BATCH_MOVED, build_operation, function_of, is_operation
 from .layers.wrappers import TimeDistributed, sequence_of, sequence_order, step_of
 from .steps import KerasNet, any_size, input_of
 from .values import Axes, Value, keras_order, masks_of
 from .weights import LayerWeights
 from .wrapping import dtype_after, with_dtype
+
+#: Names of the first argument of a layer's call.
+_FIRST = ("inputs", "sequences")
 
 #: Most calls of layers, including those in nested models each time that these are called.
 _MOST_CALLS = 200_000
@@ -101,9 +104,9 @@ class _Builder(Calls):
         try:
             outputs = self._connected(layer, call)
         except Unknown:
-            outputs, guessed = self._inputs(call)[:1], True
+            outputs, guessed = self._guess(call), True
         except FAILURES as error:
-            outputs = self._inputs(call)[:1]  # so that later layers are checked, too
+            outputs = self._guess(call)  # so that later layers are checked, too
             # What is wrong with a function depends on the sizes of its inputs.
             own = isinstance(error, Unsupported) and not is_operation(layer, self.settings.version)
             if own or isinstance(error, NoBuilder) or not guessed:
@@ -122,10 +125,10 @@ class _Builder(Calls):
             if isinstance(value, Value):
                 self.steps.show(ref, value)
 
-    def _inputs(self, call: graph.Call) -> List[Value]:
-        """Return the known inputs of a call."""
+    def _guess(self, call: graph.Call) -> List[Value]:
+        """Return what the output of a rejected call may be: the first known input, as real numbers."""
         given = (self.values.get(ref) for ref in call.inputs())
-        return [value for value in given if isinstance(value, Value)]
+        return [x._replace(dtype="float32") for x in given if isinstance(x, Value)][:1]
 
     def _connected(self, layer: graph.Layer, call: graph.Call) -> List[Value]:
         """Add the steps of a call and return its outputs."""
@@ -139,10 +142,12 @@ class _Builder(Calls):
             return self.steps.in_order(x, None) if whole and isinstance(x, Value) else x
 
         args, kwargs = (graph.with_arrays(part, value) for part in (call.args, call.kwargs))
-        if not args and "inputs" in kwargs:
-            args = [kwargs.pop("inputs")]
-        if layer.class_name in MASK_SECOND and len(args) == 2:
-            kwargs = {**kwargs, "mask": args.pop()}
+        if not args:
+            args = [kwargs.pop(name) for name in _FIRST if name in kwargs]
+        if len(args) > MASK_PLACES.get(layer.class_name, len(args)):
+            kwargs = {**kwargs, "mask": args.pop(MASK_PLACES[layer.class_name])}
+        if builder is not build_operation and not custom:
+            args, kwargs = self._with_constants(layer, args, kwargs)
         masked = builder is not build_operation and "mask" in kwargs
         masks = [x.mask for x in graph.arrays_in(args, Value)][:1]
         args = named_mask(args, kwargs.pop("mask"), version) if masked else args
@@ -199,6 +204,7 @@ class _Builder(Calls):
             prefix=f"{self.prefix}{layer.name}_",
             array_of=partial(self.settings.arrays_of, (*self.path, layer.name)),
             channels_first=self.settings.channels_first,
+            batch_size=self.settings.batch_size,
             args=args,
             kwargs=kwargs,
             custom=self.settings.custom,
@@ -218,7 +224,7 @@ class _Builder(Calls):
         if layer.distributed:
             orders = [sequence_order(x, self.settings.channels_first) for x in inputs]
             inputs = list(map(self.steps.in_order, inputs, orders))
-            given = [step_of(x, layer.config) for x in inputs]
+            given = [step_of(x, layer.config, model) for x in inputs]
         shared = layer.name in self.shared
         first = self.first.get(layer.name, inputs)
         if [x.mask is None for x in inputs] != [x.mask is None for x in first]:
@@ -244,7 +250,7 @@ class _Builder(Calls):
             sized = self._sized(layer, model, given)
             pairs = zip(outputs, sized)
             outputs = [y._replace(shape=s.shape, free=s.free, mask=s.mask) for y, s in pairs]
-        given = [*inputs, *masks_of(inputs)]
+        given = [*inputs, *(x.mask for x, inner in zip(inputs, given) if inner.mask and x.mask)]
         if layer.distributed:
             y = sequence_of(self._request(layer, [], {}), outputs, inputs[0])
             (slot,) = self.steps.run(layer.name, given, 1)

@@ -2,18 +2,21 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from mxnet.gluon import HybridBlock
 
 from .. import nn
+from ..importing import functions
 from ..importing.block import Function, output_shapes
 from . import graph
 from .arguments import NoBuilder, Unsupported
 from .layers import STRINGS, UNSUPPORTED, Lowered, Request
 from .layers.core import SAVED_AS_TRAINING
+from .layers.merging import MERGING
 from .layers.operations import build_operation, is_operation
 from .layers.registry import BUILDERS
+from .layers.signatures import has_numbers, is_constant, operand
 from .layers.wrappers import custom_builder
 from .steps import Steps
 from .values import NO_BATCH, Axes, Shape, Value, keras_order, keras_shape, stored_shape
@@ -32,6 +35,7 @@ class Settings(NamedTuple):
     arrays_of: Callable[[Tuple[str, ...]], List[Any]]  # returns a layer's arrays from its path
     sized: Dict[Any, List[Value]]  # outputs of shared models, by model and inputs
     originals: Dict[str, str]  # names of layers in the file, where they differ
+    batch_size: Optional[int] = None  # with which the model was saved, if it was fixed
 
 
 class Problems(NamedTuple):
@@ -103,6 +107,32 @@ class Calls:
         rule = rule or (lambda shape, *_: shape)
         shape, free = rule(*(x.shape for x in inputs)), rule(*(x.free for x in inputs))
         return Value(slot, shape, free, keras_order(len(shape)))
+
+    def _with_constants(self, layer: graph.Layer, args: Any, kwargs: Any) -> Tuple[Any, Any]:
+        """Return the arguments of a call with arrays in place of numbers that all samples share."""
+        like: Any = next(graph.arrays_in((args, kwargs), Value), None)
+
+        def made(numbers: Any) -> Value:
+            if like is None:
+                raise Unsupported("it is called with constants alone")
+            array = operand(numbers)
+            array = array[None] if array.ndim == 2 < like.rank else array  # steps by steps of a mask
+            if array.shape[0] != 1 or array.ndim < like.rank:
+                raise Unsupported(f"it is called with a constant of shape {array.shape}")
+            kind: Any = dict(shape=array.shape, dtype=array.dtype.name, grad_req="null")
+            how: Any = dict(parameters={"constant1": kind}, places=(1,), rule=lambda _: array.shape)
+            y = self._derive(layer, functions.constant, like, **how)
+            (*_, block) = self.steps.blocks.values()
+            self.problems.constants.append((block.constant1, array))
+            return y._replace(dtype=array.dtype.name, rows=NO_BATCH)
+
+        if layer.class_name in MERGING:
+            args = graph.mapped(args, is_constant, made)
+        if is_constant(kwargs.get("attention_mask")):
+            kwargs = {**kwargs, "attention_mask": made(kwargs["attention_mask"])}
+        if has_numbers(args):
+            raise Unsupported("it is called with numbers: only outputs of layers are supported")
+        return args, kwargs
 
     def _clear(self, call: graph.Call) -> None:
         """Take the masks off the inputs of a call, for all calls after it."""

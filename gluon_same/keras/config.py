@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Tuple
 from .graph import TIME_DISTRIBUTED, Call, Layer, Model, Ref, mapped, ordered, printable, renumbered
 
 #: Classes of models whose layers are called one after another.
-SEQUENTIAL = ("Sequential",)
+SEQUENTIAL = ("Sequential", "Pipeline")
 
 #: Packages of the classes of Keras and Python.
 _OWN = ("keras", "keras_core", "tf_keras", "builtins")

@@ -161,8 +161,13 @@ def load_model(
 
 def settings_of(found: Opened, model: Model, source: Any, custom: Any = None) -> Settings:
     """Return the settings for building the model of an open file, whose arrays a source reads."""
-    custom = dict(custom or {})
-    return Settings(_version_of(found), custom, axes_of(model), source.arrays, {}, model.originals)
+    shapes = [model.layers[ref.layer].input_shape for ref in model.inputs]
+    sizes = [shape[0] if isinstance(shape, list) and shape else None for shape in shapes]
+    fixed = bool(sizes) and type(sizes[0]) is int and all(n == sizes[0] for n in sizes)
+    return Settings(
+        _version_of(found), dict(custom or {}), axes_of(model), source.arrays, {}, model.originals,
+        sizes[0] if fixed else None,
+    )  # fmt: skip
 
 
 def _version_of(found):

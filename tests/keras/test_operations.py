@@ -186,6 +186,30 @@ def test_fourier_transforms(tmp_path, name):
         net.hybridize()
 
 
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:Degrees of freedom", "ignore:All-NaN")
+@pytest.mark.parametrize("how", [dict(axis=[1]), dict(axis=[1, 2], keepdims=True)])
+@pytest.mark.parametrize("kind", ["max", "mean", "min", "prod", "std", "sum", "var"])
+def test_what_is_not_a_number_does_not_count(tmp_path, kind, how):
+    x = X[..., 0].copy()
+    x[0, 1, 2] = x[0, :, 3] = x[1] = np.nan
+    made = function(f"nan{kind}", "image", **how)
+    net = load_model(write(tmp_path, functional(image(6, 5), made)), layout="NHWC")
+    want = getattr(np, f"nan{kind}")(x, **{**how, "axis": tuple(how["axis"])})
+    for _ in range(2):
+        np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), want, rtol=1e-5)
+        net.hybridize()
+
+
+def test_rows_are_looked_up_by_identifiers(tmp_path):
+    made = function("compat.v1.nn.embedding_lookup", "image")
+    arguments = dict(ids=["image", 0, 0], partition_strategy="div", name=None, max_norm=None)
+    made["inbound_nodes"] = [["_CONSTANT_VALUE", -1, X[0, :, :, 0].tolist(), arguments]]
+    ids = layer("InputLayer", "image", batch_input_shape=[None, 2], dtype="int32")
+    net = load_model(write(tmp_path, functional(ids, made)), layout="NHWC")
+    found = net(mx.nd.array([[0, 5], [3, 3]], dtype="int32")).asnumpy()
+    np.testing.assert_array_equal(found, X[0, :, :, 0][[[0, 5], [3, 3]]])
+
+
 def nearest(n, m, aligned):
     places = np.arange(m) * ((n - 1) / (m - 1) if aligned else n / m)
     return (np.floor(places + 0.5) if aligned else np.floor(places)).astype(int)

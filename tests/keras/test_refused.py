@@ -95,6 +95,7 @@ LAYERS = [
     ("BatchNormalization", "image", {"axis": 7}, "axis=[7] are not axes of an input with 4 axes"),
     ("BatchNormalization", "open", {"axis": 1}, "an axis of unknown size"),
     ("BatchNormalization", "image", {"renorm": True}, "renorm=True: only False is supported"),
+    ("RMSNormalization", "image", {}, "axis is missing"),
     ("RMSNormalization", "image", {"axis": 1}, "factors of shape (4,) do not fit the last axes"),
     ("LayerNormalization", "image", {"axis": [1, 7]}, "axis=[1, 7] are not axes"),
     ("GroupNormalization", "image", {"axis": [1, 2]}, "one axis of known size is supported"),
@@ -261,6 +262,14 @@ def test_the_error_names_the_file_and_the_model(tmp_path):
     assert found.startswith(
         f"{tmp_path / 'config.json'}: small contains unsupported layers or arguments:"
     )
+
+
+def test_layers_behind_a_rejected_one_receive_real_numbers(tmp_path):
+    tokens = layer("InputLayer", "image", batch_input_shape=[None, 4], dtype="int32")
+    layers = tokens, layer("TokenEmbedding", "own", "image"), layer("LayerNormalization", "norm", "own")
+    with pytest.raises(ValueError, match="own.*is not known") as error:
+        load_model(write(tmp_path, {**functional(*layers), "keras_version": "3.15.1"}))
+    assert "norm" not in str(error.value)
 
 
 def test_all_of_them_are_refused_at_once(tmp_path):

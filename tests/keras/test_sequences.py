@@ -55,6 +55,36 @@ def test_a_mask_that_would_be_lost_is_refused(tmp_path, outer):
         load_model(path, custom=custom)
 
 
+def distributed(kind, **config):
+    inner = {
+        "class_name": "Sequential",
+        "config": {"name": "inner", "layers": [layer(kind, "own", **config)]},
+    }
+    return layer("TimeDistributed", "last", "words", layer=inner)
+
+
+@pytest.mark.parametrize("version", ["2.15.0", "3.15.1"])
+def test_a_mask_passes_by_a_model_of_each_step(tmp_path, version):
+    last = distributed("LeakyReLU", alpha=0.5), layer("GlobalAveragePooling1D", "mean", "last")
+    config = {**functional(*words(6, mask=True), *last), "keras_version": version}
+    net = load_model(write(tmp_path, config, **WEIGHTS))
+    net.layers["words"].weight.set_data(mx.nd.random.normal(shape=(5, 3)))
+    ids = np.array([[1, 4, 0, 2, 0, 0], [1, 2, 3, 4, 1, 2]])
+    y = net.layers["words"].weight.data().asnumpy()[ids]
+    mask = ids[..., None] > 0
+    for _ in range(2):
+        found = net(mx.nd.array(ids)).asnumpy()
+        wanted = (np.where(y < 0, y / 2, y) * mask).sum(1) / mask.sum(1)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+        net.hybridize()
+
+
+def test_a_model_of_each_step_that_may_read_its_mask_is_refused(tmp_path):
+    path = write(tmp_path, functional(*words(6, mask=True), distributed("Softmax")), **WEIGHTS)
+    with pytest.raises(ValueError, match="a mask of its input, whose steps the inner layer may read"):
+        load_model(path)
+
+
 @pytest.mark.parametrize("version", ["2.4.0", "2.9.0", "2.10.0", "2.15.0"])
 def test_attention_with_heads_reads_masks_since_keras_2_10(tmp_path, version):
     shapes = {f"{part}/kernel": (3, 1, 2) for part in ("query", "key", "value")}

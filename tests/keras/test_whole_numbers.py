@@ -177,3 +177,12 @@ def test_masked_numbers_have_no_class(tmp_path, count, mode):
     want = {"one_hot": classes, "multi_hot": classes.max(0), "count": classes.sum(0)}[mode]
     found = net(mx.nd.array(x[None], dtype="int64"))[0].asnumpy()
     np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("most, want", [(6.5, [2, 6, 6]), (None, [2, 6, 9])])
+def test_limits_of_small_whole_numbers_are_whole(tmp_path, most, want):
+    small = image(3)
+    small["config"]["dtype"] = "uint8"
+    made = layer("ReLU", "out", "image", max_value=most)
+    net = load_model(write(tmp_path, functional(small, made)))
+    assert net(mx.nd.array([[2, 6, 9]], dtype="int32")).asnumpy().tolist() == [want]

@@ -3,6 +3,7 @@
 import math
 from typing import Any, Sequence, Tuple
 
+from .elementwise import is_nan
 from .rearranging import along, exactly, flip
 
 #: Functions of each element before the sum along the axes, and of the sum.
@@ -45,6 +46,28 @@ def reduce(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = Fa
         y = F.mean(F.square(centered), **how)
         return F.sqrt(y) if kind == "std" else y
     return getattr(F, kind)(x, **how)
+
+
+def reduce_numbers(F: Any, x: Any, kind: str, axes: Tuple[int, ...], keepdims: bool = False) -> Any:
+    """Reduce along axes without the elements that are not a number.
+
+    ``kind`` is sum, prod, mean, var, std, min or max. All but the first two of no element are NaN.
+    """
+    missing, zeros = is_nan(F, x), F.zeros_like(x)
+    how, ends = dict(axis=axes, keepdims=keepdims), dict(prod=1.0, max=-math.inf, min=math.inf)
+    y = getattr(F, kind if kind in ends else "sum")(
+        F.where(missing, zeros + ends.get(kind, 0.0), x), **how
+    )
+    if kind in ("sum", "prod"):
+        return y
+    count = F.sum(1 - missing, **how)
+    if kind in ("max", "min"):
+        return F.where(count, y, y * math.nan)
+    if kind == "mean":
+        return y / count
+    mean = reduce_numbers(F, x, "mean", axes, keepdims=True)
+    y = F.sum(F.where(missing, zeros, F.square(F.broadcast_sub(x, mean))), **how) / count
+    return F.sqrt(y) if kind == "std" else y
 
 
 def moments(F: Any, x: Any, axes: Tuple[int, ...], keepdims: bool) -> Any:

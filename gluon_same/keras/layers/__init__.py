@@ -19,7 +19,7 @@ _DATA = "it prepares data, which is not a task of the net"
 UNSUPPORTED = {
     **dict.fromkeys(("GRUCell", "LSTMCell", "SimpleRNNCell", "StackedRNNCells"), _CELL),
     **dict.fromkeys(("FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"), _CODE),
-    **dict.fromkeys(("DenseFeatures", "MaxNumBoundingBoxes", "Pipeline"), _DATA),
+    **dict.fromkeys(("DenseFeatures", "MaxNumBoundingBoxes"), _DATA),
     "ContrastLimitedAdaptiveHistogramEqualization": "histograms of tiles are not supported",
     "HashedCrossing": "hashes of several features at once are not supported",
 }

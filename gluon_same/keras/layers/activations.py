@@ -139,6 +139,8 @@ def _relu(request: Request, x: Value) -> Lowered:
     most = request.optional_number("max_value")
     if most is not None and most < 0:
         raise Unsupported(f"max_value={most} is negative")
+    if most is not None and x is not None and x.whole:  # Keras converts it to the dtype of the input
+        most = float(int(most))
     slope = request.optional_number("negative_slope") or 0
     return _rectified(request, most, slope, request.optional_number("threshold") or 0)
 

@@ -24,7 +24,7 @@ _CASTING = words("AugMix CutMix RandAugment Solarization") + tuple(f"Random{name
 """))  # fmt: skip
 
 #: Layers whose calls Keras 3 always writes with ``training=True``, which the model's mode replaces.
-SAVED_AS_TRAINING = (*AUGMENTATIONS, "AutoContrast", "CenterCrop", "RandomCrop", "Resizing")
+SAVED_AS_TRAINING = (*AUGMENTATIONS, "AutoContrast", "CenterCrop", "Pipeline", "RandomCrop", "Resizing")
 
 
 @builds("Dense")

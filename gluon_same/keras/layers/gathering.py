@@ -10,7 +10,7 @@ from ..values import NO_BATCH, Shape, Size, Value, broadcast, replaced
 from .computed import repeated
 from .lengths import BROADCAST
 from .operations import BATCH_MOVED, axis_of, size_of, with_rank
-from .rearranging import kept_size, squeezed
+from .rearranging import kept_size, squeezed, with_batch
 from .registry import Lowered, Request, computes
 from .signatures import Operand
 
@@ -192,7 +192,7 @@ def _one_hot(
 @computes("broadcast_to")
 def _broadcast_to(op: Request, x: Value, shape: List[int]) -> Lowered:
     x = with_rank(op, x, len(shape)) if x.rows == NO_BATCH else x
-    sizes = [kept_size(x, place, n) for place, n in enumerate(shape)]
+    sizes = [kept_size(x, place, n) for place, n in enumerate(with_batch(op, x, shape))]
     known = {a: n for a, n in enumerate(sizes) if isinstance(n, Size) and n.source and n.times == 1}
     if len(shape) == x.rank and known and (0 not in known or x.rows == NO_BATCH):
         # What is not 1 has the size already.

@@ -27,8 +27,15 @@ CONSUMERS = words("""
     GlobalAveragePooling1D GroupNormalization LSTM RNN SimpleRNN Softmax
 """)
 
-#: Layers whose call takes the mask as its second argument.
-MASK_SECOND = ("GlobalAveragePooling1D", "Softmax")
+#: Layers that combine arrays elementwise.
+MERGING = words("Add Average Maximum Minimum Multiply Subtract")
+
+#: The place of the mask among the arguments of a layer's call.
+MASK_PLACES = {
+    **dict.fromkeys(words("AdditiveAttention Attention GlobalAveragePooling1D Softmax"), 1),
+    **dict.fromkeys(words("BatchNormalization Bidirectional GRU LSTM RNN SimpleRNN TimeDistributed"), 2),
+    **dict.fromkeys(words("ConvLSTM1D ConvLSTM2D ConvLSTM3D"), 2),
+}
 
 
 def passed_on(request: Request, *inputs: Value) -> Tuple[Optional[Value], ...]:
@@ -110,7 +117,7 @@ def in_list(request: Request, inputs: Sequence[Value]) -> Tuple[Value, ...]:
     return tuple(x._replace(mask=None) if ignores else x for x in inputs)
 
 
-@builds("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum")
+@builds(*MERGING)
 def _merge(request: Request, *inputs: Value) -> Lowered:
     inputs = in_list(request, inputs)
     kind = request.class_name.lower()

@@ -111,6 +111,7 @@ def _unit_norm(request: Request, x: Value) -> Lowered:
 @builds("RMSNormalization")
 def _rms_norm(request: Request, x: Value) -> Lowered:
     axes = _axes(request, x, truncated=True)
+    request.get("axis")  # missing from other classes of this name, which add 1 to their factors
     shape = tuple(x.shape[axis] for axis in axes)
     last = range(x.rank - len(axes), x.rank)  # Keras multiplies these axes, whichever it normalizes
     if any(n not in (1, x.shape[axis]) for n, axis in zip(shape, last)):

@@ -18,6 +18,10 @@ from .registry import Lowered, Request, computes, of_rank
 def _reshape(op: Request, x: Value, shape: List[int]) -> Lowered:
     if x.rows == NO_BATCH and shape[0] == 1 and _is_square(x, shape[1:]):
         return _expand_dims(op, x, [0])
+    shape = with_batch(op, x, shape)
+    first, *last = shape
+    if op.batch_size and type(first) is int and first > 0 and x.rows != NO_BATCH and -1 not in last:
+        shape = [first if first % op.batch_size else -1, *last]
     batch, *rest = [kept_size(x, place, n) for place, n in enumerate(shape)]
     if isinstance(batch, Size):
         if batch.source is not None and batch.times == 1 and batch.source[1] == 0:
@@ -104,6 +108,12 @@ def _unfolded(op: Request, x: Value, shape: Sequence[Any], like: Optional[Value]
     how: Any = dict(lengths=lengths, count=last, tail=tuple(shape[last:]))
     y = op.derived(functions.unfolded_like, x, *arrays, **how)
     return op.sized(y, [None if n == -1 else n for n in shape])._replace(rows=like.rows)
+
+
+def with_batch(op: Request, x: Value, shape: List[Any]) -> List[Any]:
+    """Return a target shape that begins with any batch if it begins with the fixed one of the model."""
+    kept = op.batch_size and x.rows == 0 and shape[0] == op.batch_size
+    return [Size(None, (x, 0)), *shape[1:]] if kept else shape
 
 
 def kept_size(x: Value, place: int, n: Any) -> Any:

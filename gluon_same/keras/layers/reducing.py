@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence
 import numpy as np
 
 from ...importing import functions
-from ..arguments import Unsupported
+from ..arguments import Unsupported, words
 from ..values import NO_BATCH, Shape, Value, replaced
 from .merging import combined
 from .operations import axes_of, axis_of, size_of
@@ -22,9 +22,14 @@ _ACROSS = dict(sum="add", mean="add", max="maximum", min="minimum", prod="multip
 _NORMS = {None: "l2", "euclidean": "l2", "fro": "l2", 2: "l2", 1: "l1", math.inf: "max_abs"}
 
 
+#: Reductions without what is not a number, by Keras' names.
+_OF_NUMBERS = {f"nan{kind}": kind for kind in words("max mean min prod std sum var")}
+
+
 @computes(
-    "mean", "max", "min", "sum", "prod", "var", "std", "ptp", "count_nonzero", "all", "any", *_KINDS
-)
+    "mean", "max", "min", "sum", "prod", "var", "std", "ptp", "count_nonzero", "all", "any", *_KINDS,
+    *_OF_NUMBERS,
+)  # fmt: skip
 def _reduction(
     op: Request, x: Arrays, axis: Optional[List[int]] = None, keepdims: bool = False
 ) -> Lowered:
@@ -34,8 +39,10 @@ def _reduction(
     if x.whole and not whole and not op.keras3:
         raise Unsupported(f"{op.name} of whole numbers, which TensorFlow rounds")
     gives = "bool" if op.name in ("all", "any") else None
-    how: Any = dict(kind=_KINDS.get(op.name, op.name), takes=None if whole else "float32", gives=gives)
-    return _reduced(op, x, axis, keepdims, functions.reduce, **how)
+    function = functions.reduce_numbers if op.name in _OF_NUMBERS else functions.reduce
+    kind = {**_KINDS, **_OF_NUMBERS}.get(op.name, op.name)
+    how: Any = dict(kind=kind, takes=None if whole else "float32", gives=gives)
+    return _reduced(op, x, axis, keepdims, function, **how)
 
 
 def _across(op: Request, x: List[Value], axis: Any, keepdims: bool) -> Lowered:

@@ -34,6 +34,7 @@ class Request(Arguments):
     array_of: Callable[[], List[np.ndarray]]  # reads the layer's arrays, for custom layers
     name: str = ""  # of a function in the table, else of what the layer computes
     channels_first: Callable[[int], Axes] = channels_first  # axes of channels_first arrays, by rank
+    batch_size: Optional[int] = None  # with which the model was saved, if it was fixed
     args: Sequence[Any] = ()  # arguments of the call, with a Value for each array
     kwargs: Any = None  # builders remove what they read
     masked: bool = False  # whether the call names the mask of its input

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from ..arguments import Arguments, NoBuilder, Unsupported, words
-from ..graph import snake_case
+from ..graph import arrays_in, snake_case
 from ..values import Size, Value
 
 #: Values of ``data_format`` that are supported.
@@ -69,7 +69,19 @@ def require(value: Any, *kinds: type) -> Any:
     return value
 
 
-def _operand(value):
+def is_constant(value: Any) -> bool:
+    """Return whether a value is a list of numbers, or of such lists."""
+    known = isinstance(value, list) and bool(value)
+    return known and all(isinstance(n, (int, float)) or is_constant(n) for n in value)
+
+
+def has_numbers(value: Any) -> bool:
+    """Return whether nested lists and dicts contain numbers beside arrays."""
+    return any(type(n) in (int, float) for n in arrays_in(value, (int, float, Value)))
+
+
+def operand(value: Any) -> Any:
+    """Return an array as it is, and numbers as a NumPy array."""
     if isinstance(value, Value):
         return value
     np.asarray(value, "float64")  # raises for lists of different lengths in every version of NumPy
@@ -91,14 +103,14 @@ def _number(value):
 
 _CHECKS: Dict[Any, Any] = {
     Value: lambda value: require(value, Value),
-    Operand: _operand,
+    Operand: operand,
     int: lambda value: require(int(value) if _is_whole(value) else value, int, Size),
     float: _number,
     bool: lambda value: bool(require(value, bool, int)),
     str: lambda value: require(value, str).lower(),
     List[int]: lambda value: [_CHECKS[int](each) for each in _listed(value)],
     List[Value]: lambda value: [_CHECKS[Value](each) for each in _listed(value) or [None]],
-    List[Operand]: lambda value: [_operand(each) for each in _listed(value)],
+    List[Operand]: lambda value: [operand(each) for each in _listed(value)],
 }
 _CHECKS[Arrays] = lambda value: _CHECKS[List[Value] if isinstance(value, list) else Value](value)
 _CHECKS.update([(Optional[kind], check) for kind, check in _CHECKS.items()])
@@ -118,7 +130,7 @@ _NAMES = _table("""
     bottom_padding=bottom clip_value_max=x_max clip_value_min=x_min data=x default_value=value
     depth=num_classes depthwise_filter=kernel depthwise_kernel=kernel dilation=dilation_rate
     dilations=dilation_rate dim=axis dims=axis equation=subscripts filter=kernel filters=kernel
-    gamma=scale interpolation=method k=offset keep_dims=keepdims ksize=pool_size ksizes=size
+    gamma=scale ids=indices interpolation=method k=offset keep_dims=keepdims ksize=pool_size ksizes=size
     left_cropping=left left_padding=left multiples=repeats negative_slope=slope newshape=shape
     num_split=num_or_size_splits ord=order padding=pad_width paddings=pad_width params=x perm=axes
     pointwise_filter=pointwise_kernel rate=dilation_rate rates=dilation_rate right_cropping=right
@@ -134,14 +146,14 @@ ALIASES = _table("""
     batch_matmul=matmul bias_add=add clip_by_value=clip concat=concatenate conv1d=conv
     conv1d_transpose=conv2d_transpose conv2d=conv conv2d_backprop_input=conv2d_transpose conv3d=conv
     conv3d_transpose=conv2d_transpose convolution=conv depthwise_conv2d=depthwise_conv
-    depthwise_conv2d_native=depthwise_conv div_no_nan=divide_no_nan exponential=exp
-    extract_image_patches=extract_patches fabs=abs floor_div=floor_divide floor_mod=mod
-    floordiv=floor_divide floormod=mod get_item=getitem hard_swish=hard_silu is_finite=isfinite
-    is_inf=isinf is_nan=isnan lgamma=gammaln lrn=local_response_normalization mat_mul=matmul
-    matrix_band_part=band_part max_pool1d=max_pool max_pool2d=max_pool max_pool3d=max_pool
-    mirror_pad=pad mul=multiply neg=negative pack=stack pow=power real_div=divide reverse=flip
-    rint=round separable_conv2d=separable_conv split_v=split sub=subtract swish=silu
-    true_divide=divide truediv=divide unpack=unstack variance=var
+    depthwise_conv2d_native=depthwise_conv div_no_nan=divide_no_nan embedding_lookup=gather
+    exponential=exp extract_image_patches=extract_patches fabs=abs floor_div=floor_divide
+    floor_mod=mod floordiv=floor_divide floormod=mod get_item=getitem hard_swish=hard_silu
+    is_finite=isfinite is_inf=isinf is_nan=isnan lgamma=gammaln lrn=local_response_normalization
+    mat_mul=matmul matrix_band_part=band_part max_pool1d=max_pool max_pool2d=max_pool
+    max_pool3d=max_pool mirror_pad=pad mul=multiply neg=negative pack=stack pow=power
+    real_div=divide reverse=flip rint=round separable_conv2d=separable_conv split_v=split
+    sub=subtract swish=silu true_divide=divide truediv=divide unpack=unstack variance=var
 """)
 
 #: Orders of the operands by the names of arguments, where they differ.

@@ -7,11 +7,12 @@ from mxnet.gluon import HybridBlock
 
 from ...importing import functions
 from ...importing.block import output_shapes
-from ..arguments import Arguments, Unsupported
-from ..graph import arrays_in
+from ..arguments import Arguments, Unsupported, words
+from ..graph import Model, arrays_in
 from ..values import Axes, Shape, Value, keras_order, keras_shape, masks_of, sequence_axes, stored_shape
 from .merging import CONSUMERS, passed_on
 from .registry import BUILDERS, Lowered, Request, builds, custom_block, inner_request, inside
+from .signatures import has_numbers
 from .weight import Weight
 
 
@@ -31,6 +32,12 @@ class TimeDistributed(HybridBlock):
         y = self.layer(*(F.reshape(each, shape=(-3, -2)) for each in (x, *masks)))
         return functions.split_like(F, y, x, 0, 0, 2)
 
+
+#: Layers in a model whose results may depend on the masks of its inputs.
+_READING = words("""
+    GroupQueryAttention GroupedQueryAttention Maximum Minimum MultiHeadAttention Multiply
+    TimeDistributed
+""")
 
 #: Layers that compute the same for whole sequences as for each step.
 _OF_ANY_RANK = ("Dense", "Embedding", "Masking")
@@ -124,12 +131,14 @@ def sequence_order(x: Value, order: Callable[[int], Axes]) -> Axes:
     return x.axes if x.axes[:2] == (0, 1) else sequence_axes(order(x.rank - 1))
 
 
-def step_of(x: Value, config: Dict[str, Any]) -> Value:
+def step_of(x: Value, config: Dict[str, Any], model: Model) -> Value:
     """Return the input of a model that TimeDistributed applies to each step of a sequence."""
     arguments = Arguments(config)
     arguments.ignore("layer")
     arguments.finish()
-    return _step_value(x, _inner(x.axes), consumes=True)
+    names = {layer.class_name for layer in model.all_layers() if layer.model is None}
+    known, read = {"InputLayer", *BUILDERS}, {*CONSUMERS, *_READING}
+    return _step_value(x, _inner(x.axes), consumes=bool(names & read) or not names <= known)
 
 
 def sequence_of(request: Request, outputs: Sequence[Value], x: Value) -> Value:
@@ -167,6 +176,8 @@ def custom_builder(make: Callable[..., HybridBlock]) -> Callable[..., Lowered]:
             raise Unsupported("its input has a mask, which blocks from custom= do not receive")
         given, named = list(request.args), dict(request.kwargs or {})
         more = [each for each in given if not list(arrays_in(each, Value))]
+        if has_numbers([each for each in (*given, *named.values()) if list(arrays_in(each, Value))]):
+            raise Unsupported("numbers among its arrays, which blocks from custom= do not receive")
         for key, value in [*named.items()]:
             if value is None or key in ("name", "training") or list(arrays_in(value, Value)):
                 del named[key]
