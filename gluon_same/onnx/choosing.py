@@ -10,6 +10,12 @@ from .pending import Pending
 from .registry import find
 from .values import Data, Known, Shape
 
+#: Operators that pick by coordinates, and the form in which they take them.
+_PICKING = {"GatherND": "rows", "Gather": "line"}
+
+#: Operators of rows along the last axis, and the default of their axis if that is the last one.
+_OF_ROWS = {"Gemm": -1, "LayerNormalization": -1, "LogSoftmax": None, "MatMul": -1, "Softmax": None}
+
 
 class Places(Pending):
     """Coordinates of the elements of a mask that are not 0.
@@ -20,13 +26,13 @@ class Places(Pending):
         The mask.
     make
         As for :class:`Pending`.
-    rows : bool
-        Whether each element has a row, and not a column.
+    form : {'columns', 'rows', 'line'}
+        What each element has. A line is that of a mask with one axis.
     """
 
-    def __init__(self, x: Data, make: Callable[[], Data], rows: bool = False):
+    def __init__(self, x: Data, make: Callable[[], Data], form: str = "columns"):
         super().__init__(x, make)
-        self.rows = rows
+        self.form = form
 
 
 class Chosen(Pending):
@@ -64,12 +70,12 @@ def chosen(
     x, other = (*inputs, None, None)[:2]
     if operator == "NonZero" and isinstance(x, Data) and x.ndim:
         return Places(x, later)
-    if operator == "Transpose" and isinstance(x, Places):
-        columns = not x.rows and [*(attributes.get("perm") or (1, 0))] == [1, 0]
-        return Places(x.x, later, rows=True) if columns else None
-    if operator == "GatherND" and isinstance(x, Data) and isinstance(other, Places):
+    if isinstance(x, Places):
+        form = _moved(operator, x, other, attributes)
+        return form and Places(x.x, later, form)
+    if operator in _PICKING and isinstance(x, Data) and isinstance(other, Places):
         first = [shape[: other.x.ndim] for shape in x.trials] == other.x.trials
-        fits = first and other.rows and not attributes.get("batch_dims")
+        fits = first and other.form == _PICKING[operator] and not any(attributes.values())
         return Chosen(x, later, other.x) if fits else None
     if operator == "Expand" and isinstance(other, Data):  # to as many elements as a mask chooses
         return Chosen(x.x, later, x.mask) if isinstance(x, Chosen) else Chosen(net.array(x), later, None)
@@ -78,68 +84,82 @@ def chosen(
         # A part from the first one on has all of them, if as many are placed.
         fits = isinstance(other, Known) and other.first.tolist() == [begin]
         return Chosen(x.x, later, x.mask, flat=True) if fits else None
-    if operator == "ScatterND" and isinstance(other, Places) and other.rows:
-        (updates,) = inputs[2:]
-        if isinstance(updates, Chosen) and attributes.get("reduction", "none") == "none":
-            x = net.array(x)
-            if _is_placed(updates, other.x, x):
-                where: Any = find("Where", 9)
-                return where(net, other.x, updates.x, x)
+    if operator == "ScatterND" and isinstance(other, Places) and isinstance(inputs[2], Chosen):
+        fits = other.form == "rows" and attributes.get("reduction", "none") == "none"
+        return _placed(net, net.array(x), other.x, inputs[2]) if fits else None
     # Before operator set 7, axes that broadcast were attributes.
     if any(isinstance(each, Chosen) for each in inputs) and net.opsets.get("", 7) > 6:
-        mask = _mask_of(function, inputs, attributes)
+        mask = _mask_of(operator, function, inputs, attributes)
         if mask is not None:
             whole = call([each.x if isinstance(each, Chosen) else each for each in inputs])
             return Chosen(whole, later, mask)
     return None
 
 
+def _moved(operator: str, x: Places, other: Any, attributes: Mapping[str, Any]) -> Optional[str]:
+    """Return the form of coordinates whose axes a node moves, or None."""
+    axes = attributes.get("axes", attributes.get("perm"))
+    axes = other.first.ravel().tolist() if isinstance(other, Known) else axes and [*axes]
+    if operator == "Expand" and x.form == "line" and axes is not None and len(axes) == 1:
+        return x.form  # to as many, if they are placed
+    found = {
+        ("Transpose", "columns"): (None, [1, 0]), ("Squeeze", "rows"): ([1], [-1]),
+        ("Squeeze", "columns"): ([0], [-2]), ("Unsqueeze", "line"): ([1], [-1]),
+    }.get((operator, x.form), ())  # fmt: skip
+    if axes not in found or (operator == "Squeeze" and x.x.ndim > 1):
+        return None
+    return "line" if operator == "Squeeze" else "rows"
+
+
 def note_base(operator: str, x: Any, y: Any) -> None:
     """Note whether a node repeats an array along further axes at the end."""
-    if (
-        operator in ("Unsqueeze", "Expand")
-        and isinstance(x, Data)
-        and isinstance(y, Data)
-        and y is not x
-    ):
+    if operator in ("Unsqueeze", "Expand") and type(x) is type(y) is Data and y is not x:
         behind = len(y.trials[0]) - len(x.trials[0])
         wider = operator == "Unsqueeze" and y.trials == [(*s, *[1] * behind) for s in x.trials]
         y.base = (x.base or x) if wider or (operator == "Expand" and not behind) else None
 
 
-def _is_placed(updates: Chosen, mask: Data, x: Data) -> bool:
-    """Return whether ``where`` places elements in an array, by a mask of its shape."""
+def _placed(net: Any, x: Data, mask: Data, updates: Chosen) -> Optional[Data]:
+    """Return an array with elements that a mask chose, where a mask of its first axes places them."""
     base = mask.base or mask
-    if mask.trials != x.trials:
-        return False
     if updates.mask is not None:
-        return updates.mask is base and updates.x.trials == x.trials
-    own = _from_first_long(updates.x.shape)  # which is repeated whole
-    return len(own) <= x.ndim - base.ndim and own == x.shape[x.ndim - len(own) :] and None not in own
+        fits = updates.mask is base and updates.x.trials == x.trials
+    else:
+        own = _from_first_long(updates.x.shape)  # which is repeated whole
+        fits = len(own) <= x.ndim - base.ndim and own == x.shape[x.ndim - len(own) :]
+        fits = fits and None not in own
+    if not fits or mask.trials != [shape[: mask.ndim] for shape in x.trials]:
+        return None
+    for _ in range(x.ndim - mask.ndim):
+        mask = net.call("expand_dims", mask, axis=-1)
+    where: Any = find("Where", 9)
+    return where(net, mask, updates.x, x)
 
 
 def _mask_of(
-    function: Callable[..., Any], inputs: Sequence[Any], attributes: Mapping[str, Any]
+    operator: str, function: Callable[..., Any], inputs: Sequence[Any], attributes: Mapping[str, Any]
 ) -> Optional[Data]:
     """Return the mask that may choose from a result instead of from the inputs, or None.
 
-    The converter has to compute each element by itself, or each row of a product.
+    The node has to compute each element by itself, or each row.
     """
     given = [x for x in inputs if isinstance(x, Chosen)]
     others = [x for x in inputs if x is not None and not isinstance(x, Chosen)]
     kinds = {(x.mask, x.x.ndim, x.flat, x.x.dtype.kind) for x in given}
-    room = function.__module__.rpartition(".")[2]
-    if len(kinds) != 1 or room not in ("elementwise", "linear"):
+    if len(kinds) != 1 or any(isinstance(x, Pending) for x in others):
         return None
     ((mask, rank, flat, kind),) = kinds
-    # MXNet may end the process for whole numbers that are 0.
-    if mask is None or flat or kind != "f" or any(isinstance(x, Pending) for x in others):
+    if mask is None or flat or kind != "f":  # MXNet may end the process for whole numbers that are 0
         return None
     behind = rank - mask.ndim
-    if room == "linear":
-        rows = function.__name__ in ("gemm", "matmul") and given == inputs[:1] and behind == 1
-        if not rows or others.pop(0).ndim != 2 or attributes.get("transA"):
+    if operator in _OF_ROWS:
+        axis = attributes.get("axis", _OF_ROWS[operator])
+        if given != inputs[:1] or behind != 1 or not (axis == -1 or (axis, rank) == (1, 2)):
             return None
+        if operator in ("Gemm", "MatMul") and (others.pop(0).ndim != 2 or attributes.get("transA")):
+            return None
+    elif not function.__module__.endswith(".elementwise"):
+        return None
     shapes = [x.shape for x in others]
     fits = all(len(s) <= behind + 1 and len(_from_first_long(s)) <= behind for s in shapes)
     return mask if fits else None

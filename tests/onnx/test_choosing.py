@@ -70,6 +70,38 @@ def test_elements_of_a_mask_are_assigned(value, tmp_path):
     compared(path, *CALLS, np.zeros((1, 1, 4), "f"))
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Div(c, k)",
+        "Softmax<axis = -1>(c)",
+        "Softmax<axis = 1>(c)",
+        "LayerNormalization(c, b, b)",
+        "Gemm<transB = 1>(c, w, b)",
+    ],
+)
+def test_lines_of_places_pick_rows(value, tmp_path):
+    """PyTorch's newer exporter indexes by a mask with one axis in this way."""
+    nodes = f"""first = Gather<axis = 1>(x, zero) m = Greater(first, level) flat = Reshape(m, minus)
+        whole = Cast<to = 7>(flat) count = ReduceSum(whole) rows = NonZero(m) q = Transpose(rows)
+        line = Squeeze(q, one) top = Max(line) many = Shape(top) same = Expand(line, many)
+        back = Unsqueeze(same, minus) c = GatherND(x, back) v = {value}
+        s = Shape(x) u = Unsqueeze(m, minus) wide = Expand(u, s) n = NonZero(wide) p = Transpose(n)
+        size = Slice(s, one, two, nought) t = Concat<axis = 0>(count, size) {PLACED}"""
+    path = model(tmp_path, nodes, "N, 4", one=[1], nought=[0])
+    compared(path, *(x.reshape(-1, 4) for x in CALLS))
+
+
+@pytest.mark.parametrize(
+    "chosen", ["c = GatherND(x, q)", "line = Squeeze(rows, nought) c = Gather(x, line)"]
+)
+def test_whole_rows_are_placed(chosen, tmp_path):
+    nodes = f"""first = Gather<axis = 1>(x, zero) m = Greater(first, level) rows = NonZero(m)
+        q = Transpose(rows) {chosen} v = Sin(c) y = ScatterND(x, q, v)"""
+    path = model(tmp_path, nodes, "N, 4", nought=[0])
+    compared(path, *(x.reshape(-1, 4) for x in CALLS))
+
+
 def test_elements_are_cut_to_their_number(tmp_path):
     """As PyTorch's older exporter writes assignments of chosen elements."""
     path = model(
