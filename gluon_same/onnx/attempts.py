@@ -22,10 +22,10 @@ from .inputs import (
     constants_of,
     groupings,
     input_dtype,
-    of_one_sample,
     output_dtype,
     shapes_of,
     tried_shapes,
+    with_batch,
 )
 from .reading import initializers
 from .values import (
@@ -134,15 +134,10 @@ class Import:
             self.again = True
             return self.built(values)
         message = str(why if fixed else hint or why)
-        whole, self.shapes = self.shapes, of_one_sample(self.shapes)
-        if self.shapes != whole:
-            try:
-                found = self.built(values)
-            except ValueError:
-                self.shapes = whole
-            else:
-                warnings.warn(f"The net has a batch of 1: with an open one, {message}", stacklevel=4)
-                return found
+        one = self._of_one_sample(values)
+        if one is not None:
+            warnings.warn(f"The net has a batch of 1: with an open one, {message}", stacklevel=4)
+            return one
         if fixed or isinstance(why, _Unfit):
             helps = not fixed and "input_shapes=" not in message
             raise self._refusal(message + f"\n{_MAY_HELP}" * helps)
@@ -150,6 +145,21 @@ class Import:
             "the model supports none of the sizes that were tried for the axes that it leaves open: fix "
             f"them with input_shapes=, for example those it was made for. {message}"
         )
+
+    def _of_one_sample(self, values: Dict[int, np.ndarray]) -> Optional[Tuple]:
+        """Return the net for a batch of 1 and its inputs, if the model supports no batch of 2."""
+        whole = self.shapes
+        for batch in (2, 1):
+            self.shapes = with_batch(whole, batch)
+            if self.shapes == whole:
+                break
+            with suppress(ValueError):
+                found = self.built(values)
+                if batch == 1:
+                    return found
+                break
+        self.shapes = whole
+        return None
 
     def _served(self, values, places, sizes, alike, refused=()):
         """Build the net by those trials that the model does not refuse."""

@@ -178,10 +178,12 @@ def shapes_of(inputs: Sequence[Any], given: Any) -> Dict[str, Shape]:
     return found
 
 
-def of_one_sample(shapes: Dict[str, Shape]) -> Dict[str, Shape]:
-    """Return shapes with a batch of 1 where it is open, beside other axes."""
+def with_batch(shapes: Dict[str, Shape], size: int) -> Dict[str, Shape]:
+    """Return shapes with a batch of a size where it is open, beside other axes."""
     axes = batch_axes(list(shapes.values()))
     return {
-        name: tuple(1 if n is None and i == axis and len(shape) > 1 else n for i, n in enumerate(shape))
+        name: tuple(
+            size if n is None and i == axis and len(shape) > 1 else n for i, n in enumerate(shape)
+        )
         for axis, (name, shape) in zip(axes, shapes.items())
     }
