@@ -26,6 +26,7 @@ from .inputs import (
     shapes_of,
     tried_shapes,
     with_batch,
+    with_sizes,
 )
 from .reading import initializers
 from .values import (
@@ -103,6 +104,7 @@ class Import:
         hint: Optional[Exception] = None  # which names the node that requires fixed sizes
         places = [i for i in range(len(self.names)) if i not in values] or [0]
         shapes = {self.names[i]: self.shapes[self.names[i]] for i in places}
+        shapes = with_sizes(shapes, self.model.graph, {self.names[i]: x for i, x in values.items()})
         tried: List[Any] = []
         fixed = not any(None in shape for shape in shapes.values())
         for alike, trials in itertools.product(groupings(list(shapes.values())), TRIALS):

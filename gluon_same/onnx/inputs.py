@@ -69,9 +69,7 @@ def tried_shapes(
     Axes with one name in the file have one size, and so have the groups of axes in ``alike``.
     ``several`` trials are made of fixed sizes, too.
     """
-    named = {
-        each.name: [dim.dim_param for dim in each.type.tensor_type.shape.dim] for each in graph.input
-    }
+    named = names_of_axes(graph)
     order: Dict[Any, int] = {}
     batches: Dict[Any, int] = {}
     keys: Dict[Any, Any] = {}
@@ -101,6 +99,21 @@ def tried_shapes(
         return tuple(size(keys[name, axis], t) if n is None else n for axis, n in sizes)
 
     return {name: [shape_at(name, t) for t in range(count)] for name in shapes}
+
+
+def names_of_axes(graph: Any) -> Dict[str, List[str]]:
+    """Return the names of the axes of each input in the file; '' for those without."""
+    return {x.name: [dim.dim_param for dim in x.type.tensor_type.shape.dim] for x in graph.input}
+
+
+def with_sizes(shapes: Dict[str, Shape], graph: Any, values: Dict[str, np.ndarray]) -> Dict[str, Shape]:
+    """Return shapes with the sizes of inputs whose values are known, for axes of the same names."""
+    named = names_of_axes(graph)
+    known = {label: n for name, x in values.items() for label, n in zip(named[name], x.shape) if label}
+    return {
+        name: tuple(known.get(label) if n is None else n for n, label in zip(shape, named[name]))
+        for name, shape in shapes.items()
+    }
 
 
 def input_dtype(value: Any) -> np.dtype:

@@ -385,6 +385,17 @@ def test_trials_of_axes_that_have_one_size_by_chance_show_nothing(tmp_path):
     compared(path, numbers(4, 4), input_shapes=(4, 4))
 
 
+def test_the_batch_of_lengths_that_are_read_is_that_of_the_data(tmp_path):
+    """As in TorchAudio's Emformer."""
+    text = """net (float[N, T] x, int64[N] lengths) => (float[N, S] y) {
+        most = ReduceMax<keepdims = 0>(lengths) line = Range(zero, most, one)
+        column = Unsqueeze(lengths, last) mask = Less(line, column)
+        end = Unsqueeze(most, first) part = Slice(x, first, end, last) y = Where(mask, part, none) }"""
+    weights = {"zero": np.array(0), "one": np.array(1), "last": np.array([1]), "first": np.array([0])}
+    path = written(tmp_path / "net.onnx", text, {**weights, "none": np.float32(-1)})
+    compared(path, (numbers(2, 6), np.array([3, 5])), (numbers(3, 7), np.array([4, 1, 6])))
+
+
 def test_an_open_length_beside_a_batch_of_one_is_no_batch(tmp_path):
     text = """net (float[1, L, 3] x) => (float[1, M, 2] y) {
         c = Transpose<perm: ints = [0, 2, 1]>(x) y = Conv(c, w) }"""
