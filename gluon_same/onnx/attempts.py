@@ -49,6 +49,9 @@ _VERSIONS = 1, 25
 #: Most elements of data for which a net is called once to see whether it refuses them.
 _MOST_CALLED = 2**20
 
+#: A size that most models support.
+_USUAL = 64
+
 _MAY_HELP = "Fixed sizes may help: give them with input_shapes="
 
 
@@ -151,9 +154,9 @@ class Import:
     def _of_one_sample(self, values: Dict[int, np.ndarray]) -> Optional[Tuple]:
         """Return the net for a batch of 1 and its inputs, if the model supports no batch of 2."""
         whole = self.shapes
-        for batch in (2, 1):
-            self.shapes = with_batch(whole, batch)
-            if self.shapes == whole:
+        for batch, size in ((2, _USUAL), (1, None)):
+            self.shapes = with_batch(whole, batch, size)
+            if with_batch(whole, batch) == whole:
                 break
             with suppress(ValueError):
                 found = self.built(values)

@@ -191,12 +191,12 @@ def shapes_of(inputs: Sequence[Any], given: Any) -> Dict[str, Shape]:
     return found
 
 
-def with_batch(shapes: Dict[str, Shape], size: int) -> Dict[str, Shape]:
-    """Return shapes with a batch of a size where it is open, beside other axes."""
+def with_batch(shapes: Dict[str, Shape], batch: int, other: Optional[int] = None) -> Dict[str, Shape]:
+    """Return shapes with a batch of a size where it is open, and another size of other open axes."""
     axes = batch_axes(list(shapes.values()))
-    return {
-        name: tuple(
-            size if n is None and i == axis and len(shape) > 1 else n for i, n in enumerate(shape)
-        )
-        for axis, (name, shape) in zip(axes, shapes.items())
-    }
+
+    def sizes(shape: Shape, axis: int) -> Shape:
+        own = [batch if i == axis and len(shape) > 1 else other for i in range(len(shape))]
+        return tuple(new if n is None else n for n, new in zip(shape, own))
+
+    return {name: sizes(shape, axis) for axis, (name, shape) in zip(axes, shapes.items())}

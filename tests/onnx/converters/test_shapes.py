@@ -538,3 +538,13 @@ def test_one_sample_of_any_size(tmp_path):
     assert net.input_sizes == ((1, 4, None, None),)
     with pytest.raises(ValueError, match=r"requires \(1, 4, any, any\)"):
         net(mx.nd.ones((2, 4, 5, 7)))
+
+
+def test_other_batches_are_not_given_up(tmp_path):
+    """A batch of 1 could be imported without ``input_shapes``, as any other one with it."""
+    graph = """net (float[N, 3] x) => (float[N, 3, D] y)
+        { n = Size(x) i = Cast<to = 7>(x) y = OneHot(i, n, w) }"""
+    path = written(tmp_path / "net.onnx", graph, {"w": np.float32([0, 1])})
+    with pytest.raises(ValueError, match="n depends on sizes that the file leaves open"):
+        import_model(path)
+    compared(path, np.float32([[0, 5, 2], [1, 3, 4]]), input_shapes=(2, 3))
