@@ -155,15 +155,16 @@ class Import:
         """Return the net for a batch of 1 and its inputs, if the model supports no batch of 2."""
         whole = self.shapes
         for batch, size in ((2, _USUAL), (1, None)):
-            self.shapes = with_batch(whole, batch, size)
             if with_batch(whole, batch) == whole:
                 break
-            with suppress(ValueError):
+            self.shapes = with_batch(whole, batch, size)
+            try:
                 found = self.built(values)
-                if batch == 1:
-                    return found
-                break
-        self.shapes = whole
+                return found if batch == 1 else None
+            except ValueError:
+                continue
+            finally:
+                self.shapes = whole
         return None
 
     def _served(self, values, places, sizes, alike, refused=()):

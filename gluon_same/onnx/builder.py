@@ -230,6 +230,7 @@ class Builder(Assembly):
             result = call(inputs) if result is None else result
             note_base(operator, inputs[0] if inputs else None, result)
             return result
+        inputs = [self.array(x) if isinstance(x, Pending) else x for x in inputs]
         body = definition(self._node, domain, opsets, attributes, inputs)
         if body is None:
             raise Missing(f"the operator has no converter: give custom={{{operator!r}: builder}}")

@@ -6,9 +6,14 @@ arrays give the same result, they are computed: nothing is chosen, and ScatterND
 
 from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
+
 from .pending import Pending
 from .registry import find
 from .values import Data, Known, Shape
+
+#: A number of which functions such as logarithms and quotients are finite, and their slopes, too.
+_HARMLESS = 0.5
 
 #: Operators that pick by coordinates, and the form in which they take them.
 _PICKING = {"GatherND": "rows", "Gather": "line"}
@@ -46,13 +51,13 @@ class Chosen(Pending):
         As for :class:`Pending`.
     mask : Data or None
         It has the first axes of ``x``.
-    flat : bool
-        Whether they have one axis.
+    form : {'rows', 'flat', 'spread'}
+        The axes: the chosen one and those behind it; one; or any, with elements that may be repeated.
     """
 
-    def __init__(self, x: Data, make: Callable[[], Data], mask: Optional[Data], flat: bool = False):
+    def __init__(self, x: Data, make: Callable[[], Data], mask: Optional[Data], form: str = "rows"):
         super().__init__(x, make)
-        self.mask, self.flat = mask, flat
+        self.mask, self.form = mask, form
 
 
 def chosen(
@@ -76,14 +81,17 @@ def chosen(
     if operator in _PICKING and isinstance(x, Data) and isinstance(other, Places):
         first = [shape[: other.x.ndim] for shape in x.trials] == other.x.trials
         fits = first and other.form == _PICKING[operator] and not any(attributes.values())
-        return Chosen(x, later, other.x) if fits else None
+        return Chosen(_kept(net, x, other.x), later, other.x) if fits else None
     if operator == "Expand" and isinstance(other, Data):  # to as many elements as a mask chooses
-        return Chosen(x.x, later, x.mask) if isinstance(x, Chosen) else Chosen(net.array(x), later, None)
-    if operator in ("Reshape", "Slice") and isinstance(x, Chosen):
-        begin = -1 if operator == "Reshape" else 0 if x.flat and x.mask and len(inputs) < 5 else None
+        whole, mask = (x.x, x.mask) if isinstance(x, Chosen) else (net.array(x), None)
+        return Chosen(whole, later, mask, "spread")
+    if operator == "Reshape" and isinstance(x, Chosen):
+        fits = isinstance(other, Known) and other.first.tolist() == [-1]
+        return Chosen(x.x, later, x.mask, "flat" if x.form == "rows" else x.form) if fits else None
+    if operator == "Slice" and isinstance(x, Chosen):
         # A part from the first one on has all of them, if as many are placed.
-        fits = isinstance(other, Known) and other.first.tolist() == [begin]
-        return Chosen(x.x, later, x.mask, flat=True) if fits else None
+        fits = isinstance(other, Known) and other.first.tolist() == [0] and len(inputs) < 5
+        return Chosen(x.x, later, x.mask, "flat") if fits and x.form == "flat" else None
     if operator == "ScatterND" and isinstance(other, Places) and isinstance(inputs[2], Chosen):
         fits = other.form == "rows" and attributes.get("reduction", "none") == "none"
         return _placed(net, net.array(x), other.x, inputs[2]) if fits else None
@@ -116,24 +124,40 @@ def note_base(operator: str, x: Any, y: Any) -> None:
     if operator in ("Unsqueeze", "Expand") and type(x) is type(y) is Data and y is not x:
         behind = len(y.trials[0]) - len(x.trials[0])
         wider = operator == "Unsqueeze" and y.trials == [(*s, *[1] * behind) for s in x.trials]
-        y.base = (x.base or x) if wider or (operator == "Expand" and not behind) else None
+        y.base = x if wider or (operator == "Expand" and not behind) else None
+
+
+def _kept(net: Any, x: Data, mask: Data) -> Data:
+    """Return an array of which what a mask does not choose has no part in gradients."""
+    if x.dtype.kind != "f":
+        return x
+    where: Any = find("Where", 9)
+    return where(net, _wide(net, mask, x), x, Known([np.array(_HARMLESS, x.dtype)]))
+
+
+def _wide(net: Any, mask: Data, x: Data) -> Data:
+    """Return a mask with as many axes as an array."""
+    for _ in range(x.ndim - mask.ndim):
+        mask = net.call("expand_dims", mask, axis=-1)
+    return mask
 
 
 def _placed(net: Any, x: Data, mask: Data, updates: Chosen) -> Optional[Data]:
     """Return an array with elements that a mask chose, where a mask of its first axes places them."""
-    base = mask.base or mask
+    bases = [mask]
+    while bases[-1].base is not None:
+        bases.append(bases[-1].base)
     if updates.mask is not None:
-        fits = updates.mask is base and updates.x.trials == x.trials
+        fits = updates.mask in bases and updates.x.trials == x.trials
     else:
         own = _from_first_long(updates.x.shape)  # which is repeated whole
-        fits = len(own) <= x.ndim - base.ndim and own == x.shape[x.ndim - len(own) :]
-        fits = fits and None not in own
-    if not fits or mask.trials != [shape[: mask.ndim] for shape in x.trials]:
+        fits = len(own) <= x.ndim - bases[-1].ndim and own == x.shape[x.ndim - len(own) :]
+        fits = fits and updates.x.ndim <= x.ndim and not {1, None}.intersection(own)
+    doubts = mask.doubts or x.doubts or updates.x.doubts  # of sizes, which ``where`` does not check
+    if not fits or doubts or mask.trials != [shape[: mask.ndim] for shape in x.trials]:
         return None
-    for _ in range(x.ndim - mask.ndim):
-        mask = net.call("expand_dims", mask, axis=-1)
     where: Any = find("Where", 9)
-    return where(net, mask, updates.x, x)
+    return where(net, _wide(net, mask, x), updates.x, x)
 
 
 def _mask_of(
@@ -145,11 +169,13 @@ def _mask_of(
     """
     given = [x for x in inputs if isinstance(x, Chosen)]
     others = [x for x in inputs if x is not None and not isinstance(x, Chosen)]
-    kinds = {(x.mask, x.x.ndim, x.flat, x.x.dtype.kind) for x in given}
+    kinds = {(x.mask, x.x.ndim, x.form, x.x.dtype.kind) for x in given}
     if len(kinds) != 1 or any(isinstance(x, Pending) for x in others):
         return None
-    ((mask, rank, flat, kind),) = kinds
-    if mask is None or flat or kind != "f":  # MXNet may end the process for whole numbers that are 0
+    ((mask, rank, form, kind),) = kinds
+    if (
+        mask is None or form != "rows" or kind != "f"
+    ):  # MXNet may end the process for whole numbers that are 0
         return None
     behind = rank - mask.ndim
     if operator in _OF_ROWS:

@@ -146,18 +146,107 @@ def test_choices_in_another_order_are_refused(nodes, shape, tmp_path):
         import_model(model(tmp_path, nodes, shape, nought=[0]))
 
 
-def test_elements_in_another_order_are_refused(tmp_path):
-    """Half of the chosen places would get the first number, the others the second one."""
+COUNTED = "flat = Reshape(m, minus) whole = Cast<to = 7>(flat) count = ReduceSum(whole)"
+
+
+@pytest.mark.parametrize(
+    "nodes, shape",
+    [
+        # Half of the chosen places would get the first number, the others the second one.
+        (
+            f"""m = Greater(x, level) n = NonZero(m) p = Transpose(n) {COUNTED} h = Div(count, two)
+            t = Concat<axis = 0>(two, h) e = Expand(pair, t)""",
+            "2, 4",
+        ),
+        # Both numbers are repeated along a last axis of size 1.
+        (
+            f"""f = Gather<axis = 1>(x, zero) g = Squeeze(f, one) m = Greater(g, level) {COUNTED}
+            u = Unsqueeze(m, ends) s = Shape(x) wide = Expand(u, s) n = NonZero(wide) p = Transpose(n)
+            t = Concat<axis = 0>(two, count) e = Expand(pair, t)""",
+            "N, 2, 1",
+        ),
+        # Each chosen number is repeated, and the first half is placed.
+        (
+            f"""f = Gather<axis = 1>(x, zero) m = Greater(f, level) {COUNTED} u = Unsqueeze(m, one)
+            s = Shape(x) wide = Expand(u, s) n = NonZero(wide) p = Transpose(n) n2 = NonZero(m)
+            q = Transpose(n2) c = GatherND(x, q) t = Concat<axis = 0>(count, two) d = Expand(c, t)
+            d2 = Reshape(d, minus) e = Slice(d2, nought, count)""",
+            "N, 1",
+        ),
+        # There are more axes than in the data.
+        (
+            f"""m = Greater(x, level) n = NonZero(m) p = Transpose(n) {COUNTED}
+            t = Concat<axis = 0>(one, one, count) e = Expand(cube, t)""",
+            "N",
+        ),
+    ],
+)
+def test_elements_in_another_order_are_refused(nodes, shape, tmp_path):
+    more = dict(
+        pair=np.float32([[1], [2]]), cube=np.ones((1, 1, 1), "f"), one=[1], nought=[0], ends=[1, 2]
+    )
+    path = model(tmp_path, f"{nodes} r = Reshape(e, minus) y = ScatterND(x, p, r)", shape, **more)
+    with pytest.raises(ValueError, match="must be known while importing|the result of y"):
+        import_model(path)
+
+
+def test_a_mask_that_may_be_shorter_is_not_taken_for_one_of_all(tmp_path):
     path = model(
         tmp_path,
-        """m = Greater(x, level) n = NonZero(m) p = Transpose(n) flat = Reshape(m, minus)
-        whole = Cast<to = 7>(flat) k = ReduceSum(whole) h = Div(k, two) t = Concat<axis = 0>(two, h)
-        e = Expand(pair, t) r = Reshape(e, minus) y = ScatterND(x, p, r)""",
-        "2, 4",
-        pair=np.float32([[1], [2]]),
+        """h = Slice(x, nought, limit, one) m = Greater(h, level) n = NonZero(m) p = Transpose(n)
+        c = GatherND(x, p) v = Exp(c) y = ScatterND(x, p, v)""",
+        "N, L",
+        nought=[0],
+        one=[1],
+        limit=[100],
     )
-    with pytest.raises(ValueError, match="its shape must be known while importing"):
-        import_model(path)
+    compared(path, numbers(2, 30), numbers(2, 120))
+
+
+def test_an_expanded_mask_chooses_and_places(tmp_path):
+    path = model(
+        tmp_path,
+        f"""f = Slice(x, nought, one, one) g = Greater(f, level) s = Shape(x) m = Expand(g, s)
+        n = NonZero(m) p = Transpose(n) c = GatherND(x, p) v = Exp(c) {COUNTED} e = Expand(v, count)
+        r = Reshape(e, minus) y = ScatterND(x, p, r)""",
+        "N, 4",
+        nought=[0],
+        one=[1],
+    )
+    compared(path, *(x.reshape(-1, 4) for x in CALLS))
+
+
+def test_what_is_not_chosen_has_no_gradient_of_its_own(tmp_path):
+    nodes = """m = Greater(x, level) n = NonZero(m) p = Transpose(n) c = GatherND(x, p) v = Sqrt(c)
+        y = ScatterND(x, p, v)"""
+    net = import_model(model(tmp_path, nodes, "N, 4"))
+    x = mx.nd.array(numbers(5, 4))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = net(x).sum()
+    y.backward()
+    wanted = np.where(x.asnumpy() > 0, 0.5 * np.abs(x.asnumpy()) ** -0.5, 1)
+    np.testing.assert_allclose(x.grad.asnumpy(), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "last", ["y = Celu(c)", "y = CastLike(c, level)", "j = CastLike(n, level) y = Neg(j)"]
+)
+def test_operators_that_onnx_defines_by_others_take_what_is_chosen(last, tmp_path):
+    nodes = f"m = Greater(x, level) n = NonZero(m) p = Transpose(n) c = GatherND(x, p) {last}"
+    graph = f"net (float[N, 4] x) => (float[{'a, b' if 'Neg' in last else 'a'}] y) {{ {nodes} }}"
+    compared(written(tmp_path / "net.onnx", graph, NUMBERS), numbers(5, 4))
+
+
+def test_no_element_of_one_is_an_error(tmp_path):
+    """A mask of one element chooses it, or none: the number is 1 while importing."""
+    nodes = """m = Greater(x, level) n = NonZero(m) p = Transpose(n) c = GatherND(x, p) s = Shape(c)
+        z = Cast<to = 1>(s) y = Add(x, z)"""
+    net = compared(model(tmp_path, nodes, "1"), np.float32([2]))
+    for active in (False, True):
+        net.hybridize(active)
+        with pytest.raises(ValueError, match="selects none"):
+            net(mx.nd.array([-1]))
 
 
 def test_whole_numbers_are_chosen(tmp_path):

@@ -385,6 +385,14 @@ def test_trials_of_axes_that_have_one_size_by_chance_show_nothing(tmp_path):
     compared(path, numbers(4, 4), input_shapes=(4, 4))
 
 
+def test_a_batch_of_one_is_for_the_values_that_require_it(tmp_path):
+    text = "net (float[N, 4] x, int64[2] k) => (float[a, b] y) { y = Reshape(x, k) }"
+    net = import_model(written(tmp_path / "net.onnx", text))
+    with pytest.warns(UserWarning, match="has a batch of 1"):
+        assert net(mx.nd.ones((1, 4)), mx.nd.array([2, 2], dtype="int64")).shape == (2, 2)
+    assert net(mx.nd.ones((3, 4)), mx.nd.array([-1, 2], dtype="int64")).shape == (6, 2)
+
+
 def test_the_batch_of_lengths_that_are_read_is_that_of_the_data(tmp_path):
     """As in TorchAudio's Emformer."""
     text = """net (float[N, T] x, int64[N] lengths) => (float[N, S] y) {

@@ -1,5 +1,6 @@
 """Operators whose results have as many elements as the data select."""
 
+from math import prod
 from typing import Any, Optional
 
 import numpy as np
@@ -24,16 +25,23 @@ def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -
         return net.call(functions.gather, x, Known([kept]), axis=axis, scalar=False)
     condition = net.array(condition)
     shapes = x.each(lambda _, s: (*s[:axis], None, *s[axis + 1 :]))
-    shapes = net.selected(condition, shapes)
-    return net.call(functions.compress, x, condition, axis=axis, scalar=False, known_shapes=shapes)
+    return _selected(net, condition, shapes, functions.compress, x, condition, axis=axis, scalar=False)
 
 
 @converter("NonZero")
 def nonzero(net: Any, x: Data) -> Data:
     if not x.ndim:
         raise Unsupported("its data have no axes")
-    shapes = net.selected(x, x.each(lambda _, s: (len(s), None)))
-    return net.call(functions.nonzero, x, rank=x.ndim, dtype=np.int64, known_shapes=shapes)
+    shapes = x.each(lambda _, s: (len(s), None))
+    return _selected(net, x, shapes, functions.nonzero, x, rank=x.ndim, dtype=np.int64)
+
+
+def _selected(net: Any, mask: Data, shapes: Any, function: Any, *inputs: Any, **how: Any) -> Data:
+    """Call a function whose result has as many elements along one axis as a mask selects."""
+    y = net.call(function, *inputs, known_shapes=net.selected(mask, shapes), **how)
+    if all(prod(shape) == 1 for shape in mask.trials):  # the number is known, unless there are none
+        net.required.append(y)
+    return y
 
 
 @converter("NonMaxSuppression", 10)
