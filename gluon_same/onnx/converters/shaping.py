@@ -126,8 +126,12 @@ def squeeze(net: Any, x: Data, axes: Any = None) -> Data:
         opened = tuple(axis for axis, n in enumerate(x.shape) if n is None)
         if opened and x.ndim - len(places) > 1:  # their size 1 would go, too, and not leave one number
             x = net.call(functions.longer, x, axes=opened)
-    if any(x.shape[axis] != 1 for axis in places):
-        raise Unsupported(f"axes {places} of data of shape {x.shape} cannot be squeezed")
+
+    def check(_: int, given: Tuple[int, ...]) -> None:
+        if any(given[axis] != 1 for axis in places):
+            raise ValueError(f"axes {places} of data of shape {given} cannot be squeezed")
+
+    x.each(check)
     if len(places) == x.ndim:
         return net.call("reshape", x, shape=(1,), scalar=True)
     return net.call("squeeze", x, axis=places) if places else x

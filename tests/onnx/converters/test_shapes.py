@@ -540,6 +540,15 @@ def test_one_sample_of_any_size(tmp_path):
         net(mx.nd.ones((2, 4, 5, 7)))
 
 
+def test_a_batch_that_is_squeezed_is_one_sample(tmp_path):
+    graph = "net (float[N, L, 4] x) => (float[a, b] y) { y = Squeeze(x, first) }"
+    path = written(tmp_path / "net.onnx", graph, {"first": np.array([0])})
+    with pytest.warns(UserWarning, match=r"of 1: with an open one, axes \(0,\) of data of shape \(2, "):
+        compared(path, numbers(1, 5, 4), numbers(1, 1, 4))
+    with pytest.raises(ValueError, match="cannot be squeezed"):
+        import_model(path, input_shapes=(2, None, 4))
+
+
 def test_other_batches_are_not_given_up(tmp_path):
     """A batch of 1 could be imported without ``input_shapes``, as any other one with it."""
     graph = """net (float[N, 3] x) => (float[N, 3, D] y)
