@@ -216,6 +216,9 @@ CAUSES = {
     "the model supports none of the sizes that were tried": lambda: imported(
         "y = MatMul(x, w)", w=np.ones((11, 3), "f")
     ),
+    "... does not fit ..., which requires (1": lambda: imported(
+        "y = Squeeze(x, z)", "float[N, W, 4]", z=np.array([0])
+    )(mx.nd.zeros((2, 3, 4))),
     "... selects none of some elements": lambda: imported("n = NonZero(x) y = Cast<to = 1>(n)")(
         mx.nd.zeros((2, 3))
     ),
