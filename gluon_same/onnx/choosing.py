@@ -120,7 +120,7 @@ def _moved(operator: str, x: Places, other: Any, attributes: Mapping[str, Any]) 
 
 
 def note_base(operator: str, x: Any, y: Any) -> None:
-    """Note whether a node repeats an array along further axes at the end."""
+    """Note that a node repeats an array, along axes of size 1 or along new ones at the end."""
     if operator in ("Unsqueeze", "Expand") and type(x) is type(y) is Data and y is not x:
         behind = len(y.trials[0]) - len(x.trials[0])
         wider = operator == "Unsqueeze" and y.trials == [(*s, *[1] * behind) for s in x.trials]
@@ -128,7 +128,7 @@ def note_base(operator: str, x: Any, y: Any) -> None:
 
 
 def _kept(net: Any, x: Data, mask: Data) -> Data:
-    """Return an array of which what a mask does not choose has no part in gradients."""
+    """Return an array in which a mask keeps what it chooses: the rest has no part in gradients."""
     if x.dtype.kind != "f":
         return x
     where: Any = find("Where", 9)
@@ -173,9 +173,8 @@ def _mask_of(
     if len(kinds) != 1 or any(isinstance(x, Pending) for x in others):
         return None
     ((mask, rank, form, kind),) = kinds
-    if (
-        mask is None or form != "rows" or kind != "f"
-    ):  # MXNet may end the process for whole numbers that are 0
+    # Whole numbers that are 0 end the process in MXNet if they divide others.
+    if mask is None or form != "rows" or (kind != "f" and operator in ("Div", "Mod")):
         return None
     behind = rank - mask.ndim
     if operator in _OF_ROWS:

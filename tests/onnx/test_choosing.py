@@ -249,6 +249,19 @@ def test_no_element_of_one_is_an_error(tmp_path):
             net(mx.nd.array([-1]))
 
 
+def test_whole_numbers_are_assigned(tmp_path):
+    """As tokens that are moved to another range. Newer files count what is chosen."""
+    path = model(
+        tmp_path,
+        f"""m = Greater(x, four) n = NonZero(m) p = Transpose(n) c = GatherND(x, p) v = Sub(c, four)
+        {COUNTED} e = Expand(v, count) r = Reshape(e, minus) y = ScatterND(x, p, r)""",
+        "N, L",
+        "int64",
+        four=4,
+    )
+    compared(path, np.array([[1, 9, 2], [4, 5, 7]]), np.array([[3, 2]]))
+
+
 def test_whole_numbers_are_chosen(tmp_path):
     """Zeros that the mask does not choose are not divided by."""
     path = model(
