@@ -151,8 +151,8 @@ def _placed(net: Any, x: Data, mask: Data, updates: Chosen) -> Optional[Data]:
         fits = updates.mask in bases and updates.x.trials == x.trials
     else:
         own = _from_first_long(updates.x.shape)  # which is repeated whole
-        fits = len(own) <= x.ndim - bases[-1].ndim and own == x.shape[x.ndim - len(own) :]
-        fits = fits and updates.x.ndim <= x.ndim and not {1, None}.intersection(own)
+        fits = len(own) <= x.ndim - bases[-1].ndim and updates.x.ndim <= x.ndim
+        fits = fits and not {1, None}.intersection(own)
     doubts = mask.doubts or x.doubts or updates.x.doubts  # of sizes, which ``where`` does not check
     if not fits or doubts or mask.trials != [shape[: mask.ndim] for shape in x.trials]:
         return None
@@ -169,12 +169,11 @@ def _mask_of(
     """
     given = [x for x in inputs if isinstance(x, Chosen)]
     others = [x for x in inputs if x is not None and not isinstance(x, Chosen)]
-    kinds = {(x.mask, x.x.ndim, x.form, x.x.dtype.kind) for x in given}
+    kinds = {(x.mask, x.x.ndim, x.form) for x in given}
     if len(kinds) != 1 or any(isinstance(x, Pending) for x in others):
         return None
-    ((mask, rank, form, kind),) = kinds
-    # Whole numbers that are 0 end the process in MXNet if they divide others.
-    if mask is None or form != "rows" or (kind != "f" and operator in ("Div", "Mod")):
+    ((mask, rank, form),) = kinds
+    if mask is None or form != "rows":
         return None
     behind = rank - mask.ndim
     if operator in _OF_ROWS:

@@ -57,8 +57,9 @@ def non_max_suppression(
         )
     given = ((overlap, "iou_threshold"), (least, "score_threshold"))
     limits = [None if x is None else float(known(x, role).item()) for x, role in given]
-    return net.call(
-        functions.non_max_suppression, boxes, scores, most=min(count, _MOST_BOXES),
-        overlap=limits[0] or 0.0, least=limits[1], center=bool(center_point_box), dtype=np.int64,
-        known_shapes=net.selected(scores, scores.each(lambda *_: (None, 3))),
+    shapes = scores.each(lambda *_: (None, 3))
+    how = dict(most=min(count, _MOST_BOXES), overlap=limits[0] or 0.0, least=limits[1])
+    return _selected(
+        net, scores, shapes, functions.non_max_suppression, boxes, scores, **how,
+        center=bool(center_point_box), dtype=np.int64,
     )  # fmt: skip

@@ -195,3 +195,16 @@ def test_deployed_nets_return_as_many_elements_as_the_data_select(tmp_path):
     for x in (numbers(2, 3, 4), numbers(2, 3, 4, seed=1)):
         close(deployed(mx.nd.array(x)), reference(path, x))
         close(net(mx.nd.array(x)), reference(path, x))
+
+
+def test_no_box_of_one_is_an_error(tmp_path):
+    """The number of boxes is 1 while importing, and the boxes are not read."""
+    graph = """net (float[1, 1, 4] boxes, float[1, 1, 1] scores) => (float[2] y)
+        <int64 most = {1}, float overlap = {0.5}, float least = {0.5}> {
+        kept = NonMaxSuppression(boxes, scores, most, overlap, least)
+        s = Shape(kept) k = Cast<to = 1>(s) f = Reshape(scores, one) y = Add(k, f) }"""
+    path = written(tmp_path / "net.onnx", graph, {"one": np.array([1])})
+    boxes = np.float32([[[0, 0, 1, 1]]])
+    net = compared(path, (boxes, np.float32([[[0.9]]])))
+    with pytest.raises(ValueError, match="selects none"):
+        net(mx.nd.array(boxes), mx.nd.array([[[0.1]]]))
