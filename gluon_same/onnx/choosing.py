@@ -73,7 +73,7 @@ def chosen(
         return call(inputs)
 
     x, other = (*inputs, None, None)[:2]
-    if operator == "NonZero" and isinstance(x, Data) and x.ndim:
+    if operator == "NonZero" and isinstance(x, Data) and x.ndim and not x.filled:
         return Places(x, later)
     if isinstance(x, Places):
         form = _moved(operator, x, other, attributes)

@@ -59,8 +59,7 @@ def evaluate(
         return [[_constant(attributes)]] * len(trials)
     if node.op_type == "Div" and trials[0][0] is not None and trials[0][0].dtype.kind in "iu":
         return [_attempt(_divide, *inputs) for inputs in trials]
-    # For a single row, onnx 1.13 fails; and the reference takes indices modulo the depth.
-    own: Any = {"GatherElements": _gather_elements, "OneHot": _one_hot}.get(node.op_type)
+    own: Any = _OWN.get(node.op_type)
     if node.op_type == "Gather" and any(x is not None and not x.size for x in trials[0][1:]):
         own = _take  # the reference loses the axes
     if own is not None:
@@ -202,10 +201,20 @@ def _take(data, places, axis=0):
 
 
 def _gather_elements(data, places, axis=0):
-    """Return the elements at places along an axis, as a list. Other axes of the data may be longer."""
+    return [data[_along(places, axis)]]
+
+
+def _scatter(data, places, updates, axis=0):
+    data = data.copy()
+    data[_along(places, axis)] = updates
+    return [data]
+
+
+def _along(places, axis):
+    """Return the indices of elements at places along an axis. Other axes of the data may be longer."""
     where = list(np.indices(places.shape, sparse=True))
     where[axis] = places
-    return [data[tuple(where)]]
+    return tuple(where)
 
 
 def _one_hot(indices, depth, values, axis=-1):
@@ -221,6 +230,11 @@ def _divide(x, y):
     """Return quotients of integers, which are rounded towards zero."""
     quotient = np.floor_divide(x, y)
     return [quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)]
+
+
+#: Operators that the reference lacks (Scatter), that it computes wrongly for a single row in onnx 1.13
+#: (GatherElements), or whose indices it takes modulo the depth (OneHot).
+_OWN = {"Scatter": _scatter, "GatherElements": _gather_elements, "OneHot": _one_hot}
 
 
 def _attempt(compute, *args, **kwargs):

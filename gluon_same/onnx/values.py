@@ -191,6 +191,7 @@ class Data:
         self.blocked = False  # whether oneDNN may hold it in blocks of channels, as after convolutions
         self.weight: Optional[Known] = None  # of the product that it is, which may take a bias
         self.base: Optional[Data] = None  # an array that it repeats along axes, new ones at the end
+        self.filled = False  # whether all its elements are one number that is not 0
         self.stored: List[Sizes] = []  # shape in MXNet at each trial
         #: Axes whose sizes may follow another rule at sizes that are not tried, and calls that make sure
         #: they do not. There are none if nothing can make sure.

@@ -8,6 +8,7 @@ import numpy as np
 from ...importing import functions
 from ..registry import converter
 from ..values import EMPTY, Data, Flag, Known, Unsupported, axis_of, known
+from .shapes import range_, size
 
 #: Most boxes of a class; files write the largest integer for all.
 _MOST_BOXES = 2**31
@@ -32,6 +33,9 @@ def compress(net: Any, x: Data, condition: Any, *, axis: Optional[int] = None) -
 def nonzero(net: Any, x: Data) -> Data:
     if not x.ndim:
         raise Unsupported("its data have no axes")
+    if x.filled and x.ndim == 1:  # exporters wrote ranges so before operator set 11
+        zero, one = (Known([np.array(n, np.int64)]) for n in (0, 1))
+        return net.call("expand_dims", range_(net, zero, size(net, x), one), axis=0)
     shapes = x.each(lambda _, s: (len(s), None))
     return _selected(net, x, shapes, functions.nonzero, x, rank=x.ndim, dtype=np.int64)
 

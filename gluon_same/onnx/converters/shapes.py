@@ -182,7 +182,10 @@ def expand(net: Any, x: Data, shape: Any) -> Any:
 @converter("ConstantOfShape")
 def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = None) -> Any:
     value = np.zeros(1, np.float32) if value is None else value
-    return expand(net, net.array(Known([value.reshape(())])), shape)
+    y = expand(net, net.array(Known([value.reshape(())])), shape)
+    if isinstance(y, Data):
+        y.filled = bool(value.any())
+    return y
 
 
 @converter("Range")

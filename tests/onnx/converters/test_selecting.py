@@ -208,3 +208,28 @@ def test_no_box_of_one_is_an_error(tmp_path):
     net = compared(path, (boxes, np.float32([[[0.9]]])))
     with pytest.raises(ValueError, match="selects none"):
         net(mx.nd.array(boxes), mx.nd.array([[[0.1]]]))
+
+
+@pytest.mark.parametrize("value", [1, 0])
+def test_ranges_of_old_files(tmp_path, value):
+    """PyTorch's arange before operator set 11: the places of ones."""
+    text = f"""net (float[N, W] x) => (float[K] y) <int64[1] one = {{1}}> {{
+        s = Shape(x) n = Gather(s, one) ones = ConstantOfShape<value = int64[1] {{{value}}}>(n)
+        rows = NonZero(ones) r = Transpose<perm = [1, 0]>(rows) t = Squeeze<axes = [1]>(r)
+        y = Cast<to = 1>(t) }}"""
+    path = written(tmp_path / "net.onnx", text, version=9)
+    if value:
+        compared(path, numbers(2, 5), numbers(3, 7))
+    else:
+        with pytest.raises(ValueError, match="without elements"):
+            import_model(path)(mx.nd.zeros((2, 5))).asnumpy()
+
+
+def test_numbers_placed_in_a_shape_by_old_files(tmp_path):
+    text = """net (float[N, 1] x) => (float[a, b] y, float[c, d] z) {
+        s = Shape(x) t = Scatter<axis = 0>(s, place, two) y = Expand(row, t)
+        k = Scatter<axis = 1>(w, p, u) z = Add(k, row) }"""
+    values = dict(place=np.array([1]), two=np.array([2]), row=numbers(1, 1), w=numbers(3, 2))
+    values.update(p=np.array([[1], [0]]), u=numbers(2, 1))
+    path = written(tmp_path / "net.onnx", text, values, 9)
+    compared(path, numbers(4, 1), numbers(3, 1))
