@@ -44,7 +44,7 @@ from .values import (
 )
 from .weights import Weights
 
-_VERSIONS = 1, 25
+_VERSIONS = 1, 28
 
 #: Most elements of data for which a net is called once to see whether it refuses them.
 _MOST_CALLED = 2**20

@@ -1,12 +1,15 @@
-"""Definitions of onnxruntime's operators for attention and embeddings, as :mod:`.contributed` has them.
+"""Definitions of operators for attention and embeddings, as :mod:`.contributed` has them.
 
 Each function receives the attributes, of which it removes those that the definition does not read, and
 the inputs.
 """
 
+from functools import reduce
 from typing import Any, Dict, Sequence
 
-from .values import Unsupported, numbers
+import numpy as np
+
+from .values import Known, Unsupported, numbers
 
 LAST_AXIS = "axis=-1, epsilon=epsilon or 1e-12"
 
@@ -135,6 +138,90 @@ def grouped(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
     y = f"MatMul(Reshape({share}, Concat([0], [{groups}], [-1], all, axis=0)), o2)"
     y = f"Transpose(Reshape({y}, [0, {heads}, -1, {unit}]), perm=[0, 2, 1, 3])"
     return f"{body}; o0 = Reshape({y}, [0, 0, -1])"
+
+
+def standard(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
+    """Return the definition of ONNX's own operator: those in its package differ from release to release.
+
+    Keys that a query does not see have a bias of -inf. A query that sees none has the result 0.
+    """
+    given.pop("softmax_precision", None)
+    heads, groups = (given.pop(f"{x}_num_heads", None) for x in ("q", "kv"))
+    rank, width = inputs[0].ndim, inputs[0].shape[-1]
+    if rank == 4:
+        heads, groups = inputs[0].shape[1], inputs[1].shape[1]
+    if not heads or not groups or heads % groups or not width:
+        raise Unsupported("the numbers of its heads or their width are not known")
+    width = width // heads if rank == 3 else width
+    q, k, v = (
+        f"Transpose(Reshape(i{i}, [0, 0, {n}, -1]), perm=[0, 2, 1, 3])"
+        if rank == 3
+        else f"Identity(i{i})"
+        for i, n in enumerate((heads, groups, groups))
+    )
+    if has(inputs, 4):
+        k, v = f"Concat(i4, {k}, axis=2)", f"Concat(i5, {v}, axis=2)"
+    body = f"q = {q}; o1 = {k}; o2 = {v}; n = Shape(q, start=2, end=3); all = Shape(o1, start=2, end=3)"
+    # Queries of heads that share keys are rows of one product.
+    rows, apart = (
+        f"Reshape({{}}, [0, {n}, -1, 0])" if heads > groups else "{}" for n in (groups, heads)
+    )
+    number = "Cast({}, to=11)" if inputs[0].dtype == np.float64 else "{}"
+    scale = number.format(given.pop("scale", None) or width**-0.5)
+    products = apart.format(f"MatMul({rows.format('q')}, Transpose(o1, perm=[0, 1, 3, 2]))")
+    cap = given.pop("softcap", 0)
+    capped = f"Mul(Tanh(Div(s0, {number.format(cap)})), {number.format(cap)})" if cap else "Identity(s0)"
+    body += f"; s0 = Mul({products}, {scale}); s1 = {capped}"
+    zero, low = number.format(0.0), number.format("-1e999")
+    every = not (has(inputs, 3) or has(inputs, 6) or given.get("left_window_size", -1) >= 0)
+    bias = _bias(given, inputs, zero, low)
+    share = f"Softmax(Add(s1, {bias}), axis=-1)" if bias else "Softmax(s1, axis=-1)"
+    if not every:  # of the queries sees a key
+        body += f"; b = {bias}; sees = Greater(ReduceMax(b, [-1]), {low})"
+        share = f"Where(sees, Softmax(Add(s1, Where(sees, b, {zero})), axis=-1), {zero})"
+    mode = given.pop("qk_matmul_output_mode", 0)
+    if mode in (1, 2) and (cap or bias):
+        raise Unsupported(f"its qk_matmul_output_mode={mode}, which releases of onnx define differently")
+    body += f"; s3 = {share}; o3 = Identity({'s3' if mode == 3 else 's0'})"
+    y = apart.format(f"MatMul({rows.format('s3')}, o2)")
+    y = f"Reshape(Transpose({y}, perm=[0, 2, 1, 3]), [0, 0, -1])" if rank == 3 else y
+    return f"{body}; o0 = {y}"
+
+
+def _bias(given: Dict[str, Any], inputs: Sequence[Any], zero: str, low: str) -> str:
+    """Return what is added to the products of ``n`` queries and ``all`` keys; nothing if that is 0."""
+    parts, seen, row = [], [], "Unsqueeze(Range(0, Squeeze(n), 1), [1])"
+    key, lengths = "Range(0, Squeeze(all), 1)", "Reshape(i6, [-1, 1, 1, 1])"
+    if has(inputs, 3):
+        mask = f"Where(i3, {zero}, {low})" if inputs[3].dtype == bool else "i3"
+        if _is_short(inputs):
+            sides = f"Concat({[0] * (2 * inputs[3].ndim - 1)}, Sub(all, Shape(i3, start=-1)), axis=0)"
+            mask = f"Pad({mask}, {sides}, {low})"
+        parts.append(mask)
+    if has(inputs, 4):
+        row = f"Add({row}, Shape(i4, start=2, end=3))"
+    elif has(inputs, 6):
+        row = f"Add({row}, Sub({lengths}, n))"
+        seen.append(f"Less({key}, {lengths})")
+    left, right = (given.pop(f"{side}_window_size", -1) for side in ("left", "right"))
+    if given.pop("is_causal", 0):
+        right = 0
+    if right >= 0:
+        seen.append(f"LessOrEqual({key}, Add({row}, {right}))")
+    if left >= 0:
+        seen.append(f"LessOrEqual({row}, Add({key}, {left}))")
+    if seen:
+        parts.append(f"Where({reduce('And({}, {})'.format, seen)}, {zero}, {low})")
+    return reduce("Add({}, {})".format, parts) if parts else ""
+
+
+def _is_short(inputs: Sequence[Any]) -> bool:
+    """Return whether a mask lacks the last keys, which are not seen."""
+    given = [inputs[i] for i in (3, 1, 4) if has(inputs, i)]
+    count = len(inputs[0].trials)
+    shapes = zip(*([x.shape] * count if isinstance(x, Known) else x.trials for x in given))
+    axis = inputs[1].ndim // 2  # of the keys
+    return any(mask[-1] < new[axis] + sum(shape[2] for shape in past) for mask, new, *past in shapes)
 
 
 def quantized_embedding(given: Dict[str, Any], inputs: Sequence[Any]) -> str:

@@ -1,6 +1,7 @@
-"""Operators of onnxruntime's own domain, which models contain that its tools quantized or optimized.
+"""Operators that onnx does not define, or not in all of its releases.
 
-Each is defined by operators of ONNX, as Python calls: the inputs are ``i0``, ``i1`` and so on, the
+Most are of onnxruntime's own domain: models contain them that its tools quantized or optimized. Each is
+defined by operators of ONNX, as Python calls: the inputs are ``i0``, ``i1`` and so on, the
 results ``o0`` and so on, and names that are not assigned are attributes, which have a default behind
 ``or``. A sum with an input that a node lacks is its other operand.
 """
@@ -16,11 +17,6 @@ from .values import Unsupported
 
 DOMAIN = "com.microsoft"
 
-#: Operators in ONNX's domain that ONNX does not define: one that onnxruntime's tools write, and some of
-#: the first files.
-IN_DOMAIN_OF_ONNX = {"SimplifiedLayerNormalization", "Affine", "ImageScaler", "ScaledTanh"}
-IN_DOMAIN_OF_ONNX |= {"ParametricSoftplus"}
-
 #: Activations behind other operators, and the names of their numbers.
 _ACTIVATIONS: Dict[str, Sequence[str]] = dict.fromkeys(("Identity", "Relu", "Sigmoid", "Tanh"), ())
 _ACTIVATIONS.update(HardSigmoid=("alpha", "beta"), LeakyRelu=("alpha",))
@@ -32,14 +28,14 @@ _GEMM = "alpha=alpha, transA=transA, transB=transB"
 _FIRST = "DequantizeLinear(i0, i1, i2)"
 
 
-def definition(operator: str, attributes: Dict[str, Any], inputs: Sequence[Any]) -> Any:
+def definition(domain: str, operator: str, attributes: Dict[str, Any], inputs: Sequence[Any]) -> Any:
     """Return the definition of an operator for a node as a function of a model; None if it has none.
 
     Raise Unsupported for inputs that the definition does not contain, and attributes unless they are 0.
     """
     from onnx import helper
 
-    body = _BODIES.get(operator)
+    body = _BODIES.get(domain, {}).get(operator)
     if body is None:
         return None
     given = dict(attributes)
@@ -211,8 +207,21 @@ def _simple_normalization(given: Dict[str, Any], inputs: Sequence[Any]) -> str:
     return f"o0 = Mul({_root_mean_square('i0')}, i1)"
 
 
-_BODIES: Dict[str, Union[str, Callable[[Dict[str, Any], Sequence[Any]], str]]] = {
+#: Statements, or a function that returns them for attributes and inputs; by domain.
+_Bodies = Dict[str, Union[str, Callable[[Dict[str, Any], Sequence[Any]], str]]]
+
+#: Those in ONNX's domain are of an operator that its releases define differently, of one that
+#: onnxruntime's tools write, and of some of the first files.
+_OF_ONNX: _Bodies = {
     "Affine": "o0 = Add(Mul(i0, alpha), beta)",
+    "Attention": attending.standard,
+    "ImageScaler": "o0 = Add(Mul(i0, scale), Unsqueeze(bias, [1, 2]))",
+    "ParametricSoftplus": "o0 = Mul(Softplus(Mul(i0, beta)), alpha)",
+    "ScaledTanh": "o0 = Mul(Tanh(Mul(i0, beta)), alpha)",
+    "SimplifiedLayerNormalization": _simple_normalization,
+}
+
+_OF_ONNXRUNTIME: _Bodies = {
     "Attention": attending.attention,
     "BiasGelu": "o0 = Gelu(Add(i0, i1))",
     "CDist": _distances,
@@ -228,14 +237,12 @@ _BODIES: Dict[str, Union[str, Callable[[Dict[str, Any], Sequence[Any]], str]]] =
     "FusedMatMul": _matmul,
     "Gelu": "o0 = Gelu(i0)",
     "GroupQueryAttention": attending.grouped,
-    "ImageScaler": "o0 = Add(Mul(i0, scale), Unsqueeze(bias, [1, 2]))",
     "MatMulIntegerToFloat": (
         "o0 = Add(Mul(Cast(MatMulInteger(i0, i1, i4, i5), to=1), Mul(i2, i3)), i6)"
     ),
     "MultiHeadAttention": attending.multi_head,
     "NhwcMaxPool": _in_any_layout(f"o0 = MaxPool(i0, ceil_mode=ceil_mode, {_WINDOW})", True),
     "Pad": "o0 = Pad(i0, i1, i2, mode=mode)",
-    "ParametricSoftplus": "o0 = Mul(Softplus(Mul(i0, beta)), alpha)",
     "QAttention": attending.quantized_attention,
     "QEmbedLayerNormalization": attending.quantized_embedding,
     "QGemm": _gemm,
@@ -262,7 +269,6 @@ _BODIES: Dict[str, Union[str, Callable[[Dict[str, Any], Sequence[Any]], str]]] =
     "QuickGelu": "o0 = Mul(i0, Sigmoid(Mul(i0, alpha or 1.702)))",
     "Range": lambda given, inputs: f"o0 = Range(i0, i1, {'i2' if has(inputs, 2) else 1})",
     "RotaryEmbedding": attending.rotation,
-    "ScaledTanh": "o0 = Mul(Tanh(Mul(i0, beta)), alpha)",
     "SimplifiedLayerNormalization": _simple_normalization,
     "SkipLayerNormalization": (
         f"o3 = Add(Add(i0, i1), i4); o0 = LayerNormalization(o3, i2, i3, {LAST_AXIS})"
@@ -273,3 +279,5 @@ _BODIES: Dict[str, Union[str, Callable[[Dict[str, Any], Sequence[Any]], str]]] =
     "TransposeMatMul": _matmul,
     "Trilu": "o0 = Trilu(i0, i1, upper=upper)",
 }
+
+_BODIES = {"": _OF_ONNX, DOMAIN: _OF_ONNXRUNTIME}

@@ -31,7 +31,7 @@ def import_model(
     Parameters
     ----------
     model : str, path-like, bytes or onnx.ModelProto
-        An ONNX file of operator set 1 to 25, its content, or a model in memory. Weights in other files
+        An ONNX file of operator set 1 to 28, its content, or a model in memory. Weights in other files
         are read from the folder of the model's file and those in it only.
     input_shapes : tuple, list of tuple, or dict of str to tuple, optional
         Shapes that replace those in the file: one for a single input, one for each input, or some by

@@ -69,8 +69,9 @@ def definition(
 
     ``attributes`` and ``inputs`` are those of the node, by which some definitions differ.
     """
-    if domain == contributed.DOMAIN:
-        return contributed.definition(node.op_type, attributes, inputs)
+    body = contributed.definition(domain, node.op_type, attributes, inputs)
+    if body is not None or domain == contributed.DOMAIN:
+        return body
     if domain == f"{contributed.DOMAIN}.nchwc":
         raise Missing(
             "it is for one kind of processor: optimize the model with "
@@ -81,8 +82,12 @@ def definition(
     try:
         schema: Any = defs.get_schema(node.op_type, opsets[domain], domain)
     except defs.SchemaError:
-        own = node.op_type in contributed.IN_DOMAIN_OF_ONNX and not domain
-        return contributed.definition(node.op_type, attributes, inputs) if own else None
+        if domain or opsets[domain] <= defs.onnx_opset_version():
+            return None
+        raise Missing("the installed onnx does not know it: a later release may") from None
+    unknown = sorted({*attributes} - {*schema.attributes})
+    if unknown:
+        raise Unsupported(f"the installed onnx does not know its attributes {', '.join(unknown)}")
     if schema.has_function:
         body = schema.function_body
     elif schema.has_context_dependent_function:

@@ -100,7 +100,7 @@ def test_a_later_operator_set(tmp_path):
     model = onnx.load(path)
     model.opset_import[0].version = 99
     onnx.save(model, path)
-    with pytest.raises(ValueError, match="operator set 99, and those up to 25"):
+    with pytest.raises(ValueError, match="operator set 99, and those up to 28"):
         import_model(path)
 
 

@@ -211,11 +211,14 @@ def is_nan(F: Any, x: Any) -> Any:
 
 
 def shift_bits(F: Any, x: Any, count: Any, left: bool, bits: int) -> Any:
-    """Shift the bits of unsigned integers of ``bits`` bits. Shifts by as many or more leave none."""
-    inside = count < bits
+    """Shift the bits of integers of ``bits`` bits. Shifts by other counts leave none but the signs."""
+    inside = (count < bits) * (count >= 0)
     factor = F.broadcast_power(F.ones_like(count) * 2, count * inside)
-    y = F.broadcast_mul(x, factor) if left else F.broadcast_div(x, factor)
-    return F.broadcast_mul(y, inside)
+    if left:
+        return F.broadcast_mul(F.broadcast_mul(x, factor), inside)
+    minus = x < 0  # their shifts are those of the inverted bits, which are inverted again
+    y = F.broadcast_mul(F.broadcast_div(x * (1 - 2 * minus) - minus, factor), inside)
+    return F.broadcast_sub(F.broadcast_mul(y, 1 - 2 * minus), minus)
 
 
 def clip_whole(F: Any, x: Any, least: float, most: float) -> Any:

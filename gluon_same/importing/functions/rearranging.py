@@ -121,6 +121,15 @@ def depth_to_space(F: Any, x: Any, block: int, columns_first: bool = False) -> A
     return F.reshape(F.transpose(x, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
 
 
+def space_to_depth(F: Any, x: Any, block: int, columns_first: bool = False) -> Any:
+    """Move blocks of pixels of channels-first images into channels: the reverse of depth_to_space."""
+    y = F.space_to_depth(x, block_size=block)
+    if not columns_first:
+        return y
+    y = F.reshape(y, shape=(0, -4, block * block, -1, 0, 0))
+    return F.reshape(F.swapaxes(y, 1, 2), shape=(0, -3, 0, 0))
+
+
 def along(F: Any, numbers: Any, axis: Optional[int], rank: int) -> Any:
     """Return numbers along an axis, in a shape that broadcasts; one number if the axis is None.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...importing import functions
 from ..registry import converter, once_attributes
-from ..values import Data, Flag, Unsupported, axis_of, known
+from ..values import FIX, Data, Flag, Unsupported, axis_of, known
 from .shapes import cast_to
 
 _KINDS = ("l1", "l2", "log_sum", "log_sum_exp", "max", "mean", "min", "prod", "sum", "sum_square")
@@ -106,3 +106,12 @@ for _name, _kind in {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax
 def cumsum(net: Any, x: Data, axis: Any, *, exclusive: Flag = 0, reverse: Flag = 0) -> Data:
     place = axis_of(known(axis, "axis").item(), x.ndim)
     return net.call(functions.cumsum, x, axis=place, exclusive=exclusive, reverse=reverse)
+
+
+@converter("CumProd", 26)
+def cumprod(net: Any, x: Data, axis: Any, *, exclusive: Flag = 0, reverse: Flag = 0) -> Data:
+    place = axis_of(known(axis, "axis").item(), x.ndim)
+    if x.shape[place] is None:
+        raise Unsupported(f"the size of its axis {place} {FIX}")
+    how: Any = dict(axis=place, size=x.shape[place], exclusive=exclusive, reverse=reverse)
+    return net.call(functions.cumprod, x, **how)

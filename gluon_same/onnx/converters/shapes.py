@@ -189,7 +189,7 @@ def constant_of_shape(net: Any, shape: Any, *, value: Optional[np.ndarray] = Non
 
 
 @converter("Range")
-def range_(net: Any, start: Any, limit: Any, delta: Any) -> Data:
+def range_(net: Any, start: Any, limit: Any, delta: Any, *, stash_type: int = 1) -> Data:
     begin, limit, step = numbers(start, "start", 0), numbers(limit, "limit", 0), known(delta, "step")
     count = max(len(begin.trials), len(limit.trials))
     spans = [(limit.at(trial) - begin.at(trial)) / step for trial in range(count)]

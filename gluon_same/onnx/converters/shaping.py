@@ -178,5 +178,5 @@ def depth_to_space(net: Any, x: Data, *, blocksize: int, mode: Literal["DCR", "C
 
 
 @converter("SpaceToDepth")
-def space_to_depth(net: Any, x: Data, *, blocksize: int) -> Data:
-    return net.call("space_to_depth", x, block_size=blocksize)
+def space_to_depth(net: Any, x: Data, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR") -> Data:
+    return net.call(functions.space_to_depth, x, block=blocksize, columns_first=mode == "CRD")

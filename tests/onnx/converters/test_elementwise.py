@@ -306,6 +306,35 @@ def test_bits_shift(tmp_path):
         compared(path, *[(draw(s, "uint8"), draw(s[-1:], "uint8", 1) % 8) for s in SIZES])
 
 
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int32", "int64"])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_bits_of_signed_integers_shift_by_any_count(tmp_path, kind, direction):
+    """Operator set 28, which onnxruntime lacks. Other counts than those of the bits leave the sign."""
+    text = f"""net ({kind}[N, W] x, {kind}[W] z) => ({kind}[a, b] y) {{
+        y = BitShift<direction: string = "{direction}">(x, z) }}"""
+    path = written(tmp_path / "net.onnx", text, version=28)
+    limits, bits = np.iinfo(kind), 8 * np.dtype(kind).itemsize
+    counts = [0, 1, bits - 2, bits - 1, bits, bits + 5, *[-1, -bits] * (limits.min < 0)]
+    values = [
+        0,
+        1,
+        5,
+        limits.max,
+        limits.max - 2,
+        *[-1, -2, -7, limits.min, limits.min + 1] * (limits.min < 0),
+    ]
+    x = np.array(values, kind)[:, None].repeat(len(counts), 1)
+    net, wanted = import_model(path), np.zeros_like(x)
+    for i, j in np.ndindex(len(values), len(counts)):
+        inside, value = 0 <= counts[j] < bits, values[i]
+        right = value >> counts[j] if inside else -(value < 0)
+        left = (value << counts[j]) % 2**bits if inside else 0
+        left -= 2**bits * (left > limits.max)
+        wanted[i, j] = left if direction == "LEFT" else right
+    got = net(mx.nd.array(x, dtype=kind), mx.nd.array(counts, dtype=kind)).asnumpy()
+    np.testing.assert_array_equal(got, wanted)
+
+
 def test_gelu(tmp_path):
     for how in ("none", "tanh"):
         path = model(tmp_path, f'y = Gelu<approximate: string = "{how}">(x)', version=20)

@@ -292,3 +292,20 @@ def test_equations_that_do_not_fit_are_refused(tmp_path):
     path = model(tmp_path, 'y = Einsum<equation: string = "ij->ji">(x)', None, 17, ranked(2))
     with pytest.raises(ValueError, match="does not fit operands"):
         import_model(path)
+
+
+@pytest.mark.parametrize("exclusive", [0, 1])
+@pytest.mark.parametrize("reverse", [0, 1])
+def test_running_products(tmp_path, exclusive, reverse):
+    """Operator set 26, which onnxruntime lacks."""
+    text = f"""net (float[N, 5] x) => (float[a, b] y) <int64 axis = {{-1}}> {{
+        y = CumProd<exclusive: int = {exclusive}, reverse: int = {reverse}>(x, axis) }}"""
+    x = numbers(3, 5)
+    wanted = np.cumprod(x[:, ::-1] if reverse else x, 1)
+    if exclusive:
+        wanted = np.concatenate([np.ones((3, 1)), wanted[:, :-1]], 1)
+    got = import_model(written(tmp_path / "net.onnx", text, version=26))(mx.nd.array(x)).asnumpy()
+    np.testing.assert_allclose(got, wanted[:, ::-1] if reverse else wanted, rtol=1e-5)
+    path = written(tmp_path / "open.onnx", text.replace("N, 5", "5, N"), version=26)
+    with pytest.raises(ValueError, match="axis 1 depends on sizes"):
+        import_model(path)

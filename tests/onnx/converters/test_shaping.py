@@ -349,3 +349,13 @@ def test_constants_beside_one_without_elements_are_joined(tmp_path):
     x = numbers(2, 3)
     net = import_model(written(tmp_path / "net.onnx", text, weights))
     np.testing.assert_allclose(net(mx.nd.array(x)).asnumpy(), x + weights["c"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+def test_blocks_of_pixels_become_channels_in_either_order(tmp_path, mode):
+    """Operator set 28, which onnxruntime lacks: the reverse of DepthToSpace."""
+    text = f"""net (float[N, 12, H, W] x) => (float[a, b, c, d] y) {{
+        wide = DepthToSpace<blocksize: int = 2, mode: string = "{mode}">(x)
+        y = SpaceToDepth<blocksize: int = 2, mode: string = "{mode}">(wide) }}"""
+    net, x = import_model(written(tmp_path / "net.onnx", text, version=28)), numbers(2, 12, 3, 5)
+    np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), x)
