@@ -33,7 +33,7 @@ def crop_of(graph: Graph, node: Node) -> Optional[Crop]:
     if node.op != "slice" or any(step not in (None, 1) for step in node.get("step") or ()):
         return None
     before, after = graph.shape(node.inputs[0]), graph.shape(node.out)
-    if before is None or after is None or len(before) < 3 or before[:2] != after[:2]:
+    if len(before) < 3 or before[:2] != after[:2]:
         return None
     begins = [(n + (b or 0)) % n for n, b in zip(before, node.get("begin"))]
     begins += [0] * (len(before) - len(begins))
@@ -86,9 +86,9 @@ sink_normalized = partial(sink, normalized=True)
 
 def sink_past_pooling(graph: Graph, node: Node) -> Optional[Entry]:
     """Move a crop past a pooling whose windows do not reach the dropped elements."""
-    cut = node.inputs[0].node if node.inputs else node
-    crop, size, out = crop_of(graph, cut), graph.shape(cut.out) or (), graph.shape(node.out)
-    if crop is None or out is None or graph.uses(node.inputs[0]) > 1 or not _keeps_most(graph, cut):
+    cut = node.data.node
+    crop, size, out = crop_of(graph, cut), graph.shape(cut.out), graph.shape(node.out)
+    if crop is None or not out or graph.uses(node.data) > 1 or not _keeps_most(graph, cut):
         return None
     found = _pooled(node, crop, size[2:], out[2:])
     if found is None:
@@ -106,12 +106,9 @@ def crop_before_pooling(graph: Graph, node: Node, normalized: bool = False) -> O
     normalized : bool
         As for :func:`sink`.
     """
-    pad = node.inputs[0].node if node.inputs else node
-    size, out = graph.shape(pad.inputs[0]) if pad.inputs else None, graph.shape(node.out)
-    if node.op != "Convolution" or size is None or out is None:
-        return None
-    pairs = zeros_of(pad)
-    if pairs is None or node.get("layout") not in FIRST:
+    pad = node.data.node
+    size, out, pairs = graph.shape(pad.data), graph.shape(node.out), zeros_of(pad)
+    if node.op != "Convolution" or node.get("layout") not in FIRST or not size or not out or not pairs:
         return None
     cuts = []
     for (k, s, d, own), n, (before, after) in zip(windows_of(node), size[2:], pairs):
@@ -138,7 +135,7 @@ def _reaches_pooling(graph, node, crop, normalized):
             return False
         if taker.op == "Pooling":
             out = graph.shape(taker.out)
-            return out is not None and _pooled(taker, crop, size[2:], out[2:]) is not None
+            return bool(out) and _pooled(taker, crop, size[2:], out[2:]) is not None
         if not _is_elementwise(taker, normalized) or taker.inputs[0] != entry:
             return False
         entry = taker.out

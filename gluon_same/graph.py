@@ -62,6 +62,11 @@ class Node:
         """Return the node's first result."""
         return Entry(self, 0)
 
+    @property
+    def data(self) -> "Entry":
+        """Return the node's first input, or its own result if it has no input."""
+        return self.inputs[0] if self.inputs else self.out
+
 
 class Entry(NamedTuple):
     """One result of a node."""
@@ -215,9 +220,9 @@ class Graph:
         """Return the consumers of an entry; None stands for a graph result. Valid only inside a rule."""
         return self._takers.get(entry, [None])
 
-    def shape(self, entry: Entry) -> Optional[Shape]:
-        """Return the shape of an entry; None if unknown. Valid only inside a rule."""
-        return self._shapes.get(entry)
+    def shape(self, entry: Entry) -> Shape:
+        """Return the shape of an entry; () if unknown. Valid only inside a rule."""
+        return self._shapes.get(entry, ())
 
     def note_shape(self, entry: Entry, shape: Shape) -> Entry:
         """Tell rules the shape of a new entry before shapes are inferred again; return the entry."""

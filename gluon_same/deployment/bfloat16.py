@@ -21,7 +21,7 @@ def lower_layer(graph: Graph, node: Node) -> Optional[Entry]:
     """Compute a layer in bfloat16 between casts, and cast constant weights once."""
     if node.op not in LAYERS or node.op == "Deconvolution" or _casts_to(node.inputs[0], _SMALL):
         return None
-    if len(graph.shape(node.inputs[0]) or ()) not in (2, 4):
+    if len(graph.shape(node.inputs[0])) not in (2, 4):
         return None
     data, *weights = node.inputs
     inputs = [_cast(graph, node, data, _SMALL), *(_weight(graph, node, entry) for entry in weights)]

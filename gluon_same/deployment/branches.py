@@ -61,9 +61,7 @@ def split_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     takers: List[Any] = graph.takers(node.inputs[0]) if parts else [None]
     if not all(taker and _is_dense(taker) for taker in takers):
         return None
-    whole, *results = (
-        np.prod(graph.shape(each) or ()) for each in (node.inputs[0], *(t.out for t in takers))
-    )
+    whole, *results = (np.prod(graph.shape(each)) for each in (node.inputs[0], *(t.out for t in takers)))
     weight, bias = weights_of(graph, node)
     if weight is None or (len(parts) - 1) * sum(results) > whole:
         return None
@@ -81,7 +79,7 @@ def pool_parts(graph: Graph, node: Node) -> Optional[Entry]:
     parts = _parts(graph, node.inputs[0]) if node.op == "Pooling" else []
     if not parts or graph.uses(node.inputs[0]) > 1 or node.get("layout") not in FIRST:
         return None
-    before, after = (np.prod(graph.shape(entry) or ()) for entry in (node.inputs[0], node.out))
+    before, after = (np.prod(graph.shape(entry)) for entry in (node.inputs[0], node.out))
     if after >= before:
         return None
     pooled = [graph.with_data(node, part) for part in parts]
@@ -134,7 +132,7 @@ def join_by_copies(graph: Graph, node: Node) -> Optional[Entry]:
     If all parts have the same layout, it copies the channels of one sample number by number, with a
     function call for each.
     """
-    parts, shape = _parts(graph, node.out), graph.shape(node.out) or ()
+    parts, shape = _parts(graph, node.out), graph.shape(node.out)
     if len(parts) < 2 or len(shape) != 4 or shape[0] != 1 or prod(shape) < LEAST:
         return None
     if any(part.node.op not in BLOCKED for part in parts):

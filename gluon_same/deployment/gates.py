@@ -28,7 +28,7 @@ def scale_by_normalization(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     for x, gate in (node.inputs, node.inputs[::-1]):
         shape = graph.shape(x)
-        if shape is None or len(shape) != 4 or shape[0] != 1 or min(shape[2:]) < 2:
+        if len(shape) != 4 or shape[0] != 1 or min(shape[2:]) < 2:
             continue
         if graph.shape(gate) != (*shape[:2], 1, 1) or gate.node.op == "null":
             continue
@@ -49,7 +49,7 @@ def scale_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     if node.get("axis", 1) != 1 or node.get("output_mean_var", False):
         return None
     x, gamma, *given = node.inputs
-    shape, (beta, mean, var) = graph.shape(x) or (), map(graph.param, given)
+    shape, (beta, mean, var) = graph.shape(x), map(graph.param, given)
     if beta is None or mean is None or var is None or len(shape) != 4 or shape[0] != 1:
         return None
     if np.any(mean) or np.any(np.float32(var) + np.float32(node.get("eps")) != 1):
@@ -69,7 +69,7 @@ def end_at_layer(graph: Graph, node: Node) -> Optional[Entry]:
 
     :func:`multiply_by_gradient` requires that layers read the product.
     """
-    shape = graph.shape(node.out) or ()
+    shape = graph.shape(node.out)
     if _factors(graph, node) is None or len(shape) != 4 or _ends_at_layers(graph, node):
         return None
     product = graph.new(node.op, node, node.inputs, **node.attrs)
@@ -107,7 +107,7 @@ def fail_without_onednn(graph: Graph) -> None:
 
 def _factors(graph, node):
     """Return ``x`` and ``y`` of ``x * sigmoid(y)``; None for all other operators."""
-    if node.op != "elemwise_mul" or graph.shape(node.out) is None:
+    if node.op != "elemwise_mul" or not graph.shape(node.out):
         return None
     for x, gate in (node.inputs, node.inputs[::-1]):
         if gate.node.op == "Activation" and gate.node.get("act_type") == "sigmoid":

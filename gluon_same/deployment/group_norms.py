@@ -23,13 +23,15 @@ def normalize_groups(graph: Graph, node: Node, by_rows: bool = False) -> Optiona
     MXNet's own operators add up element by element. With ``by_rows``, MXNet normalizes the groups as
     rows of a matrix, which it adds up in float32. Products serve longer rows, and are more accurate.
     """
-    shape = graph.shape(node.inputs[0]) if node.op in ("GroupNorm", "InstanceNorm") else None
-    if shape is None or node.get("output_mean_var", False) or not graph.holds(*node.inputs[1:]):
+    shape = graph.shape(node.data)
+    if node.op not in ("GroupNorm", "InstanceNorm") or not shape:
+        return None
+    if node.get("output_mean_var", False) or not graph.holds(*node.inputs[1:]):
         return None
     batch, channels = shape[:2]
     groups = node.get("num_groups", 1) if node.op == "GroupNorm" else channels
     source = node.inputs[0].node
-    before = (graph.shape(source.inputs[0]) if source.op in RESHAPES else None) or shape
+    before = (graph.shape(source.inputs[0]) if source.op in RESHAPES else ()) or shape
     if before[0] == batch and len(before) > 1 and before[1] % groups == 0:
         channels = before[1]  # of the image, which files split into groups
     values = (graph.params[entry.node.name].asnumpy() for entry in node.inputs[1:])

@@ -39,7 +39,7 @@ def copy_to_plain_memory(
         shape = graph.shape(x)
         # The result replaces the first output only, so that operators with several would run twice.
         first = next((taker for taker in takers if taker.get("num_outputs", 1) == 1), None)
-        if x.node.op not in BLOCKED or len(takers) < 2 or first is not node or shape is None:
+        if x.node.op not in BLOCKED or len(takers) < 2 or first is not node or not shape:
             continue
         plain = in_plain_memory(graph, node, x)
         for taker in takers:
@@ -54,7 +54,7 @@ copy_for_activations = partial(copy_to_plain_memory, blocks=READ_BLOCKS - {"Acti
 
 def in_plain_memory(graph: Graph, near: Node, entry: Entry) -> Entry:
     """Return a copy of an array in plain memory, by a transpose to the same order."""
-    return graph.new("transpose", near, [entry], axes=tuple(range(len(graph.shape(entry) or ()))))
+    return graph.new("transpose", near, [entry], axes=tuple(range(len(graph.shape(entry)))))
 
 
 def in_memory_of_volumes(graph: Graph, entry: Entry) -> bool:
@@ -67,11 +67,11 @@ def in_memory_of_volumes(graph: Graph, entry: Entry) -> bool:
     while todo:
         found = todo.pop()
         seen.add(found)
-        shape = graph.shape(found) or ()
+        shape = graph.shape(found)
         if found.node.op in MAKE_BLOCKS and len(shape) == 5:
             return True
         if found.node.op not in {*PLAIN, "transpose", "SwapAxis"}:
-            sizes = [(each, prod(graph.shape(each) or ())) for each in found.node.inputs]
+            sizes = [(each, prod(graph.shape(each))) for each in found.node.inputs]
             todo += [each for each, size in sizes if size == prod(shape) and each not in seen]
     return False
 
@@ -81,7 +81,7 @@ def to_reshape(graph: Graph, near: Node, entry: Entry) -> Entry:
     if not in_memory_of_volumes(graph, entry):
         return entry
     source, shape = entry, graph.shape(entry)
-    while source.node.op in RESHAPES and graph.shape(source.node.inputs[0]) is not None:
+    while source.node.op in RESHAPES and graph.shape(source.node.inputs[0]):
         source = source.node.inputs[0]
     plain = in_plain_memory(graph, near, source)
     return plain if source == entry else graph.new("Reshape", near, [plain], shape=shape)
@@ -94,7 +94,7 @@ def softmax_of_rows(graph: Graph, node: Node) -> Optional[Entry]:
     softmax, which make the data plain, may be dropped or replaced.
     """
     shape = graph.shape(node.out)
-    if node.op not in SOFTMAX or shape is None or len(shape) not in (2, 3, 4) or len(node.inputs) > 1:
+    if node.op not in SOFTMAX or len(shape) not in (2, 3, 4) or len(node.inputs) > 1:
         return None
     (data,), columns = node.inputs, len(shape) == 2
     makers, plain = ({"Concat"}, {"transpose", *PLAIN}) if columns else (ONEDNN, PLAIN)

@@ -22,9 +22,9 @@ def scale_before_reshape(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     for split, gate in (node.inputs, node.inputs[::-1]):
         image = _image(graph, split)
-        if image is None or graph.shape(gate) != (*(graph.shape(split) or ())[:3], 1, 1):
+        if image is None or graph.shape(gate) != (*graph.shape(split)[:3], 1, 1):
             continue
-        batch, groups, count, *_ = graph.shape(split) or ()
+        batch, groups, count, *_ = graph.shape(split)
         flat = graph.new("Reshape", node, [gate], shape=(batch, groups * count, 1, 1))
         scaled = graph.new("broadcast_mul", node, [image, flat])
         return graph.new("Reshape", node, [scaled], shape=graph.shape(split))
@@ -74,13 +74,13 @@ def sum_of_stack(graph: Graph, node: Node) -> Optional[Entry]:
     axes = reduced_axes(graph, node) if node.op == "sum" else ()
     if len(axes) != 1:
         return None
-    (axis,), shape = axes, graph.shape(node.inputs[0]) or ()
+    (axis,), shape = axes, graph.shape(node.inputs[0])
     inputs = node.inputs[0].node.inputs if node.inputs[0].node.op in PRODUCTS else node.inputs
     for stack, *gates in (inputs, inputs[::-1]):
         if stack.node.op != "Concat" or int(stack.node.get("dim", 1)) % len(shape) != axis:
             continue
         count, terms = len(stack.node.inputs), []
-        sizes = [graph.shape(entry) or () for entry in gates]
+        sizes = [graph.shape(entry) for entry in gates]
         alike = all(len(each) == len(shape) and each[axis] == count for each in sizes)
         if graph.shape(stack) != shape or shape[axis] != count or count > GROUPS or not alike:
             continue
@@ -108,7 +108,7 @@ def sum_by_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     if node.op != "sum" or reduced_axes(graph, node) != (1,):
         return None
     image, shape = _image(graph, node.inputs[0]), graph.shape(node.inputs[0])
-    if image is None or shape is None or len(graph.shape(node.out) or ()) != 4:
+    if image is None or len(graph.shape(node.out)) != 4:
         return None
     groups, count = shape[1:3]
     if groups > GROUPS or count > CHANNELS:
@@ -119,7 +119,7 @@ def sum_by_convolution(graph: Graph, node: Node) -> Optional[Entry]:
 
 def pool_before_layer(graph: Graph, node: Node) -> Optional[Entry]:
     """Average the input of a 1x1 convolution instead of its result."""
-    layer = node.inputs[0].node if node.inputs else node
+    layer = node.data.node
     if node.op != "Pooling" or not node.get("global_pool", False) or node.get("pool_type") != "avg":
         return None
     if not is_pointwise(layer) or node.get("layout") not in FIRST or graph.uses(node.inputs[0]) > 1:
@@ -130,7 +130,7 @@ def pool_before_layer(graph: Graph, node: Node) -> Optional[Entry]:
 def _image(graph, entry):
     """Return the image whose channels an entry splits into groups; None if it does not."""
     shape = graph.shape(entry)
-    if entry.node.op not in RESHAPES or shape is None or len(shape) != 5:
+    if entry.node.op not in RESHAPES or len(shape) != 5:
         return None
     batch, groups, count, *size = shape
     image = entry.node.inputs[0]

@@ -52,7 +52,7 @@ def drop_taps(graph: Graph, node: Node) -> Optional[Entry]:
     if node.op != "Convolution" or node.get("layout") not in FIRST:
         return None
     kept, pad = [], []
-    sizes, outputs = ((graph.shape(each) or ())[2:] for each in (node.inputs[0], node.out))
+    sizes, outputs = (graph.shape(each)[2:] for each in (node.inputs[0], node.out))
     for (kernel, stride, dilation, own), size, count in zip(windows_of(node), sizes, outputs):
         starts = np.arange(count) * stride - own
         met = [tap for tap in range(kernel) if ((starts + tap * dilation) // size == 0).any()]
@@ -75,7 +75,7 @@ def crop_in_blocks(graph: Graph, node: Node) -> Optional[Entry]:
     The kernel spans what is dropped, and has a one at the element that is kept.
     """
     crop, shape = crop_of(graph, node), graph.shape(node.out)
-    if crop is None or shape is None or node.inputs[0].node.op not in BLOCKED:
+    if crop is None or node.inputs[0].node.op not in BLOCKED:
         return None
     channels, kernel = shape[1], tuple(before + after + 1 for before, after in crop)
     if len(kernel) != 2 or channels % BLOCK or prod(kernel) > MOST_TAPS:
