@@ -67,6 +67,14 @@ class Node:
         """Return the node's first input, or its own result if it has no input."""
         return self.inputs[0] if self.inputs else self.out
 
+    def operands(self, *operators: str) -> Iterator[Tuple["Entry", "Entry"]]:
+        """Yield the inputs if this is one of some operators on two, in both orders if they may swap."""
+        if self.op in operators:
+            one, other = self.inputs
+            yield one, other
+            if not self.op.endswith(("_sub", "_div")):
+                yield other, one
+
 
 class Entry(NamedTuple):
     """One result of a node."""

@@ -106,9 +106,7 @@ def use_hard_sigmoid(graph: Graph, node: Node) -> Optional[Entry]:
 
 def use_gelu(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace ``x * (1 + erf(x / sqrt(2)))`` with twice oneDNN's GELU."""
-    if node.op not in PRODUCTS:
-        return None
-    for x, gate in (node.inputs, node.inputs[::-1]):
+    for x, gate in node.operands(*PRODUCTS):
         shift = gate.node
         if shift.op != "_plus_scalar" or scalar(shift) != 1 or shift.inputs[0].node.op != "erf":
             continue

@@ -88,7 +88,7 @@ def pool_parts(graph: Graph, node: Node) -> Optional[Entry]:
 
 def add_to_sum(graph: Graph, node: Node) -> Optional[Entry]:
     """Add what is no convolution first, so that both convolutions add to a sum as they are computed."""
-    for one, other in (node.inputs, node.inputs[::-1]) if node.op == "elemwise_add" else ():
+    for one, other in node.operands("elemwise_add"):
         terms = one.node.inputs if one.node.op == node.op and graph.uses(one) == 1 else []
         if {term.node.op for term in terms} == {"Convolution"} and other.node.op != "Convolution":
             first = graph.new(node.op, node, [other, terms[0]])

@@ -35,9 +35,7 @@ def affine(graph: Graph, node: Node) -> Optional[Affine]:
     if node.op in ("_plus_scalar", "_minus_scalar"):
         shift = scalar(node) if node.op == "_plus_scalar" else -scalar(node)
         return Affine(node.inputs[0], None, np.float64(1), np.float64(shift))
-    if node.op in ("broadcast_mul", "broadcast_add", "broadcast_sub"):
-        return _by_channel(graph, node)
-    return None
+    return _by_channel(graph, node)
 
 
 def fold_after(graph: Graph, node: Node) -> Optional[Entry]:
@@ -162,9 +160,9 @@ def _normalization(graph, node):
 
 
 def _by_channel(graph, node):
-    for data, other in (node.inputs, node.inputs[::-1]):
+    for data, other in node.operands("broadcast_mul", "broadcast_add", "broadcast_sub"):
         values, shape = graph.param(other), graph.shape(data)
-        if values is None or not shape or (node.op == "broadcast_sub" and data is node.inputs[1]):
+        if values is None or not shape:
             continue
         wide = (1,) * (len(shape) - values.ndim) + values.shape
         axes = [axis for axis, n in enumerate(wide) if n > 1]

@@ -24,9 +24,7 @@ EPSILON = 2.0**-10
 
 def scale_by_normalization(graph: Graph, node: Node) -> Optional[Entry]:
     """Scale the channels of a batch of one by a normalization with computed ``gamma``."""
-    if node.op != "broadcast_mul":
-        return None
-    for x, gate in (node.inputs, node.inputs[::-1]):
+    for x, gate in node.operands("broadcast_mul"):
         shape = graph.shape(x)
         if len(shape) != 4 or shape[0] != 1 or min(shape[2:]) < 2:
             continue
@@ -107,9 +105,7 @@ def fail_without_onednn(graph: Graph) -> None:
 
 def _factors(graph, node):
     """Return ``x`` and ``y`` of ``x * sigmoid(y)``; None for all other operators."""
-    if node.op != "elemwise_mul" or not graph.shape(node.out):
-        return None
-    for x, gate in (node.inputs, node.inputs[::-1]):
+    for x, gate in node.operands("elemwise_mul") if graph.shape(node.out) else ():
         if gate.node.op == "Activation" and gate.node.get("act_type") == "sigmoid":
             return x, gate.node.inputs[0]
     return None

@@ -46,9 +46,7 @@ def interpolate_by_product(graph: Graph, node: Node) -> Optional[Entry]:
 
 def _tap(graph, entry):
     """Return data, an axis and weights of elements that are taken along it; None for others."""
-    if entry.node.op != "broadcast_mul":
-        return None
-    for taken, weights in (entry.node.inputs, entry.node.inputs[::-1]):
+    for taken, weights in entry.node.operands("broadcast_mul"):
         node, shape, weight = taken.node, graph.shape(taken), graph.param(weights)
         if node.op != "take" or node.get("mode", "clip") != "clip" or not shape or weight is None:
             continue

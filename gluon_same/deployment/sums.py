@@ -18,9 +18,7 @@ GROUPS, CHANNELS = 4, 512
 
 def scale_before_reshape(graph: Graph, node: Node) -> Optional[Entry]:
     """Scale the channels of an image before they are split into groups, not after."""
-    if node.op != "broadcast_mul":
-        return None
-    for split, gate in (node.inputs, node.inputs[::-1]):
+    for split, gate in node.operands("broadcast_mul"):
         image = _image(graph, split)
         if image is None or graph.shape(gate) != (*graph.shape(split)[:3], 1, 1):
             continue
@@ -36,9 +34,7 @@ def add_kernels(graph: Graph, node: Node) -> Optional[Entry]:
 
     The data themselves, and a normalization of them, are convolutions with one element, too.
     """
-    if node.op != "elemwise_add":
-        return None
-    for one, other in (node.inputs, node.inputs[::-1]):
+    for one, other in node.operands("elemwise_add"):
         layer, alone = one.node, [one] if other in one.node.inputs[:1] else [one, other]
         if any(graph.uses(entry) > 1 for entry in alone):
             continue
@@ -75,8 +71,7 @@ def sum_of_stack(graph: Graph, node: Node) -> Optional[Entry]:
     if len(axes) != 1:
         return None
     (axis,), shape = axes, graph.shape(node.inputs[0])
-    inputs = node.inputs[0].node.inputs if node.inputs[0].node.op in PRODUCTS else node.inputs
-    for stack, *gates in (inputs, inputs[::-1]):
+    for stack, *gates in [*node.data.node.operands(*PRODUCTS)] or [node.inputs]:
         if stack.node.op != "Concat" or int(stack.node.get("dim", 1)) % len(shape) != axis:
             continue
         count, terms = len(stack.node.inputs), []
