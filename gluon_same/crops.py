@@ -56,11 +56,14 @@ def windows_of(node: Node) -> List[Tuple[int, ...]]:
     return list(zip(kernel, *given))
 
 
+def is_convolution(node: Node) -> bool:
+    """Return whether an operator is a convolution with the channels first."""
+    return node.op == "Convolution" and node.get("layout") in FIRST
+
+
 def is_pointwise(node: Node) -> bool:
     """Return whether an operator is a 1x1 convolution that reads each pixel once."""
-    if node.op != "Convolution" or node.get("layout") not in FIRST:
-        return False
-    return set(windows_of(node)) == {(1, 1, 1, 0)}
+    return is_convolution(node) and set(windows_of(node)) == {(1, 1, 1, 0)}
 
 
 def sink(graph: Graph, node: Node, normalized: bool = False) -> Optional[Entry]:
@@ -108,7 +111,7 @@ def crop_before_pooling(graph: Graph, node: Node, normalized: bool = False) -> O
     """
     pad = node.data.node
     size, out, pairs = graph.shape(pad.data), graph.shape(node.out), zeros_of(pad)
-    if node.op != "Convolution" or node.get("layout") not in FIRST or not size or not out or not pairs:
+    if not is_convolution(node) or not size or not out or not pairs:
         return None
     cuts = []
     for (k, s, d, own), n, (before, after) in zip(windows_of(node), size[2:], pairs):

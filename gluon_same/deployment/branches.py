@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 
 import numpy as np
 
-from ..crops import FIRST, windows_of
+from ..crops import FIRST, is_convolution, windows_of
 from ..graph import Entry, Graph, Node
 from .convolutions import LEAST
 from .fold_batchnorm import weights_of, widened, with_weights
@@ -27,7 +27,7 @@ def join_convolutions(graph: Graph, node: Node) -> Optional[Entry]:
     depthwise kernels are padded with zeros to the largest.
     """
     layers = [entry.node for entry in _parts(graph, node.out)]
-    if len(layers) < 2 or not all(map(_is_convolution, layers)):
+    if len(layers) < 2 or not all(map(is_convolution, layers)):
         return None
     if any(graph.uses(entry) > 1 for entry in node.inputs):
         return None
@@ -106,7 +106,7 @@ def join_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     if [graph.uses(part) for part in parts] != [2, 1]:
         return None
     (layer, before), (cheap, after) = (_layer(graph, part) for part in parts)
-    if not _is_dense(layer) or not _is_convolution(cheap) or cheap.inputs[0] != parts[0]:
+    if not _is_dense(layer) or not is_convolution(cheap) or cheap.inputs[0] != parts[0]:
         return None
     (weight, bias), (kernels, shift) = weights_of(graph, layer), weights_of(graph, cheap)
     if weight is None or kernels is None or kernels.shape[:2] != (len(weight), 1) or weight.ndim != 4:
@@ -148,12 +148,8 @@ def _parts(graph, entry):
     return join[1] if join and join[0] == 1 else []
 
 
-def _is_convolution(node):
-    return node.op == "Convolution" and node.get("layout") in FIRST
-
-
 def _is_dense(node):
-    return _is_convolution(node) and node.get("num_group", 1) == 1
+    return is_convolution(node) and node.get("num_group", 1) == 1
 
 
 def _layer(graph, entry):

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
 
-from ..crops import ELEMENTWISE, FIRST, crop_of, zeros_of
+from ..crops import ELEMENTWISE, FIRST, crop_of, is_convolution, zeros_of
 from ..graph import Entry, Graph, Node, Rule
 from .clean import RESHAPES
 from .convolutions import PAIRS
@@ -250,11 +250,11 @@ def _is_worth_a_slice(graph, node, count, multiple):
 
 def _is_source(graph, node):
     """Return whether a node is a layer with weights for each channel of its result."""
-    if node.op not in ("Convolution", "FullyConnected") or not graph.holds(*node.inputs[1:]):
-        return False
     if node.op == "FullyConnected":
-        return len(graph.shape(node.out)) == 2 and None not in graph.takers(node.out)
-    return node.get("num_group", 1) == 1 and node.get("layout") in FIRST
+        fits = len(graph.shape(node.out)) == 2 and None not in graph.takers(node.out)
+    else:
+        fits = is_convolution(node) and node.get("num_group", 1) == 1
+    return fits and graph.holds(*node.inputs[1:])
 
 
 def _absorbs(graph, node):

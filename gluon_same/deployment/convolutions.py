@@ -4,7 +4,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ..crops import ELEMENTWISE, FIRST, windows_of
+from ..crops import ELEMENTWISE, FIRST, is_convolution, windows_of
 from ..graph import Entry, Graph, Node
 from .clean import drop_identity, fold_constants
 from .fold_batchnorm import affine, weights_of, with_weights
@@ -165,8 +165,8 @@ def merge_groups(graph: Graph, node: Node) -> Optional[Entry]:
 def _groups(graph, node):
     """Return the number of groups, the filters and channels of each, and whether the kernel is 1x1."""
     kernel, groups = node.get("kernel", ()), int(node.get("num_group", 1))
-    found = node.op == "Convolution" and len(kernel) == 2 and groups > 1 and graph.shape(node.inputs[1])
-    if not found or node.get("layout") not in FIRST or not graph.holds(*node.inputs[1:]):
+    found = is_convolution(node) and len(kernel) == 2 and groups > 1 and graph.shape(node.inputs[1])
+    if not found or not graph.holds(*node.inputs[1:]):
         return 1, 0, 1, False
     return groups, found[0] // groups, found[1], set(kernel) == {1}
 
@@ -186,7 +186,7 @@ def _merged(graph, node, merged):
 
 def pad_first(graph: Graph, node: Node) -> Optional[Entry]:
     """Pad by an operator in front of a convolution that pads its width by more than MOST_PADDED."""
-    if node.op != "Convolution" or node.get("layout") not in FIRST:
+    if not is_convolution(node):
         return None
     pads = [own for *_, own in windows_of(node)]
     if len(pads) not in (2, 3) or pads[-1] <= MOST_PADDED or node.get("num_group", 1) != 1:
@@ -201,10 +201,9 @@ def as_row(graph: Graph, node: Node) -> Optional[Entry]:
 
     MXNet fuses only convolutions of images, and oneDNN computes blocks of a row.
     """
-    if node.op != "Convolution" or not all(_is_line(graph, e) for e in (node.out, node.inputs[0])):
+    if not is_convolution(node) or not all(_is_line(graph, e) for e in (node.out, node.inputs[0])):
         return None
-    pixel = graph.shape(node.inputs[0])[2:] == (1, 1)
-    if pixel or node.get("layout") not in FIRST or node.get("kernel")[1:] not in ((), (1,)):
+    if graph.shape(node.inputs[0])[2:] == (1, 1) or node.get("kernel")[1:] not in ((), (1,)):
         return None
     data, weight, *bias = node.inputs
     return _over_row(graph, node, [_row_of(graph, data), _row_of(graph, weight), *bias])

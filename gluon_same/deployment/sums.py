@@ -5,7 +5,7 @@ from typing import Optional
 
 import numpy as np
 
-from ..crops import FIRST, is_pointwise, windows_of
+from ..crops import FIRST, is_convolution, is_pointwise, windows_of
 from ..graph import Entry, Graph, Node
 from .activations import PRODUCTS, reduced_axes
 from .clean import RESHAPES
@@ -38,7 +38,7 @@ def add_kernels(graph: Graph, node: Node) -> Optional[Entry]:
         layer, alone = one.node, [one] if other in one.node.inputs[:1] else [one, other]
         if any(graph.uses(entry) > 1 for entry in alone):
             continue
-        if layer.op == "Convolution" and layer.get("layout") in FIRST:
+        if is_convolution(layer):
             weight, bias = weights_of(graph, layer)
             found = None if weight is None else _kernel(graph, layer, weight.shape, other)
             if found is not None:
@@ -71,7 +71,8 @@ def sum_of_stack(graph: Graph, node: Node) -> Optional[Entry]:
     if len(axes) != 1:
         return None
     (axis,), shape = axes, graph.shape(node.inputs[0])
-    for stack, *gates in [*node.data.node.operands(*PRODUCTS)] or [node.inputs]:
+    inputs = node.inputs[0].node.inputs if node.inputs[0].node.op in PRODUCTS else node.inputs
+    for stack, *gates in (inputs, inputs[::-1]):
         if stack.node.op != "Concat" or int(stack.node.get("dim", 1)) % len(shape) != axis:
             continue
         count, terms = len(stack.node.inputs), []

@@ -5,7 +5,7 @@ from typing import Optional
 
 import numpy as np
 
-from ..crops import FIRST, crop_of, windows_of, zeros_of
+from ..crops import crop_of, is_convolution, windows_of, zeros_of
 from ..graph import Entry, Graph, Node
 from .convolutions import BLOCK, depthwise
 from .fold_batchnorm import weights_of, with_weights
@@ -23,9 +23,9 @@ def grow_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """
     crop = crop_of(graph, node)
     layer = node if crop is None else node.inputs[0].node
-    if layer.op != "Convolution" or layer.get("num_group", 1) != layer.get("num_filter"):
+    if not is_convolution(layer) or layer.get("num_group", 1) != layer.get("num_filter"):
         return None
-    if layer.get("layout") not in FIRST or graph.uses(node.inputs[0]) > 1:
+    if graph.uses(node.inputs[0]) > 1:
         return None
     data = layer.inputs[0]
     if crop is None:
@@ -49,7 +49,7 @@ def drop_taps(graph: Graph, node: Node) -> Optional[Entry]:
 
     A kernel with a dilation as large as the feature map is one of 1x1, as is one of 3x3 on a map of 1x1.
     """
-    if node.op != "Convolution" or node.get("layout") not in FIRST:
+    if not is_convolution(node):
         return None
     kept, pad = [], []
     sizes, outputs = (graph.shape(each)[2:] for each in (node.inputs[0], node.out))
