@@ -5,7 +5,7 @@ MXNet copies blocked data to plain memory for each of its own operators that rea
 
 from functools import partial
 from math import prod
-from typing import Collection, Optional
+from typing import Callable, Collection, Iterator, Optional
 
 from ..graph import Entry, Graph, Node
 from .clean import RESHAPES
@@ -63,17 +63,29 @@ def in_memory_of_volumes(graph: Graph, entry: Entry) -> bool:
     Operators that keep the number of elements may write into the memory of what they read. MXNet cannot
     read what a reshape of such an array to fewer axes returns.
     """
+
+    def alike(one, other):
+        return prod(graph.shape(one)) == prod(graph.shape(other))
+
+    sources = _sources(entry, {*PLAIN, "transpose", "SwapAxis"}, alike)
+    return any(each.node.op in MAKE_BLOCKS and len(graph.shape(each)) == 5 for each in sources)
+
+
+def _sources(
+    entry: Entry, plain: Collection[str], passes: Callable[[Entry, Entry], bool] = lambda *_: True
+) -> Iterator[Entry]:
+    """Yield an array and those that it may be made of, past all operators but ``plain`` ones.
+
+    ``passes`` returns whether to go on from an operator's result to one of its inputs.
+    """
     seen, todo = set(), [entry]
     while todo:
         found = todo.pop()
-        seen.add(found)
-        shape = graph.shape(found)
-        if found.node.op in MAKE_BLOCKS and len(shape) == 5:
-            return True
-        if found.node.op not in {*PLAIN, "transpose", "SwapAxis"}:
-            sizes = [(each, prod(graph.shape(each))) for each in found.node.inputs]
-            todo += [each for each, size in sizes if size == prod(shape) and each not in seen]
-    return False
+        if found not in seen:
+            seen.add(found)
+            yield found
+            if found.node.op not in plain:
+                todo += [each for each in found.node.inputs if passes(found, each)]
 
 
 def to_reshape(graph: Graph, near: Node, entry: Entry) -> Entry:
@@ -98,23 +110,12 @@ def softmax_of_rows(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     (data,), columns = node.inputs, len(shape) == 2
     makers, plain = ({"Concat"}, {"transpose", *PLAIN}) if columns else (ONEDNN, PLAIN)
-    if node.get("axis", -1) not in (-1, len(shape) - 1) or not _may_be_from(makers, data, plain):
+    if node.get("axis", -1) not in (-1, len(shape) - 1):
+        return None
+    if not any(each.node.op in makers for each in _sources(data, plain)):
         return None
     if columns:
         return graph.with_data(node, in_plain_memory(graph, node, data))
     rows = graph.new("Reshape", node, [data], shape=(-1, shape[-1]))
     rows = graph.with_data(node, rows, axis=-1)
     return graph.new("Reshape", node, [rows], shape=shape)
-
-
-def _may_be_from(operators, entry, plain):
-    """Return whether some operators may make an array, past all others but ``plain`` ones."""
-    seen, todo = set(), [entry]
-    while todo:
-        found = todo.pop()
-        if found.node.op in operators:
-            return True
-        if found.node.op not in plain and found not in seen:
-            seen.add(found)
-            todo += found.node.inputs
-    return False
