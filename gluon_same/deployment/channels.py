@@ -17,6 +17,7 @@ from .clean import RESHAPES
 from .convolutions import PAIRS
 from .fold_batchnorm import LAYERS, weights_of, with_weights
 from .layouts import BLOCKED, in_plain_memory
+from .moves import image_of
 
 #: Operators that compute each channel alike, and a finite number from 0.
 ALIKE = ELEMENTWISE | {"Pooling", "UpSampling"}
@@ -68,17 +69,14 @@ def select_slice(graph: Graph, node: Node) -> Optional[Entry]:
 def select_shuffle(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a channel shuffle, which swaps two axes of the channels, by a selection."""
     swap = node.inputs[0].node if node.op in RESHAPES else node
-    if swap.op not in ("SwapAxis", "transpose") or swap.inputs[0].node.op not in RESHAPES:
-        return None
     axes = {swap.get("dim1", 0), swap.get("dim2", 0)} if swap.op == "SwapAxis" else swap.get("axes")
-    data = swap.inputs[0].node.inputs[0]
-    shape, split = graph.shape(data), graph.shape(swap.inputs[0])
-    if axes not in ({1, 2}, (0, 2, 1, 3, 4)) or len(split) != 5:
+    image, shape = image_of(graph, swap.data), graph.shape(node.out)
+    if swap.op not in ("SwapAxis", "transpose") or axes not in ({1, 2}, (0, 2, 1, 3, 4)):
         return None
-    if shape != graph.shape(node.out) or shape != (1, split[1] * split[2], *split[3:]):
+    if image is None or shape != graph.shape(image) or shape[0] != 1:
         return None
-    order = np.arange(shape[1]).reshape(split[1:3]).T.reshape(-1)
-    return _select(graph, node, data, order, shape[1])
+    order = np.arange(shape[1]).reshape(graph.shape(swap.data)[1:3]).T.reshape(-1)
+    return _select(graph, node, image, order, shape[1])
 
 
 def merge_selections(graph: Graph, node: Node) -> Optional[Entry]:

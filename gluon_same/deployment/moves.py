@@ -39,4 +39,13 @@ def merge_reshapes(graph: Graph, node: Node) -> Optional[Entry]:
     return graph.new("Reshape", node, node.inputs[0].node.inputs[:1], shape=shape)
 
 
+def image_of(graph: Graph, entry: Entry) -> Optional[Entry]:
+    """Return the image whose channels an entry splits into groups; None if it does not."""
+    image, shape = entry.node.data, graph.shape(entry)
+    if entry.node.op not in RESHAPES or len(shape) != 5:
+        return None
+    batch, groups, count, *size = shape
+    return image if graph.shape(image) == (batch, groups * count, *size) else None
+
+
 RULES = (merge_axes, merge_reshapes, drop_identity)

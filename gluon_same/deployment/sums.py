@@ -10,7 +10,7 @@ from ..graph import Entry, Graph, Node
 from .activations import PRODUCTS, reduced_axes
 from .clean import RESHAPES
 from .fold_batchnorm import Affine, affine, weights_of, widened, with_weights
-from .moves import merge_reshapes
+from .moves import image_of, merge_reshapes
 
 #: The largest number of groups, and of channels of each, that a convolution sums.
 GROUPS, CHANNELS = 4, 512
@@ -19,7 +19,7 @@ GROUPS, CHANNELS = 4, 512
 def scale_before_reshape(graph: Graph, node: Node) -> Optional[Entry]:
     """Scale the channels of an image before they are split into groups, not after."""
     for split, gate in node.operands("broadcast_mul"):
-        image = _image(graph, split)
+        image = image_of(graph, split)
         if image is None or graph.shape(gate) != (*graph.shape(split)[:3], 1, 1):
             continue
         batch, groups, count, *_ = graph.shape(split)
@@ -103,7 +103,7 @@ def sum_by_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     """Sum groups of channels by a convolution with ones, which remains in oneDNN's memory layout."""
     if node.op != "sum" or reduced_axes(graph, node) != (1,):
         return None
-    image, shape = _image(graph, node.inputs[0]), graph.shape(node.inputs[0])
+    image, shape = image_of(graph, node.inputs[0]), graph.shape(node.inputs[0])
     if image is None or len(graph.shape(node.out)) != 4:
         return None
     groups, count = shape[1:3]
@@ -121,16 +121,6 @@ def pool_before_layer(graph: Graph, node: Node) -> Optional[Entry]:
     if not is_pointwise(layer) or node.get("layout") not in FIRST or graph.uses(node.inputs[0]) > 1:
         return None
     return graph.with_data(layer, graph.with_data(node, layer.inputs[0]))
-
-
-def _image(graph, entry):
-    """Return the image whose channels an entry splits into groups; None if it does not."""
-    shape = graph.shape(entry)
-    if entry.node.op not in RESHAPES or len(shape) != 5:
-        return None
-    batch, groups, count, *size = shape
-    image = entry.node.inputs[0]
-    return image if graph.shape(image) == (batch, groups * count, *size) else None
 
 
 RULES = (merge_reshapes, sum_of_stack, scale_before_reshape, sum_by_convolution, pool_before_layer)
