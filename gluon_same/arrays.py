@@ -6,7 +6,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from operator import methodcaller
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Container, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 
@@ -116,17 +116,28 @@ def flat(args: Any) -> List[Any]:
 
 def as_classic(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
     """Return a symbol in classic mode."""
-    return symbol.as_nd_ndarray() if isinstance(symbol, mx.sym.numpy._Symbol) else symbol
+    return symbol.as_nd_ndarray()
 
 
-def in_mode(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
-    """Return a symbol in the mode that is set, classic or NumPy."""
-    return as_classic(symbol).as_np_ndarray() if mx.util.is_np_array() else as_classic(symbol)
+def in_mode(x: Any) -> Any:
+    """Return an array or a symbol in the mode that is set, classic or NumPy."""
+    return x.as_np_ndarray() if mx.util.is_np_array() else x.as_nd_ndarray()
 
 
 def read_by(symbol: mx.sym.Symbol, known: Dict[str, Any]) -> Dict[str, Any]:
     """Return the entries for the variables of a symbol. MXNet raises errors for others."""
     return {name: known[name] for name in symbol.list_inputs() if name in known}
+
+
+def operator_of(symbol: mx.sym.Symbol, inputs: Container[str], flags: Iterable[Tuple]) -> Callable:
+    """Return the operator that runs a graph as a block does, from arrays for ``list_inputs``.
+
+    MXNet runs operators one by one that read an array of neither list.
+    """
+    indices: Dict[str, List[int]] = {"data_indices": [], "param_indices": []}
+    for index, name in enumerate(symbol.list_inputs()):
+        indices["data_indices" if name in inputs else "param_indices"].append(index)
+    return mx.nd.CachedOp(symbol, [*indices.items(), *flags])
 
 
 def infer(symbols: Sequence[Any], shapes: Dict[str, Tuple[int, ...]]) -> List[Tuple[int, ...]]:

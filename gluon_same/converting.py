@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
 
-import mxnet as mx
 from mxnet.gluon import Block, HybridBlock
 
+from .arrays import classic
 from .nn.base import operator_arguments, windowed
 from .same_rules import counts_padding, meant_as_same, pads_as_same, windows_in
 from .sized import Sized
@@ -231,8 +231,8 @@ def _change_graphs(places):
     for block, graph in {place.block: place.graph for place in places}.items():
         graph.rewrite(partial(_as_same, [place.node for place in places]))
         inputs, symbol = block._cached_graph
-        restore = "as_np_ndarray" if type(symbol) is not mx.sym.Symbol else "as_nd_ndarray"
-        block._cached_graph = inputs, getattr(graph.symbol(), restore)()
+        _, restore = classic(symbol)
+        block._cached_graph = inputs, restore(graph.symbol())
 
 
 def _as_same(chosen, graph, node):
