@@ -126,9 +126,9 @@ class Graph:
         self._dtypes: Dict[Entry, Any] = {}
         self._inferred: Set[Node] = set()  # the nodes whose shapes and dtypes are known
 
-    def nodes(self, heads: Optional[Sequence[Entry]] = None) -> Iterator[Node]:
-        """Yield all nodes that the results depend on, or other entries, inputs first."""
-        done, stack = set(), [entry.node for entry in reversed(heads or self.heads)]
+    def nodes(self) -> Iterator[Node]:
+        """Yield all nodes that the results depend on, inputs first."""
+        done, stack = set(), [entry.node for entry in reversed(self.heads)]
         while stack:
             node = stack[-1]
             waiting = [entry.node for entry in reversed(node.inputs) if entry.node not in done]

@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 
 from ..graph import Entry, Graph, Node
-from .fold_batchnorm import LAYERS
+from .activations import LAYERS
 
 #: Operators that accept both dtypes, provided all inputs have the same one.
 EITHER = {"Pooling", "Concat", "elemwise_add", "clip"}
@@ -19,7 +19,7 @@ _OF_ARRAYS = np.dtype([("bfloat16", np.uint16)])
 
 def lower_layer(graph: Graph, node: Node) -> Optional[Entry]:
     """Compute a layer in bfloat16 between casts, and cast constant weights once."""
-    if node.op not in LAYERS or node.op == "Deconvolution" or _casts_to(node.inputs[0], _SMALL):
+    if node.op not in LAYERS or _casts_to(node.inputs[0], _SMALL):
         return None
     if len(graph.shape(node.inputs[0])) not in (2, 4):
         return None
