@@ -114,6 +114,21 @@ def flat(args: Any) -> List[Any]:
     return [args] if isinstance(args, (mx.sym.Symbol, mx.nd.NDArray)) else []
 
 
+def contexts(ctx: Any) -> List[mx.Context]:
+    """Return the contexts of a ``ctx`` argument; None stands for the current one.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a context nor a list of them.
+    """
+    ctx = mx.current_context() if ctx is None else ctx
+    found = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
+    if not found or not all(isinstance(each, mx.Context) for each in found):
+        raise TypeError(f"ctx={ctx!r} is not a context: give mx.cpu(), mx.gpu(0), or a list of them")
+    return found
+
+
 def as_classic(symbol: mx.sym.Symbol) -> mx.sym.Symbol:
     """Return a symbol in classic mode."""
     return symbol.as_nd_ndarray()
