@@ -1,6 +1,7 @@
 """Helpers for arrays and symbols: modes, layouts, sizes and shape inference."""
 
 import ctypes
+import itertools
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -198,13 +199,8 @@ def runs_of(axes: Sequence[int]) -> List[List[int]]:
     >>> runs_of([0, 1, 4, 2, 3])
     [[0, 1], [4], [2, 3]]
     """
-    runs: List[List[int]] = []
-    for axis in axes:
-        if runs and runs[-1][-1] == axis - 1:
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    return runs
+    runs = itertools.groupby(enumerate(axes), lambda place: place[1] - place[0])
+    return [[axis for _, axis in run] for _, run in runs]
 
 
 def foreach(F: Any, body: Callable, data: Any, states: Any) -> Tuple[Any, Any]:
