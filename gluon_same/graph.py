@@ -256,9 +256,13 @@ class Graph:
         given = [x if isinstance(x, Entry) else self.constant(near, "constant", x) for x in inputs]
         return Node(op, self._fresh(near.name), given, **attrs).out
 
-    def with_data(self, node: Node, data: Entry, **changed: Any) -> Entry:
-        """Return the result of a copy of an operator with another first input, and other arguments."""
-        return self.new(node.op, node, [data, *node.inputs[1:]], **{**node.attrs, **changed})
+    def like(self, node: Node, inputs: Sequence[Any], **changed: Any) -> Entry:
+        """Return the result of a copy of an operator with other inputs, and other arguments."""
+        return self.new(node.op, node, inputs, **{**node.attrs, **changed})
+
+    def with_data(self, node: Node, data: Entry, at: int = 0, **changed: Any) -> Entry:
+        """Return the result of a copy of an operator with one other input, and other arguments."""
+        return self.like(node, [*node.inputs[:at], data, *node.inputs[at + 1 :]], **changed)
 
     def graft(self, symbol: mx.sym.Symbol, near: Node, inputs: Dict[str, Entry]) -> Entry:
         """Return the result of a copy of a symbol's operators, named after a node that it replaces.

@@ -147,14 +147,12 @@ def move_scale(graph: Graph, node: Node) -> Optional[Entry]:
         factor = factor_of(entry.node)
         if factor is None or graph.uses(entry) > 1 or graph.shape(entry) != graph.shape(node.out):
             continue
-        inputs = list(node.inputs)
-        inputs[i] = entry.node.inputs[0]
         if node.op in PRODUCTS:
-            moved = graph.new(node.op, node, inputs, **node.attrs)
+            moved = graph.with_data(node, entry.node.inputs[0], i)
             return graph.new("_mul_scalar", node, [moved], scalar=factor)
         own = factor_of(node)
         if own is not None:
-            return graph.new("_mul_scalar", node, inputs, scalar=own * factor)
+            return graph.new("_mul_scalar", node, entry.node.inputs, scalar=own * factor)
     return None
 
 

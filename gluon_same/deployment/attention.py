@@ -99,9 +99,7 @@ def transpose_operand(graph: Graph, node: Node) -> Optional[Entry]:
         if swap.op != "transpose" or graph.uses(swap.out) > 1:
             continue
         if swap.get("axes") == (*first, column, row):
-            inputs: Any = list(node.inputs)
-            inputs[i] = swap.inputs[0]
-            return graph.new(node.op, node, inputs, **{**node.attrs, name: not node.get(name, False)})
+            return graph.with_data(node, swap.inputs[0], i, **{name: not node.get(name, False)})
     return None
 
 

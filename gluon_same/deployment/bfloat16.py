@@ -25,7 +25,7 @@ def lower_layer(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     data, *weights = node.inputs
     inputs = [_cast(graph, node, data, _SMALL), *(_weight(graph, node, entry) for entry in weights)]
-    lowered = graph.new(node.op, node, inputs, **node.attrs)
+    lowered = graph.like(node, inputs)
     return _cast(graph, node, lowered, _FULL)
 
 
@@ -38,7 +38,7 @@ def sink_cast(graph: Graph, node: Node) -> Optional[Entry]:
     known = node.get("kernel") and node.get("pool_type", "max") in ("max", "avg")
     if node.op == "Pooling" and not known:
         return None  # which oneDNN does not compute
-    lowered = graph.new(node.op, node, [entry.node.inputs[0] for entry in node.inputs], **node.attrs)
+    lowered = graph.like(node, [entry.node.inputs[0] for entry in node.inputs])
     return _cast(graph, node, lowered, _FULL)
 
 

@@ -69,7 +69,7 @@ def split_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     (first, own), *others = zip(parts, np.split(weight, ends, axis=1))
     result = with_weights(graph, node, first, own, bias)
     for part, own in others:
-        term = graph.new(node.op, node, [part, own], **{**node.attrs, "no_bias": "True"})
+        term = graph.like(node, [part, own], no_bias=True)
         result = graph.new("elemwise_add", node, [result, term])
     return result
 

@@ -102,7 +102,7 @@ def sink_concatenated(graph: Graph, node: Node) -> Optional[Entry]:
         kept.append(width + np.arange(count))
         width += each.width if each else count
     inputs = [each.data if each else entry for each, entry in zip(found, node.inputs)]
-    joined = graph.new(node.op, node, inputs, **node.attrs)
+    joined = graph.like(node, inputs)
     return _select(graph, node, joined, np.concatenate(kept), width)
 
 
@@ -144,7 +144,7 @@ def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
     if not _is_padding(found) and width > MOST_COMPUTED * len(channels):
         return None
     inputs: List[Entry] = [data, *node.inputs[1:]]
-    attrs: Dict[str, Any] = dict(node.attrs)
+    changed: Dict[str, Any] = {}
     if node.op in PAIRS:
         other = selection(graph, node.inputs[1])
         if other is None or width != other.width or not np.array_equal(channels, other.channels):
@@ -152,9 +152,9 @@ def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
         inputs[1] = other.data
     elif node.op in RESHAPES:
         (batch, _, *rest), node = graph.shape(node.out), Node("Reshape", node.name)
-        attrs = {"shape": (batch, width, *rest)}
+        changed["shape"] = (batch, width, *rest)
     elif node.op == "slice":
-        attrs.update((key, (None, None, *node.get(key)[2:])) for key in ("begin", "end"))
+        changed.update((key, (None, None, *node.get(key)[2:])) for key in ("begin", "end"))
     elif len(inputs) > 1:  # parameters of each channel
         fills = (1, 0, 0, 1) if node.op == "BatchNorm" else (0, 0)
         for i, fill in enumerate(fills[: len(inputs) - 1], 1):
@@ -163,8 +163,8 @@ def sink_selection(graph: Graph, node: Node) -> Optional[Entry]:
             wide[channels] = values
             inputs[i] = graph.constant(node, "wide", wide)
         if node.op == "Convolution":
-            attrs.update(num_filter=width, num_group=width)
-    return _select(graph, node, graph.new(node.op, node, inputs, **attrs), channels, width)
+            changed.update(num_filter=width, num_group=width)
+    return _select(graph, node, graph.like(node, inputs, **changed), channels, width)
 
 
 def absorb_selection(graph: Graph, node: Node) -> Optional[Entry]:

@@ -1,6 +1,6 @@
 """Convolutions for which oneDNN has only slow kernels, and those that copy."""
 
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 import numpy as np
 
@@ -116,7 +116,7 @@ def shift_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     if len(shape) != 4 or shape[1] < BLOCK or np.prod(shape) < LEAST or node.get("layout") not in FIRST:
         return None
     data, weight, bias = node.inputs
-    y = graph.new(node.op, node, [data, weight], **{**node.attrs, "no_bias": True})
+    y = graph.like(node, [data, weight], no_bias=True)
     return scaled(graph, node, y, np.ones(shape[1]), bias)
 
 
@@ -245,15 +245,15 @@ def _over_row(graph, node, inputs):
     """Return the result of an operator on a row in the shape of that on a line."""
     shape = graph.shape(node.out)
     line = len(shape) == 3
-    attrs = dict(node.attrs)
+    changed: Dict[str, Any] = {}
     for key, (fill, first) in {**_OF_WINDOWS, **_OF_SLICES}.items():
         values = node.get(key)
         if values:
             kept, others = values[:first], values[first:]
-            attrs[key] = (*kept, fill, *others) if line else (*kept, *others[::-1])
-    if "layout" in attrs:
-        attrs["layout"] = "NCHW"
-    row = graph.note_shape(graph.new(node.op, node, inputs, **attrs), (*shape[:2], 1, shape[2]))
+            changed[key] = (*kept, fill, *others) if line else (*kept, *others[::-1])
+    if "layout" in node.attrs:
+        changed["layout"] = "NCHW"
+    row = graph.note_shape(graph.like(node, inputs, **changed), (*shape[:2], 1, shape[2]))
     return graph.new("Reshape", node, [row], shape=(0, 0, -1) if line else (0, 0, -1, 1))
 
 

@@ -58,7 +58,7 @@ def _folded(graph, found):
         return None
     if node.op in RESHAPES:
         return graph.new("Reshape", node, moved, shape=shape)
-    return graph.new(node.op, node, moved, **node.attrs)
+    return graph.like(node, moved)
 
 
 def _sources(graph, found):
@@ -111,8 +111,7 @@ def _in_scale(graph, found):
         return None
     scale, known = np.broadcast_to(found.scale, shift.shape), graph.param(gamma)
     scaled = graph.new("elemwise_mul", node, [gamma, scale]) if known is None else known * scale
-    inputs = [data, scaled, shift * scale + found.shift]
-    return graph.new(node.op, node, [*inputs, *statistics], **node.attrs)
+    return graph.like(node, [data, scaled, shift * scale + found.shift, *statistics])
 
 
 def fold_before(graph: Graph, node: Node) -> Optional[Entry]:
@@ -209,8 +208,7 @@ def with_weights(
 ) -> Entry:
     """Return the result of a copy of a layer with other data, weights and arguments."""
     count = "num_hidden" if layer.op == "FullyConnected" else "num_filter"
-    attrs = {**layer.attrs, "no_bias": "False", count: len(bias), **changed}
-    return graph.new(layer.op, layer, [data, weight, bias], **attrs)
+    return graph.like(layer, [data, weight, bias], **{"no_bias": False, count: len(bias), **changed})
 
 
 #: The rules in the order in which they are tried.

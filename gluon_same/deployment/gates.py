@@ -70,7 +70,7 @@ def end_at_layer(graph: Graph, node: Node) -> Optional[Entry]:
     shape = graph.shape(node.out)
     if _factors(graph, node) is None or len(shape) != 4 or _ends_at_layers(graph, node):
         return None
-    product = graph.new(node.op, node, node.inputs, **node.attrs)
+    product = graph.like(node, node.inputs)
     return copied(graph, node, product, shape[1])
 
 

@@ -44,7 +44,7 @@ def copy_to_plain_memory(
         plain = in_plain_memory(graph, node, x)
         for taker in takers:
             taker.inputs = [plain if entry == x else entry for entry in taker.inputs]
-        return graph.new(node.op, node, node.inputs, **node.attrs)
+        return graph.like(node, node.inputs)
     return None
 
 
