@@ -134,7 +134,7 @@ def _reaches_pooling(graph, node, crop, normalized):
     size, entry = graph.shape(node.out), node.out
     while True:
         (taker, *others) = graph.takers(entry)
-        if taker is None or others:
+        if others:
             return False
         if taker.op == "Pooling":
             out = graph.shape(taker.out)

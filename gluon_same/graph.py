@@ -86,6 +86,9 @@ class Entry(NamedTuple):
 #: A function that returns the replacement of an operator's first result, or None.
 Rule = Callable[["Graph", Node], Optional[Entry]]
 
+#: Stands for the results of a graph among the consumers of an entry.
+RESULT = Node("", "")
+
 #: Operators with subgraphs of their own.
 LOOPS = {"_foreach", "_while_loop", "_cond"}
 
@@ -121,7 +124,7 @@ class Graph:
             nodes.append(Node(each["op"], each["name"], sources, each.get("subgraphs"), **attrs))
         self.heads = [Entry(nodes[i], index) for i, index, *_ in content["heads"]]
         self._names = {node.name for node in nodes}
-        self._takers: Dict[Entry, List[Optional[Node]]] = {}
+        self._takers: Dict[Entry, List[Node]] = {}
         self._shapes: Dict[Entry, Shape] = {}
         self._dtypes: Dict[Entry, Any] = {}
         self._inferred: Set[Node] = set()  # the nodes whose shapes and dtypes are known
@@ -196,7 +199,7 @@ class Graph:
     def _walk(self, rules, dtype, dry=False):
         nodes = self.infer()
         self._takers = {}
-        for taker, entries in [*((node, node.inputs) for node in nodes), (None, self.heads)]:
+        for taker, entries in [*((node, node.inputs) for node in nodes), (RESULT, self.heads)]:
             for entry in entries:
                 self._takers.setdefault(entry, []).append(taker)
         moved: Dict[Entry, Entry] = {}
@@ -224,9 +227,9 @@ class Graph:
         """Return the number of consumers of an entry. Valid only inside a rule."""
         return len(self.takers(entry))
 
-    def takers(self, entry: Entry) -> List[Optional[Node]]:
-        """Return the consumers of an entry; None stands for a graph result. Valid only inside a rule."""
-        return self._takers.get(entry, [None])
+    def takers(self, entry: Entry) -> List[Node]:
+        """Return the consumers of an entry; RESULT is that of a result. Valid only inside a rule."""
+        return self._takers.get(entry, [RESULT])
 
     def shape(self, entry: Entry) -> Shape:
         """Return the shape of an entry; () if unknown. Valid only inside a rule."""

@@ -1,6 +1,6 @@
 """Rules for products of matrices, and for slices of a layer's result, as in attention."""
 
-from typing import Any, List, Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -25,8 +25,8 @@ def slice_layer(graph: Graph, node: Node) -> Optional[Entry]:
     This requires that the other slices are of other channels, and that nothing else reads the layer.
     """
     found = slice_of(graph, node.out)
-    takers: List[Any] = graph.takers(found[0]) if found else [None]
-    slices: Any = [each and each.op == "slice_axis" and slice_of(graph, each.out) for each in takers]
+    takers = graph.takers(found[0]) if found else []
+    slices: Any = [each.op == "slice_axis" and slice_of(graph, each.out) for each in takers]
     if not found or not all(slices):
         return None
     data, axis, *ends = found

@@ -58,8 +58,8 @@ def split_convolution(graph: Graph, node: Node) -> Optional[Entry]:
     what would be concatenated.
     """
     parts = _parts(graph, node.inputs[0]) if node.op == "Convolution" else []
-    takers: List[Any] = graph.takers(node.inputs[0]) if parts else [None]
-    if not all(taker and _is_dense(taker) for taker in takers):
+    takers = graph.takers(node.data)
+    if not parts or not all(map(_is_dense, takers)):
         return None
     whole, *results = (np.prod(graph.shape(each)) for each in (node.inputs[0], *(t.out for t in takers)))
     weight, bias = weights_of(graph, node)

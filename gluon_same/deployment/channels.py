@@ -12,7 +12,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set
 import numpy as np
 
 from ..crops import ELEMENTWISE, FIRST, crop_of, is_convolution, zeros_of
-from ..graph import Entry, Graph, Node, Rule
+from ..graph import RESULT, Entry, Graph, Node, Rule
 from .clean import RESHAPES
 from .convolutions import PAIRS
 from .fold_batchnorm import LAYERS, weights_of, with_weights
@@ -226,15 +226,15 @@ def _can_pad(graph, entry, multiple):
             waiting += node.inputs[: 2 if node.op in PAIRS else 1]
         large = any(n > 1 for n in shape[2:])  # a slice of small results costs little
         for taker in graph.takers(entry):
-            if taker is not None and entry not in taker.inputs:
+            if taker is not RESULT and entry not in taker.inputs:
                 continue  # in this walk, a rule has replaced what it reads
-            if taker is not None and selection(graph, taker.out):
+            if selection(graph, taker.out):
                 continue  # which becomes a selection from the padded channels
-            if taker is not None and (_connects(graph, taker) or _joins(taker)):
+            if _connects(graph, taker) or _joins(taker):
                 waiting.append(taker.out)
                 if _joins(taker) and any(n % multiple == 0 for n in graph.shape(taker.out)[1:2]):
                     waiting += taker.inputs  # which are padded all or none
-            elif large and not (taker and taker.inputs[0] == entry and _absorbs(graph, taker)):
+            elif large and not (_absorbs(graph, taker) and taker.inputs[0] == entry):
                 return False
     return True
 
@@ -242,14 +242,14 @@ def _can_pad(graph, entry, multiple):
 def _is_worth_a_slice(graph, node, count, multiple):
     """Return whether a layer has few filters, for which oneDNN computes a product of matrices."""
     kernel = node.get("kernel", ())
-    joins = any(taker and _joins(taker) for taker in graph.takers(node.out))
+    joins = any(map(_joins, graph.takers(node.out)))
     return prod(kernel) > 1 and count < multiple == min(MULTIPLES) and not joins
 
 
 def _is_source(graph, node):
     """Return whether a node is a layer with weights for each channel of its result."""
     if node.op == "FullyConnected":
-        fits = len(graph.shape(node.out)) == 2 and None not in graph.takers(node.out)
+        fits = len(graph.shape(node.out)) == 2 and RESULT not in graph.takers(node.out)
     else:
         fits = is_convolution(node) and node.get("num_group", 1) == 1
     return fits and graph.holds(*node.inputs[1:])

@@ -69,8 +69,8 @@ def transpose_by_dense(graph: Graph, node: Node) -> Optional[Entry]:
 
 def normalize_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Replace a normalization before an activation with a depthwise convolution, which fuses with it."""
-    taker = graph.takers(node.out)[0] if graph.uses(node.out) == 1 else None
-    if node.op != "BatchNorm" or taker is None or taker.get("act_type") not in ("relu", "leaky"):
+    taker, *others = graph.takers(node.out)
+    if node.op != "BatchNorm" or others or taker.get("act_type") not in ("relu", "leaky"):
         return None
     found, shape = affine(graph, node), graph.shape(node.out)
     if found is None or found.axis != 1 or len(shape) != 4:
@@ -95,7 +95,7 @@ def subtract_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     shape, takers = graph.shape(node.out), graph.takers(node.out)
     if difference.op != "elemwise_sub" or len(shape) != 4 or (found and found.axis not in (None, 1)):
         return None
-    if node is difference and len(takers) == 1 and takers[0] and affine(graph, takers[0]):
+    if node is difference and len(takers) == 1 and affine(graph, takers[0]):
         return None
     scale, shift = found[2:] if found else (1, 0)
     scale, shift = (np.broadcast_to(each, shape[1]) for each in (scale, shift))

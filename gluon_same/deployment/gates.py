@@ -52,7 +52,7 @@ def scale_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
         return None
     if np.any(mean) or np.any(np.float32(var) + np.float32(node.get("eps")) != 1):
         return None
-    takers = {taker.op for taker in graph.takers(node.out) if taker is not None}
+    takers = {taker.op for taker in graph.takers(node.out)}
     if x.node.op not in BLOCKED and "Convolution" not in takers:
         return None
     bias = given[:1] if beta.any() else []
@@ -114,10 +114,10 @@ def _factors(graph, node):
 def _ends_at_layers(graph, node):
     """Return whether all consumers are layers that fusion replaces, with the node's result as data."""
     layers = {"FullyConnected", "Convolution" if len(graph.shape(node.out)) == 4 else None}
-    takers = graph.takers(node.out)
-    if None in takers or any(taker.op not in layers for taker in takers):
-        return False
-    return all(t.inputs[0] == node.out and graph.holds(*t.inputs[1:]) for t in takers)
+    return all(
+        taker.op in layers and taker.inputs[0] == node.out and graph.holds(*taker.inputs[1:])
+        for taker in graph.takers(node.out)
+    )
 
 
 #: Rules that must precede fusion, in this order.

@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 from typing import Callable, Collection, Iterator, Optional
 
-from ..graph import Entry, Graph, Node
+from ..graph import RESULT, Entry, Graph, Node
 from .clean import RESHAPES
 
 #: Operators that oneDNN computes along the last axis.
@@ -35,7 +35,7 @@ def copy_to_plain_memory(
 ) -> Optional[Entry]:
     """Copy an array to plain memory once for all operators but ``blocks`` that read it."""
     for x in node.inputs:
-        takers = [taker for taker in graph.takers(x) if taker is not None and taker.op not in blocks]
+        takers = [taker for taker in graph.takers(x) if taker is not RESULT and taker.op not in blocks]
         shape = graph.shape(x)
         # The result replaces the first output only, so that operators with several would run twice.
         first = next((taker for taker in takers if taker.get("num_outputs", 1) == 1), None)

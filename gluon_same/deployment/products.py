@@ -66,7 +66,7 @@ def _tap(graph, entry):
 def repeat_by_depthwise(graph: Graph, node: Node) -> Optional[Entry]:
     """Repeat pixels by a transposed depthwise convolution with ones, in oneDNN's blocked layout."""
     data, times, takers = node.out, np.array([1, 1]), graph.takers(node.out)
-    if len(takers) == 1 and takers[0] and _repeated(graph, takers[0]):
+    if len(takers) == 1 and _repeated(graph, takers[0]):
         return None  # the next operator repeats further, and is replaced together with this one
     found = _repeated(graph, node)
     while found and (data == node.out or graph.uses(data) == 1):
