@@ -9,7 +9,7 @@ from ..crops import crop_of, is_convolution, windows_of, zeros_of
 from ..graph import Entry, Graph, Node
 from .convolutions import BLOCK, depthwise
 from .fold_batchnorm import weights_of, with_weights
-from .pools import BLOCKED
+from .layouts import BLOCKED
 
 #: The largest number of elements of a kernel that crops.
 MOST_TAPS = 4
