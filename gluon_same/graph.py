@@ -68,7 +68,7 @@ class Node:
         return self.inputs[0] if self.inputs else self.out
 
     def operands(self, *operators: str) -> Iterator[Tuple["Entry", "Entry"]]:
-        """Yield the inputs if this is one of some operators on two, in both orders if they may swap."""
+        """Yield the two inputs of one of these operators, in both orders unless their order matters."""
         if self.op in operators:
             one, other = self.inputs
             yield one, other
